@@ -14,10 +14,13 @@ import {
 import { CodedError } from '#common/errors/index.ts';
 import { logFormatSetting, logLevelSetting } from '#common/reporter/settings.ts';
 import { allowInsecureHttpSetting } from '#common/transport/index.ts';
-import { type CaptureSpec, parseCaptures } from './collection/index.ts';
+import type { CaptureRole, CaptureSpec } from './collection/index.ts';
 import type { MonitorAddress } from './monitor-client/index.ts';
 
-type NamedCapture = ReturnType<typeof parseCaptures>[number];
+interface NamedCapture {
+  name: string;
+  role: CaptureRole;
+}
 
 const capturesSetting: Setting<NamedCapture[] | null> = {
   name: 'SVC_SENSOR_CAPTURES',
@@ -26,6 +29,22 @@ const capturesSetting: Setting<NamedCapture[] | null> = {
   defaultText: 'unset',
   parse: (text) => (text === undefined ? null : parseCaptures(text)),
 };
+
+/** Parses `uplink:eth0,bridge:br0`. Throws an `Error` whose message completes "SVC_SENSOR_CAPTURES …". */
+function parseCaptures(text: string): NamedCapture[] {
+  const captures = text.split(',').map((entry) => {
+    const match = /^(uplink|bridge):([^\s/:,]{1,15})$/.exec(entry.trim());
+    if (!match) {
+      throw new Error(
+        `must be a list like uplink:eth0,bridge:br0; "${entry.trim()}" is not a role and an interface`,
+      );
+    }
+    return { role: match[1] as CaptureRole, name: match[2]! };
+  });
+  const names = new Set(captures.map((capture) => capture.name));
+  if (names.size !== captures.length) throw new Error('names an interface twice');
+  return captures;
+}
 
 const outerNamesSetting: Setting<string[] | null> = {
   name: 'SVC_SENSOR_ECH_OUTER_NAMES',

@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findUser } from '#common/system-users/index.ts';
 import { captureCapabilities } from '#sensor/privileges/index.ts';
@@ -190,13 +191,12 @@ test("a capture file of root's alone is read without root's user and without the
     const child = spawn(process.execPath, [...command, name, '-'], { stdio: ['pipe', 'ignore', 'ignore'] });
     t.after(() => child.kill('SIGKILL'));
     const ended = once(child, 'exit');
-    const turn = () => new Promise((resolve) => setImmediate(resolve));
     const isReduced = (status: string) =>
       /^Uid:(\s+[1-9]\d*){4}$/m.test(status) &&
       /^NoNewPrivs:\s+1$/m.test(status) &&
       /^CapBnd:\s+0+$/m.test(status);
     // Setpriv changes one after the other.
-    while (!isReduced(readFileSync(`/proc/${child.pid}/status`, 'utf8'))) await turn();
+    while (!isReduced(readFileSync(`/proc/${child.pid}/status`, 'utf8'))) await wait(20);
     child.stdin.end();
     await ended;
   }

@@ -22,19 +22,19 @@ export async function dropRoot(
   const { stateDirectory, captures, replayFile, scans, logFormat, logLevel } = readSensorConfig(process.env);
   // It has nothing to do, and says so.
   if (name === 'run' && captures.length === 0) return;
-  const { giveScanLimits } = await import('#sensor/scanner/index.ts');
   const settings = Object.entries(process.env).flatMap(([setting, value]) =>
     value !== undefined && (setting === 'NODE_EXTRA_CA_CERTS' || /^SVC_.*_FILE$/.test(setting))
       ? [value]
       : [],
   );
   const needsGroups = (name === 'run' && scans.isOn) || name === 'scan' || name === 'check';
+  const limits = needsGroups ? await import('#sensor/scanner/limits/index.ts') : null;
   leaveRoot({
     stateDirectory,
     state: name === 'scan' || isAlone ? 'ignores' : name === 'top' ? 'reads' : 'makes',
     capabilities: captureCapabilities,
     files: [...given, ...(replayFile ? [replayFile] : []), ...settings],
     reporter: createReporter({ program: 'sensor', format: logFormat, level: logLevel }),
-    ...(needsGroups ? { giveMore: giveScanLimits } : {}),
+    ...(limits ? { giveMore: limits.giveScanLimits } : {}),
   });
 }

@@ -8,7 +8,7 @@
 export { findNmap } from './find-nmap.ts';
 export { findRoute, isOwnAddress } from './find-route.ts';
 export { createHostScans } from './host-scans.ts';
-export { findScanLimits, giveScanLimits } from './limits/index.ts';
+export { findScanLimits } from './limits/index.ts';
 export { destinationFault } from './nmap-arguments.ts';
 export { createPacer } from './pacing/index.ts';
 export { startScan } from './run-scan.ts';

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { collect, ended, insideAddresses, openToolLink, spawnTool } from '#sensor/testing/tool-link.ts';
 import type { ScanFindings } from './scan.ts';
@@ -28,7 +29,8 @@ async function statusOfNmap(processId: number): Promise<string> {
     const found = statuses.find(isOurs);
     if (found !== undefined) return found;
     if (!existsSync(`/proc/${processId}`)) return '';
-    await new Promise((resolve) => setImmediate(resolve));
+    // It runs for seconds, and a look at every process costs milliseconds.
+    await wait(50);
   }
   return '';
 }

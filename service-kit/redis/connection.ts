@@ -2,7 +2,8 @@
  * A connection to Redis or Valkey that waits for nothing: the program starts without it, and a request without an answer
  * fails soon. A store with an eviction policy is refused, because it would drop data without an error.
  */
-import { createClient, RESP_TYPES } from '@redis/client';
+import { createRequire } from 'node:module';
+import type * as RedisClient from '@redis/client';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 
@@ -28,6 +29,9 @@ export interface RedisConnectionOptions {
   reporter: Reporter;
 }
 
+/** Loaded where a store is configured: its hundreds of modules take a tenth of a program's start. */
+const loadRedis = () => createRequire(import.meta.url)('@redis/client') as typeof RedisClient;
+
 type Client = ReturnType<typeof openClient>;
 type Ask = <T>(work: () => Promise<T>) => Promise<T>;
 
@@ -48,7 +52,7 @@ export interface RedisConnection {
 }
 
 function openClient(url: string) {
-  return createClient({
+  return loadRedis().createClient({
     url,
     disableOfflineQueue: true,
     commandsQueueMaxLength: waitingMax,
@@ -59,7 +63,8 @@ function openClient(url: string) {
   });
 }
 
-const withBytes = (client: Client) => client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
+const withBytes = (client: Client) =>
+  client.withTypeMapping({ [loadRedis().RESP_TYPES.BLOB_STRING]: Buffer });
 
 export function createRedisConnection(options: RedisConnectionOptions): RedisConnection {
   const { title, reporter } = options;

@@ -2,9 +2,8 @@
  * The date of worlds of tests: each begins at one moment in the middle of an hour, a day and a month, and goes on from there
  * as the machine's clock does. So nothing that a test says depends on when it runs, and no hour, day or month ends in it.
  */
-import pg from 'pg';
 import { type Clock, startOfMinuteMs, systemClock } from '#common/clock/index.ts';
-import { moveDatabaseClock, type TestDatabase } from '#service-kit/testing/index.ts';
+import { moveDatabaseClock, presetDatabaseClock, type TestDatabase } from '#service-kit/testing/index.ts';
 
 /** Five seconds after the start of a minute. */
 export const worldStartMs = Date.UTC(2027, 5, 16, 10, 20, 5);
@@ -20,11 +19,7 @@ export const worldNowMs = (): number => Date.now() + ([...offsets.values()].at(-
 /** Gives a database that nothing is connected to the date of a world; returns the clock of that world. */
 export async function beginWorldTime(database: TestDatabase): Promise<Clock> {
   const offsetMs = offsets.get(database.url) ?? worldStartMs - Date.now();
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
-  const name = new URL(database.url).pathname.slice(1);
-  await client.query(`alter database ${name} set svc.clock_offset = '${offsetMs} milliseconds'`);
-  await client.end();
+  await presetDatabaseClock(database, `${offsetMs} milliseconds`);
   offsets.set(database.url, offsetMs);
   return { ...systemClock, nowMs: () => Date.now() + offsetMs };
 }

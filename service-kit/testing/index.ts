@@ -41,108 +41,109 @@ export interface TestDatabase extends AsyncDisposable {
  * `kept` names a database that `keepDatabase` has left behind: this one is a copy of it where there is one.
  */
 export async function createTestDatabase(program: string, kept?: string): Promise<TestDatabase> {
-  const { name: template, migrations } = await templateOf(program);
+  const template = await templateOf(program);
   const name = `svc_test_${program.replace('-', '_')}_${process.pid}_${randomBytes(4).toString('hex')}`;
-  const serverUrl = await testServerUrl();
-  const urlOf = (database: string) => serverUrl.replace('/postgres?', `/${database}?`);
-
-  const admin = new pg.Client({ connectionString: serverUrl });
-  await admin.connect();
-  try {
-    await admin.query('select pg_advisory_lock(7318002)');
-    const { rowCount } = await admin.query('select 1 from pg_database where datname = $1', [template]);
-    if (rowCount === 0) await makeTemplate(admin, template, urlOf(`${template}_new`), migrations);
-    const found = kept === undefined ? null : await findKept(admin, template, kept);
-    // A copy of the files takes half of what it takes to log every page of them.
-    await admin.query(`create database ${name} template ${found ?? template} strategy file_copy`);
-  } finally {
-    await admin.end();
-  }
+  const url = await databaseUrl(name);
+  const found = kept === undefined ? null : await findKept(template, kept);
+  // A copy of the files takes half of what it takes to log every page of them.
+  await administer(`create database ${name} template ${found ?? template} strategy file_copy`);
 
   // Each connection is a process that reads the catalogue and plans its statements anew.
-  const { pool, db } = createPool(urlOf(name), 6, { prepares: 'always' });
-  const { db: reader, pool: readerPool } = createPool(urlOf(name), 2, {
-    isReadOnly: true,
-    prepares: 'always',
-  });
+  const { pool, db } = createPool(url, 6, { prepares: 'always' });
+  const { db: reader, pool: readerPool } = createPool(url, 2, { isReadOnly: true, prepares: 'always' });
   const drop = async () => {
     await Promise.all([db.destroy(), reader.destroy()]);
-    const client = new pg.Client({ connectionString: serverUrl });
-    await client.connect();
-    await client.query(`drop database if exists ${name} with (force)`);
-    await client.end();
+    await administer(`drop database if exists ${name} with (force)`);
   };
-  return { url: urlOf(name), pool, db, reader, readerPool, drop, [Symbol.asyncDispose]: drop };
-}
-
-interface Template {
-  name: string;
-  migrations: string[];
+  return { url, pool, db, reader, readerPool, drop, [Symbol.asyncDispose]: drop };
 }
 
 /** Named after the migrations as well: a database of earlier ones is of no use. */
 const keptName = (template: string, kept: string) => `${template}_${kept}`;
 
-async function findKept(admin: pg.Client, template: string, kept: string): Promise<string | null> {
+async function findKept(template: string, kept: string): Promise<string | null> {
   const name = keptName(template, kept);
-  const { rowCount } = await admin.query('select 1 from pg_database where datname = $1', [name]);
+  const { rowCount } = await administer('select 1 from pg_database where datname = $1', [name]);
   return rowCount === 0 ? null : name;
 }
 
 /** Leaves a copy of a database behind, for `createTestDatabase`. Ends its connections; its pools open new ones. */
 export async function keepDatabase(database: TestDatabase, program: string, kept: string): Promise<void> {
-  const { name: template } = await templateOf(program);
+  const name = keptName(await templateOf(program), kept);
   await endConnections(database);
-  const admin = new pg.Client({ connectionString: await testServerUrl() });
-  await admin.connect();
-  const name = new URL(database.url).pathname.slice(1);
-  await admin.query(`create database ${keptName(template, kept)} template ${name} strategy file_copy`);
-  await admin.end();
+  await administer(`create database ${name} template ${nameOf(database)} strategy file_copy`);
 }
 
-/** By program. */
-const templates = new Map<string, Promise<Template>>();
+let adminOnce: Promise<pg.Pool> | null = null;
 
-/** The template of a program, named after the text of its migrations, which is read once: nothing changes it while tests run. */
-function templateOf(program: string): Promise<Template> {
+/** Runs a statement beside the databases. One connection does it for all tests of a process, and does not keep it from ending. */
+async function administer(text: string, values: unknown[] = []): Promise<pg.QueryResult> {
+  adminOnce ??= testServerUrl().then((connectionString) => {
+    const pool = new pg.Pool({ connectionString, max: 1, idleTimeoutMillis: 60_000, allowExitOnIdle: true });
+    // The server may end before the process.
+    pool.on('error', () => {});
+    return pool;
+  });
+  return await (await adminOnce).query(text, values);
+}
+
+const databaseUrl = async (name: string) => (await testServerUrl()).replace('/postgres?', `/${name}?`);
+const nameOf = ({ url }: Pick<TestDatabase, 'url'>) => new URL(url).pathname.slice(1);
+
+/** Names of templates by program. */
+const templates = new Map<string, Promise<string>>();
+
+/** The template of a program, made at the first call; its migrations are read once: nothing changes them while tests run. */
+function templateOf(program: string): Promise<string> {
   const known = templates.get(program);
   if (known) return known;
-  const read = readTemplate(program);
-  templates.set(program, read);
-  return read;
+  const made = prepareTemplate(program);
+  templates.set(program, made);
+  return made;
 }
 
-async function readTemplate(program: string): Promise<Template> {
+/** Returns the name, which the text of the migrations decides. Processes that call at once make one template. */
+async function prepareTemplate(program: string): Promise<string> {
   const migrations = [...new Set([kitMigrations, `${root}${program}/migrations`])];
   const texts = (await readMigrations(migrations)).map(
     (migration) => `${migration.name} ${migration.checksum}`,
   );
   const fingerprint = createHash('sha256').update(texts.join('\n')).digest('hex').slice(0, 12);
-  return { name: `svc_template_${program.replace('-', '_')}_${fingerprint}`, migrations };
+  const name = `svc_template_${program.replace('-', '_')}_${fingerprint}`;
+  const admin = new pg.Client({ connectionString: await testServerUrl() });
+  await admin.connect();
+  try {
+    await admin.query('select pg_advisory_lock(7318002)');
+    const { rowCount } = await admin.query('select 1 from pg_database where datname = $1', [name]);
+    if (rowCount === 0) await makeTemplate(admin, name, await databaseUrl(`${name}_new`), migrations);
+  } finally {
+    await admin.end();
+  }
+  return name;
 }
 
 /** Moves `svc_now()` of every new statement in this test database by an interval such as `2 hours`. */
 export async function moveDatabaseClock(database: Connected, interval: string): Promise<void> {
-  const { rows } = await database.pool.query<{ name: string }>('select current_database() as name');
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
-  await client.query(
-    `alter database ${rows[0]!.name} set svc.clock_offset = '${interval.replaceAll("'", "''")}'`,
-  );
-  await client.end();
+  await presetDatabaseClock(database, interval);
   // Sessions that are open keep the old value; ending them makes the pool open new ones.
   await endConnections(database);
+}
+
+/** The same for sessions that begin from now on. */
+export async function presetDatabaseClock(
+  database: Pick<TestDatabase, 'url'>,
+  interval: string,
+): Promise<void> {
+  const text = interval.replaceAll("'", "''");
+  await administer(`alter database ${nameOf(database)} set svc.clock_offset = '${text}'`);
 }
 
 type Connected = Pick<TestDatabase, 'url' | 'pool'> & Partial<Pick<TestDatabase, 'readerPool'>>;
 
 async function endConnections(database: Connected): Promise<void> {
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
-  await client.query(
-    'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
-  );
-  await client.end();
+  await administer('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
+    nameOf(database),
+  ]);
   // The pools learn of their ended sessions by events; the next query must not meet one of them.
   const deadline = Date.now() + 60_000;
   const { pool, readerPool } = database;

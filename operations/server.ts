@@ -20,7 +20,10 @@ import type { Features } from './features.ts';
 /** `onApp` sees the application before its routes are registered. */
 export function createServer(features: Features, onApp?: (app: App) => void): Promise<HttpServer> {
   const { settings, reporter } = features;
-  const surfaces = { ...features, apiFacts: { ...settings, origin: settings.publicUrl } };
+  const surfaces = {
+    ...features,
+    apiFacts: { ...settings, origin: settings.publicUrl, catalog: features.catalog },
+  };
   return createHttpServer({
     host: settings.host,
     port: settings.port,

@@ -46,3 +46,15 @@ test('another body, another id, an old time and a missing header are refused', a
   await refuse({ 'webhook-id': 'msg_1', 'webhook-timestamp': String(at) });
   await refuse(headers('v1,not base64 at all'));
 });
+
+test('a signature that is no base64 hides no valid one, headers may be in any case, an empty secret is refused', async () => {
+  const signature = sign('msg_1', at, body);
+  assert.equal(
+    (await verifyWebhook(secret, headers(`v1,!!! ${signature}`), body, at * 1000)).type,
+    'server.destroyed',
+  );
+  const capital = { 'Webhook-Id': 'msg_1', 'Webhook-Timestamp': String(at), 'WEBHOOK-SIGNATURE': signature };
+  assert.equal((await verifyWebhook(secret, capital, body, at * 1000)).type, 'server.destroyed');
+  for (const empty of ['', 'whsec_', 'whsec_!!!'])
+    await assert.rejects(verifyWebhook(empty, headers(signature), body, at * 1000), WebhookVerificationError);
+});

@@ -45,7 +45,7 @@ export function registerApiDocs(app: App, deps: ApiDocsDeps): void {
           content,
         ],
       );
-    app.get(`${base}${path}`, async (_request, reply) => sendPage(reply, draw(content())));
+    app.get(`${base}${path}`, async (_request, reply) => sendPage(reply, draw(await content())));
   }
   let openApi: string | null = null;
   app.get(`${base}openapi.json`, async (_request, reply) => {

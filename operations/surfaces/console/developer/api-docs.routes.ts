@@ -19,7 +19,7 @@ export function registerApiDocs(app: App, deps: ApiDocsDeps): void {
         reply,
         consoleFrame({ staff: request.staff!, title, current: 'docs', breadcrumb: reached }, [
           pageHeader({ title }),
-          content(),
+          await content(),
         ]),
       ),
     );

@@ -10,11 +10,6 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   'plan.id': [3],
   'image.id': [14],
   'location.id': [1],
-  'image.slug': ['debian-13'],
-  'location.slug': ['fra'],
-  'plan.name': ['KVM 1'],
-  'image.name': ['Debian 13'],
-  'location.name': ['Frankfurt'],
   server_id: [48_211],
   server_ids: [[48_211]],
   tenant_id: [12],
@@ -31,9 +26,6 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   server_name: ['web-1'],
   hostname: ['web-1.example.net'],
   slug: ['kvm-1'],
-  plan: ['kvm-1'],
-  image: ['debian-13'],
-  location: ['fra'],
   country: ['DE'],
   family: ['debian', 4],
   locked: [false],
@@ -108,6 +100,30 @@ const rarelySent =
   /^(tenant|network_id|billing_cycle|dry_run|user_data|ssh_keys|hostname|public_ip|network_ip|timeout_s|on_timeout)$/;
 
 type Schemas = Readonly<Record<string, Json>>;
+
+type Named = { slug: string; name: string };
+
+/** What examples order, and the server is made of: entries of this installation's catalog. */
+export type Offered = Readonly<Record<'plan' | 'image' | 'location', Named>>;
+
+/** Where nothing can be ordered yet. */
+export const usuallyOffered: Offered = {
+  plan: { slug: 'kvm-1', name: 'KVM 1' },
+  image: { slug: 'debian-13', name: 'Debian 13' },
+  location: { slug: 'fra', name: 'Frankfurt' },
+};
+
+/** Gives the schemas these entries as their examples. */
+export function nameOffered(schemas: Schemas, offered: Offered): void {
+  for (const { properties } of Object.values(schemas) as { properties?: Record<string, Json> }[])
+    for (const [kind, { slug, name }] of Object.entries(offered)) {
+      const property = properties?.[kind];
+      const members = property?.properties as Record<string, Json> | undefined;
+      if (property?.['x-resource'] === 'catalog') property.example = slug;
+      if (members?.slug) members.slug.example = slug;
+      if (members?.name) members.name.example = name;
+    }
+}
 
 /** An answer as it might come. */
 export function exampleAnswer(schema: Json, schemas: Schemas): unknown {

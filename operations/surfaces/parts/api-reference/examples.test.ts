@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSchemaValidator } from '#contracts/customer-api/testing/check-answer.ts';
 import { readDocument } from './document.ts';
-import { exampleAnswer, exampleRequest } from './example.ts';
+import { exampleAnswer, exampleRequest, nameOffered, usuallyOffered } from './example.ts';
 import { curlOf, typescriptOf } from './snippets.ts';
 
 const document = readDocument();
+nameOffered(document.schemas, usuallyOffered);
 const validate = createSchemaValidator();
 const operations = document.resources.flatMap((resource) => resource.operations);
 

@@ -1,4 +1,6 @@
 /** What one reads before the first call. A guide about something that no call of the document has is left out. */
+
+import type { Catalog } from '#operations/catalog/index.ts';
 import {
   type Content,
   codeBlock,
@@ -9,6 +11,7 @@ import {
   prose,
 } from '#service-kit/pages/index.ts';
 import type { Operation, ReferenceDocument } from './document.ts';
+import type { Offered } from './example.ts';
 import { attackGuide, observationGuide } from './observation-guide.ts';
 
 /** This installation's limits and prices. */
@@ -20,6 +23,8 @@ export interface ApiFacts {
   includedPerMonth: number;
   overageUnitRequests: number;
   overageRateQuanta: number;
+  /** What examples order. */
+  catalog: Pick<Catalog, 'listPlans' | 'listImages' | 'listLocations'>;
 }
 
 export interface Guide {
@@ -32,6 +37,7 @@ interface GuideOptions {
   base: string;
   facts: ApiFacts;
   createKeyHref: string | null;
+  offered: Offered;
 }
 
 export function guidesOf(document: ReferenceDocument, options: GuideOptions): Guide[] {
@@ -51,7 +57,7 @@ export function guidesOf(document: ReferenceDocument, options: GuideOptions): Gu
     errorGuide,
     cachingGuide,
     webhookGuide(options.base),
-    clientGuide,
+    clientGuide(options.offered),
     versionGuide(options.base),
   ];
   return guides.filter((guide) => guide !== null);
@@ -65,7 +71,7 @@ function takes(operations: readonly Operation[], place: string, name: string): b
   );
 }
 
-function startGuide({ facts, createKeyHref }: GuideOptions): Guide {
+function startGuide({ facts, createKeyHref, offered }: GuideOptions): Guide {
   const origin = facts.origin ?? '$URL';
   const key =
     createKeyHref === null
@@ -74,7 +80,7 @@ function startGuide({ facts, createKeyHref }: GuideOptions): Guide {
   const deploy = `curl -X POST "${origin}/api/v2/servers" \\
   -H "Authorization: Bearer $KEY" \\
   -H "Content-Type: application/json" \\
-  -d '{"plan": "kvm-1", "image": "debian-13", "name": "web-1"}'`;
+  -d '${JSON.stringify({ plan: offered.plan.slug, image: offered.image.slug, location: offered.location.slug })}'`;
   return {
     id: 'start',
     title: 'Start',
@@ -271,7 +277,7 @@ webhook-signature: v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
   };
 }
 
-const clientGuide: Guide = {
+const clientGuide = ({ plan, image, location }: Offered): Guide => ({
   id: 'client',
   title: 'TypeScript client',
   content: [
@@ -283,12 +289,12 @@ const clientGuide: Guide = {
       code: `import { createClient } from 'svc-client';
 
 const api = createClient({ url: process.env.URL!, key: process.env.KEY! });
-const server = await api.createServer({ plan: 'kvm-1', image: 'debian-13' });
+const server = await api.createServer({ plan: '${plan.slug}', image: '${image.slug}', location: '${location.slug}' });
 await api.waitForServer(server.id, 'running');
 for await (const one of api.listServers({ status: 'running' })) console.log(one.name);`,
     }),
   ],
-};
+});
 
 function versionGuide(base: string): Guide {
   return {

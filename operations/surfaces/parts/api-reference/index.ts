@@ -3,11 +3,12 @@
  * around it. It is drawn from the OpenAPI document alone, so what is described is what is validated and served.
  *
  * The first page holds the guides, all calls and all errors; each resource has a page of its own. A page is drawn when it
- * is first read and then kept: nothing on it depends on the reader, and a start should not wait for it.
+ * is first read and then kept until the catalog changes, which its examples name; nothing on it depends on the reader.
  */
 import { type Endpoint, endpoints, resourceOf } from '#contracts/customer-api/index.ts';
 import { assetUrl, type Content, type Html, html, link, section } from '#service-kit/pages/index.ts';
 import { type ReferenceResource, readDocument, resolveSchema } from './document.ts';
+import { nameOffered, type Offered, usuallyOffered } from './example.ts';
 import { createPlaces, fieldRows, fieldTable, type Places } from './fields.ts';
 import { type ApiFacts, guidesOf } from './guides.ts';
 import { renderNavigation } from './navigation.ts';
@@ -30,25 +31,24 @@ export interface ReferencePage {
   /** Below the base: empty, or `servers/`. */
   path: string;
   title: string;
-  content(): Html;
+  content(): Promise<Html>;
 }
 
 export function createApiReference(options: ApiReferenceOptions): readonly ReferencePage[] {
   const { base, facts, createKeyHref } = options;
   const origin = facts.origin ?? '$URL';
-  const frame = once(() => {
+  const makeFrame = (offered: Offered) => {
     const document = readDocument();
-    const guides = guidesOf(document, { base, facts, createKeyHref });
+    nameOffered(document.schemas, offered);
+    const guides = guidesOf(document, { base, facts, createKeyHref, offered });
     const page = (current: string | null, content: Content) =>
       html`<link rel="stylesheet" href="${assetUrl('reference.css')}"><div class="reference">${renderNavigation({ document, guides, base, current })}<div class="reference-content">${content}</div></div><script type="module" src="${assetUrl('reference.js')}"></script>`;
     return { document, guides, page, places: createPlaces(document, base) };
-  });
-  const drawOverview = () => {
-    const { document, guides, page } = frame();
-    return page(null, renderOverview(document, guides, base));
   };
-  const drawResource = (name: string) => {
-    const { document, page, places } = frame();
+  type Frame = ReturnType<typeof makeFrame>;
+  const drawOverview = ({ document, guides, page }: Frame) =>
+    page(null, renderOverview(document, guides, base));
+  const drawResource = (name: string, { document, page, places }: Frame) => {
     const resource = document.resources.find((one) => one.name === name)!;
     return page(name, [
       createKeyHref !== null &&
@@ -60,28 +60,44 @@ export function createApiReference(options: ApiReferenceOptions): readonly Refer
       renderObjects(resource, places),
     ]);
   };
+  let drawn: { key: string; frame: Frame; pages: Map<string, Html> } | null = null;
+  const contentOf = (path: string, draw: (frame: Frame) => Html) => async () => {
+    const offered = await readOffered(facts.catalog);
+    const key = JSON.stringify(offered);
+    if (drawn?.key !== key) drawn = { key, frame: makeFrame(offered), pages: new Map() };
+    const { frame, pages } = drawn;
+    const page = pages.get(path) ?? draw(frame);
+    pages.set(path, page);
+    return page;
+  };
+  const pageOf = (path: string, title: string, draw: (frame: Frame) => Html): ReferencePage => ({
+    path,
+    title,
+    content: contentOf(path, draw),
+  });
   return [
-    { path: '', title: 'API reference', content: once(drawOverview) },
-    ...listResources().map(({ name, title }) => ({
-      path: `${name}/`,
-      title,
-      content: once(() => drawResource(name)),
-    })),
+    pageOf('', 'API reference', drawOverview),
+    ...listResources().map(({ name, title }) =>
+      pageOf(`${name}/`, title, (frame) => drawResource(name, frame)),
+    ),
   ];
+}
+
+async function readOffered({ listPlans, listImages, listLocations }: ApiFacts['catalog']): Promise<Offered> {
+  const [plans, images, locations] = await Promise.all([listPlans(), listImages(), listLocations()]);
+  const named = <T extends { slug: string; name: string }>(one: T | undefined) =>
+    one && { slug: one.slug, name: one.name };
+  return {
+    plan: named(plans[0]) ?? usuallyOffered.plan,
+    image: named(images[0]) ?? usuallyOffered.image,
+    location: named(locations[0]) ?? usuallyOffered.location,
+  };
 }
 
 /** What the document is about, in its order, without making the document. */
 function listResources(): { name: string; title: string }[] {
   const described = (endpoints as readonly Endpoint[]).filter(({ versions }) => versions.includes('v2'));
   return [...new Map(described.map(({ path }) => resourceOf(path)).map((one) => [one.name, one])).values()];
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | null = null;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
 }
 
 function renderObjects(resource: ReferenceResource, places: Places): Content {

@@ -33,7 +33,7 @@ export function registerApiDocs(app: App, deps: ApiDocsDeps): void {
               title,
               actions: isFirst && link('/docs/api/openapi.json', 'OpenAPI document', { kind: 'button' }),
             }),
-            content(),
+            await content(),
           ],
         ),
       ),

@@ -1,0 +1,103 @@
+/** Every call of the reference, as it is printed for the shell and for the client, against this installation. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { createClient } from '#clients/typescript/index.ts';
+import { systemActor } from '#operations/accounts/index.ts';
+import { createWorld } from '#operations/testing/dated-world.ts';
+import { switchViews } from '#operations/testing/switch-views.ts';
+
+const run = promisify(execFile);
+const entities: Record<string, string> = {
+  '&quot;': '"',
+  '&#39;': "'",
+  '&lt;': '<',
+  '&gt;': '>',
+  '&amp;': '&',
+};
+
+/** The examples of each call, by its id and in the order of the page. */
+async function readExamples(url: string): Promise<Map<string, { curl: string; typescript: string }>> {
+  const get = async (path: string) =>
+    (await fetch(`${url}${path}`, { headers: { accept: 'text/html' } })).text();
+  const first = await get('/docs/api/');
+  const paths = new Set([...first.matchAll(/href="(\/docs\/api\/[a-z-]+\/)"/g)].map(([, path]) => path!));
+  const found = new Map<string, { curl: string; typescript: string }>();
+  for (const path of paths)
+    for (const [, id, section] of (await get(path)).matchAll(
+      /<section class="operation" id="(\w+)">(.*?)<\/section>/gs,
+    )) {
+      const codes = [...section!.matchAll(/<code[^>]*>([^<]*)<\/code><\/pre>/g)].map(([, code]) =>
+        code!.replace(/&(?:quot|#39|lt|gt|amp);/g, (entity) => entities[entity]!),
+      );
+      const [curl, typescript] = [
+        codes.find((code) => code.startsWith('curl')),
+        codes.find((code) => code.includes('api.')),
+      ];
+      found.set(id!, { curl: curl!, typescript: typescript! });
+    }
+  return found;
+}
+/** In this order each finds what it needs; those that take something away come last. */
+const order = [
+  ...[
+    'cancelAction',
+    'readAction',
+    'listTenants',
+    'readKey',
+    'readAccount',
+    'readUsage',
+    'createServer',
+    'listServers',
+    'readServer',
+    'updateServer',
+  ],
+  ...['actOnServer', 'listServerActions', 'readServerBandwidth', 'readServerFirewall'],
+  ...['readServerTraffic', 'listServerIncidents', 'listServerPorts', 'scanServerPorts', 'listServerFindings'],
+  ...['ignoreServerFinding', 'endFindingIgnore'],
+  ...['createNetwork', 'listNetworks', 'readNetwork', 'changeNetwork', 'syncNetwork'],
+  ...['attachServer', 'listServerNetworks', 'detachServer', 'deleteNetwork', 'destroyServer'],
+];
+
+for (const language of ['curl', 'typescript'] as const)
+  test(`every example of the reference does what it says, as printed: ${language}`, async () => {
+    await using world = await createWorld();
+    const customer = await world.createCustomer('Reader');
+    const key = await world.createKey(customer);
+    // The ids of the examples.
+    await world.database.pool.query(`alter sequence servers_id_seq restart 48211;
+      alter sequence private_networks_id_seq restart 31; alter sequence server_actions_id_seq restart 70122`);
+    const { serverId } = await world.deploy(customer.tenant, 'reader');
+    await switchViews(world, customer, serverId, true);
+    await world.servers.changePower(systemActor, null, serverId, { command: 'reboot' });
+    const examples = await readExamples(world.url);
+    const api = createClient({ url: world.url, key, retriesMax: 0 });
+    const env = { PATH: process.env.PATH!, URL: world.url, KEY: key };
+    const ways = {
+      async curl(code: string) {
+        const { stdout } = await run('sh', ['-c', `${code} --silent --write-out '\n%{http_code}'`], { env });
+        const [, body, status] = /^(.*)\n(\d+)$/s.exec(stdout)!;
+        if (!status!.startsWith('2')) throw new Error(`${status}: ${body}`);
+      },
+      async typescript(code: string) {
+        // biome-ignore lint/complexity/useLiteralKeys: no name for the constructor.
+        const AsyncFunction = (async () => {})['constructor'] as new (
+          ...text: string[]
+        ) => (api: unknown) => Promise<void>;
+        await new AsyncFunction('api', code)(api);
+      },
+    };
+    const failures: string[] = [];
+    assert.deepEqual([...examples.keys()].sort(), order.toSorted());
+    for (const id of order) {
+      await ways[language](examples.get(id)![language]).catch((error: unknown) =>
+        failures.push(`${id}: ${error}`),
+      );
+      await world.jobs.drain();
+    }
+    // Its finding is one that only a check of this installation would have found.
+    const [missing, ...others] = failures;
+    assert.match(missing!, /^ignoreServerFinding: .*(no such finding|ValidationError)/s);
+    assert.deepEqual(others, []);
+  });

@@ -78,7 +78,10 @@ async function runSensor(t: TestContext, settings: Record<string, string>, optio
   const identity = { sensor_id: 5, site_id: 1, site_name: 'Site', credential };
   writeFileSync(join(state, 'credential.json'), JSON.stringify(identity), { mode: 0o600 });
   const { owner = 0 } = options;
-  if (isRoot) for (const path of [state, join(state, 'credential.json')]) chownSync(path, owner, owner);
+  // What an earlier run leaves.
+  writeFileSync(join(state, 'unfinished-minutes.json'), '{}', { mode: 0o600 });
+  const paths = [state, join(state, 'credential.json'), join(state, 'unfinished-minutes.json')];
+  if (isRoot) for (const path of paths) chownSync(path, owner, owner);
   const child = spawn(process.execPath, [...command, 'run'], {
     env: {
       PATH: process.env.PATH,

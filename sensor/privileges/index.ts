@@ -22,7 +22,7 @@ const serviceUser = 'svc-sensor';
 const compileCache = '/var/cache/svc-sensor';
 /** What a sensor keeps in its state directory. */
 const stateNames =
-  /^((credential|plan|incidents|spool-state)\.json(\.new)?|(damaged-)?spool-\d+\.sqlite.*|scans\.sqlite.*|evidence|sensor\.sock)$/;
+  /^((credential|plan|incidents|spool-state|unfinished-minutes)\.json(\.new)?|(damaged-)?spool-\d+\.sqlite.*|scans\.sqlite.*|evidence|sensor\.sock)$/;
 const capabilityNames = new Map([
   [2, reachesAll],
   [13, 'net_raw'],

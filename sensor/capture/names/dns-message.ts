@@ -2,7 +2,7 @@
  * Parses one DNS message: its question and, for an answer, the CNAME chain from the asked name and the addresses on it.
  *
  * Strict, because leniency would allow a forged name: compression pointers must point backwards, labels and names keep
- * their limits, records outside the chain are ignored, and a truncated message is not used.
+ * their limits, records outside the chain are ignored, and of a truncated message (TC, RFC 2181 9) no record is used.
  */
 import { lowerCaseByte, readInt32, readUint16, readUint32 } from '#common/bytes/index.ts';
 
@@ -62,7 +62,8 @@ export function readDnsMessage(bytes: Uint8Array, from: number, end: number): bo
   if (questionEnd < 0 || questionEnd + 4 > end || readUint16(bytes, questionEnd + 2) !== 1) return false;
   dnsMessage.questionType = readUint16(bytes, questionEnd);
   dnsMessage.nameLength = dnsNameLengths[0]!;
-  if (dnsMessage.isResponse) {
+  const isTruncated = (flags & 0x0200) !== 0;
+  if (dnsMessage.isResponse && !isTruncated) {
     const count = readRecords(bytes, from, questionEnd + 4, end, readUint16(bytes, from + 6));
     if (count < 0) return false;
     followChain(bytes, count);

@@ -96,6 +96,14 @@ test('the request target overrides Host: absolute form and CONNECT', () => {
   ]);
 });
 
+test('NET-2.2.3: a request is named after blank lines, and a bare line feed is one', () => {
+  const text = 'GET / HTTP/1.1\r\nHost: a.example.com\r\n\r\n';
+  for (const before of ['\n', '\r\n', '\n\n', '\r\n\n', '\n\r\n'])
+    for (const parts of [[before + text], [before, text]])
+      assert.deepEqual(entries(spoken(...parts.map(ascii))), ['http_host a.example.com example.com']);
+  assert.deepEqual(entries(spoken(join([10, 7], ascii(text)))), ['none null 203.0.113.9']);
+});
+
 test('text that is not a request names nothing, even with a Host line', () => {
   assert.deepEqual(entries(spoken(ascii('MAIL FROM:<a@b>\r\nHost: a.example.com\r\n\r\n'))), [
     'none null 203.0.113.9',
@@ -148,6 +156,7 @@ function rowsAfterLookup(options: {
   ttl: number;
   after: number;
   asked?: boolean;
+  isTruncated?: boolean;
   client?: string;
   address?: string;
 }): UsageRow[] {
@@ -159,7 +168,9 @@ function rowsAfterLookup(options: {
     { name: 'planted.example.net', ttl: 600, address: '203.0.113.66' },
   ];
   if (options.asked !== false) offer(capture, ethernet(udp(resolver, dnsMessage({ id: 7, name }))), 1);
-  offer(capture, ethernet(udp(reverse(resolver), dnsMessage({ id: 7, name, answers }))), 1);
+  const answer = dnsMessage({ id: 7, name, answers });
+  if (options.isTruncated) answer[2]! |= 2;
+  offer(capture, ethernet(udp(reverse(resolver), answer)), 1);
   const from = options.client ?? web.from;
   offer(capture, ethernet(udp({ ...web, from }, ascii('quic'))), 1 + options.after);
   const closed = capture.closeAll((testMinute + 3600) * 1000);
@@ -169,6 +180,10 @@ function rowsAfterLookup(options: {
 test('NET-2.2.3: QUIC is named by the DNS answer to its client’s question, with the asked name', () => {
   const [row] = rowsAfterLookup({ ttl: 60, after: 1 });
   assert.deepEqual([row!.name, row!.evidence], ['example.com', 'dns']);
+});
+
+test('NET-2.2.3: a truncated answer (TC) names nothing', () => {
+  assert.equal(rowsAfterLookup({ ttl: 60, after: 1, isTruncated: true })[0]!.evidence, 'none');
 });
 
 test('NET-2.2.3: an answer is valid for its TTL, five seconds for TTL 0, at most a day', () => {

@@ -107,7 +107,8 @@ function readFresh(bytes: Uint8Array, from: number, end: number): number {
     return bytes[from + 1] === 0 ? advance(Math.max(4, readUint16(bytes, from + 2)), Mode.fresh) : unitEnds;
   }
   if (first === 0x30) return readLdap(bytes, from, end);
-  if (first === 0x0d || first === 0x0a) return readProxyTwo(bytes, from, end);
+  if (first === 0x0d) return readProxyTwo(bytes, from, end);
+  if (first === 0x0a) return readLineFeed(bytes, from, end);
   return unitEnds;
 }
 
@@ -263,11 +264,19 @@ function readLdap(bytes: Uint8Array, from: number, end: number): number {
 
 const proxySignature = [0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a];
 
+/** Blank lines before a request are allowed, and a bare line feed ends a line too (RFC 9112 2.2). */
+function readLineFeed(bytes: Uint8Array, from: number, end: number): number {
+  if (end - from < 2) return needs(2);
+  return maySkipTo(bytes[from + 1]!) ? advance(1, Mode.fresh) : unitEnds;
+}
+
+const maySkipTo = (byte: number) => byte >= 0x20 || byte === 0x0a || byte === 0x0d;
+
 function readProxyTwo(bytes: Uint8Array, from: number, end: number): number {
   for (let i = 0; i < proxySignature.length && from + i < end; i += 1) {
     if (bytes[from + i] !== proxySignature[i]) {
-      // Blank lines before a request are allowed.
-      return i > 0 && i <= 4 && bytes[from + i]! >= 0x20 ? advance(i, Mode.fresh) : unitEnds;
+      const maySkip = i > 0 && i <= 4 && maySkipTo(bytes[from + i]!);
+      return maySkip ? advance(i, Mode.fresh) : unitEnds;
     }
   }
   if (end - from < 16) return needs(16);

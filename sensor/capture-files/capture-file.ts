@@ -77,6 +77,7 @@ abstract class FrameFile implements CaptureFile {
   protected readonly input: FileWindow;
   protected frames = 0;
   #boundedTimes = 0;
+  #borrowedTimes = 0;
 
   constructor(input: FileWindow) {
     this.input = input;
@@ -117,6 +118,11 @@ abstract class FrameFile implements CaptureFile {
     this.nanoseconds = Math.min(nanoseconds, 999_999_999);
   }
 
+  /** The frame has no time: it keeps that of the one before, if any had one. */
+  protected borrowTime(): void {
+    if (this.seconds !== 0 || this.nanoseconds !== 0) this.#borrowedTimes += 1;
+  }
+
   /** Adds the problems of the source and of times at its end. */
   protected noteSource(): void {
     const { problem } = this.input.source;
@@ -126,6 +132,10 @@ abstract class FrameFile implements CaptureFile {
         `${this.#boundedTimes} packets have a time outside the years 1970 to 9999 or a fraction of more than a second: the nearest valid time is used.`,
       );
       this.#boundedTimes = 0;
+    }
+    if (this.#borrowedTimes > 0) {
+      this.problems.push(`${this.#borrowedTimes} packets have no time: that of the packet before is used.`);
+      this.#borrowedTimes = 0;
     }
   }
 
@@ -320,6 +330,7 @@ class PcapngFile extends FrameFile {
     const wire = input.uint32(8, this.#isLittle);
     const limit = from.snapLength === 0 ? wire : Math.min(wire, from.snapLength);
     this.linkType = from.linkType;
+    this.borrowTime();
     return this.take(12, Math.min(limit, length - 16), wire);
   }
 

@@ -119,7 +119,8 @@ function replay(path: string, detector: Detector, progress: Progress | null): De
     ...problemsOf(result),
   ];
   const isWhole = file.problems.length === 0 && unsupported.size === 0 && links <= 1 && !hasNoTimes;
-  return { packets, firstAt, lastAt, result, isWhole, problems };
+  const times = hasNoTimes ? { firstAt: null, lastAt: null } : { firstAt, lastAt };
+  return { packets, ...times, result, isWhole, problems };
 }
 
 function observe(detector: Detector, file: CaptureFile): void {

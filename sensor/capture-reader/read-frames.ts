@@ -22,7 +22,7 @@ export interface OpenCapture {
   file: CaptureFile;
 }
 
-/** Facts from the file. Times are the earliest and the latest, null without packets. */
+/** Facts from the file. Times are the earliest and the latest, null without packets that have one. */
 export interface FileFacts {
   linkType: number | null;
   firstAt: InstantOfFrame | null;
@@ -133,6 +133,8 @@ class Pass {
   #hasSpan = false;
   #frames = 0;
   #outside = 0;
+  /** Packets with the time 0, which files have that keep none. */
+  #untimed = 0;
 
   constructor(reading: Reading, options: FrameOptions) {
     this.#reading = reading;
@@ -177,6 +179,7 @@ class Pass {
     );
     if (this.#outside > 0 && this.#outside === this.#frames)
       problems.push(`All ${this.#frames} packets are outside the requested time span.`);
+    if (this.#untimed > 0) problems.push(`${this.#untimed} packets have no time: they are in no minute.`);
     const left = this.#options.minutes?.leftOutPackets ?? 0;
     if (left > 0)
       problems.push(`${left} packets are missing from the minutes: there are too many different minutes.`);
@@ -196,6 +199,10 @@ class Pass {
   }
 
   #noteTime(seconds: number, nanoseconds: number): void {
+    if (seconds === 0 && nanoseconds === 0) {
+      this.#untimed += 1;
+      return;
+    }
     const first = this.#first;
     const last = this.#last;
     if (!first || seconds < first.seconds || (seconds === first.seconds && nanoseconds < first.nanoseconds))
@@ -210,6 +217,7 @@ class Pass {
     const { totals } = this.#reading;
     const { ipBytes, parserDropped } = totals;
     this.#observe(file);
+    if (file.seconds === 0 && file.nanoseconds === 0) return;
     minutes.add(file.seconds, totals.ipBytes - ipBytes, totals.parserDropped - parserDropped);
   }
 

@@ -10,6 +10,7 @@ const folder = join(corpusFolder(), 'detection');
 const everything = '203.0.113.0/24';
 
 interface Answer {
+  capture: { first_at: string | null };
   detector: { complete: boolean };
   incidents: {
     target: { kind: string; value: string; mac?: string };
@@ -213,5 +214,6 @@ test('NET-1.1: any-sll2: a packet that three interfaces recorded counts once, an
 test('NET-1.1: time-all-zero: packets without times are not judged as complete', { skip }, async () => {
   const { found, stderr } = await answerOf('time-all-zero', everything);
   assert.equal(found.detector.complete, false);
+  assert.equal(found.capture.first_at, null);
   assert.match(stderr, /The packets have no times/);
 });

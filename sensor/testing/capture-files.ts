@@ -11,6 +11,8 @@ export interface StoredFrame {
   wireLength?: number;
   /** Index of the interface, pcapng only. */
   interfaceIndex?: number;
+  /** Kept without a time, in a simple packet block; pcapng only. */
+  hasNoTime?: boolean;
 }
 
 type Put = (value: number, size: 2 | 4) => number[];
@@ -68,6 +70,8 @@ export function pcapngFile(
     return block(1, join(put(linkType, 2), put(0, 2), put(0, 4), option));
   });
   const packets = frames.map((frame) => {
+    // A simple packet block.
+    if (frame.hasNoTime) return block(3, join(put(frame.bytes.length, 4), frame.bytes));
     const index = frame.interfaceIndex ?? 0;
     const perSecond = 10n ** BigInt(interfaces[index]!.resolution ?? 6);
     const units =

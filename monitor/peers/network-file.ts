@@ -58,9 +58,15 @@ function openFile(path: string, reporter: Reporter) {
   let reader: maxmind.Reader<maxmind.Response> | null = null;
   let version = '';
   let fault: string | null = null;
+  let isDamaged = false;
   let lookedAtMs = Number.NEGATIVE_INFINITY;
   let refreshing: Promise<void> | null = null;
 
+  const noteFault = (error: unknown) => {
+    const text = `The network file ${path} can't be read: ${describeError(error)}`;
+    if (fault !== text) reporter.error('network file unreadable', { path, error: describeError(error) });
+    fault = text;
+  };
   const read = async () => {
     try {
       const { mtimeMs, size, ino } = await stat(path);
@@ -68,12 +74,11 @@ function openFile(path: string, reporter: Reporter) {
       if (found !== version) {
         reader = await maxmind.open(path, { cache: { max: cacheMax } });
         version = found;
+        isDamaged = false;
       }
-      fault = null;
+      if (!isDamaged) fault = null;
     } catch (error) {
-      const text = `The network file ${path} can't be read: ${describeError(error)}`;
-      if (fault !== text) reporter.error('network file unreadable', { path, error: describeError(error) });
-      fault = text;
+      noteFault(error);
     }
   };
   return {
@@ -87,9 +92,14 @@ function openFile(path: string, reporter: Reporter) {
     },
     find(address: string): NetworkRecord {
       try {
-        return toRecord(reader?.get(address));
+        const found: unknown = reader?.get(address) ?? null;
+        // Records are maps in every file of this format.
+        if (typeof found !== 'object') throw new Error('it is damaged');
+        return toRecord(found);
       } catch {
-        // A damaged file: its tree leads nowhere.
+        // The tree of a damaged file leads nowhere. It stays damaged until it is replaced.
+        if (!isDamaged) noteFault(new Error('it is damaged'));
+        isDamaged = true;
         return none;
       }
     },
@@ -101,8 +111,8 @@ function openFile(path: string, reporter: Reporter) {
 }
 
 /** The fields as MaxMind, DB-IP and IPinfo name them. The file is not ours, so nothing of it is taken for granted. */
-function toRecord(found: unknown): NetworkRecord {
-  if (typeof found !== 'object' || found === null) return none;
+function toRecord(found: object | null): NetworkRecord {
+  if (found === null) return none;
   const fields = found as Record<string, unknown>;
   const country = (fields.country as { iso_code?: unknown } | undefined)?.iso_code ?? fields.country_code;
   const number = Number(fields.autonomous_system_number ?? String(fields.asn ?? '').replace(/^AS/i, ''));

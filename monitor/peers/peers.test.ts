@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -67,6 +67,39 @@ test('a file of networks that is missing or damaged is a fault in words, and the
       ['DE'],
     );
     assert.match(files.fault()!, new RegExp(`network file ${bad} can't be read`));
+  }
+});
+
+test('a file of networks with a flipped byte in its tree or its records is a fault in words until it is replaced', async () => {
+  using folder = createFolder();
+  const networks = { '203.0.113.0/24': { country: { iso_code: 'DE' } } };
+  const path = folder.write('flipped.mmdb', networks);
+  const files = createNetworkFiles([path], silentReporter);
+  const countryOf = async () => (await files.describe(['203.0.113.0']))[0]!.country;
+  assert.equal(await countryOf(), 'DE');
+  const whole = readFileSync(path);
+  // Of the record that the address's node leads to, and the type of the record.
+  const record = whole.indexOf('country') - 2;
+  for (const [at, byte] of [
+    [whole.indexOf(Buffer.alloc(16)) - 4, 0xff],
+    [record, 0x42],
+  ] as const) {
+    const damaged = Buffer.from(whole);
+    damaged[at] = byte;
+    writeFileSync(`${path}.new`, damaged);
+    renameSync(`${path}.new`, path);
+    files.forget();
+    assert.equal(await countryOf(), null);
+    for (let look = 0; look < 2; look += 1) {
+      assert.equal(files.fault(), `The network file ${path} can't be read: it is damaged`);
+      files.forget();
+      await countryOf();
+    }
+    writeFileSync(`${path}.new`, whole);
+    renameSync(`${path}.new`, path);
+    files.forget();
+    assert.equal(await countryOf(), 'DE');
+    assert.equal(files.fault(), null);
   }
 });
 

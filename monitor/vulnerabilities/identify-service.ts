@@ -8,7 +8,7 @@
 import { type CpeValue, matchesText, parseCpeUri } from './matcher/cpe.ts';
 import type { KnownService } from './matcher/match-criterion.ts';
 import { parseVersion } from './matcher/version.ts';
-import { originalPlatforms, packageMarks, packagingVendors } from './package-marks.ts';
+import { originalPlatforms, packageMarks, packagingVendors, unmarkedPackages } from './package-marks.ts';
 import { readRevision } from './packages/read-revision.ts';
 import { type Product, products } from './products.ts';
 
@@ -62,11 +62,12 @@ export function hasPackageMark(evidence: ServiceEvidence): boolean {
   return isOfPackager || isBuiltByPackager(evidence);
 }
 
-/** Whether a banner shows what its original never does. Only products of the list are known so well. */
+/** Whether a banner shows what its original never does, or a version that may as well be a package's. */
 function isBuiltByPackager(evidence: ServiceEvidence): boolean {
   if (evidence.method === 'stated') return false;
   const product = findProduct(evidence);
   if (product === null || product === 'ambiguous') return false;
+  if (unmarkedPackages[product.key]?.versions.test(evidence.version?.trim() ?? '')) return true;
   // The banner of the original has no level of the portable release: `OpenSSH_9.2`, of packages `OpenSSH_9.2p1`.
   if (product.key === 'openssh') return /^\d+(\.\d+)+p\d/i.test(evidence.version ?? '');
   if (product.key !== 'httpd') return false;

@@ -23,7 +23,17 @@ export const packageMarks: readonly PackageMark[] = [
     pattern: /debian|[-+~.]deb\d/i,
     source: 'https://sources.debian.org/src/openssh/1:10.0p1-7/debian/patches/package-versioning.patch/',
   },
+  {
+    of: 'a release of Debian',
+    pattern: /[-+~.]\d*(etch|lenny|squeeze|wheezy|jessie|stretch|buster|bullseye|bookworm|trixie|bpo\d)/i,
+    source: 'https://www.debian.org/releases/',
+  },
   { of: 'Ubuntu', pattern: /ubuntu/i, source: nmap },
+  {
+    of: 'a release of Ubuntu',
+    pattern: /[-+~.]\d*(lucid|precise|trusty|xenial|bionic|focal|jammy|noble)/i,
+    source: 'https://wiki.ubuntu.com/Releases',
+  },
   { of: 'Raspberry Pi OS', pattern: /raspbian/i, source: nmap },
   { of: 'a repackaged original of Debian', pattern: /[+~.-]dfsg/i, source: debianVersion },
   { of: 'deb.sury.org', pattern: /\bsury/i, source: 'https://deb.sury.org/' },
@@ -73,6 +83,21 @@ export const packageMarks: readonly PackageMark[] = [
   { of: 'NetBSD', pattern: /netbsd/i, source: nmap },
   { of: 'DragonFly BSD', pattern: /dragonfly/i, source: nmap },
 ];
+
+/**
+ * Versions of which distributions have packages that a scan shows without any mark, by the key of the product. nmap reads the
+ * version of ProFTPD and leaves out the `(Debian)` behind it; Red Hat 7 has MariaDB 5.5.35 to 5.5.68 under the name of the original.
+ */
+export const unmarkedPackages: Readonly<Record<string, { versions: RegExp; source: string }>> = {
+  proftpd: {
+    versions: /^1\.3\.(0|1|3[ag]|4a|5|5[abe]|5rc3)$/i,
+    source: 'https://tracker.debian.org/pkg/proftpd-dfsg/news/',
+  },
+  mariadb: {
+    versions: /^5\.5\.(3[5-9]|[45]\d|6[0-8])-mariadb(-log)?$/i,
+    source: 'https://git.centos.org/rpms/mariadb/commits/c7',
+  },
+};
 
 /** Vendors of operating systems in CPE names, which a scan gives where an answer names the distribution. */
 export const packagingVendors: ReadonlySet<string> = new Set([

@@ -15,7 +15,7 @@ import type { Distribution } from '../packages/read-revision.ts';
 import { products } from '../products.ts';
 
 /** Raise it when products, versions, reasons or the matcher answer otherwise than before: everything is assessed again. */
-export const assessmentRules = 6;
+export const assessmentRules = 7;
 
 /** A product in one version, as it is compared. */
 export interface SoftwareName {

@@ -1,4 +1,3 @@
-import { createTransport } from 'nodemailer';
 import { oneLine } from '#common/text/index.ts';
 import { describeTransportFailure } from '#common/transport/index.ts';
 
@@ -27,6 +26,8 @@ const timeouts = {
 
 /** Hands a mail to the server. Null when that took it for at least one recipient; else the reason, in words of ours. */
 export async function sendBySmtp(settings: SmtpSettings, mail: SmtpMail): Promise<string | null> {
+  // Loaded with the first mail: most processes send none.
+  const { createTransport } = await import('nodemailer');
   const transport = createTransport({
     url: settings.url,
     ...timeouts,

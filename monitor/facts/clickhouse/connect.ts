@@ -1,5 +1,6 @@
 /** The client of a ClickHouse server by its URL, and what is wrong where it can't be used. */
-import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import { createRequire } from 'node:module';
+import type * as ClickHouse from '@clickhouse/client';
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import { isServerError } from './engine-store.ts';
 
@@ -43,7 +44,11 @@ const protocols: Readonly<Record<string, 'http' | 'https'>> = {
   'https:': 'https',
 };
 
-export function createFactClient({ origin, user, password, database }: FactsPlace): ClickHouseClient {
+export function createFactClient({ origin, user, password, database }: FactsPlace) {
+  // Loaded where facts are in ClickHouse.
+  const { createClient, ClickHouseLogLevel } = createRequire(import.meta.url)(
+    '@clickhouse/client',
+  ) as typeof ClickHouse;
   return createClient({
     ...{ url: origin, username: user, password, database },
     application: 'svc-monitor',

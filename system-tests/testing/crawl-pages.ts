@@ -1,6 +1,6 @@
 /**
- * Follows the links of a site as one person, in a real browser at phone and desktop width, and reports layout errors:
- * overflowing text, also in drawers, targets too small for a finger, markup shown as text, and delete buttons without
+ * Follows the links of a site as one person, in a real browser at the widths of a phone, a tablet and a desk, and reports layout
+ * errors: overflowing text and tables, also in drawers, targets too small for a finger, markup shown as text, and delete buttons without
  * confirmation.
  */
 import { readFileSync } from 'node:fs';
@@ -30,6 +30,7 @@ const findFaults = readFileSync(new URL('./find-page-faults.js', import.meta.url
 
 const phone = { width: 390, height: 844 };
 const desk = { width: 1440, height: 900 };
+const tablet = { width: 1024, height: 768 };
 /** Buttons that end or delete something; "Close" of a drawer is an ×. */
 const destructive =
   /^(Remove|Detach|Deactivate|Close|Revoke|Delete|Destroy|Power off|Shut down|Reboot|Reset|Suspend|Switch off|End|Stop retrying)\b(?! ignor)/;
@@ -60,7 +61,7 @@ export async function crawlPages(browser: Browser, crawl: Crawl): Promise<CrawlR
     if (!(answer?.headers()['content-type'] ?? '').startsWith('text/html')) continue;
     found.pages.push(url.pathname);
     if (answer!.status() >= 400) found.faults.push(`${url.pathname} answers ${answer!.status()}`);
-    for (const size of [phone, desk]) {
+    for (const size of [phone, tablet, desk]) {
       await page.setViewportSize(size);
       const look = await lookAt(page, size === phone);
       found.drawers += size === phone ? look.drawers : 0;

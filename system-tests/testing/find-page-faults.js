@@ -31,6 +31,11 @@ export default function findFaults(isPhone, destructive) {
         current.getBoundingClientRect().right > current.parentElement.getBoundingClientRect().right + 1
       )
         faults.add(`${where}the tab that is shown is out of sight: "${short(current.textContent)}"`);
+    for (const box of root.querySelectorAll('.table-scroll')) {
+      const more = box.scrollWidth - box.clientWidth;
+      if (isSeen(box) && more > 1)
+        faults.add(`${where}a table is ${more} px wider than its place: "${short(box.ariaLabel ?? '')}"`);
+    }
     if (!isPhone) return;
     for (const target of root.querySelectorAll(
       'button, .button, select, input:not([type=hidden]), nav a, tbody th > a',
@@ -51,6 +56,9 @@ export default function findFaults(isPhone, destructive) {
     }
   };
   if (document.documentElement.scrollWidth > width) faults.add('the page is wider than its window');
+  const signOut = document.querySelector('.sidebar form[action$="sign-out"] button');
+  if (signOut && isSeen(signOut) && signOut.getBoundingClientRect().bottom > innerHeight)
+    faults.add('"Sign out" is out of sight');
   lookThrough(document.body, 0, width, '');
   for (const button of document.querySelectorAll('form[method=post] button')) {
     const words = button.textContent ?? '';

@@ -4,6 +4,7 @@ import {
   booleanSetting,
   choiceSetting,
   databaseUrlSetting,
+  findUnknownNames,
   hostListSetting,
   httpUrlSetting,
   integerSetting,
@@ -303,6 +304,15 @@ export const monitorSettings = {
 };
 
 export type MonitorConfig = ReturnType<typeof readConfig>;
+
+/** Names that are no setting; `SVC_MONITOR_URL` is the sensor's. */
+export const findUnknownSettings = (environment: NodeJS.ProcessEnv) =>
+  findUnknownNames(
+    { ...monitorSettings, ...(settingsOfFeeds(installedFeeds) as object) },
+    environment,
+    'SVC_MONITOR_',
+    ['SVC_MONITOR_URL'],
+  );
 
 /**
  * Reads and validates the settings, including those of the feeds; `programDir` is the monitor's directory in the data

@@ -7,6 +7,7 @@ import {
   booleanSetting,
   databaseUrlSetting,
   decimalSetting,
+  findUnknownNames,
   hostListSetting,
   httpUrlSetting,
   integerSetting,
@@ -111,4 +112,20 @@ test('NAME_FILE names a file with the value, which appears in no error; both at 
   );
   writeFileSync(file, '');
   assert.equal(read({ SVC_X_DATABASE_URL_FILE: file }), null);
+});
+
+test('a name that is no setting is found: with the prefix of the program, or almost a setting; other programs have their own', () => {
+  const environment = {
+    SVC_X_PORT: '1',
+    SVC_X_DATABASE_URL_FILE: '/run/url',
+    SVC_X_DATABSE_URL: 'postgres://h/db',
+    SVC_X_COLOUR: 'red',
+    SVC_Y_COLOUR: 'red',
+    SVC_X_OTHER: '1',
+    PATH: '/bin',
+  };
+  assert.deepEqual(findUnknownNames(settings, environment, 'SVC_X_', ['SVC_X_OTHER']), [
+    { name: 'SVC_X_DATABSE_URL', meant: 'SVC_X_DATABASE_URL' },
+    { name: 'SVC_X_COLOUR', meant: null },
+  ]);
 });

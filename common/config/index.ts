@@ -44,6 +44,37 @@ export function readSettings<S extends Settings>(
 }
 
 /**
+ * Names in the environment that look like a setting and are none: those with the program's own prefix, and those that differ from a
+ * setting by two letters at most. `others`: names with that prefix that another program reads.
+ */
+export function findUnknownNames(
+  settings: Settings,
+  environment: Readonly<Record<string, string | undefined>>,
+  prefix: string,
+  others: readonly string[] = [],
+): { name: string; meant: string | null }[] {
+  const known = Object.values(settings).flatMap(({ name }) => [name, `${name}_FILE`]);
+  return Object.keys(environment).flatMap((name) => {
+    if (!name.startsWith('SVC_') || known.includes(name) || others.includes(name)) return [];
+    const meant = known.find((one) => isWithinTwo(one, name)) ?? null;
+    return meant !== null || name.startsWith(prefix) ? [{ name, meant }] : [];
+  });
+}
+
+/** Whether at most two letters have to be added, removed or changed. */
+function isWithinTwo(one: string, other: string): boolean {
+  if (Math.abs(one.length - other.length) > 2) return false;
+  let row = Array.from({ length: other.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= one.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= other.length; j += 1)
+      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (one[i - 1] === other[j - 1] ? 0 : 1));
+    row = next;
+  }
+  return row[other.length]! <= 2;
+}
+
+/**
  * The text of a setting, or the content of the file that `NAME_FILE` names, without the end of its last line: secrets are
  * mounted into containers as files. Throws when both are given, or the file can't be read.
  */

@@ -4,6 +4,8 @@
  * People read `12:04:05 info  monitor  upload stored  sensor=3 sequence=812`; with `SVC_LOG_FORMAT=json` machines
  * read one JSON object a line. Fields whose name says secret are never written.
  */
+import { fstatSync } from 'node:fs';
+
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface Reporter {
@@ -20,19 +22,25 @@ export interface ReporterOptions {
   format?: 'text' | 'json';
   level?: 'debug' | 'info' | 'warn' | 'error';
   write?: (line: string) => void;
+  /** Lines go to the journal and begin with their priority; by default where standard error is the journal's. */
+  isJournal?: boolean;
 }
 
 const levels = { debug: 10, info: 20, warn: 30, error: 40 } as const;
+/** Of syslog, as systemd reads them at the beginning of a line. */
+const priorities = { debug: 7, info: 6, warn: 4, error: 3 } as const;
 const secretName = /secret|password|token|authorization|cookie|api_?key|digest|signature/i;
 
 /** Makes a reporter that writes lines of at least `level` (default `info`). */
 export function createReporter(options: ReporterOptions, bound: Fields = {}): Reporter {
   const least = levels[options.level ?? 'info'];
-  const write = options.write ?? ((line: string) => process.stderr.write(`${line}\n`));
+  const isJournal = options.isJournal ?? (options.write === undefined && isStandardErrorOfJournal());
+  const writeLine = options.write ?? ((line: string) => process.stderr.write(`${line}\n`));
   const emit =
     (level: keyof typeof levels) =>
     (phrase: string, fields: Fields = {}) => {
       if (levels[level] < least) return;
+      const write = (line: string) => writeLine(isJournal ? `<${priorities[level]}>${line}` : line);
       const all = hideSecrets({ ...bound, ...fields });
       const at = new Date().toISOString();
       if (options.format === 'json') {
@@ -52,6 +60,16 @@ export function createReporter(options: ReporterOptions, bound: Fields = {}): Re
     error: emit('error'),
     with: (fields) => createReporter(options, { ...bound, ...fields }),
   };
+}
+
+/** systemd names the stream that it has connected; it may have been redirected since. */
+function isStandardErrorOfJournal(): boolean {
+  try {
+    const { dev, ino } = fstatSync(2);
+    return process.env.JOURNAL_STREAM === `${dev}:${ino}`;
+  } catch {
+    return false;
+  }
 }
 
 /** A reporter that says nothing, for tests of things that are not about logging. */

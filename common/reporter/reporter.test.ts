@@ -34,3 +34,16 @@ test('escape sequences, line breaks and direction marks of a value are shown, no
   assert.doesNotMatch(lines[0]!, /[\u0000-\u001f\u202e]/);
   assert.match(lines[0]!, /a\\u001b\[31mred\\u202eevil/);
 });
+
+test('in the journal each line begins with its priority, so that journalctl can be asked for errors', () => {
+  for (const format of ['text', 'json'] as const) {
+    const lines: string[] = [];
+    const write = (line: string) => lines.push(line);
+    const reporter = createReporter({ program: 'x', format, level: 'debug', isJournal: true, write });
+    for (const level of ['debug', 'info', 'warn', 'error'] as const) reporter[level]('said');
+    assert.deepEqual(
+      lines.map((line) => line.slice(0, 3)),
+      ['<7>', '<6>', '<4>', '<3>'],
+    );
+  }
+});

@@ -2,7 +2,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import { runUntilSignal } from '#common/lifecycle/index.ts';
 import { compose } from '../composition.ts';
-import { readConfig } from '../config.ts';
+import { findUnknownSettings, readConfig } from '../config.ts';
 import type { MonitorRole } from '../roles.ts';
 import { createDemoWorld } from './seed-demo.ts';
 
@@ -16,6 +16,8 @@ export async function serve(
     throw new CodedError('config.invalid', 'A demo world runs in one process: leave out --only.');
   // A process with the console runs the embedded database; others on its machine join it.
   const monitor = compose(config, only ? { roles: only, embedded: only.has('web') ? 'own' : 'join' } : {});
+  for (const { name, meant } of findUnknownSettings(environment))
+    monitor.reporter.warn('there is no setting of this name', { setting: name, ...(meant && { meant }) });
   const server = await monitor.createServer();
   const parts = [monitor.database, monitor.secrets.part, monitor.factEngine.part, server, ...monitor.loops];
   if (config.isDemoWorld) parts.push(createDemoWorld(config, monitor));

@@ -16,7 +16,7 @@ export async function serve(only?: ReadonlySet<OperationsRole>): Promise<number>
       throw new CodedError('config.invalid', 'A demo world runs in one process: leave out --only.');
     const operations = await compose(settings, only ? { roles: only } : {});
     const { reporter, clock } = operations;
-    warnOfSettings(settings, reporter);
+    warnOfSettings(settings, reporter, process.env);
     const http = await operations.createServer();
     const demoWorld = createDemoWorld({
       features: operations,

@@ -1,9 +1,16 @@
+import { findUnknownNames } from '#common/config/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { isPrivateTransport } from '#common/transport/index.ts';
-import type { OperationsSettings } from '../config.ts';
+import { type OperationsSettings, operationsSettings } from '../config.ts';
 
 /** Says at the start what of the settings is right for a trial and dangerous on the internet. */
-export function warnOfSettings(settings: OperationsSettings, reporter: Reporter): void {
+export function warnOfSettings(
+  settings: OperationsSettings,
+  reporter: Reporter,
+  environment: NodeJS.ProcessEnv = {},
+): void {
+  for (const { name, meant } of findUnknownNames(operationsSettings, environment, 'SVC_OPERATIONS_'))
+    reporter.warn('there is no setting of this name', { setting: name, ...(meant && { meant }) });
   if (settings.demoWorld) return;
   if (settings.paymentGateway === 'test')
     reporter.warn('cards are test cards: customers can give themselves credit, and no money moves', {

@@ -241,5 +241,11 @@ export function describeClusters({
     };
   const full = pools.find(isNearlyFull);
   if (full) return { tone: 'warn', text: `The addresses of ${full.prefix} are nearly exhausted; ${told}.` };
+  const unseen = nodes.filter(({ seenAt }) => seenAt === null);
+  if (unseen.length > 0) {
+    const names =
+      unseen.length > 3 ? `${formatCount(unseen.length)} nodes` : unseen.map(({ name }) => name).join(', ');
+    return { tone: 'info', text: `Nothing is known of ${names} yet; ${told}.` };
+  }
   return { tone: 'good', text: `All nodes answer; ${told}.` };
 }

@@ -16,4 +16,4 @@ export {
 } from './assertion.ts';
 export { keyIdOf, keyText, parseKeyText } from './key-text.ts';
 export { answerPath, askPath, beginPath, beginUrl, isStateText, isTargetPath, stateOf } from './paths.ts';
-export { type Place, placePath } from './places.ts';
+export { type Place, type PlaceRange, placePath } from './places.ts';

@@ -150,6 +150,11 @@ describe('assertions of a sign-on', () => {
       '/find/server?cluster_id=1&server_id=2',
     );
     assert.equal(placePath({ kind: 'customer', accountId: 3 }), '/find/customer?account_id=3');
+    assert.equal(
+      placePath({ kind: 'customer', accountId: 3 }, { range: 'custom', from: '2026-11-20T10:00Z' }),
+      '/find/customer?account_id=3&range=custom&from=2026-11-20T10%3A00Z',
+      'the range of the page goes along',
+    );
     const odd = placePath({ kind: 'address', address: 'a&b=//c' });
     assert.equal(odd, '/find/address?address=a%26b%3D%2F%2Fc');
     assert.equal(beginUrl('https://m.example', '/a?b=1'), 'https://m.example/sign-on?to=%2Fa%3Fb%3D1');

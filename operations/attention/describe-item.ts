@@ -18,6 +18,7 @@ const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(
 
 const namesOf = (all: readonly { name: string }[]) => all.map((each) => each.name).join(', ');
 
+/** Over 80 lines: a text for each kind of item. */
 export function describeItem(item: AttentionItem): ItemText {
   switch (item.kind) {
     case 'attacks':
@@ -69,6 +70,12 @@ export function describeItem(item: AttentionItem): ItemText {
         title: many(item.count, 'customer is in debt', 'customers are in debt'),
         text: 'The next billing maintenance suspends them if they are still active.',
         href: '/console/customers/?status=debt',
+      };
+    case 'findings_critical':
+      return {
+        title: many(item.count, 'critical potential vulnerability', 'critical potential vulnerabilities'),
+        text: 'Software that scans found on servers matches records that are rated critical. Customers see those of their own servers.',
+        href: '/console/findings/?severity=critical',
       };
     case 'webhooks_late':
       return {

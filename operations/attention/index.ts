@@ -9,7 +9,7 @@ import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { type AlertDeps, createAlertLoop } from './mail-alerts.ts';
 
 export { describeItem } from './describe-item.ts';
-export { type AttentionFacts, type AttentionItem, findAttentionItems } from './item.ts';
+export { type AttentionFacts, type AttentionItem, findAttentionItems, notCounted } from './item.ts';
 export { type ReadFactsDeps, readAttentionFacts } from './read-facts.ts';
 
 /** The feature's work; pages read the facts themselves. */

@@ -21,6 +21,8 @@ export interface AttentionFacts {
   attacks: { attacks: number; servers: number; stale: number };
   /** Why limits that should be shared are counted by this process alone; null when all is well. */
   limitsProblem: string | null;
+  /** Active potential vulnerabilities of severity critical. */
+  criticalFindings: number;
   /** Disks and loops of operations itself. */
   system: readonly SystemSubject[];
   /** Projects that deliver feeds, have called, and do so no more. */
@@ -42,6 +44,7 @@ export type AttentionItem = { urgency: 'now' | 'soon' } & (
   | { kind: 'pool_nearly_full'; pool: PoolUse }
   | { kind: 'charges_unconfirmed'; count: number; oldestMs: number }
   | { kind: 'customers_in_debt'; count: number }
+  | { kind: 'findings_critical'; count: number }
   | { kind: 'webhooks_late'; seconds: number }
   | { kind: 'attacks'; count: number; servers: number }
   | { kind: 'attacks_stale'; count: number }
@@ -53,6 +56,9 @@ export type AttentionItem = { urgency: 'now' | 'soon' } & (
 /** More nodes than these are one item: then it is the way to them that is broken. */
 const awayMax = 3;
 
+/** What `UrgentFacts` leave out. */
+export const notCounted = { customers: { inDebt: 0 }, criticalFindings: 0 } as const;
+
 /** The most urgent first. */
 export function findAttentionItems(facts: AttentionFacts, nowMs: number): AttentionItem[] {
   const found = [
@@ -60,6 +66,7 @@ export function findAttentionItems(facts: AttentionFacts, nowMs: number): Attent
     ...ofServers(facts),
     ...ofNodes(facts, nowMs),
     ...ofMoney(facts),
+    ...ofFindings(facts),
     ...ofDelivery(facts),
     ...ofSystem(facts),
   ];
@@ -111,6 +118,10 @@ function ofMoney({ waitingCharges, oldestChargeMs, customers }: AttentionFacts):
   if (customers.inDebt > 0)
     items.push({ kind: 'customers_in_debt', urgency: 'soon', count: customers.inDebt });
   return items;
+}
+
+function ofFindings({ criticalFindings: count }: AttentionFacts): AttentionItem[] {
+  return count === 0 ? [] : [{ kind: 'findings_critical', urgency: 'soon', count }];
 }
 
 function ofDelivery({ webhooks }: AttentionFacts): AttentionItem[] {

@@ -8,7 +8,7 @@ import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createDatabaseWatch, type System } from '#service-kit/system/index.ts';
 import { describeItem } from './describe-item.ts';
-import { type AttentionItem, findAttentionItems } from './item.ts';
+import { type AttentionItem, findAttentionItems, notCounted } from './item.ts';
 import { type ReadFactsDeps, readAttentionFacts } from './read-facts.ts';
 import * as store from './store.ts';
 
@@ -31,7 +31,7 @@ export function createAlertLoop(deps: AlertDeps): Part[] {
       const watchingSeconds = (clock.monotonicMs() - sinceMs) / 1000;
       const nowMs = clock.nowMs();
       const facts = await readAttentionFacts(deps, systemActor, nowMs, watchingSeconds);
-      const items = findAttentionItems({ ...facts, customers: { inDebt: 0 } }, nowMs).filter(isMailed);
+      const items = findAttentionItems({ ...facts, ...notCounted }, nowMs).filter(isMailed);
       const found = items.map((item) => ({ key: keyOf(item), ...describeItem(item) }));
       await ifHeld(db(), lease, (trx) => store.keepAlerts(trx, found));
       for (const due of await store.listDue(db())) {

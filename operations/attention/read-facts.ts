@@ -29,13 +29,16 @@ const chargesMax = 100;
 /** A monitor calls every few seconds; the time of a call is noted once a minute. */
 const silentSeconds = 300;
 
-/** All but what takes a look at every customer. Staff only. `watchingSeconds`: see `judgeLoop`. */
+/** Facts that take no look at every customer and finding, which only the overview counts. */
+export type UrgentFacts = Omit<AttentionFacts, 'customers' | 'criticalFindings'>;
+
+/** Staff only. `watchingSeconds`: see `judgeLoop`. */
 export async function readAttentionFacts(
   deps: ReadFactsDeps,
   actor: Actor,
   nowMs: number,
   watchingSeconds = Number.POSITIVE_INFINITY,
-): Promise<Omit<AttentionFacts, 'customers'>> {
+): Promise<UrgentFacts> {
   const [servers, clusters, nodes, pools, charges, webhooks, attacks, state, silentMonitors] =
     await Promise.all([
       deps.servers.countByStatus(actor, null),

@@ -8,7 +8,7 @@ export interface DaySpending {
   otherQuanta: number;
 }
 
-/** What was charged on each of the last days, the oldest first; days without charges are zero. */
+/** What servers and requests cost on each of the last days, the oldest first; corrections and refunds are no spending. Days without charges are zero. */
 export async function listDaySpending(db: Queryable, tenantId: number, days: number): Promise<DaySpending[]> {
   const { rows } = await sql<DaySpending>`
     with wanted as (
@@ -20,7 +20,7 @@ export async function listDaySpending(db: Queryable, tenantId: number, days: num
       select date_trunc('day', created_at at time zone 'utc') as day, metadata ->> 'source' = 'server_hours' as "isServer",
         -sum(amount_quanta) as quanta
       from ledger_entries
-      where tenant_id = ${tenantId} and amount_quanta < 0
+      where tenant_id = ${tenantId} and metadata ->> 'source' in ('server_hours', 'api_overage')
         and created_at >= (select min(day) from wanted) at time zone 'utc'
       group by 1, 2)
     select w.day at time zone 'utc' as day,

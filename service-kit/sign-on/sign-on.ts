@@ -1,5 +1,12 @@
 import type { KeyObject } from 'node:crypto';
-import { beginUrl, keyIdOf, type Place, parseKeyText, placePath } from '#contracts/sign-on/index.ts';
+import {
+  beginUrl,
+  keyIdOf,
+  type Place,
+  type PlaceRange,
+  parseKeyText,
+  placePath,
+} from '#contracts/sign-on/index.ts';
 import type { AuditActor } from '#service-kit/audit/index.ts';
 import type { Session } from '#service-kit/sessions/index.ts';
 import type { SignInPerson } from '#service-kit/sign-in/index.ts';
@@ -39,7 +46,7 @@ export interface SignOn<Actor extends AuditActor> {
   unlinkAccount(actor: Actor, subjectId: number): Promise<boolean>;
 
   /** Where pages link to at the other program: builds the address of a place there. Null where nothing is set up. */
-  links(): Promise<((place: Place) => string) | null>;
+  links(): Promise<((place: Place, range?: PlaceRange) => string) | null>;
   /** Null: nothing is signed for this audience. */
   issue(actor: Actor, person: SignInPerson, session: Session, asked: IssueRequest): Promise<Issued | null>;
 
@@ -76,7 +83,7 @@ export function createSignOn<Actor extends AuditActor>(deps: SignOnDeps<Actor>):
 
     async links() {
       const peer = await store.readPeer(db());
-      return peer?.isOffered ? (place) => beginUrl(peer.address, placePath(place)) : null;
+      return peer?.isOffered ? (place, range) => beginUrl(peer.address, placePath(place, range)) : null;
     },
     issue: (actor, person, session, asked) => issueAssertion(deps, actor, person, session, asked),
 

@@ -1,5 +1,5 @@
 /** Links out of the console to the monitor's pages of the same thing; nothing where single sign-on is not set up. */
-import type { Place } from '#contracts/sign-on/index.ts';
+import type { Place, PlaceRange } from '#contracts/sign-on/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import { type Content, link } from '#service-kit/pages/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
@@ -9,6 +9,8 @@ export interface MonitorLinkOptions {
   kind?: 'plain' | 'quiet' | 'button';
   /** What it is about, where the text alone does not say so. */
   about?: string;
+  /** Of the page, for traffic. */
+  range?: PlaceRange;
 }
 
 /** "In the monitor", or nothing. */
@@ -17,7 +19,10 @@ export type MonitorLink = (place: Place, options?: MonitorLinkOptions) => Conten
 /** Read once for a page. */
 export async function readMonitorLink(signOn: Pick<SignOn<Actor>, 'links'>): Promise<MonitorLink> {
   const hrefOf = await signOn.links();
-  return (place, { kind = 'button', about } = {}) =>
+  return (place, { kind = 'button', about, range } = {}) =>
     hrefOf !== null &&
-    link(hrefOf(place), 'In the monitor', { kind, ...(about && { label: `${about} in the monitor` }) });
+    link(hrefOf(place, range), 'In the monitor', {
+      kind,
+      ...(about && { label: `${about} in the monitor` }),
+    });
 }

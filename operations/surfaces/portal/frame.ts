@@ -81,7 +81,7 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
         },
       ],
       search: { action: '/client/', placeholder: 'Find a server', value: options.searched },
-      palette: { url: '/client/palette', actions: portalActions },
+      palette: { url: '/client/palette', actions: portalActions(visitor.actor) },
       breadcrumb: options.breadcrumb,
       person: { name: visitor.person.name, detail: visitor.person.email, href: '/client/account/' },
       csrfToken: visitor.csrfToken,

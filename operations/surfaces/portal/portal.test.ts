@@ -255,6 +255,9 @@ test('API-1.S3: only the owner of the organization creates keys; a member is tol
   });
   await world.accounts.addMember(systemActor, tenant.organizationId, member.id);
   const cookie = await world.signIn('member@members.test');
+  const keys = await (await get('/client/developer/', cookie)).text();
+  assert.match(keys, /No active keys\. Ask the owner for one to call the API\./);
+  assert.doesNotMatch(keys, /Create an API key|Create one to call/, 'nor does the palette offer it');
   const page = await (await get('/client/developer/', cookie)).text();
   assert.doesNotMatch(page, /Create key/);
   const fields = {

@@ -16,7 +16,8 @@ import { type ExploreView, nameOf, negateHref, removeHref, sortNames } from './e
 const kept = ['range', 'from', 'to', 'out', 'tab', 'tables', 'step'];
 const tops = [5, 10, 20, 50];
 
-export function exploreForm(view: ExploreView): Content {
+/** `serverNames`: by the value of a filter. */
+export function exploreForm(view: ExploreView, serverNames: ReadonlyMap<string, string>): Content {
   const { query } = view;
   const path = `/sites/${view.siteId}/explore`;
   const grouped = view.offered.map((one) => ({ value: one as string, label: nameOf(one) }));
@@ -40,7 +41,8 @@ export function exploreForm(view: ExploreView): Content {
       const word = filter.is ? 'is' : 'is not';
       const label = `${name} ${word}; change to ${filter.is ? 'is not' : 'is'}`;
       const values = filter.values.map((value) => ({
-        ...{ text: value, href: removeHref(view, filter, value) },
+        text: filter.dimension === 'server' ? (serverNames.get(value) ?? value) : value,
+        href: removeHref(view, filter, value),
         label: `Remove ${printQueryText([{ ...filter, values: [value] }])}`,
       }));
       return { name, word, opposite: { href: negateHref(view, filter), label }, values };

@@ -245,6 +245,16 @@ test('tables beside a chart in steps of ten minutes read a day by the hour', asy
   ]);
 });
 
+test('a filter by server is shown with the name of the server', async () => {
+  const { server, path, visitor } = await seed();
+  await using _server = server;
+  await server.database.pool.query(
+    `insert into inventory_vms (cluster_id, vm_id, name, state, updated_at) values (7, 42, 'name-of-the-filtered-server', 'running', svc_now())`,
+  );
+  const { text } = await visitor.get(`${path}&q=server:7/42`);
+  assert.match(text, /name-of-the-filtered-server/);
+});
+
 test('flows, files, the data of the chart and completion answer as well', async () => {
   const { server, path, visitor } = await seed();
   await using _server = server;

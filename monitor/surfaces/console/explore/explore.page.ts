@@ -42,6 +42,8 @@ export interface ExplorePage {
   /** Null: the chart is shown. */
   flows: Flows | null;
   around: Pick<ChartData, 'reasons' | 'flags'>;
+  /** Of the servers that the filters name, by their value. */
+  serverNames: ReadonlyMap<string, string>;
   saved: SavedViewsPart;
   inOperations: OperationsLink;
   nowMs: number;
@@ -58,7 +60,7 @@ export function explorePage(request: FastifyRequest, page: ExplorePage): Content
       actions: [rangePicker({ url: view.url, range, nowMs }), place !== null && page.inOperations(place)],
     }),
     savedLinks(view, page.saved),
-    exploreForm(view),
+    exploreForm(view, page.serverNames),
     faultBanner(view),
     refreshing({ id: 'explore', url: view.url, everySeconds: 60 }, [
       limitBanners(page),

@@ -55,7 +55,22 @@ export async function readPage(
   const saved = { views: await deps.savedViews.list(siteId), viewer: viewerOf(request) };
   const range = pickedRange(values, chart.answer, nowMs);
   const inOperations = await readOperationsLink(deps.signOn);
-  return { view, saved, range, ...chart, whole, tables, flows, inOperations, nowMs };
+  const serverNames = await readServerNames(deps, view.query);
+  return { view, serverNames, saved, range, ...chart, whole, tables, flows, inOperations, nowMs };
+}
+
+/** Names of the servers that filters name as `cluster/server`. */
+async function readServerNames(
+  { protection }: ConsoleDeps,
+  { filters }: Query,
+): Promise<Map<string, string>> {
+  const values = filters.filter(({ dimension }) => dimension === 'server').flatMap((one) => one.values);
+  const servers = values.flatMap((value) => {
+    const [, cluster, vm] = /^(\d{1,15})\/(\d{1,15})$/.exec(value) ?? [];
+    return cluster && vm ? [{ clusterId: Number(cluster), vmId: Number(vm) }] : [];
+  });
+  const named = await protection.nameServers(servers);
+  return new Map(named.map(({ clusterId, vmId, name }) => [`${clusterId}/${vmId}`, name]));
 }
 
 /** What a table beside the chart asks. */

@@ -31,7 +31,7 @@ export function unansweredPage(
       state: stateOf(unanswered),
       actions: rangePicker({ url: view.url, range, nowMs }),
     }),
-    exploreForm(view),
+    exploreForm(view, new Map()),
     bodyOf(view, unanswered),
   ];
 }

@@ -6,7 +6,7 @@ import type { Billing } from '#operations/billing/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
-import type { ProtectTraffic } from '#operations/protect/index.ts';
+import type { ProtectFindings, ProtectTraffic } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
@@ -23,6 +23,7 @@ export interface OverviewDeps extends ReadFactsDeps {
   catalog: Catalog;
   clusters: Clusters;
   metering: Metering;
+  protectFindings: Pick<ProtectFindings, 'totalAll'>;
   protectTraffic: ProtectTraffic;
   servers: Servers;
   clock: Clock;
@@ -65,20 +66,24 @@ async function readTalkers(
 
 async function readFacts(deps: OverviewDeps, { actor }: Staff, nowMs: number): Promise<OverviewFacts> {
   const { catalog, clusters, adminProjects } = deps;
-  const [attention, customers, locations, plans, images, days, usage, projects] = await Promise.all([
-    readAttentionFacts(deps, actor, nowMs),
-    readCustomers(deps, actor),
-    catalog.listAllLocations(),
-    catalog.listAllPlans(actor),
-    catalog.listAllImages(actor),
-    clusters.listDayRoom(actor, 30),
-    deps.metering.fleetUsage(actor, null),
-    adminProjects.list(actor),
-  ]);
+  const [attention, customers, findings, locations, plans, images, days, usage, projects] = await Promise.all(
+    [
+      readAttentionFacts(deps, actor, nowMs),
+      readCustomers(deps, actor),
+      deps.protectFindings.totalAll(actor, {}),
+      catalog.listAllLocations(),
+      catalog.listAllPlans(actor),
+      catalog.listAllImages(actor),
+      clusters.listDayRoom(actor, 30),
+      deps.metering.fleetUsage(actor, null),
+      adminProjects.list(actor),
+    ],
+  );
   const tokens = await Promise.all(projects.map((project) => adminProjects.listTokens(actor, project.id)));
   return {
     ...attention,
     ...customers,
+    criticalFindings: findings.critical,
     ...{ locations, plans, images, days },
     // The running month has begun.
     usage: usage!,

@@ -1,6 +1,11 @@
 /** `/console/system/`: the state of operations itself. */
 import type { Clock } from '#common/clock/index.ts';
-import { findAttentionItems, type ReadFactsDeps, readAttentionFacts } from '#operations/attention/index.ts';
+import {
+  findAttentionItems,
+  notCounted,
+  type ReadFactsDeps,
+  readAttentionFacts,
+} from '#operations/attention/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { readQueueState } from '#service-kit/jobs/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
@@ -25,7 +30,7 @@ export function registerSystem(app: App, deps: SystemDeps): void {
       deps.system.read(),
       readQueueState(deps.db()),
     ]);
-    const items = findAttentionItems({ ...facts, customers: { inDebt: 0 } }, nowMs);
+    const items = findAttentionItems({ ...facts, ...notCounted }, nowMs);
     const own = items.filter(({ kind }) => ownKinds.has(kind));
     const page = systemPage(request, { staff, items: own, facts, state, jobs });
     return sendWantedFile(request, reply, 'operations') ?? sendPage(reply, page);

@@ -1,4 +1,5 @@
 /** `/console/traffic/`: the traffic of all customers and servers, for staff. */
+import type { FastifyRequest } from 'fastify';
 import type { Actor } from '#operations/accounts/index.ts';
 import { exploredDimensions, filterDimensions } from '#operations/protect/index.ts';
 import type { ServerEvent } from '#operations/server-history/index.ts';
@@ -52,14 +53,24 @@ export const place: ExplorerPlace = {
 };
 
 export function registerTraffic(app: App, deps: ExplorerDeps & { signOn: SignOn<Actor> }): void {
-  registerExplorer(app, deps, { ...place, readPeerLink: () => readPeerLink(deps.signOn) }, '/console');
+  registerExplorer(
+    app,
+    deps,
+    {
+      ...place,
+      readPeerLink: (request) => readPeerLink(deps.signOn, request),
+    },
+    '/console',
+  );
 }
 
 /** Peers are the monitor's to show: operations does not hold them. */
-async function readPeerLink(signOn: SignOn<Actor>): Promise<PeerLink> {
+async function readPeerLink(signOn: SignOn<Actor>, request: FastifyRequest): Promise<PeerLink> {
+  const { range, from, to } = request.query as Record<string, string | undefined>;
+  const shown = { ...(range && { range }), ...(from && { from }), ...(to && { to }) };
   const inMonitor = await readMonitorLink(signOn);
   return ({ value, label, serverId, tenantId }, dimension, { reached }) => {
-    const options = { kind: 'quiet', about: label } as const;
+    const options = { kind: 'quiet', about: label, range: shown } as const;
     switch (dimension) {
       case 'address':
         return value !== null && inMonitor({ kind: 'address', address: value }, options);

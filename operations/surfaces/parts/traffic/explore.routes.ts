@@ -115,7 +115,7 @@ async function readPage(
   const [rankings, views, peerLink, chart, flows] = await Promise.all([
     readRankings(explored, view, request),
     deps.savedViews.list(who.actor),
-    place.readPeerLink?.() ?? null,
+    place.readPeerLink?.(request) ?? null,
     readChart(explored, view, flagSource(deps, place, request)),
     view.tab === 'flows' && !isFile ? readFlows(explored, place) : null,
   ]);

@@ -42,7 +42,7 @@ export interface ExplorerPlace {
   /** The page of what a flag of the chart tells of. */
   eventHref: EventHref;
   /** Read once for a page: the way to where the other ends of a row's connections are known. */
-  readPeerLink?: () => Promise<PeerLink>;
+  readPeerLink?: (request: FastifyRequest) => Promise<PeerLink>;
 }
 
 /** Nothing where a row is no server, address or customer. */

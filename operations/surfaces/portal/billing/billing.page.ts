@@ -154,8 +154,9 @@ function waitingBanner(charge: Charge, tenant: Tenant): Html {
 
 function figures(options: BillingPageOptions): Html {
   const { tenant, month, ahead, balanceQuanta } = options;
-  const spent = -month.filter((sum) => sum.quanta < 0).reduce((sum, each) => sum + each.quanta, 0);
   const of = (source: string) => -(month.find((each) => each.source === source)?.quanta ?? 0);
+  // A correction by an operator and a refund are no spending.
+  const spent = of('server_hours') + of('api_overage');
   const money = (quanta: number) => formatMoney(quanta, tenant.currency);
   const about = (quanta: number) => formatMoneyAbout(quanta, tenant.currency);
   return stats(

@@ -37,6 +37,20 @@ test('a customer saves a card, adds credit with it once, and sees both in the le
     assert.equal((await me.post('/client/billing/credit', { ...credit, amount })).status, 422, amount);
 });
 
+test('a correction by an operator is no spending: neither in the figure nor in the days', async () => {
+  const { email, tenant } = await world.createCustomer('Corrected');
+  await world.billing.adjustCredit(systemActor, tenant.id, {
+    ...{ amountQuanta: -123_400, reason: 'charged twice', formId: 'correction-1' },
+  });
+  const text = (await (await visit(email)).page('/client/billing/')).replaceAll(/<[^>]+>/g, ' ');
+  assert.match(text, /Spent this month\s+\$0\.00/);
+  const days = await world.billing.sumDays(systemActor, tenant.id, 3);
+  assert.deepEqual(
+    days.map(({ serverQuanta, otherQuanta }) => serverQuanta + otherQuanta),
+    days.map(() => 0),
+  );
+});
+
 test('a declined and an unconfirmed payment are told apart, and the second is named until it is settled', async () => {
   const { email, tenant } = await world.createCustomer('Unlucky');
   const me = await visit(email);

@@ -63,7 +63,7 @@ export function developerPage(options: DeveloperPageOptions): Html {
     [
       pageHeader({
         title: 'API keys',
-        state: stateOf(options.keys),
+        state: stateOf(options.keys, organizations.length > 0),
         actions: link('/docs/api/', 'API reference', { kind: 'button' }),
       }),
       developerTabs('keys'),
@@ -80,9 +80,12 @@ export function developerPage(options: DeveloperPageOptions): Html {
   );
 }
 
-function stateOf(keys: readonly KeySummary[]): { tone: Tone; text: string } {
+function stateOf(keys: readonly KeySummary[], mayCreate: boolean): { tone: Tone; text: string } {
   const active = keys.filter((key) => key.isActive);
-  if (active.length === 0) return { tone: 'neutral', text: 'No active keys. Create one to call the API.' };
+  if (active.length === 0) {
+    const next = mayCreate ? 'Create one' : 'Ask the owner for one';
+    return { tone: 'neutral', text: `No active keys. ${next} to call the API.` };
+  }
   const full = active.filter((key) => key.scope === 'full').length;
   const count = active.length === 1 ? 'One active key' : `${active.length} active keys`;
   return { tone: 'good', text: `${count}, ${full === 0 ? 'none' : full} with write access.` };

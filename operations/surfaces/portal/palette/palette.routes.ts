@@ -13,14 +13,18 @@ export interface PaletteDeps {
 
 const Query = Type.Object({ q: Type.Optional(Type.String({ maxLength: PALETTE_TEXT_MAX })) });
 
-/** What customers can do from everywhere. */
-export const portalActions = [
+/** What a customer can do from everywhere. Only owners create keys and webhook endpoints. */
+export const portalActions = ({ ownedOrganizationIds }: CustomerActor) => [
   { label: 'Deploy a server', href: '/client/servers/new' },
-  { label: 'Create an API key', href: '/client/developer/#create' },
+  ...(ownedOrganizationIds.length === 0
+    ? []
+    : [
+        { label: 'Create an API key', href: '/client/developer/#create' },
+        { label: 'Add a webhook endpoint', href: '/client/developer/webhooks/' },
+      ]),
   { label: 'Create a private network', href: '/client/networks/#create' },
-  { label: 'Add a webhook endpoint', href: '/client/developer/webhooks/' },
   { label: 'Change password and second factor', href: '/client/account/' },
-] as const;
+];
 
 export function registerPalette(app: App, deps: PaletteDeps): void {
   app.get('/palette', { schema: { querystring: Query } }, async (request, reply) => {

@@ -123,7 +123,9 @@ function recordOf(finding: FindingRow, nowMs: number): Html {
       term: 'CVSS',
       value:
         finding.cvssVector === null
-          ? 'not rated'
+          ? finding.score === null
+            ? 'not rated'
+            : `score ${finding.score.toFixed(1)}, without a vector`
           : [`${finding.cvssVersion ?? ''} `, code(finding.cvssVector)],
     },
     ...(incomplete === '' ? [] : [{ term: 'Certainty', value: incomplete }]),

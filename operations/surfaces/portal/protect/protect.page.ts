@@ -64,14 +64,19 @@ export function protectPage(options: ProtectPageOptions): Html {
   return serverFrame({ visitor, server, tab: 'protect', toast: options.toast }, header, body);
 }
 
-function stateOf({ attacks, ports, delivery }: ProtectPageOptions): { tone: Tone; text: Content } {
+function stateOf({ attacks, ports, delivery, findings }: ProtectPageOptions): { tone: Tone; text: Content } {
   const now = attacks.open.filter((each) => isHeadline(each, attacks.nowMs));
   if (now.length > 0) return attackState(now);
   const open = `${ports.open.length === 1 ? 'One open port' : `${formatCount(ports.open.length)} open ports`}`;
   const scannedAt = delivery.scans.latestAt;
   if (scannedAt === null) return { tone: 'neutral', text: 'No attack now. Not scanned for open ports yet.' };
+  const { critical } = findings.summary;
+  const severe =
+    critical === 0
+      ? ''
+      : `, ${formatCount(critical)} critical potential ${critical === 1 ? 'vulnerability' : 'vulnerabilities'}`;
   return {
-    tone: 'good',
-    text: html`No attack now. ${open}, last scan ${age(scannedAt.getTime(), ports.nowMs)}.`,
+    tone: critical > 0 ? 'warn' : 'good',
+    text: html`No attack now. ${open}${severe}, last scan ${age(scannedAt.getTime(), ports.nowMs)}.`,
   };
 }

@@ -24,11 +24,11 @@ export function deployedPage(options: { visitor: Visitor; server: Server; rootPa
   const address = publicAddress ?? server.privateNetworks[0]?.ip;
   const label = publicAddress === undefined ? 'As soon as it runs, from its network' : 'As soon as it runs';
   return portalFrame(
-    { visitor, title: `${server.name} is being provisioned`, current: 'servers', breadcrumb, isNarrow: true },
+    { visitor, title: `${server.name} is ordered`, current: 'servers', breadcrumb, isNarrow: true },
     [
       pageHeader({
-        title: `${server.name} is being provisioned`,
-        state: { tone: 'info', text: 'This takes a moment.' },
+        title: `${server.name} is ordered`,
+        state: { tone: 'info', text: 'It starts within a minute or two; its page shows when it runs.' },
         actions: link(`/client/servers/${server.id}`, 'Go to the server', { kind: 'primary' }),
       }),
       banner({

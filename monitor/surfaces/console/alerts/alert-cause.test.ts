@@ -9,9 +9,17 @@ test('an alert leads to the page of its cause', () => {
     'capture:4:eth0': '/sites/2/sensors/4',
     'probe:7': '/sites/2/availability/7',
     'server:7:12': '/sites/2/vulnerabilities/servers/7/12',
-    'vulnerability-copy': '/system/vulnerability-database',
+    'hand-off:3': '/sites/2/protection/hand-off',
     [`incident:${incident}`]: `/sites/2/incidents/${incident}`,
   };
   for (const [subjectKey, path] of Object.entries(causes))
     assert.equal(placeOf({ siteId: 2, subjectKey }), path);
+  const ofAllSites = {
+    'vulnerability-copy': '/system/vulnerability-database',
+    'disk:host-1:/var/lib/svc-monitor': '/system',
+    'loop:maintain_metrics': '/system',
+    inbox: '/system',
+  };
+  for (const [subjectKey, path] of Object.entries(ofAllSites))
+    assert.equal(placeOf({ siteId: null, subjectKey }), path);
 });

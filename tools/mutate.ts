@@ -110,26 +110,27 @@ function findTestsOfRules(files: readonly string[], read: (file: string) => stri
   return found;
 }
 
-/** What each test executes of the code, kept for the same tree. */
-async function measureCoverage(copy: Copy, tests: readonly string[], key: string) {
-  const kept = `${root}/.cache/coverage/${key}.json`;
-  type Kept = [string, [string, Executed[]][]][];
-  if (!existsSync(kept)) {
-    const all: Kept = [];
-    for (const [i, test] of tests.entries()) {
-      const folder = mkdtempSync(join(tmpdir(), 'svc-coverage-'));
-      const failed = await copy.run([test], { NODE_V8_COVERAGE: folder });
-      if (failed.length > 0) throw new Error(`${test} fails unbroken: ${failed[0]}`);
-      all.push([test, [...readCoverage(folder, copy.path)].filter(([file]) => isCode(file))]);
-      rmSync(folder, { recursive: true, force: true });
-      console.log(`${i + 1} of ${tests.length}: ${test}`);
+/** What each test executes of the code, kept for the same tree. One that fails unbroken notices nothing, and is named. */
+async function measureCoverage(copy: Copy, tests: readonly string[], folder: string) {
+  mkdirSync(folder, { recursive: true });
+  const executed = new Map<string, Map<string, Executed[]>>();
+  for (const [i, test] of tests.entries()) {
+    const kept = join(folder, `${test.replaceAll('/', '+')}.json`);
+    if (!existsSync(kept)) {
+      const raw = mkdtempSync(join(tmpdir(), 'svc-coverage-'));
+      const failed = await copy.run([test], { NODE_V8_COVERAGE: raw });
+      const covered =
+        failed.length > 0 ? [] : [...readCoverage(raw, copy.path)].filter(([file]) => isCode(file));
+      rmSync(raw, { recursive: true, force: true });
+      console.log(
+        `${i + 1} of ${tests.length}: ${test}${failed.length > 0 ? ` fails unbroken: ${failed[0]}` : ''}`,
+      );
+      if (failed.length > 0) continue;
+      writeFileSync(kept, JSON.stringify(covered));
     }
-    mkdirSync(dirname(kept), { recursive: true });
-    writeFileSync(kept, JSON.stringify(all));
+    executed.set(test, new Map(JSON.parse(readFileSync(kept, 'utf8')) as [string, Executed[]][]));
   }
-  return new Map(
-    (JSON.parse(readFileSync(kept, 'utf8')) as Kept).map(([test, files]) => [test, new Map(files)]),
-  );
+  return executed;
 }
 
 async function main(): Promise<number> {
@@ -154,7 +155,11 @@ async function main(): Promise<number> {
       const tests = [...new Set([...testsOfRules.values()].flat())].sort();
       const hash = createHash('sha256');
       for (const file of tree.files) if (file.endsWith('.ts')) hash.update(`${file}\0${readText(file)}\0`);
-      const executed = await measureCoverage(copy, tests, hash.digest('hex').slice(0, 16));
+      const executed = await measureCoverage(
+        copy,
+        tests,
+        `${root}/.cache/coverage/${hash.digest('hex').slice(0, 16)}`,
+      );
       breaks = drawBreaks(
         { testsOfRules, executed, readText, isCode },
         Number(values.seed),

@@ -19,19 +19,21 @@ export interface WaitOptions {
 }
 
 /** Well below the time limit of one attempt. */
-const waitSeconds = 20;
+const waitSecondsMax = 20;
 
 export class Client extends Api {
   readonly #wait: NonNullable<ClientOptions['wait']>;
+  readonly #now: NonNullable<ClientOptions['now']>;
 
   constructor(options: ClientOptions) {
     super(options);
+    this.#now = options.now ?? (() => performance.now());
     this.#wait = options.wait ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms)));
   }
 
   /** The server as soon as its `status` is this one. Throws a `WaitError` when it failed, or the time is over. */
   waitForServer(id: number, status: Server['status'], options: WaitOptions = {}): Promise<Server> {
-    return this.#until(options, `server ${id} to be ${status}`, async () => {
+    return this.#until(options, `server ${id} to be ${status}`, async (waitSeconds) => {
       // The API itself waits a while before it answers, so that waiting costs few requests.
       const server = await this.readServer(id, { ...options, wait_for: `status:${status}`, waitSeconds });
       if (server.status === status) return server;
@@ -42,7 +44,7 @@ export class Client extends Api {
 
   /** The action when it is over. Throws a `WaitError` when it ended in an error, or the time is over. */
   waitForAction(action: Pick<ServerAction, 'id'>, options: WaitOptions = {}): Promise<ServerAction> {
-    return this.#until(options, `action ${action.id}`, async () => {
+    return this.#until(options, `action ${action.id}`, async (waitSeconds) => {
       const found = await this.readAction(action.id, { ...options, waitSeconds });
       if (found.status === 'success') return found;
       if (found.status !== 'error') return null;
@@ -50,13 +52,18 @@ export class Client extends Api {
     });
   }
 
-  async #until<T>(options: WaitOptions, what: string, look: () => Promise<T | null>): Promise<T> {
-    const deadline = Date.now() + (options.timeoutMs ?? 600_000);
+  async #until<T>(
+    options: WaitOptions,
+    what: string,
+    look: (waitSeconds: number) => Promise<T | null>,
+  ): Promise<T> {
+    const deadline = this.#now() + (options.timeoutMs ?? 600_000);
+    const leftMs = () => Math.max(0, deadline - this.#now());
     for (;;) {
-      const found = await look();
+      const found = await look(Math.min(waitSecondsMax, Math.floor(leftMs() / 1_000)));
       if (found !== null) return found;
-      if (Date.now() > deadline) throw new WaitError(`waited in vain for ${what}`);
-      await this.#wait(options.everyMs ?? 2_000, options.signal);
+      if (leftMs() === 0) throw new WaitError(`waited in vain for ${what}`);
+      await this.#wait(Math.min(options.everyMs ?? 2_000, leftMs()), options.signal);
       options.signal?.throwIfAborted();
     }
   }

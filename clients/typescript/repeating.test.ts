@@ -1,7 +1,7 @@
 /** When a call is repeated, how long it waits, and what it never repeats. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerOf, ConnectionError, NotFoundError, RateLimitedError } from './index.ts';
+import { answerOf, ConnectionError, NotFoundError, RateLimitedError, WaitError } from './index.ts';
 import { later, refusalOf, scripted, scriptedKey } from './testing/scripted.ts';
 
 test('a refusal with Retry-After is waited out, never shorter, and with jitter', async () => {
@@ -146,4 +146,15 @@ test('no error holds the key', async () => {
     client.readServer(1),
     (thrown) => !String((thrown as Error).stack).includes(scriptedKey),
   );
+});
+
+test('waiting for a server lasts as long as its caller gives it: the API is asked to wait no longer', async () => {
+  const answers = Array.from({ length: 9 }, () => Response.json({ id: 1, status: 'queued' }));
+  const { client, sent, waits } = scripted(answers);
+  await assert.rejects(client.waitForServer(1, 'running', { timeoutMs: 3_000 }), WaitError);
+  assert.deepEqual(
+    sent.map(({ headers }) => headers.prefer),
+    ['wait=3', 'wait=1', 'wait=0'],
+  );
+  assert.deepEqual(waits, [2_000, 1_000]);
 });

@@ -1,6 +1,6 @@
 /** Bodies about bandwidth, and the account payload. */
 import { type Static, Type } from 'typebox';
-import { Id, Moment, Money, monthOrDayPattern, Nullable, OneOf } from './schema-kit.ts';
+import { Id, Moment, Money, monthOrDayPattern, Nullable, OneOf, ProjectionHours } from './schema-kit.ts';
 import { Usage } from './usage-schemas.ts';
 
 const Bytes = Type.Integer({ minimum: 0 });
@@ -115,7 +115,8 @@ export const Account = Type.Object(
       tb_bytes: Type.Integer({ description: 'Number of bytes in one TB.' }),
       used_bytes: Bytes,
       remaining_bytes: Bytes,
-      projected_bytes: Type.Integer({ minimum: 0, description: 'Projection at the present rate.' }),
+      projected_bytes: Nullable(Type.Integer({ minimum: 0, description: 'Projection at the present rate.' })),
+      projection_hours: ProjectionHours,
       servers: Type.Array(BandwidthRow, {
         description: 'Present month only; includes servers destroyed in it.',
       }),

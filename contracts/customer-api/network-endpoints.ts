@@ -9,7 +9,7 @@ import {
   NetworkList,
   PrivateNetworkAttachment,
 } from './network-schemas.ts';
-import { SelectionRequest } from './schema-kit.ts';
+import { SelectionRequest, ShortListQuery } from './schema-kit.ts';
 
 const onNetwork = { id: 'network' } as const;
 
@@ -128,9 +128,12 @@ export const networkEndpoints = [
     summary: 'List private networks of a server',
     description: 'The attachments of the server, as in its `private_networks`.',
     params: { id: 'server' },
+    query: ShortListQuery,
     selectsTenant: true,
-    responses: ok(AttachmentList, 'The attachments.'),
-    errors: ['not_found'],
+    responses: {
+      200: { description: 'A page of attachments.', schema: AttachmentList, headers: ['ETag', 'Link'] },
+    },
+    errors: ['invalid_cursor', 'not_found'],
   },
   {
     id: 'attachServer',

@@ -4,7 +4,7 @@
  * `snake_case`, UTC RFC 3339, integer ids, money as decimal text with its currency. Every documented field is always
  * there, `null` when unknown. What these schemas don't name can't leave the server.
  */
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { unseenCharacters } from '#common/text/index.ts';
 import { Nullable, Timestamp } from '../scalars.ts';
 import { errorKinds } from './errors.ts';
@@ -54,6 +54,27 @@ export const SlugOrId = (what: string) =>
 
 /** A line of text: no control characters, nothing that turns the direction of writing, no space around it. */
 export const namePattern = `^(?!\\s)[^${unseenCharacters}]*(?<!\\s)$`;
+/** Where a page of a list begins, and how long it is. */
+export const pageQuery = (limitDefault: number) =>
+  Type.Object(
+    {
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: limitDefault })),
+      cursor: Type.Optional(Type.String({ maxLength: 200 })),
+    },
+    { additionalProperties: false },
+  );
+/** Of lists that are short: most fit on their first page. */
+export const ShortListQuery = pageQuery(200);
+export type ShortListQuery = Static<typeof ShortListQuery>;
+
+/** On what a projection rests; it and what is projected are null within the first hour. */
+export const ProjectionHours = Nullable(
+  Type.Integer({
+    minimum: 0,
+    description:
+      'Hours that the projection rests on: since the start of the month, the opening of the account or its first server. Null within the first hour.',
+  }),
+);
 /** What people call a thing of theirs. */
 export const Name = Type.String({ minLength: 1, maxLength: 64, pattern: namePattern });
 export const hostnamePattern = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$';

@@ -13,6 +13,7 @@ import {
   Nullable,
   OneOf,
   Pagination,
+  pageQuery,
   SlugOrId,
   TenantSelector,
 } from './schema-kit.ts';
@@ -296,13 +297,7 @@ export const ListServersQuery = Type.Object(
 );
 export type ListServersQuery = Static<typeof ListServersQuery>;
 
-export const ListActionsQuery = Type.Object(
-  {
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
-    cursor: Type.Optional(Type.String({ maxLength: 200 })),
-  },
-  { additionalProperties: false },
-);
+export const ListActionsQuery = pageQuery(50);
 export type ListActionsQuery = Static<typeof ListActionsQuery>;
 
 export const ReadServerQuery = Type.Object(

@@ -1,4 +1,5 @@
-import { type Endpoint, ok } from './endpoint.ts';
+import type { Endpoint } from './endpoint.ts';
+import { ShortListQuery } from './schema-kit.ts';
 import { TenantList } from './tenant-schemas.ts';
 
 /** Workspaces. */
@@ -12,8 +13,11 @@ export const tenantEndpoints = [
     description:
       'The workspaces of the key, the default one first. `api_access` says whether calls are allowed for a workspace, or why not.',
     params: {},
+    query: ShortListQuery,
     selectsTenant: false,
-    responses: ok(TenantList, 'The workspaces.'),
-    errors: [],
+    responses: {
+      200: { description: 'A page of workspaces.', schema: TenantList, headers: ['ETag', 'Link'] },
+    },
+    errors: ['invalid_cursor'],
   },
 ] as const satisfies readonly Endpoint[];

@@ -1,6 +1,6 @@
 /** Bodies about counted requests. */
 import { type Static, Type } from 'typebox';
-import { Id, Moment, Money, monthPattern, Nullable, OneOf } from './schema-kit.ts';
+import { Id, Moment, Money, monthPattern, Nullable, OneOf, ProjectionHours } from './schema-kit.ts';
 
 export const UsageQuery = Type.Object(
   {
@@ -31,8 +31,11 @@ export const Usage = Type.Object(
     overage_count: Type.Integer({ description: 'Requests above the free quota.' }),
     overage_charged_count: Type.Integer({ description: 'Charged requests above the free quota.' }),
     overage_amount: Money,
-    projected_count: Type.Integer({ description: 'Projected requests of the month at the present rate.' }),
-    projected_overage_amount: Money,
+    projected_count: Nullable(
+      Type.Integer({ description: 'Projected requests of the month at the present rate.' }),
+    ),
+    projected_overage_amount: Nullable(Money),
+    projection_hours: ProjectionHours,
     currency: Type.String(),
     price: Type.Object({ per_requests: Type.Integer(), amount: Money }),
     resets_at: Type.String({ format: 'date-time', description: 'Start of the next month.' }),

@@ -62,6 +62,16 @@ test('two people can not have one e-mail address', async () => {
   );
 });
 
+test('a workspace’s slug does not tell that another customer has one of this name', async () => {
+  const ada = await person();
+  const slugs: string[] = [];
+  for (let n = 0; n < 2; n += 1) {
+    const made = await accounts.createOrganization(systemActor, { name: 'Twice Ltd', ownerId: ada.id });
+    slugs.push(made.tenant.slug);
+  }
+  assert.deepEqual(slugs, ['twice-ltd', 'twice-ltd']);
+});
+
 test('the first tenant of an organization is its payer and is listed first', async () => {
   const ada = await person();
   const { organization, tenant } = await accounts.createOrganization(systemActor, {

@@ -86,7 +86,7 @@ export async function createTenant(
   });
 }
 
-/** The slug is made from the name; a number is added until it is free. */
+/** The slug is made from the name; a number is added until it is free in the organization, which alone reads it. */
 async function insertNamedTenant(db: Queryable, organizationId: number, text: string): Promise<Tenant> {
   const name = parseName(text, 'The name of a tenant');
   const base = slugOf(name);

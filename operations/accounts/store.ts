@@ -166,7 +166,7 @@ export async function insertTenant(
     insert into tenants (organization_id, name, slug, currency, is_payer)
     values (${tenant.organizationId}, ${tenant.name}, ${tenant.slug}, ${tenant.currency},
             not exists (select 1 from tenants where organization_id = ${tenant.organizationId}))
-    on conflict (slug) do nothing
+    on conflict (organization_id, slug) do nothing
     returning id`.execute(db);
   return rows[0]?.id ?? null;
 }

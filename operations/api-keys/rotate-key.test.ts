@@ -22,6 +22,7 @@ test('API-2.1.6, API-2.1.3: a rotated key has a successor that may do the same, 
     { ...before, keyId: '', isUseStale: false },
     'scope, grants and organization are the old ones',
   );
+  await assert.rejects(world.apiKeys.rotateKey(owner, keyId), isMissing, 'a key is rotated once');
   // Owner's page: the token stands in the answer to the POST and on no later page.
   const cookie = await world.signIn(customer.email);
   const page = async (path: string, fields?: Record<string, string>) => {
@@ -48,4 +49,20 @@ test('API-2.1.6, API-2.1.3: a rotated key has a successor that may do the same, 
   assert.ok(await world.apiKeys.verifyKey(shown));
   await assert.rejects(world.apiKeys.rotateKey(owner, keyId), isMissing, 'an expired key has no successor');
   assert.equal(await world.apiKeys.revokeKey(systemActor, shown.split('_')[1]!), true);
+});
+
+test('the successor of a key that expires lives as long as that one did', async () => {
+  await using world = await createWorld();
+  const customer = await world.createCustomer('Renewing');
+  const owner = (await world.accounts.customerActorOf(customer.owner.id))!;
+  const keyId = (await world.createKey(customer)).split('_')[1]!;
+  await world.database.pool.query(
+    "update api_keys set created_at = svc_now() - interval '89 days', expires_at = svc_now() + interval '1 day' where key_id = $1",
+    [keyId],
+  );
+  const { token } = await world.apiKeys.rotateKey(owner, keyId);
+  await moveWorldClock(world.database, '89 days');
+  assert.ok(await world.apiKeys.verifyKey(token));
+  await moveWorldClock(world.database, '91 days');
+  assert.equal(await world.apiKeys.verifyKey(token), null);
 });

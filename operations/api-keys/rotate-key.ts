@@ -12,7 +12,8 @@ const rotationOverlapHours = 24;
 
 /**
  * Mints a key that may do what an old one may, and lets the old one expire a day later, so that programs can be moved over
- * one by one. Both are active meanwhile and count among the 25. Only the owner, for a key of their own.
+ * one by one. Both are active meanwhile and count among the 25. A key that expires gives the new one as long a life as it had
+ * itself. Only the owner, for a key of their own.
  *
  * Throws `api_keys.not_found`, `api_keys.limit`, `accounts.forbidden`.
  */
@@ -30,7 +31,11 @@ export async function rotateKey(db: Queryable, actor: CustomerActor, keyId: stri
       personId: actor.personId,
       organizationIds: actor.ownedOrganizationIds,
     });
-    if (!isCopied) throw new CodedError('api_keys.not_found', 'There is no such active key of yours.');
+    if (!isCopied)
+      throw new CodedError(
+        'api_keys.not_found',
+        'There is no such active key of yours, or it was rotated already.',
+      );
     await store.replaceKey(tx, keyId, id, rotationOverlapHours);
     await emit(tx, { type: 'key.created', keyId: id });
     const after = { replacedBy: id, oldEndsInHours: rotationOverlapHours };

@@ -90,11 +90,12 @@ export async function copyKey(
 ): Promise<boolean> {
   const { rows } = await sql`
     insert into api_keys (key_id, digest, name, scope, organization_id, person_id, tenant_access, expires_at)
-    select ${fresh.keyId}, ${fresh.digest}, name, scope, organization_id, person_id, tenant_access, expires_at
+    select ${fresh.keyId}, ${fresh.digest}, name, scope, organization_id, person_id, tenant_access,
+      svc_now() + (expires_at - created_at)
     from api_keys
     where key_id = ${keyId} and person_id = ${fresh.personId}
       and organization_id = any(${[...fresh.organizationIds]}::bigint[])
-      and revoked_at is null and (expires_at is null or expires_at > svc_now())
+      and revoked_at is null and replaced_by is null and (expires_at is null or expires_at > svc_now())
     returning 1`.execute(tx);
   await sql`insert into api_key_tenants (key_id, tenant_id)
     select ${fresh.keyId}, tenant_id from api_key_tenants where key_id = ${keyId} and ${rows.length === 1}`.execute(

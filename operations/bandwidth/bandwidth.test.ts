@@ -75,7 +75,7 @@ test('API-2.5: what is earned may be used, what is only potential may not, and t
     potentialBytes: 1750 * gb,
     usedBytes: 1300 * gb,
     remainingBytes: 200 * gb,
-    projectedBytes: 2600 * gb,
+    projection: { bytes: 2600 * gb, hours: 15 * 24 },
   });
   const old = computePool({
     rules,
@@ -86,6 +86,21 @@ test('API-2.5: what is earned may be used, what is only potential may not, and t
     usedBytes: 5000 * gb,
   });
   assert.deepEqual([old.tenureBytes, old.remainingBytes, old.earnedRemainingBytes], [250 * gb, 0, 0]);
+});
+
+test('a projection of the pool rests on the hours since the first server, and there is none before the first', () => {
+  const of = (fromMs: number, nowMs: number) =>
+    computePool({
+      rules,
+      month,
+      nowMs,
+      openedAt: new Date(0),
+      lives: [{ fromMs, toMs: null }],
+      usedBytes: 30 * gb,
+    }).projection;
+  // On the 26th a day of the server is over, and five of the month are to come.
+  assert.deepEqual(of(at(25), at(26)), { bytes: 180 * gb, hours: 24 });
+  assert.equal(of(at(25), at(25) + 26 * 60_000), null);
 });
 
 test('years are counted by the calendar', () => {

@@ -40,8 +40,8 @@ export interface Pool {
   potentialBytes: number;
   usedBytes: number;
   remainingBytes: number;
-  /** The month's use if it goes on as it began. */
-  projectedBytes: number;
+  /** The month's use if it goes on as it began, and the whole hours that it rests on; null before the first is over. */
+  projection: { bytes: number; hours: number } | null;
 }
 
 export function computePool(input: {
@@ -67,7 +67,6 @@ export function computePool(input: {
   );
   const freeBytes = rules.baseBytes + tenureBytes;
   const allowanceBytes = freeBytes + earnedBytes;
-  const elapsed = Math.max(1, Math.min(nowMs, month.endMs) - month.startMs) / monthMs;
   return {
     baseBytes: rules.baseBytes,
     tenureBytes,
@@ -80,8 +79,19 @@ export function computePool(input: {
     potentialBytes: allowanceBytes + potentialEarnedBytes,
     usedBytes,
     remainingBytes: Math.max(0, allowanceBytes - usedBytes),
-    projectedBytes: Math.floor(usedBytes / Math.min(1, elapsed)),
+    projection: project(input, restMs),
   };
+}
+
+/** From the first server on: before it nothing could be used. */
+function project(
+  { month, nowMs, lives, usedBytes }: Parameters<typeof computePool>[0],
+  restMs: number,
+): Pool['projection'] {
+  const firstMs = Math.min(...lives.map((life) => life.fromMs));
+  const elapsedMs = Math.min(nowMs, month.endMs) - Math.max(month.startMs, firstMs);
+  const hours = Math.floor(elapsedMs / 3_600_000);
+  return hours < 1 ? null : { bytes: usedBytes + Math.floor((usedBytes * restMs) / elapsedMs), hours };
 }
 
 /** Server-milliseconds beyond the first server, between two moments: at each instant all but one server count. */

@@ -122,13 +122,13 @@ export function createMetering(deps: MeteringDeps): Metering {
     fleetKeys: (actor, period, page) => readFleetKeys(deps.db(), actor, period, page),
     lastMonths: (actor, tenantId, months) => readMonths(deps.db(), actor, tenantId, months),
     countOfKeys: (keyIds) => store.countKeys(deps.db(), keyIds),
-    closeMonths: () => store.closeMonths(deps.db(), deps.includedPerMonth),
+    closeMonths: () => store.closeMonths(deps.db(), deps),
     async lockDueOverage(tx, afterTenantId, limit) {
       const { includedPerMonth, price } = deps;
       const months = await store.lockOverageMonths(tx, { includedPerMonth, price, afterTenantId, limit });
       return months.map((month) => {
         const overage = overageCount(month.count, month.includedCount);
-        const { quanta, chargedCount } = dueOverage(overage, month.chargedCount, price);
+        const { quanta, chargedCount } = dueOverage(overage, month.chargedCount, month.price);
         return { ...month, quanta, chargedCountAfter: chargedCount };
       });
     },

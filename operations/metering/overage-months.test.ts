@@ -107,3 +107,34 @@ test('API-8.7: a closed month is shown with what was free in it, the open one wi
   assert.deepEqual(await shown(period), [false, 10, 26, 26, 2]);
   assert.deepEqual(await shown(null), [true, 30, 6, 6, 0]);
 });
+
+test('API-8.7: a month is closed on the terms that were in force in it, whichever process closes it', async () => {
+  await using world = await createWorld({ includedPerMonth: 10 });
+  const customer = await world.createCustomer('Closing');
+  const keyId = (await world.createKey(customer)).split('_')[1]!;
+  await Promise.all(Array.from({ length: 36 }, () => world.metering.countRequest(customer.tenant.id, keyId)));
+  await world.metering.closeMonths();
+  const { period } = (await world.metering.usageOf(systemActor, {
+    tenantId: customer.tenant.id,
+    period: null,
+  }))!;
+  await moveWorldClock(world.database, '32 days');
+  const dearer = createMetering({
+    db: () => world.database.db,
+    pool: () => world.database.pool,
+    clock: world.clock,
+    reporter: world.reporter,
+    includedPerMonth: 1_000,
+    price: { unitRequests: 100, rateQuanta: 10_000 },
+  });
+  await dearer.closeMonths();
+  const shown = (await dearer.usageOf(systemActor, { tenantId: customer.tenant.id, period }))!;
+  assert.deepEqual(
+    [shown.includedCount, shown.overageQuanta, shown.price],
+    [10, 2, { rateQuanta: 10_000, unitRequests: 100_000 }],
+  );
+  const [account] = (await dearer.fleetUsage(systemActor, period, 1))!.accounts;
+  assert.equal(account!.overageQuanta, 2);
+  const [due] = await world.database.db.transaction().execute((tx) => dearer.lockDueOverage(tx, 0, 100));
+  assert.deepEqual([due!.period, due!.quanta], [period, 2]);
+});

@@ -1,15 +1,22 @@
 import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
-import { type MonthUsage, type OveragePrice, overageCount, overageQuanta, projectCount } from './usage.ts';
+import {
+  type MonthUsage,
+  type OveragePrice,
+  overageCount,
+  overageQuanta,
+  type Projection,
+  projectCount,
+} from './usage.ts';
 
 /** A month of one account, as its customer sees it. */
 export interface AccountUsage extends MonthUsage {
   tenantId: number;
   overageCount: number;
   overageQuanta: number;
-  projectedCount: number;
-  projectedOverageQuanta: number;
+  /** Null before an hour of the month is over. */
+  projection: (Projection & { overageQuanta: number }) | null;
   keys: store.KeyUsage[];
   days: store.DayUsage[];
 }
@@ -46,21 +53,20 @@ export async function readUsage(
 ): Promise<AccountUsage | null> {
   const { tenantId } = query;
   if (!reachesTenant(actor, tenantId)) throw forbidden('This account is not yours.');
-  const month = await store.findMonth(db, tenantId, query.period, deps.includedPerMonth);
+  const month = await store.findMonth(db, tenantId, query.period, deps);
   if (month.startsAt > month.asOf) return null;
   const [keys, days] = await Promise.all([
     store.listKeyUsage(db, tenantId, month.period),
     store.listDays(db, tenantId, month.period),
   ]);
-  const projectedCount = projectCount(month);
-  const costOf = (count: number) => overageQuanta(overageCount(count, month.includedCount), deps.price);
+  const projection = projectCount(month);
+  const costOf = (count: number) => overageQuanta(overageCount(count, month.includedCount), month.price);
   return {
     ...month,
     tenantId,
     overageCount: overageCount(month.count, month.includedCount),
     overageQuanta: costOf(month.count),
-    projectedCount,
-    projectedOverageQuanta: costOf(projectedCount),
+    projection: projection && { ...projection, overageQuanta: costOf(projection.count) },
     keys,
     days,
   };
@@ -75,12 +81,12 @@ export async function readFleetUsage(
   page: number,
 ): Promise<FleetUsage | null> {
   requireStaff(actor);
-  const month = await store.findMonth(db, null, period, deps.includedPerMonth);
+  const month = await store.findMonth(db, null, period, deps);
   if (month.startsAt > month.asOf) return null;
   const [totals, days, accounts] = await Promise.all([
     store.sumMonth(db, month.period, deps),
     store.listDays(db, null, month.period),
-    store.listTopAccounts(db, month.period, deps.includedPerMonth, partOf(page)),
+    store.listTopAccounts(db, month.period, deps, partOf(page)),
   ]);
   return {
     period: month.period,
@@ -92,7 +98,7 @@ export async function readFleetUsage(
     days,
     accounts: accounts.map((account) => {
       const over = overageCount(account.count, account.includedCount);
-      return { ...account, overageCount: over, overageQuanta: overageQuanta(over, deps.price) };
+      return { ...account, overageCount: over, overageQuanta: overageQuanta(over, account.price) };
     }),
   };
 }

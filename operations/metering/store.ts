@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
-import { firstUsageDay } from '#operations/views/index.ts';
+import { firstUsageDay, openingOf } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { CountRow } from './count-request.ts';
 import type { MonthUsage, OveragePrice } from './usage.ts';
@@ -68,14 +68,39 @@ export interface OverageMonth {
   count: number;
   includedCount: number;
   chargedCount: number;
+  price: OveragePrice;
 }
 
-/** Keeps what was free in every month that is over; a kept figure never changes again (API-8.7). */
-export async function closeMonths(db: Queryable, includedPerMonth: number): Promise<void> {
-  await sql`update usage_months set included_count = ${includedPerMonth}
-    where included_count is null and month < date_trunc('month', svc_now() at time zone 'utc')::date`.execute(
-    db,
-  );
+/** What is free in a month, and what further requests cost. */
+export interface Terms {
+  includedPerMonth: number;
+  price: OveragePrice;
+}
+
+const presentMonth = sql`date_trunc('month', svc_now() at time zone 'utc')::date`;
+
+/** The price of the month `u`: its own once it is closed. */
+const priceOf = ({ rateQuanta, unitRequests }: OveragePrice) =>
+  sql`json_build_object('rateQuanta', coalesce(u.rate_quanta, ${rateQuanta}::bigint),
+    'unitRequests', coalesce(u.unit_requests, ${unitRequests}::bigint))`;
+
+/**
+ * Keeps the terms of every month that is over with its accounts; kept figures never change again (API-8.7). They are those that were
+ * noted last while the month ran: a process that starts later with other settings does not change a month that is over.
+ */
+export async function closeMonths(db: Queryable, { includedPerMonth, price }: Terms): Promise<void> {
+  await sql`update usage_months m set included_count = coalesce(t.included_count, ${includedPerMonth}::bigint),
+      rate_quanta = coalesce(t.rate_quanta, ${price.rateQuanta}::bigint),
+      unit_requests = coalesce(t.unit_requests, ${price.unitRequests}::bigint)
+    from (select distinct month from usage_months where included_count is null and month < ${presentMonth}) open
+    left join usage_terms t using (month)
+    where m.month = open.month and m.included_count is null`.execute(db);
+  await sql`insert into usage_terms as kept (month, included_count, rate_quanta, unit_requests)
+    values (${presentMonth}, ${includedPerMonth}, ${price.rateQuanta}, ${price.unitRequests})
+    on conflict (month) do update set included_count = excluded.included_count, rate_quanta = excluded.rate_quanta,
+      unit_requests = excluded.unit_requests
+    where (kept.included_count, kept.rate_quanta, kept.unit_requests)
+      is distinct from (excluded.included_count, excluded.rate_quanta, excluded.unit_requests)`.execute(db);
 }
 
 /**
@@ -84,16 +109,16 @@ export async function closeMonths(db: Queryable, includedPerMonth: number): Prom
  */
 export async function lockOverageMonths(
   tx: Queryable,
-  query: { includedPerMonth: number; price: OveragePrice; afterTenantId: number; limit: number },
+  query: Terms & { afterTenantId: number; limit: number },
 ): Promise<OverageMonth[]> {
   const { rateQuanta, unitRequests } = query.price;
   const included = sql`coalesce(included_count, ${query.includedPerMonth}::bigint)`;
   const costOf = (count: typeof included) =>
-    sql`div((${count})::numeric * ${rateQuanta}::bigint, ${unitRequests}::bigint)`;
+    sql`div((${count})::numeric * coalesce(rate_quanta, ${rateQuanta}::bigint), coalesce(unit_requests, ${unitRequests}::bigint))`;
   const { rows } = await sql<OverageMonth>`
     select tenant_id as "tenantId", to_char(month, 'YYYY-MM') as period, count, ${included} as "includedCount",
-      overage_charged_count as "chargedCount"
-    from usage_months
+      overage_charged_count as "chargedCount", ${priceOf(query.price)} as price
+    from usage_months u
     where tenant_id > ${query.afterTenantId} and count > ${included} + overage_charged_count
       and ${costOf(sql`count - ${included}`)} > ${costOf(sql`overage_charged_count`)}
     order by tenant_id, month limit ${query.limit} for update skip locked`.execute(tx);
@@ -142,7 +167,7 @@ export async function findMonth(
   db: Queryable,
   tenantId: number | null,
   period: string | null,
-  includedPerMonth: number,
+  { includedPerMonth, price }: Terms,
 ): Promise<MonthUsage> {
   const { rows } = await sql<MonthUsage>`
     with present as (select date_trunc('month', svc_now() at time zone 'utc')::date as month),
@@ -151,7 +176,8 @@ export async function findMonth(
       coalesce(u.count, 0) as count,
       case when asked.month = present.month then ${includedPerMonth}::bigint
         else coalesce(u.included_count, ${includedPerMonth}) end as "includedCount",
-      coalesce(u.overage_charged_count, 0) as "chargedCount",
+      coalesce(u.overage_charged_count, 0) as "chargedCount", ${priceOf(price)} as price,
+      greatest(asked.month::timestamp at time zone 'utc', ${openingOf(tenantId)}) as since,
       asked.month::timestamp at time zone 'utc' as "startsAt",
       (asked.month + interval '1 month') at time zone 'utc' as "endsAt", svc_now() as "asOf"
     from asked cross join present
@@ -191,7 +217,7 @@ export async function countKeys(db: Queryable, keyIds: readonly string[]): Promi
 export async function sumMonth(
   db: Queryable,
   period: string,
-  deps: { includedPerMonth: number; price: OveragePrice },
+  deps: Terms,
 ): Promise<{
   count: number;
   accountCount: number;
@@ -201,7 +227,7 @@ export async function sumMonth(
 }> {
   const { rateQuanta, unitRequests } = deps.price;
   const costOf = (count: string) =>
-    sql`coalesce(sum(div((${sql.raw(count)})::numeric * ${rateQuanta}::bigint, ${unitRequests}::bigint)), 0)::bigint`;
+    sql`coalesce(sum(div((${sql.raw(count)})::numeric * rate, unit)), 0)::bigint`;
   const { rows } = await sql<{
     count: number;
     accountCount: number;
@@ -212,7 +238,8 @@ export async function sumMonth(
     select coalesce(sum(count), 0)::bigint as count, count(*) as "accountCount",
       count(*) filter (where count > included) as "overAccountCount",
       ${costOf('greatest(0, count - included)')} as "overageQuanta", ${costOf('charged')} as "chargedQuanta"
-    from (select count, coalesce(included_count, ${deps.includedPerMonth}) as included, overage_charged_count as charged
+    from (select count, coalesce(included_count, ${deps.includedPerMonth}) as included, overage_charged_count as charged,
+        coalesce(rate_quanta, ${rateQuanta}::bigint) as rate, coalesce(unit_requests, ${unitRequests}::bigint) as unit
       from usage_months where month = to_date(${period}, 'YYYY-MM')) u`.execute(db);
   return rows[0]!;
 }

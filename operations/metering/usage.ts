@@ -46,17 +46,32 @@ export interface MonthUsage {
   includedCount: number;
   /** Requests above the free quota that have been charged. */
   chargedCount: number;
+  /** As `includedCount`. */
+  price: OveragePrice;
+  /** From when on requests of the month could be counted: its start, or the opening of the account. */
+  since: Date;
   startsAt: Date;
   endsAt: Date;
   /** The database's present. */
   asOf: Date;
 }
 
-/** A month goes on as it began; its first day counts as a whole one, or one busy minute would make millions. */
-export function projectCount(usage: MonthUsage): number {
-  if (!usage.isOpen) return usage.count;
-  const dayMs = 86_400_000;
-  const lengthMs = usage.endsAt.getTime() - usage.startsAt.getTime();
-  const elapsedMs = Math.max(dayMs, usage.asOf.getTime() - usage.startsAt.getTime());
-  return Math.max(usage.count, Math.round((usage.count * lengthMs) / elapsedMs));
+const hourMs = 3_600_000;
+
+export interface Projection {
+  count: number;
+  /** Whole hours that it rests on. */
+  hours: number;
+}
+
+/** The month's requests if it goes on as it began; null before an hour of it is over, because a busy minute would make millions. */
+export function projectCount(
+  usage: Pick<MonthUsage, 'isOpen' | 'count' | 'since' | 'endsAt' | 'asOf'>,
+): Projection | null {
+  const elapsedMs = Math.min(usage.asOf.getTime(), usage.endsAt.getTime()) - usage.since.getTime();
+  const hours = Math.floor(elapsedMs / hourMs);
+  if (!usage.isOpen) return { count: usage.count, hours: Math.max(0, hours) };
+  if (hours < 1) return null;
+  const restMs = usage.endsAt.getTime() - usage.asOf.getTime();
+  return { count: usage.count + Math.round((usage.count * restMs) / elapsedMs), hours };
 }

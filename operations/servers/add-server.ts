@@ -106,10 +106,10 @@ async function insertServer(
 
 /** A host name out of a free name; what can't serve as one falls back to the server's id. */
 function hostnameOf(name: string, id: number): string {
-  const plain = name
+  const labels = name
     .toLowerCase()
     .replace(/[^a-z0-9.-]+/g, '-')
-    .replace(/^[-.]+|[-.]+$/g, '')
-    .slice(0, 63);
-  return /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(plain) ? plain : `server-${id}`;
+    .split('.')
+    .map((label) => label.replace(/^-+/, '').slice(0, 63).replace(/-+$/, ''));
+  return labels.filter((label) => label !== '').join('.') || `server-${id}`;
 }

@@ -177,4 +177,5 @@ export {
   listKeyUsage,
   listTopAccounts,
   listTopKeys,
+  openingOf,
 } from './usage-store.ts';

@@ -20,6 +20,7 @@ export interface ServerFilter {
   name?: string;
   /** Part of a name, a host name or an address; for people. */
   search?: string;
+  /** By slug or id. */
   plan?: string;
   location?: string;
   /** Only servers with a network interface on this network. */
@@ -36,8 +37,10 @@ function conditionsOf(scope: Scope, filter: ServerFilter) {
   const conditions = [sql`s.provisioning_state <> 'deleted'`];
   if (scope !== 'all') conditions.push(ofTenants(scope));
   if (filter.name !== undefined) conditions.push(sql`s.name = ${filter.name}`);
-  if (filter.plan !== undefined) conditions.push(sql`p.slug = ${filter.plan}`);
-  if (filter.location !== undefined) conditions.push(sql`l.slug = ${filter.location}`);
+  if (filter.plan !== undefined)
+    conditions.push(sql`(p.slug = ${filter.plan} or p.id::text = ${filter.plan})`);
+  if (filter.location !== undefined)
+    conditions.push(sql`(l.slug = ${filter.location} or l.id::text = ${filter.location})`);
   if (filter.networkId !== undefined)
     conditions.push(
       sql`exists (select 1 from network_attachments a where a.server_id = s.id and a.network_id = ${filter.networkId})`,

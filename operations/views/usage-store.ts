@@ -28,6 +28,10 @@ export function firstUsageDay(tenantId: number | null) {
     (select min(d.day) from usage_days d where ${counted}))`;
 }
 
+/** When the account was opened. */
+export const openingOf = (tenantId: number | null) =>
+  sql`(select t.created_at from tenants t where t.id = ${tenantId})`;
+
 export interface FleetAccount {
   tenantId: number;
   name: string;
@@ -35,17 +39,21 @@ export interface FleetAccount {
   count: number;
   includedCount: number;
   chargedCount: number;
+  /** Of further requests: its own once the month is closed. */
+  price: { rateQuanta: number; unitRequests: number };
 }
 
 export async function listTopAccounts(
   db: Queryable,
   period: string,
-  includedPerMonth: number,
+  live: { includedPerMonth: number; price: FleetAccount['price'] },
   part: { limit: number; offset: number },
 ): Promise<FleetAccount[]> {
   const { rows } = await sql<FleetAccount>`
     select u.tenant_id as "tenantId", t.name, t.currency, u.count,
-      coalesce(u.included_count, ${includedPerMonth}) as "includedCount", u.overage_charged_count as "chargedCount"
+      coalesce(u.included_count, ${live.includedPerMonth}) as "includedCount", u.overage_charged_count as "chargedCount",
+      json_build_object('rateQuanta', coalesce(u.rate_quanta, ${live.price.rateQuanta}::bigint),
+        'unitRequests', coalesce(u.unit_requests, ${live.price.unitRequests}::bigint)) as price
     from usage_months u join tenants t on t.id = u.tenant_id
     where u.month = to_date(${period}, 'YYYY-MM') order by u.count desc, u.tenant_id
     limit ${part.limit} offset ${part.offset}`.execute(db);

@@ -1,5 +1,6 @@
 /**
- * Pages leave compressed where the browser takes it: a page of tables is a fifth of its size as gzip.
+ * Pages and answers of the customer API leave compressed where the caller takes it: a page of tables is a fifth of its size as
+ * gzip.
  *
  * Pages hold what a stranger can choose (a search, a name) beside a secret, the token of forms. So that the size of an
  * answer tells nothing of the token, it is written masked, anew in each form (`service-kit/sessions/token-mask.ts`).
@@ -19,9 +20,18 @@ export async function compressPage(
   reply: FastifyReply,
   payload: unknown,
 ): Promise<unknown> {
-  if (typeof payload !== 'string' || payload.length < leastBytes) return payload;
   if (!String(reply.getHeader('content-type') ?? '').startsWith('text/html')) return payload;
-  reply.header('vary', 'accept-encoding');
+  if (typeof payload === 'string' && payload.length >= leastBytes) reply.header('vary', 'accept-encoding');
+  return compressAnswer(request, reply, payload);
+}
+
+/** Compresses a text. Its `Vary` must name `Accept-Encoding`. */
+export async function compressAnswer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+): Promise<unknown> {
+  if (typeof payload !== 'string' || payload.length < leastBytes) return payload;
   if (reply.hasHeader('content-encoding') || !acceptsGzip(request.headers['accept-encoding'])) return payload;
   reply.header('content-encoding', 'gzip');
   reply.removeHeader('content-length');

@@ -7,7 +7,14 @@ import { sql } from 'kysely';
 import { Type } from 'typebox';
 import { createReporter, silentReporter } from '#common/reporter/index.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
-import { createHttpServer, HttpError, newRequestId, parseStrictJson, sourceBucket } from './index.ts';
+import {
+  createHttpServer,
+  HttpError,
+  newRequestId,
+  parseStrictJson,
+  sourceBucket,
+  waitingAnswers,
+} from './index.ts';
 
 const options = { host: '127.0.0.1', port: 0, portSetting: 'SVC_X_PORT', reporter: silentReporter };
 
@@ -104,6 +111,19 @@ test('bodies that are ambiguous, of another type or too large are refused with w
   assert.equal(wrong.json().error.fields[0].path, 'name');
 });
 
+test('a body is UTF-8, with or without a byte order mark', async () => {
+  const { app } = await makeServer();
+  const send = (payload: Buffer) =>
+    app.inject({ method: 'POST', url: '/things', payload, headers: { 'content-type': 'application/json' } });
+  const marked = await send(Buffer.from('\ufeff{"name":"a"}'));
+  assert.deepEqual([marked.statusCode, marked.json()], [201, { name: 'a' }]);
+  const broken = await send(Buffer.from('{"name":"\xff"}', 'latin1'));
+  assert.deepEqual(
+    [broken.statusCode, broken.json().error.reason, broken.json().error.message],
+    [400, 'invalid_json', 'The body is not valid UTF-8.'],
+  );
+});
+
 test('a taken port is said in one sentence that names the setting', async () => {
   const taken = createServer();
   await new Promise<void>((done) => taken.listen(0, '127.0.0.1', done));
@@ -183,7 +203,7 @@ test('API-8.c: X-Forwarded-For is believed of our own proxies alone, and only wh
   assert.equal(await sourceOf(['10.0.0.0/8'], proxy, 'nonsense'), 'nonsense', 'one bucket for all nonsense');
 });
 
-test('a request with two Host headers is refused, and nothing but https is offered where https is served', async () => {
+test('a request with two Host headers, or without one, is refused with a reason, and nothing but https is offered where https is served', async () => {
   const server = await createHttpServer({
     host: '127.0.0.1',
     port: 0,
@@ -195,17 +215,25 @@ test('a request with two Host headers is refused, and nothing but https is offer
   await server.start();
   try {
     const { port } = new URL(server.url);
-    const answer = await new Promise<string>((done, fail) => {
-      const socket = connect(Number(port), '127.0.0.1', () =>
-        socket.write('GET / HTTP/1.1\r\nHost: a.test\r\nHost: b.test\r\nConnection: close\r\n\r\n'),
-      );
-      let text = '';
-      socket.on('data', (piece) => {
-        text += piece;
+    const ask = (hosts: string) =>
+      new Promise<string>((done, fail) => {
+        const socket = connect(Number(port), '127.0.0.1', () =>
+          socket.write(`GET / HTTP/1.1\r\n${hosts}Connection: close\r\n\r\n`),
+        );
+        let text = '';
+        socket.on('data', (piece) => {
+          text += piece;
+        });
+        socket.on('end', () => done(text)).on('error', fail);
       });
-      socket.on('end', () => done(text)).on('error', fail);
-    });
-    assert.match(answer, /^HTTP\/1\.1 400 /);
+    for (const hosts of ['Host: a.test\r\nHost: b.test\r\n', '']) {
+      const answer = await ask(hosts);
+      assert.match(answer, /^HTTP\/1\.1 400 /);
+      assert.match(
+        answer,
+        /"code":"bad_request","message":"The request has (more than one|no) Host header\."/,
+      );
+    }
     const whole = await fetch(server.url);
     assert.equal(whole.headers.get('strict-transport-security'), 'max-age=31536000');
   } finally {
@@ -357,4 +385,22 @@ test('a number that no column holds (SQLSTATE 22003) is a 422 and no fault of ou
   assert.equal(answer.json().error.code, 'validation_failed');
   assert.match(answer.json().error.message, /larger than any id or amount/);
   await app.close();
+});
+
+test('a slow answer is logged, unless it waits because its caller wants it', async () => {
+  const lines: string[] = [];
+  const server = await createHttpServer({
+    ...options,
+    reporter: createReporter({ program: 'test', write: (line) => lines.push(line) }),
+    routes(app) {
+      app.get('/:kind', async (request, reply) => {
+        if ((request.params as { kind: string }).kind === 'waiting') waitingAnswers.add(reply);
+        Object.defineProperty(reply, 'elapsedTime', { value: 1_001 });
+        return 'done';
+      });
+    },
+  });
+  for (const kind of ['waiting', 'slow']) await server.app.inject(`/${kind}`);
+  assert.equal(lines.length, 1);
+  assert.match(lines[0]!, /slow request/);
 });

@@ -6,12 +6,13 @@
  */
 
 export { type HostRules, healthPaths } from './accepted-host.ts';
+export { compressAnswer } from './compress.ts';
 export { type ErrorFields, HttpError } from './errors.ts';
-export { onClosed } from './on-closed.ts';
+export { onClosed, waitingAnswers } from './on-closed.ts';
 export { originOf, type RequestOrigin } from './origin.ts';
 export { preferredType } from './preferred-type.ts';
 export { newRequestId } from './request-id.ts';
 export { type App, createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts';
 export { sourceBucket } from './source.ts';
-export { parseStrictJson } from './strict-json.ts';
+export { parseJsonBody, parseStrictJson } from './strict-json.ts';
 export { findUnkeepableTexts, unkeepableText } from './unkeepable.ts';

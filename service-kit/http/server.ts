@@ -18,11 +18,12 @@ import { createHostGuard, type HostRules } from './accepted-host.ts';
 import { lazyCompilers } from './compilers.ts';
 import { compressPage } from './compress.ts';
 import { type ErrorFields, errorBody, HttpError, problemBody } from './errors.ts';
+import { waitingAnswers } from './on-closed.ts';
 import { preferredType } from './preferred-type.ts';
 import { createRefusalLog, refusalCodes } from './refusal-log.ts';
 import { newRequestId } from './request-id.ts';
 import { sourceBucket } from './source.ts';
-import { parseStrictJson } from './strict-json.ts';
+import { parseJsonBody } from './strict-json.ts';
 
 export type App = FastifyInstance<Server, IncomingMessage, ServerResponse, never, TypeBoxTypeProvider>;
 
@@ -107,6 +108,8 @@ function makeApp(options: HttpServerOptions): App {
     http: {
       headersTimeout: options.headersMs ?? headersMsDefault,
       connectionsCheckingInterval: checkConnectionsMs,
+      // Node's own refusal has no body.
+      requireHostHeader: false,
     },
     connectionTimeout: 65_000,
     // A parameter is as long as a request line may be: what it can't be is for its route to say.
@@ -125,10 +128,10 @@ function makeApp(options: HttpServerOptions): App {
     return503OnClosing: true,
   }).withTypeProvider<TypeBoxTypeProvider>() as unknown as App;
   app.removeContentTypeParser('application/json');
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
-    if (body === '') return done(null, undefined);
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+    if (body.length === 0) return done(null, undefined);
     try {
-      done(null, parseStrictJson(body as string));
+      done(null, parseJsonBody(body as Buffer));
     } catch (error) {
       const message = (error as Error).message;
       done(new HttpError(400, { code: 'bad_request', reason: 'invalid_json', message }), undefined);
@@ -142,8 +145,9 @@ function makeApp(options: HttpServerOptions): App {
     reply.header('x-request-id', request.id).headers(usualHeaders);
     if (options.isHttps) reply.header('strict-transport-security', `max-age=${hstsSeconds}`);
     // Two names leave it open which site was asked: a proxy in front may have judged the other one (RFC 9112, 3.2).
-    if (countHeader(request.raw.rawHeaders, 'host') > 1) {
-      const message = 'The request has more than one Host header.';
+    const hosts = countHeader(request.raw.rawHeaders, 'host');
+    if (hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')) {
+      const message = `The request has ${hosts > 1 ? 'more than one' : 'no'} Host header.`;
       throw new HttpError(400, { code: 'bad_request', message });
     }
     guardHost(request);
@@ -152,7 +156,7 @@ function makeApp(options: HttpServerOptions): App {
   const logRefusal = createRefusalLog(options.reporter);
   app.addHook('onResponse', async (request, reply) => logRefusal(request, reply));
   app.addHook('onResponse', async (request, reply) => {
-    if (reply.elapsedTime < slowMs) return;
+    if (reply.elapsedTime < slowMs || waitingAnswers.has(reply)) return;
     options.reporter.warn('slow request', describe(request, reply));
   });
   app.setNotFoundHandler((request, reply) =>

@@ -21,6 +21,17 @@ export function parseStrictJson(text: string): unknown {
   }
 }
 
+/** A body as it was sent: UTF-8, with or without a byte order mark. Throws as `parseStrictJson` does. */
+export function parseJsonBody(bytes: Uint8Array): unknown {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new SyntaxError('The body is not valid UTF-8.');
+  }
+  return parseStrictJson(text);
+}
+
 function refuseAmbiguity(text: string): void {
   // The names of each open object, undefined before its first; null for each open array.
   const open: (Set<string> | null | undefined)[] = [];

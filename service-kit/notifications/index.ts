@@ -42,20 +42,31 @@ export function createNotifications(options: NotificationsOptions): Notification
     look: () => Promise<T>,
     isEnough: (seen: T) => boolean,
   ): Promise<T> {
-    const deadline = AbortSignal.timeout(Math.max(0, wait.timeoutMs));
-    const ends = [deadline, releasing.signal, ...(wait.signal ? [wait.signal] : [])];
-    const over = AbortSignal.any(ends);
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    let isOver = false;
+    const end = () => {
+      isOver = true;
+      resolve();
+    };
+    const timer = setTimeout(end, wait.timeoutMs);
+    const signals = [releasing.signal, ...(wait.signal ? [wait.signal] : [])];
+    for (const signal of signals) {
+      if (signal.aborted) end();
+      signal.addEventListener('abort', end);
+    }
     const subscription = listener.subscribe(wait.topic);
     try {
       for (;;) {
         // Listening comes before the look, so that no change falls between the two.
         const changed = subscription.next();
-        await Promise.race([subscription.listen(), aborted(over)]);
+        await Promise.race([subscription.listen(), over]);
         const seen = await look();
-        if (isEnough(seen) || over.aborted) return seen;
-        await Promise.race([changed, aborted(over)]);
+        if (isEnough(seen) || isOver) return seen;
+        await Promise.race([changed, over]);
       }
     } finally {
+      clearTimeout(timer);
+      for (const signal of signals) signal.removeEventListener('abort', end);
       subscription.close();
     }
   }
@@ -82,9 +93,4 @@ export function createNotifications(options: NotificationsOptions): Notification
       await listener.close();
     },
   };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

@@ -72,3 +72,34 @@ test('releasing ends every wait at once, as does the caller who left', async () 
   assert.equal(await waits[0], 'so');
   await notifications.stop();
 });
+
+test('a wait leaves no listener behind, however often it was woken', async () => {
+  await using database = await createTestDatabase('service-kit');
+  const notifications = createNotifications({ pool: () => database.pool, channel: 'changes' });
+  const { addEventListener, removeEventListener } = EventTarget.prototype;
+  let listeners = 0;
+  const count = (by: number, usual: typeof addEventListener): typeof addEventListener =>
+    function counted(this: EventTarget, ...given) {
+      if (this instanceof AbortSignal) listeners += by;
+      return usual.apply(this, given);
+    };
+  EventTarget.prototype.addEventListener = count(1, addEventListener);
+  EventTarget.prototype.removeEventListener = count(-1, removeEventListener);
+  try {
+    const { signal } = new AbortController();
+    let looks = 0;
+    await notifications.waitFor(
+      { topic: 'a', timeoutMs: 600_000, signal },
+      async () => {
+        looks += 1;
+        if (looks < 20) await database.pool.query("select pg_notify('changes', 'a')");
+        return looks;
+      },
+      (seen) => seen === 20,
+    );
+    assert.equal(listeners, 0);
+  } finally {
+    Object.assign(EventTarget.prototype, { addEventListener, removeEventListener });
+  }
+  await notifications.stop();
+});

@@ -25,7 +25,9 @@ import type {
   ListServerActionsQuery,
   ListServerFindingsQuery,
   ListServerIncidentsQuery,
+  ListServerNetworksQuery,
   ListServersQuery,
+  ListTenantsQuery,
   Network,
   NetworkList,
   NetworkSummary,
@@ -53,8 +55,8 @@ import type {
 /** A method for each call of the API. */
 export class Api extends Caller {
   /** List workspaces. The workspaces of the key, the default one first. `api_access` says whether calls are allowed for a workspace, or why not. */
-  listTenants(options: CallOptions = {}): List<TenantList, Tenant> {
-    return new List(this, { method: 'GET', path: `/api/v2/tenants`, options }, 'tenants');
+  listTenants(options: ListTenantsQuery & CallOptions = {}): List<TenantList, Tenant> {
+    return new List(this, { method: 'GET', path: `/api/v2/tenants`, query: ['limit', 'cursor'], options }, 'tenants');
   }
 
   /** List servers. The servers of the workspace, newest first unless `sort` is set. */
@@ -135,8 +137,8 @@ export class Api extends Caller {
   }
 
   /** List private networks of a server. The attachments of the server, as in its `private_networks`. */
-  listServerNetworks(id: number, options: CallOptions = {}): List<AttachmentList, PrivateNetworkAttachment> {
-    return new List(this, { method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/networks`, options }, 'networks');
+  listServerNetworks(id: number, options: ListServerNetworksQuery & CallOptions = {}): List<AttachmentList, PrivateNetworkAttachment> {
+    return new List(this, { method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/networks`, query: ['limit', 'cursor'], options }, 'networks');
   }
 
   /** Attach a server to a private network. Adds a network interface of the server to the network, with the given or the lowest free address. Poll the server until the `state` of the attachment is `attached`. Idempotent: with the same or no address, a repeated call returns the existing attachment with 200. */

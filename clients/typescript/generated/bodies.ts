@@ -71,7 +71,9 @@ export type Account = {
     used_bytes: number;
     remaining_bytes: number;
     /** Projection at the present rate. */
-    projected_bytes: number;
+    projected_bytes: number | null;
+    /** Hours that the projection rests on: since the start of the month, the opening of the account or its first server. Null within the first hour. */
+    projection_hours: number | null;
     /** Present month only; includes servers destroyed in it. */
     servers: BandwidthRow[];
   };
@@ -1079,9 +1081,11 @@ export type Usage = {
   /** Decimal text. */
   overage_amount: string;
   /** Projected requests of the month at the present rate. */
-  projected_count: number;
+  projected_count: number | null;
   /** Decimal text. */
-  projected_overage_amount: string;
+  projected_overage_amount: string | null;
+  /** Hours that the projection rests on: since the start of the month, the opening of the account or its first server. Null within the first hour. */
+  projection_hours: number | null;
   currency: string;
   price: {
     per_requests: number;
@@ -1310,6 +1314,11 @@ export type WebhookEvent =
     data: TestEventData;
   };
 
+export interface ListTenantsQuery {
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
 export interface ListServersQuery {
   /** One or more of `queued`, `provisioning`, `failed`, `deleting`, `unknown`, `starting`, `running`, `stopping`, `stopped`, `rebooting`, separated by commas. */
   status?: string | undefined;
@@ -1345,6 +1354,11 @@ export interface ListNetworksQuery {
   label?: string | undefined;
   /** Networks of this server. */
   server_id?: number | undefined;
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListServerNetworksQuery {
   limit?: number | undefined;
   cursor?: string | undefined;
 }

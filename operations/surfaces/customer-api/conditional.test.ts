@@ -205,6 +205,7 @@ test('what counts its own calls carries no tag; every other read answers 304 to 
     const tag = (await call('GET', read, { key })).headers.get('etag')!;
     const again = await call('GET', read, { key, headers: { 'if-none-match': tag } });
     assert.equal(again.status, 304, read);
+    assert.equal(again.headers.get('content-length'), null, 'a 304 says nothing of a length');
   }
 });
 

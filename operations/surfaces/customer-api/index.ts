@@ -23,7 +23,7 @@ import type {
   ProtectTraffic,
 } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
-import type { App } from '#service-kit/http/index.ts';
+import { type App, compressAnswer } from '#service-kit/http/index.ts';
 import type { Limits } from '#service-kit/limits/index.ts';
 import type { Notifications } from '#service-kit/notifications/index.ts';
 import { accountHandlers } from './account/account.routes.ts';
@@ -37,6 +37,7 @@ import { networkHandlers } from './networks/networks.routes.ts';
 import { addCommonHeaders, registerPreflights, registerUnrouted, routePath } from './other-requests.ts';
 import { addRefusedBudget } from './rate-headers.ts';
 import { noteMediaType, useBodyReader } from './read-body.ts';
+import { baseUrl } from './request-parts.ts';
 import { actionHandlers } from './servers/actions.routes.ts';
 import { findingHandlers } from './servers/findings.routes.ts';
 import { firewallHandlers } from './servers/firewall.routes.ts';
@@ -175,7 +176,7 @@ async function finishAnswer(
     reply.header('x-api-quota-remaining', Math.max(0, limit - used));
     reply.header('x-api-quota-used', used);
   }
-  reply.header('vary', 'Authorization, X-Tenant-Id, Accept');
+  reply.header('vary', 'Authorization, X-Tenant-Id, Accept, Accept-Encoding');
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   const tagged = (request.routeOptions.config as { taggedStatuses?: ReadonlySet<number> }).taggedStatuses;
   const isTagged = tagged?.has(reply.statusCode) === true && typeof payload === 'string';
@@ -184,9 +185,10 @@ async function finishAnswer(
     (isTagged ? entityTag(payload, request.call?.changeablePart ?? '') : null);
   if (tag !== null) reply.header('etag', tag);
   reply.header('cache-control', isRead && tag !== null ? 'private, no-cache' : 'no-store');
-  if (!isRead || tag === null || !isKnown(request.headers['if-none-match'], tag)) return payload;
+  if (!isRead || tag === null || !isKnown(request.headers['if-none-match'], tag))
+    return compressAnswer(request, reply, payload);
   reply.code(304).removeHeader('content-type').removeHeader('content-length');
-  return '';
+  return null;
 }
 
 /** A 401 says nothing of a key's numbers, also when the key was good at the start of the call. */
@@ -206,5 +208,5 @@ function taggedStatuses(endpoint: Endpoint): ReadonlySet<number> {
 /** The same path in version 2; its query may hold what only the caller should see again. */
 function successor(request: FastifyRequest): string {
   const path = request.url.split('?', 1)[0]!;
-  return path.replace(/^\/api\/v1/, '/api/v2').replaceAll(/[<>"\s]/g, '');
+  return `${baseUrl(request)}${path.replace(/^\/api\/v1/, '/api/v2').replaceAll(/[<>"\s]/g, '')}`;
 }

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { HttpError, parseStrictJson } from '#service-kit/http/index.ts';
+import { HttpError, parseJsonBody } from '#service-kit/http/index.ts';
 
 const bodyBytesMax = 256 * 1024;
 
@@ -57,9 +57,9 @@ async function readBody(request: FastifyRequest, payload: IncomingMessage): Prom
     return new BodyFault(new HttpError(415, { code: 'unsupported_media_type', message }));
   }
   try {
-    return parseStrictJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return parseJsonBody(bytes);
   } catch (error) {
-    const message = error instanceof SyntaxError ? error.message : 'The body is not valid UTF-8.';
+    const { message } = error as SyntaxError;
     return new BodyFault(new HttpError(400, { code: 'bad_request', reason: 'invalid_json', message }));
   }
 }

@@ -1,8 +1,10 @@
 /** What the handlers read of a request in the same way. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { schemas } from '#contracts/customer-api/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import type { Call } from './call.ts';
 import { notFound } from './select-tenant.ts';
+import { compileValidator, convertQuery } from './validate-input.ts';
 
 /** The body as an object; v1 has no `tenant` field and ignores any value of it. */
 export function bodyOf(call: Call, request: FastifyRequest): unknown {
@@ -21,18 +23,40 @@ export function idOf(request: FastifyRequest, name = 'id'): number {
   return id;
 }
 
+/** Where the caller reached the API, such as `https://my.example.com`; empty where it did not say. */
+export function baseUrl({ protocol, host }: FastifyRequest): string {
+  return URL.parse(`${protocol}://${host}`)?.origin ?? '';
+}
+
 /** Adds the next page to what `Link` says already; the request's filters stay as they were. */
 export function linkNextPage(request: FastifyRequest, reply: FastifyReply, cursor: string): void {
   const url = new URL(request.url, 'http://here');
   url.searchParams.set('cursor', cursor);
-  const link = `<${url.pathname}${url.search}>; rel="next"`;
+  const link = `<${baseUrl(request)}${url.pathname}${url.search}>; rel="next"`;
   const before = reply.getHeader('link');
   reply.header('link', before === undefined ? link : `${String(before)}, ${link}`);
 }
 
-/** Of a list that is always whole: its one page. */
-export function onePage(count: number) {
-  return { limit: Math.max(200, count), total: count, has_more: false, next_cursor: null };
+const checkPage = compileValidator(schemas.ShortListQuery);
+
+/** The page that the query asks for, of a list that is read as a whole; the cursor names the item before it. */
+export function pageOf<T>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  items: readonly T[],
+  idOf: (one: T) => number,
+) {
+  const { tenant: _, ...rest } = request.query as Record<string, unknown>;
+  const query = convertQuery(schemas.ShortListQuery, rest);
+  checkPage(query);
+  const { limit = 200, cursor } = query as schemas.ShortListQuery;
+  const cursorOf = (one: T) => Buffer.from(`after:${idOf(one)}`).toString('base64url');
+  const start = cursor === undefined ? 0 : items.findIndex((one) => cursorOf(one) === cursor) + 1;
+  if (cursor !== undefined && start === 0) throw invalidCursor();
+  const page = items.slice(start, start + limit);
+  const next = start + limit < items.length ? cursorOf(page.at(-1)!) : null;
+  if (next !== null) linkNextPage(request, reply, next);
+  return { page, pagination: { limit, total: items.length, has_more: next !== null, next_cursor: next } };
 }
 
 /** The 400 for a cursor that this list has not given out. */

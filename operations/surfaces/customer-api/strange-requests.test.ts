@@ -328,7 +328,7 @@ test(`API-7: no value of JSON is a fault of the server, as a body or in any plac
   const taking = endpoints.filter((one) => 'body' in one);
   // What removes things comes last.
   const inOrder = taking.toSorted((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE'));
-  const of = { server: serverId, network: network.body.id } as Record<string, number>;
+  const of = { server: serverId, network: network.body.id, action: 1 } as Record<string, number>;
   for (const { id, method, path, params } of inOrder) {
     const kinds: Record<string, string> = params;
     const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(of[kinds[name]!]));

@@ -1,5 +1,5 @@
 import type { Tenant } from '#operations/accounts/index.ts';
-import type { AccountUsage, MonthSum, OveragePrice } from '#operations/metering/index.ts';
+import type { AccountUsage, MonthSum } from '#operations/metering/index.ts';
 import {
   formatCount,
   formatMoney,
@@ -21,11 +21,10 @@ export interface AccountUsageOptions {
   tenant: Tenant;
   usage: AccountUsage;
   months: readonly MonthSum[];
-  price: OveragePrice;
 }
 
 /** `/console/billing/usage/api/accounts/{id}`: one account's month, by day and by key. */
-export function accountUsagePage({ staff, tenant, usage, months, price }: AccountUsageOptions): Html {
+export function accountUsagePage({ staff, tenant, usage, months }: AccountUsageOptions): Html {
   const { currency } = tenant;
   return consoleFrame(
     {
@@ -53,7 +52,7 @@ export function accountUsagePage({ staff, tenant, usage, months, price }: Accoun
         stat({
           label: 'Overage',
           value: formatMoney(usage.overageQuanta, currency),
-          source: `${formatCount(usage.overageCount)} requests at ${formatMoney(price.rateQuanta, currency)} per ${formatCount(price.unitRequests)}`,
+          source: `${formatCount(usage.overageCount)} requests at ${formatMoney(usage.price.rateQuanta, currency)} per ${formatCount(usage.price.unitRequests)}`,
         }),
         stat({
           label: 'Charged requests',

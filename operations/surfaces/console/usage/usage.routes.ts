@@ -45,7 +45,7 @@ export function registerUsage(app: App, deps: UsageDeps): void {
       const usage = tenant && (await metering.usageOf(staff.actor, { tenantId, period }));
       if (!tenant || !usage) throw noSuchPage();
       const months = await metering.lastMonths(staff.actor, tenantId, monthsShown);
-      return sendPage(reply, accountUsagePage({ staff, tenant, usage, months, price: metering.price }));
+      return sendPage(reply, accountUsagePage({ staff, tenant, usage, months }));
     },
   );
 }

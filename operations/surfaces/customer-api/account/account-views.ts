@@ -63,7 +63,8 @@ export function showPool(
       tb_bytes: terabyteBytes,
       used_bytes: pool.usedBytes,
       remaining_bytes: pool.remainingBytes,
-      projected_bytes: pool.projectedBytes,
+      projected_bytes: pool.projection?.bytes ?? null,
+      projection_hours: pool.projection?.hours ?? null,
       servers: servers.map(showBandwidthRow),
     },
   };

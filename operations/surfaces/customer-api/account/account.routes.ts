@@ -86,7 +86,7 @@ async function showAccount(deps: AccountHandlerDeps, call: Call): Promise<schema
       keys: keys,
       deploys_per_hour: { max: deploys.limit, used: deploys.used },
     },
-    api_usage: showUsage(usage, tenant.currency, deps.metering.price),
+    api_usage: showUsage(usage, tenant.currency),
     ...showPool(bandwidth, deps.bandwidth),
     as_of: usage.asOf.toISOString(),
   };

@@ -2,7 +2,7 @@ import type { Billing } from '#operations/billing/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Handler } from '../call.ts';
-import { onePage } from '../request-parts.ts';
+import { pageOf } from '../request-parts.ts';
 import { showTenant } from '../views.ts';
 
 /** The workspaces that the key may act on; locked ones are listed too, with the reason that a call would be given. */
@@ -10,24 +10,25 @@ export function tenantHandlers(deps: { billing: Billing; networks: Networks; ser
   listTenants: Handler;
 } {
   return {
-    async listTenants(call) {
+    async listTenants(call, request, reply) {
       const { tenants } = call.principal;
-      const ids = tenants.map((tenant) => tenant.id);
+      const { page, pagination } = pageOf(request, reply, tenants, (tenant) => tenant.id);
+      const ids = page.map((tenant) => tenant.id);
       const [access, servers, networks] = await Promise.all([
         deps.billing.accessOf(ids),
         deps.servers.countOfTenants(ids),
         deps.networks.countOfTenants(ids),
       ]);
       return {
-        tenants: tenants.map((tenant, index) =>
+        tenants: page.map((tenant) =>
           showTenant(
             tenant,
             access.get(tenant.id),
             { servers: servers.get(tenant.id) ?? 0, networks: networks.get(tenant.id) ?? 0 },
-            index === 0,
+            tenant === tenants[0],
           ),
         ),
-        pagination: onePage(tenants.length),
+        pagination,
       };
     },
   };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
-import { type Call, createApiClient } from '../testing/client.ts';
+import { type Answer, type Call, createApiClient } from '../testing/client.ts';
 
 let world: World;
 let call: Call;
@@ -102,6 +102,27 @@ test('API-4.0: two workspaces that differ are a 400, one that can not be reached
   assert.deepEqual([locked.status, locked.body.error.reason], [403, 'no_billing_profile']);
 });
 
+test('the list of workspaces comes in pages that hold all of them, the default one first', async () => {
+  const many = await createMany('Paged');
+  const key = await world.createKey(many);
+  const all = (await call('GET', '/api/v2/tenants', { key })).body;
+  const seen: unknown[] = [];
+  let path: string | null = '/api/v2/tenants?limit=1';
+  while (path !== null) {
+    const page: Answer = await call('GET', path, { key });
+    assert.deepEqual([page.body.tenants.length, page.body.pagination.total], [1, all.tenants.length]);
+    seen.push(page.body.tenants[0]);
+    path = /<([^>]+)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1] ?? null;
+  }
+  assert.deepEqual(seen, all.tenants);
+  for (const [query, status] of [
+    ['cursor=YWZ0ZXI6OTk5OTk5', 400],
+    ['limit=0', 422],
+    ['page=2', 422],
+  ] as const)
+    assert.equal((await call('GET', `/api/v2/tenants?${query}`, { key })).status, status, query);
+});
+
 test('API-9: v1 ignores a named workspace in query, body and header, even an impossible one', async () => {
   const many = await createMany('Legacy');
   const key = await world.createKey(many);
@@ -117,6 +138,6 @@ test('API-9: v1 ignores a named workspace in query, body and header, even an imp
     });
     assert.deepEqual([created.status, created.body.tenant_id], [201, many.tenant.id], JSON.stringify(tenant));
   }
-  assert.match(list.headers.get('link')!, /<\/api\/v2\/servers>; rel="successor-version"/);
+  assert.ok(list.headers.get('link')!.includes(`<${world.url}/api/v2/servers>; rel="successor-version"`));
   assert.equal((await call('GET', '/api/v1/tenants', { key })).status, 404);
 });

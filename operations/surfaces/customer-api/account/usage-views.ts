@@ -2,7 +2,7 @@
 import type { schemas } from '#contracts/customer-api/index.ts';
 import type { KeyFacts, Principal } from '#operations/api-keys/index.ts';
 import { formatQuanta } from '#operations/billing/index.ts';
-import type { AccountUsage, OveragePrice } from '#operations/metering/index.ts';
+import type { AccountUsage } from '#operations/metering/index.ts';
 import { csvLines } from '#service-kit/pages/index.ts';
 
 export function showKey(
@@ -32,7 +32,6 @@ export type UsageGrouping = NonNullable<schemas.UsageQuery['group_by']>;
 export function showUsage(
   usage: AccountUsage,
   currency: string,
-  price: OveragePrice,
   groupBy: UsageGrouping | null = null,
 ): schemas.Usage {
   return {
@@ -44,10 +43,11 @@ export function showUsage(
     overage_count: usage.overageCount,
     overage_charged_count: usage.chargedCount,
     overage_amount: formatQuanta(usage.overageQuanta),
-    projected_count: usage.projectedCount,
-    projected_overage_amount: formatQuanta(usage.projectedOverageQuanta),
+    projected_count: usage.projection?.count ?? null,
+    projected_overage_amount: usage.projection && formatQuanta(usage.projection.overageQuanta),
+    projection_hours: usage.projection?.hours ?? null,
     currency,
-    price: { per_requests: price.unitRequests, amount: formatQuanta(price.rateQuanta) },
+    price: { per_requests: usage.price.unitRequests, amount: formatQuanta(usage.price.rateQuanta) },
     resets_at: usage.endsAt.toISOString(),
     as_of: usage.asOf.toISOString(),
     keys: usage.keys.map((key) => ({ key_id: key.keyId, name: key.name, count: key.count })),

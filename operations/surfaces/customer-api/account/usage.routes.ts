@@ -29,7 +29,7 @@ export function usageHandlers(deps: { metering: Metering }): { readUsage: Handle
         reply.type('text/csv; charset=utf-8');
         return writeUsageCsv(usage, groupBy ?? 'day');
       }
-      return showUsage(usage, call.tenant.currency, deps.metering.price, groupBy);
+      return showUsage(usage, call.tenant.currency, groupBy);
     },
   };
 }

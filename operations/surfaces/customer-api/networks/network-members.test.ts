@@ -66,6 +66,8 @@ test('API-2.4: a server joins one network at deploy time, and is attached and de
   assert.deepEqual([attached.status, attached.body.state, attached.body.ip], [202, 'attaching', '10.21.0.2']);
   await world.jobs.drain();
   const nics = (await call('GET', `${path}/networks`, { key })).body.networks;
+  const one = (await call('GET', `${path}/networks?limit=1`, { key })).body;
+  assert.deepEqual([one.networks, one.pagination.limit], [nics.slice(0, 1), 1]);
   assert.deepEqual(nics, (await call('GET', path, { key })).body.private_networks);
   assert.deepEqual(
     nics.map((nic: { state: string }) => nic.state),

@@ -14,7 +14,7 @@ import type { Call, Handler } from '../call.ts';
 import { preconditionOf } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
 import { labelsOf } from '../read-list-query.ts';
-import { bodyOf, idOf, invalidCursor, linkNextPage, onePage } from '../request-parts.ts';
+import { bodyOf, idOf, invalidCursor, linkNextPage, pageOf } from '../request-parts.ts';
 import { notFound } from '../select-tenant.ts';
 import { serverPrecondition } from '../servers/servers.routes.ts';
 import { compileValidator, convertQuery } from '../validate-input.ts';
@@ -165,12 +165,10 @@ function serverNetworkHandlers(
   servers: Servers,
 ): Pick<NetworkHandlers, 'listServerNetworks' | 'attachServer' | 'detachServer'> {
   return {
-    async listServerNetworks(call, request) {
+    async listServerNetworks(call, request, reply) {
       const nics = await networks.listAttachments(call.actor, call.tenant.id, idOf(request));
-      return {
-        networks: nics.map(showAttachment),
-        pagination: onePage(nics.length),
-      };
+      const { page, pagination } = pageOf(request, reply, nics, (nic) => nic.networkId);
+      return { networks: page.map(showAttachment), pagination };
     },
 
     async attachServer(call, request, reply) {

@@ -38,7 +38,7 @@ export function actionHandlers(deps: ServerRouteDeps): ActionHandlers {
     action: ServerAction,
     [request, reply]: [Parameters<Handler>[1], Parameters<Handler>[2]],
   ) => {
-    const seconds = readWait(request, reply);
+    const seconds = readWait(request, reply) ?? 0;
     if (seconds === 0 || isFinished(action)) return action;
     const topic = `server:${action.serverId}`;
     return waitWhileAllowed(deps.notifications, call, {

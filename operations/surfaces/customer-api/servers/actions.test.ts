@@ -226,6 +226,13 @@ test('a wait that is over answers with what there is', async () => {
     assert.equal((await call('GET', `${path}?wait_for=${wanted}`, { key })).status, 422, wanted);
 });
 
+test('a caller that wants to wait for nothing is answered at once', { timeout: 25_000 }, async () => {
+  const { key, path } = await running('Hasty');
+  const server = await call('GET', `${path}?wait_for=status:stopped`, { key, headers: { prefer: 'wait=0' } });
+  assert.deepEqual([server.status, server.body.status], [200, 'running']);
+  assert.equal(server.headers.get('preference-applied'), 'wait=0');
+});
+
 test('a server that fails, or goes, ends a wait for its running', async () => {
   const { serverId, key, path, customer } = await running('Ending');
   const failing = call('GET', `${path}?wait_for=status:stopped`, { key });

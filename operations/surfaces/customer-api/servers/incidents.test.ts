@@ -138,7 +138,7 @@ test('pages go from the newest to the oldest, each incident once, also when new 
       assert.equal(next_cursor, null);
       break;
     }
-    assert.equal(headers.get('link'), `<${path}?limit=2&cursor=${next_cursor}>; rel="next"`);
+    assert.equal(headers.get('link'), `<${world.url}${path}?limit=2&cursor=${next_cursor}>; rel="next"`);
     query = `limit=2&cursor=${next_cursor}`;
     await deliver(incidentOf(address, { started_at: secondsAgo(2) }));
   }

@@ -1,16 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { onClosed } from '#service-kit/http/index.ts';
+import { onClosed, waitingAnswers } from '#service-kit/http/index.ts';
 import type { Notifications, WaitOptions } from '#service-kit/notifications/index.ts';
 import type { Call } from '../call.ts';
 
 /** The longest that one call waits, in seconds. */
 export const waitSecondsMax = 30;
 
-/** How long the caller would like to wait (`Prefer: wait=20`, RFC 7240), bounded; 0 where it says nothing. */
-export function readWait(request: FastifyRequest, reply: FastifyReply): number {
+/** How long the caller would like to wait (`Prefer: wait=20`, RFC 7240), bounded; null where it says nothing. */
+export function readWait(request: FastifyRequest, reply: FastifyReply): number | null {
   const text = [request.headers.prefer].flat().join(',');
   const match = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,6})"?\s*(?=$|[,;])/i.exec(text);
-  if (!match) return 0;
+  if (!match) return null;
   const seconds = Math.min(Number(match[1]), waitSecondsMax);
   reply.header('preference-applied', `wait=${seconds}`);
   return seconds;
@@ -38,6 +38,7 @@ export async function waitWhileAllowed<T>(
 
 /** Aborted when the caller disconnects, also if that was before, so that no wait outlives its caller. */
 export function callerSignal(reply: FastifyReply): AbortSignal {
+  waitingAnswers.add(reply);
   const gone = new AbortController();
   onClosed(reply, () => gone.abort());
   return gone.signal;

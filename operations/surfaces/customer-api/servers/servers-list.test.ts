@@ -61,6 +61,22 @@ test('API-4.8: the list is filtered by status, name, plan, location, labels and 
     assert.equal((await call('GET', `/api/v2/servers?${query}`, { key })).status, 422, query);
 });
 
+test('plan and location filter by slug and by id, as an order names them', async () => {
+  const customer = await world.createCustomer('Ids');
+  const key = await world.createKey(customer);
+  await world.deploy(customer.tenant, 'ids');
+  const { plan, location } = (await call('GET', '/api/v2/servers', { key })).body.servers[0];
+  for (const query of [
+    `plan=${plan.id}`,
+    `plan=${plan.slug}`,
+    `location=${location.id}`,
+    `location=${location.slug}`,
+  ])
+    assert.equal((await call('GET', `/api/v2/servers?${query}`, { key })).body.pagination.total, 1, query);
+  for (const query of ['plan=999999', 'location=999999'])
+    assert.equal((await call('GET', `/api/v2/servers?${query}`, { key })).body.pagination.total, 0, query);
+});
+
 test('API-4.8: pages follow one another in every order, and a server created or destroyed between them shifts no other', async () => {
   const customer = await world.createCustomer('Pages');
   const key = await world.createKey(customer);
@@ -87,6 +103,13 @@ test('API-4.8: pages follow one another in every order, and a server created or 
     }
     assert.deepEqual(seen, wanted, sort);
   }
+  const encoded = async (coding: string) => {
+    const answer = await call('GET', '/api/v2/servers', { key, headers: { 'accept-encoding': coding } });
+    assert.match(answer.headers.get('vary')!, /Accept-Encoding/);
+    return [answer.headers.get('content-encoding'), answer.headers.get('etag')];
+  };
+  const [[gzip, tag], [identity, sameTag]] = [await encoded('gzip'), await encoded('identity')];
+  assert.deepEqual([gzip, identity, tag], ['gzip', null, sameTag]);
   const first = await call('GET', '/api/v2/servers?limit=2&sort=created_at', { key });
   const last = first.body.servers[1].id;
   await world.servers.destroyServer(systemActor, null, last);

@@ -130,7 +130,7 @@ async function readServer(deps: ServerRouteDeps, call: Call, request: FastifyReq
   if (wanted === null) return showServer(await findServer(servers, call, id), call.tenant.currency);
   // Ownership is checked first: a caller cannot wait for another's server.
   await findServer(servers, call, id);
-  const seconds = readWait(request, reply) || waitSecondsMax;
+  const seconds = readWait(request, reply) ?? waitSecondsMax;
   const isEnough = (server: Server) => wanted.includes(statusOf(server)) || statusOf(server) === 'failed';
   const server = await waitWhileAllowed(deps.notifications, call, {
     wait: { topic: `server:${id}`, timeoutMs: seconds * 1_000, signal: callerSignal(reply) },

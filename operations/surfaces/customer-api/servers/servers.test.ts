@@ -232,6 +232,19 @@ test('API-4.4: only hourly billing; unknown fields and names are refused with wh
     assert.equal((await ask(body as object)).status, 422, JSON.stringify(body));
 });
 
+test('a host name that is made of a name is one that a change takes', async () => {
+  const key = await world.createKey(await world.createCustomer('Hosts'));
+  for (const name of ['Web 1', 'web-.example', 'a..b', `${'x'.repeat(63)}y`, '.-.', 'Ünï', 'a_.b-']) {
+    const made = (await call('POST', '/api/v2/servers', { key, body: { ...order, name } })).body;
+    const body = { hostname: made.hostname };
+    assert.equal(
+      (await call('PATCH', `/api/v2/servers/${made.id}`, { key, body })).status,
+      200,
+      made.hostname,
+    );
+  }
+});
+
 test('API-4.5: two creates with the same content are two orders', async () => {
   const key = await world.createKey(await world.createCustomer('Orders'));
   const answers = await Promise.all([1, 2].map(() => call('POST', '/api/v2/servers', { key, body: order })));

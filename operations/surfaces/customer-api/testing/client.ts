@@ -27,7 +27,9 @@ const checker = createAnswerChecker();
 
 /** Makes the caller of the server at `url`. */
 export function createApiClient(url: string): Call {
-  return async (method, path, options = {}) => {
+  return async (method, target, options = {}) => {
+    // A link names the host as well.
+    const path = target.startsWith(url) ? target.slice(url.length) : target;
     const headers: Record<string, string> = { ...options.headers };
     if (options.key) headers.authorization = `Bearer ${options.key}`;
     if (options.body !== undefined) headers['content-type'] ??= 'application/json';

@@ -79,7 +79,7 @@ export async function showBilling(
     deps.servers.remainingCostOfMonth(actor, tenant.id),
     deps.metering.usageOf(actor, { tenantId: tenant.id, period: null }),
   ]);
-  const overage = usage ? usage.projectedOverageQuanta - usage.overageQuanta : 0;
+  const overage = usage?.projection ? usage.projection.overageQuanta - usage.overageQuanta : 0;
   const nowMs = deps.clock.nowMs();
   const page = billingPage({
     visitor,

@@ -1,5 +1,5 @@
 import type { Tenant } from '#operations/accounts/index.ts';
-import type { AccountUsage, OveragePrice } from '#operations/metering/index.ts';
+import type { AccountUsage } from '#operations/metering/index.ts';
 import {
   type ChartData,
   chart,
@@ -32,7 +32,6 @@ export interface UsagePageOptions {
   /** All that the visitor may look at. */
   tenants: readonly Tenant[];
   usage: AccountUsage;
-  price: OveragePrice;
 }
 
 export const usagePath = '/client/developer/usage/';
@@ -119,14 +118,13 @@ function quotaData(usage: AccountUsage): ChartData {
 }
 
 function stateOf(usage: AccountUsage, currency: string): { tone: Tone; text: string } {
+  const pace = usage.isOpen && usage.projection !== null && usage.projection.count > usage.includedCount;
   const used = `${formatCount(usage.count)} of ${formatCount(usage.includedCount)} free requests`;
   if (usage.overageCount === 0)
     return {
-      tone: usage.isOpen && usage.projectedCount > usage.includedCount ? 'warn' : 'good',
+      tone: pace ? 'warn' : 'good',
       text: `${used} used in ${formatMonth(usage.period)}${
-        usage.isOpen && usage.projectedCount > usage.includedCount
-          ? `; at this pace ${formatCount(usage.projectedCount)} by its end.`
-          : '.'
+        pace ? `; at this pace ${formatCount(usage.projection!.count)} by its end.` : '.'
       }`,
     };
   return {
@@ -135,8 +133,9 @@ function stateOf(usage: AccountUsage, currency: string): { tone: Tone; text: str
   };
 }
 
-function figures({ usage, tenant, price }: UsagePageOptions): Html {
+function figures({ usage, tenant }: UsagePageOptions): Html {
   const { currency } = tenant;
+  const { price, projection } = usage;
   const priced = `${formatMoney(price.rateQuanta, currency)} per ${formatCount(price.unitRequests)}`;
   return stats(
     stat({
@@ -157,8 +156,11 @@ function figures({ usage, tenant, price }: UsagePageOptions): Html {
     usage.isOpen
       ? stat({
           label: 'Projected this month',
-          value: formatMoneyAbout(usage.projectedOverageQuanta, currency),
-          source: `${formatCount(usage.projectedCount)} requests at the current rate`,
+          value: projection === null ? 'none yet' : formatMoneyAbout(projection.overageQuanta, currency),
+          source:
+            projection === null
+              ? 'from the first hour on'
+              : `${formatCount(projection.count)} requests at the rate of ${formatCount(projection.hours)} hours`,
         })
       : stat({
           label: 'Month',

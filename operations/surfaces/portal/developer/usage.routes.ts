@@ -22,7 +22,7 @@ export function registerUsage(app: App, deps: UsageDeps): void {
   app.get('/developer/usage/', { schema: { querystring: UsageQuery } }, async (request, reply) => {
     const visitor = request.visitor!;
     const { tenant, tenants, usage } = await find(deps, visitor, request.query);
-    return sendPage(reply, usagePage({ visitor, tenant, tenants, usage, price: deps.metering.price }));
+    return sendPage(reply, usagePage({ visitor, tenant, tenants, usage }));
   });
 
   app.get('/developer/usage.csv', { schema: { querystring: UsageQuery } }, async (request, reply) => {

@@ -11,6 +11,7 @@ import {
   type Content,
   chart,
   formatBytes,
+  formatCount,
   formatMonth,
   type Html,
   html,
@@ -174,6 +175,12 @@ function rowsTable({ history, nowMs }: BandwidthOptions): Html {
   });
 }
 
+function projectionOf({ projection }: AccountBandwidth['pool']): string {
+  if (projection === null) return 'a projection follows after the first hour';
+  const { bytes, hours } = projection;
+  return `projected ${formatBytes(bytes)} by the end of the month, at the rate of ${formatCount(hours)} hours`;
+}
+
 function poolSection({ account }: BandwidthOptions): Html {
   const { pool, month, servers } = account;
   const isMeasured = servers.some((row) => row.lastSampledAt !== null);
@@ -191,7 +198,7 @@ function poolSection({ account }: BandwidthOptions): Html {
             label: `${formatBytes(pool.usedBytes)} of ${formatBytes(pool.allowanceBytes)} used`,
             value: Math.min(1, share),
             max: 1,
-            detail: `projected ${formatBytes(pool.projectedBytes)} by the end of the month`,
+            detail: projectionOf(pool),
           })
         : banner({
             tone: 'info',

@@ -39,6 +39,7 @@ export function describeWebhooks(refer: (schema: unknown) => unknown): Json {
       kind.type,
       {
         post: {
+          operationId: `receive${kind.type.replaceAll(/(?:^|[._])(\w)/g, (_, first: string) => first.toUpperCase())}`,
           summary: kind.summary,
           security: [],
           parameters,

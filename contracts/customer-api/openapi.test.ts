@@ -83,3 +83,17 @@ test('API-9: version 2 has every call of version 1', () => {
   for (const endpoint of endpoints)
     assert.ok((endpoint.versions as readonly string[]).includes('v2'), endpoint.id);
 });
+
+test('every call and every webhook has a name of its own, and the document a licence', () => {
+  const { info, paths, webhooks } = buildOpenApi() as {
+    info: { license?: { name: string } };
+    paths: Record<string, Record<string, { operationId?: string }>>;
+    webhooks: Record<string, Record<string, { operationId?: string }>>;
+  };
+  const names = [paths, webhooks].flatMap((group) =>
+    Object.values(group).flatMap((methods) => Object.values(methods).map((one) => one.operationId)),
+  );
+  for (const name of names) assert.match(name ?? 'none', /^[a-z][A-Za-z0-9]{4,}$/);
+  assert.equal(new Set(names).size, names.length);
+  assert.ok(info.license?.name);
+});

@@ -33,6 +33,7 @@ export function buildOpenApi(): Json {
       version: '2',
       description:
         'Deploy, read, start, stop and destroy virtual servers. Send your API key as `Authorization: Bearer svc_…`. Version 1 always uses the first workspace of the key; in version 2 the parameter `tenant` selects it.',
+      license: { name: 'Proprietary' },
     },
     servers: [{ url: '/' }],
     security: [{ key: [] }],

@@ -1,12 +1,13 @@
 /**
- * Which of the offered media types the caller would rather have (RFC 9110, 12.5.1). A wildcard gives the first one; so
- * does a tie, and an `Accept` that names none of them: an answer in the usual type is better than none.
+ * Which of the offered media types the caller would rather have (RFC 9110, 12.5.1): the most specific range that fits a type gives its
+ * weight. A tie gives the first one; so does an `Accept` that takes none of them: an answer in the usual type is better than none.
  */
 export function preferredType(accept: string | undefined, offered: readonly [string, ...string[]]): string {
   let best = { type: offered[0], weight: 0 };
   const weights = readWeights(accept ?? '');
   for (const type of offered) {
-    const weight = weights.get(type) ?? 0;
+    const ranges = [type, `${type.split('/', 1)[0]}/*`, '*/*'];
+    const weight = ranges.map((range) => weights.get(range)).find((one) => one !== undefined) ?? 0;
     if (weight > best.weight) best = { type, weight };
   }
   return best.type;

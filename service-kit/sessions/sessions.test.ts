@@ -220,6 +220,7 @@ test('a password is long, is no common one, and is not made of its person’s na
     'iloveyou1234',
     'aaaaaaaaaaaaaaa',
     ...['Summer2026!!', 'Spring-2026-!', '2027 Frühling!', 'London2026!!!'],
+    ...['December2026!', 'Winter2026!!!', 'changeme2026!', 'ChangeMe123!!'],
     'x'.repeat(201),
   ])
     assert.notEqual(await passwordFault(bad, owner), null, bad);

@@ -35,7 +35,7 @@ export interface Component {
   version: string;
   purl: string;
   hashes: { alg: string; content: string }[];
-  licenses: ({ license: { id: string } } | { expression: string })[];
+  licenses: ({ license: { id: string } } | { license: { name: string } } | { expression: string })[];
 }
 
 export interface Bill {
@@ -56,31 +56,50 @@ export function makeBill(options: BillOptions): Bill {
   };
   const all = Object.keys(locked).filter((path) => path !== '' && !locked[path]!.dev);
   const chosen = options.packages?.map((one) => `node_modules/${one}`) ?? all;
-  const components = chosen.sort().map((path) => {
+  const components = new Map<string, Component>();
+  const uses = new Map<string, Set<string>>();
+  for (const path of chosen.sort()) {
     const found = locked[path];
     if (!found) throw new Error(`${path} is not in package-lock.json`);
-    return describe(nameOf(path), found);
-  });
-  const refs = new Map(components.map((one) => [one.name, one['bom-ref']]));
-  const dependencies = chosen.map((path, at) => {
-    const { dependencies, optionalDependencies, peerDependencies } = locked[path]!;
-    const names = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
-    return { ref: components[at]!['bom-ref'], dependsOn: names.flatMap((one) => refs.get(one) ?? []).sort() };
-  });
-  if (options.hasNode) components.push(describeNode(root));
+    // A package may lie in several folders.
+    const ref = refOf(path, found);
+    components.set(ref, describe(nameOf(path), found));
+    const { dependencies, optionalDependencies, peerDependencies } = found;
+    const used = uses.get(ref) ?? new Set();
+    uses.set(ref, used);
+    for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })) {
+      const place = resolve(path, name, locked);
+      if (place !== null && chosen.includes(place)) used.add(refOf(place, locked[place]!));
+    }
+  }
+  const list = [...components.values(), ...(options.hasNode ? [describeNode(root)] : [])];
   const ref = `${name}@${version}`;
-  dependencies.unshift({ ref, dependsOn: components.map((one) => one['bom-ref']) });
+  const dependencies = [
+    { ref, dependsOn: list.map((one) => one['bom-ref']) },
+    ...[...uses].map(([ref, used]) => ({ ref, dependsOn: [...used].sort() })),
+  ];
   const body = {
     version: 1 as const,
     metadata: {
       timestamp: new Date(options.epochSeconds * 1000).toISOString(),
       component: { 'bom-ref': ref, type: 'application', name, version },
     },
-    components,
+    components: list,
     dependencies,
   };
   return { bomFormat: 'CycloneDX', specVersion: '1.6', serialNumber: serialOf(body), ...body };
 }
+
+/** The folder from which Node.js loads the package `name` for the one in `path`; null where it is not installed. */
+function resolve(path: string, name: string, locked: Record<string, LockedPackage>): string | null {
+  for (let from = path; ; from = from.slice(0, Math.max(0, from.lastIndexOf('/node_modules/')))) {
+    const place = `${from === '' ? '' : `${from}/`}node_modules/${name}`;
+    if (place in locked) return place;
+    if (from === '') return null;
+  }
+}
+
+const refOf = (path: string, { version }: LockedPackage) => `${nameOf(path)}@${version}`;
 
 /** The package's name: nested folders hold another version of it. */
 function nameOf(path: string): string {
@@ -89,7 +108,6 @@ function nameOf(path: string): string {
 
 function describe(name: string, { version, integrity, license }: LockedPackage): Component {
   const [algorithm, digest] = integrity?.split('-', 2) ?? [];
-  const isExpression = license !== undefined && /[\s()]/.test(license);
   return {
     'bom-ref': `${name}@${version}`,
     type: 'library',
@@ -100,9 +118,16 @@ function describe(name: string, { version, integrity, license }: LockedPackage):
       algorithm === 'sha512' && digest
         ? [{ alg: 'SHA-512', content: Buffer.from(digest, 'base64').toString('hex') }]
         : [],
-    licenses:
-      license === undefined ? [] : [isExpression ? { expression: license } : { license: { id: license } }],
+    licenses: license === undefined ? [] : [licenseOf(license)],
   };
+}
+
+/** Identifiers that packages give and SPDX does not have. */
+const spdxNames: Readonly<Record<string, string>> = { 'BSD-0-Clause': '0BSD' };
+
+function licenseOf(license: string): Component['licenses'][number] {
+  if (/[\s()]/.test(license)) return { expression: license };
+  return { license: { id: spdxNames[license] ?? license } };
 }
 
 /** The binary that is packaged, by the digest of its own bytes. */

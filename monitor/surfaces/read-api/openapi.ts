@@ -26,6 +26,7 @@ export function openapiDocument(): object {
       title: 'Read API of the monitor',
       version: '1',
       description: `Traffic of one site. At most ${requestsPerMinute} requests a minute and ${underWayMax} at a time for each token.`,
+      license: { name: 'Proprietary' },
     },
     security: [{ token: [] }],
     components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },

@@ -39,7 +39,13 @@ export function seedFiles(guest: GuestDefinition, passwordHash: string): Record<
     disable_root: false,
     ssh_pwauth: true,
     chpasswd: { expire: false, users: [{ name: 'root', type: 'hash', password: passwordHash }] },
-    users: [{ name: 'root', lock_passwd: false, ssh_authorized_keys: guest.sshKeys }],
+    // cloud-init's schema refuses an empty list of keys.
+    users: [
+      {
+        ...{ name: 'root', lock_passwd: false },
+        ...(guest.sshKeys.length > 0 && { ssh_authorized_keys: guest.sshKeys }),
+      },
+    ],
     growpart: { mode: 'auto', devices: ['/'] },
   };
   const network = {

@@ -119,6 +119,12 @@ test('the seed carries the password as a hash, the customer’s user data as it 
   ]);
 });
 
+test('a guest without keys has no list of them, which the schema of cloud-init would refuse', () => {
+  const files = seedFiles({ ...guest, sshKeys: [] }, '$6$salt$hash');
+  const vendor = JSON.parse(files['vendor-data']!.replace('#cloud-config\n', ''));
+  assert.deepEqual(vendor.users, [{ name: 'root', lock_passwd: false }]);
+});
+
 test('states and counters are read out of what virsh says', () => {
   const text = `Domain: 'vm-7'
   state.state=1

@@ -46,7 +46,8 @@ export class TimelineCommits {
   /** Commits what a killed sensor left of one minute: a part of it, of each capture. */
   commitRecovered(timeline: Timeline, minutes: TelemetryMinute[], since: number): void {
     const { minute } = minutes[0]!;
-    const gaps = this.#deps.captures.map((name) => gapOf(minute, minute, name, 'sensor_down'));
+    const names = new Set([...this.#deps.captures, ...minutes.map(({ capture }) => capture)]);
+    const gaps = [...names].map((name) => gapOf(minute, minute, name, 'sensor_down'));
     this.commit(timeline, { minutes, gaps, range: [minute, minute] }, since);
   }
 
@@ -62,7 +63,8 @@ export class TimelineCommits {
 
   #gapsOf(minute: number, reports: ReadonlyMap<string, Reported>): TelemetryGap[] {
     const gaps: TelemetryGap[] = [];
-    for (const name of this.#deps.captures) {
+    // One that a killed sensor had may not be set any more.
+    for (const name of new Set([...this.#deps.captures, ...reports.keys()])) {
       const reported = reports.get(name);
       if (!reported) {
         gaps.push(gapOf(minute, minute, name, 'capture_failed'));

@@ -25,10 +25,14 @@ export function createModelCapture(
   let sinceMs = 0;
   let offsetMs = 0;
   let heard: number[] = [];
+  /** How many of them live windows have told, and until when. */
+  let told = 0;
+  let toldMs = 0;
   let reason: 'clock_step' | null = null;
   const listen = () => {
     const now = host.read();
     sinceMs = now.wallMs;
+    toldMs = sinceMs;
     minute = Math.floor(sinceMs / 60_000) * 60;
     offsetMs = now.wallMs - monotonicMs();
     collector.listening(name, sinceMs, offsetOf(now));
@@ -36,22 +40,35 @@ export function createModelCapture(
   function report(untilMs: number, lastReason: 'sensor_down' | 'clock_step' | null): void {
     const why = reason ?? lastReason;
     const observedMs = Math.round(Math.min(60_000, Math.max(0, untilMs - Math.max(minute * 1000, sinceMs))));
-    const packets = heard.length;
-    const nothing = { nonIpPackets: 0, parserDropped: 0, kernelDropped: 0, detailTruncated: 0 };
     collector.report(
       {
         ...{ minute, capture: name, role: roles[name], usage: [] },
         observedMs: why ? Math.min(observedMs, 59_999) : observedMs,
-        totals: { packets, ipPackets: packets, ipBytes: packets, ...nothing },
-        hosts: heard.map((id) => ({
-          address: `10.${id >> 16}.${(id >> 8) & 255}.${id & 255}`,
-          ...{ isLocal: true, rxBytes: 1, txBytes: 0, packets: 1, deviceKey: '' },
-        })),
+        totals: totalsOf(heard),
+        hosts: heard.map((id) => ({ ...hostOf(id), isLocal: true, deviceKey: '' })),
       },
       why,
     );
     heard = [];
+    told = 0;
+    toldMs = untilMs;
     reason = null;
+  }
+  /** Tells what was heard since the window before, as live windows do. */
+  function tellWindow(untilMs: number): void {
+    const ids = heard.slice(told);
+    collector.window({
+      ...{ capture: name, role: roles[name], startedAtMs: Math.max(toldMs, minute * 1000) },
+      ...{
+        observedMs: Math.max(0, Math.round(untilMs - toldMs)),
+        hostsLeftOut: 0,
+        applications: [],
+        spoofed: [],
+      },
+      ...{ totals: totalsOf(ids), hosts: ids.map(hostOf) },
+    });
+    told = heard.length;
+    toldMs = untilMs;
   }
   function look(): void {
     const { wallMs } = host.read();
@@ -74,7 +91,10 @@ export function createModelCapture(
   listen();
   return {
     name,
-    poll: look,
+    poll() {
+      look();
+      tellWindow(host.read().wallMs);
+    },
     hear(id) {
       look();
       heard.push(id);
@@ -85,3 +105,13 @@ export function createModelCapture(
     },
   };
 }
+
+function totalsOf({ length: packets }: readonly number[]) {
+  const nothing = { nonIpPackets: 0, parserDropped: 0, kernelDropped: 0, detailTruncated: 0 };
+  return { packets, ipPackets: packets, ipBytes: packets, ...nothing };
+}
+
+const hostOf = (id: number) => ({
+  address: `10.${id >> 16}.${(id >> 8) & 255}.${id & 255}`,
+  ...{ rxBytes: 1, txBytes: 0, packets: 1 },
+});

@@ -23,8 +23,10 @@ const pollEveryMs = 10_000;
 const behindPatienceMs = 3_600_000;
 /** Part of the monitor's answers that are lost. */
 const lostShare = 0.15;
-/** Time that a kill may lose: a minute, and the delay of its commit. */
+/** Time that the death of a host may lose: a minute, and the delay of its commit. */
 const uncommittedMs = 100_000;
+/** Time that a kill may lose: two live windows, at the turn of a minute. */
+const lostByKillMs = 25_000;
 
 /** Plays one life. `directory` is for its spool. */
 export async function playLife(
@@ -90,6 +92,7 @@ export async function playLife(
       spool: plantIn(spool, plant),
       reporter: silentReporter,
       bootId: host.bootId,
+      stateDirectory: directory,
       onCommitted: () => uplink.wake(),
     });
     collector.start(host.read());
@@ -97,10 +100,10 @@ export async function playLife(
     await uplink.start();
     sensor = { spool, uplink, collector, captures };
   }
-  async function stop(isKilled: boolean): Promise<void> {
+  async function stop(isKilled: boolean, lostMs = lostByKillMs): Promise<void> {
     if (!sensor) return;
     if (isKilled) {
-      for (const frame of life.frames) if (frame.trueMs > trueMs() - uncommittedMs) frame.mayBeLost = true;
+      for (const frame of life.frames) if (frame.trueMs > trueMs() - lostMs) frame.mayBeLost = true;
     } else {
       for (const capture of sensor.captures) capture.close('sensor_down');
       sensor.collector.finish();
@@ -160,7 +163,7 @@ export async function playLife(
     // A sensor killed before its first commit left no trace.
     const isKnown = sensor!.spool.lastCommit() !== null || !isKilled;
     const stopped = { fromMs: trueMs(), isRight: isKnown && aheadMs === 0 };
-    await stop(isKilled);
+    await stop(isKilled, isReboot ? uncommittedMs : lostByKillMs);
     await clock.advance(downMs());
     if (isReboot) {
       boots += 1;

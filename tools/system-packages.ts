@@ -25,6 +25,7 @@ export const systemPackages: readonly SystemPackage[] = [
   { name: 'curl', file: '/usr/bin/curl', use: 'examples of the API reference' },
   { name: 'strace', file: '/usr/bin/strace', use: 'proofs about the order of writes' },
   { name: 'systemd', file: '/usr/bin/systemd-analyze', use: "checks of the packaged service's unit" },
+  { name: 'lintian', file: '/usr/bin/lintian', use: 'checks of the Debian package' },
   { name: 'libvirt-clients', file: '/usr/bin/virsh', use: 'guests of libvirt' },
   { name: 'libvirt-daemon', file: '/usr/sbin/libvirtd', use: 'guests of libvirt' },
   {

@@ -25,8 +25,9 @@ import { renderManual } from './render-manual.ts';
 import { makeBill } from './software-bill.ts';
 
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
-/** What a program never reads at run time. */
-const leftOut = /(\.map|\.d\.[mc]?ts|\.flow|(^|\/)(CHANGELOG|README)[^/]*)$/i;
+/** What a program never reads at run time; Debian has glibc. */
+const leftOut = /(\.map|\.d\.[mc]?ts|\.flow|(^|\/)(CHANGELOG|README)[^/]*|(^|\/)musl_[^/]+\/[^/]+)$/i;
+const maintainer = 'svc <packages@svc.example>';
 const scripts = ['postinst', 'prerm', 'postrm'];
 
 export interface BuildOptions {
@@ -55,6 +56,7 @@ export async function buildDeb(program: PackagedProgram, options: BuildOptions):
     const { section } = program.manual;
     const manual = gzip(await renderManual(program, options));
     put(join(stage, `usr/share/man/man${section}/${program.name}.${section}.gz`), manual, 0o644);
+    writeDocuments(stage, program, options);
     writeControl(stage, program, options, architecture);
     settle(stage, options.epochSeconds);
     mkdirSync(options.folder, { recursive: true });
@@ -99,6 +101,27 @@ function copyLibrary(
   put(join(library, 'package.json'), `${JSON.stringify(own, null, 2)}\n`, 0o644);
 }
 
+/** The changelog of a Debian package, and what lintian is not to report. */
+function writeDocuments(
+  stage: string,
+  { name, changes, lintianOverrides }: PackagedProgram,
+  { root, version, epochSeconds }: BuildOptions,
+): void {
+  const text = readFileSync(join(root, 'CHANGELOG.md'), 'utf8');
+  const section = text.split(`\n### ${changes}\n`)[1]?.split(/\n#{2,3} /)[0];
+  if (!section) throw new Error(`CHANGELOG.md has no changes of ${changes}`);
+  const lines = section.split('\n').filter((line) => line !== '');
+  const date = new Date(epochSeconds * 1000).toUTCString().replace('GMT', '+0000');
+  const log = [
+    `${name} (${version}) unstable; urgency=medium\n`,
+    ...lines.map((line) => `  ${line.replace(/^- /, '* ')}`),
+    `\n -- ${maintainer}  ${date}\n`,
+  ];
+  put(join(stage, `usr/share/doc/${name}/changelog.gz`), gzip(log.join('\n')), 0o644);
+  const overrides = lintianOverrides.map(({ tag, why }) => `# ${why}\n${name}: ${tag}\n`);
+  put(join(stage, `usr/share/lintian/overrides/${name}`), overrides.join(''), 0o644);
+}
+
 function writeControl(
   stage: string,
   program: PackagedProgram,
@@ -111,7 +134,7 @@ function writeControl(
     `Package: ${program.name}`,
     `Version: ${options.version}`,
     `Architecture: ${architecture}`,
-    'Maintainer: svc',
+    `Maintainer: ${maintainer}`,
     `Installed-Size: ${Math.ceil(bytes / 1024)}`,
     `Depends: ${program.depends.join(', ')}`,
     'Section: net',

@@ -63,6 +63,24 @@ test('NET-9.5: the package holds what runs and nothing else: no tests, no other 
     );
 });
 
+test('lintian finds no error in the package but what it says is meant, with the reason', (t) => {
+  if (!existsSync('/usr/bin/lintian')) {
+    assert.ok(!process.env.CI, 'this test needs lintian');
+    t.diagnostic('left out: needs lintian');
+    return;
+  }
+  // Only a package of a test is not compressed.
+  const parts = ['data', 'control'].map((part) => `uses-no-compression-for-${part}-tarball`);
+  const { status, stdout } = runTool('lintian', '--allow-root', `--suppress-tags=${parts.join()}`, deb);
+  assert.equal(status, 0, stdout);
+  const { stdout: said } = runTool(
+    'sh',
+    '-c',
+    `dpkg-deb --fsys-tarfile ${deb} | tar xO ./usr/share/lintian/overrides/svc-sensor`,
+  );
+  assert.match(said, /^(# \w.+\nsvc-sensor: \S.+\n)+$/);
+});
+
 test('the package holds its bill of materials: every npm package in it and its Node.js, with the lockfile’s digests', () => {
   const extracted = join(folder, 'extracted');
   assert.equal(runTool('dpkg-deb', '-x', deb, extracted).status, 0);
@@ -260,11 +278,15 @@ test('it installs with dpkg alone, and the sensor reads, enrols and runs as its 
     said,
   );
 
+  const asRoot = await machine.run('HOME=/root svc-sensor read --json /tmp/small.pcap');
+  assert.equal(JSON.parse(asRoot.stdout).capture.ip_packets, 1, asRoot.stderr);
+  assert.equal((await machine.run('ls -A /root')).stdout, '', 'a command of root leaves nothing behind');
+  await machine.run('mkdir -p /root/.cache/svc-sensor/v24');
   assert.equal((await machine.run('dpkg --no-triggers --purge svc-sensor')).status, 0);
   assert.equal(
     (
       await machine.run(
-        'ls -d /usr/lib/svc-sensor /var/lib/svc-sensor /var/cache/svc-sensor /etc/svc-sensor 2>/dev/null',
+        "find /etc /usr /lib /root /var/lib /var/cache /var/log -name '*svc-sensor*'; getent passwd svc-sensor",
       )
     ).stdout,
     '',

@@ -11,6 +11,10 @@ export interface PackagedProgram {
   /** Further lines of the description. */
   description: string[];
   depends: string[];
+  /** The heading of its changes in CHANGELOG.md. */
+  changes: string;
+  /** Findings of lintian that are meant, with the reason. */
+  lintianOverrides: { tag: string; why: string }[];
   /** Files of `packaging/<name>/` and where they go; a name that ends with a slash is a folder. */
   files: { from: string; to: string; mode: number; isConfiguration?: boolean }[];
   /** Its manual page, without the part that is made from its settings. */
@@ -31,12 +35,24 @@ export const packagedPrograms: readonly PackagedProgram[] = [
     entry: 'sensor/svc-sensor.ts',
     summary: 'counts packets on a hypervisor and names applications',
     description: [
-      'The sensor of svc listens on uplinks and bridges, counts the traffic of each address,',
-      'names applications by TLS, HTTP and DNS, keeps every minute on disk until the monitor has',
-      'given a receipt for it, and reads capture files. It brings the Node.js that it runs on.',
+      'The sensor of svc listens on uplinks and bridges, counts the traffic of each',
+      'address, names applications by TLS, HTTP and DNS, keeps every minute on disk',
+      'until the monitor has given a receipt for it, and reads capture files. It has',
+      'the Node.js that it runs on.',
     ],
-    // What the Node.js binary is linked with, nmap of port scans, and setpriv and useradd of the maintainer scripts.
-    depends: ['libc6 (>= 2.28)', 'libstdc++6 (>= 9)', 'nmap', 'passwd', 'util-linux'],
+    // What the Node.js binary is linked with, nmap of port scans, and useradd of the maintainer scripts.
+    depends: ['libc6 (>= 2.28)', 'libstdc++6 (>= 9)', 'nmap', 'passwd'],
+    changes: 'sensor',
+    lintianOverrides: [
+      {
+        tag: 'embedded-library zlib [usr/lib/svc-sensor/bin/node]',
+        why: 'the binary is the one that nodejs.org publishes, with its own zlib',
+      },
+      {
+        tag: 'unstripped-binary-or-object [usr/lib/svc-sensor/bin/node]',
+        why: 'its digest is compared with the published one',
+      },
+    ],
     files: [
       { from: 'svc-sensor', to: '/usr/bin/svc-sensor', mode: 0o755 },
       { from: 'svc-sensor.service', to: '/lib/systemd/system/svc-sensor.service', mode: 0o644 },

@@ -48,6 +48,21 @@ test('NET-2.4.2: what a killed sensor saw is committed at a start in a later min
   ]);
 });
 
+test('a killed sensor that starts with other interfaces has a gap for each, and keeps what it saw', (t) => {
+  for (const minute of [0, 1]) {
+    const { stateDirectory } = killed(t);
+    const f = fixture({ captures: ['br0'], stateDirectory });
+    f.collector.start(steadyMoment(ms(minute, 25)));
+    f.collector.finish();
+    assert.deepEqual(f.commits, [
+      {
+        minutes: ['0 eth0 20000'],
+        gaps: [`0 br0 ${minute === 0 ? 'capture_failed' : 'sensor_down'}`, '0 eth0 sensor_down'],
+      },
+    ]);
+  }
+});
+
 test('a sensor that is killed again within the minute keeps both parts of it', (t) => {
   const { stateDirectory } = killed(t);
   const second = fixture({ stateDirectory });

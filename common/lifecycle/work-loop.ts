@@ -1,7 +1,7 @@
 /**
  * Loops that do what is due and rest when nothing is.
  *
- * A failure is reported and the loop goes on after a rest. `stop` waits for the work that is under way, which sees the
+ * A failure is reported and the loop goes on after a rest; the same one, of any of its workers, is reported once until work succeeds. `stop` waits for the work that is under way, which sees the
  * signal.
  */
 import type { Clock } from '#common/clock/index.ts';
@@ -35,6 +35,7 @@ export function createWorkLoop(options: WorkLoopOptions): WorkLoop {
   let stopping = new AbortController();
   let rest = new AbortController();
   let finished: Promise<unknown> = Promise.resolve();
+  let lastFault: string | null = null;
 
   async function loop(): Promise<void> {
     while (!stopping.signal.aborted) {
@@ -43,8 +44,12 @@ export function createWorkLoop(options: WorkLoopOptions): WorkLoop {
       let didWork = false;
       try {
         didWork = await work(stopping.signal);
+        if (lastFault !== null) reporter.info('it works again', { part: name });
+        lastFault = null;
       } catch (error) {
-        reporter.error(options.failure, { error: describeError(error) });
+        const fault = describeError(error);
+        if (fault !== lastFault) reporter.error(options.failure, { error: fault });
+        lastFault = fault;
       }
       if (!didWork) await clock.wait(options.pollMs, AbortSignal.any([woken, stopping.signal]));
     }

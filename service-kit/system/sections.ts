@@ -40,7 +40,7 @@ function loops(request: FastifyRequest, state: SystemState, workOf: (loop: strin
     dataTable(request, {
       id: 'loops',
       caption: 'Loops',
-      card: { line: ['state', 'work'] },
+      card: { line: ['state', 'success'], without: ['holder'] },
       rows: state.loops,
       rowTone: (loop) => (isBad(loop) ? 'warn' : undefined),
       columns: [

@@ -225,12 +225,22 @@ export function feedTable(
       {
         key: 'error',
         header: 'Last error',
-        cell: (row) => (row.lastError === null ? badge('good', 'none') : row.lastError),
+        cell: (row) => row.lastError ?? undeliveredBadge(row.counts),
         value: (row) => row.lastError,
       },
     ],
     empty: { title: 'No feeds', text: 'Feeds run once a connection is saved.' },
   });
+}
+
+/** Targets that a run leaves out make no error of it. */
+function undeliveredBadge({ unsupported = 0, unmapped = 0 }: Readonly<Record<string, number>>): Content {
+  if (unsupported + unmapped === 0) return badge('good', 'none');
+  const why = [
+    unsupported > 0 && `${formatCount(unsupported)} not globally routable`,
+    unmapped > 0 && `${formatCount(unmapped)} in a cluster without a site`,
+  ].filter(Boolean);
+  return [badge('warn', 'addresses not delivered'), html` <span class="hint">${why.join(', ')}</span>`];
 }
 
 function describeCounts(counts: Readonly<Record<string, number>>): string {

@@ -132,6 +132,28 @@ test('NET-2.1.2: an import older than 15 minutes, or a failed one, is marked as 
   for (const text of await say()) assert.match(text, /The inventory is old: imported/);
 });
 
+test('addresses that a feed can not deliver are named where its last error is, though its run succeeds', async () => {
+  const row = async () => {
+    const { text } = await viewer.get('/operations');
+    return /<tr[^>]*>(?:(?!<\/tr>)[\s\S])*Minute traffic[\s\S]*?<\/tr>/
+      .exec(text)![0]
+      .replaceAll(/<[^>]+>/g, ' ');
+  };
+  const counted = (counts: object) =>
+    server.database.pool.query(
+      `insert into feed_states (feed, last_run_at, last_success_at, last_counts) values ('telemetry', svc_now(), svc_now(), $1)
+       on conflict (feed) do update set last_counts = excluded.last_counts, last_error = null`,
+      [JSON.stringify(counts)],
+    );
+  await counted({ targets: 5, unsupported: 0, unmapped: 0 });
+  assert.match(await row(), /none\s*$/);
+  await counted({ targets: 5, unsupported: 3, unmapped: 1 });
+  assert.match(
+    await row(),
+    /addresses not delivered\s+3 not globally routable, 1 in a cluster without a site/,
+  );
+});
+
 test('NET-4.8: a notice secret is shown once, works at once, and replacing it needs a confirmation', async () => {
   const secretIn = (text: string) => /<code>([A-Za-z0-9_-]{43})<\/code>/.exec(text)?.[1];
   const notify = async (secret: string) => {

@@ -15,7 +15,7 @@ import { loadSite } from './load-site.ts';
 import { createMonitorCalls } from './monitor-calls.ts';
 import { createPace } from './pace.ts';
 import { nodes, planSite, seedOfDemo } from './plan.ts';
-import { describeProgress, progressFileOf, writeProgress } from './progress.ts';
+import { createTeller, progressFileOf, writeProgress } from './progress.ts';
 import { readSiteState, stateFileOf, writeSiteState } from './site-state.ts';
 
 export { siteCidrs } from './plan.ts';
@@ -38,6 +38,7 @@ export function createSimulatedSite({ dataDir, monitorUrl, reporter }: Simulated
   const stopping = new AbortController();
   const { signal } = stopping;
   let finished: Promise<void> = Promise.resolve();
+  const say = createTeller((text) => reporter.info(`history of the simulated site: ${text}`));
   const run = async () => {
     const stateFile = stateFileOf(dataDir);
     await loadSite({
@@ -51,7 +52,7 @@ export function createSimulatedSite({ dataDir, monitorUrl, reporter }: Simulated
       write: (state) => writeSiteState(stateFile, state),
       tell: (progress) => {
         writeProgress(progressFileOf(dataDir), progress);
-        reporter.info(`history of the simulated site: ${describeProgress(progress)}`);
+        say(progress);
       },
       signal,
     });

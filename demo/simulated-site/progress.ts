@@ -33,6 +33,15 @@ export function describeProgress({ percent, secondsLeft }: Progress): string {
   return `${percent} %, about ${left} left`;
 }
 
+/** Says each percent once: the last one may take minutes. */
+export function createTeller(say: (text: string) => void): (progress: Progress) => void {
+  let told: number | null = null;
+  return (progress) => {
+    if (progress.percent !== told) say(describeProgress(progress));
+    told = progress.percent;
+  };
+}
+
 /** Says how far loading is from counts of minutes; the rate is of the whole time since the first count. */
 export function createEstimate(startMs: number, loadedAtStart: number) {
   return (nowMs: number, { loaded, total }: { loaded: number; total: number }): Progress => {

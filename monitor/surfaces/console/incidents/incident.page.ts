@@ -144,15 +144,17 @@ function statements(incident: StoredIncident): Content {
 /** True for an attack on more than one address. */
 const isWide = ({ target, direction }: StoredIncident) => target.kind !== 'host' && direction === 'inbound';
 
-function figures({ measured, state, startedAtMs, lastObservedAtMs }: StoredIncident): Content {
+function figures({ measured, state, startedAtMs, recoveredAtMs, lastObservedAtMs }: StoredIncident): Content {
+  // As in operations and in mails: to the recovery.
+  const endMs = recoveredAtMs ?? lastObservedAtMs;
   const { current, peak, totals } = measured;
   const now = state === 'active' && current !== null;
   return stats(
     state === 'recovered'
       ? stat({
           label: 'Lasted',
-          value: formatDuration((lastObservedAtMs - startedAtMs) / 1000),
-          source: `until ${formatTime(lastObservedAtMs, 'seconds').slice(11)}`,
+          value: formatDuration((endMs - startedAtMs) / 1000),
+          source: `until ${formatTime(endMs, 'seconds').slice(11)}`,
         })
       : stat({
           label: 'Now',

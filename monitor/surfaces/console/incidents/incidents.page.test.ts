@@ -159,6 +159,16 @@ test('NET-3.2: the judging loop leaves the alert of an attack alone; the recover
   assert.equal((await open()).length, 1);
 });
 
+test('an attack that is over has lasted until its recovery, as operations and mails say it', async () => {
+  const flood = observation({
+    ...{ startedAtMs: now - 600_000, lastObservedAtMs: now - 240_000, target: '198.51.100.18' },
+    ...{ state: 'recovered' as const, current: null, recoveredAtMs: now - 120_000 },
+  });
+  await say(flood);
+  const { text } = await viewer.get(`/sites/${server.siteId}/incidents/${await idOf('198.51.100.18')}`);
+  assert.match(text.replaceAll(/<[^>]+>/g, ' '), /Lasted\s+8 min/);
+});
+
 test('NET-8.R2: attacks with their suspects, destinations and curves are deleted after a year', async () => {
   const age = async (days: number) => {
     await server.database.pool.query(

@@ -45,7 +45,7 @@ export class FrameFeed {
     p.end = Math.min(offset + capturedLength, bytes.length);
     p.wireEnd = Math.max(offset + wireLength, p.end);
     if (decodeFrame(p, linkType, offset) !== Verdict.ip) return;
-    const exchange = p.isFragment ? 0 : this.#note(p, Math.max(this.#second, second));
+    const exchange = p.fragmentOffset > 0 ? 0 : this.#note(p, Math.max(this.#second, second));
     this.#tap.packet(p, Math.max(1, segments), segments === 0, exchange);
   }
 

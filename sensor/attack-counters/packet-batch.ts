@@ -55,7 +55,8 @@ export class PacketBatch {
     words[at] = p.source3;
     words[at + Entry.target] = p.target3;
     words[at + Entry.ports] = (p.sourcePort << 16) | p.targetPort;
-    const kind = kindOf(p);
+    const isGroup = p.protocol === Protocol.udp && isGroupOf(p.version, p.target0, p.target3);
+    const kind = isGroup ? Kind.twoWayDatagram : kindOf(p);
     const refusal = isRefusal(p, kind) ? 1 << Noted.refusal : 0;
     words[at + Entry.meta] = p.protocol | (p.version << 8) | noted(kind, exchange) | refusal;
     words[at + Entry.packets] = packets;
@@ -82,7 +83,9 @@ export class PacketBatch {
     const ports = flows[base + Field.ports]!;
     const sent = side === 0 ? ports : (ports << 16) | (ports >>> 16);
     const meta = flows[base + Field.meta]! & 0xffff;
-    const kind = (meta & 0xff) === Protocol.tcp ? Kind.segment : datagramKind(sent >>> 16);
+    const isTcp = (meta & 0xff) === Protocol.tcp;
+    const isGroup = !isTcp && isGroupOf(meta >> 8, flows[target]!, flows[target + 3]!);
+    const kind = isTcp ? Kind.segment : isGroup ? Kind.twoWayDatagram : datagramKind(sent >>> 16);
     words[at] = flows[source + 3]!;
     words[at + Entry.target] = flows[target + 3]!;
     words[at + Entry.ports] = sent;
@@ -126,6 +129,11 @@ export class PacketBatch {
     wide[at + 6] = p.target2;
     wide[at + 7] = p.target3;
   }
+}
+
+/** True for multicast and broadcast: it has no answers and reaches no other network. */
+function isGroupOf(version: number, word0: number, word3: number): boolean {
+  return version === ipv4 ? word3 >>> 28 >= 14 : word0 >>> 24 === 255;
 }
 
 /** The upper half of an entry's meta, before its ends are known. */

@@ -42,8 +42,8 @@ const bucketMask = pairsMax / ways - 1;
 
 /** A side is ordinary without a limit while the other end sends so many packets for each of its own. */
 const answeredMin = 0.003;
-/** Otherwise up to this multiple of its mean of the last minute, or up to the floor, in packets and bytes a second. */
-const meanFactor = 20;
+/** Otherwise up to this multiple of its mean of the last minute, or up to the floor, in packets and bytes a second; with more, none of it. */
+const meanFactor = 8;
 const meanSeconds = 60;
 const floorPackets = 8;
 const floorBytes = 8192;
@@ -281,16 +281,21 @@ export class PairTable {
     const records = this.#records;
     records[base]! |= State.isEstablished;
     const isPing = plainKindOf(records[base]! & 0xff) === Kind.icmp;
-    for (let side = 0; side < 2 && !isPing; side += 1) {
+    for (let side = 0; side < 2; side += 1) {
       const sum = base + Word.sums + side * Sum.side;
-      const before = base + Word.before + side * Before.side;
+      const before = records.subarray(base + Word.before + side * Before.side).subarray(0, Before.side);
+      if (isPing) {
+        const part = Math.min(1, pingsMax / Math.max(1, before[0]!));
+        this.#shift(base, side, 1, true, [before[0]! * part, before[1]! * part, 0, 0]);
+        continue;
+      }
       const now = [
         plainOf(records, sum, 0),
         plainOf(records, sum, 1),
         ...records.subarray(sum + Sum.fragments, sum + Sum.apart),
       ];
       this.#shift(base, side, 0, true, now);
-      this.#shift(base, side, 1, true, records.subarray(before, before + Before.side));
+      this.#shift(base, side, 1, true, before);
     }
     for (let side = 0; side < 2; side += 1)
       for (let unit = 0; unit < 2; unit += 1)
@@ -315,14 +320,13 @@ export class PairTable {
     }
   }
 
-  /** Moves back what is too much of one side to be ordinary. */
+  /** Moves back what one side sent, where it is too much to be ordinary. */
   #limit(base: number, side: number, isEstablished: boolean): void {
     const records = this.#records;
     const sum = base + Word.sums + side * Sum.side;
     const packets = records[sum]!;
     if (packets === 0) return;
-    const share = this.#ordinaryShare(base, side, isEstablished);
-    if (share === 1) {
+    if (this.#isOrdinary(base, side, isEstablished)) {
       if (isEstablished) this.#learn(base, side);
       return;
     }
@@ -331,17 +335,16 @@ export class PairTable {
     const plain = (unit: number) =>
       (isEstablished ? plainOf(records, sum, unit) : 0) + (isTcp ? records[sum + Sum.apart + unit]! : 0);
     const fragment = (unit: number) => (isEstablished ? records[sum + Sum.fragments + unit]! : 0);
-    const excess = [plain(0), plain(1), fragment(0), fragment(1)].map((count) => count * (1 - share));
-    this.#shift(base, side, 0, false, excess);
+    this.#shift(base, side, 0, false, [plain(0), plain(1), fragment(0), fragment(1)]);
   }
 
-  /** The part of a side's packets that is ordinary, 0 to 1. */
-  #ordinaryShare(base: number, side: number, isEstablished: boolean): number {
+  /** True when what a side sent in the open second is ordinary. */
+  #isOrdinary(base: number, side: number, isEstablished: boolean): boolean {
     const records = this.#records;
     const sum = base + Word.sums + side * Sum.side;
     const packets = records[sum]!;
     const bytes = records[sum + Sum.bytes]!;
-    if (records[base + Word.sums + (1 - side) * Sum.side]! >= packets * answeredMin) return 1;
+    if (records[base + Word.sums + (1 - side) * Sum.side]! >= packets * answeredMin) return true;
     const silent = this.#second - records[base + Word.said + 1 - side]!;
     const isTcp = (records[base]! & 0xff) === Protocol.tcp;
     const places = records[base + Word.places]!;
@@ -351,18 +354,19 @@ export class PairTable {
       const mean = base + Word.before + side * 2;
       const packetsMax = Math.max(floorPackets, isEstablished ? this.#means[mean]! * meanFactor : 0);
       const bytesMax = Math.max(floorBytes, isEstablished ? this.#means[mean + 1]! * meanFactor : 0);
-      return Math.min(1, packetsMax / packets, bytesMax / bytes);
+      return packets <= packetsMax && bytes <= bytesMax;
     }
-    return 0;
+    return false;
   }
 
-  /** What is too much is not learnt, so that a flood never becomes usual. */
+  /** What is too much is not learnt, and of a sudden rise little, so that a flood never becomes usual. */
   #learn(base: number, side: number): void {
     const seconds = Math.min(meanSeconds, this.#second - this.#records[base + Word.born]! + 1);
     for (let unit = 0; unit < 2; unit += 1) {
       const mean = base + Word.before + side * 2 + unit;
       const value = this.#records[base + Word.sums + side * Sum.side + unit]!;
-      this.#means[mean]! += (value - this.#means[mean]!) / seconds;
+      const most = 2 * this.#means[mean]! + (unit === 0 ? floorPackets : floorBytes) / meanFactor;
+      this.#means[mean]! += (Math.min(value, most) - this.#means[mean]!) / seconds;
     }
   }
 

@@ -12,6 +12,7 @@ import type { PairCount } from './pair-counts.ts';
 const prefixesMax = 64;
 const portsMax = 64;
 const sourcePortsMax = 16;
+const openersMax = 16;
 /** Bits that addresses are hashed to; with more addresses than bits, "many" is all that is known. */
 const addressBits = 1024;
 /** Seconds after which the address bits begin again. */
@@ -30,6 +31,7 @@ export interface DetailSummary {
   prefixes: HeavySummary;
   ports: HeavySummary;
   sourcePorts: HeavySummary;
+  openers: HeavySummary;
   addresses: Int32Array;
   pairs: PairCount | null;
 }
@@ -142,6 +144,8 @@ export class TrafficDetail {
   readonly #prefixes = new HeavyKeys(prefixesMax);
   readonly #ports = new HeavyKeys(portsMax);
   readonly #sourcePorts = new HeavyKeys(sourcePortsMax);
+  /** By hash, the addresses that open connections. */
+  readonly #openers = new HeavyKeys(openersMax);
   readonly #addresses = new Int32Array(addressBits >>> 5);
   readonly #addressesBefore = new Int32Array(addressBits >>> 5);
   #version = 0;
@@ -153,6 +157,7 @@ export class TrafficDetail {
     this.#prefixes.clear();
     this.#ports.clear();
     this.#sourcePorts.clear();
+    this.#openers.clear();
     this.#addresses.fill(0);
     this.#addressesBefore.fill(0);
     this.#version = version;
@@ -186,8 +191,10 @@ export class TrafficDetail {
       this.#addressesBefore.set(this.#addresses);
       this.#addresses.fill(0);
     }
-    const bit = mixHash(mixHash(mixHash(mixHash(0, w0), w1), w2), w3) & (addressBits - 1);
+    const hash = mixHash(mixHash(mixHash(mixHash(0, w0), w1), w2), w3);
+    const bit = hash & (addressBits - 1);
     this.#addresses[bit >>> 5]! |= 1 << (bit & 31);
+    if (kind === Kind.opening) this.#openers.add(hash, 0, weight);
   }
 
   /** Adds the source port of UDP that comes from no port of amplification. */
@@ -202,6 +209,7 @@ export class TrafficDetail {
       prefixes: this.#prefixes.summary(),
       ports: this.#ports.summary(),
       sourcePorts: this.#sourcePorts.summary(),
+      openers: this.#openers.summary(),
       addresses: this.#addresses.map((bits, i) => bits | this.#addressesBefore[i]!),
       pairs: this.pairs,
     };
@@ -214,6 +222,7 @@ export class TrafficDetail {
     this.#prefixes.join(one.prefixes);
     this.#ports.join(one.ports);
     this.#sourcePorts.join(one.sourcePorts);
+    this.#openers.join(one.openers);
     for (let i = 0; i < this.#addresses.length; i += 1) this.#addresses[i]! |= one.addresses[i]!;
     const { established = 0, others = 0 } = this.pairs ?? {};
     if (one.pairs)
@@ -231,6 +240,15 @@ export class TrafficDetail {
     }
     if (set === addressBits) return addressBits * Math.log(addressBits);
     return Math.round(-addressBits * Math.log(1 - set / addressBits));
+  }
+
+  /** The part of the openings that the heaviest addresses sent, 0 to 1. */
+  openersShare(max: number): number {
+    const { counts, errors, used } = this.#openers;
+    const known = counts.subarray(0, used).map((count, i) => count - errors[i]!);
+    const heaviest = known.sort().subarray(-max);
+    const sum = (values: Float64Array) => values.reduce((all, one) => all + one, 0);
+    return sum(heaviest) / Math.max(1, sum(counts.subarray(0, used)));
   }
 
   /** The heaviest remote prefixes. */

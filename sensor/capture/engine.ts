@@ -165,10 +165,12 @@ export class Engine {
       return;
     }
     if (this.#ownScans?.count(p, packets, this.now)) return;
-    if (!p.isFragment) this.#count(p, p.ipLength, packets, segments !== 0);
-    const exchange = p.isFragment ? 0 : this.#exchange;
-    if (exchange !== inSum) this.#tap?.packet(p, packets, segments === 0, exchange);
+    // A later fragment gets ports here that are not its own, and may be held: it is told before it is counted.
+    if (p.fragmentOffset > 0) this.#tap?.packet(p, packets, segments === 0, 0);
     if (p.isFragment) this.#observeFragment(p);
+    else this.#count(p, p.ipLength, packets, segments !== 0);
+    if (p.fragmentOffset > 0) return;
+    if (this.#exchange !== inSum) this.#tap?.packet(p, packets, segments === 0, this.#exchange);
   }
 
   /** Passes counted packets to this tap from now on; null: to none. */

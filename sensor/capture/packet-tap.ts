@@ -9,7 +9,7 @@ import type { Packet } from './decode/packet.ts';
 export interface PacketTap {
   /**
    * A decoded packet, which stands for `packets` merged ones; `isUnknown`: for an unknown number. The object is used
-   * again for the next packet. Fragments come as they arrive, not as they are put together, and say nothing of their flow.
+   * again for the next packet. Fragments come as they arrive, not as they are put together, and only the first says something of its flow.
    * `exchange`: what its flow was with it, as bits of `Exchange`.
    */
   packet(packet: Packet, packets: number, isUnknown: boolean, exchange: number): void;

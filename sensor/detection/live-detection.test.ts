@@ -53,8 +53,8 @@ test('NET-1.1: half of a flood at each of two threads is one attack with its who
 test('NET-1.1: live, ordinary traffic over a threshold is no attack, its first seconds included; a flood beside it is', async (t) => {
   const one = await sensor(t);
   one.follow(plan);
-  const tunnel = createOrdinary('VXLAN between two servers', 4, divided, 1);
-  const hub = createOrdinary('WireGuard hub', 4, divided, 2);
+  const tunnel = createOrdinary('VXLAN between two servers', { version: 4, thresholds: divided, seed: 1 });
+  const hub = createOrdinary('WireGuard hub', { version: 4, thresholds: divided, seed: 2 });
   await one.play(
     [
       { step: tunnel.step, perSecond: tunnel.perSecond * 6, from: 3.2, to: 30 },

@@ -36,8 +36,9 @@ const portShareMin = 0.05;
 const shareMin = 0.5;
 /** Fragments break up the packets of other classes, so they are named from a smaller share on. */
 const fragmentShareMin = 0.3;
-/** A scan comes from few addresses and asks many ports. */
+/** A scan comes from few addresses and asks many ports; so much of the openings is theirs. */
 const scannersMax = 4;
+const scannersShareMin = 0.9;
 const scanPortShareMax = 0.1;
 const scanPacketsMin = 96;
 /** An amplified answer has at most so many fragments; the first one tells its port. */
@@ -71,6 +72,12 @@ export function kindOfDrill(name: AttackClass): number {
   return kindsOf[name]?.[0] ?? (name === 'high_volume' ? Kind.twoWaySegment : Kind.opening);
 }
 
+/** Kinds by which packets of a class count at first where their ends have conversed. */
+const conversedKinds: Partial<Record<AttackClass, readonly number[]>> = {
+  ack_flood: [Kind.twoWaySegment],
+  udp_flood: [Kind.twoWayDatagram],
+};
+
 const connectionKinds = [Kind.opening, Kind.twoWaySegment];
 
 interface Part extends Amount {
@@ -99,10 +106,12 @@ export function classify(
     .sort((a, b) => share(b) - share(a))
     .slice(0, vectorsMax)
     .map((part) => vectorOf(part, total, detail, traffic.reflectedPort));
-  const isOverall = ratios.pps >= 1 || ratios.bps >= 1;
   const found = chooseClass(parts, share, ratios);
-  if (found === 'syn_flood' && direction === 'inbound' && !isOverall && isScan(detail, target.kind))
-    return { class: 'other', severity: 'info', vectors };
+  if (found === 'syn_flood' && direction === 'inbound' && isScan(detail, target.kind)) {
+    const { packets, bytes } = parts.find((part) => part.class === found)!;
+    const isOverall = ratios.pps * packets >= total.packets || ratios.bps * bytes >= total.bytes;
+    if (!isOverall) return { class: 'other', severity: 'info', vectors };
+  }
   return { class: found, severity: 'attack', vectors };
 }
 
@@ -190,7 +199,11 @@ function chooseClass(parts: readonly Part[], share: (part: Part) => number, rati
 
 function vectorOf(part: Part, total: Amount, detail: TrafficDetail | null, reflectedPort: number): Vector {
   const isProtocol = part.class === 'protocol_flood';
-  const ports = isProtocol ? [] : (detail?.ports(part.kinds, portShareMin, portsMax) ?? []);
+  const portsOf = (kinds: readonly number[]) =>
+    isProtocol ? [] : (detail?.ports(kinds, portShareMin, portsMax) ?? []);
+  let ports = portsOf(part.kinds);
+  // Who has conversed and floods then is known as such when its second ends.
+  if (ports.length === 0 && part.kinds.length > 0) ports = portsOf(conversedKinds[part.class] ?? []);
   if (part.class === 'amplification' && reflectedPort > 0) ports.unshift(reflectedPort);
   const isUdp = part.class === 'udp_flood';
   return {
@@ -205,10 +218,13 @@ function vectorOf(part: Part, total: Amount, detail: TrafficDetail | null, refle
 
 /** True when few addresses ask many ports, or many addresses of a prefix. */
 function isScan(detail: TrafficDetail | null, target: Circumstances['target']['kind']): boolean {
-  const remotes = detail?.remotes() ?? 0;
-  if (detail === null || remotes > scannersMax) return false;
+  if (detail === null) return false;
   // Of a prefix one packet of 32 is known: each source is to be seen three times.
-  if (target === 'prefix') return remotes > 0 && detail.packets >= remotes * scanPacketsMin;
+  if (target === 'prefix') {
+    const remotes = detail.remotes();
+    return remotes > 0 && remotes <= scannersMax && detail.packets >= remotes * scanPacketsMin;
+  }
+  if (detail.openersShare(scannersMax) < scannersShareMin) return false;
   return detail.ports([Kind.opening], scanPortShareMax, 1).length === 0;
 }
 

@@ -151,13 +151,18 @@ export function volumeVerdict(observed: Observed): Verdict {
   const { window, thresholds } = observed;
   const all = { packets: 0, bytes: 0 };
   const part = { packets: 0, bytes: 0 };
+  let seconds = 0;
   for (const [i, { counts }] of window.seconds.entries()) {
+    const own = amountOf(observed.partAt(i));
     addTo(all, totalOf(counts));
-    addTo(part, amountOf(observed.partAt(i)));
+    addTo(part, own);
+    if (volumeRatio(own, thresholds) >= mixtureRatio) seconds += 1;
   }
   const share = Math.max(part.packets / Math.max(1, all.packets), part.bytes / Math.max(1, all.bytes));
   const mean = volumeRatio(part, thresholds) / windowSeconds;
-  if (share > 1 - ordinaryShare && mean >= mixtureRatio) return verdictOf(observed, observed.volume);
+  // One second is what many connections send that were open before the capture began.
+  const isMixture = seconds >= 2 && share > 1 - ordinaryShare && mean >= mixtureRatio;
+  if (isMixture) return verdictOf(observed, observed.volume);
   return highVolume(window.detail);
 }
 

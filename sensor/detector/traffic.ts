@@ -50,7 +50,7 @@ const icmpAnswered: readonly number[] = [
   ...[Kind.reflection, Kind.fragment, Kind.protocol],
 ];
 
-/** What may have asked for answers by UDP. */
+/** What may have asked for answers by UDP: a client may use the same port, as servers of SIP and NTP do among themselves. */
 const askedKinds: readonly number[] = [
   ...[Kind.datagram, Kind.reply, Kind.twoWayDatagram, Kind.reflection, Kind.twoWayReflection],
 ];

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { defaultThresholds } from '#sensor/detector/index.ts';
 import { openToolLink, record, requireTools } from '#sensor/testing/tool-link.ts';
-import { type OrdinaryTraffic, ordinaryPackages, ordinaryTraffic } from './ordinary-traffic.ts';
+import { type OrdinaryTraffic, ordinaryPackages, ordinaryTraffic } from './ordinary-programs.ts';
 import {
   describeIncident,
   detectRecorded,

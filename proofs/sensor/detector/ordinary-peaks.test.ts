@@ -2,7 +2,7 @@
 import { test } from 'node:test';
 import { requireProof } from '../require-proof.ts';
 import * as peaks from './ordinary-peaks.prove.ts';
-import { ordinaryInTests } from './ordinary-traffic.ts';
+import { ordinaryInTests } from './ordinary-programs.ts';
 
 const skip = process.getuid?.() === 0 ? false : 'network namespaces take root on Linux';
 

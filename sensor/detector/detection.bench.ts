@@ -6,25 +6,22 @@
  * one of its call of the notify script; both count from the moment before the first packet was sent. Each flood has a target
  * of its own, so that none waits for the end of another; a flood whose rate a busy machine did not keep is repeated.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { canonicalAddress } from '#common/ip/index.ts';
 import { dividedThresholds, type FloodClass } from '#sensor/testing/attack-traffic.ts';
+import { startFastNetMon, startSensor } from '#sensor/testing/live-programs.ts';
 import type { PacedOrder, PacedReport } from '#sensor/testing/paced-flood.ts';
 import {
-  collect,
-  ended,
   insideInterface,
   insidePrefixes,
   openToolLink,
   outsideInterface,
   requireTools,
-  spawnTool,
   type ToolLink,
   toolPath,
 } from '#sensor/testing/tool-link.ts';
@@ -78,8 +75,10 @@ export async function run(report: (line: string) => void): Promise<void> {
   const loadBefore = loadavg()[0]!.toFixed(1);
   const folder = mkdtempSync(join(tmpdir(), 'svc-detection-'));
   const link = openToolLink();
-  const other = startFastNetMon(link, folder);
-  const own = startSensor(link, folder);
+  const side = { words: [...link.inside, ...first], interfaceName: insideInterface, folder };
+  const scope = { prefixes: insidePrefixes, thresholds };
+  const other = startFastNetMon(side, scope);
+  const own = startSensor(side, scope);
   const sender = startSender(link);
   try {
     await Promise.all([own.ready, other.ready]);
@@ -165,51 +164,6 @@ async function measure(given: Measured): Promise<Taken | null> {
   return (sent.at(-1) ?? 0) >= perSecond * seconds * (1 - unsentMax) ? taken : null;
 }
 
-/** The sensor's capture and detection, with a plan that has the thresholds. */
-function startSensor(link: ToolLink, folder: string) {
-  const file = fileURLToPath(new URL('../testing/live-detector.ts', import.meta.url));
-  const state = join(folder, 'state');
-  mkdirSync(state);
-  const plan = {
-    plan_version: 1,
-    application_usage_version: 1,
-    application_protocol_version: 1,
-    local_cidrs: [...insidePrefixes],
-    protected_targets: [],
-    detection_version: 1,
-    detection: { additional_cidrs: [...insidePrefixes], ...thresholds, groups: [], drills: [] },
-  };
-  const child = spawnTool([
-    ...link.inside,
-    ...first,
-    ...node,
-    file,
-    insideInterface,
-    state,
-    JSON.stringify(plan),
-  ]);
-  const said = collect(child);
-  const begin = async () => {
-    while (!said().includes('"listening"')) {
-      if (child.exitCode !== null) throw new Error(`the sensor: ${said()}`);
-      await wait(50);
-    }
-  };
-  return {
-    ready: begin(),
-    decidedAt(target: string): number | null {
-      const line = said()
-        .split('\n')
-        .find((one) => one.includes(`"target":"${target}"`));
-      return line === undefined ? null : (JSON.parse(line) as { atMs: number }).atMs;
-    },
-    async close() {
-      child.kill('SIGKILL');
-      await ended(child);
-    },
-  };
-}
-
 function startSender(link: ToolLink) {
   const file = fileURLToPath(new URL('../testing/paced-flood.ts', import.meta.url));
   const [tool, ...words] = [...link.outside, ...first, ...node, file, outsideInterface];
@@ -230,67 +184,5 @@ function startSender(link: ToolLink) {
       return (await next()) as { sent: number[]; seconds: number };
     },
     close: () => child.kill('SIGKILL'),
-  };
-}
-
-/** FastNetMon of Debian with the same thresholds, and otherwise the settings that its package brings. */
-function startFastNetMon(link: ToolLink, folder: string) {
-  const file = (entry: string) => join(folder, entry);
-  const calls = file('calls');
-  writeFileSync(file('networks'), '192.0.2.0/24\n2001:db8:7::/48\n');
-  writeFileSync(file('whitelist'), '');
-  writeFileSync(calls, '');
-  writeFileSync(file('notify.sh'), `#!/bin/sh\necho "$(date +%s%3N) $1 $2 $3 $4" >> ${calls}\n`);
-  chmodSync(file('notify.sh'), 0o755);
-  const own: Record<string, string | number> = {
-    disable_usage_report: 'on',
-    networks_list_path: file('networks'),
-    white_list_path: file('whitelist'),
-    notify_script_path: file('notify.sh'),
-    pid_path: file('pid'),
-    cli_stats_file_path: file('stats'),
-    cli_stats_ipv6_file_path: file('stats6'),
-    enable_api: 'off',
-    prometheus: 'off',
-    monitor_local_ip_addresses: 'off',
-    mirror_afpacket: 'on',
-    interfaces: insideInterface,
-    ban_for_bandwidth: 'off',
-    threshold_pps: pps,
-    ban_for_tcp_pps: 'on',
-    threshold_tcp_pps: synPps,
-    ban_for_udp_pps: 'on',
-    threshold_udp_pps: udpPps,
-    ban_for_icmp_pps: 'on',
-    threshold_icmp_pps: icmpPps,
-  };
-  const lines = readFileSync('/etc/fastnetmon.conf', 'utf8').split('\n');
-  const isOwn = (line: string) => (line.split('=')[0] ?? '').trim() in own;
-  const settings = Object.entries(own).map(([key, value]) => `${key} = ${value}`);
-  writeFileSync(file('conf'), [...lines.filter((line) => !isOwn(line)), ...settings, ''].join('\n'));
-  const options = ['--configuration_file', file('conf'), '--log_file', file('log'), '--disable_pid_logic'];
-  const child = spawnTool([...link.inside, ...first, 'fastnetmon', ...options]);
-  const said = collect(child);
-  const log = () => (existsSync(file('log')) ? readFileSync(file('log'), 'utf8') : '');
-  const begin = async () => {
-    while (!log().includes('Start AF_PACKET worker process')) {
-      if (child.exitCode !== null) throw new Error(`fastnetmon: ${said()} ${log()}`);
-      await wait(50);
-    }
-  };
-  return {
-    ready: begin(),
-    version: spawnSync('fastnetmon', ['--version'], { encoding: 'utf8' }).stdout.trim().split('\n').at(-1),
-    /** When its script was called for the target, unix milliseconds. */
-    bannedAt(target: string): number | null {
-      const call = readFileSync(calls, 'utf8')
-        .split('\n')
-        .find((line) => canonicalAddress(line.split(' ')[1] ?? '') === target && line.endsWith(' ban'));
-      return call ? Number(call.split(' ')[0]) : null;
-    },
-    async close() {
-      child.kill('SIGKILL');
-      await ended(child);
-    },
   };
 }

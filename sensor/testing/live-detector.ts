@@ -1,6 +1,6 @@
 /**
  * The capture and the detection of `sensor run` on an interface of this network namespace, with a spool on disk and no monitor.
- * Says `listening`, and each attack when it lies in the spool: `{"target", "atMs", "class"}`.
+ * Says `listening`, and each attack when it lies in the spool, and again when its class is another one: `{"target", "atMs", "class"}`.
  *
  * usage: live-detector.ts INTERFACE DIRECTORY PLAN-AS-JSON
  */
@@ -34,7 +34,7 @@ const spool = createSpool({
   reporter,
 });
 spool.open();
-const told = new Set<string>();
+const told = new Map<string, string>();
 const detection = createDetection({
   captures: [interfaceName],
   uplinks: [],
@@ -45,8 +45,8 @@ const detection = createDetection({
   reporter,
   onCommitted() {
     for (const one of detection.active()) {
-      if (one.severity !== 'attack' || told.has(one.target)) continue;
-      told.add(one.target);
+      if (one.severity !== 'attack' || told.get(one.target) === one.class) continue;
+      told.set(one.target, one.class);
       say({ target: one.target, class: one.class, atMs: clock.nowMs() });
     }
   },

@@ -39,7 +39,8 @@ export function requireTools(packages: Readonly<Record<string, string>>): void {
   throw new Error(`Missing: ${missing.join(', ')}. On Debian: apt-get install ${names.join(' ')}`);
 }
 
-function isInstalled(tool: string): boolean {
+/** True when a program is in one of the usual folders. */
+export function isInstalled(tool: string): boolean {
   return toolPath.split(delimiter).some((folder) => {
     try {
       accessSync(join(folder, tool), constants.X_OK);
@@ -90,6 +91,36 @@ export function openToolLink({ mergesSegments = false } = {}): ToolLink {
   }
   const words = (name: string) => ['ip', 'netns', 'exec', name];
   return { outside: words(outside), inside: words(inside), close };
+}
+
+export interface ReplayLink {
+  /** Words that run a program in its namespace. */
+  words: readonly string[];
+  /** What is sent into the far end arrives at the near one. */
+  far: string;
+  near: string;
+  close(): void;
+}
+
+/** Makes a veth pair whose ends are in one namespace, without addresses, so that the kernel answers nothing. */
+export function openReplayLink(): ReplayLink {
+  const name = uniqueName();
+  const close = () => spawnSync('ip', ['netns', 'del', name], { env, stdio: 'ignore' });
+  ip('netns', 'add', name);
+  try {
+    const [far, near] = [outsideInterface, insideInterface];
+    for (const key of ['all', 'default'])
+      ip('netns', 'exec', name, 'sysctl', '-qw', `net.ipv6.conf.${key}.disable_ipv6=1`);
+    batch(name, [
+      ['link', 'add', far, 'mtu', '65535', 'type', 'veth', 'peer', 'name', near, 'mtu', '65535'],
+      ['link', 'set', far, 'up'],
+      ['link', 'set', near, 'up'],
+    ]);
+    return { words: ['ip', 'netns', 'exec', name], far, near, close };
+  } catch (error) {
+    close();
+    throw error;
+  }
 }
 
 function ready(device: string, net4: string, net6: string): string[][] {

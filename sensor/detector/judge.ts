@@ -141,7 +141,7 @@ export class Judge {
     if (target.kind === 'host' && !isDrill && observed.attackAt(last) >= 1)
       push(this.#pending, keyOf(target, direction, 'attack'), second.at);
     const pulses = this.#pulsesOf(observed);
-    const found = observed.attackAt(last) >= worthLooking ? triggerOf(observed.attack) : null;
+    const found = observed.attackAt(last) >= worthLooking ? observed.attackTrigger : null;
     const trigger = found ?? (pulses.length >= pulsesMin ? 'pulses' : null);
     // A prefix is many servers: much ordinary traffic of all of them is no incident. A link that it fills is one.
     const isVolume = !trigger && target.kind !== 'prefix' && observed.volumeAt(last) >= worthLooking;

@@ -1,5 +1,5 @@
 /** What the latest seconds of one target show: ratios to the thresholds, the class, and the amounts. Pure. */
-import { remotesMax } from '#contracts/sensor-api/detection.ts';
+import { remotesMax, type Trigger } from '#contracts/sensor-api/detection.ts';
 import { classify, highVolume, type Verdict } from './classify.ts';
 import type { Incident, Observation } from './incident.ts';
 import { attackRatios, largest, largestPossible, volumeRatio } from './ratios.ts';
@@ -17,7 +17,7 @@ import {
   type Traffic,
   totalOf,
 } from './traffic.ts';
-import { loudSeconds, windowSeconds } from './trigger.ts';
+import { loudSeconds, triggerOf, windowSeconds } from './trigger.ts';
 
 /** Two-way traffic of this share is ordinary, however much it is. */
 const ordinaryShare = 0.95;
@@ -100,6 +100,22 @@ export class Observed {
 
   get attack(): number[] {
     return this.window.seconds.map((_, i) => this.attackAt(i));
+  }
+
+  /**
+   * By which rule one threshold is exceeded for long enough. Flows that begin one after another exceed one each, for the second until
+   * they converse.
+   */
+  get attackTrigger(): Trigger | null {
+    if (!triggerOf(this.attack)) return null;
+    const { seconds, overall } = this.window;
+    const all = seconds.map((_, i) => attackRatios(this.partAt(i), this.thresholds, 1, this.remotes));
+    const series = [...metrics.map((metric) => all.map((ratios) => ratios[metric])), overall?.attack ?? []];
+    for (const one of series) {
+      const trigger = triggerOf(one);
+      if (trigger) return trigger;
+    }
+    return null;
   }
 
   get volume(): number[] {

@@ -177,9 +177,12 @@ const ping: Step = ({ local }, peer) => {
     : [echo(8, peer, local), echo(0, local, peer)];
 };
 
+const page = visits(443, [300, -1400, -600]);
+const question = datagrams(33_000, 53, 40, 150, 1);
+
 /** Pings, requests by HTTP and questions to a DNS server. */
 const checks: Step = (ends, peer, turn) =>
-  [ping, visits(443, [300, -1400, -600]), datagrams(33_000, 53, 40, 150, 1)][turn % 3]!(ends, peer, turn);
+  [ping, page, question, page, question, page][turn % 6]!(ends, peer, turn);
 
 /** Openings to all ports, which are refused. */
 const scan: Step = ({ local }, peer, turn) => {
@@ -244,11 +247,12 @@ export const ordinaryKinds: Readonly<Record<string, Kind>> = {
   'upload by TCP': kind(connections(443, 1400, 0, 20), 'bps', 2),
   'download by TCP': kind(connections(443, 0, 1400, 1), 'bps', 2, 'outbound'),
   'speed test': kind(connections(8080, 1400, 0, 2, 8), 'bps', 3),
-  'monitoring by pings': { ...kind(ping, 'icmp_pps', 4000), perPeer: 1.5 },
-  'monitoring from many places': { ...opening(checks, 'pps', 300), perPeer: 4 },
+  // A host answers pings by itself, so more than 32 a second of one peer is not called monitoring.
+  'monitoring by pings': { ...kind(ping, 'icmp_pps', 4000), perPeer: 2.5, ratioMax: 12 },
+  'monitoring from many places': { ...opening(checks, 'pps', 300), perPeer: 8 },
   // With the threshold of all packets, which is five times that of openings, it is a flood. By divided thresholds one packet of a
-  // sample stands for too many, so it is half of that.
-  'port scan': { ...opening(scan, 'syn_pps', 1), ratioMax: 2.5 },
+  // sample stands for too many, so it is less than half of that.
+  'port scan': { ...opening(scan, 'syn_pps', 1), ratioMax: 2 },
 };
 
 /** So many steps are made; then the second half of them repeats. Making a frame costs more than counting it. */

@@ -6,9 +6,9 @@
  */
 
 import type { DetailLimits } from './detail-limits.ts';
-import { Entry, Noted, type PacketBatch } from './packet-batch.ts';
+import { Entry, kindShift, Noted, type PacketBatch } from './packet-batch.ts';
 import { bothEnds, type PacketFinder } from './packet-finder.ts';
-import { Place } from './pair-record.ts';
+import { Asked, askedOf, Place } from './pair-record.ts';
 import type { PairTable } from './pair-table.ts';
 import { type Sampler, sampledFrom, sampleEvery } from './sampler.ts';
 import { binLength, Head, headWords, type SlotTable } from './slot-table.ts';
@@ -72,10 +72,13 @@ export class KnownHosts {
       const bytes = words[at + Entry.bytes]!;
       const place = Place.host + slot;
       const isBusy = heads[head + Head.details] !== 0;
-      const kind =
-        direction === 0
-          ? pairs.note(at, Place.none, place, isBusy)
-          : pairs.note(at, place, Place.none, isBusy);
+      let kind = (meta >> kindShift) & 15;
+      const asked = askedOf[kind]!;
+      if (asked === Asked.always || (asked === Asked.whenBusy && isBusy))
+        kind =
+          direction === 0
+            ? pairs.note(at, Place.none, place, isBusy)
+            : pairs.note(at, place, Place.none, isBusy);
       const opened = (meta >> Noted.opened) & 1;
       const counter = bin + kind * 2;
       const inBin = (low[counter]! + packets) | 0;

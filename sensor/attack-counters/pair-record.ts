@@ -33,6 +33,11 @@ for (const kind of [Kind.segment, Kind.datagram, Kind.reply, Kind.icmp, Kind.pro
 roleOf[Kind.fragment] = Role.fragment;
 // They are part of the conversation, and their kind says already whether they are ordinary.
 for (const kind of [Kind.twoWaySegment, Kind.twoWayReflection, Kind.icmpAnswer]) roleOf[kind] = Role.apart;
+/** Whether the pair of a packet of a kind is asked for: never, always, or only while the protected end has much traffic. */
+export const Asked = { never: 0, always: 1, whenBusy: 2 } as const;
+export const askedOf = roleOf.map((role, kind) =>
+  role === Role.none ? Asked.never : kind === Kind.twoWaySegment ? Asked.whenBusy : Asked.always,
+);
 /** Kinds of flows whose other end has sent. */
 export const twoWayKinds = (1 << Kind.twoWaySegment) | (1 << Kind.reply) | (1 << Kind.twoWayReflection);
 

@@ -178,6 +178,20 @@ test('NET-1.1: a bot that opens a connection and then only sends is one-way, ack
   assert.deepEqual([counts(32)[Kind.segment], counts(32)[Kind.twoWaySegment]], [0, 1000]);
 });
 
+test('NET-1.1: a pair that begins with a remote answer is known by its fragments too', () => {
+  const ends = { from: local, fromPort: 53, to: remote, toPort: 5000 };
+  const fragments = ip(data, { from: remote, to: local, protocol: 17, more: true, id: 7 });
+  const { open, send, counts } = create();
+  for (let second = 30; second < 33; second += 1) {
+    open(second);
+    // From a port of amplification no pair begins.
+    send(udp(ends, data));
+    send(udp(reverse(ends), data));
+    if (second === 32) send(fragments, 100);
+  }
+  assert.deepEqual([counts(32)[Kind.fragment], counts(32)[Kind.twoWayDatagram]], [0, 101]);
+});
+
 test('NET-1.1: pings are ordinary up to 32 a second of each address, with their answers', () => {
   const ping = (type: number, from: string, to: string) =>
     ip(new Uint8Array([type, 0, 0, 0, 0, 1, 0, 1]), { from, to, protocol: 1 });

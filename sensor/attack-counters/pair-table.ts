@@ -15,6 +15,7 @@
  */
 import { mixHash, Protocol } from '#sensor/capture/index.ts';
 import { Direction } from './direction.ts';
+import { LookedUpHosts } from './looked-up-hosts.ts';
 import { Entry, entryWords, kindShift, Noted, type PacketBatch, wideWords } from './packet-batch.ts';
 import { Kind, plainKindOf } from './packet-kind.ts';
 import { PairCounts } from './pair-counts.ts';
@@ -35,6 +36,7 @@ import {
   twoWayKinds,
   Word,
 } from './pair-record.ts';
+import { WordFilter } from './protected-scope.ts';
 
 export const pairsMax = 16_384;
 const ways = 8;
@@ -67,9 +69,9 @@ export class PairTable {
   /** Records with packets in the open second. */
   readonly #active = new Int32Array(pairsMax);
   #activeCount = 0;
-  /** By host: the last second in which its connections were looked up, and since when without a break. */
-  readonly #lookedUp = new Int32Array(Place.prefix).fill(-1);
-  readonly #lookedUpSince = new Int32Array(Place.prefix);
+  readonly #lookedUp = new LookedUpHosts();
+  /** Last words of the protected addresses that have had a pair. */
+  readonly #havePairs = new WordFilter();
   /** One more than the second, which may be zero. */
   #second = 1;
 
@@ -99,9 +101,13 @@ export class PairTable {
       // The segment that completes a handshake needs no answer.
       const isOpening = ((meta >> Noted.opened) & 1) === 1 && words[at + Entry.packets] === 1;
       if (!isBusy || isOpening) return kind;
-      this.#noteLookUp(source);
-      this.#noteLookUp(target);
+      this.#lookedUp.note(source, this.#second);
+      this.#lookedUp.note(target, this.#second);
     }
+    const isTwoWay = ((twoWayKinds >> kind) & 1) === 1;
+    const [from, to] = [words[at]!, words[at + Entry.target]!];
+    // A receiver without any pair needs no look-up: most of those of a flood over a prefix.
+    if (source === Place.none && !isTwoWay && !this.#havePairs.has(to)) return kind;
     const isIpv6 = ((meta >> 8) & 0xff) !== 4;
     const protocol = meta & 0xff;
     let isLower: boolean;
@@ -120,9 +126,9 @@ export class PairTable {
         id1 = mixHash(mixHash(id1, wide[higher + word]!), wide[lower + word]!);
       }
     } else {
-      isLower = words[at]! < words[at + Entry.target]!;
-      id0 = isLower ? words[at]! : words[at + Entry.target]!;
-      id1 = (isLower ? words[at + Entry.target]! : words[at]!) ^ Math.imul(protocol, 0x9e3779b1);
+      isLower = from < to;
+      id0 = isLower ? from : to;
+      id1 = (isLower ? to : from) ^ Math.imul(protocol, 0x9e3779b1);
     }
     const bucket = mixHash(mixHash(this.#key, id0), id1) & bucketMask;
     const ids = this.#ids;
@@ -132,9 +138,10 @@ export class PairTable {
     }
     const records = this.#records;
     if (record < 0) {
-      const isAnswer =
-        ((twoWayKinds >> kind) & 1) === 1 || (kind === Kind.icmpAnswer && source !== Place.none);
+      const isAnswer = isTwoWay || (kind === Kind.icmpAnswer && source !== Place.none);
       if (source === Place.none && !isAnswer) return kind;
+      if (source !== Place.none) this.#havePairs.add(from);
+      if (target !== Place.none) this.#havePairs.add(to);
       record = this.#begin(bucket);
       ids[record * 2] = id0;
       ids[record * 2 + 1] = id1;
@@ -169,23 +176,6 @@ export class PairTable {
       if (isCounting) this.counts.note(this.#records, base);
     }
     this.#activeCount = 0;
-  }
-
-  #noteLookUp(place: number): void {
-    const slot = place - Place.host;
-    if (slot < 0 || place >= Place.prefix || this.#lookedUp[slot] === this.#second) return;
-    if (this.#lookedUp[slot] !== this.#second - 1) this.#lookedUpSince[slot] = this.#second;
-    this.#lookedUp[slot] = this.#second;
-  }
-
-  /** True when connections of an end were looked up in the second before too: of the first one a part may be missing. */
-  #isKnownWhole(base: number): boolean {
-    const places = this.#records[base + Word.places]!;
-    for (const place of [places >>> 16, places & 0xffff]) {
-      const slot = place - Place.host;
-      if (this.#lookedUp[slot] === this.#second && this.#lookedUpSince[slot]! < this.#second) return true;
-    }
-    return false;
   }
 
   #add(at: number, packets: number, bytes: number): void {
@@ -262,7 +252,11 @@ export class PairTable {
     if (isNew) this.#establish(base);
     else if (protocol === Protocol.icmp || protocol === Protocol.icmp6) {
       if (wasEstablished) this.#allowPings(base);
-    } else if (protocol === Protocol.tcp ? this.#isKnownWhole(base) : wasEstablished)
+    } else if (
+      protocol === Protocol.tcp
+        ? this.#lookedUp.isKnownWhole(records[base + Word.places]!, this.#second)
+        : wasEstablished
+    )
       for (let side = 0; side < 2; side += 1) this.#limit(base, side, wasEstablished);
   }
 
@@ -383,16 +377,16 @@ export class PairTable {
     plainKind = plainKindOf(this.#records[base]! & 0xff),
   ): void {
     const places = this.#records[base + Word.places]!;
-    const [lower, higher] = [places >>> 16, places & 0xffff];
-    const kinds = [plainKind, Kind.fragment];
     const second = this.#second - 1 - ago;
     for (let direction = 0; direction < 2; direction += 1) {
-      const place = (direction === Direction.outbound) === (side === 0) ? lower : higher;
+      const isLower = (direction === Direction.outbound) === (side === 0);
+      const place = isLower ? places >>> 16 : places & 0xffff;
       if (place === Place.none || place === Place.uncounted) continue;
-      for (const [i, kind] of kinds.entries()) {
-        const packets = Math.round(counts[i * 2]!);
-        const bytes = Math.round(counts[i * 2 + 1]!);
+      for (let part = 0; part < 2; part += 1) {
+        const packets = Math.round(counts[part * 2]!);
+        const bytes = Math.round(counts[part * 2 + 1]!);
         if (packets === 0) continue;
+        const kind = part === 0 ? plainKind : Kind.fragment;
         const twoWay = establishedKindOf(kind);
         const [from, to] = isToTwoWay ? [kind, twoWay] : [twoWay, kind];
         this.#move({ place, direction, second, from, to, packets, bytes });

@@ -18,8 +18,8 @@ export const filterFactor = 0x9e3779b1 | 0;
 /** Addresses of a narrow scope: so many set a hundredth of the filter. */
 const narrowMax = 512;
 
-/** A bit for each hash of a word. */
-class WordFilter {
+/** A bit for each hash of a word: false for most words that were not added. */
+export class WordFilter {
   readonly bits = new Int32Array((1 << filterBits) / 32);
 
   has(word: number): boolean {

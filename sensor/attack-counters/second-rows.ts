@@ -13,11 +13,14 @@ const rowHead = 7;
 /** Numbers of a row of an address with a few kinds in each direction; rows of more make room. */
 const rowUsual = rowHead + 12;
 const rowMax = rowHead + 2 * binLength;
+/** Rows of so many addresses are written into room that is used again: making it took longer than writing them. */
+const usedAgainRows = 1024;
+const usedAgain = new Float64Array(usedAgainRows * rowUsual + rowMax);
 
 /** The rows of a table's second, which is the open one. */
 export function writeRows(table: SlotTable, directions: 1 | 2, second: number): Float64Array {
   const active = table.activeSecond === second ? table.activeCount : 0;
-  let rows = new Float64Array(active === 0 ? 0 : active * rowUsual + rowMax);
+  let rows = active <= usedAgainRows ? usedAgain : new Float64Array(active * rowUsual + rowMax);
   let at = 0;
   for (let i = 0; i < active; i += 1) {
     if (at + rowMax > rows.length) rows = longer(rows);
@@ -29,7 +32,7 @@ export function writeRows(table: SlotTable, directions: 1 | 2, second: number): 
     at = writeBin(table, bin, rows, head + 5, head + rowHead);
     if (directions === 2) at = writeBin(table, bin + binLength, rows, head + 6, at);
   }
-  return rows.length === at ? rows : rows.slice(0, at);
+  return rows.slice(0, at);
 }
 
 /** Writes the counters of a bin from `first` on, and their bits. Returns the position after them. */

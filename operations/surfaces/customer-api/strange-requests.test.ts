@@ -11,7 +11,7 @@ let world: World;
 let call: Call;
 let key: string;
 before(async () => {
-  world = await createWorld({ requestsPerMinute: 10_000 });
+  world = await createWorld({ requestsPerMinute: 100_000 });
   call = createApiClient(world.url);
   key = await world.createKey(await world.createCustomer('Strange'));
 });

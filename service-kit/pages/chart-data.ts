@@ -17,7 +17,7 @@ export interface ChartSeries {
   isExpected?: boolean;
   /** The values of the period before, moved to these times: a dotted ghost. Never part of a stack. */
   isPrevious?: boolean;
-  /** A number of the palette, 1 to 8 (`coloursOf`), so that a name keeps its colour at every rank. */
+  /** A number of the palette, 1 to 13 (`coloursOf`), so that a name keeps its colour at every rank. */
   colour?: number | undefined;
   /** Where the name in the legend leads; its swatch then hides and shows the line. */
   href?: string | undefined;

@@ -88,13 +88,15 @@ test('flags are a list of links, newest first, and travel to the script in order
 
 describe('colours of names', () => {
   const names = ['github.com', 'DNS', 'SSH', 'example.com', 'NTP'];
-  test('are the same in any order, all different up to seven, and never the grey of the rest', () => {
+  test('are the same in any order, all different up to twelve, and never the grey of the rest', () => {
     const colours = coloursOf(names);
     assert.deepEqual([...coloursOf(names.toReversed())].sort(), [...colours].sort());
     assert.equal(new Set(colours.values()).size, names.length);
+    const twelve = coloursOf(Array.from({ length: 12 }, (_, index) => `server-${index}`));
+    assert.equal(new Set(twelve.values()).size, 12);
     const many = coloursOf(Array.from({ length: 40 }, (_, index) => `name-${index}`));
     assert.equal(many.size, 40);
-    assert.ok([...many.values()].every((colour) => colour >= 1 && colour < REST_COLOUR));
+    assert.ok([...many.values()].every((colour) => colour >= 1 && colour <= 13 && colour !== REST_COLOUR));
   });
 
   test('a name that leaves the list changes the colour of few others', () => {

@@ -1,21 +1,22 @@
 /**
  * Colours of names: a name keeps its colour at every rank, in every range and on every page.
  *
- * A name's hash prefers one of seven colours of the palette. Where two names of one picture prefer the same, the one
- * with the smaller hash has it and the other takes one that is left; with more than seven names colours repeat.
+ * A name's hash prefers one of twelve colours of the palette. Where two names of one picture prefer the same, the one
+ * with the smaller hash has it and the other takes one that is left; with more than twelve names colours repeat.
  */
 
 /** The colour of what is left of a top list: grey, which no name has. */
 export const REST_COLOUR = 8;
-const palette = 7;
+/** Every number of the palette but the grey. */
+const hues = [1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13];
 
-/** A number of the palette, 1 to 7, for each name; the same for the same set of names in any order. */
+/** A number of the palette for each name; the same for the same set of names in any order. */
 export function coloursOf(names: readonly string[]): Map<string, number> {
   const inOrder = [...new Set(names)].sort((a, b) => hash(a) - hash(b) || (a < b ? -1 : 1));
   const colours = new Map<string, number>();
   const taken = new Set<number>();
   for (const name of inOrder) {
-    const wanted = (hash(name) % palette) + 1;
+    const wanted = hues[hash(name) % hues.length]!;
     if (taken.has(wanted)) continue;
     taken.add(wanted);
     colours.set(name, wanted);
@@ -23,9 +24,10 @@ export function coloursOf(names: readonly string[]): Map<string, number> {
   // Those that were too late choose among what is left, so they disturb no name that has its own colour.
   for (const name of inOrder) {
     if (colours.has(name)) continue;
-    if (taken.size === palette) taken.clear();
-    let colour = (hash(`${name}+`) % palette) + 1;
-    while (taken.has(colour)) colour = (colour % palette) + 1;
+    if (taken.size === hues.length) taken.clear();
+    let place = hash(`${name}+`) % hues.length;
+    while (taken.has(hues[place]!)) place = (place + 1) % hues.length;
+    const colour = hues[place]!;
     taken.add(colour);
     colours.set(name, colour);
   }

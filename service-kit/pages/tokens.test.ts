@@ -61,7 +61,7 @@ describe('tokens', () => {
       'n8',
       'n9',
       'chart-attack',
-      ...Array.from({ length: 8 }, (_, at) => `chart-${at + 1}`),
+      ...Array.from({ length: 13 }, (_, at) => `chart-${at + 1}`),
     ]) {
       assertContrast(part, ['n2'], 3);
     }

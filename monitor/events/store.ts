@@ -6,6 +6,8 @@ export interface EventInput {
   kind: string;
   siteId: number | null;
   sensorId?: number | null;
+  /** When it happened, where that was observed; by default now. */
+  occurredAtMs?: number;
   /** Details for people; no secrets. */
   details: Readonly<Record<string, unknown>>;
 }
@@ -20,8 +22,9 @@ export interface StoredEvent {
 }
 
 export async function insertEvent(db: Queryable, event: EventInput): Promise<void> {
-  await sql`insert into events (kind, site_id, sensor_id, details)
-    values (${event.kind}, ${event.siteId}, ${event.sensorId ?? null}, ${JSON.stringify(event.details)}::jsonb)`.execute(
+  await sql`insert into events (kind, site_id, sensor_id, details, occurred_at)
+    values (${event.kind}, ${event.siteId}, ${event.sensorId ?? null}, ${JSON.stringify(event.details)}::jsonb,
+      least(svc_now(), coalesce(to_timestamp(${event.occurredAtMs ?? null}::float8 / 1000), svc_now())))`.execute(
     db,
   );
 }

@@ -36,11 +36,12 @@ export function createSpoofedConsumer(events: Pick<Events, 'record'>): UploadCon
       for (const minutes of uploads) {
         const begun = await listBegun(trx, minutes, eventsMax);
         await addMinutes(trx, minutes);
-        for (const { siteId, sensorId, macs, ...details } of begun)
+        for (const { siteId, sensorId, macs, occurredAtMs, ...details } of begun)
           await events.record(trx, {
             kind: 'spoofed_traffic',
             siteId,
             sensorId,
+            occurredAtMs,
             details: { ...details, mac_addresses: macs },
           });
       }

@@ -111,6 +111,7 @@ test('NET-2.4.2: spoofed traffic is stored once, listed with both servers, an ev
   const events = () => monitor.events.list(siteId, 10, { kind: 'spoofed_traffic' });
   const [event, ...others] = await events();
   assert.deepEqual(others, []);
+  assert.equal(event!.occurredAtMs, began * 1000, 'the time of the minute, not of its arrival');
   assert.deepEqual(event!.details, {
     ...{ address: '203.0.113.11', mac_addresses: [mac(1)], segment: 'br0.7', bytes: 2000, packets: 4 },
   });

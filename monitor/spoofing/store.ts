@@ -25,6 +25,8 @@ export interface BegunSpoofing {
   macs: string[];
   bytes: number;
   packets: number;
+  /** Start of the first of these minutes. */
+  occurredAtMs: number;
 }
 
 /** Adds minutes to their hours. Rows in the order of their key, so that two transactions can't deadlock. */
@@ -51,7 +53,7 @@ export async function listBegun(
 ): Promise<BegunSpoofing[]> {
   const { rows } = await sql<BegunSpoofing>`
     select "siteId", "sensorId", host(address) as address, min(segment) as segment, array_agg(distinct mac order by mac) as macs,
-      sum(bytes)::float8 as bytes, sum(packets)::float8 as packets
+      sum(bytes)::float8 as bytes, sum(packets)::float8 as packets, min(minute) * 1000 as "occurredAtMs"
     from ${given(minutes)}
     where address is not null and not exists (select 1 from spoofed_traffic kept
       where kept.sensor_id = "sensorId" and kept.address = given.address

@@ -15,7 +15,7 @@ export const lossReasons: Readonly<Partial<Record<MinuteReason, { short: string;
   },
   packets_lost: {
     short: 'data lost',
-    long: 'Packets or counters of this minute were lost, so the traffic is at least what is shown.',
+    long: 'Packets or counters of this minute were lost: a value that is shown is a minimum, and without one the traffic is unknown.',
   },
   not_finished: {
     short: 'not delivered yet',

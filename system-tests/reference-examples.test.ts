@@ -88,6 +88,9 @@ async function prepare(operation: string | null) {
     await world.networks.attachServer(systemActor, tenantId, { serverId, networkId: network!.id });
   if (/finding/i.test(operation ?? '')) await deliverFinding(serverId);
   await world.jobs.drain();
+  // It waits for its turn, so that the example can cancel it.
+  if (operation === 'cancelAction')
+    await world.servers.changePower(systemActor, tenantId, serverId, { command: 'stop' });
   const [address] = await world.addresses.listAllocationsOfServers([serverId]);
   const [action] = await world.servers.listActions(systemActor, tenantId, serverId, 1);
   const named = (code: string) =>

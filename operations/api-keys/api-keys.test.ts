@@ -30,9 +30,9 @@ test('API-2.1.2: every verdict costs one look-up by key id, also for unknown and
   const seen: string[][] = [];
   const pool = () =>
     ({
-      query: (query: { text: string; values: [string[]] }) => {
-        seen.push(query.values[0]);
-        return world.database.pool.query(query);
+      query: (text: string, values: [string[]]) => {
+        seen.push(values[0]);
+        return world.database.pool.query(text, values);
       },
     }) as unknown as typeof world.database.pool;
   const keys = createApiKeys({ db: () => world.database.db, pool, reporter: world.reporter });

@@ -22,13 +22,13 @@ export interface AccessFacts {
 export const accessColumns = `
   select t.id as "tenantId", t.status,
     coalesce((select b.balance_quanta from credit_balances b where b.tenant_id = t.id), 0) as "balanceQuanta",
-    exists (select 1 from billing_profiles p where p.tenant_id = t.id) as "hasBillingProfile",
+    coalesce((select true from billing_profiles p where p.tenant_id = t.id), false) as "hasBillingProfile",
     coalesce((select b.has_deposit from credit_balances b where b.tenant_id = t.id), false) as "hasDeposit",
-    exists (select 1 from saved_cards c where c.tenant_id = t.id and c.gateway = $2 and c.is_default
+    coalesce((select true from saved_cards c where c.tenant_id = t.id and c.gateway = $2 and c.is_default
             and c.removed_at is null and make_date(c.expires_year, c.expires_month, 1)
-              >= date_trunc('month', svc_now() at time zone 'utc')::date) as "hasChargeableCard",
-    exists (select 1 from servers s where s.tenant_id = t.id
-            and s.provisioning_state in ('queued', 'provisioning', 'ready')) as "hasLiveServer"
+              >= date_trunc('month', svc_now() at time zone 'utc')::date limit 1), false) as "hasChargeableCard",
+    coalesce((select true from servers s where s.tenant_id = t.id
+            and s.provisioning_state in ('queued', 'provisioning', 'ready') limit 1), false) as "hasLiveServer"
   from tenants t`;
 
 export async function findAccess(

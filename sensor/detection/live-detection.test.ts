@@ -73,7 +73,7 @@ test('NET-1.1: live, ordinary traffic over a threshold is no attack, its first s
   const [flooded, ...others] = detected(one);
   assert.deepEqual([flooded!.class, others], ['udp_flood', []]);
   const { pairs, ordinary } = flooded!.reason!;
-  assert.deepEqual(pairs, { established: 30, others: 0 });
+  assert.deepEqual(pairs, { established: 10, others: 0 });
   assert.deepEqual(
     ordinary.map(({ rule }) => rule),
     ['pairs'],

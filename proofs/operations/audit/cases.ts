@@ -131,6 +131,13 @@ function apiCases(version: 'v1' | 'v2'): Cases {
         call('POST', `${base}/servers/${await server()}/actions`, { action: 'stop' }),
     ],
     ...(version === 'v2' && {
+      [`DELETE ${base}/actions/:id`]: [
+        'server.cancel_action',
+        async ({ call, server }: Stage) => {
+          const stop = await call('POST', `${base}/servers/${await server()}/actions`, { action: 'stop' });
+          return call('DELETE', `${base}/actions/${((await stop.json()) as { id: number }).id}`);
+        },
+      ] as const,
       [`POST ${base}/servers/:id/port-scans`]: [
         'protect.request_port_scan',
         async ({ call, server }: Stage) => call('POST', `${base}/servers/${await server()}/port-scans`),

@@ -130,6 +130,8 @@ interface Model {
   month: number;
   included: number;
   counts: number[];
+  /** What was free when a tick last saw each month run. */
+  noted: (number | undefined)[];
   /** What was free in each month that has been closed. */
   kept: (number | undefined)[];
   /** The most that each month has owed at a finished tick: a later, larger allowance gives nothing back. */
@@ -139,9 +141,9 @@ interface Model {
 async function runSchedule(setting: Setting, schedule: Schedule): Promise<void> {
   const { pool } = setting.world.database;
   await pool.query(
-    `delete from usage_months; delete from ledger_entries where metadata ->> 'source' = 'api_overage'`,
+    `delete from usage_months; delete from usage_terms; delete from ledger_entries where metadata ->> 'source' = 'api_overage'`,
   );
-  const model: Model = { month: 0, included: 10, counts: [0], kept: [], owed: [] };
+  const model: Model = { month: 0, included: 10, counts: [0], noted: [], kept: [], owed: [] };
   for (const step of schedule.steps) await apply(setting, schedule.price, model, step);
   await apply(setting, schedule.price, model, { kind: 'tick', workers: 1, arriving: 0 });
   const before = await charges(pool, setting.tenantId);
@@ -199,10 +201,11 @@ async function apply(setting: Setting, price: OveragePrice, model: Model, step: 
   }
 }
 
-/** A month that is over keeps what is free when a tick first sees it; nothing changes that. */
+/** A month that is over keeps what was free when a tick last saw it run, or first sees it over; nothing changes that. */
 function noteClosed(model: Model): void {
   for (let month = 0; month < model.month; month += 1)
-    if (model.counts[month]! > 0) model.kept[month] ??= model.included;
+    if (model.counts[month]! > 0) model.kept[month] ??= model.noted[month] ?? model.included;
+  model.noted[model.month] = model.included;
 }
 
 function noteOwed(model: Model, price: OveragePrice): void {

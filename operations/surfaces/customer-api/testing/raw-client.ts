@@ -59,8 +59,7 @@ export function createRawClient(url: string, connections = 24): RawClient {
 export function comparable(answer: RawAnswer, asked: string): string {
   const successor = asked.split('?')[0]!.replace('/api/v1/', '/api/v2/');
   const headers = answer.headers.map(
-    ([name, value]) =>
-      `${name}: ${maskHeader(name.toLowerCase(), value).replace(`<${successor}>`, '<ASKED>')}`,
+    ([name, value]) => `${name}: ${maskHeader(name.toLowerCase(), value).replace(`${successor}>`, 'ASKED>')}`,
   );
   return [answer.status, ...headers, '', maskIds(answer.text)].join('\n');
 }

@@ -105,12 +105,11 @@ function newToken(token: string): Content {
 function keysTable({ keys, counts, visitor, tenants, nowMs }: DeveloperPageOptions): Html {
   return table<KeySummary>({
     caption: 'API keys',
-    card: { line: ['state', 'scope'] },
+    card: { line: ['state'] },
     columns: [
       { key: 'name', header: 'Name', cell: (key) => key.name },
       { key: 'id', header: 'Key', kind: 'code', cell: (key) => code(`svc_${key.keyId}_…`) },
-      { key: 'state', header: 'State', cell: (key) => stateBadge(key, nowMs) },
-      { key: 'scope', header: 'Scope', cell: (key) => key.scope },
+      { key: 'state', header: 'State', cell: (key) => [stateBadge(key, nowMs), ` ${key.scope}`] },
       { key: 'tenants', header: 'Workspaces', cell: (key) => key.tenantNames?.join(', ') ?? 'all' },
       { key: 'person', header: 'Acts for', cell: (key) => key.personName },
       {

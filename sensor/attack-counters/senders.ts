@@ -33,6 +33,9 @@ export class Senders {
   readonly #mask: number;
   readonly #listed: readonly string[];
   #room = 0;
+  /** The router that was seen last. */
+  #routerHigh = -1;
+  #routerLow = 0;
   readonly #ends = new Int32Array(8);
 
   /** Null where every address is protected. */
@@ -62,9 +65,17 @@ export class Senders {
   /** One more than the slot of the packet's sender if its source is made up, else 0. */
   ofPacket(p: Packet): number {
     if (p.macAt < 0) return 0;
-    const record = this.#locate(p.view.getUint16(p.macAt), p.view.getInt32(p.macAt + 2));
-    // Most packets come from a router.
-    if (record < 0 || (this.#records[record]! & State.isRouter) !== 0) return 0;
+    const high = p.view.getUint16(p.macAt);
+    const low = p.view.getInt32(p.macAt + 2);
+    // Most packets come from one router.
+    if (low === this.#routerLow && high === this.#routerHigh) return 0;
+    const record = this.#locate(high, low);
+    if (record < 0) return 0;
+    if ((this.#records[record]! & State.isRouter) !== 0) {
+      this.#routerLow = low;
+      this.#routerHigh = high;
+      return 0;
+    }
     const ends = this.#ends;
     ends[0] = p.source0;
     ends[1] = p.source1;
@@ -132,6 +143,7 @@ export class Senders {
 
   #begin(): void {
     this.#records.fill(0);
+    this.#routerHigh = -1;
     this.#room = this.#listed.length + learntMax;
     for (const mac of this.#listed) {
       const digits = mac.replaceAll(':', '');

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, beforeEach, test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
@@ -110,6 +111,28 @@ test('only attacks on addresses of the list, strong enough, in the direction, an
   const started = (await stage.started()).map(({ args }) => args[0]).sort();
   assert.deepEqual(started, ['198.51.100.2', '198.51.100.7', '2001:db8::1']);
   assert.deepEqual(await stage.handOff.listActions(other.id, null, 10), [], 'no rule of another site');
+});
+
+test('a GRE flood that an earlier version stored is a protocol flood, and an announced filter stays that of GRE', async () => {
+  await stage.addRule();
+  await stage.say(stage.attack());
+  await drain();
+  const { pool } = stage.world.database;
+  const older = '{"class": "gre_flood", "vectors": [{"class": "gre_flood", "ports": []}]}';
+  await pool.query('update incidents set class = $1, measured = measured || $2', ['gre_flood', older]);
+  await pool.query('update incident_observations set said = said || $1', [older]);
+  await pool.query('update hand_off_actions set attack = attack || $1', [older]);
+  const sql = readFileSync(new URL('../migrations/0650-rename-gre-floods.sql', import.meta.url), 'utf8');
+  await pool.query(sql);
+  const { rows } = await pool.query(`
+    select i.class, i.measured -> 'vectors' as vectors, o.said ->> 'class' as said, a.attack
+    from incidents i, incident_observations o, hand_off_actions a`);
+  assert.equal(rows.length, 1);
+  const vector = { class: 'protocol_flood', ports: [] };
+  const { class: name, vectors, said, attack } = rows[0];
+  assert.deepEqual({ name, vectors, said }, { name: vector.class, vectors: [vector], said: vector.class });
+  assert.deepEqual([attack.class, attack.protocols], ['protocol_flood', undefined]);
+  assert.deepEqual(attack.vectors, [{ ...vector, protocols: [47] }]);
 });
 
 test('a site has actions for at most so many addresses at once; others wait, and begin when there is room', async () => {

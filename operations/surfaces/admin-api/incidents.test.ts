@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import type { Incident, IncidentsRequest } from '#contracts/admin-api/incidents.ts';
 import { systemActor } from '#operations/accounts/index.ts';
@@ -63,15 +64,24 @@ async function projectWith(name: string, clusterIds: readonly number[] | null = 
   return { id, token: (await world.adminProjects.issueToken(systemActor, id, null)).token };
 }
 
+type Stored = Awaited<ReturnType<typeof stored>>[number];
+
 test('what an older monitor calls a GRE flood is a protocol flood', async () => {
   const { address: own } = await freshServer('Older monitor');
   const vectors = [{ class: 'gre_flood' as const, packets_share: 1, bytes_share: 1, ports: [] }];
   assert.equal(await outcomeOf(incidentOf(own, { class: 'gre_flood', vectors })), 'applied');
-  const [incident] = await stored();
-  assert.deepEqual(
-    [incident!.class, incident!.vectors.map((one) => one.class)],
-    ['protocol_flood', ['protocol_flood']],
+  const read = async () => {
+    const [{ class: name, vectors: found }] = (await stored()) as [Stored];
+    return [name, found.map((one) => one.class)];
+  };
+  assert.deepEqual(await read(), ['protocol_flood', ['protocol_flood']]);
+  await world.database.pool.query(
+    'update protect_incidents set class = $1, vectors = $2 where server_id = $3',
+    ['gre_flood', JSON.stringify(vectors), subject.serverId],
   );
+  const sql = new URL('../../migrations/0360-rename-gre-floods.sql', import.meta.url);
+  await world.database.pool.query(readFileSync(sql, 'utf8'));
+  assert.deepEqual(await read(), ['protocol_flood', ['protocol_flood']], 'what was stored before');
 });
 
 test('NET-4.g: each incident of a delivery has its outcome, in the order sent, and sent again it is unchanged', async () => {

@@ -195,6 +195,8 @@ export interface IncidentObservation {
   hasEvidence: boolean;
   /** Why it is an incident; missing from older sensors. */
   reason?: IncidentReason;
+  /** Its packets carry made-up sources: not the target's addresses, whose MAC sent them. */
+  isSpoofed?: true;
 }
 
 /** Why the seconds of a decision are an incident. Amounts are those of the strongest of them. */

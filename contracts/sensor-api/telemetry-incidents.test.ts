@@ -123,7 +123,9 @@ test('a vector comes back with its times, peak, source ports and IP protocols; o
   };
   const older = { class: 'protocol_flood' as const, packetsShare: 0.75, bytesShare: 0.5, ports: [] };
   const vectors = [{ ...older, details }, older];
-  const sent = upload({ incidents: [{ ...incident, class: 'protocol_flood', vectors }] });
+  const sent = upload({
+    incidents: [{ ...incident, class: 'protocol_flood', vectors, isSpoofed: true }],
+  });
   assert.deepEqual(decodeUpload(encodeUpload(sent)), sent);
 });
 

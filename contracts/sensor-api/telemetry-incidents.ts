@@ -87,6 +87,7 @@ export function encodeIncident(one: IncidentObservation): Incident {
     },
     drill: one.drill,
     hasEvidence: one.hasEvidence,
+    spoofed: one.isSpoofed ?? false,
     ...(one.reason && { reason: encodeReason(one.reason) }),
   });
 }
@@ -176,6 +177,7 @@ function decodeIncident(message: Incident): IncidentObservation {
     drill: message.drill,
     hasEvidence: message.hasEvidence,
     ...decodeReason(message.reason),
+    ...(message.spoofed && { isSpoofed: true }),
   };
 }
 

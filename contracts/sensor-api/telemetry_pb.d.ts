@@ -846,6 +846,13 @@ export declare type Incident = Message<"svc.sensor.v1.Incident"> & {
    * @generated from field: svc.sensor.v1.IncidentReason reason = 31;
    */
   reason?: IncidentReason | undefined;
+
+  /**
+   * Outbound: the packets carry made-up sources; the target is whose MAC sent them.
+   *
+   * @generated from field: bool spoofed = 32;
+   */
+  spoofed: boolean;
 };
 
 /**

@@ -200,6 +200,8 @@ export function isFor(
   if (rule.siteId !== incident.siteId || rule.mode === 'off' || !isActionable(incident)) return false;
   const main = measured.vectors.find((vector) => vector.class === incident.class);
   if (rule.kind === 'flowspec' && !filterOf(incident.class, main?.details?.protocols)) return false;
+  // Neither stops packets that carry other addresses.
+  if ((rule.kind === 'flowspec' || rule.kind === 'blackhole') && measured.isSpoofed) return false;
   if (rule.direction !== 'both' && rule.direction !== direction) return false;
   const isStrong =
     (rule.minPps === null && rule.minBps === null) ||

@@ -76,6 +76,7 @@ export function combine(
       coverage: state === 'stale' ? 'unknown' : strongest.coverage,
       threshold: strongest.threshold,
       deviceKey: strongest.deviceKey,
+      ...(strongest.isSpoofed && { isSpoofed: true }),
       observations: observations.length,
       hasEvidence: all.some(({ hasEvidence }) => hasEvidence),
     },

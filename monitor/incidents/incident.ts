@@ -43,7 +43,8 @@ export interface IncidentView {
 }
 
 /** What is shown of an incident and never searched. */
-export interface Measured extends Pick<Said, 'vectors' | 'current' | 'peak' | 'totals' | 'coverage'> {
+export interface Measured
+  extends Pick<Said, 'vectors' | 'current' | 'peak' | 'totals' | 'coverage' | 'isSpoofed'> {
   /** The threshold that was exceeded most, by the strongest capture. */
   threshold: Said['threshold'];
   deviceKey: string;

@@ -55,6 +55,7 @@ export function observe(incident: Incident, by: ObservedBy): IncidentObservation
     seconds: seconds.slice(-incidentSecondsMax).map(({ at, bps, pps }) => ({ atMs: at, bps, pps })),
     drill: incident.drill,
     hasEvidence: by.hasEvidence,
+    ...(incident.target.mac !== undefined && { isSpoofed: true }),
   };
 }
 

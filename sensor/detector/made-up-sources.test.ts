@@ -132,8 +132,8 @@ for (const role of ['uplink', 'bridge'] as const)
     const told = one.incidents();
     const [first] = told;
     assert.deepEqual(
-      [first!.target, first!.direction, first!.class, first!.deviceKey, first!.severity],
-      [{ kind: 'host', value: '192.0.2.7' }, 'outbound', 'syn_flood', `eth0|${server}`, 'attack'],
+      [first!.target, first!.direction, first!.class, first!.deviceKey, first!.severity, first!.isSpoofed],
+      [{ kind: 'host', value: '192.0.2.7' }, 'outbound', 'syn_flood', `eth0|${server}`, 'attack', true],
     );
     assert.deepEqual([...new Set(told.map(({ id }) => id))], [first!.id]);
     assert.ok(first!.detectedAtMs <= (startSecond + 6.4) * 1000);

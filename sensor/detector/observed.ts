@@ -43,9 +43,11 @@ export class Observed {
     this.thresholds = window.thresholds;
     this.remotes = window.detail?.remotes() ?? null;
     this.#reflectedPort = window.direction === 'inbound' ? reflectedPortOf(window.detail) : 0;
-    // A drill has no ports.
+    // A drill has no ports, and made-up sources answer nothing.
     this.#isReflector =
-      window.direction === 'outbound' && (window.isDrill === true || isReflector(window.detail));
+      window.direction === 'outbound' &&
+      window.target.mac === undefined &&
+      (window.isDrill === true || isReflector(window.detail));
     this.last = seconds.length - 1;
   }
 

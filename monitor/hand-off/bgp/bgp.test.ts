@@ -95,7 +95,9 @@ describe('with gobgpd', { skip: existsSync('/usr/bin/gobgpd') ? false : 'needs g
     const flood = stage.attack({ class: 'amplification', vectors });
     // Of an older sensor, which tells no IP protocol: nothing tells its packets from others.
     const unknown = stage.attack({ target: '198.51.100.9', class: 'protocol_flood' });
-    await stage.say(flood, stage.attack({ target: '198.51.100.8', class: 'other' }), unknown);
+    // Its packets do not carry the address.
+    const spoofed = stage.attack({ target: '198.51.100.10', direction: 'outbound', isSpoofed: true });
+    await stage.say(flood, stage.attack({ target: '198.51.100.8', class: 'other' }), unknown, spoofed);
     await announced('ipv4-flowspec', 2);
     const found = await router.routes('ipv4-flowspec');
     assert.deepEqual(found.map(({ prefix }) => prefix).sort(), [

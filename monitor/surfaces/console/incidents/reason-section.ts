@@ -76,6 +76,9 @@ function statements(incident: StoredIncident, reason: Reason | undefined, nowMs:
     { term: 'Counted in full', value: measured.coverage },
     { term: 'State', value: stateBadge(incident) },
     { term: 'Target', value: targetLink(incident) },
+    ...(measured.isSpoofed
+      ? [{ term: 'Sources', value: 'made up: the packets carry addresses that are not the server’s' }]
+      : []),
     // Only frames from the device itself have its MAC.
     ...(measured.deviceKey === '' ? [] : [{ term: 'Device', value: measured.deviceKey }]),
   ];

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
+import { systemActor } from '#monitor/operators/index.ts';
 import { monitorAs, type Router, startRouter, until } from '../testing/gobgp.ts';
 import { createStage, type Stage } from '../testing/stage.ts';
 
@@ -86,7 +87,17 @@ describe('with gobgpd', { skip: existsSync('/usr/bin/gobgpd') ? false : 'needs g
   });
 
   test('filters drop what the vectors of an attack are made of, and nothing where a class has no filter', async () => {
-    await stage.addRule(rule({ kind: 'flowspec' }));
+    // Of an outbound attack the MAC has to be the server's.
+    const mac = '02:00:00:00:00:07';
+    const addresses = ['198.51.100.7', '198.51.100.8', '198.51.100.9', '198.51.100.10'];
+    const nic = { id: 1, mac_address: mac, bridge: 'br0', vlan: null, addresses };
+    const vm = { id: 42, cluster_id: 7, node: 'node-1', name: 'web', state: 'running' };
+    const updated = new Date(stage.clock.nowMs()).toISOString();
+    stage.world.operations.vms = [{ ...vm, updated_at: updated, interfaces: [nic] }];
+    assert.deepEqual(await stage.world.inventory.syncNow(systemActor), { outcome: 'imported' });
+    await stage.later(120);
+    await stage.addRule(rule({ kind: 'flowspec', direction: 'both' }));
+    await stage.addRule(rule({ name: 'Hole', prefixes: ['198.51.100.10/32'], direction: 'both' }));
     const vectors = [
       { class: 'amplification' as const, packetsShare: 0.6, bytesShare: 0.9, ports: [53, 123] },
       { class: 'syn_flood' as const, packetsShare: 0.3, bytesShare: 0.1, ports: [443] },
@@ -96,7 +107,10 @@ describe('with gobgpd', { skip: existsSync('/usr/bin/gobgpd') ? false : 'needs g
     // Of an older sensor, which tells no IP protocol: nothing tells its packets from others.
     const unknown = stage.attack({ target: '198.51.100.9', class: 'protocol_flood' });
     // Its packets do not carry the address.
-    const spoofed = stage.attack({ target: '198.51.100.10', direction: 'outbound', isSpoofed: true });
+    const spoofed = stage.attack({
+      ...{ target: '198.51.100.10', direction: 'outbound', isSpoofed: true },
+      ...{ capture: 'br0', deviceKey: `br0|${mac}` },
+    });
     await stage.say(flood, stage.attack({ target: '198.51.100.8', class: 'other' }), unknown, spoofed);
     await announced('ipv4-flowspec', 2);
     const found = await router.routes('ipv4-flowspec');
@@ -110,6 +124,7 @@ describe('with gobgpd', { skip: existsSync('/usr/bin/gobgpd') ? false : 'needs g
       ]);
     assert.deepEqual((await told()).flat(), ['filtered']);
     assert.deepEqual(await stage.states(), ['198.51.100.7 active']);
+    assert.deepEqual(await router.routes('ipv4'), []);
     const later = [{ class: 'icmp_flood' as const, packetsShare: 1, bytesShare: 1, ports: [] }];
     await stage.say(stage.next(flood, { revision: 2, class: 'icmp_flood', vectors: later }));
     await announced('ipv4-flowspec', 1);

@@ -37,6 +37,17 @@ export const systemPackages: readonly SystemPackage[] = [
   { name: 'qemu-utils', file: '/usr/bin/qemu-img', use: 'guests of libvirt' },
   { name: 'genisoimage', file: '/usr/bin/genisoimage', use: 'guests of libvirt' },
   { name: 'gobgpd', file: '/usr/bin/gobgpd', use: 'routes of hand-off' },
+  {
+    name: 'prometheus-alertmanager',
+    file: '/usr/bin/prometheus-alertmanager',
+    use: 'alerts that it is told of',
+  },
+  { name: 'rsyslog', file: '/usr/sbin/rsyslogd', use: 'alerts as syslog' },
+  {
+    name: 'rsyslog-gnutls',
+    file: '/usr/lib/x86_64-linux-gnu/rsyslog/lmnsd_gtls.so',
+    use: 'alerts as syslog',
+  },
   { name: 'redis-server', file: '/usr/bin/redis-server', use: 'live windows and limits of many machines' },
   {
     name: 'postgresql',

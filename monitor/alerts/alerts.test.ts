@@ -87,13 +87,13 @@ test('a silent sensor is one episode for any number of judges, sent once to each
   const { secret } = await alerts.addChannel(systemActor, {
     kind: 'webhook',
     name: 'Pager',
-    url: `${receiver.url}/503/200`,
+    settings: { url: `${receiver.url}/503/200` },
   });
   receiver.learn(secret!);
   await alerts.addChannel(systemActor, {
     kind: 'email',
     name: 'Night',
-    recipients: 'a@example.net, later@example.net',
+    settings: { recipients: 'a@example.net, later@example.net' },
   });
   await heard(400, 100);
   await judge();
@@ -269,17 +269,20 @@ test('NET-2.2.6: lost packets, a probe without answers and a full disk are episo
 
 test('channels are validated; a test is delivered; pending notifications of a disabled channel are dropped', async () => {
   const bad = [
-    [{ kind: 'email', name: 'x', recipients: 'operator' }, 'alerts.invalid'],
-    [{ kind: 'email', name: 'x', recipients: '' }, 'alerts.invalid'],
-    [{ kind: 'email', name: ' ', recipients: 'a@example.net' }, 'alerts.invalid'],
-    [{ kind: 'email', name: 'x', recipients: 'a@example.net\r\nBcc:b@example.net' }, 'alerts.invalid'],
-    [{ kind: 'webhook', name: 'x', url: 'ftp://example.net' }, 'webhooks.invalid'],
+    [{ kind: 'email', name: 'x', settings: { recipients: 'operator' } }, 'alerts.invalid'],
+    [{ kind: 'email', name: 'x', settings: { recipients: '' } }, 'alerts.invalid'],
+    [{ kind: 'email', name: ' ', settings: { recipients: 'a@example.net' } }, 'alerts.invalid'],
+    [
+      { kind: 'email', name: 'x', settings: { recipients: 'a@example.net\r\nBcc:b@example.net' } },
+      'alerts.invalid',
+    ],
+    [{ kind: 'webhook', name: 'x', settings: { url: 'ftp://example.net' } }, 'webhooks.invalid'],
   ] as const;
   for (const [input, code] of bad) {
     await assert.rejects(alerts.addChannel(systemActor, input), (error) => hasCode(error, code));
   }
   const strict = createAlerts({ ...deps, rules: { allowPrivate: false }, mail: null });
-  const inside = { kind: 'webhook', name: 'x', url: 'https://127.0.0.1/' } as const;
+  const inside = { kind: 'webhook', name: 'x', settings: { url: 'https://127.0.0.1/' } };
   await assert.rejects(strict.addChannel(systemActor, inside), (error) => hasCode(error, 'webhooks.invalid'));
   const before = await alerts.listChannels();
   const pager = before.find((one) => one.kind === 'webhook')!;
@@ -302,7 +305,9 @@ test('channels are validated; a test is delivered; pending notifications of a di
 
 test('each channel accepts five tests in ten minutes, also with concurrent requests', async () => {
   const add = async (name: string) => {
-    await alerts.addChannel(systemActor, { kind: 'email', name, recipients: 'ops@example.org' });
+    await alerts.addChannel(systemActor, {
+      ...{ kind: 'email', name, settings: { recipients: 'ops@example.org' } },
+    });
     return (await alerts.listChannels()).find((one) => one.name === name)!.id;
   };
   const [first, second] = [await add('Tested often'), await add('Tested once')];

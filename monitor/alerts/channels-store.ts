@@ -2,8 +2,9 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SecretColumn } from '#service-kit/secrets/index.ts';
+import type { ChannelSettings } from './channels/index.ts';
 
-/** Signs deliveries to webhooks; mail has no secret. */
+/** Signs deliveries to webhooks, or is the secret setting of the channel's kind. */
 export const channelSecret: SecretColumn = {
   table: 'alert_channels',
   key: 'id',
@@ -11,12 +12,25 @@ export const channelSecret: SecretColumn = {
   clear: 'clear_secret',
 };
 
-export interface Channel {
+/** Which alerts a channel is told of, and when. */
+export interface Routing {
+  /** Null: of all sites. Alerts that concern all sites go to every channel. */
+  siteIds: number[] | null;
+  /** Null: of all kinds. */
+  kinds: string[] | null;
+  isCriticalOnly: boolean;
+  /** Minutes of the day, in a time zone of IANA; then alerts that are not critical wait. */
+  quiet: { from: number; to: number; zone: string } | null;
+}
+
+export interface StoredChannel extends Routing {
   id: number;
-  kind: 'email' | 'webhook';
+  kind: string;
   name: string;
-  recipients: string[];
-  url: string | null;
+  settings: ChannelSettings;
+}
+
+export interface Channel extends StoredChannel {
   isEnabled: boolean;
   consecutiveFailures: number;
   waiting: number;
@@ -27,8 +41,11 @@ export interface Channel {
 
 export async function listChannels(db: Queryable): Promise<Channel[]> {
   const { rows } = await sql<Channel>`
-    select c.id, c.kind, c.name, c.recipients, c.url, c.is_enabled as "isEnabled",
-      c.consecutive_failures as "consecutiveFailures",
+    select c.id, c.kind, c.name, c.settings, c.site_ids as "siteIds", c.alert_kinds as kinds,
+      c.is_critical_only as "isCriticalOnly",
+      case when c.quiet_zone is not null
+        then jsonb_build_object('from', c.quiet_from, 'to', c.quiet_to, 'zone', c.quiet_zone) end as quiet,
+      c.is_enabled as "isEnabled", c.consecutive_failures as "consecutiveFailures",
       (select count(*)::int from alert_notifications n where n.channel_id = c.id and n.status = 'pending') as waiting,
       (select (extract(epoch from max(n.finished_at)) * 1000)::float8 from alert_notifications n
         where n.channel_id = c.id and n.status = 'delivered') as "lastDeliveredAtMs",
@@ -48,22 +65,32 @@ export async function nextChannelId(trx: Queryable): Promise<number> {
 /** Returns false at the maximum number of channels. */
 export async function insertChannel(
   trx: Queryable,
-  channel: {
-    id: number;
-    kind: string;
-    name: string;
-    recipients: string[];
-    url: string | null;
-    sealedSecret: Buffer | null;
-  },
+  channel: StoredChannel & { sealedSecret: Buffer | null },
   channelsMax: number,
 ): Promise<boolean> {
+  const { id, kind, name, settings, siteIds, kinds, isCriticalOnly, quiet, sealedSecret } = channel;
   await sql`lock table alert_channels in share row exclusive mode`.execute(trx);
   const { rows } = await sql`
-    insert into alert_channels (id, kind, name, recipients, url, sealed_secret) overriding system value
-    select ${channel.id}, ${channel.kind}, ${channel.name}, ${channel.recipients}::text[], ${channel.url},
-      ${channel.sealedSecret}::bytea
+    insert into alert_channels (id, kind, name, settings, site_ids, alert_kinds, is_critical_only, quiet_from, quiet_to, quiet_zone,
+      sealed_secret) overriding system value
+    select ${id}, ${kind}, ${name}, ${JSON.stringify(settings)}::jsonb, ${siteIds}::bigint[], ${kinds}::text[], ${isCriticalOnly},
+      ${quiet?.from ?? null}, ${quiet?.to ?? null}, ${quiet?.zone ?? null}, ${sealedSecret}::bytea
     where (select count(*) from alert_channels) < ${channelsMax} returning 1`.execute(trx);
+  return rows.length === 1;
+}
+
+/** A secret of null stays as it is. Returns false when there is no such channel. */
+export async function updateChannel(
+  trx: Queryable,
+  channel: StoredChannel & { sealedSecret: Buffer | null },
+): Promise<boolean> {
+  const { id, name, settings, siteIds, kinds, isCriticalOnly, quiet, sealedSecret } = channel;
+  const { rows } = await sql`
+    update alert_channels set name = ${name}, settings = ${JSON.stringify(settings)}::jsonb, site_ids = ${siteIds}::bigint[],
+      alert_kinds = ${kinds}::text[], is_critical_only = ${isCriticalOnly}, quiet_from = ${quiet?.from ?? null},
+      quiet_to = ${quiet?.to ?? null}, quiet_zone = ${quiet?.zone ?? null},
+      sealed_secret = coalesce(${sealedSecret}::bytea, sealed_secret)
+    where id = ${id} returning 1`.execute(trx);
   return rows.length === 1;
 }
 

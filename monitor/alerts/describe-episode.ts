@@ -1,36 +1,14 @@
 /** Texts about episodes, the same in mails, in webhooks and on pages. */
 
 import { formatBitRate, formatCount, formatDuration } from '#service-kit/pages/index.ts';
-import { measuredOfSystem, systemKindNames } from '#service-kit/system/index.ts';
+import { measuredOfSystem } from '#service-kit/system/index.ts';
 import { endingText } from './credential-health.ts';
-import type { AlertKind } from './episode.ts';
+import { alertKinds } from './episode.ts';
 import type { Episode } from './read-episodes.ts';
-
-export const kindNames: Record<AlertKind, string> = {
-  attack_detected: 'Attack',
-  sensor_silent: 'Sensor silent',
-  capture_dead: 'Capture down',
-  capture_loss: 'Capture loses packets',
-  clock_skew: 'Sensor clock wrong',
-  counters_left_out: 'Impossible counters ignored',
-  credential_copied: 'Sensor credential copied',
-  credential_ending: 'Sensor credential expires',
-  ...systemKindNames,
-  findings_new: 'Potential vulnerabilities',
-  hand_off_failing: 'Hand-off failing',
-  minutes_missing: 'Sensor sends no minutes',
-  minutes_refused: 'Minutes refused',
-  plan_cut: 'Plan of a sensor too long',
-  probe_down: 'Probe down',
-  scans_overdue: 'Port scans overdue',
-  storage_pressure: 'Sensor storage low',
-  uploads_waiting: 'Uploads not applied',
-  vulnerability_copy_old: 'Vulnerability database not refreshed',
-};
 
 /** `Sensor silent: node-1`. */
 export function titleOf(episode: Pick<Episode, 'kind' | 'subjectName'>): string {
-  return `${kindNames[episode.kind]}: ${episode.subjectName}`;
+  return `${alertKinds[episode.kind].label}: ${episode.subjectName}`;
 }
 
 /** The measured values in one sentence without its full stop. */

@@ -1,28 +1,49 @@
 /** Episodes, and the rules for opening and resolving them. */
+import { systemKindNames } from '#service-kit/system/index.ts';
 
-export const alertKinds = [
-  'attack_detected',
-  'sensor_silent',
-  'capture_dead',
-  'capture_loss',
-  'clock_skew',
-  'counters_left_out',
-  'credential_copied',
-  'credential_ending',
-  'disk_filling',
-  'findings_new',
-  'hand_off_failing',
-  'loop_failing',
-  'minutes_missing',
-  'minutes_refused',
-  'plan_cut',
-  'probe_down',
-  'scans_overdue',
-  'storage_pressure',
-  'uploads_waiting',
-  'vulnerability_copy_old',
-] as const;
-export type AlertKind = (typeof alertKinds)[number];
+/** An alert that is critical is sent in quiet hours too. */
+export type AlertSeverity = 'critical' | 'warning';
+
+interface AlertKindFacts {
+  /** In titles. */
+  label: string;
+  severity: AlertSeverity;
+  /** How long a subject must be good without a break before its episode is resolved; 0: what feeds it resolves it at once. */
+  resolveSeconds: number;
+}
+
+const kinds = {
+  attack_detected: { label: 'Attack', severity: 'critical', resolveSeconds: 0 },
+  sensor_silent: { label: 'Sensor silent', severity: 'critical', resolveSeconds: 60 },
+  capture_dead: { label: 'Capture down', severity: 'critical', resolveSeconds: 60 },
+  capture_loss: { label: 'Capture loses packets', severity: 'warning', resolveSeconds: 120 },
+  clock_skew: { label: 'Sensor clock wrong', severity: 'warning', resolveSeconds: 60 },
+  counters_left_out: { label: 'Impossible counters ignored', severity: 'warning', resolveSeconds: 60 },
+  credential_copied: { label: 'Sensor credential copied', severity: 'critical', resolveSeconds: 60 },
+  credential_ending: { label: 'Sensor credential expires', severity: 'warning', resolveSeconds: 60 },
+  disk_filling: { label: systemKindNames.disk_filling, severity: 'critical', resolveSeconds: 120 },
+  findings_new: { label: 'Potential vulnerabilities', severity: 'warning', resolveSeconds: 0 },
+  hand_off_failing: { label: 'Hand-off failing', severity: 'critical', resolveSeconds: 60 },
+  loop_failing: { label: systemKindNames.loop_failing, severity: 'critical', resolveSeconds: 60 },
+  minutes_missing: { label: 'Sensor sends no minutes', severity: 'warning', resolveSeconds: 60 },
+  minutes_refused: { label: 'Minutes refused', severity: 'warning', resolveSeconds: 60 },
+  plan_cut: { label: 'Plan of a sensor too long', severity: 'warning', resolveSeconds: 60 },
+  probe_down: { label: 'Probe down', severity: 'warning', resolveSeconds: 60 },
+  scans_overdue: { label: 'Port scans overdue', severity: 'warning', resolveSeconds: 60 },
+  storage_pressure: { label: 'Sensor storage low', severity: 'critical', resolveSeconds: 120 },
+  uploads_waiting: { label: 'Uploads not applied', severity: 'warning', resolveSeconds: 60 },
+  vulnerability_copy_old: {
+    label: 'Vulnerability database not refreshed',
+    severity: 'warning',
+    resolveSeconds: 60,
+  },
+} satisfies Record<string, AlertKindFacts>;
+export type AlertKind = keyof typeof kinds;
+export const alertKinds: Readonly<Record<AlertKind, AlertKindFacts>> = kinds;
+/** Their names, for queries. */
+export const criticalKinds = Object.entries(kinds).flatMap(([kind, { severity }]) =>
+  severity === 'critical' ? [kind] : [],
+);
 
 /** Kinds that follow another feature's state (`note-incidents.ts`, `note-findings.ts`), not the judging loop. */
 export const fedKinds: ReadonlySet<AlertKind> = new Set(['attack_detected', 'findings_new']);
@@ -54,32 +75,6 @@ export interface OpenEpisode {
   goodSinceMs: number | null;
 }
 
-/** How long a subject must be good without a break before its episode is resolved. */
-export const resolveSeconds: Record<AlertKind, number> = {
-  // Resolved by its incident, at once.
-  attack_detected: 0,
-  sensor_silent: 60,
-  capture_dead: 60,
-  capture_loss: 120,
-  clock_skew: 60,
-  counters_left_out: 60,
-  credential_copied: 60,
-  credential_ending: 60,
-  disk_filling: 120,
-  // Resolved by the check that finds none, at once.
-  findings_new: 0,
-  hand_off_failing: 60,
-  loop_failing: 60,
-  minutes_missing: 60,
-  minutes_refused: 60,
-  plan_cut: 60,
-  probe_down: 60,
-  scans_overdue: 60,
-  storage_pressure: 120,
-  uploads_waiting: 60,
-  vulnerability_copy_old: 60,
-};
-
 export type Step =
   | { do: 'nothing' }
   | { do: 'open' }
@@ -103,7 +98,7 @@ export function judge(
   if (verdict === 'gone') return { do: 'resolve', resolution: 'removed' };
   if (verdict !== 'good') return { do: open.goodSinceMs === null ? 'nothing' : 'relapse' };
   if (open.goodSinceMs === null) return { do: 'recover' };
-  const isOver = nowMs - open.goodSinceMs >= resolveSeconds[kind] * 1000;
+  const isOver = nowMs - open.goodSinceMs >= alertKinds[kind].resolveSeconds * 1000;
   return isOver ? { do: 'resolve', resolution: 'recovered' } : { do: 'nothing' };
 }
 

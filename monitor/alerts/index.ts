@@ -13,20 +13,27 @@ import { oneLine } from '#common/text/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
-import type { Post } from '#service-kit/mail/index.ts';
+import type { Post, SmtpSettings } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
 import { createDatabaseWatch, type System } from '#service-kit/system/index.ts';
 import type { TargetRules } from '#service-kit/webhooks/index.ts';
+import { recipientsOf } from './channels/mail.ts';
 import * as channels from './channels-store.ts';
 import type { FindSubjectsDeps } from './find-subjects.ts';
 import { judgeSubjects } from './judge-subjects.ts';
-import { addChannel, type ChannelInput, sendTest } from './manage-channels.ts';
+import { addChannel, type ChannelInput, changeChannel, sendTest } from './manage-channels.ts';
 import { type Episode, readEpisode, readEpisodes } from './read-episodes.ts';
-import type { MailSettings } from './send-mail.ts';
 import { createSender, type Sender } from './send-notifications.ts';
 import * as store from './store.ts';
 
+export {
+  type ChannelField,
+  type ChannelKind,
+  type ChannelKindName,
+  channelKindOf,
+  channelKinds,
+} from './channels/index.ts';
 export type { Channel } from './channels-store.ts';
 export {
   type CaptureHealth,
@@ -39,6 +46,7 @@ export {
 } from './collection-health.ts';
 export { copiedVerdict, endingText, endingVerdict } from './credential-health.ts';
 export { failureNames, measuredOf, skewText, titleOf } from './describe-episode.ts';
+export { alertKinds } from './episode.ts';
 export { waitingSeconds } from './find-own-subjects.ts';
 export {
   diskShare,
@@ -51,7 +59,6 @@ export { keptAlerts } from './kept.ts';
 export type { ChannelInput } from './manage-channels.ts';
 export { createFindingAlerts } from './note-findings.ts';
 export { noteIncidents } from './note-incidents.ts';
-export type { MailSettings } from './send-mail.ts';
 export type { Episode };
 
 /** Columns with sealed secrets of alerts. */
@@ -64,7 +71,7 @@ export interface AlertsDeps extends FindSubjectsDeps {
   reporter: Reporter;
   /** Allowed target addresses of webhooks. */
   rules: TargetRules;
-  mail: MailSettings | null;
+  mail: SmtpSettings | null;
   post: Pick<Post, 'send'>;
   system: Pick<System, 'read' | 'checkWrites'>;
   /** URL of the console, for links; null when unknown. */
@@ -88,6 +95,8 @@ export interface Alerts {
   mute(actor: Actor, episodeId: number, by: string, hours: number): Promise<boolean>;
   listChannels(): Promise<channels.Channel[]>;
   addChannel(actor: Actor, input: ChannelInput): Promise<{ secret: string | null }>;
+  /** Everything but its kind. Returns false when there is no such channel. Throws `alerts.invalid`, `webhooks.invalid`. */
+  changeChannel(actor: Actor, channelId: number, input: Omit<ChannelInput, 'kind'>): Promise<boolean>;
   setChannelEnabled(actor: Actor, channelId: number, isEnabled: boolean): Promise<boolean>;
   deleteChannel(actor: Actor, channelId: number): Promise<boolean>;
   /** Sends a test through a channel, on the same path as alerts. Throws `alerts.test_limit`. */
@@ -120,8 +129,8 @@ export function createAlerts(deps: AlertsDeps): Alerts {
     program: 'monitor',
     checkWrites: () => deps.system.checkWrites(),
     listRecipients: async () =>
-      (await channels.listChannels(db())).flatMap(({ isEnabled, recipients }) =>
-        isEnabled ? recipients : [],
+      (await channels.listChannels(db())).flatMap(({ isEnabled, kind, settings }) =>
+        isEnabled && kind === 'email' ? recipientsOf(settings) : [],
       ),
   });
   return {
@@ -152,7 +161,8 @@ export function createAlerts(deps: AlertsDeps): Alerts {
       );
     },
     listChannels: () => channels.listChannels(db()),
-    addChannel: (actor, input) => addChannel(db(), deps.secrets, deps.rules, actor, input),
+    addChannel: (actor, input) => addChannel(deps, actor, input),
+    changeChannel: (actor, channelId, input) => changeChannel(deps, actor, channelId, input),
     async setChannelEnabled(actor, channelId, isEnabled) {
       requireOperator(actor);
       const operation = isEnabled ? 'channel.enable' : 'channel.disable';

@@ -1,9 +1,10 @@
 /** One round of judging: turns facts into episodes and notifications, in one transaction. */
 import { ifHeld, type Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type ChannelKind, channelKinds } from './channels/index.ts';
 import { fedKinds, judge, type OpenEpisode, type Subject } from './episode.ts';
 import { type FindSubjectsDeps, findSubjects } from './find-subjects.ts';
-import { enqueueOpened, enqueueResolved } from './outbox-store.ts';
+import { enqueueOpened, enqueueResolved, repeatOpened } from './outbox-store.ts';
 import { insertEpisode, listOpen, noteWatch, resolveEpisode, setGoodSince, updateDetails } from './store.ts';
 
 export interface JudgeCounts {
@@ -36,6 +37,8 @@ export async function judgeSubjects(
       const step = judge(episode.kind, episode, 'gone', nowMs);
       if (step.do === 'resolve') await resolve(trx, episode.id, step.resolution, counts);
     }
+    for (const [kind, { repeatSeconds }] of Object.entries<ChannelKind>(channelKinds))
+      if (repeatSeconds !== undefined) await repeatOpened(trx, kind, repeatSeconds);
   });
   return counts;
 }

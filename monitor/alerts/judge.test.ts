@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { judge, resolveSeconds, type Verdict } from './episode.ts';
+import { alertKinds, judge, type Verdict } from './episode.ts';
 
 const runs = Number(process.env.SVC_TEST_ALERT_RUNS ?? 1000);
 const kind = 'sensor_silent';
@@ -42,11 +42,14 @@ test(`an episode opens on bad facts and resolves after a continuously observed r
         if (at.before && at.after && at.verdict === 'good') {
           // Open as long as the run of good verdicts is too short.
           const first = history.slice(0, i + 1).findLastIndex((one) => one.verdict !== 'good') + 1;
-          assert.ok(at.nowMs - history[first]!.nowMs < resolveSeconds[kind] * 1000, 'it resolves in time');
+          assert.ok(
+            at.nowMs - history[first]!.nowMs < alertKinds[kind].resolveSeconds * 1000,
+            'it resolves in time',
+          );
         }
         if (at.before && !at.after) {
           const first = history.slice(0, i + 1).findLastIndex((one) => one.verdict !== 'good') + 1;
-          assert.ok(at.nowMs - history[first]!.nowMs >= resolveSeconds[kind] * 1000);
+          assert.ok(at.nowMs - history[first]!.nowMs >= alertKinds[kind].resolveSeconds * 1000);
         }
       }
     }),

@@ -1,4 +1,4 @@
-/** Changes of channels and episodes by operators. */
+/** Changes of channels by operators. */
 import { CodedError } from '#common/errors/index.ts';
 import { oneLine } from '#common/text/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
@@ -6,66 +6,96 @@ import { recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
 import { formatSecret, mintSecret, parseEndpointUrl, type TargetRules } from '#service-kit/webhooks/index.ts';
-import { channelSecret, insertChannel, nextChannelId } from './channels-store.ts';
+import { type ChannelField, type ChannelKind, channelKindOf, invalidField } from './channels/index.ts';
+import * as store from './channels-store.ts';
+import { alertKinds } from './episode.ts';
 import { enqueueTest, lockAndCountTests } from './outbox-store.ts';
 
+/** As typed. */
 export interface ChannelInput {
-  kind: 'email' | 'webhook';
+  kind: string;
   name: string;
-  /** Mail addresses, separated by commas, spaces or lines. */
-  recipients?: string | undefined;
-  url?: string | undefined;
+  /** Of the kind's fields; an empty secret of a channel that is there stays as it is. */
+  settings: Readonly<Record<string, string | undefined>>;
+  /** Empty or absent: all. */
+  siteIds?: readonly number[];
+  kinds?: readonly string[];
+  isCriticalOnly?: boolean;
+  /** `22:00` and `07:00`, and a time zone of IANA; all empty or absent: none. */
+  quietFrom?: string;
+  quietTo?: string;
+  quietZone?: string;
+}
+
+interface Deps {
+  db: () => Queryable;
+  secrets: Secrets;
+  /** Allowed target addresses. */
+  rules: TargetRules;
 }
 
 const channelsMax = 20;
-const recipientsMax = 20;
+const nameLengthMax = 80;
+const valueLengthMax = 20_000;
 /** A test may reach a mail server or receiver of another company. */
 const testsMax = 5;
 const testWindowSeconds = 600;
-const addressShape = /^[^\s@<>",;:\\()[\]]{1,64}@[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i;
 
 /**
- * The secret of a webhook, returned only here; null for mail. Throws `alerts.invalid`, `webhooks.invalid`,
- * `alerts.limit`.
+ * The signing secret of a new webhook, returned only here; null for other kinds. Throws `alerts.invalid`,
+ * `webhooks.invalid`, `alerts.limit`.
  */
 export async function addChannel(
-  db: Queryable,
-  secrets: Secrets,
-  rules: TargetRules,
+  { db, secrets, rules }: Deps,
   actor: Actor,
   input: ChannelInput,
 ): Promise<{ secret: string | null }> {
   requireOperator(actor);
-  const name = oneLine(input.name);
-  if (name.length === 0 || name.length > 80) throw invalid("A channel's name has 1 to 80 characters.");
-  const isMail = input.kind === 'email';
-  const secret = isMail ? null : mintSecret();
-  const channel = {
-    kind: input.kind,
-    name,
-    recipients: isMail ? parseRecipients(input.recipients ?? '') : [],
-    url: isMail ? null : parseEndpointUrl(input.url ?? '', rules),
-  };
-  const { kind, recipients, url } = channel;
+  const { channel, secret, signing } = parse(input, rules, null);
   await secrets.ready();
   const channelId = await recorded(
-    db,
+    db(),
     actor,
     (id) => ({
       operation: 'channel.add',
-      subject: { kind: 'channel', id, name },
-      after: { kind, recipients, url },
+      subject: { kind: 'channel', id, name: channel.name },
+      after: channel,
     }),
     async (trx: Queryable) => {
-      const id = await nextChannelId(trx);
-      const sealedSecret = secret && (await secrets.seal(trx, channelSecret, id, secret));
-      return (await insertChannel(trx, { ...channel, id, sealedSecret }, channelsMax)) ? id : null;
+      const id = await store.nextChannelId(trx);
+      const sealedSecret = secret && (await secrets.seal(trx, store.channelSecret, id, secret));
+      return (await store.insertChannel(trx, { ...channel, id, sealedSecret }, channelsMax)) ? id : null;
     },
   );
   if (channelId === null) {
     throw new CodedError('alerts.limit', `There are ${channelsMax} channels already. Delete one first.`);
   }
-  return { secret: secret && formatSecret(secret) };
+  return { secret: signing && formatSecret(signing) };
+}
+
+/** Changes everything but the kind. Returns false when there is no such channel. Throws `alerts.invalid`, `webhooks.invalid`. */
+export async function changeChannel(
+  { db, secrets, rules }: Deps,
+  actor: Actor,
+  channelId: number,
+  input: Omit<ChannelInput, 'kind'>,
+): Promise<boolean> {
+  requireOperator(actor);
+  const before = (await store.listChannels(db())).find(({ id }) => id === channelId);
+  if (!before) return false;
+  const { channel, secret } = parse({ ...input, kind: before.kind }, rules, before);
+  await secrets.ready();
+  const { id, kind, name, settings, siteIds, kinds, isCriticalOnly, quiet } = before;
+  const entry = {
+    operation: 'channel.change',
+    subject: { kind: 'channel', id, name },
+    before: { kind, name, settings, siteIds, kinds, isCriticalOnly, quiet },
+    after: { ...channel, ...(secret ? { hasNewSecret: true } : {}) },
+  };
+  return recorded(db(), actor, entry, async (trx) => {
+    const sealedSecret = secret && (await secrets.seal(trx, store.channelSecret, id, secret));
+    return store.updateChannel(trx, { ...channel, id, sealedSecret });
+  });
 }
 
 /** Queues a test of a channel. Returns false when there is no such channel. Throws `alerts.test_limit`. */
@@ -79,16 +109,72 @@ export async function sendTest(trx: Queryable, channelId: number): Promise<boole
   return enqueueTest(trx, channelId);
 }
 
-function parseRecipients(text: string): string[] {
-  const recipients = [...new Set(text.split(/[\s,;]+/).filter((part) => part !== ''))];
-  const wrong = recipients.find((one) => !addressShape.test(one));
-  if (wrong !== undefined) throw invalid(`Not a mail address: ${wrong.slice(0, 80)}.`);
-  if (recipients.length === 0) throw invalid('Give at least one mail address.');
-  if (recipients.length > recipientsMax)
-    throw invalid(`A channel has at most ${recipientsMax} mail addresses.`);
-  return recipients;
+/** `secret` is what is sealed, null for none or the present one; `signing` is a new signing secret. */
+function parse(input: ChannelInput, rules: TargetRules, before: store.Channel | null) {
+  const kind = channelKindOf(input.kind);
+  if (!kind) throw invalidField('Choose a kind of channel.');
+  const name = oneLine(input.name);
+  if (name.length === 0 || name.length > nameLengthMax)
+    throw invalidField(`A channel's name has 1 to ${nameLengthMax} characters.`);
+  const settings: Record<string, string> = {};
+  let secret: string | null = null;
+  for (const field of kind.fields) {
+    const typed = (input.settings[field.name] ?? '').trim() || (field.preset ?? '');
+    if (typed === '') {
+      if (field.isOptional || (field.isSecret && before)) continue;
+      throw invalidField(`Fill in: ${field.label}.`);
+    }
+    const value = parseField(kind, field, typed, rules);
+    if (field.isSecret) secret = value;
+    else settings[field.name] = value;
+  }
+  const signing = kind.isSigned && !before ? mintSecret() : null;
+  const channel = { kind: input.kind, name, settings, ...parseRouting(input) };
+  return { channel, secret: signing ?? (secret === null ? null : Buffer.from(secret)), signing };
 }
 
-function invalid(message: string): CodedError {
-  return new CodedError('alerts.invalid', message);
+function parseField(kind: ChannelKind, field: ChannelField, typed: string, rules: TargetRules): string {
+  if (typed.length > valueLengthMax) throw invalidField(`Too long: ${field.label}.`);
+  const text = field.kind === 'textarea' ? typed : oneLine(typed);
+  const value =
+    field.kind === 'url' ? parseEndpointUrl(text, kind.isOwnNetwork ? { allowPrivate: true } : rules) : text;
+  return field.parse ? field.parse(value) : value;
+}
+
+function parseRouting(input: ChannelInput): store.Routing {
+  const { siteIds = [], kinds = [], isCriticalOnly = false } = input;
+  const unknown = kinds.find((kind) => !Object.hasOwn(alertKinds, kind));
+  if (unknown !== undefined) throw invalidField('Choose kinds of alerts from the list.');
+  return {
+    siteIds: siteIds.length > 0 ? [...siteIds] : null,
+    kinds: kinds.length > 0 ? [...kinds] : null,
+    isCriticalOnly,
+    quiet: parseQuiet(input),
+  };
+}
+
+function parseQuiet({ quietFrom = '', quietTo = '', quietZone = '' }: ChannelInput): store.Routing['quiet'] {
+  const [from, to, zone] = [quietFrom, quietTo, quietZone].map((text) => text.trim()) as [
+    string,
+    string,
+    string,
+  ];
+  if (from === '' && to === '') return null;
+  const [fromMinute, toMinute] = [parseTime(from), parseTime(to)];
+  if (fromMinute === toMinute) throw invalidField('Quiet hours begin and end at different times.');
+  if (!isTimeZone(zone))
+    throw invalidField('Choose the time zone of the quiet hours, such as Europe/Berlin.');
+  return { from: fromMinute, to: toMinute, zone };
+}
+
+function parseTime(text: string): number {
+  const [, hour, minute] = /^(\d{1,2}):(\d{2})$/.exec(text) ?? [];
+  if (hour === undefined || Number(hour) > 23 || Number(minute) > 59)
+    throw invalidField('Quiet hours need both times, such as 22:00 and 07:00.');
+  return Number(hour) * 60 + Number(minute);
+}
+
+/** PostgreSQL knows the same names; abbreviations and offsets are left out, because they know no summer time. */
+function isTimeZone(name: string): boolean {
+  return name === 'UTC' || Intl.supportedValuesOf('timeZone').includes(name);
 }

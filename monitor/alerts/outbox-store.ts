@@ -2,24 +2,58 @@
 import { sql } from 'kysely';
 import { isUnclaimed, setClaim } from '#service-kit/outbox/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { ChannelSettings } from './channels/index.ts';
+import { criticalKinds } from './episode.ts';
 
-/** One for each enabled channel, unless the subject is muted. */
+/** The end of the quiet hours that channel `c` has now, unless episode `e` is critical; else null. */
+const quietUntil = sql<Date | null>`(
+  select case when case when c.quiet_from < c.quiet_to then t.minute >= c.quiet_from and t.minute < c.quiet_to
+      else t.minute >= c.quiet_from or t.minute < c.quiet_to end
+    then (t.midnight + make_interval(mins => c.quiet_to) + case when t.minute >= c.quiet_to then interval '1 day' else interval '0' end)
+      at time zone c.quiet_zone end
+  from (select date_trunc('day', l.at) as midnight, extract(hour from l.at) * 60 + extract(minute from l.at) as minute
+    from (select svc_now() at time zone c.quiet_zone as at) l) t
+  where c.quiet_zone is not null and not (e.kind = any(${criticalKinds}::text[])))`;
+
+const isMuted = sql<boolean>`exists (
+  select 1 from alert_mutes m where m.kind = e.kind and m.subject_key = e.subject_key and m.until > svc_now())`;
+
+/** One for each enabled channel that is told of such alerts, unless the subject is muted. */
 export async function enqueueOpened(trx: Queryable, episodeId: number): Promise<void> {
   await sql`
-    insert into alert_notifications (episode_id, transition, channel_id)
-    select e.id, 'opened', c.id from alert_episodes e cross join alert_channels c
-    where e.id = ${episodeId} and c.is_enabled and not exists (
-      select 1 from alert_mutes m where m.kind = e.kind and m.subject_key = e.subject_key and m.until > svc_now())
+    insert into alert_notifications (episode_id, transition, channel_id, held_until)
+    select e.id, 'opened', c.id, ${quietUntil} from alert_episodes e cross join alert_channels c
+    where e.id = ${episodeId} and c.is_enabled and not ${isMuted}
+      and (c.site_ids is null or e.site_id is null or e.site_id = any(c.site_ids))
+      and (c.alert_kinds is null or e.kind = any(c.alert_kinds))
+      and (not c.is_critical_only or e.kind = any(${criticalKinds}::text[]))
     on conflict do nothing`.execute(trx);
 }
 
-/** "Resolved" goes only to channels that received "opened". */
+/** "Resolved" goes only to channels that receive "opened": what begins and ends within quiet hours is not told. */
 export async function enqueueResolved(trx: Queryable, episodeId: number): Promise<void> {
   await sql`
-    insert into alert_notifications (episode_id, transition, channel_id)
-    select n.episode_id, 'resolved', n.channel_id from alert_notifications n join alert_channels c on c.id = n.channel_id
+    with dropped as (
+      update alert_notifications set status = 'failed', finished_at = svc_now(), last_error = 'it ended within quiet hours'
+      where episode_id = ${episodeId} and transition = 'opened' and status = 'pending' and held_until > svc_now()
+      returning channel_id)
+    insert into alert_notifications (episode_id, transition, channel_id, held_until)
+    select n.episode_id, 'resolved', n.channel_id, ${quietUntil} from alert_notifications n
+      join alert_episodes e on e.id = n.episode_id join alert_channels c on c.id = n.channel_id
     where n.episode_id = ${episodeId} and n.transition = 'opened' and c.is_enabled
+      and n.channel_id not in (select channel_id from dropped)
     on conflict do nothing`.execute(trx);
+}
+
+/** Sends "opened" of open episodes again to channels of this kind, which forget what is not repeated. */
+export async function repeatOpened(trx: Queryable, kind: string, seconds: number): Promise<void> {
+  await sql`
+    update alert_notifications n set status = 'pending', attempts = 0, next_attempt_at = svc_now(), created_at = svc_now(),
+      finished_at = null
+    from alert_episodes e, alert_channels c
+    where e.resolved_at is null and n.episode_id = e.id and n.transition = 'opened' and n.channel_id = c.id
+      and c.kind = ${kind} and c.is_enabled and n.finished_at <= svc_now() - make_interval(secs => ${seconds})
+      and not ${isMuted}`.execute(trx);
 }
 
 /** Number of tests of the channel in this time. Its row is locked, so that concurrent requests are counted too. */
@@ -41,10 +75,9 @@ export async function enqueueTest(db: Queryable, channelId: number): Promise<boo
 export interface ClaimedChannel {
   id: number;
   term: number;
-  kind: 'email' | 'webhook';
+  kind: string;
   name: string;
-  recipients: string[];
-  url: string | null;
+  settings: ChannelSettings;
   sealedSecret: Buffer | null;
 }
 
@@ -58,13 +91,12 @@ export async function claimChannel(db: Queryable, claimSeconds: number): Promise
       select c.id from alert_notifications n join alert_channels c on c.id = n.channel_id
       where n.status = 'pending' and n.next_attempt_at <= svc_now()
         and ${isUnclaimed('c')}
-        and n.id = (select min(first.id) from alert_notifications first where first.channel_id = c.id and first.status = 'pending')
+        and n.id = (select min(first.id) from alert_notifications first where first.channel_id = c.id and first.status = 'pending'
+          and (first.held_until is null or first.held_until <= svc_now()))
       order by n.next_attempt_at, n.id limit 1 for update of c skip locked)
     update alert_channels c set ${setClaim(claimSeconds)}
     from due where c.id = due.id
-    returning c.id, c.term, c.kind, c.name, c.recipients, c.url, c.sealed_secret as "sealedSecret"`.execute(
-    db,
-  );
+    returning c.id, c.term, c.kind, c.name, c.settings, c.sealed_secret as "sealedSecret"`.execute(db);
   return rows[0] ?? null;
 }
 
@@ -74,20 +106,27 @@ export interface DueNotification {
   publicId: string;
   episodeId: number | null;
   transition: 'opened' | 'resolved' | 'test';
+  /** Of the channel's "opened" of the episode; of a test, null. */
+  openedId: string | null;
+  /** How the receiver named that message. */
+  opened: string | null;
   attempts: number;
   createdAtMs: number;
   nowMs: number;
 }
 
-/** The channel's oldest notification if it is due; a later one is never sent first. */
+/** The channel's oldest notification if it is due; a later one is sent first only while quiet hours hold it back. */
 export async function nextNotification(db: Queryable, channelId: number): Promise<DueNotification | null> {
   const { rows } = await sql<DueNotification & { isDue: boolean }>`
-    select id, public_id as "publicId", episode_id as "episodeId", transition, attempts,
-      (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
-      (extract(epoch from svc_now()) * 1000)::float8 as "nowMs", next_attempt_at <= svc_now() as "isDue"
-    from alert_notifications where channel_id = ${channelId} and status = 'pending' order by id limit 1`.execute(
-    db,
-  );
+    select n.id, n.public_id as "publicId", n.episode_id as "episodeId", n.transition, n.attempts,
+      (select o.public_id from alert_notifications o
+        where o.episode_id = n.episode_id and o.channel_id = n.channel_id and o.transition = 'opened') as "openedId",
+      (select o.reference from alert_notifications o
+        where o.episode_id = n.episode_id and o.channel_id = n.channel_id and o.transition = 'opened') as opened,
+      (extract(epoch from n.created_at) * 1000)::float8 as "createdAtMs",
+      (extract(epoch from svc_now()) * 1000)::float8 as "nowMs", n.next_attempt_at <= svc_now() as "isDue"
+    from alert_notifications n where n.channel_id = ${channelId} and n.status = 'pending'
+      and (n.held_until is null or n.held_until <= svc_now()) order by n.id limit 1`.execute(db);
   const row = rows[0];
   if (!row?.isDue) return null;
   const { isDue: _, ...notification } = row;
@@ -99,7 +138,7 @@ export async function recordAttempt(
   db: Queryable,
   channel: Pick<ClaimedChannel, 'id' | 'term'>,
   notificationId: number,
-  outcome: { error: string | null; retrySeconds: number | null },
+  outcome: { error: string | null; retrySeconds: number | null; reference?: string | undefined },
 ): Promise<boolean> {
   const isDone = outcome.error === null || outcome.retrySeconds === null;
   const status = outcome.error === null ? 'delivered' : isDone ? 'failed' : 'pending';
@@ -110,6 +149,7 @@ export async function recordAttempt(
       where id = ${channel.id} and term = ${channel.term} returning id)
     update alert_notifications n set attempts = attempts + 1, status = ${status}, last_error = ${outcome.error},
       next_attempt_at = svc_now() + make_interval(secs => ${outcome.retrySeconds ?? 0}::float8),
+      reference = coalesce(reference, ${outcome.reference ?? null}),
       finished_at = case when ${isDone} then svc_now() end
     from held where n.id = ${notificationId} and n.channel_id = held.id and n.status = 'pending' returning 1`.execute(
     db,

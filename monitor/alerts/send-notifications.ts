@@ -8,15 +8,16 @@ import { type Clock, systemClock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
+import type { SmtpSettings } from '#service-kit/mail/index.ts';
 import { createOutboxSender, type OutboxSender } from '#service-kit/outbox/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
-import { postDelivery, resolveByDns, signDelivery, type TargetRules } from '#service-kit/webhooks/index.ts';
+import { postDelivery, resolveByDns, type TargetRules } from '#service-kit/webhooks/index.ts';
+import { channelKindOf, type Sent } from './channels/index.ts';
 import { channelSecret } from './channels-store.ts';
 import { makeNotification, type Notification } from './notification.ts';
 import * as outbox from './outbox-store.ts';
 import { readEpisode } from './read-episodes.ts';
-import { type MailSettings, sendMail } from './send-mail.ts';
 
 export interface SenderDeps {
   db: () => Queryable;
@@ -25,7 +26,7 @@ export interface SenderDeps {
   reporter: Reporter;
   rules: TargetRules;
   /** Null: no mail server is configured; mails fail. */
-  mail: MailSettings | null;
+  mail: SmtpSettings | null;
   consoleUrl: string | null;
 }
 
@@ -65,49 +66,54 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<boolean> {
   const episode = due.episodeId === null ? null : await readEpisode(deps.db(), due.episodeId);
-  const { publicId, transition, createdAtMs } = due;
-  const notification = makeNotification(publicId, transition, episode, createdAtMs, deps.consoleUrl);
-  const error =
-    channel.kind === 'email'
-      ? await mail(deps, channel, notification)
-      : await post(deps, channel, notification, due.nowMs, signal);
+  const { publicId: id, transition, openedId, opened, createdAtMs } = due;
+  const head = { id, transition, openedId, opened: transition === 'resolved' ? opened : null, createdAtMs };
+  const { error, reference } = await send(
+    deps,
+    channel,
+    makeNotification(head, episode, deps.consoleUrl),
+    due,
+    signal,
+  );
   // An attempt that was cancelled by a stop is repeated.
   if (signal.aborted && error !== null) return false;
   const pauseMs = backoffMs(retry, due.attempts + 1);
   const isExpired = due.nowMs + pauseMs > createdAtMs + expiryMs;
   const retrySeconds = isExpired || transition === 'test' ? null : pauseMs / 1000;
   if (error) {
-    const fields = { channel: channel.name, notification: publicId, attempt: due.attempts + 1, why: error };
+    const fields = { channel: channel.name, notification: id, attempt: due.attempts + 1, why: error };
     deps.reporter.warn('an alert was not delivered', fields);
   }
-  return (await outbox.recordAttempt(deps.db(), channel, due.id, { error, retrySeconds })) && error === null;
+  const outcome = { error, retrySeconds, reference };
+  return (await outbox.recordAttempt(deps.db(), channel, due.id, outcome)) && error === null;
 }
 
-async function mail(
+async function send(
   deps: SenderDeps,
   channel: outbox.ClaimedChannel,
   notification: Notification,
-): Promise<string | null> {
-  if (!deps.mail) return 'no mail server is configured: SVC_SMTP_URL is empty';
-  return sendMail(deps.mail, channel.recipients, notification);
-}
-
-async function post(
-  deps: SenderDeps,
-  channel: outbox.ClaimedChannel,
-  notification: Notification,
-  nowMs: number,
+  { nowMs }: outbox.DueNotification,
   signal: AbortSignal,
-): Promise<string | null> {
-  const body = JSON.stringify(notification.body);
-  let secret: Buffer;
+): Promise<Sent> {
+  const kind = channelKindOf(channel.kind);
+  if (!kind) return { error: 'this program does not know the kind of this channel' };
+  let secret: Buffer | null = null;
   try {
-    secret = await deps.secrets.open(deps.db(), channelSecret, channel.id, channel.sealedSecret);
+    if (channel.sealedSecret)
+      secret = await deps.secrets.open(deps.db(), channelSecret, channel.id, channel.sealedSecret);
   } catch (error) {
-    deps.reporter.error('an alert can not be signed', { channel: channel.name, error: describeError(error) });
-    return 'the signing secret can not be decrypted; delete the channel and add it again';
+    deps.reporter.error('the secret of a channel can not be decrypted', {
+      channel: channel.name,
+      error: describeError(error),
+    });
+    return { error: 'its secret can not be decrypted; delete the channel and add it again' };
   }
-  const headers = signDelivery([secret], notification.id, Math.floor(nowMs / 1000), body);
-  const options = { rules: deps.rules, resolve: resolveByDns, signal };
-  return (await postDelivery(channel.url!, headers, body, options)).error;
+  const secretField = kind.fields.find(({ isSecret }) => isSecret);
+  const settings =
+    secretField && secret ? { ...channel.settings, [secretField.name]: secret.toString() } : channel.settings;
+  const rules = kind.isOwnNetwork ? { allowPrivate: true } : deps.rules;
+  return kind.send(settings, notification, {
+    ...{ mail: deps.mail, signingSecret: kind.isSigned ? secret : null, nowMs, signal },
+    request: (url, request) => postDelivery(url, request, { rules, resolve: resolveByDns, signal }),
+  });
 }

@@ -86,6 +86,6 @@ async function post(
   const id = `${action.publicId}.${step}`;
   const headers = signDelivery([secret], id, Math.floor(nowMs / 1000), body);
   const options = { rules: deps.webhooks, resolve: resolveByDns, signal };
-  const { error } = await postDelivery(action.target.url ?? '', headers, body, options);
+  const { error } = await postDelivery(action.target.url ?? '', { headers, body }, options);
   return error === null ? { error, mayHaveActed: true, output: 'The receiver accepted it.' } : failed(error);
 }

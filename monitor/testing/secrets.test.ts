@@ -29,7 +29,7 @@ test('after use of every feature with secrets, none is in a row of the monitor o
   await monitor.connection.testAndSave(systemActor, connection);
   await monitor.connection.check();
   const noticeSecret = await monitor.connection.createNoticeSecret(systemActor);
-  const channel = { kind: 'webhook', name: 'Pager', url: `${receiver.url}/all/200` } as const;
+  const channel = { kind: 'webhook', name: 'Pager', settings: { url: `${receiver.url}/all/200` } };
   const { secret: webhookSecret } = await monitor.alerts.addChannel(systemActor, channel);
   receiver.learn(webhookSecret!);
   await monitor.alerts.sendTest(systemActor, (await monitor.alerts.listChannels())[0]!.id);
@@ -75,8 +75,8 @@ test('a token or secret that was moved or changed is not used; setting it again 
   await monitor.connection.save(systemActor, connection);
   const secret = await monitor.connection.createNoticeSecret(systemActor);
   for (const name of ['one', 'two']) {
-    const url = `${receiver.url}/${name}/200`;
-    const made = await monitor.alerts.addChannel(systemActor, { kind: 'webhook', name, url });
+    const settings = { url: `${receiver.url}/${name}/200` };
+    const made = await monitor.alerts.addChannel(systemActor, { kind: 'webhook', name, settings });
     receiver.learn(made.secret!);
   }
   const refused = (error: unknown) => hasCode(error, 'secrets.refused');

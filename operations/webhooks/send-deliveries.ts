@@ -96,8 +96,7 @@ async function attempt(
       ? { statusCode: null, error: 'the signing secret can not be decrypted; rotate it' }
       : await postDelivery(
           endpoint.url,
-          signDelivery(secrets, delivery.publicId, Math.floor(startedMs / 1000), body),
-          body,
+          { headers: signDelivery(secrets, delivery.publicId, Math.floor(startedMs / 1000), body), body },
           { rules: deps.rules, resolve: deps.resolve ?? resolveByDns, signal },
         );
   // An attempt that our own stop cut short says nothing about the receiver; it is made again.

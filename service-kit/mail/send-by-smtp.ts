@@ -14,6 +14,8 @@ export interface SmtpMail {
   text: string;
   /** Part of the Message-ID; the same with every attempt, so that a server or a reader can drop the second. */
   id: string;
+  /** Of the mail that this one answers, so that readers show them as one thread. */
+  answersId?: string;
   headers?: Readonly<Record<string, string>>;
 }
 
@@ -34,13 +36,17 @@ export async function sendBySmtp(settings: SmtpSettings, mail: SmtpMail): Promis
     disableFileAccess: true,
     disableUrlAccess: true,
   });
+  const messageId = (id: string) => `<${id}@${domainOf(settings.from)}>`;
   try {
     await transport.sendMail({
       from: settings.from,
       // As objects: the text of an address is never read as a list of addresses.
       to: mail.to.map((address) => ({ name: '', address })),
       ...plainMail(mail),
-      messageId: `<${mail.id}@${domainOf(settings.from)}>`,
+      messageId: messageId(mail.id),
+      ...(mail.answersId
+        ? { inReplyTo: messageId(mail.answersId), references: messageId(mail.answersId) }
+        : {}),
       headers: { 'Auto-Submitted': 'auto-generated', ...mail.headers },
     });
     return null;

@@ -85,6 +85,7 @@ const always = [
   '/sites/:siteId/protection/hand-off/rules/:ruleId/mode',
   '/sites/:siteId/protection/hand-off/rules/:ruleId/delete',
   '/alerts/channels',
+  '/alerts/channels/:channelId',
   '/alerts/channels/:channelId/disable',
   '/alerts/channels/:channelId/delete',
   '/operations/connection',

@@ -2,6 +2,14 @@
  * Outgoing webhooks, for whichever program sends them: Standard Webhooks signatures, and one attempt that can't be used
  * to look into our network. What is sent, when, and how often again is the program's own.
  */
-export { type Address, type Outcome, postDelivery, type Resolve, resolveByDns } from './post-delivery.ts';
+export {
+  type Address,
+  type Answer,
+  type DeliveryRequest,
+  type Outcome,
+  postDelivery,
+  type Resolve,
+  resolveByDns,
+} from './post-delivery.ts';
 export { formatSecret, mintSecret, signDelivery } from './sign-delivery.ts';
 export { invalidWebhook, parseEndpointUrl, type TargetRules } from './target.ts';

@@ -22,7 +22,7 @@ after(() => inside.close());
 
 const send = (url: string, answers: Address[][], rules = strict) => {
   const resolve = async () => answers.shift() ?? [];
-  return postDelivery(url, {}, '{}', { rules, resolve, signal: new AbortController().signal });
+  return postDelivery(url, { body: '{}' }, { rules, resolve, signal: new AbortController().signal });
 };
 const v4 = (address: string): Address => ({ address, family: 4 });
 
@@ -108,7 +108,7 @@ test('a name that resolves to nothing, and one that never resolves, are failures
   const failure = Object.assign(new Error('queryA ENOTFOUND secret.internal'), { code: 'ENOTFOUND' });
   const resolve = () => Promise.reject(failure);
   const signal = new AbortController().signal;
-  const outcome = await postDelivery('https://x.test/', {}, '{}', { rules: strict, resolve, signal });
+  const outcome = await postDelivery('https://x.test/', { body: '{}' }, { rules: strict, resolve, signal });
   assert.deepEqual(outcome, { statusCode: null, error: 'the name does not resolve' });
 });
 

@@ -3,13 +3,29 @@
  *
  * The name is resolved once, every address it has must be allowed, and the connection goes to one of exactly those: a
  * name that answers differently a moment later changes nothing. Redirects are not followed, and what the receiver says
- * beyond its status is not kept, so that an endpoint can't be used to look into our network.
+ * beyond its status is not read, unless the sender has to understand it, so that an endpoint can't be used to look into our
+ * network.
  */
 import { lookup as dnsLookup } from 'node:dns/promises';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { isIP } from 'node:net';
 import { hostOf, isAllowedAddress, type TargetRules } from './target.ts';
+
+export interface DeliveryRequest {
+  /** Default `POST`. */
+  method?: 'POST' | 'PATCH';
+  headers?: Readonly<Record<string, string>>;
+  /** JSON. */
+  body: string;
+  /** Only where the sender has to understand the answer. */
+  readsAnswer?: boolean;
+}
+
+export interface Answer extends Outcome {
+  /** What the receiver said, up to 64 KiB, where it was asked for. */
+  body?: string;
+}
 
 export interface Outcome {
   /** null where no answer came. */
@@ -38,17 +54,16 @@ const drainMs = 1_000;
 /** Never throws. */
 export async function postDelivery(
   target: string,
-  headers: Readonly<Record<string, string>>,
-  body: string,
+  request: DeliveryRequest,
   options: { rules: TargetRules; resolve: Resolve; signal: AbortSignal },
-): Promise<Outcome> {
+): Promise<Answer> {
   const url = new URL(target);
   const limit = AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]);
   try {
     const address = await findAddress(hostOf(url), options, limit);
     if (typeof address === 'string') return { statusCode: null, error: address };
-    const statusCode = await send(url, address, headers, body, limit);
-    return { statusCode, error: refusalOf(statusCode) };
+    const { statusCode, answer } = await send(url, address, request, limit);
+    return { statusCode, error: refusalOf(statusCode), ...(request.readsAnswer ? { body: answer } : {}) };
   } catch (error) {
     return { statusCode: null, error: describeFailure(error, limit) };
   }
@@ -81,13 +96,12 @@ function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 function send(
   url: URL,
   pinned: Address,
-  headers: Readonly<Record<string, string>>,
-  body: string,
+  { method = 'POST', headers, body }: DeliveryRequest,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<{ statusCode: number; answer: string }> {
   const bytes = Buffer.from(body, 'utf8');
   const options: RequestOptions = {
-    method: 'POST',
+    method,
     hostname: hostOf(url),
     port: url.port,
     path: `${url.pathname}${url.search}`,
@@ -109,17 +123,19 @@ function send(
   };
   return new Promise((resolve, reject) => {
     const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(options, (response) => {
-      const status = response.statusCode!;
+      const statusCode = response.statusCode!;
       let length = 0;
+      const pieces: Buffer[] = [];
       const finish = () => {
         clearTimeout(timer);
-        resolve(status);
+        resolve({ statusCode, answer: Buffer.concat(pieces).toString('utf8') });
         request.destroy();
       };
       const timer = setTimeout(finish, drainMs);
       response.on('data', (piece: Buffer) => {
         length += piece.length;
-        if (length > answerBytesMax) finish();
+        if (length > answerBytesMax) return finish();
+        pieces.push(piece);
       });
       response.on('end', finish).on('error', finish);
     });

@@ -225,7 +225,15 @@ export const cases: Readonly<Record<string, Case>> = {
       operator.post('/alerts/channels', {
         kind: 'email',
         name: `added ${next()}`,
-        recipients: 'ops@example.org',
+        setting_recipients: 'ops@example.org',
+      }),
+  ],
+  'POST /alerts/channels/:channelId': [
+    'channel.change',
+    async ({ operator, channel, next }) =>
+      operator.post(`/alerts/channels/${await channel()}`, {
+        name: `changed ${next()}`,
+        setting_recipients: 'night@example.org',
       }),
   ],
   ...Object.fromEntries(

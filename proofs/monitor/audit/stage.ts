@@ -27,7 +27,9 @@ export async function createStage() {
   const row = async (text: string) => (await database.pool.query(text)).rows[0].id as number;
   const channel = async () => {
     const name = `channel ${next()}`;
-    await monitor.alerts.addChannel(systemActor, { kind: 'email', name, recipients: 'ops@example.org' });
+    await monitor.alerts.addChannel(systemActor, {
+      ...{ kind: 'email', name, settings: { recipients: 'ops@example.org' } },
+    });
     return (await monitor.alerts.listChannels()).find((one) => one.name === name)!.id;
   };
   const colleague = () =>

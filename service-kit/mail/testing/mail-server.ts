@@ -9,6 +9,8 @@ export interface Mail {
   to: string[];
   /** The `Message-ID`. */
   id: string;
+  /** The `In-Reply-To` and `References`. */
+  answers: string[];
   subject: string;
   body: string;
 }
@@ -36,7 +38,8 @@ const server = new SMTPServer({
         return done(Object.assign(new Error('not now, p@ss word'), { responseCode: 451 }));
       }
       const body = text.slice(text.indexOf('\r\n\r\n') + 4);
-      const mail: Mail = { to, id, subject: header('Subject'), body };
+      const answers = [header('In-Reply-To'), header('References')].filter((text) => text !== '');
+      const mail: Mail = { to, id, answers, subject: header('Subject'), body };
       process.stdout.write(`${JSON.stringify(mail)}\n`);
       done();
     });

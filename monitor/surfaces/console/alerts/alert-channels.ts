@@ -1,38 +1,24 @@
 /** Notification channels of the whole installation. */
 import type { FastifyRequest } from 'fastify';
-import type { Channel } from '#monitor/alerts/index.ts';
+import { type Channel, channelKindOf } from '#monitor/alerts/index.ts';
 import {
   actionButton,
   age,
   askButton,
   badge,
   type Content,
-  drawer,
-  field,
-  form,
-  hiddenField,
   html,
   isoTime,
+  link,
   section,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 
-export interface TypedChannel {
-  kind: string;
-  name: string;
-  recipients?: string;
-  url?: string;
-}
-
 interface Options {
   channels: readonly Channel[];
   viewer: Viewer;
   nowMs: number;
-  /** A mail server is configured. */
-  hasMail: boolean;
-  /** Input of a refused form. */
-  typed: TypedChannel | undefined;
 }
 
 export function channelsSection(request: FastifyRequest, options: Options): Content {
@@ -41,64 +27,11 @@ export function channelsSection(request: FastifyRequest, options: Options): Cont
     {
       id: 'channels',
       title: 'Channels',
-      description: 'Each channel is notified once when an alert opens and once when it is resolved.',
-      actions: viewer.canChange && addForms(options),
+      description: 'Each channel is notified when an alert opens and when it is resolved.',
+      actions: viewer.canChange && link('/alerts/channels/new', 'Add channel', { kind: 'button' }),
     },
     channelTable(request, options),
   );
-}
-
-function addForms({ viewer, hasMail, typed }: Options): Content {
-  const { csrfToken } = viewer;
-  const of = (kind: string) => (typed?.kind === kind ? typed : undefined);
-  const mail = form({ action: '/alerts/channels', csrfToken, submit: 'Add channel' }, [
-    !hasMail && html`<p class="hint">No mail server is configured: mails fail until SVC_SMTP_URL is set.</p>`,
-    hiddenField('kind', 'email'),
-    field({
-      id: 'mail-name',
-      name: 'name',
-      label: 'Name',
-      required: true,
-      maxLength: 80,
-      value: of('email')?.name,
-      placeholder: 'Night shift',
-    }),
-    field({
-      kind: 'textarea',
-      name: 'recipients',
-      label: 'Mail addresses',
-      required: true,
-      rows: 3,
-      value: of('email')?.recipients,
-      hint: 'Separated by commas or lines, at most 20.',
-    }),
-  ]);
-  const webhook = form({ action: '/alerts/channels', csrfToken, submit: 'Add channel' }, [
-    hiddenField('kind', 'webhook'),
-    field({
-      id: 'hook-name',
-      name: 'name',
-      label: 'Name',
-      required: true,
-      maxLength: 80,
-      value: of('webhook')?.name,
-      placeholder: 'Pager',
-    }),
-    field({
-      kind: 'url',
-      name: 'url',
-      label: 'URL',
-      required: true,
-      isCode: true,
-      value: of('webhook')?.url,
-      placeholder: 'https://example.com/hook',
-      hint: 'Must be https and on the public internet. Deliveries are signed as in Standard Webhooks; the secret is shown once.',
-    }),
-  ]);
-  return [
-    drawer({ id: 'add-mail', open: 'Add mail', title: 'Notify by mail' }, mail),
-    drawer({ id: 'add-webhook', open: 'Add webhook', title: 'Notify by webhook' }, webhook),
-  ];
 }
 
 function channelTable(request: FastifyRequest, { channels, viewer, nowMs }: Options) {
@@ -109,13 +42,19 @@ function channelTable(request: FastifyRequest, { channels, viewer, nowMs }: Opti
     isStacked: true,
     rows: channels,
     columns: [
-      { key: 'name', header: 'Channel', cell: (row) => row.name, value: (row) => row.name },
+      {
+        key: 'name',
+        header: 'Channel',
+        cell: (row) => (viewer.canChange ? link(`/alerts/channels/${row.id}`, row.name) : row.name),
+        value: (row) => row.name,
+      },
+      { key: 'kind', header: 'Kind', cell: labelOf, value: (row) => row.kind },
       {
         key: 'target',
         header: 'Tells',
         kind: 'prose',
-        cell: (row) => (row.kind === 'email' ? row.recipients.join(', ') : row.url),
-        value: (row) => (row.kind === 'email' ? row.recipients.join(' ') : row.url),
+        cell: (row) => [targetOf(row), toldOf(row) && html` <span class="hint">${toldOf(row)}</span>`],
+        value: targetOf,
       },
       {
         key: 'state',
@@ -152,9 +91,24 @@ function channelTable(request: FastifyRequest, { channels, viewer, nowMs }: Opti
     ],
     empty: {
       title: 'No channels yet',
-      text: 'Add mail addresses or a webhook. Without a channel, alerts appear on this page only.',
+      text: 'Add mail, a chat, a pager or a webhook. Without a channel, alerts appear on this page only.',
     },
   });
+}
+
+const labelOf = ({ kind }: Channel) => channelKindOf(kind)?.label ?? kind;
+const targetOf = ({ kind, settings }: Channel) => channelKindOf(kind)?.targetOf(settings) ?? '–';
+
+/** Which alerts it is told of, if not all at any time. */
+function toldOf({ siteIds, kinds, isCriticalOnly, quiet }: Channel): string {
+  return [
+    siteIds && (siteIds.length === 1 ? 'one site' : `${siteIds.length} sites`),
+    kinds && (kinds.length === 1 ? 'one kind of alert' : `${kinds.length} kinds of alerts`),
+    isCriticalOnly && 'critical only',
+    quiet && 'quiet hours',
+  ]
+    .filter((part) => typeof part === 'string')
+    .join(', ');
 }
 
 function stateOf(channel: Channel): Content {

@@ -39,16 +39,7 @@ import { diskLimits } from '#service-kit/system/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 import { careOf, placeOf } from './alert.page.ts';
-import { channelsSection, type TypedChannel } from './alert-channels.ts';
-
-/** What the request before this page led to. */
-export interface ShownAnswer {
-  /** Of a new channel, shown only in this answer. */
-  secret?: string;
-  /** Why a channel was not added, and what was typed. */
-  fault?: string;
-  typed?: TypedChannel;
-}
+import { channelsSection } from './alert-channels.ts';
 
 export interface AlertsPage {
   /** Alerts of this site alone; null: of all. */
@@ -59,8 +50,10 @@ export interface AlertsPage {
   /** How many resolved ones were asked for. */
   pastLimit: number;
   channels: readonly Channel[];
-  hasMail: boolean;
-  shown: ShownAnswer;
+  shown: {
+    /** Of a new webhook, shown only in this answer. */
+    secret?: string;
+  };
   viewer: Viewer;
   nowMs: number;
 }
@@ -74,7 +67,6 @@ export function alertsPage(request: FastifyRequest, page: AlertsPage): Content {
       actions: siteId !== null && link('/alerts', 'All sites', { kind: 'button' }),
     }),
     shown.secret && secretBanner(shown.secret),
-    shown.fault && banner({ tone: 'bad', title: 'The channel was not added', text: shown.fault }),
     refreshing(
       { id: 'alerts-open', url: request.method === 'GET' ? request.url : '/alerts', everySeconds: 20 },
       [section({ title: 'Open' }, openTable(request, open, viewer, nowMs))],
@@ -83,13 +75,7 @@ export function alertsPage(request: FastifyRequest, page: AlertsPage): Content {
       { title: 'Resolved', description: 'Kept for three months.' },
       pastTable(request, page.past, page.pastLimit),
     ),
-    channelsSection(request, {
-      channels: page.channels,
-      viewer,
-      nowMs,
-      hasMail: page.hasMail,
-      typed: shown.typed,
-    }),
+    channelsSection(request, { channels: page.channels, viewer, nowMs }),
     rulesSection(),
   ];
 }

@@ -151,8 +151,8 @@ test('alerts are acknowledged and muted, channels show their secret once, and ot
     assert.ok(taken.includes(part), part);
   assert.ok(!taken.includes('>Handle<'));
 
-  const hook = { kind: 'webhook', name: 'Pager', url: 'https://alerts.example.net/hook' };
-  const inside = await operator.post('/alerts/channels', { ...hook, url: 'https://10.0.0.1/' });
+  const hook = { kind: 'webhook', name: 'Pager', setting_url: 'https://alerts.example.net/hook' };
+  const inside = await operator.post('/alerts/channels', { ...hook, setting_url: 'https://10.0.0.1/' });
   assert.deepEqual([inside.status, /public internet/.test(inside.text)], [422, true]);
   const made = await operator.post('/alerts/channels', hook);
   const [secret] = /whsec_[\w+/=]+/.exec(made.text)!;
@@ -161,12 +161,43 @@ test('alerts are acknowledged and muted, channels show their secret once, and ot
   const mail = await operator.post('/alerts/channels', {
     kind: 'email',
     name: 'Night',
-    recipients: 'a@example.net',
+    setting_recipients: 'a@example.net',
   });
   assert.equal(mail.status, 303);
-  assert.match((await operator.get('/alerts')).text, /No mail server is configured/);
+  assert.match((await operator.get('/alerts/channels/new')).text, /No mail server is configured/);
   const [night, pager] = await monitor.alerts.listChannels();
   assert.equal((await viewer.post(`/alerts/channels/${pager!.id}/delete`)).status, 403);
+  const token = 'xoxb-0123456789-abcdefghijklmnop';
+  const chat = { kind: 'slack', name: 'Chat', setting_token: token, setting_channel: '#ops' };
+  const refused = await operator.post('/alerts/channels', {
+    ...chat,
+    critical_only: 'on',
+    quiet_from: '22:00',
+  });
+  assert.equal(refused.status, 422);
+  for (const part of ['such as C0123456789', 'value="#ops"', 'value="22:00"', 'value="on" checked'])
+    assert.ok(refused.text.includes(part), part);
+  assert.ok(!refused.text.includes(token), 'a secret that was typed is not written into a page');
+  assert.equal(
+    (await operator.post('/alerts/channels', { ...chat, setting_channel: 'C0123456789' })).status,
+    303,
+  );
+  const { id } = (await monitor.alerts.listChannels()).find(({ name }) => name === 'Chat')!;
+  const place = `/alerts/channels/${id}`;
+  const edit = (await operator.get(place)).text;
+  assert.ok(
+    edit.includes('value="C0123456789"') && edit.includes('Leave empty to keep') && !edit.includes(token),
+  );
+  const changed = { name: 'Chat of the night', setting_channel: 'C0123456789', kind_capture_dead: 'on' };
+  assert.equal((await operator.post(place, changed)).status, 303);
+  assert.match((await operator.get('/alerts')).text, /Chat of the night[\s\S]*one kind of alert/);
+  assert.deepEqual(
+    [(await viewer.get(place)).status, (await viewer.post(place, changed)).status],
+    [403, 403],
+  );
+  assert.equal((await viewer.get('/alerts/channels/new')).status, 403);
+  assert.equal((await operator.get('/alerts/channels/999')).status, 404);
+  assert.equal((await operator.get('/alerts/channels/new?kind=pigeon')).status, 404);
   for (const [name, status] of [
     ['test', 303],
     ['disable', 303],

@@ -15,7 +15,7 @@ test('NET-8.R1: WAN probe and availability history and resolved alert episodes g
      values (${world.siteId}, 'Gateway', 'icmp', '192.0.2.1', 10, 1000) returning id`,
   );
   const [channel] = await world.rows<{ id: number }>(
-    "insert into alert_channels (kind, name, recipients) values ('email', 'Night', '{a@example.net}') returning id",
+    `insert into alert_channels (kind, name, settings) values ('email', 'Night', '{"recipients": "a@example.net"}') returning id`,
   );
   for (const age of edges) {
     const at = `svc_now() - (${age})`;

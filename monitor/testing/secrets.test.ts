@@ -100,7 +100,7 @@ test('a token or secret that was moved or changed is not used; setting it again 
   await monitor.alerts.sender.drain();
   assert.equal(receiver.received.length, 1);
   const listed = await monitor.alerts.listChannels();
-  assert.match(listed[0]!.lastError!, /signing secret can not be decrypted/);
+  assert.match(listed[0]!.lastError!, /its secret can not be decrypted/);
   assert.equal(listed[1]!.lastError, null);
 });
 
@@ -145,6 +145,14 @@ test('an earlier version’s readable secrets are sealed when the monitor starts
   // The same token is the same connection: its permissions stay.
   await second.connection.save(systemActor, { baseUrl: 'http://127.0.0.1:9', token, isEnabled: true });
   assert.equal((await second.connection.view())?.projectName, 'P');
+  assert.deepEqual(
+    (await second.alerts.listChannels()).map(({ name, settings }) => [name, settings]),
+    [
+      ['Night', { recipients: 'a@example.net' }],
+      ['Pager', { url: 'https://example.net/' }],
+    ],
+    'channels keep where they tell',
+  );
   const app = await second.factors.pendingTotp(7, 'a@example.net');
   assert.equal(app?.secret, before.app);
   await second.secrets.rotate({ kind: 'system' });

@@ -48,7 +48,8 @@ export type OrdinaryRule = keyof typeof ordinaryRules;
 /** What makes an incident of seconds, with its words. */
 export const triggers = {
   two_of_three: `two of three seconds at ${fastTriggerRatio} times a threshold`,
-  mean_of_five: 'a mean of five seconds at a threshold, at least two of them at it',
+  mean_of_five:
+    'a mean of five seconds at a threshold, at least two of them at it; one counts for half of it at most',
   pulses: `three separate seconds within a minute at ${fastTriggerRatio} times a threshold`,
 } as const;
 export type Trigger = keyof typeof triggers;

@@ -40,7 +40,7 @@ function maximaOf(seconds: Partial<Record<Metric, readonly number[]>>, minuteMs:
 function decisions(ratios: readonly number[]): number[] {
   return ratios.flatMap((ratio, at) => {
     const five = ratios.slice(Math.max(0, at - 4), at + 1);
-    const mean = five.reduce((a, b) => a + b, 0) / 5;
+    const mean = five.reduce((a, b) => a + Math.min(b, 2.5), 0) / 5;
     const isFast = five.slice(-3).filter((one) => one >= fastTriggerRatio).length >= 2;
     const isNormal = mean >= 1 && five.filter((one) => one >= 1).length >= 2;
     return ratio >= 0.3 && (isFast || isNormal) ? [at] : [];

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import {
   createFlood,
   createLookups,
+  createTransfer,
   dividedThresholds,
   type FloodClass,
   observeFrame,
@@ -140,6 +141,28 @@ test('NET-1.1: short connections that complete are no attack; handshakes alone a
     attack!.vectorTimes.map((one) => one.class),
     ['connection_flood'],
   );
+});
+
+test('NET-1.1: what lasts one second is no attack: beside it a scan stays a scan, a transfer high volume', () => {
+  const incidentsOf = (streams: readonly Stream[]) => {
+    const detector = newDetector();
+    observeStreams(detector, [background, ...streams]);
+    return detector.finish().incidents.map((one) => [one.class, one.severity]);
+  };
+  let port = 0;
+  const scan = () => {
+    port += 1;
+    const ends = { from: '198.51.100.66', fromPort: 50_000, to: victim(4), toPort: port };
+    return [ethernet(tcp(ends, Tcp.syn, 1))];
+  };
+  const asks: Stream = { step: scan, perSecond: thresholds.inbound.syn_pps * 2, from: 2, to: 12 };
+  assert.deepEqual(incidentsOf([asks, flood('udp_flood', 5, 6, 6)]), [['other', 'info']]);
+  assert.deepEqual(incidentsOf([flood('udp_flood', 3, 4, 1.2), flood('udp_flood', 6, 7, 17)]), []);
+  const perSecond = (thresholds.inbound.bps * 1.2) / 8 / (2 * 1460);
+  const transfer = { step: createTransfer('tcp', '198.51.100.1', victim(4)), perSecond, from: 0, to: 12 };
+  assert.deepEqual(incidentsOf([transfer, flood('syn_flood', 5, 6, 3), flood('udp_flood', 7, 8, 17)]), [
+    ['high_volume', 'info'],
+  ]);
 });
 
 test('NET-1.1: one source that asks a port of every address of a prefix is a scan', () => {

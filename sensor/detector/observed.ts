@@ -2,10 +2,10 @@
 import { remotesMax, type Trigger } from '#contracts/sensor-api/detection.ts';
 import { classify, highVolume, type Verdict } from './classify.ts';
 import type { Incident, Observation } from './incident.ts';
-import { attackRatios, largest, largestPossible, volumeRatio } from './ratios.ts';
+import { attackRatios, largest, largestPossible, type Ratios, volumeRatio } from './ratios.ts';
 import { restsOnAnswers } from './seen-directions.ts';
 import type { ClosedSecond, TargetSecond, TargetWindow } from './target-window.ts';
-import { type DirectionThresholds, metrics } from './thresholds.ts';
+import { type DirectionThresholds, type Metric, metrics } from './thresholds.ts';
 import {
   type Amount,
   amountOf,
@@ -35,6 +35,7 @@ export class Observed {
   /** Index of the newest second. */
   readonly last: number;
   readonly #parts: Traffic[] = [];
+  readonly #ratios: Ratios[] = [];
 
   constructor(second: ClosedSecond, window: TargetWindow) {
     const seconds = window.seconds.slice(-windowSeconds);
@@ -70,10 +71,15 @@ export class Observed {
     return part;
   }
 
-  /** Ratio of that part. */
+  /** Its ratios by metric. */
+  ratiosAt(i: number): Ratios {
+    this.#ratios[i] ??= attackRatios(this.partAt(i), this.thresholds, 1, this.remotes);
+    return this.#ratios[i];
+  }
+
+  /** The largest of them. */
   attackAt(i: number): number {
-    const ratio = largest(attackRatios(this.partAt(i), this.thresholds, 1, this.remotes));
-    return Math.max(ratio, this.window.overall?.attack[i] ?? 0);
+    return Math.max(largest(this.ratiosAt(i)), this.window.overall?.attack[i] ?? 0);
   }
 
   /** Ratio of all traffic of a second. */
@@ -95,7 +101,7 @@ export class Observed {
 
   /** The threshold to which what may be an attack comes nearest in a second. */
   nearestAt(i: number): Incident['threshold'] {
-    const byMetric = attackRatios(this.partAt(i), this.thresholds, 1, this.remotes);
+    const byMetric = this.ratiosAt(i);
     const metric = metrics.reduce((most, one) => (byMetric[one] > byMetric[most] ? one : most));
     return judgedOnly({ metric, value: this.thresholds[metric] });
   }
@@ -109,15 +115,19 @@ export class Observed {
    * they converse.
    */
   get attackTrigger(): Trigger | null {
-    if (!triggerOf(this.attack)) return null;
-    const { seconds, overall } = this.window;
-    const all = seconds.map((_, i) => attackRatios(this.partAt(i), this.thresholds, 1, this.remotes));
-    const series = [...metrics.map((metric) => all.map((ratios) => ratios[metric])), overall?.attack ?? []];
-    for (const one of series) {
-      const trigger = triggerOf(one);
-      if (trigger) return trigger;
-    }
-    return null;
+    const [first] = this.triggers.values();
+    return first ?? triggerOf(this.window.overall?.attack ?? []);
+  }
+
+  /** The metrics whose threshold is exceeded for long enough, and by which rule. */
+  get triggers(): Map<Metric, Trigger> {
+    const all = this.window.seconds.map((_, i) => this.ratiosAt(i));
+    return new Map(
+      metrics.flatMap((metric) => {
+        const trigger = triggerOf(all.map((ratios) => ratios[metric]));
+        return trigger ? [[metric, trigger]] : [];
+      }),
+    );
   }
 
   get volume(): number[] {
@@ -158,7 +168,10 @@ export function verdictOf(observed: Observed, series: readonly number[]): Verdic
     }
   }
   const part = observed.partOf({ counts, opposite });
-  const ratios = attackRatios(part, thresholds, Math.max(1, loud.length), remotes);
+  const ratios = { ...attackRatios(part, thresholds, Math.max(1, loud.length), remotes) };
+  // What exceeds its threshold for a second is not what the attack is.
+  const { triggers } = observed;
+  if (triggers.size > 0) for (const metric of metrics) if (!triggers.has(metric)) ratios[metric] = 0;
   const verdict = classify(part, ratios, observed.window);
   const isUnsure = (observed.second.isOneDirection ?? false) && restsOnAnswers(verdict.class);
   return isUnsure ? { ...verdict, severity: 'info' } : verdict;
@@ -178,8 +191,8 @@ export function volumeVerdict(observed: Observed): Verdict {
   }
   const share = Math.max(part.packets / Math.max(1, all.packets), part.bytes / Math.max(1, all.bytes));
   const mean = volumeRatio(part, thresholds) / windowSeconds;
-  // One second is what many connections send that were open before the capture began.
-  const isMixture = seconds >= 2 && share > 1 - ordinaryShare && mean >= mixtureRatio;
+  // One second is what many flows send that were open before the capture began, and one what others send that begin.
+  const isMixture = seconds >= 3 && share > 1 - ordinaryShare && mean >= mixtureRatio;
   if (isMixture) return verdictOf(observed, observed.volume);
   return highVolume(window.detail);
 }

@@ -13,11 +13,14 @@ const fastSeconds = 3;
 /** Seconds of at least this ratio belong to the attack. */
 const partOfAttack = 0.5;
 
+/** One second has at most half of what the mean takes: in its last second it is not known which pairs will converse. */
+const meanShareMax = windowSeconds / 2;
+
 /** What the seconds are enough for; null: for none. One second alone never is. */
 export function triggerOf(ratios: readonly number[]): Trigger | null {
   const loud = ratios.slice(-fastSeconds).filter((ratio) => ratio >= fastTriggerRatio).length;
   if (loud >= 2) return 'two_of_three';
-  const mean = ratios.reduce((sum, ratio) => sum + ratio, 0) / windowSeconds;
+  const mean = ratios.reduce((sum, ratio) => sum + Math.min(ratio, meanShareMax), 0) / windowSeconds;
   return mean >= 1 && ratios.filter((ratio) => ratio >= 1).length >= 2 ? 'mean_of_five' : null;
 }
 

@@ -55,16 +55,13 @@ const faults: readonly { name: string; spoil: (frames: Uint8Array[], turn: numbe
 ];
 export const plantedFaults = faults.map((fault) => fault.name);
 
+/** A capture's number has its seed above. */
+const numberOfSeed = 1_000_000;
+
 export async function prove({ n, seed, report }: ProveOptions) {
-  const random = seededRandom(seed);
   let failures = 0;
-  for (let i = 0; i < n; i += 1) {
-    const capture = createCapture(i, random);
-    const attacks = attacksOf(capture);
-    if (attacks.length === 0) continue;
-    failures += 1;
-    report(`capture ${i}: ${capture.title}: ${attacks.join(', ')}`);
-  }
+  for (let i = 0; i < n; i += 1) failures += judge(seed * numberOfSeed + i, report);
+  const random = seededRandom(seed);
   let caught = 0;
   for (const fault of faults) {
     const spoilt = Array.from({ length: plantedCaptures }, (_, i) => {
@@ -81,6 +78,19 @@ export async function prove({ n, seed, report }: ProveOptions) {
     failures,
     plantedBugsCaught: `${caught} of ${faults.length}`,
   };
+}
+
+/** Judges the capture of a number alone. */
+export async function replay({ only, report }: { only: number; report: (line: string) => void }) {
+  return { failures: judge(only, report) };
+}
+
+/** 1 for a capture that is called an attack. */
+function judge(number: number, report: (line: string) => void): number {
+  const capture = createCapture(number % numberOfSeed, seededRandom(number));
+  const attacks = attacksOf(capture);
+  if (attacks.length > 0) report(`capture ${number}: ${capture.title}: ${attacks.join(', ')}`);
+  return attacks.length > 0 ? 1 : 0;
 }
 
 function createCapture(i: number, random: () => number): Capture {

@@ -55,6 +55,21 @@ test('a handshake counts as opened once, in the second in which it is completed'
   assert.equal(countsOf(counters, seven, 31, Direction.inbound)[Kind.twoWaySegment], 3);
 });
 
+test('a connection counts as used once, in the second in which its opener sends data; what it receives does not matter', () => {
+  const { counters, observe } = create({ prefixes: ['192.0.2.0/24'], addresses: [] });
+  counters.open(30);
+  const data = new Uint8Array(60);
+  observe(ethernet(tcp(inbound, Tcp.syn, 1)));
+  observe(ethernet(tcp(reverse(inbound), Tcp.syn | Tcp.ack, 1)));
+  observe(ethernet(tcp(inbound, Tcp.ack, 2)));
+  observe(ethernet(tcp(reverse(inbound), Tcp.ack | Tcp.push, 2, data)));
+  counters.open(31);
+  for (let i = 0; i < 3; i += 1) observe(ethernet(tcp(inbound, Tcp.ack | Tcp.push, 2 + i * 60, data)));
+  const used = [30, 31].map((second) => countsOf(counters, seven, second, Direction.inbound)[Bin.used]);
+  assert.deepEqual(used, [0, 1]);
+  assert.equal(countsOf(counters, seven, 31, Direction.outbound)[Bin.used], 0);
+});
+
 test('both ends of a packet between two protected addresses are counted; others cost no slot', () => {
   const ends = { ...inbound, from: '192.0.2.8' };
   const { counters, observe } = create({ prefixes: [], addresses: ['192.0.2.7', '192.0.2.8'] });

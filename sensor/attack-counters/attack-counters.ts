@@ -276,7 +276,7 @@ export class AttackCounters implements PacketTap {
     const packets = words[at + Entry.packets]!;
     const bytes = words[at + Entry.bytes]!;
     const unknown = words[at + Entry.unknown]!;
-    const opened = (meta >> Noted.opened) & 1;
+    const opened = (meta >> Noted.opened) & 3;
     if (isInbound) {
       if (prefix >= 0 && this.prefixes.detail(prefix, 0) !== 0)
         this.#details.addSampled(this.prefixes, prefix, Direction.inbound, at, kind, packets);
@@ -309,7 +309,7 @@ export class AttackCounters implements PacketTap {
     const target = words[at + Entry.target]!;
     if (!this.#scope.hasIpv4(target)) return;
     const packets = words[at + Entry.packets]!;
-    const opened = (meta >> Noted.opened) & 1;
+    const opened = (meta >> Noted.opened) & 3;
     this.overflowed += packets;
     const prefix = this.prefixes.locate(4, 0, 0, 0, target & ~255);
     if (prefix < 0) return;

@@ -79,7 +79,7 @@ export class KnownHosts {
           direction === 0
             ? pairs.note(at, Place.none, place, isBusy)
             : pairs.note(at, place, Place.none, isBusy);
-      const opened = (meta >> Noted.opened) & 1;
+      const opened = (meta >> Noted.opened) & 3;
       const counter = bin + kind * 2;
       const inBin = (low[counter]! + packets) | 0;
       const bytesInBin = (low[counter + 1]! + bytes) | 0;

@@ -28,8 +28,11 @@ export const Entry = {
 /** Two entries fill a line of the cache. */
 export const entryWords = 8;
 export const kindShift = 16;
-/** Above the kind: which ends may be protected (bit 0: the source), 1 for the packet that completes a handshake, 1 for an ICMP error. */
-export const Noted = { ends: 20, opened: 22, refusal: 23 } as const;
+/**
+ * Above the kind: which ends may be protected (bit 0: the source); two bits for a connection that the packet opens (bit 0) or uses first;
+ * 1 for an ICMP error.
+ */
+export const Noted = { ends: 20, opened: 22, refusal: 24 } as const;
 /** Words of the two addresses of an entry in `wide`. */
 export const wideWords = 8;
 /** Bytes have 31 bits. */

@@ -3,10 +3,10 @@
  * zero. Most addresses have two or three kinds of packets, so most rows are short.
  *
  * A row: version, four words, the bits of each direction's counters that follow, the counters. A bit stands for packets and bytes
- * of a kind, which follow one another; the last two bits for the counters after the kinds.
+ * of a kind, which follow one another; the last three bits for the counters after the kinds.
  */
 import { kindCount } from './packet-kind.ts';
-import { Bin, binLength, countersOf, kindsOf, openedBit, type SlotTable, unknownBit } from './slot-table.ts';
+import { Bin, binLength, countersOf, kindsOf, RowBit, type SlotTable } from './slot-table.ts';
 
 const rowHead = 7;
 
@@ -50,12 +50,16 @@ function writeBin(table: SlotTable, bin: number, rows: Float64Array, bitsAt: num
     at += 2;
   }
   if (low[bin + Bin.opened]! > 0) {
-    bits |= openedBit;
+    bits |= RowBit.opened;
     rows[at++] = counters.get(bin + Bin.opened);
   }
   if (low[bin + Bin.unknown]! > 0) {
-    bits |= unknownBit;
+    bits |= RowBit.unknown;
     rows[at++] = counters.get(bin + Bin.unknown);
+  }
+  if (low[bin + Bin.used]! > 0) {
+    bits |= RowBit.used;
+    rows[at++] = counters.get(bin + Bin.used);
   }
   rows[bitsAt] = bits;
   return at;

@@ -61,7 +61,7 @@ export class SenderCounters {
     const meta = words[at + Entry.meta]!;
     const kind = (meta >> kindShift) & 15;
     const packets = words[at + Entry.packets]!;
-    const opened = (meta >> Noted.opened) & 1;
+    const opened = (meta >> Noted.opened) & 3;
     const unknown = words[at + Entry.unknown]!;
     const inBin = table.add(slot, 0, kind, packets, words[at + Entry.bytes]!, unknown, opened);
     if (table.detail(slot, Direction.outbound) === 0) {

@@ -10,7 +10,7 @@ import { CounterArray } from './counter-array.ts';
 import { Kind, kindCount } from './packet-kind.ts';
 import type { Move } from './pair-record.ts';
 
-/** Layout of the counters that are read: packets by kind, IP bytes by kind, then two more counters. */
+/** Layout of the counters that are read: packets by kind, IP bytes by kind, then three more counters. */
 export const Bin = {
   packets: 0,
   bytes: kindCount,
@@ -18,10 +18,12 @@ export const Bin = {
   opened: kindCount * 2,
   /** How many more packets there were at most in frames that were merged out of an unknown number. */
   unknown: kindCount * 2 + 1,
+  /** TCP connections whose opener sent its first data in this second. */
+  used: kindCount * 2 + 2,
 } as const;
 
 /** Counters of one bin. */
-export const binLength = kindCount * 2 + 2;
+export const binLength = kindCount * 2 + 3;
 
 /** Words of a head: the address, the version with the group of thresholds, and what changes. */
 export const Head = { address: 0, version: 4, lastSecond: 5, details: 6, hosts: 7 } as const;
@@ -35,8 +37,7 @@ const detailBits = 8;
 const slotsMin = 256;
 const kindBits = (1 << kindCount) - 1;
 /** Bits of a row for the counters after the kinds. */
-export const openedBit = 1 << kindCount;
-export const unknownBit = openedBit << 1;
+export const RowBit = { opened: 1 << kindCount, unknown: 2 << kindCount, used: 4 << kindCount } as const;
 
 export class SlotTable {
   /** Seconds that are kept: the open one among them. */
@@ -124,7 +125,7 @@ export class SlotTable {
     return slot;
   }
 
-  /** Adds packets to the bin of the open second. Returns the packets of this kind in it. */
+  /** Adds packets to the bin of the open second. `opened`: as noted of them. Returns the packets of this kind in it. */
   add(
     slot: number,
     direction: number,
@@ -139,7 +140,8 @@ export class SlotTable {
     const bin = this.#openBinOf(slot, direction);
     counters.add(bin + kind * 2 + 1, bytes);
     if (unknown > 0) counters.add(bin + Bin.unknown, unknown);
-    if (opened > 0) counters.add(bin + Bin.opened, opened);
+    if ((opened & 1) !== 0) counters.add(bin + Bin.opened, 1);
+    if ((opened & 2) !== 0) counters.add(bin + Bin.used, 1);
     return counters.add(bin + kind * 2, packets);
   }
 
@@ -155,8 +157,9 @@ export class SlotTable {
       counters.add(place + 1, from[at + 1]!);
       at += 2;
     }
-    if ((bits & openedBit) !== 0) counters.add(bin + Bin.opened, from[at++]!);
-    if ((bits & unknownBit) !== 0) counters.add(bin + Bin.unknown, from[at++]!);
+    if ((bits & RowBit.opened) !== 0) counters.add(bin + Bin.opened, from[at++]!);
+    if ((bits & RowBit.unknown) !== 0) counters.add(bin + Bin.unknown, from[at++]!);
+    if ((bits & RowBit.used) !== 0) counters.add(bin + Bin.used, from[at++]!);
     return at;
   }
 
@@ -242,6 +245,7 @@ export class SlotTable {
     }
     into[at + Bin.opened]! += counters.get(bin + Bin.opened);
     into[at + Bin.unknown]! += counters.get(bin + Bin.unknown);
+    into[at + Bin.used]! += counters.get(bin + Bin.used);
   }
 
   /** Where the counters of a second begin that lies among those which are kept. */

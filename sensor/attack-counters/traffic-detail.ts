@@ -282,13 +282,13 @@ export class TrafficDetail {
     return this.ports([Kind.protocol], share, max).map((marked) => marked & 0xff);
   }
 
-  /** The ports that have at least `share` of the packets of these kinds, heaviest first. */
-  ports(kinds: readonly number[], share: number, max: number): number[] {
+  /** The ports that have at least `share` of the packets of these kinds, heaviest first; of those ports alone that `isCounted` names. */
+  ports(kinds: readonly number[], share: number, max: number, isCounted = (_port: number) => true): number[] {
     const { first, second, counts, errors, used } = this.#ports;
     const found = new Map<number, number>();
     let total = 0;
     for (let i = 0; i < used; i += 1) {
-      if (!kinds.includes(first[i]!)) continue;
+      if (!kinds.includes(first[i]!) || !isCounted(second[i]!)) continue;
       // Counts of all entries add up to all packets, errors included.
       total += counts[i]!;
       found.set(second[i]!, (found.get(second[i]!) ?? 0) + counts[i]! - errors[i]!);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  createCrowd,
   createFlood,
   createLookups,
   createTransfer,
@@ -14,6 +15,7 @@ import {
   victim,
 } from '#sensor/testing/attack-traffic.ts';
 import { ethernet, ip, reverse, Tcp, tcp, udp } from '#sensor/testing/frames.ts';
+import { createOrdinary } from '#sensor/testing/ordinary-traffic.ts';
 import { Detector } from './index.ts';
 
 const thresholds = dividedThresholds(200);
@@ -141,6 +143,20 @@ test('NET-1.1: short connections that complete are no attack; handshakes alone a
     attack!.vectorTimes.map((one) => one.class),
     ['connection_flood'],
   );
+});
+
+test('NET-1.1: connections that carry nothing are an attack beside a heavy transfer of the same address, others are none', () => {
+  const transfer: Stream = {
+    step: createTransfer('tcp', '198.51.100.1', victim(4)),
+    perSecond: thresholds.inbound.pps * 0.3,
+    from: 0,
+    to: 10,
+  };
+  const [attack] = attacksOf([transfer, flood('connection_flood', 3.4, 10, 2)]);
+  assert.equal(attack!.class, 'connection_flood');
+  assert.ok(attack!.detectedAt <= (startSecond + 3.4 + 3) * 1000);
+  const perSecond = thresholds.inbound.connections_per_second * 3;
+  assert.deepEqual(attacksOf([transfer, { step: createCrowd(4, 3), perSecond, from: 3.4, to: 10 }]), []);
 });
 
 test('NET-1.1: what lasts one second is no attack: beside it a scan stays a scan, a transfer high volume', () => {
@@ -281,5 +297,22 @@ test('NET-1.1: what a server answers is a reflection from ten times the question
       `port ${port}, ${answered} for ${asked}`,
     );
     if (reflects) assert.ok(attacks[0]!.detectedAt <= (startSecond + 1.3 + 3) * 1000);
+  }
+});
+
+test('NET-1.1: a server that reflects is found beside a service of the same address that holds sessions on such a port', () => {
+  for (const kind of ['OpenVPN server', 'SIP trunk']) {
+    const beside = createOrdinary(kind, { version: 4, thresholds, seed: 5, ratio: 1, isUnderWay: true });
+    const shape = { class: 'amplification', version: 4, direction: 'outbound', ratio: 2 } as const;
+    const perSecond = packetsAtThreshold(shape, thresholds) * 2;
+    const attacks = attacksOf([
+      { ...beside, from: 0, to: 10 },
+      { step: createFlood(shape, 1), perSecond, from: 3.4, to: 10 },
+    ]);
+    assert.deepEqual(
+      attacks.map((one) => [one.class, one.direction]),
+      [['reflector', 'outbound']],
+      kind,
+    );
   }
 });

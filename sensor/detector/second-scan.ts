@@ -124,6 +124,7 @@ export class SecondScan {
       }
       prefixCounts[sums + Bin.opened]! += opened;
       prefixCounts[sums + Bin.unknown]! += low[own + Bin.unknown]!;
+      prefixCounts[sums + Bin.used]! += low[own + Bin.used]!;
     }
   }
 

@@ -37,7 +37,7 @@ export interface Amount {
 /** Answers that are larger than their requests by this factor, and at least this long on average, are amplified. */
 const amplifiedBy = 10;
 export const amplifiedBytesMin = 200;
-/** Bytes of a connection that does something, such as a TLS handshake. */
+/** Mean bytes of connections that do something, such as a TLS handshake; where transfers of others raise it, those that carry nothing count. */
 const busyConnectionBytes = 1000;
 /** Less is enough where the target answers each connection with a segment and more: a short request, its response and its end. */
 const shortConnection = { bytes: 400, answers: 1.5 };
@@ -116,7 +116,7 @@ export function attackPart(
   const isBusy = isShort || carried >= opened * busyConnectionBytes;
   return {
     ...{ direction, packets, bytes },
-    idleConnections: isBusy ? 0 : opened,
+    idleConnections: isBusy ? Math.max(0, opened - counts[Bin.used]!) : opened,
     reflectedPort: 0,
   };
 }
@@ -143,10 +143,10 @@ function countAs(kind: number, from: number, ...both: readonly Float64Array[]): 
   }
 }
 
-/** True when most of what a target sends from ports of amplification comes from one that reflects. */
+/** True when most of what a target sends from ports that reflect comes from one of them. */
 export function isReflector(detail: TrafficDetail | null): boolean {
-  const [port = 0] = detail?.ports([Kind.reflection, Kind.twoWayReflection], reflectedShareMin, 1) ?? [];
-  return reflectsFrom(port);
+  const kinds = [Kind.reflection, Kind.twoWayReflection];
+  return (detail?.ports(kinds, reflectedShareMin, 1, reflectsFrom) ?? []).length > 0;
 }
 
 /** True when a server sends large answers to small requests: it is used to attack others. */

@@ -17,6 +17,7 @@ import {
   type FloodClass,
   type FloodShape,
   floodClasses,
+  foundClass,
   observeFrame,
   packetsAtThreshold,
   playStreams,
@@ -52,7 +53,7 @@ interface Capture {
   decidedIn: number;
   target: string;
   direction: Incident['direction'];
-  class: FloodClass;
+  class: Incident['class'];
   /** Ports that its vector names. */
   ports: number[];
   /** What else is wrong with the attack, null if nothing is. */
@@ -73,10 +74,6 @@ const floodPorts: Partial<Record<FloodClass, number[]>> = {
 };
 
 const besideKinds = Object.keys(ordinaryKinds).filter((kind) => kind !== 'port scan');
-/** Connections that carry nothing are told by the mean of all connections, so those of these kinds hide them. */
-const kindsOfFewTransfers = besideKinds.filter(
-  (kind) => !/TCP|CDN|web|WebSockets|fan-in|storage|backup|rsync|speed|mail|many places/.test(kind),
-);
 
 /** Attacks of one class each, and those that change: a row for each. */
 const scenes: Readonly<Record<string, (i: number, random: Random) => Capture>> = {
@@ -146,11 +143,10 @@ function flood(floodClass: FloodClass, i: number, random: Random): Capture {
   };
   const from = 3 + random();
   const to = from + (shape.ratio >= 2 ? 4 : 7);
-  const kinds = floodClass === 'connection_flood' ? kindsOfFewTransfers : besideKinds;
-  const beside = i % 2 === 0 ? null : kinds[Math.floor(i / 2) % kinds.length]!;
+  const beside = i % 2 === 0 ? null : besideKinds[Math.floor(i / 2) % besideKinds.length]!;
   return {
     title: `${floodClass} IPv${shape.version} ${shape.direction} at ${shape.ratio} from ${from.toFixed(2)} beside ${beside ?? 'little'}`,
-    ...{ thresholds, ratio: shape.ratio, from, decidedIn: decidedIn(shape.ratio), class: floodClass },
+    ...{ thresholds, ratio: shape.ratio, from, decidedIn: decidedIn(shape.ratio), class: foundClass(shape) },
     streams: [
       floodStream(shape, from, to, random),
       ...(beside === null

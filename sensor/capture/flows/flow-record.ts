@@ -88,18 +88,19 @@ export const Flag = {
   confirmed: 65536,
   /** One request and one answer, not TCP: the exchange is finished. */
   exchange: 131072,
-  /** A TCP segment with data came from either side. */
-  data: 262144,
   /** The fast path counted it since the tap was told; only with a tap. */
   touched: 524288,
   /** Data or an acknowledgement: neither an opening, nor a reset, nor a fragment. The second is for the higher side. */
   said: 16777216,
   /** Answered the opening of a TCP connection. The second is for the higher side. */
   accepted: 67108864,
+  /** Sent a TCP segment with data. The second is for the higher side. */
+  data: 268435456,
 } as const;
 
 const saidShift = 24;
 const acceptedShift = 26;
+const dataShift = 28;
 
 /** True after a reset, or a FIN from both ends. */
 export function isClosed(flags: number): boolean {
@@ -147,7 +148,7 @@ export function noteState(words: Int32Array, base: number, side: number, p: Pack
         if ((bits & 0x01) !== 0) flags |= Flag.fin << side;
         if ((bits & 0x04) !== 0) flags |= Flag.reset;
       }
-      if (isSending) flags = (flags | Flag.confirmed | Flag.data) & ~Flag.unanswered;
+      if (isSending) flags = (flags | Flag.confirmed | (Flag.data << side)) & ~Flag.unanswered;
       else if ((bits & 0x12) === 0x10 && isClientSide(flags, side)) flags |= Flag.confirmed;
     }
     if (!isSending || (bits & 0x04) !== 0) isSending = isSendingBare(p, flags);
@@ -170,21 +171,26 @@ export const Exchange = {
   isTwoWay: 1,
   /** With it, the handshake of a TCP connection is complete. */
   isOpened: 2,
+  /** With it, the side that opened a TCP connection has sent its first data. */
+  isUsed: 4,
 } as const;
 
 /** What packets of a side say of the flow whose flags were `before` and are `after` now, as bits of `Exchange`. */
 export function exchangeOf(before: number, after: number, side: number, protocol: number): number {
   const other = 1 - side;
   const isAccepted = protocol === Protocol.tcp ? (after >>> (acceptedShift + other)) & 1 : 0;
-  const isFirst = ((after & ~before) >>> (saidShift + side)) & 1;
-  return ((after >>> (saidShift + other)) & 1) | isAccepted | ((isAccepted & isFirst) << 1);
+  const fresh = after & ~before;
+  const isFirst = (fresh >>> (saidShift + side)) & 1;
+  const isFirstData = (fresh >>> (dataShift + side)) & 1;
+  const isTwoWay = ((after >>> (saidShift + other)) & 1) | isAccepted;
+  return isTwoWay | ((isAccepted & isFirst) << 1) | ((isAccepted & isFirstData) << 2);
 }
 
 /** The same for a segment without data, and for a reset. */
 function isSendingBare(p: Packet, flags: number): boolean {
   if (p.tcpFlags < 0) return p.isFragment;
   if ((p.tcpFlags & 0x06) !== 0 || (flags & (Flag.answered | Flag.reset)) !== Flag.answered) return false;
-  return (flags & Flag.data) !== 0 || (flags & Flag.handshakeSeen) === 0;
+  return (flags & (Flag.data * 3)) !== 0 || (flags & Flag.handshakeSeen) === 0;
 }
 
 /** Inner flows of a tunnel have no packet counts of their own, so flags decide. */

@@ -95,12 +95,12 @@ export class KnownPackets {
       // Data of a side whose names are not known yet must be inspected.
       if (isSending && (words[base + Field.stream + side * 3 + 1]! & 0xff) !== Mode.done) return 0;
       if ((flags & (Flag.sent * 3)) === Flag.sent * 3) flags = (flags | Flag.answered) & ~Flag.unanswered;
-      if (isSending) flags = (flags | Flag.confirmed | Flag.data) & ~Flag.unanswered;
+      if (isSending) flags = (flags | Flag.confirmed | (Flag.data << side)) & ~Flag.unanswered;
       else {
         if (((flags & Flag.clientIsHigher) !== 0) === (side === 1)) flags |= Flag.confirmed;
         isSending =
           (flags & (Flag.answered | Flag.reset)) === Flag.answered &&
-          ((flags & Flag.data) !== 0 || (flags & Flag.handshakeSeen) === 0);
+          ((flags & (Flag.data * 3)) !== 0 || (flags & Flag.handshakeSeen) === 0);
       }
     } else {
       // The first answer may end an exchange, and data on these ports is inspected.

@@ -133,8 +133,10 @@ function apiCases(version: 'v1' | 'v2'): Cases {
     ...(version === 'v2' && {
       [`DELETE ${base}/actions/:id`]: [
         'server.cancel_action',
-        async ({ call, server }: Stage) => {
-          const stop = await call('POST', `${base}/servers/${await server()}/actions`, { action: 'stop' });
+        async ({ call, server, setUp }: Stage) => {
+          const stop = await setUp.call('POST', `${base}/servers/${await server()}/actions`, {
+            action: 'stop',
+          });
           return call('DELETE', `${base}/actions/${((await stop.json()) as { id: number }).id}`);
         },
       ] as const,
@@ -154,10 +156,10 @@ function apiCases(version: 'v1' | 'v2'): Cases {
       ] as const,
       [`DELETE ${base}/servers/:id/findings/ignores`]: [
         'protect.end_ignore',
-        async ({ call, found }: Stage) => {
+        async ({ call, found, setUp }: Stage) => {
           const { serverId, finding } = await found();
           const path = `${base}/servers/${serverId}/findings/ignores`;
-          await call('POST', path, { ...finding, reason: 'audited' });
+          await setUp.call('POST', path, { ...finding, reason: 'audited' });
           return call('DELETE', `${path}?${new URLSearchParams({ ...finding, port: String(finding.port) })}`);
         },
       ] as const,

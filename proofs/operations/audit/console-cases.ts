@@ -240,9 +240,9 @@ export const consoleCases: Cases = {
           `POST /console/catalog/${kind}/:id`,
           [
             `${one}.update`,
-            async ({ operated, world, next }) => {
+            async ({ operated, world, next, setUp }) => {
               const slug = `changed-${next()}`;
-              await operated.post(`/console/catalog/${kind}`, offers[kind](slug));
+              await setUp.operated.post(`/console/catalog/${kind}`, offers[kind](slug));
               const { rows } = await world.database.pool.query(`select id from ${kind} where slug = $1`, [
                 slug,
               ]);

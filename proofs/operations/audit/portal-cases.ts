@@ -41,9 +41,9 @@ export const portalCases: Cases = {
   ],
   'POST /client/servers/:id/protect/findings/:address/:service/:cve/end-ignore': [
     'protect.end_ignore',
-    async ({ owned, found }) => {
+    async ({ owned, found, setUp }) => {
       const { path, fingerprint } = pathOf(await found());
-      await owned.post(`${path}/ignore`, { reason: 'audited', days: '', fingerprint });
+      await setUp.owned.post(`${path}/ignore`, { reason: 'audited', days: '', fingerprint });
       return owned.post(`${path}/end-ignore`, { fingerprint });
     },
   ],
@@ -264,10 +264,10 @@ export const portalCases: Cases = {
   ],
   'POST /client/servers/:id/firewall/edit': [
     'firewall.edit',
-    async ({ owned, filtered }) => {
+    async ({ owned, filtered, setUp }) => {
       const { serverId, version, rule } = await filtered();
       const path = `/client/servers/${serverId}/firewall`;
-      const page = await owned.page(`${path}?edit=${rule}`);
+      const page = await setUp.owned.page(`${path}?edit=${rule}`);
       const seen = /name="seen" value="([^"]+)"/.exec(page)![1]!;
       const form = {
         version,

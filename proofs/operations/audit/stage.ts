@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
 import { type CustomerActor, systemActor } from '#operations/accounts/index.ts';
-import { createWorld, password } from '#operations/testing/dated-world.ts';
+import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
 import { createFindingMonitor, projectionOf } from '#operations/testing/projection-of.ts';
 import { visit } from '#operations/testing/visit.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -66,6 +66,12 @@ export async function createStage() {
     await world.jobs.drain();
     return serverId;
   };
+  const callers = {
+    owned: await visit(world, email, '/client/'),
+    operated: await visit(world, 'operator@staff.test', '/console/'),
+    /** A call of the customer API. */
+    call: callWith(world, key),
+  };
   return {
     world,
     db,
@@ -74,18 +80,9 @@ export async function createStage() {
     owner,
     email,
     next,
-    owned: await visit(world, email, '/client/'),
-    operated: await visit(world, 'operator@staff.test', '/console/'),
-    /** A call of the customer API. */
-    call: (method: string, path: string, body?: object) =>
-      fetch(`${world.url}${path}`, {
-        method,
-        headers: {
-          authorization: `Bearer ${key}`,
-          ...(body ? { 'content-type': 'application/json' } : {}),
-        },
-        ...(body ? { body: JSON.stringify(body) } : {}),
-      }),
+    ...callers,
+    /** The same callers, for what has to be there before the request that is tried; another may take the place of those above. */
+    setUp: callers,
     member,
     network,
     server,
@@ -193,3 +190,13 @@ export async function createStage() {
     return (await world.firewalls.readFirewall(systemActor, null, serverId))!.version;
   }
 }
+
+/** Calls of the customer API with a key. */
+export const callWith =
+  ({ url }: Pick<World, 'url'>, key: string) =>
+  (method: string, path: string, body?: object) =>
+    fetch(`${url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });

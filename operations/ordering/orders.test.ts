@@ -194,7 +194,7 @@ test('API-5.5: a removed or expired card arms nothing', async () => {
   assert.equal((await create()).body.error.reason, 'credit_required');
 });
 
-test('API-2.3.b: a root password is gone a day after its server was ready, and is kept for one that waits or failed', async () => {
+test('API-2.3.b: a root password is gone a day after its server was ready or its order was closed, and is kept for one that waits or failed', async () => {
   await using own = await createWorld();
   const { tenant } = await own.createCustomer('Cleared');
   const order = async (name: string) => {
@@ -209,8 +209,9 @@ test('API-2.3.b: a root password is gone a day after its server was ready, and i
   const { pool } = own.database;
   const kept = async () => {
     const { rows } = await pool.query<{ name: string }>(
-      `select s.name from server_orders o join servers s on s.order_id = o.id
-       where o.tenant_id = $1 and o.root_password is not null order by s.name`,
+      `select coalesce(s.name, o.state || coalesce(' and ' || o.closed_reason, '')) as name
+       from server_orders o left join servers s on s.order_id = o.id
+       where o.tenant_id = $1 and o.root_password is not null order by 1`,
       [tenant.id],
     );
     return rows.map((row) => row.name);
@@ -225,6 +226,13 @@ test('API-2.3.b: a root password is gone a day after its server was ready, and i
     `update servers set provisioning_state = 'deleted', deleted_at = svc_now() where id = $1`,
     [gone],
   );
+  // Orders without a server.
+  await pool.query(
+    `insert into server_orders (tenant_id, plan_id, state, billing_cycle, due_quanta, root_password, closed_reason)
+     select $1, plan_id, state, 'hourly', 0, 'x', reason from servers,
+       (values ('created', null), ('created', 'closed'), ('unpaid', null)) as of (state, reason) where id = $2`,
+    [tenant.id, gone],
+  );
   const loop = createPasswordClearing({
     db: () => own.database.db,
     clock: systemClock,
@@ -232,9 +240,17 @@ test('API-2.3.b: a root password is gone a day after its server was ready, and i
   });
   await moveWorldClock(own.database, '23 hours 59 minutes');
   await loop.runOnce();
-  assert.deepEqual(await kept(), ['failed', 'gone', 'ready', 'waiting']);
+  assert.deepEqual(await kept(), [
+    'created',
+    'created and closed',
+    'failed',
+    'gone',
+    'ready',
+    'unpaid',
+    'waiting',
+  ]);
   await moveWorldClock(own.database, '24 hours 1 minute');
   await loop.runOnce();
-  assert.deepEqual(await kept(), ['failed', 'waiting']);
+  assert.deepEqual(await kept(), ['created', 'failed', 'waiting']);
   await moveWorldClock(own.database, '0');
 });

@@ -118,7 +118,7 @@ test('server errors, proxies and answers that are no receipt keep the upload, tr
     { status: 301, headers: { location: 'http://127.0.0.1:1/' } },
     { status: 200, body: { ok: true } },
     { status: 200, body: { spool_id: 'another', sequence: 1, receipt: 'accepted' } },
-    { status: 422, body: 'a page of some proxy' },
+    ...[400, 413, 422].map((status) => ({ status, body: 'a page of some proxy' })),
     { status: 0, cut: true },
   ];
   const f = await fixture(t, (request, index) => trouble[index] ?? receiptFor(request), two);

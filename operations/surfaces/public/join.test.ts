@@ -46,25 +46,47 @@ test('an owner who invites a stranger’s address never becomes the owner of the
 const linkIn = (text: string) => /http\S+(\/(?:set-password|join)\/\S+)/.exec(text)![1]!;
 const newest = async (email: string) => linkIn((await world.mailsTo(email))[0]!.text);
 
-test('a customer created for a known address that was never verified is reset: password, sessions and keys', async () => {
-  // As an installation from before has it: a person who set a password by a link that was shown to another person.
+/** As an installation from before has it: a person who set a password by a link that was shown to another person. */
+async function createUnverified(email: string) {
   const { owner: boss, tenant } = await world.createCustomer('Before');
-  const email = 'early@early.test';
   const early = await world.accounts.createPerson(systemActor, { email, name: 'Early', password });
   await world.accounts.addMember(systemActor, tenant.organizationId, early.id);
   await world.database.pool.query('update people set email_verified_at = null where id = $1', [early.id]);
   const key = await world.createKey({ owner: early, tenant });
   const cookie = await world.signIn(email);
   assert.equal((await get('/client/', cookie)).status, 200);
+  return {
+    ...{ boss, early },
+    async isReset() {
+      assert.equal((await get('/client/', cookie)).status, 303, 'the session has ended');
+      assert.equal((await send('/sign-in', { email, password })).status, 401, 'the password is gone');
+      const headers = { authorization: `Bearer ${key}` };
+      const call = await fetch(`${world.url}/api/v2/servers`, { headers });
+      assert.equal(call.status, 401, 'the key is revoked');
+    },
+  };
+}
 
+test('a known address that was never verified is reset by its own mailed invitation: password, sessions and keys', async () => {
+  const email = 'invited@early.test';
+  const { isReset } = await createUnverified(email);
+  const { tenant } = await world.createCustomer('Inviting');
+  await world.accounts.inviteMember(systemActor, tenant.organizationId, email);
+  const joined = await send(await newest(email), { name: 'Real', password: 'chosen by the reader' });
+  assert.equal(joined.status, 303);
+  await isReset();
+  const real = await visit(world, email, '/client/settings/', 'chosen by the reader');
+  assert.match(await real.page('/client/settings/'), /Inviting/);
+});
+
+test('a customer created for a known address that was never verified is reset: password, sessions and keys', async () => {
+  const email = 'early@early.test';
+  const { boss, early, isReset } = await createUnverified(email);
   const operator = await visit(world, 'operator@svc.test', '/console/');
   const fields = { organization: 'Early Inc', email, name: 'Real Owner' };
   const made = await operator.post('/console/customers/', fields);
   assert.match(made.headers.get('location')!, /done=mailed/);
-  assert.equal((await get('/client/', cookie)).status, 303, 'the session has ended');
-  assert.equal((await send('/sign-in', { email, password })).status, 401, 'the password is gone');
-  const call = await fetch(`${world.url}/api/v2/servers`, { headers: { authorization: `Bearer ${key}` } });
-  assert.equal(call.status, 401, 'the key is revoked');
+  await isReset();
 
   const link = await newest(email);
   assert.match(await (await get(link)).text(), /For early@early\.test/);

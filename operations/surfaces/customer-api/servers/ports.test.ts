@@ -143,3 +143,16 @@ test('NET-2.7.5: a port reads with what answered and how sure that is, and unkno
     [[25, 'closed']],
   );
 });
+
+test('NET-2.7.10: last_full_scan_at is that of the address whose full scan is older, and null while one has none', async () => {
+  const { read, allocations } = await createReader('Two addresses');
+  const [first, second] = allocations;
+  const full = [scanOf(first!, { endedSecondsAgo: 30 }), scanOf(second!, { endedSecondsAgo: 900 })] as const;
+  await deliver(full[0], scanOf(second!, { endedSecondsAgo: 20, profile: 'common' }));
+  assert.equal((await read()).body.last_full_scan_at, null);
+  await deliver(full[1]);
+  assert.equal(
+    Date.parse((await read()).body.last_full_scan_at as string),
+    Date.parse(full[1].finished_at as string),
+  );
+});

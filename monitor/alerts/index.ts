@@ -55,7 +55,6 @@ export {
   lossShare,
   spoolShare,
 } from './find-subjects.ts';
-export { keptAlerts } from './kept.ts';
 export type { ChannelInput } from './manage-channels.ts';
 export { createFindingAlerts } from './note-findings.ts';
 export { noteIncidents } from './note-incidents.ts';

@@ -12,7 +12,6 @@ import { createDetectionConsumer, type SensorDetection } from './consume-detecti
 import * as store from './store.ts';
 
 export type { SensorDetection } from './consume-detection.ts';
-export { keptDetection } from './kept.ts';
 export type { MaximaRow } from './store.ts';
 
 export interface Detection {

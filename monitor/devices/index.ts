@@ -37,7 +37,6 @@ export {
   parseDeviceKey,
   parseMac,
 } from './device.ts';
-export { keptDevices } from './kept.ts';
 export {
   type Claim,
   type Conflict,

@@ -13,7 +13,6 @@ import {
   type StoredEvent,
 } from './store.ts';
 
-export { keptEvents } from './kept.ts';
 export type { EventFilter, EventInput } from './store.ts';
 
 export interface MonitorEvent extends StoredEvent {

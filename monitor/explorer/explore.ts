@@ -2,6 +2,7 @@
  * Answers queries: one, or several of a site, as a page has them. What they have in common is read once: the time, the inventory, and the
  * facts of those that have source, range, filters and measure in common.
  */
+import { keptMs, keptText } from '#contracts/retention.ts';
 import type { Device } from '#monitor/devices/index.ts';
 import {
   addressDimensions,
@@ -42,7 +43,7 @@ export interface ExplorerDeps {
   describeNetworks: DescribeNetworks | null;
 }
 
-const factsKeptDays = 90;
+const factsKeptSeconds = keptMs('traffic') / 1000 - 2 * 86_400;
 
 /** Who asks, for turns, and whether they still wait. */
 export interface Asking {
@@ -255,13 +256,13 @@ function rangeLimits(query: Query, source: Exploration['source'], from: number, 
     limits.push({
       code: 'peers_kept_24_hours',
       dimension: 'peer',
-      message: `Peers are kept for 24 hours: nothing before ${second(nowMs - pairsKeptMs)} is in these numbers. Leave out peer for an older range.`,
+      message: `Peers are kept for ${keptText('pairs')}: nothing before ${second(nowMs - pairsKeptMs)} is in these numbers. Leave out peer for an older range.`,
     });
-  if (from < nowMs / 1000 - factsKeptDays * 86_400)
+  if (from < nowMs / 1000 - factsKeptSeconds)
     limits.push({
       code: 'facts_kept_3_months',
       dimension: null,
-      message: 'Traffic is kept for three months: what is older is missing.',
+      message: `Traffic is kept for ${keptText('traffic')}: what is older is missing.`,
     });
   return limits;
 }

@@ -1,4 +1,5 @@
 /** A query of traffic and its answer: what the explorer page, the read API and saved views exchange. */
+import { keptMs } from '#contracts/retention.ts';
 
 /** What traffic can be filtered and grouped by, in the order in which they are offered. */
 export const dimensions = [
@@ -59,8 +60,8 @@ export const byMax = 2;
 export const topMax = 1000;
 export const topDefault = 10;
 export const lastSecondsDefault = 86_400;
-/** The longest range; traffic is kept for three months. */
-export const rangeSecondsMax = 100 * 86_400;
+/** The longest range: a little longer than traffic is kept. */
+export const rangeSecondsMax = keptMs('traffic') / 1000 + 8 * 86_400;
 /** Steps of one answer, so that a chart stays a chart. */
 export const stepsMax = 1_500;
 /** Values of all filters together: each has links on the page, which carry all of them. */

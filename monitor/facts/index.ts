@@ -24,8 +24,6 @@
  * rules once more without any cleverness, which engines are compared with. `clickhouse/` is the engine for more than one machine;
  * `control/` is what engines share of the data that stays in PostgreSQL: captures, gaps, notes of appended uploads, and which engine is in
  * use. `move/` moves facts between engines.
- *
- * `kept.ts` says how long PostgreSQL keeps its tables; an engine with a time to live of its own needs no line.
  */
 
 export { type FactsPlace, parseFactsUrl } from './clickhouse/connect.ts';
@@ -44,7 +42,6 @@ export {
   peerNetworkOf,
 } from './contract/peer-networks.ts';
 export { createFacts, type FactEngine } from './create-facts.ts';
-export { keptFacts } from './kept.ts';
 export type { FactMoveState } from './move/describe-move.ts';
 export { deleteFacts, type FactsSide, moveBetween } from './move/move-between.ts';
 export { cancelMove, type UploadHold } from './move/move-facts.ts';

@@ -30,7 +30,6 @@ export { type Cadences, cadencesOf, settingsOfFeeds } from './cadence.ts';
 export { defineFeed, type Feed } from './feed.ts';
 export { incidents } from './incidents/index.ts';
 export { installedFeeds } from './installed.ts';
-export { keptFeeds } from './kept.ts';
 export { live } from './live/index.ts';
 export { minutes } from './minutes/index.ts';
 export { portScans } from './port-scans/index.ts';

@@ -32,7 +32,6 @@ import { createHandOffWorker } from './work-actions.ts';
 
 export type { Action, ActionState } from './action.ts';
 export type { PeerState } from './bgp/describe-peers.ts';
-export { keptHandOff } from './kept.ts';
 export { noteHandOff } from './note-incidents.ts';
 export {
   addressesMaxMost,

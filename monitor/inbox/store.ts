@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { kept } from '#contracts/retention.ts';
 import { isClockRight } from '#monitor/sensors/index.ts';
 import { heldTerm } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -72,7 +73,7 @@ export async function storeUploads(
           length, n)),
     judged as (
       select given.*, coalesce(p.covered_through >= given.sequence, false) as is_covered, u.digest as known_digest,
-        coalesce(given.last_minute < svc_now() - interval '3 months', false) as is_old,
+        coalesce(given.last_minute < svc_now() - ${sql.lit(kept.traffic)}::interval, false) as is_old,
         case when given.through_minute is null
             or given.through_minute <= svc_now() + make_interval(secs => ${ahead.toleratedSeconds}) then null
           -- The sensor's clock is right by now, so this upload keeps its wrong times for ever: an older sensor's.
@@ -301,7 +302,7 @@ export async function pruneUploads(db: Queryable): Promise<number> {
       with gone as (delete from inbox_uploads u using inbox_spools s
         where s.sensor_id = u.sensor_id and s.spool_id = u.spool_id and u.state <> 'pending'
           and ((u.sequence <= s.covered_through and u.finished_at < svc_now() - interval '2 days')
-            or u.finished_at < svc_now() - interval '3 months' - interval '1 day')
+            or u.finished_at < svc_now() - ${sql.lit(kept.traffic)}::interval - interval '1 day')
         returning 1)
       select count(*)::int as pruned from gone`.execute(trx);
     return rows[0]!.pruned;

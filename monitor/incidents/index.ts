@@ -27,7 +27,6 @@ export { requireIncidentsAlone } from './consume-incidents.ts';
 export type { DeliverableIncident, Delivery } from './delivery-store.ts';
 export type { IncidentChange, IncidentsDeps } from './deps.ts';
 export type { Incident, IncidentAction, Observation, Transition, TransitionKind } from './incident.ts';
-export { keptIncidents } from './kept.ts';
 export type {
   CurvePoint,
   OpenCounts,

@@ -6,13 +6,15 @@
  * Everything that all consumers write for an upload is one transaction together with the upload's end.
  * `docs/adding-a-record.md` says how to add a kind.
  */
+
 import { CodedError } from '#common/errors/index.ts';
+import { keptMs } from '#contracts/retention.ts';
 import type { SetAside } from '#contracts/sensor-api/set-aside.ts';
 import type { TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
-/** Three months at their longest, in seconds: retention would delete older records within the hour. */
-export const keptSeconds = 92 * 86_400;
+/** At their longest, in seconds: retention would delete older records within the hour. */
+export const keptSeconds = keptMs('traffic') / 1000;
 
 /**
  * What a consumer throws where it can write nothing now, for a reason that is not in the records, such as a server of its own that

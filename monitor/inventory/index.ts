@@ -39,7 +39,6 @@ import * as store from './store.ts';
 
 export type { ServerChange, ToldChange } from '#monitor/views/index.ts';
 export { inventoryStaleMs } from './import-inventory.ts';
-export { keptTombstones, keptVmChanges } from './kept.ts';
 export type { NodeServer } from './node-store.ts';
 export type { ClusterCount, ImportState } from './store.ts';
 

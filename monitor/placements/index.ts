@@ -14,7 +14,6 @@ import { isAt, isForeign, type Place, type Placement } from './placement.ts';
 import type { Spoken } from './spoken.ts';
 import * as store from './store.ts';
 
-export { keptPlacements } from './kept.ts';
 export { covers, isForeign, type Place, type Placement } from './placement.ts';
 export type { Spoken } from './spoken.ts';
 export { type ChangedAddress, listNodes, type NodeName, type SpokenInterface } from './store.ts';

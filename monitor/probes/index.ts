@@ -19,7 +19,6 @@ import { createProbesSection } from './probes-section.ts';
 import * as store from './store.ts';
 
 export type { Availability, HistoryStep } from './availability-store.ts';
-export { keptProbes } from './kept.ts';
 export type { ProbeMinutes } from './newest-store.ts';
 export {
   describeTarget,

@@ -41,7 +41,6 @@ export {
 } from './drill.ts';
 export type { AddressProtection, SiteProtection } from './explain-address.ts';
 export type { GroupReplay, ReplayedAddress } from './group-replay-store.ts';
-export { keptProtection } from './kept.ts';
 export { parsePrefixes } from './prefixes.ts';
 export type { ComparedIncident } from './replay.ts';
 export { replayAddressesMax } from './replay-groups.ts';

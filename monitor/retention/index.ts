@@ -1,7 +1,7 @@
 /**
  * Retention, the hourly `maintain_metrics`: deletes expired data, to the minute.
  *
- * Features declare retention times in their `kept.ts`; the composition passes them in, so this feature knows no other one.
+ * `kept.ts` says which rows are kept for how long.
  * Whole partitions are dropped, and expired rows of the boundary partition are deleted, so that nothing is kept more
  * than an hour too long and no table is rewritten. All times are the database's.
  */
@@ -22,7 +22,7 @@ import {
   writeState,
 } from './store.ts';
 
-export type { KeptFor, KeptTable, Sweep } from './kept.ts';
+export { type KeptTable, keptFacts, keptTables, type Sweep } from './kept.ts';
 export type { MaintenanceState } from './store.ts';
 
 /** Removed rows of one run, by table; partitions under `<table> partitions`. */

@@ -1,13 +1,11 @@
-/** What features declare about data that they do not keep permanently (NET-8, retention). */
+/** What the monitor does not keep permanently, and for how long (NET-8, retention). Tables without a line stay. */
+import { type KeptData, kept, type Period } from '#contracts/retention.ts';
 
-export type KeptFor = '24 hours' | '7 days' | '3 months' | '1 year';
-
-/** A table of the feature that declares it. Tables without a line are kept permanently. */
 export interface KeptTable {
   table: string;
   /** The column with the time. */
   column: string;
-  keptFor: KeptFor;
+  keptFor: Period;
   /** True: whole partitions are dropped, and only rows of the boundary partition are deleted. */
   isPartitioned: boolean;
   /** Condition for the rows of this line, as SQL; absent for all rows. */
@@ -27,3 +25,103 @@ export interface Sweep {
   /** Gets the database's time, milliseconds since 1970; returns the number of deleted rows. */
   run(nowMs: number): Promise<number>;
 }
+
+const of = (data: KeptData, table: string, column: string, only?: string): KeptTable => ({
+  ...{ table, column, keptFor: kept[data], isPartitioned: false },
+  ...(only === undefined ? {} : { only }),
+});
+const partitioned = (data: KeptData, table: string, column: string): KeptTable => ({
+  ...of(data, table, column),
+  isPartitioned: true,
+});
+
+/** Tables of facts in PostgreSQL. Another engine has a time to live of its own. */
+export const keptFacts: readonly KeptTable[] = [
+  partitioned('pairs', 'endpoint_pairs', 'minute'),
+  of('pairs', 'appended_uploads', 'appended_at'),
+  partitioned('traffic', 'capture_minutes', 'minute'),
+  partitioned('traffic', 'host_minutes', 'minute'),
+  partitioned('traffic', 'application_facts', 'minute'),
+  partitioned('pairs', 'pair_hours', 'hour'),
+  partitioned('pairs', 'pair_name_hours', 'hour'),
+  partitioned('pairs', 'pair_peer_hours', 'hour'),
+  partitioned('pairs', 'pair_tens', 'start'),
+  partitioned('pairs', 'usage_tens', 'start'),
+  partitioned('traffic', 'address_hours', 'hour'),
+  partitioned('traffic', 'address_tens', 'start'),
+  partitioned('traffic', 'application_hours', 'hour'),
+  partitioned('traffic', 'peer_network_hours', 'hour'),
+  partitioned('traffic', 'late_peer_minutes', 'minute'),
+  partitioned('traffic', 'minute_owners', 'minute'),
+  partitioned('traffic', 'name_minutes', 'minute'),
+  partitioned('traffic', 'name_tens', 'start'),
+  of('traffic', 'rolled_tens', 'start'),
+  partitioned('traffic', 'name_hours', 'hour'),
+  partitioned('traffic', 'name_hour_locals', 'hour'),
+  partitioned('traffic', 'name_day_locals', 'day'),
+  partitioned('traffic', 'name_days', 'day'),
+  of('traffic', 'rolled_days', 'day'),
+  partitioned('pairs', 'name_pair_minutes', 'minute'),
+  partitioned('pairs', 'name_pair_tens', 'start'),
+  partitioned('pairs', 'name_pair_hours', 'hour'),
+  of('traffic', 'site_hours', 'hour'),
+  of('traffic', 'rolled_hours', 'hour'),
+  of('traffic', 'site_minutes', 'minute'),
+  of('traffic', 'sent_uploads', 'sent_at'),
+  of('traffic', 'fact_verdicts', 'to_minute'),
+  of('traffic', 'telemetry_gaps', 'to_minute'),
+];
+
+/** All of them, in the order in which they are worked off. */
+export const keptTables: readonly KeptTable[] = [
+  ...keptFacts,
+  partitioned('availability', 'probe_results', 'minute'),
+  partitioned('availability', 'probe_minutes', 'minute'),
+  of('availability', 'probe_hours', 'hour'),
+  // What detectors said.
+  partitioned('traffic', 'detector_minutes', 'minute'),
+  partitioned('traffic', 'detector_addresses', 'minute'),
+  of('traffic', 'detector_epochs', 'last_used_at'),
+  // As long as the sweep sends their minutes again.
+  partitioned('pairs', 'minute_verdicts', 'minute'),
+  // Drills and replays.
+  of('traffic', 'protection_drills', 'starts_at'),
+  of('traffic', 'protection_replays', 'asked_at'),
+  // What is open stays.
+  of('alerts', 'alert_episodes', 'resolved_at'),
+  of('alerts', 'alert_notifications', 'created_at', 'episode_id is null'),
+  // Rows that were left out.
+  of('traffic', 'set_aside_hosts', 'minute'),
+  of('traffic', 'spoofed_traffic', 'hour'),
+  // Ended bindings and conflicts; devices stay.
+  of('bindings', 'ip_bindings', 'last_seen_at'),
+  of('bindings', 'ip_conflicts', 'resolved_at'),
+  of('bindings', 'retired_macs', 'retired_at'),
+  // Where servers were.
+  of('bindings', 'vm_placements', 'ended_at'),
+  // Names.
+  of('traffic', 'application_names', 'last_seen_at'),
+  // Destroyed servers, and changes of servers.
+  of('traffic', 'vm_tombstones', 'received_at'),
+  of('traffic', 'vm_changes', 'occurred_at'),
+  // Actions: what is not ended stays.
+  of('attacks', 'hand_off_actions', 'ended_at'),
+  // Observations with their seconds and remote prefixes, and transitions, go with their incident.
+  of('attacks', 'incidents', 'last_observed_at'),
+  of('attacks', 'incident_observations', 'ends_at', 'incident_id is null'),
+  of('attacks', 'site_correlations', 'last_observed_at'),
+  // Those of attacks as long as incidents.
+  of('events', 'events', 'occurred_at', "kind <> 'ddos_detected'"),
+  of('attacks', 'events', 'occurred_at', "kind = 'ddos_detected'"),
+  of('scans', 'scan_attempts', 'reported_at'),
+  of('scans', 'scan_identifications', 'identified_at'),
+  of('scans', 'scan_observations', 'observed_at'),
+  of('scans', 'scan_requests', 'listed_at'),
+  of('traffic', 'scan_targets', 'named_at'),
+  of('scans', 'vulnerability_services', 'observed_at'),
+  // Without evidence nothing of them is shown; operations is told of its end.
+  of('traffic', 'vulnerability_servers', 'evidence_at'),
+  // Software that a scan missed once is not new when the next one finds it again.
+  of('scans', 'vulnerability_noted', 'gone_at'),
+  of('traffic', 'vulnerability_ignores', 'ended_at'),
+];

@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createMonitorWorld } from '#monitor/testing/index.ts';
-import { keptTables } from '../kept.ts';
-import { createRetention } from './index.ts';
+import { createRetention, keptTables } from './index.ts';
 
 test('NET-8.R1: WAN probe and availability history and resolved alert episodes go after three months, to the minute', async () => {
   await using world = await createMonitorWorld();

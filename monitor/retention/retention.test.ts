@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { globSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import type { PoolClient } from 'pg';
 import { createTestClock, systemClock } from '#common/clock/index.ts';
@@ -8,8 +7,7 @@ import { cursorsKeptMs } from '#monitor/feeds/index.ts';
 import { addMinutes, addSensor, minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
 import { readNowMs } from '#service-kit/postgres/index.ts';
-import { keptTables } from '../kept.ts';
-import { createRetention, type KeptTable, type RetentionDeps } from './index.ts';
+import { createRetention, type KeptTable, keptTables, type RetentionDeps } from './index.ts';
 
 let world: World;
 before(async () => {
@@ -305,19 +303,6 @@ test('rows stay while the hook of their table fails, the run reports the error, 
   assert.equal(await left(), 1);
   await retain({ tables: [{ ...failing, beforeRemoval: async () => {} }] });
   assert.equal(await left(), 0);
-});
-
-test('features declare lines of their own tables only, and all lines are registered', async () => {
-  const folder = new URL('../', import.meta.url);
-  const declared: KeptTable[] = [];
-  for (const file of globSync('*/kept.ts', { cwd: folder })) {
-    if (file.startsWith('retention/')) continue;
-    const lines = Object.values(await import(new URL(file, folder).href)).flat() as KeptTable[];
-    const { tables } = await import(new URL(file.replace('kept.ts', 'tables.ts'), folder).href);
-    for (const { table } of lines) assert.ok(tables.includes(table), `${file}: ${table}`);
-    declared.push(...lines);
-  }
-  assert.deepEqual(new Set(keptTables), new Set(declared));
 });
 
 /** Tables that grow with time and are limited elsewhere, or whose rows people create and delete. */

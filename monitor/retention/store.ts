@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
+import type { Period } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { KeptFor, KeptTable } from './kept.ts';
+import type { KeptTable } from './kept.ts';
 
 /** The moment before which rows are older than this; whole milliseconds. */
-export async function readCutoffMs(db: Queryable, keptFor: KeptFor): Promise<number> {
+export async function readCutoffMs(db: Queryable, keptFor: Period): Promise<number> {
   const { rows } = await sql<{ ms: number }>`
     select floor(extract(epoch from svc_now() - ${keptFor}::interval) * 1000)::float8 as ms`.execute(db);
   return rows[0]!.ms;

@@ -1,6 +1,8 @@
 /** Results that operations does not have yet. */
+
 import { sql } from 'kysely';
 import type { ScanOutcome, ScanPhase, ScanProfile, ScanService } from '#contracts/port-scan/index.ts';
+import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** Names a result: another sensor that reports under the same id reports about its own targets. */
@@ -57,7 +59,7 @@ export async function listDeliverable(
       and r.address = a.address and r.connection_revision = ${connectionRevision}
     where a.result_at is not null and a.delivered_at is null and a.cluster_id = any(${[...clusterIds]}::bigint[])
       and a.profile is not null and a.started_at is not null and a.finished_at is not null
-      and a.reported_at > svc_now() - interval '7 days'
+      and a.reported_at > svc_now() - ${sql.lit(kept.scans)}::interval
       and case when a.request_id is not null then r.id is not null else not exists (
         select 1 from scan_attempts n where n.cluster_id = a.cluster_id and n.vm_id = a.vm_id and n.address = a.address
           and n.request_id is null and n.profile = a.profile and n.state = 'complete' and n.result_at is not null

@@ -1,6 +1,8 @@
 /** What open ports of servers said of themselves, as evidence of the software that they run. */
+
 import { type RawBuilder, sql } from 'kysely';
 import { fingerprintSoftware, type ScanTransport } from '#contracts/port-scan/index.ts';
+import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { joinIdentification, known, knownColumns } from './identification-store.ts';
 
@@ -47,7 +49,7 @@ export async function listEvidence(
       from unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[], ${servers.map(({ vmId }) => vmId)}::bigint[])
         as a(cluster_id, vm_id)
       join scan_observations o on o.cluster_id = a.cluster_id and o.vm_id = a.vm_id
-      where o.closed_at is null and o.observed_at > svc_now() - interval '7 days'
+      where o.closed_at is null and o.observed_at > svc_now() - ${sql.lit(kept.scans)}::interval
       window port as (partition by o.cluster_id, o.vm_id, o.address, o.transport, o.port)
       order by o.cluster_id, o.vm_id, o.address, o.transport, o.port, o.observed_at desc, o.profile)
     select p.cluster_id as "clusterId", p.vm_id as "vmId", host(p.address) as address, p.transport, p.port,

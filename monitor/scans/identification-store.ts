@@ -2,8 +2,10 @@
  * What scans read of services, with the time of the reading. It holds until a newer reading or for seven days; newer scans that
  * only saw the port open do not change it (NET-2.7.5, NET-2.7.10).
  */
+
 import { sql } from 'kysely';
 import type { ScanService } from '#contracts/port-scan/index.ts';
+import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { ObservedPlace } from './observation-store.ts';
 
@@ -21,7 +23,7 @@ export async function upsertIdentifications(
       least(g.observed_at, svc_now()), g.scan_id, g.service, g.product, g.version, g.extra_info, g.confidence, g.tunnel, g.cpe
     from jsonb_to_recordset(${JSON.stringify(identified)}::jsonb) as g(transport text, port int, observed_at timestamptz,
       scan_id uuid, service text, product text, version text, extra_info text, confidence int, tunnel text, cpe text[])
-    where g.observed_at > svc_now() - interval '7 days'
+    where g.observed_at > svc_now() - ${sql.lit(kept.scans)}::interval
     order by g.transport, g.port
     on conflict (cluster_id, vm_id, address, transport, port, profile) do update set
       identified_at = excluded.identified_at, scan_id = excluded.scan_id, service = excluded.service,
@@ -37,7 +39,7 @@ export const joinIdentification = sql`
       max(i.identified_at) filter (where i.profile = 'full') over () as full_at
     from scan_identifications i
     where i.cluster_id = p.cluster_id and i.vm_id = p.vm_id and i.address = p.address and i.transport = p.transport
-      and i.port = p.port and i.identified_at > svc_now() - interval '7 days'
+      and i.port = p.port and i.identified_at > svc_now() - ${sql.lit(kept.scans)}::interval
     order by i.identified_at desc, i.profile limit 1) i on true`;
 
 /** Of the reading where there is one, else of the port as it was observed last. */

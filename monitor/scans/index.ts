@@ -30,7 +30,6 @@ export type { DeliverableScan, ScanBody } from './delivery-store.ts';
 export type { ScannedServer } from './deps.ts';
 export type { ServiceEvidenceAt } from './evidence-store.ts';
 export { freshnessOf } from './freshness.ts';
-export { keptScans } from './kept.ts';
 export { type HostedApplication, matchApplications } from './match-applications.ts';
 export { progressOf } from './progress.ts';
 export type { OpenPort, OverdueScans, ScanAttempt, SensorScans } from './read-store.ts';

@@ -1,6 +1,8 @@
 /** Open ports of servers' addresses, of each profile apart (NET-2.7.10). */
+
 import { sql } from 'kysely';
 import type { ScanProfile, ScanService, ScanTransport } from '#contracts/port-scan/index.ts';
+import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** What a result is about. */
@@ -33,11 +35,11 @@ export async function upsertObservations(
     from jsonb_to_recordset(${JSON.stringify(services)}::jsonb) as g(transport text, port int,
       first_observed_at timestamptz, observed_at timestamptz, scan_id uuid, service text, product text, version text,
       extra_info text, method text, confidence int, tunnel text, cpe text[])
-    where g.observed_at > svc_now() - interval '7 days'
+    where g.observed_at > svc_now() - ${sql.lit(kept.scans)}::interval
     order by g.transport, g.port
     on conflict (cluster_id, vm_id, address, profile, transport, port) do update set site_id = excluded.site_id,
       sensor_id = excluded.sensor_id,
-      first_observed_at = case when held.closed_at is null and held.observed_at > svc_now() - interval '7 days'
+      first_observed_at = case when held.closed_at is null and held.observed_at > svc_now() - ${sql.lit(kept.scans)}::interval
         then least(held.first_observed_at, excluded.first_observed_at) else excluded.first_observed_at end,
       observed_at = excluded.observed_at, scan_id = excluded.scan_id, service = excluded.service,
       product = excluded.product, version = excluded.version, extra_info = excluded.extra_info,

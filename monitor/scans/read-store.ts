@@ -1,6 +1,8 @@
 /** What pages and alerts read of port scans. */
+
 import { sql } from 'kysely';
 import type { ScanPhase, ScanProfile, ScanTransport } from '#contracts/port-scan/index.ts';
+import { kept } from '#contracts/retention.ts';
 import type { ScanPool } from '#contracts/sensor-api/port-scans.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { joinIdentification, knownColumns } from './identification-store.ts';
@@ -86,7 +88,7 @@ export async function listOpenPorts(db: Queryable, siteId: number, limit: number
         max(o.observed_at) filter (where o.profile = 'common') over port as common_at,
         max(o.observed_at) filter (where o.profile = 'full') over port as full_at
       from scan_observations o
-      where o.site_id = ${siteId} and o.closed_at is null and o.observed_at > svc_now() - interval '7 days'
+      where o.site_id = ${siteId} and o.closed_at is null and o.observed_at > svc_now() - ${sql.lit(kept.scans)}::interval
       window port as (partition by o.cluster_id, o.vm_id, o.address, o.transport, o.port)
       order by o.cluster_id, o.vm_id, o.address, o.transport, o.port, o.observed_at desc)
     select p.cluster_id as "clusterId", p.vm_id as "vmId", host(p.address) as address, p.transport, p.port,
@@ -109,7 +111,7 @@ export async function listServicesAt(db: Queryable, address: string): Promise<Se
   const { rows } = await sql<ServiceOfPort>`
     with seen as (
       select o.* from scan_observations o
-      where o.address = ${address}::inet and o.closed_at is null and o.observed_at > svc_now() - interval '7 days'),
+      where o.address = ${address}::inet and o.closed_at is null and o.observed_at > svc_now() - ${sql.lit(kept.scans)}::interval),
     last as (select cluster_id, vm_id from seen order by observed_at desc limit 1)
     select p.transport, p.port, ${knownColumns(['product', 'version', 'confidence', 'cpe'])}
     from (select distinct on (o.transport, o.port) o.* from seen o join last using (cluster_id, vm_id)

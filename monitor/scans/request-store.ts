@@ -1,6 +1,8 @@
 /** Scan requests of operations: what it listed, what it was told, and what plans say of them. */
+
 import { sql } from 'kysely';
 import type { ScanRequest } from '#contracts/admin-api/port-scans.ts';
+import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** The attempt is about what was asked for: a sensor that reports another target under the id of a request moves nothing. */
@@ -141,7 +143,7 @@ export async function listPlannedRequests(
 export async function listWithdrawn(reader: Queryable, sensorId: number, limit: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select r.id from scan_requests r
-    where r.state = 'ended' and r.ended_at > svc_now() - interval '7 days'
+    where r.state = 'ended' and r.ended_at > svc_now() - ${sql.lit(kept.scans)}::interval
       and exists (select 1 from scan_targets t where t.sensor_id = ${sensorId} and t.cluster_id = r.cluster_id
         and t.vm_id = r.vm_id and t.address = r.address)
       and not exists (select 1 from scan_attempts a where ${isOfRequest}

@@ -8,7 +8,6 @@
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type Found, search } from './search.ts';
 
-export { keptNames } from './kept.ts';
 export { createNamesLoop } from './note-names.ts';
 export { textMax } from './question.ts';
 export type { Found } from './search.ts';

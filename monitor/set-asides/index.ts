@@ -9,8 +9,6 @@ import type { UploadConsumer } from '#monitor/intake/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
-export { keptSetAsides } from './kept.ts';
-
 /** Rows that were left out of one upload. */
 export interface SensorSetAside {
   siteId: number;

@@ -15,7 +15,6 @@ import { createOwnersSection } from './owners-section.ts';
 import type { SpoofedMinute } from './store.ts';
 
 export type { SpoofedSum } from '#monitor/views/index.ts';
-export { keptSpoofing } from './kept.ts';
 
 export interface Spoofing {
   /** The section of the sensors' plans. */

@@ -39,7 +39,6 @@ export { noteEvidence } from './assessing/queue-store.ts';
 export { type CopyAge, oldCopySeconds, overdueSeconds } from './copy-age.ts';
 export type { ServiceEvidence, UnableReason } from './identify-service.ts';
 export { type Ignore, type IgnoredFinding, type IgnoreInput, ignoreReasonMax } from './ignores/index.ts';
-export { keptVulnerabilities } from './kept.ts';
 export type { StoredTracker } from './packages/fix-store.ts';
 export type { PortFindings } from './port-count-store.ts';
 export type { AnsweredPlace, DeliverablePlace } from './projection-store.ts';

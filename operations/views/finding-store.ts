@@ -1,5 +1,7 @@
 /** Potential vulnerabilities: of one server as its customer sees them, and of all customers for operators. */
+
 import { type RawBuilder, sql } from 'kysely';
+import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 export type FindingState = 'active' | 'ignored';
@@ -8,7 +10,7 @@ export type FindingSeverityName = 'none' | 'low' | 'medium' | 'high' | 'critical
 export type FindingSeverityFilter = FindingSeverityName | 'unrated';
 
 /** Evidence older than this is shown no more (NET-8.R4). */
-export const keptFor = sql.lit('7 days');
+export const keptFor = sql.lit(kept.scans);
 
 /** A finding, its evidence, and why it is ignored where it is. */
 export interface FindingRow {

@@ -18,19 +18,14 @@ const history = { file: 'monitor/config.ts', test: 'monitor/live/live.test.ts' }
 const ranking = { file: 'monitor/applications/rank-day.ts', test: 'monitor/applications/ranking.test.ts' };
 const inbox = 'monitor/inbox/inbox.test.ts';
 
-/** A line of a table that the monitor keeps for so long. */
-function kept(words: string, what: string, file: string, code: string): SpecNumber {
-  const [, value, unit] = /«(\d+) (\w+)»/.exec(code)!;
+/** How long data of this kind is kept. */
+function kept(words: string, data: string, count: number, unit: string): SpecNumber {
   return {
-    ...{ words, what: `the time for which ${what} are kept`, value: Number(value), unit: unit! },
-    ...{ file: `monitor/${file}/kept.ts`, code: code.replace(/«(\d+) (\w+)»/, '«$1» $2') },
+    ...{ words, what: `the time for which ${data} is kept`, value: count, unit },
+    ...{ file: 'contracts/retention.ts', code: `${data}: '«${count}» ${unit}'` },
     test: 'monitor/retention/retention.test.ts',
   };
 }
-const lineOf = (table: string, column: string, keptFor: string) =>
-  `table: '${table}', column: '${column}', keptFor: '«${keptFor}»'`;
-const linesOf = (column: string, keptFor: string, only: string) =>
-  `column: '${column}',\n    keptFor: '«${keptFor}»',\n    isPartitioned: false,\n    only: "${only}"`;
 
 export const limitsOfMonitor: readonly Limit[] = [
   {
@@ -234,71 +229,32 @@ export const limitsOfMonitor: readonly Limit[] = [
     rule: 'NET-8.R1',
     text: 'three months | minute traffic, application facts and coverage, WAN probe and availability history, IP bindings, events, resolved alert episodes',
     numbers: [
-      kept('three months', 'minutes', 'facts', lineOf('host_minutes', 'minute', '3 months')),
-      kept('three months', 'application facts', 'facts', lineOf('application_facts', 'minute', '3 months')),
-      kept('three months', 'minutes of captures', 'facts', lineOf('capture_minutes', 'minute', '3 months')),
-      kept('three months', 'results of probes', 'probes', lineOf('probe_results', 'minute', '3 months')),
-      kept('three months', 'hours of probes', 'probes', lineOf('probe_hours', 'hour', '3 months')),
-      kept('three months', 'bindings', 'devices', lineOf('ip_bindings', 'last_seen_at', '3 months')),
-      kept('three months', 'events', 'events', linesOf('occurred_at', '3 months', "kind <> 'ddos_detected'")),
-      kept('three months', 'alerts', 'alerts', lineOf('alert_episodes', 'resolved_at', '3 months')),
+      kept('three months', 'traffic', 3, 'months'),
+      kept('three months', 'availability', 3, 'months'),
+      kept('three months', 'bindings', 3, 'months'),
+      kept('three months', 'events', 3, 'months'),
+      kept('three months', 'alerts', 3, 'months'),
     ],
   },
   {
     rule: 'NET-8.R2',
     text: 'one year | DDoS incidents, site-level correlations, suspects, destination rows, `ddos_detected` events',
-    numbers: [
-      kept('one year', 'incidents', 'incidents', lineOf('incidents', 'last_observed_at', '1 year')),
-      kept(
-        'one year',
-        'correlations',
-        'incidents',
-        lineOf('site_correlations', 'last_observed_at', '1 year'),
-      ),
-      kept(
-        'one year',
-        'events of attacks',
-        'events',
-        linesOf('occurred_at', '1 year', "kind = 'ddos_detected'"),
-      ),
-      {
-        ...{ words: 'one year', what: 'the time for which incidents are kept in operations', value: 1 },
-        ...{ unit: 'year', file: 'operations/protect/incidents/store.ts' },
-        code: "const keptFor = sql.lit('«1» year')",
-        test: 'operations/surfaces/admin-api/incidents.test.ts',
-      },
-    ],
+    numbers: [kept('one year', 'attacks', 1, 'year')],
   },
   {
     rule: 'NET-8.R3',
     text: '24 hours | exact client/service endpoint pairs and classification summaries',
-    numbers: [
-      kept('24 hours', 'pairs of endpoints', 'facts', lineOf('endpoint_pairs', 'minute', '24 hours')),
-      kept('24 hours', 'sums of pairs', 'facts', lineOf('pair_hours', 'hour', '24 hours')),
-    ],
+    numbers: [kept('24 hours', 'pairs', 24, 'hours')],
   },
   {
     rule: 'NET-8.R4',
     text: 'seven days | open-port observations, scan delivery receipts, packet-capture evidence files (`PCAP_RETENTION_DAYS`)',
     numbers: [
-      kept('seven days', 'open ports', 'scans', lineOf('scan_observations', 'observed_at', '7 days')),
-      kept('seven days', 'requests of scans', 'scans', lineOf('scan_requests', 'listed_at', '7 days')),
+      kept('seven days', 'scans', 7, 'days'),
       {
         ...{ words: 'seven days', what: 'the time for which capture files are kept', value: 7, unit: 'days' },
         ...{ file: 'monitor/evidence/settings.ts', code: "'PCAP_RETENTION_DAYS',\n    «7»," },
         test: 'monitor/evidence/evidence.test.ts',
-      },
-      {
-        ...{ words: 'seven days', what: 'the time for which open ports are kept in operations', value: 7 },
-        ...{ unit: 'days', file: 'operations/protect/scans/port-store.ts' },
-        code: "const keptFor = sql.lit('«7» days')",
-        test: 'operations/surfaces/admin-api/port-scans.test.ts',
-      },
-      {
-        ...{ words: 'seven days', what: 'the time for which evidence of findings is shown', value: 7 },
-        ...{ unit: 'days', file: 'operations/views/finding-store.ts' },
-        code: "const keptFor = sql.lit('«7» days')",
-        test: 'operations/surfaces/admin-api/vulnerabilities.test.ts',
       },
     ],
   },

@@ -1,8 +1,10 @@
 /** Brings the tables of facts in ClickHouse up to date, and refuses what this program can't use. */
+
 import { CodedError } from '#common/errors/index.ts';
+import { kept } from '#contracts/retention.ts';
 import type { Engine } from './engine-store.ts';
 import { ch, number, plain } from './statement.ts';
-import { migrations } from './table-store.ts';
+import { migrations, timeToLive } from './table-store.ts';
 
 /** The oldest server with all that statements use. */
 const versionMin = [25, 8] as const;
@@ -35,5 +37,21 @@ export async function migrate(engine: Engine): Promise<void> {
     if (i < stored) continue;
     for (const statement of statements) await engine.run(plain(statement));
     await engine.run(ch`insert into schema_versions (version) select ${number(i + 1)}`);
+  }
+  await keepFor(engine);
+}
+
+/** Gives tables the time to live that the program's table of retention has. */
+async function keepFor(engine: Engine): Promise<void> {
+  const stored = await engine.rows<{ name: string; definition: string }>(
+    ch`select name, create_table_query as definition from system.tables where database = currentDatabase()`,
+  );
+  for (const { name, definition } of stored) {
+    const data = timeToLive[name];
+    if (data === undefined) continue;
+    const [count, unit] = kept[data].split(' ') as [string, string];
+    const ttl = `minute + toInterval${unit[0]!.toUpperCase()}${unit.slice(1).replace(/s$/, '')}(${count})`;
+    if (!definition.includes(`TTL ${ttl}`))
+      await engine.run(plain(`alter table ${name} modify ttl ${ttl} delete`));
   }
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import { keptFacts } from '#monitor/retention/index.ts';
 import { captureMinute, createMonitorWorld, host, testMinute, usageRow } from '#monitor/testing/index.ts';
 import { openScope } from '../contract/control-scope.ts';
-import { keptFacts } from '../kept.ts';
 import { createClickhouseFacts } from './clickhouse-facts.ts';
 import { createEngine } from './engine-store.ts';
 import { ch, number, plain, texts, toStatement } from './statement.ts';

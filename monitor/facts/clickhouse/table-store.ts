@@ -6,6 +6,7 @@
  * together. `verdict_epoch` says which verdicts about foreign addresses are newer than the row's own
  * (`verdict-store.ts`).
  */
+import type { KeptData } from '#contracts/retention.ts';
 import type { Engine } from './engine-store.ts';
 import { plain } from './statement.ts';
 
@@ -33,6 +34,17 @@ const service = `
   server_port Int32 codec(ZSTD),
   evidence UInt8 codec(ZSTD),
   is_attributed UInt8 codec(ZSTD)`;
+
+/** How long tables are kept, which may differ from the time that they were made with. */
+export const timeToLive: Readonly<Record<string, KeptData>> = {
+  ...{
+    capture_minutes: 'traffic',
+    host_minutes: 'traffic',
+    application_facts: 'traffic',
+    peer_minutes: 'traffic',
+  },
+  endpoint_pairs: 'pairs',
+};
 
 /** By number, which is one more than the place in the list. */
 export const migrations: readonly (readonly string[])[] = [

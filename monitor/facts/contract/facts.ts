@@ -2,6 +2,7 @@
  * What goes into a fact store and what comes out of it. Minutes are the second at which they start, since 1970; ranges
  * include their first minute and exclude their last; counters are whole numbers that a double holds exactly.
  */
+import { keptMs } from '#contracts/retention.ts';
 import type {
   OwnScanCounters,
   TelemetryEvidence,
@@ -371,4 +372,4 @@ export interface OwnedShare {
 export const deviceBudget = { keys: 2_000, addresses: 4_096, rows: 400_000 } as const;
 
 /** Exact endpoint pairs live this long (NET-2.2.7). */
-export const pairsKeptMs = 24 * 3_600_000;
+export const pairsKeptMs = keptMs('pairs');

@@ -1,5 +1,7 @@
 /** The move of the facts that is under way, as PostgreSQL knows it. */
+
 import { sql } from 'kysely';
+import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { EngineIdentity, SiteDay } from './engine-use-store.ts';
 
@@ -97,8 +99,10 @@ export interface KeptBounds {
 export async function readKept(db: Queryable): Promise<KeptBounds> {
   const { rows } = await sql<KeptBounds>`
     select extract(epoch from svc_now())::float8 as now,
-      floor(extract(epoch from svc_now() - interval '3 months'))::float8 as "factsFrom",
-      floor(extract(epoch from svc_now() - interval '24 hours'))::float8 as "pairsFrom"`.execute(db);
+      floor(extract(epoch from svc_now() - ${sql.lit(kept.traffic)}::interval))::float8 as "factsFrom",
+      floor(extract(epoch from svc_now() - ${sql.lit(kept.pairs)}::interval))::float8 as "pairsFrom"`.execute(
+    db,
+  );
   return rows[0]!;
 }
 

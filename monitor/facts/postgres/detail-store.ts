@@ -1,5 +1,7 @@
 /** Who used one application, what one address used, and which pairs there were. */
+
 import { type RawBuilder, sql } from 'kysely';
+import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { directionOf, evidenceOf } from '../contract/codes.ts';
 import type * as facts from '../contract/facts.ts';
@@ -155,7 +157,7 @@ export async function listPairs(
     with seen as (
       select minute, direction, client, server, name, protocol, server_port, evidence, capture_id, sum(client_bytes) as client_bytes,
         sum(server_bytes) as server_bytes, sum(packets) as packets
-      from endpoint_pairs where site_id = ${range.siteId} and ${inSpans(spans)} and minute >= svc_now() - interval '24 hours' and not is_foreign
+      from endpoint_pairs where site_id = ${range.siteId} and ${inSpans(spans)} and minute >= svc_now() - ${sql.lit(kept.pairs)}::interval and not is_foreign
         and (${direction}::text is null or direction = array_position(array['outbound', 'inbound', 'internal', 'transit'], ${direction}::text))
       group by 1, 2, 3, 4, 5, 6, 7, 8, 9)
     select extract(epoch from minute)::float8 as minute, direction, host(client) as client, host(server) as server, name,

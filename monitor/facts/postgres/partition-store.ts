@@ -1,5 +1,7 @@
 /** Partitions of the fact tables. */
+
 import { sql } from 'kysely';
+import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 const day = 86_400;
@@ -56,7 +58,7 @@ export function createPartitionMaker(): PartitionMaker {
     // Pairs that expired already are not stored, so they need no place.
     const isPairs = span === hour;
     await sql`select ensure_fact_partition(${table}, to_timestamp(${start}), make_interval(secs => ${span}))
-      where not ${isPairs}::boolean or to_timestamp(${start + span}) > svc_now() - interval '24 hours'`.execute(
+      where not ${isPairs}::boolean or to_timestamp(${start + span}) > svc_now() - ${sql.lit(kept.pairs)}::interval`.execute(
       db,
     );
     // An old entry may have been dropped by retention; forgetting it costs one look.

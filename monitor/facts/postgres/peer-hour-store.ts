@@ -2,14 +2,16 @@
  * Peer networks of an hour: made of judged pairs while the hour has all of them, and of what arrived after that. The same
  * expression makes what is kept of an hour and what is read of one that is not rolled up.
  */
+
 import { type RawBuilder, sql } from 'kysely';
+import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { peerLengths } from '../contract/peer-networks.ts';
 import { type Judging, judgedOwners, judgedPairs } from './judge-store.ts';
 import { inSpans, type Span, uniteSpans } from './span-store.ts';
 
 /** The hour of this column has all of its pairs; `svc_now` is the transaction's, so one transaction has one answer. */
-const hasPairs = (hour: RawBuilder<unknown>) => sql`${hour} >= svc_now() - interval '24 hours'`;
+const hasPairs = (hour: RawBuilder<unknown>) => sql`${hour} >= svc_now() - ${sql.lit(kept.pairs)}::interval`;
 
 const networkOf = (address: RawBuilder<unknown>) =>
   sql`network(set_masklen(${address}, case family(${address}) when 4 then ${sql.lit(peerLengths[4])} else ${sql.lit(peerLengths[6])} end))`;

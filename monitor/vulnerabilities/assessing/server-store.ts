@@ -1,5 +1,7 @@
 /** Assessed services of servers, and the counts of each server. */
+
 import { sql } from 'kysely';
+import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { isOfIgnore, isOpenIgnore } from '../ignores/open-ignore-store.ts';
 import type { DueServer } from './queue-store.ts';
@@ -79,7 +81,7 @@ export interface SevereService extends ServerKey, Pick<ServiceRow, 'address' | '
 export async function listSevere(trx: Queryable, servers: readonly ServerKey[]): Promise<SevereService[]> {
   const { rows } = await sql<SevereService>`
     select v.cluster_id as "clusterId", v.vm_id as "vmId", host(v.address) as address, v.transport, v.port,
-      v.observed_at <= svc_now() - interval '7 days' as "isExpired"
+      v.observed_at <= svc_now() - ${sql.lit(kept.scans)}::interval as "isExpired"
     from vulnerability_services v join vulnerability_software w on w.id = v.software_id and w.severe > 0
     where ${isOfPage('v', servers)} and v.reason is null`.execute(trx);
   return rows;
@@ -135,7 +137,7 @@ export async function countServers(trx: Queryable, servers: readonly ServerKey[]
     with counted as materialized (
       select v.cluster_id, v.vm_id, count(*)::int as services, count(*) filter (where ${reasonOf} is not null)::int as unable,
         ${sums}, min(w.database_at) as database_at, max(v.observed_at) as evidence_at,
-        min(v.observed_at) + interval '7 days' as expires_at
+        min(v.observed_at) + ${sql.lit(kept.scans)}::interval as expires_at
       from ${pageOf(servers)}
       join vulnerability_services v on v.cluster_id = page.cluster_id and v.vm_id = page.vm_id
       left join vulnerability_software w on w.id = v.software_id group by 1, 2),

@@ -1,10 +1,12 @@
 /** The counts of each address, stored in every transaction that changes what they count. */
+
 import { sql } from 'kysely';
+import { kept } from '#contracts/retention.ts';
 import { countFindings, isOutdatedCount } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** Evidence is kept for seven days (NET-8.R4). */
-const keptFor = sql.lit('7 days');
+const keptFor = sql.lit(kept.scans);
 
 /**
  * Counts the findings of these addresses again, without expired evidence, which is deleted; returns the number of its services. Call it after the last change of a transaction: the projections stay locked until it ends,

@@ -1,5 +1,7 @@
 /** Every statement on what customers ignore. */
+
 import { sql } from 'kysely';
+import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { FindingKey, FindingSubject } from './finding.ts';
 
@@ -19,7 +21,7 @@ export async function hasFinding(
       join finding_services s on s.allocation_id = f.allocation_id and s.transport = f.transport and s.port = f.port
     where p.server_id = ${serverId} and p.tenant_id = ${tenantId} and p.allocation_id = ${allocationId}
       and f.transport = ${transport} and f.port = ${port} and f.fingerprint = ${fingerprint} and f.cve_id = ${cveId}
-      and not f.is_upstream and s.observed_at > svc_now() - interval '7 days'`.execute(tx);
+      and not f.is_upstream and s.observed_at > svc_now() - ${sql.lit(kept.scans)}::interval`.execute(tx);
   return rows.length > 0;
 }
 

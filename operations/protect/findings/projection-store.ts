@@ -1,12 +1,14 @@
 /** Every statement that stores what a monitor says of potential vulnerabilities. */
+
 import { sql } from 'kysely';
 import type { ProjectedFinding, ProjectedService, Projection } from '#contracts/admin-api/vulnerabilities.ts';
+import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Source } from '../traffic/index.ts';
 import { listExpired, storeCounts } from './count-store.ts';
 
 /** Evidence is kept for seven days (NET-8.R4). */
-const keptFor = sql.lit('7 days');
+const keptFor = sql.lit(kept.scans);
 /** A source that has delivered nothing for so long loses a generation to the next one; every address is checked daily. */
 const silence = sql.lit('27 hours');
 

@@ -1,5 +1,7 @@
 /** How the delivery of potential vulnerabilities of a server stands (NET-2.9, NET-4.10). */
+
 import { sql } from 'kysely';
+import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { FindingSubject } from './finding.ts';
 
@@ -26,7 +28,7 @@ export async function readStatus(
   const { rows } = await sql<FindingStatus>`
     select max(attempted_at) as "attemptedAt", max(received_at) as "receivedAt", max(checked_at) as "latestAt",
       count(*)::int as addresses, coalesce(sum((select count(*) from finding_services s
-        where s.allocation_id = p.allocation_id and s.observed_at > svc_now() - interval '7 days')), 0)::int as services,
+        where s.allocation_id = p.allocation_id and s.observed_at > svc_now() - ${sql.lit(kept.scans)}::interval)), 0)::int as services,
       coalesce(max(refused_at) > max(received_at) + ${silence}::interval, false) as "isRefused"
     from finding_projections p
     where server_id = ${serverId} and tenant_id = ${tenantId} and scan_id is not null`.execute(db);

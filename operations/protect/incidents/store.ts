@@ -1,7 +1,9 @@
 /** Every statement that stores or reads incidents of servers. */
+
 import { type RawBuilder, sql } from 'kysely';
 import type { Incident } from '#contracts/admin-api/incidents.ts';
 import { attackClassOf } from '#contracts/attack-classes.ts';
+import { kept } from '#contracts/retention.ts';
 import { incidentStateNow } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Source } from '../traffic/source-store.ts';
@@ -10,7 +12,7 @@ import type { IncidentFilter, IncidentQuery, IncidentRow, Refusal } from './inci
 /** A source that has delivered nothing for so long loses its incidents to the next one (as `claimSeries` does). */
 const silence = sql.lit('15 minutes');
 /** Incidents are kept for a year (NET-8.R2). */
-const keptFor = sql.lit('1 year');
+const keptFor = sql.lit(kept.attacks);
 /** Refusals are for operators who look for a wrong mapping now. */
 const refusalsKeptFor = sql.lit('7 days');
 

@@ -1,4 +1,5 @@
 /** Every statement on results of scans and on what is known of ports. */
+
 import { sql } from 'kysely';
 import type { DeliveredScan } from '#contracts/admin-api/port-scans.ts';
 import type {
@@ -8,13 +9,14 @@ import type {
   ScanService,
   ScanTransport,
 } from '#contracts/port-scan/index.ts';
+import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Source } from '../traffic/index.ts';
 import { type Coverage, closedAtOf, type Evidence, type PortAnswer, type PortRow } from './merge-ports.ts';
 import type { RequestedAddress, RequestKind } from './scan-request.ts';
 
 /** Observations and results are kept for seven days (NET-8.R4). */
-const keptFor = sql.lit('7 days');
+const keptFor = sql.lit(kept.scans);
 /** A source that has delivered no result for so long loses an address to the next one; routine scans come every hour. */
 const silence = sql.lit('3 hours');
 /** Newly open ports that a mail may list. */

@@ -1,11 +1,13 @@
 /** Every statement on scan requests but the list for monitors. */
+
 import { sql } from 'kysely';
+import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type RequestedAddress, type RequestKind, type RequestRow, requestLimits } from './scan-request.ts';
 import { isPending, nextState, type RequestCause, type RequestState, requestStates } from './transitions.ts';
 
 /** How long a request is shown after its end (NET-8.R4). */
-const keptFor = sql.lit('7 days');
+const keptFor = sql.lit(kept.scans);
 
 /** The start window has passed; the row says so at the next look of the loop. */
 const hasLapsed = sql`(r.state = 'queued' and r.expires_at <= svc_now())`;

@@ -1,8 +1,8 @@
 /** What the monitor's two programs use: processor time, memory, connections, disk, write-ahead log. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { keptFacts } from '#monitor/facts/kept.ts';
 import type { BenchDatabase } from '#monitor/facts/testing/bench-monitor.ts';
 import { familySeconds, processorSeconds } from '#monitor/facts/testing/processor-time.ts';
+import { keptFacts } from '#monitor/retention/index.ts';
 
 /** Seconds. */
 export interface Used {

@@ -1,5 +1,7 @@
 /** The page of one address: its traffic, its owners, and the sources of each number. */
+
 import type { FastifyRequest } from 'fastify';
+import { keptText } from '#contracts/retention.ts';
 import type { AddressConflict, AddressOwner, AddressPlace } from '#monitor/devices/index.ts';
 import type { Incident } from '#monitor/incidents/index.ts';
 import {
@@ -89,8 +91,7 @@ export function addressPage(request: FastifyRequest, page: AddressPage): Content
       {
         id: 'networks',
         title: 'Networks it talked to',
-        description:
-          'The largest in the hours of this range. Kept for three months, without remote addresses.',
+        description: `The largest in the hours of this range. Kept for ${keptText('traffic')}, without remote addresses.`,
         actions: link(networksHref(request, siteId, page.place), 'All networks', { kind: 'button' }),
       },
       networkTable(request, {

@@ -1,5 +1,7 @@
 /** The page of open and resolved alerts, and of notification channels. */
+
 import type { FastifyRequest } from 'fastify';
+import { keptText } from '#contracts/retention.ts';
 import {
   type Channel,
   diskShare,
@@ -72,7 +74,7 @@ export function alertsPage(request: FastifyRequest, page: AlertsPage): Content {
       [section({ title: 'Open' }, openTable(request, open, viewer, nowMs))],
     ),
     section(
-      { title: 'Resolved', description: 'Kept for three months.' },
+      { title: 'Resolved', description: `Kept for ${keptText('alerts')}.` },
       pastTable(request, page.past, page.pastLimit),
     ),
     channelsSection(request, { channels: page.channels, viewer, nowMs }),
@@ -216,7 +218,7 @@ function pastTable(request: FastifyRequest, past: readonly Episode[], limit: num
     ],
     empty: {
       title: 'No resolved alerts yet',
-      text: 'Resolved alerts are kept for three months.',
+      text: `Resolved alerts are kept for ${keptText('alerts')}.`,
     },
   });
 }

@@ -1,5 +1,7 @@
 /** Parts of a device's page. */
+
 import type { FastifyRequest } from 'fastify';
+import { keptText } from '#contracts/retention.ts';
 import {
   type Claim,
   type Conflict,
@@ -120,7 +122,7 @@ export function identity(device: Device, nowMs: number): Content {
 
 const endings = { silence: 'silence', owner: 'another owner', archive: 'its server was destroyed' } as const;
 
-/** Owned addresses over time: the binding history (three months). */
+/** Owned addresses over time: the binding history. */
 const bindingsShown = 50;
 
 export function bindingTable(request: FastifyRequest, siteId: number, rows: readonly Claim[], nowMs: number) {
@@ -167,7 +169,7 @@ export function bindingTable(request: FastifyRequest, siteId: number, rows: read
         value: (row) => row.endedBy,
       },
     ],
-    empty: { title: 'No addresses', text: 'This device had no address in the last three months.' },
+    empty: { title: 'No addresses', text: `This device had no address in the last ${keptText('bindings')}.` },
   });
 }
 
@@ -294,6 +296,9 @@ export function deviceEventTable(request: FastifyRequest, rows: readonly Monitor
         value: (row) => String(row.details.address ?? ''),
       },
     ],
-    empty: { title: 'No events', text: 'Conflicts over its addresses appear here for three months.' },
+    empty: {
+      title: 'No events',
+      text: `Conflicts over its addresses appear here for ${keptText('bindings')}.`,
+    },
   });
 }

@@ -1,5 +1,7 @@
 /** The page of one device: identity, owned addresses over time, WAN and LAN traffic. */
+
 import type { FastifyRequest } from 'fastify';
+import { keptText } from '#contracts/retention.ts';
 import { type Device, deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
 import type { DeviceStep, Limited } from '#monitor/traffic/index.ts';
 import {
@@ -85,7 +87,7 @@ export function devicePage(request: FastifyRequest, page: DevicePage): Content {
     section(
       {
         title: 'Addresses',
-        description: 'Owned addresses over time; kept for three months.',
+        description: `Owned addresses over time; kept for ${keptText('bindings')}.`,
       },
       bindingTable(request, device.siteId, bindings, nowMs),
     ),

@@ -1,5 +1,7 @@
 /** The page of a site's events, newest first. */
+
 import type { FastifyRequest } from 'fastify';
+import { keptText } from '#contracts/retention.ts';
 import type { MonitorEvent } from '#monitor/events/index.ts';
 import type { SensorState } from '#monitor/sensors/index.ts';
 import {
@@ -55,7 +57,7 @@ function stateOf(query: Query, events: readonly MonitorEvent[], hasMore: boolean
   }
   if (query.after) return undefined;
   const count = hasMore ? `${events.length} newest` : String(events.length);
-  const text = `${count} ${isNarrowed ? 'match' : 'stored'}; events are kept for three months.`;
+  const text = `${count} ${isNarrowed ? 'match' : 'stored'}; events are kept for ${keptText('events')}.`;
   return { tone: 'info', text } as const;
 }
 

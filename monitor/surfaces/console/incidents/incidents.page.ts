@@ -1,5 +1,7 @@
 /** The page of incidents: of all sites, or of one. */
+
 import type { FastifyRequest } from 'fastify';
+import { keptText } from '#contracts/retention.ts';
 import { attackClasses, severities } from '#contracts/sensor-api/detection.ts';
 import { type Incident, nameOfClass, type SensorView } from '#monitor/incidents/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
@@ -112,7 +114,7 @@ function incidentTable(
       ? { title: 'No incident matches', text: 'Choose other filters.' }
       : {
           title: 'No incidents yet',
-          text: 'Attacks that sensors detect appear here within seconds, and stay for a year. Thresholds are set under Protection.',
+          text: `Attacks that sensors detect appear here within seconds, and stay for ${keptText('attacks')}. Thresholds are set under Protection.`,
         },
   });
 }

@@ -1,8 +1,9 @@
-/** Ranges of pages about networks: whole hours, three months at most. */
+/** Ranges of pages about networks: whole hours, at most as long as networks are kept. */
+import { keptMs, keptText } from '#contracts/retention.ts';
 import { formatTime, type Range, readRange, withQuery } from '#service-kit/pages/index.ts';
 
 const hourMs = 3_600_000;
-const readMaxMs = 92 * 24 * hourMs;
+const readMaxMs = keptMs('traffic');
 
 /** The range of a query in whole hours, as networks are kept. */
 export function readHours(query: Readonly<Record<string, unknown>>, nowMs: number): Range {
@@ -10,7 +11,7 @@ export function readHours(query: Readonly<Record<string, unknown>>, nowMs: numbe
   if (range.toMs - range.fromMs > readMaxMs)
     return {
       ...wholeHours(readRange({ range: '30d' }, nowMs)),
-      error: 'Networks are kept for three months.',
+      error: `Networks are kept for ${keptText('traffic')}.`,
     };
   return wholeHours(range);
 }

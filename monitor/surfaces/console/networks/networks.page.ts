@@ -1,5 +1,7 @@
 /** The pages of networks: who talked to one, and those of an address. */
+
 import type { FastifyRequest } from 'fastify';
+import { keptText } from '#contracts/retention.ts';
 import type { AddressPlace } from '#monitor/devices/index.ts';
 import type { AskedNetwork, PeerHit, PeerList, PeerNetwork } from '#monitor/peers/index.ts';
 import {
@@ -23,8 +25,7 @@ import { addressHref, addressText } from '../parts/address-link.ts';
 import { hoursText } from './network-range.ts';
 import { networkTable, peerTable } from './network-tables.ts';
 
-const kept =
-  'Networks are kept by the hour for three months, as /24 (IPv4) and /48 (IPv6), without remote addresses and services.';
+const kept = `Networks are kept by the hour for ${keptText('traffic')}, as /24 (IPv4) and /48 (IPv6), without remote addresses and services.`;
 
 export interface NetworksPage {
   siteId: number;

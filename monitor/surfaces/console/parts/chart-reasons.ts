@@ -1,4 +1,5 @@
 /** Why charts of this console have no values, or only a part of them: gaps of captures, and minutes that are still to come. */
+import { keptMs } from '#contracts/retention.ts';
 import type { GapRow } from '#monitor/traffic/index.ts';
 import type { ChartReason, Range } from '#service-kit/pages/index.ts';
 import { gapReason } from './words.ts';
@@ -15,7 +16,7 @@ export const byMinutes: Pace = { unitMs: 60_000, arrivesWithinMs: 90_000, text: 
 export const byLiveWindows: Pace = { unitMs: 10_000, arrivesWithinMs: 20_000, text: 'window on its way' };
 
 /** How long facts of traffic are kept (NET-2.4.1). */
-const keptMs = 92 * 86_400_000;
+const trafficKeptMs = keptMs('traffic');
 /** Stretches in one ribbon; more would be narrower than a pixel. */
 const reasonsMax = 200;
 
@@ -48,7 +49,7 @@ export function chartReasons({
     return reason.fromMs < reason.toMs ? [reason] : [];
   };
   return [
-    ...edge('kept no longer', fromMs, nowMs - keptMs),
+    ...edge('kept no longer', fromMs, nowMs - trafficKeptMs),
     ...(firstSensorMs === null
       ? edge('no sensor is enrolled', fromMs, nowMs)
       : edge('before the first sensor was enrolled', fromMs, Math.floor(firstSensorMs / 60_000) * 60_000)),

@@ -1,5 +1,7 @@
 /** The page of a site's port scans: open ports of its servers, scans, and what sensors leave out. */
+
 import type { FastifyRequest } from 'fastify';
+import { keptText } from '#contracts/retention.ts';
 import type { Site } from '#monitor/sites/index.ts';
 import {
   type Content,
@@ -44,8 +46,7 @@ export function portScansPage(request: FastifyRequest, page: PortScansPage): Con
         {
           id: 'open-ports',
           title: 'Open ports',
-          description:
-            'Ports with an observed application on the same address. They are stale two hours after a common scan saw them last, or 27 hours after a full one, and are kept for seven days.',
+          description: `Ports with an observed application on the same address. They are stale two hours after a common scan saw them last, or 27 hours after a full one, and are kept for ${keptText('scans')}.`,
         },
         portTable(
           request,
@@ -85,7 +86,7 @@ export function portScansPage(request: FastifyRequest, page: PortScansPage): Con
         {
           id: 'scans',
           title: 'Scans',
-          description: 'Those that run, and the newest of the last seven days.',
+          description: `Those that run, and the newest of the last ${keptText('scans')}.`,
         },
         attemptTable(request, site.id, attempts, page.hasAllAttempts, nowMs),
       ),

@@ -1,5 +1,7 @@
 /** The page of one server's potential vulnerabilities: findings, the evidence that they rest on, and what is ignored. */
+
 import type { FastifyRequest } from 'fastify';
+import { keptText } from '#contracts/retention.ts';
 import type { Site } from '#monitor/sites/index.ts';
 import type { Ignore, ServerWithServices } from '#monitor/vulnerabilities/index.ts';
 import {
@@ -100,8 +102,7 @@ export function serverFindingsPage(request: FastifyRequest, page: ServerFindings
       {
         id: 'services',
         title: 'Services',
-        description:
-          'The evidence of port scans that findings rest on. It is stale two hours after a common scan, or 27 hours after a full one, and expires after seven days.',
+        description: `The evidence of port scans that findings rest on. It is stale two hours after a common scan, or 27 hours after a full one, and expires after ${keptText('scans')}.`,
       },
       serviceTable(request, tables),
     ),

@@ -1,3 +1,4 @@
+import { keptText } from '#contracts/retention.ts';
 import type { Node } from '#operations/clusters/index.ts';
 import type { ListedScan, PendingScans } from '#operations/protect/index.ts';
 import {
@@ -73,7 +74,7 @@ export function portScansPage(options: PortScansPageOptions): Html {
     },
     noMatch: {
       title: 'No port scan matches',
-      text: 'Choose other filters. Requests are kept for seven days after their end.',
+      text: `Choose other filters. Requests are kept for ${keptText('scans')} after their end.`,
     },
   });
 }

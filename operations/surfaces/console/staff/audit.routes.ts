@@ -1,4 +1,5 @@
 /** `/console/audit/`: who changed what, on every surface. Operators and support read it; nothing here changes anything. */
+import { keptText } from '#contracts/retention.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import { AuditQuery, type AuditTrail, auditTable, readAuditFilter } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -21,7 +22,7 @@ export function registerAudit(app: App, deps: AuditDeps): void {
     const filter = { ...asked, whoPersonId: person?.id };
     if (query.format) return deps.auditTrail.sendFile(reply, filter, query.format);
     const found = await deps.auditTrail.page(filter, query);
-    const text = 'Every change by a person, an API key, a token, a command or a job. Kept for one year.';
+    const text = `Every change by a person, an API key, a token, a command or a job. Kept for ${keptText('audit')}.`;
     const emptyText = 'The first change by a person, an API key, a command or a job appears here.';
     return sendPage(
       reply,

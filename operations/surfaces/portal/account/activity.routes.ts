@@ -1,4 +1,5 @@
 /** `/client/activity/`: the audit trail of the customer's own organization. */
+import { keptText } from '#contracts/retention.ts';
 import {
   AuditQuery,
   type AuditTrail,
@@ -26,7 +27,7 @@ export function registerActivity(app: App, deps: ActivityDeps): void {
     const filter = { ...readAuditFilter(query), scope };
     if (query.format) return deps.auditTrail.sendFile(reply, filter, query.format, withoutStaff);
     const { entries, nextBefore } = await deps.auditTrail.page(filter, query);
-    const text = 'Changes to your servers, keys, cards and people. Kept for one year.';
+    const text = `Changes to your servers, keys, cards and people. Kept for ${keptText('audit')}.`;
     const emptyText = 'Changes by your people, your API keys and our operators appear here.';
     const shown = entries.map(withoutStaff);
     return sendPage(

@@ -1,5 +1,7 @@
 /** The pages of a server's attacks: the whole list, and one of them. A customer sees no source. */
+
 import { describeProtocol, titleOfClass } from '#contracts/attack-classes.ts';
+import { keptText } from '#contracts/retention.ts';
 import type { IncidentRow, IncidentVector } from '#operations/protect/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import {
@@ -51,7 +53,10 @@ export function incidentsPage(options: IncidentsPageOptions): Html {
     state:
       severity === 'attack' && open > 0
         ? { tone: 'bad', text: `${formatCount(open)} not ended.` }
-        : { tone: 'neutral', text: 'Incidents are kept for a year after their last observation.' },
+        : {
+            tone: 'neutral',
+            text: `Incidents are kept for ${keptText('attacks')} after their last observation.`,
+          },
   });
   return serverFrame({ visitor, server, tab: 'protect', part: 'Attacks' }, header, [
     tabs('Severity', [

@@ -1,0 +1,88 @@
+// Own process: it changes how long data is kept, before anything is loaded.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { kept } from '#contracts/retention.ts';
+
+const former = { ...kept };
+Object.assign(kept, {
+  ...{
+    traffic: '5 months',
+    pairs: '30 hours',
+    availability: '6 months',
+    bindings: '7 months',
+    events: '8 months',
+  },
+  ...{ alerts: '9 months', attacks: '4 years', scans: '11 days', audit: '10 years' },
+});
+const { keptText } = await import('#contracts/retention.ts');
+const { createEngine } = await import('#monitor/facts/clickhouse/engine-store.ts');
+const { migrate } = await import('#monitor/facts/clickhouse/migrate-store.ts');
+const { ch } = await import('#monitor/facts/clickhouse/statement.ts');
+const { createChdbEngine } = await import('#monitor/facts/clickhouse/testing/chdb-engine.ts');
+const { createRetention, keptTables } = await import('./index.ts');
+const { startMonitorServer } = await import('#monitor/testing/server.ts');
+
+const pages: Readonly<Record<string, keyof typeof kept>> = {
+  '/alerts': 'alerts',
+  '/audit': 'audit',
+  '/sites/SITE/events': 'events',
+  '/sites/SITE/incidents': 'attacks',
+  '/sites/SITE/networks': 'traffic',
+  '/sites/SITE/port-scans': 'scans',
+};
+
+test('NET-8: with other periods, each page, table and time to live has those', async () => {
+  await using server = await startMonitorServer();
+  const operator = await server.signIn('operator');
+  const { database } = server;
+  const add = (age: string) =>
+    database.pool.query(
+      `insert into events (site_id, kind, occurred_at) values ($2, 'ip_conflict_opened', svc_now() - $1::interval)`,
+      [age, server.siteId],
+    );
+  // Old enough to go by the periods of before, and not by these.
+  await add('7 months');
+  await add('9 months');
+  for (const [path, data] of Object.entries(pages)) {
+    const { status, text } = await operator.get(path.replace('SITE', String(server.siteId)));
+    assert.equal(status, 200, path);
+    assert.ok(text.includes(keptText(data)), `${path} says ${keptText(data)}`);
+    assert.doesNotMatch(text, /three months|seven days|(one|a) year/, path);
+  }
+  const retention = createRetention({
+    ...{
+      db: () => database.db,
+      tables: keptTables,
+      sweeps: [],
+      clock: systemClock,
+      reporter: silentReporter,
+    },
+  });
+  await retention.runOnce();
+  await retention.loop.stop();
+  const { rows } = await database.pool.query<{ age: number }>(
+    `select extract(month from age(svc_now(), occurred_at))::int as age from events where kind = 'ip_conflict_opened'`,
+  );
+  assert.deepEqual(rows, [{ age: 7 }]);
+
+  await using chdb = await createChdbEngine();
+  const engine = createEngine(chdb.client);
+  const tablesOf = async () =>
+    Object.fromEntries(
+      (
+        await engine.rows<{ name: string; ttl: string }>(
+          ch`select name, extract(create_table_query, 'TTL minute \\+ (\\S+)') as ttl from system.tables
+            where database = currentDatabase() and ttl != ''`,
+        )
+      ).map(({ name, ttl }) => [name, ttl]),
+    );
+  const five = 'toIntervalMonth(5)';
+  const others = { capture_minutes: five, host_minutes: five, application_facts: five, peer_minutes: five };
+  await migrate(engine);
+  assert.deepEqual(await tablesOf(), { ...others, endpoint_pairs: 'toIntervalHour(30)' });
+  Object.assign(kept, former);
+  await migrate(engine);
+  assert.equal((await tablesOf()).host_minutes, 'toIntervalMonth(3)', 'tables that are there follow');
+});

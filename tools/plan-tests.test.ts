@@ -78,15 +78,17 @@ test('a file whose first line says why it is slow is planned with the slow ones 
   assert.deepEqual(plan(texts, 'slow').batches, [['monitor/b.test.ts']]);
 });
 
-test('of the slow files the longest begin first, those that wait run beside them, and others are refused', () => {
+test('of the slow files the longest begin first, those that wait run beside them, small ones share processes, and others are refused', () => {
   const long = ['system-tests/long.test.ts', 'monitor/long.test.ts'];
   const waiting = ['system-tests/waits.test.ts', 'system-tests/a.test.ts'];
-  const slow = ['monitor/a.test.ts', ...long, ...waiting];
+  const alone = 'lab/a.test.ts';
+  const sharing = Array.from({ length: 9 }, (_, i) => `monitor/${i}.test.ts`);
+  const slow = [alone, ...sharing, ...long, ...waiting];
   const texts = Object.fromEntries(slow.map((file) => [file, '// Slow: it waits.']));
   const first = { waiting: [waiting], longest: [long] };
   assert.deepEqual(plan(texts, 'slow', first), {
     waiting: [waiting],
-    batches: [long, ['monitor/a.test.ts']],
+    batches: [long, sharing.slice(0, 8), sharing.slice(8), [alone]],
   });
   for (const refused of ['gone.test.ts', 'monitor/fast.test.ts'])
     assert.throws(

@@ -58,6 +58,8 @@ const firstTests: FirstTests = {
     ['proofs/operations/traffic-explorer/explorer-queries.test.ts'],
     ['monitor/commands/move-facts.test.ts'],
     ['proofs/monitor/inbox/faults.test.ts'],
+    ['tools/package/package.test.ts'],
+    ['system-tests/gone-callers.test.ts'],
     // Each loads both server programs.
     [
       'system-tests/explorer-browser.test.ts',
@@ -69,10 +71,10 @@ const firstTests: FirstTests = {
 };
 
 /**
- * Files of one process. A process of its own costs a file about 2 s of processor time for loading a program; 20 files hold
- * some 550 MB at most.
+ * Files of one process. A process of its own costs a file about 2 s of processor time for loading a program; 20 fast files
+ * hold some 550 MB at most, and 8 slow ones take less than a minute.
  */
-const batchMax = 20;
+const batchMax = { fast: 20, slow: 8 } as const;
 
 export interface TestPlan {
   /** Each in one process, all at once. */
@@ -97,30 +99,30 @@ export function planTests(
   { waiting, longest }: FirstTests = firstTests,
 ): TestPlan {
   const own = files.filter((file) => isSlow(root, file) === (part === 'slow'));
-  if (part === 'fast') return { waiting: [], batches: shareProcesses(root, own) };
+  if (part === 'fast') {
+    const { alone, shared } = shareProcesses(root, own, batchMax.fast);
+    // They start programs and wait for them, so what uses the processor goes beside them.
+    return { waiting: [], batches: [...alone, ...shared] };
+  }
   const first = [...waiting, ...longest].flat();
   const gone = first.filter((file) => !own.includes(file));
   if (gone.length > 0)
     throw new Error(`tools/plan-tests.ts names files that are not there or not slow: ${gone.join(', ')}`);
-  return {
-    waiting: waiting.map((together) => [...together]),
-    batches: [
-      ...longest.map((together) => [...together]),
-      // Each takes so long that the modules it loads cost little beside it.
-      ...own.filter((file) => !first.includes(file)).map((file) => [file]),
-    ],
-  };
+  const rest = own.filter((file) => !first.includes(file));
+  const { alone, shared } = shareProcesses(root, rest, batchMax.slow);
+  // What ends last is short.
+  const batches = [...longest.map((together) => [...together]), ...shared, ...alone];
+  return { waiting: waiting.map((together) => [...together]), batches };
 }
 
-function shareProcesses(root: string, files: readonly string[]): string[][] {
-  const shared = files.filter((file) => maySharedProcess(root, file));
-  const batches: string[][] = [];
-  for (let at = 0; at < shared.length; at += batchMax) batches.push(shared.slice(at, at + batchMax));
-  // They start programs and wait for them, so what uses the processor goes beside them.
-  return [...files.filter((file) => !shared.includes(file)).map((file) => [file]), ...batches];
+function shareProcesses(root: string, files: readonly string[], filesMax: number) {
+  const sharing = files.filter((file) => mayShareProcess(root, file));
+  const shared: string[][] = [];
+  for (let at = 0; at < sharing.length; at += filesMax) shared.push(sharing.slice(at, at + filesMax));
+  return { alone: files.filter((file) => !sharing.includes(file)).map((file) => [file]), shared };
 }
 
-function maySharedProcess(root: string, file: string): boolean {
+function mayShareProcess(root: string, file: string): boolean {
   if (!sharingFolders.test(file)) return false;
   const text = readFileSync(`${root}/${file}`, 'utf8');
   if (ownProcessPattern.test(text)) return false;

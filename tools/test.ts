@@ -71,8 +71,8 @@ function shuffle(files: readonly string[], seed: number): string[] {
   return [...files].sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }
 
-/** Processes of tests at once, beside those that mostly wait. */
-const processesMax = 3;
+/** Processes of tests at once, beside those that mostly wait. Slow ones wait for programs that they start and kill. */
+const processesMax = { fast: 3, slow: 4 } as const;
 /** In a process of their own, which prints what is wrong. Returns how many failed; when it is killed, one. */
 async function runChecks(): Promise<number> {
   const child = spawn(process.execPath, [...process.execArgv, `${root}/tools/checks.ts`], {
@@ -95,7 +95,7 @@ async function runPart(part: 'fast' | 'slow', order: (files: string[]) => string
   if (checked !== 0) void checked.then(() => times.push(`the checks took ${sinceStart()}`));
   const lanes: Lane[] = [
     { batches: plan.waiting, concurrency: plan.waiting.length },
-    { batches: plan.batches, concurrency: processesMax },
+    { batches: plan.batches, concurrency: processesMax[part] },
   ];
   const results = await runTests(lanes, { retries: part === 'slow' });
   const failedChecks = await checked;
@@ -122,7 +122,7 @@ async function main(): Promise<number> {
     return 0;
   }
   if (positionals.length > 0) {
-    const lane = { batches: positionals.map((file) => [file]), concurrency: processesMax };
+    const lane = { batches: positionals.map((file) => [file]), concurrency: processesMax.fast };
     return closeRun(await runTests([lane]));
   }
   const seed = values.seed === undefined ? null : Number(values.seed) || randomInt(1, 1_000_000);

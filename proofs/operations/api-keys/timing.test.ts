@@ -1,4 +1,5 @@
 // Slow: it measures times, which other work on the machine disturbs.
+// Own process: it measures times.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { proveTiming } from './prove-timing.ts';

@@ -1,7 +1,7 @@
 /**
  * Crashes between every two steps of an append. Uploads are appended up to a step and then once more, as the inbox does with
- * an upload that it has not marked; the answers are those of one append. The second time they come in another batch, one by
- * one, and now and then a third time, as after a mark that was lost.
+ * an upload that it has not marked; the answers are those of one append. The second time they come in other batches, and now
+ * and then a third time, as after a mark that was lost.
  */
 import type { FactUpload } from '../contract/facts.ts';
 import {
@@ -27,7 +27,7 @@ export async function checkCrashPoints(
   for (let step = 0; ; step += 1) {
     const uploads = Array.from({ length: uploadsOfPoint }, () => makeUpload(random, store, minutes));
     const isWhole = await store.append(uploads, step);
-    for (const upload of uploads) await store.append([upload]);
+    for (const again of [uploads.slice(0, 1), uploads.slice(1)]) await store.append(again);
     if (step % 3 === 0) await store.append(uploads);
     await options.model.append(uploads);
     await store.facts.rollUp(isWhole ? 'all' : 'settled');

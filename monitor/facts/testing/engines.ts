@@ -4,7 +4,8 @@ import { nameApplication } from '#monitor/applications/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import type { Placement } from '#monitor/placements/index.ts';
 import { createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts';
-import { type CrashingDatabase, createCrashingDatabase } from '#service-kit/testing/crash-injection.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { createCrashingDatabase } from '#service-kit/testing/crash-injection.ts';
 import type { FactUpload } from '../contract/facts.ts';
 import { createFactStore, type FactStore, openScope } from '../index.ts';
 import { createMemoryFacts } from '../memory/memory-facts.ts';
@@ -92,29 +93,37 @@ export async function postgresUnderTest(
   return await engineUnderTest(
     world,
     { ...world.facts, rollUp },
-    ({ db }) => createFactStore({ db: () => db, nameApplication }),
+    (db) => createFactStore({ db: () => db, nameApplication }),
     plant,
   );
 }
 
-/** An engine with two sensors at one site; `create` makes one whose process crashes. */
+/** An engine with two sensors at one site; `create` makes one of another process, by its database. */
 export async function engineUnderTest(
   world: MonitorWorld,
   facts: FactStore,
-  create: (process: CrashingDatabase) => FactStore,
+  create: (db: Queryable) => FactStore,
   plant: Plant = (facts) => facts,
 ): Promise<StoreUnderTest> {
   const { siteId } = world;
   const second = await world.enrol('node-2');
+  const appendBy = async (db: Queryable, uploads: readonly FactUpload[]) => {
+    const own = plant(create(db));
+    await own.prepare(minutesOf(uploads));
+    await db.transaction().execute((trx) => own.append(uploads, openScope(trx)));
+  };
   return {
     facts,
     origins: [world.sensor.id, second.id].map((sensorId) => ({ siteId, sensorId })),
-    async append(uploads, statements = Number.POSITIVE_INFINITY) {
+    async append(uploads, statements) {
+      if (statements === undefined) {
+        // What doesn't crash needs no connections of its own, each of which reads the whole catalogue.
+        await appendBy(world.database.db, uploads);
+        return true;
+      }
       await using process = createCrashingDatabase(world.database.url, { statements, from: /^begin/ });
-      const own = plant(create(process));
       try {
-        await own.prepare(minutesOf(uploads));
-        await process.db.transaction().execute((trx) => own.append(uploads, openScope(trx)));
+        await appendBy(process.db, uploads);
       } catch (error) {
         if (!process.hasCrashed) throw error;
       }

@@ -18,7 +18,7 @@ let folder: string | null = null;
 /** An engine of a process has one folder; tests of a file are one after the other. */
 export async function createChdbEngine(): Promise<ChdbEngine> {
   if (folder === null) {
-    folder = mkdtempSync(join(tmpdir(), 'svc-chdb-'));
+    folder = mkdtempSync(join(process.env.SVC_TEST_MEMORY_DIR ?? tmpdir(), 'svc-chdb-'));
     process.once('exit', () => rmSync(folder!, { recursive: true, force: true }));
   }
   // It brings types of its own, which are the same.
@@ -28,7 +28,10 @@ export async function createChdbEngine(): Promise<ChdbEngine> {
   await client.command({ query: `create database ${name}` });
   await client.command({ query: `use ${name}` });
   // On any machine the same; what depends on the number of threads shows beside the server of other tests, which has more.
-  await client.command({ query: 'set max_threads = 1' });
+  // Expressions are not compiled to machine code, which takes longer than the few rows of a test.
+  const compiled = ['expressions', 'aggregate_expressions', 'sort_description'];
+  const settings = ['max_threads = 1', ...compiled.map((what) => `compile_${what} = 0`)];
+  await client.command({ query: `set ${settings.join(', ')}` });
   return {
     client: {
       query: client.query.bind(client),

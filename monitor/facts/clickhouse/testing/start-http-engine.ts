@@ -35,7 +35,7 @@ export interface HttpEngine extends AsyncDisposable {
 }
 
 export async function startHttpEngine(): Promise<HttpEngine> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-clickhouse-'));
+  const folder = mkdtempSync(join(process.env.SVC_TEST_MEMORY_DIR ?? tmpdir(), 'svc-clickhouse-'));
   const password = randomUUID();
   let port = 0;
   let child: ChildProcess;

@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import { nameApplication } from '#monitor/applications/index.ts';
 import type { MonitorWorld } from '#monitor/testing/index.ts';
-import type { CrashingDatabase } from '#service-kit/testing/crash-injection.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createMemoryFacts } from '../../memory/memory-facts.ts';
 import { type ConformanceOptions, checkConformance, type StoreUnderTest } from '../../testing/conformance.ts';
 import {
@@ -17,8 +17,8 @@ import type { FactClient } from '../engine-store.ts';
 import { createChdbEngine } from './chdb-engine.ts';
 
 /** ClickHouse, as a process sees it that may crash before and after each of its inserts. */
-function crashingClient(client: FactClient, process: CrashingDatabase): FactClient {
-  const step = () => sql`select 1`.execute(process.db);
+function crashingClient(client: FactClient, db: Queryable): FactClient {
+  const step = () => sql`select 1`.execute(db);
   return {
     query: client.query.bind(client),
     command: client.command.bind(client),
@@ -41,8 +41,8 @@ async function clickhouseUnderTest(
   const patient = { nameApplication, exploreMs: 600_000 };
   const facts = createClickhouseFacts({ client, db: () => world.database.db, ...patient });
   await facts.migrate();
-  const create = (process: CrashingDatabase) =>
-    createClickhouseFacts({ client: crashingClient(client, process), db: () => process.db, ...patient });
+  const create = (db: Queryable) =>
+    createClickhouseFacts({ client: crashingClient(client, db), db: () => db, ...patient });
   return await engineUnderTest(world, facts, create, plant);
 }
 

@@ -1,4 +1,4 @@
-// Slow: plants eleven bugs, and asks up to 180 queries of two customers twice for each.
+// Slow: plants eleven bugs, and asks up to 60 queries of two customers twice for each.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { prove } from './explorer-queries.prove.ts';

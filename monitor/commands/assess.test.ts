@@ -1,5 +1,5 @@
-// Slow: runs the command as a process for each case.
-/** The commands of potential vulnerabilities as processes of their own. */
+// Slow: runs commands as processes.
+/** The commands of potential vulnerabilities: each as a process of its own once, else in this one. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { after, before, test } from 'node:test';
+import { after, before, mock, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { compose, type Monitor } from '#monitor/composition.ts';
@@ -19,6 +19,7 @@ import { refreshVulnerabilities } from './refresh-vulnerabilities.ts';
 
 const program = fileURLToPath(new URL('../../svc.ts', import.meta.url));
 const key = '11111111-2222-3333-4444-555555555555';
+const openssh = { product: 'OpenSSH' };
 
 let folder: string;
 let serving: Monitor;
@@ -42,6 +43,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+/** A command as a process. */
 async function monitor(args: string[], more: Record<string, string> = {}) {
   const child = spawn(process.execPath, [program, 'monitor', ...args], {
     env: { ...process.env, ...settings, ...more },
@@ -53,6 +55,17 @@ async function monitor(args: string[], more: Record<string, string> = {}) {
     once(child, 'close'),
   ]);
   return { out, err, code };
+}
+
+/** What a command of this process prints. */
+async function printed(command: Promise<number>): Promise<string> {
+  const write = mock.method(process.stdout, 'write', () => true);
+  try {
+    assert.equal(await command, 0);
+    return write.mock.calls.map((call) => String((call.arguments as unknown[])[0])).join('');
+  } finally {
+    write.mock.restore();
+  }
 }
 
 /** A folder with one feed file. */
@@ -86,8 +99,9 @@ test('feed files of a folder fill the copy, packed or not; assess reads it', asy
   // Also beside a program that refreshes, which keeps its lease.
   assert.match(imported.out, /OpenSSH +16 records, .* old, 3 deferred/);
 
-  const one = await monitor(['assess', '--cpe', 'cpe:2.3:a:openbsd:openssh:9.6:p1:*:*:*:*:*:*', '--json']);
-  const { assessment, reason, findings, database: copy } = JSON.parse(one.out);
+  const cpe = 'cpe:2.3:a:openbsd:openssh:9.6:p1:*:*:*:*:*:*';
+  const one = await printed(assess(settings, { cpe, json: true }));
+  const { assessment, reason, findings, database: copy } = JSON.parse(one);
   assert.deepEqual(
     [assessment, reason, copy.refreshed_at, copy.records],
     ['assessed', null, '2025-11-02T03:00:00.000Z', 16],
@@ -96,16 +110,10 @@ test('feed files of a folder fill the copy, packed or not; assess reads it', asy
   assert.equal(regression.result, 'affected');
   assert.deepEqual(regression.matched, ['cpe:2.3:a:openbsd:openssh:*:*:*:*:*:*:*:* from 8.6 before 9.8']);
 
-  const packed = await monitor([
-    'assess',
-    '--product',
-    'OpenSSH',
-    '--product-version',
-    '9.6p1 Ubuntu 3ubuntu13.5',
-  ]);
-  assert.match(packed.out, /unable to assess: a package of a distribution/);
-  assert.match(packed.out, /not findings of this service/);
-  assert.match(packed.out, /not endorsed or certified by the NVD/);
+  const packed = await printed(assess(settings, { ...openssh, productVersion: '9.6p1 Ubuntu 3ubuntu13.5' }));
+  assert.match(packed, /unable to assess: a package of a distribution/);
+  assert.match(packed, /not findings of this service/);
+  assert.match(packed, /not endorsed or certified by the NVD/);
 });
 
 test("a package is assessed by its distribution's tracker, read from a folder", async () => {
@@ -115,15 +123,14 @@ test("a package is assessed by its distribution's tracker, read from a folder", 
     'tracker.json',
     JSON.stringify({ openssh: { 'CVE-2024-6387': { releases } } }),
   );
-  const imported = await monitor(['refresh_vulnerabilities', '--from', path]);
-  assert.match(imported.out, /Security tracker of debian: 1 file, 1 statements/);
-  assert.match(imported.out, /Tracker of debian +1 statements, 0 min old/);
-  const of = ['assess', '--product', 'OpenSSH', '--product-version'];
-  const affected = await monitor([...of, '9.2p1 Debian 2+deb12u2']);
-  assert.match(affected.out, /1 potential vulnerability, as the tracker of debian says of this package/);
-  assert.match(affected.out, /CVE-2024-6387 .*affected package, fixed in 1:9\.2p1-2\+deb12u3/);
+  const imported = await printed(refreshVulnerabilities(settings, { isLoop: false, folder: path }));
+  assert.match(imported, /Security tracker of debian: 1 file, 1 statements/);
+  assert.match(imported, /Tracker of debian +1 statements, 0 min old/);
+  const affected = await printed(assess(settings, { ...openssh, productVersion: '9.2p1 Debian 2+deb12u2' }));
+  assert.match(affected, /1 potential vulnerability, as the tracker of debian says of this package/);
+  assert.match(affected, /CVE-2024-6387 .*affected package, fixed in 1:9\.2p1-2\+deb12u3/);
   const { assessment, findings, apart_findings, ...fixed } = JSON.parse(
-    (await monitor([...of, '9.2p1 Debian 2+deb12u3', '--json'])).out,
+    await printed(assess(settings, { ...openssh, productVersion: '9.2p1 Debian 2+deb12u3', json: true })),
   );
   assert.deepEqual([assessment, findings, fixed.may_be_package], ['assessed', [], false]);
   assert.deepEqual(fixed.package, { distribution: 'debian', version: '9.2p1-2+deb12u3' });
@@ -143,8 +150,7 @@ test('a file of nmap is assessed by address, and its neighbours judge one anothe
   const xml = `<?xml version="1.0"?><nmaprun>${host('203.0.113.1', port(80, nginx))}${host('203.0.113.2', `${port(22, ssh)}${port(80, nginx)}<port protocol="tcp" portid="81"><state state="closed"/></port>${port(0, nginx)}${port(65_536, nginx)}`)}</nmaprun>`;
   const file = join(folder, 'scan.xml');
   writeFileSync(file, xml);
-  const { out } = await monitor(['assess', '--nmap', file, '--json']);
-  const shown = JSON.parse(out).map(
+  const shown = JSON.parse(await printed(assess(settings, { nmap: file, json: true }))).map(
     (one: { service: { address: string; port: number }; reason: string | null }) => [
       one.service.address,
       one.service.port,
@@ -189,9 +195,8 @@ test('what can not be read is refused with what to do, and nothing is lost', asy
 });
 
 test('NET-2.6.3: a refused refresh says so, keeps the copy and shows no key', async () => {
-  const beside = await monitor(['refresh_vulnerabilities']);
-  assert.equal(beside.code, 0);
-  assert.match(beside.out, /16 records.*this one did nothing/s);
+  const beside = await printed(refreshVulnerabilities(settings, { isLoop: false, folder: null }));
+  assert.match(beside, /16 records.*this one did nothing/s);
   await serving.database.pool.query("delete from leases where name = 'refresh_vulnerabilities'");
   // The copy of the files is older than a day.
   await nvd.plan({ kind: 'status', status: 403 });

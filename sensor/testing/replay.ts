@@ -5,7 +5,7 @@
  *
  * usage: replay.ts FILE FAR_INTERFACE NEAR_INTERFACE COPIES arriving|both PREFIX...
  */
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { compileLocalScope } from '#sensor/capture/index.ts';
 import { openCaptureFile } from '#sensor/capture-files/index.ts';
 import { openFrameSender } from './frame-sender.ts';
@@ -13,6 +13,8 @@ import { ethernet } from './frames.ts';
 
 export type ReplayReport = { startedAt: number } | { sent: number; lateMs: number };
 
+/** The shortest wait: a packet goes at most so much before its time. */
+const timerMs = 1;
 const linuxAny = 276;
 const linuxAnyBytes = 20;
 
@@ -31,7 +33,8 @@ const from = performance.now();
 say({ startedAt: performance.timeOrigin + from });
 let lateMs = 0;
 for (const { atMs, isLocal, bytes } of frames) {
-  while (performance.now() - from < atMs) await turn();
+  const earlyMs = atMs - (performance.now() - from);
+  if (earlyMs >= timerMs) await wait(earlyMs);
   lateMs = Math.max(lateMs, performance.now() - from - atMs);
   const sender = (isLocal ? leaving : arriving)!;
   for (let copy = 0; copy < Number(copies); copy += 1) sender.send(bytes);

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 
 export interface Seen {
@@ -25,7 +25,8 @@ export function watchRequests(): { seen: Seen[] } & Disposable {
 }
 
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await setImmediate();
+  // Looking all the time would take the processor from what is waited for.
+  while (!(await isSo())) await setTimeout(1);
 }
 
 export interface GoneCallers {

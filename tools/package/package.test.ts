@@ -71,7 +71,9 @@ test('lintian finds no error in the package but what it says is meant, with the 
   }
   // Only a package of a test is not compressed.
   const parts = ['data', 'control'].map((part) => `uses-no-compression-for-${part}-tarball`);
-  const { status, stdout } = runTool('lintian', '--allow-root', `--suppress-tags=${parts.join()}`, deb);
+  // No error comes of the spelling within Node.js, which takes a third of the time.
+  const options = ['--allow-root', '--dont-check-part=binaries/spelling', `--suppress-tags=${parts.join()}`];
+  const { status, stdout } = runTool('lintian', ...options, deb);
   assert.equal(status, 0, stdout);
   const { stdout: said } = runTool(
     'sh',

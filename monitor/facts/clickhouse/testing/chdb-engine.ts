@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream';
 import { type ClickHouseClientConfigOptions, createClient } from '@clickhouse/client';
 import { createChdbConnection } from 'chdb/connection';
 import type { FactClient } from '../engine-store.ts';
-import { insertFromFile, takesBytes } from './native-body.ts';
+import { insertFromFile, settingsForFewRows, takesBytes } from './native-body.ts';
 
 export interface ChdbEngine extends AsyncDisposable {
   client: FactClient;
@@ -28,10 +28,7 @@ export async function createChdbEngine(): Promise<ChdbEngine> {
   await client.command({ query: `create database ${name}` });
   await client.command({ query: `use ${name}` });
   // On any machine the same; what depends on the number of threads shows beside the server of other tests, which has more.
-  // Expressions are not compiled to machine code, which takes longer than the few rows of a test.
-  const compiled = ['expressions', 'aggregate_expressions', 'sort_description'];
-  const settings = ['max_threads = 1', ...compiled.map((what) => `compile_${what} = 0`)];
-  await client.command({ query: `set ${settings.join(', ')}` });
+  await client.command({ query: `set max_threads = 1, ${settingsForFewRows}` });
   return {
     client: {
       query: client.query.bind(client),

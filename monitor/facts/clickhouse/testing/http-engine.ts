@@ -7,13 +7,14 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Session } from 'chdb';
-import { insertFromFile, takesBytes } from './native-body.ts';
+import { insertFromFile, settingsForFewRows, takesBytes } from './native-body.ts';
 import type { EngineCommand } from './start-http-engine.ts';
 
 const [folder, port = '0'] = process.argv.slice(2);
 const user = 'facts';
 const session = new Session(folder);
 session.query(`create database if not exists ${user}`);
+session.query(`set ${settingsForFewRows}`);
 
 /** The engine has one set of settings and parameters, so statements are one after the other. */
 let last: Promise<unknown> = Promise.resolve();

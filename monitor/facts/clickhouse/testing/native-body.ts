@@ -1,10 +1,15 @@
 /**
- * Inserts of bytes, which the engine in process takes from files only: statements are text there.
+ * What the engine in process needs: inserts of bytes from files, since statements are text there, and settings for few rows.
  */
 import { randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
+/** Expressions are not compiled to machine code, which takes longer than the few rows of a test. */
+export const settingsForFewRows = ['expressions', 'aggregate_expressions', 'sort_description']
+  .map((what) => `compile_${what} = 0`)
+  .join(', ');
 
 /** Whether data of this statement is bytes and not text. */
 export const takesBytes = (statement: string): boolean =>

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import {
   chmodSync,
   chownSync,
+  cpSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -20,6 +21,7 @@ import { captureCapabilities } from '#sensor/privileges/index.ts';
 import { receiptFor, startFakeMonitor, uploadIn } from '#sensor/testing/fake-monitor.ts';
 import { ethernetFrame, openFrameSender, udp4 } from '#sensor/testing/frame-sender.ts';
 import { uniqueName } from '#sensor/testing/link-names.ts';
+import { readPending } from '#sensor/testing/read-pending.ts';
 import { temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -109,7 +111,10 @@ async function runSensor(t: TestContext, settings: Record<string, string>, optio
   assert.deepEqual(await ended, [0, null], said);
   assert.ok(isAtWork, said);
   const uploads = monitor.requests.filter((request) => request.path.endsWith('/telemetry')).map(uploadIn);
-  const packets = uploads
+  // At its end the sensor sends what it has, if there is time: else it waits in the spool, whose files keep their owner.
+  const copy = join(above, 'copy');
+  cpSync(state, copy, { recursive: true });
+  const packets = [...uploads, ...readPending(copy)]
     .flatMap((upload) => upload.minutes)
     .reduce((sum, one) => sum + one.totals.packets, 0);
   return { said, state, packets };

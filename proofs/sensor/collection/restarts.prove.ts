@@ -11,19 +11,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { systemClock } from '#common/clock/index.ts';
-import { silentReporter } from '#common/reporter/index.ts';
-import {
-  decodeUpload,
-  decompressUpload,
-  type TelemetryUpload,
-} from '#contracts/sensor-api/telemetry-codec.ts';
+import type { TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { storeIdentity } from '#sensor/enrolment/identity-file.ts';
-import { recordKinds } from '#sensor/records/index.ts';
-import { createSpool } from '#sensor/spool/index.ts';
 import { receiptFor, startFakeMonitor, uploadIn } from '#sensor/testing/fake-monitor.ts';
 import { ethernetFrame, openFrameSender, udp4 } from '#sensor/testing/frame-sender.ts';
 import { uniqueName } from '#sensor/testing/link-names.ts';
+import { readPending } from '#sensor/testing/read-pending.ts';
 import { type Interruption, judgeRestarts, restartPlants, type SentFrame } from './judge-restarts.ts';
 
 export const name = 'sensor-restarts';
@@ -126,22 +119,6 @@ export async function interruptSensor({ n, signal, everyMs, report }: InterruptO
   } finally {
     for (const end of ends.reverse()) end();
   }
-}
-
-/** What waits in the spool of a sensor that has ended. */
-function readPending(directory: string): TelemetryUpload[] {
-  const spool = createSpool({
-    ...{ directory, bytesMax: 160 << 20, sensorVersion: '', kinds: recordKinds },
-    ...{ clock: systemClock, reporter: silentReporter },
-  });
-  spool.open();
-  const uploads: TelemetryUpload[] = [];
-  for (let upload = spool.oldest(); upload; upload = spool.oldest()) {
-    uploads.push(decodeUpload(decompressUpload(upload.body, 'zstd')));
-    spool.acknowledge(upload, 'accepted');
-  }
-  spool.close();
-  return uploads;
 }
 
 /** Two ends of a wire without other traffic. */

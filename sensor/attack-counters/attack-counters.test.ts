@@ -70,6 +70,28 @@ test('a connection counts as used once, in the second in which its opener sends 
   assert.equal(countsOf(counters, seven, 31, Direction.outbound)[Bin.used], 0);
 });
 
+test('when pairs of small and of large datagrams are established in one second, no bytes of them stay as one-way', () => {
+  const { counters, observe } = create({ prefixes: ['192.0.2.0/24'], addresses: [] });
+  const large = { from: '198.51.100.2', fromPort: 5000, to: '192.0.2.7', toPort: 9000 };
+  const frames = (ends: typeof large, bytes: number) => ethernet(udp(ends, new Uint8Array(bytes)));
+  for (const second of [30, 31, 32]) {
+    counters.open(second);
+    // Small ones are no replies: each second has a flow of its own, which is answered last.
+    const small = { ...large, from: '198.51.100.1', fromPort: second };
+    observe(frames(reverse(large), 20));
+    for (let i = 0; i < 10; i += 1) observe(frames(large, 1400));
+    for (let i = 0; i < 20; i += 1) observe(frames(small, 100));
+    observe(frames(reverse(small), 20));
+  }
+  counters.open(33);
+  for (const second of [31, 32]) {
+    const counts = countsOf(counters, seven, second, Direction.inbound);
+    const bytes = [Kind.datagram, Kind.reply].map((kind) => counts[Bin.bytes + kind]);
+    assert.deepEqual(bytes, [0, 0], `second ${second}`);
+    assert.equal(counts[Bin.bytes + Kind.twoWayDatagram], 10 * 1428 + 20 * 128);
+  }
+});
+
 test('both ends of a packet between two protected addresses are counted; others cost no slot', () => {
   const ends = { ...inbound, from: '192.0.2.8' };
   const { counters, observe } = create({ prefixes: [], addresses: ['192.0.2.7', '192.0.2.8'] });

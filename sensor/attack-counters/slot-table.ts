@@ -164,7 +164,7 @@ export class SlotTable {
   }
 
   /**
-   * Moves packets and bytes of a kind to another one in a second that is kept, as far as there are so many. Datagrams that are
+   * Moves packets and bytes of a kind to another one in a second that is kept, as far as there are so many. Those of datagrams that are
    * missing are looked for among the replies.
    */
   move(slot: number, one: Move): void {
@@ -179,7 +179,7 @@ export class SlotTable {
     counters.subtract(bin + from * 2 + 1, movedBytes);
     counters.add(bin + to * 2, moved);
     counters.add(bin + to * 2 + 1, movedBytes);
-    if (moved < packets && from === Kind.datagram)
+    if ((moved < packets || movedBytes < bytes) && from === Kind.datagram)
       this.move(slot, { ...one, from: Kind.reply, packets: packets - moved, bytes: bytes - movedBytes });
   }
 

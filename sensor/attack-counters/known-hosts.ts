@@ -11,7 +11,7 @@ import { bothEnds, type PacketFinder } from './packet-finder.ts';
 import { Asked, askedOf, Place } from './pair-record.ts';
 import type { PairTable } from './pair-table.ts';
 import { type Sampler, sampledFrom, sampleEvery } from './sampler.ts';
-import { binLength, Head, headWords, type SlotTable } from './slot-table.ts';
+import { Bin, binLength, Head, headWords, type SlotTable } from './slot-table.ts';
 
 /** Limits of a group in one array: packets by kind and bytes, of each direction. */
 export const Limit = { group: 32, direction: 16, bytes: 15 } as const;
@@ -90,14 +90,10 @@ export class KnownHosts {
         low[counter + 1] = bytesInBin;
       }
       if (((heads[head + Head.details]! >> (direction * 8)) & 0xff) !== 0) {
-        if (inBin > sampledFrom && !sampler.next()) continue;
-        this.#parts.onSample(
-          slot,
-          direction,
-          at,
-          kind,
-          inBin > sampledFrom ? packets * sampleEvery : packets,
-        );
+        // Those that complete a handshake are sampled as openings are, however many other segments there are.
+        const isSampled = ((opened & 1) === 0 ? inBin : low[bin + Bin.opened]!) > sampledFrom;
+        if (isSampled && !sampler.next()) continue;
+        this.#parts.onSample(slot, direction, at, kind, isSampled ? packets * sampleEvery : packets);
       } else if (
         inBin >= limits[limit + kind]! ||
         bytesInBin >= limits[limit + Limit.bytes]! ||

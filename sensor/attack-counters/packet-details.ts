@@ -1,9 +1,9 @@
 /** Adds packets of a batch to the details of their slots: all of them at first, then some, chosen at random. */
 import { Direction } from './direction.ts';
-import { Entry, entryWords, type PacketBatch, wideWords } from './packet-batch.ts';
+import { Entry, entryWords, Noted, type PacketBatch, wideWords } from './packet-batch.ts';
 import { Kind } from './packet-kind.ts';
 import { type Sampler, sampledFrom, sampleEvery } from './sampler.ts';
-import type { SlotTable } from './slot-table.ts';
+import { Bin, type SlotTable } from './slot-table.ts';
 import type { WatchedSlots } from './watched-slots.ts';
 
 const ipv4 = 4;
@@ -23,7 +23,7 @@ export class PacketDetails {
     this.#watched = watched;
   }
 
-  /** Adds the packet of the entry at `at`, after so many packets of its slot and kind in this second. */
+  /** Adds the packet of the entry at `at`, after so many packets of its slot and kind in this second; one that completes a handshake after as many such. */
   add(
     table: SlotTable,
     slot: number,
@@ -33,7 +33,11 @@ export class PacketDetails {
     packets: number,
     inBin: number,
   ): void {
-    if (inBin > sampledFrom) this.addSampled(table, slot, direction, at, kind, packets);
+    const isOpened = ((this.#batch.words[at + Entry.meta]! >> Noted.opened) & 1) !== 0;
+    const seen = isOpened
+      ? table.counters.get(table.binOf(slot, direction, this.second) + Bin.opened)
+      : inBin;
+    if (seen > sampledFrom) this.addSampled(table, slot, direction, at, kind, packets);
     else this.addSample(table, slot, direction, at, kind, packets);
   }
 
@@ -69,11 +73,15 @@ export class PacketDetails {
     // Of other UDP the source's port tells which service reflects.
     if (kind === Kind.datagram || kind === Kind.reply) detail.addSourcePort(ports >>> 16, weight);
     const end = direction === Direction.inbound ? 0 : 1;
-    if (((meta >> 8) & 0xff) === ipv4) detail.add(kind, port, 0, 0, 0, words[at + end]!, weight, this.second);
+    const { second } = this;
+    // The weight of one packet: a connection is completed once.
+    const completed = ((meta >> Noted.opened) & 1) === 0 ? 0 : weight / words[at + Entry.packets]!;
+    if (((meta >> 8) & 0xff) === ipv4)
+      detail.add(kind, port, 0, 0, 0, words[at + end]!, weight, second, completed);
     else {
       const remote = (at / entryWords) * wideWords + end * 4;
       const [w0, w1] = [wide[remote]!, wide[remote + 1]!];
-      detail.add(kind, port, w0, w1, wide[remote + 2]!, wide[remote + 3]!, weight, this.second);
+      detail.add(kind, port, w0, w1, wide[remote + 2]!, wide[remote + 3]!, weight, second, completed);
     }
   }
 }

@@ -15,7 +15,7 @@ const sourcePortsMax = 16;
 const openersMax = 16;
 /** Bits that addresses are hashed to; with more addresses than bits, "many" is all that is known. */
 const addressBits = 1024;
-/** Seconds after which the address bits begin again. */
+/** Seconds after which the address bits begin again, and counts of ports and openers are halved. */
 const secondsPerCount = 8;
 
 /** A share of the sampled packets. */
@@ -32,6 +32,7 @@ export interface DetailSummary {
   ports: HeavySummary;
   sourcePorts: HeavySummary;
   openers: HeavySummary;
+  completed: number;
   addresses: Int32Array;
   pairs: PairCount | null;
 }
@@ -96,12 +97,34 @@ class HeavyKeys {
     this.#hit = at;
   }
 
+  /** Takes weight off a key's entry, as far as it is known to be the key's. Returns the rest. */
+  take(a: number, b: number, weight: number): number {
+    if (this.#filter[filterPlace(a, b)] === 0) return weight;
+    const { first, second, counts, errors } = this;
+    for (let i = 0; i < this.used; i += 1) {
+      if (first[i] !== a || second[i] !== b) continue;
+      const taken = Math.min(weight, counts[i]! - errors[i]!);
+      counts[i]! -= taken;
+      return weight - taken;
+    }
+    return weight;
+  }
+
+  /** The latest packets have more weight. */
+  halve(): void {
+    for (let i = 0; i < this.used; i += 1) {
+      this.counts[i]! /= 2;
+      this.errors[i]! /= 2;
+    }
+    this.#least /= 2;
+  }
+
   clear(): void {
     this.used = this.#least = this.#leastAt = 0;
     this.#filter.fill(0);
   }
 
-  /** The first of the lightest entries. Counts only grow, so entries that were passed are not looked at again. */
+  /** The first of the lightest entries. Most counts grow, so entries that were passed are not looked at again. */
   #lightest(): number {
     const { counts } = this;
     let at = this.#leastAt;
@@ -144,8 +167,9 @@ export class TrafficDetail {
   readonly #prefixes = new HeavyKeys(prefixesMax);
   readonly #ports = new HeavyKeys(portsMax);
   readonly #sourcePorts = new HeavyKeys(sourcePortsMax);
-  /** By hash, the addresses that open connections. */
+  /** By hash, the addresses that open connections, less those that they complete; and completed ones of others. */
   readonly #openers = new HeavyKeys(openersMax);
+  #completed = 0;
   readonly #addresses = new Int32Array(addressBits >>> 5);
   readonly #addressesBefore = new Int32Array(addressBits >>> 5);
   #version = 0;
@@ -161,7 +185,7 @@ export class TrafficDetail {
     this.#addresses.fill(0);
     this.#addressesBefore.fill(0);
     this.#version = version;
-    this.#weight = 0;
+    this.#weight = this.#completed = 0;
     this.pairs = null;
     this.#countedSince = second;
   }
@@ -171,7 +195,10 @@ export class TrafficDetail {
     return this.#weight;
   }
 
-  /** Adds a packet that stands for `weight` packets, with its remote address. `port` is 0 where there is none. */
+  /**
+   * Adds a packet that stands for `weight` packets, with its remote address. `port` is 0 where there is none. `completed`: the connections
+   * whose handshake it completes.
+   */
   add(
     kind: number,
     port: number,
@@ -181,6 +208,7 @@ export class TrafficDetail {
     w3: number,
     weight: number,
     second: number,
+    completed: number,
   ): void {
     this.#weight += weight;
     if (this.#version === 4) this.#prefixes.add(w3 & ~255, 0, weight);
@@ -190,11 +218,17 @@ export class TrafficDetail {
       this.#countedSince = second;
       this.#addressesBefore.set(this.#addresses);
       this.#addresses.fill(0);
+      this.#ports.halve();
+      this.#openers.halve();
+      this.#completed /= 2;
     }
     const hash = mixHash(mixHash(mixHash(mixHash(0, w0), w1), w2), w3);
     const bit = hash & (addressBits - 1);
     this.#addresses[bit >>> 5]! |= 1 << (bit & 31);
     if (kind === Kind.opening) this.#openers.add(hash, 0, weight);
+    if (completed === 0) return;
+    this.#ports.take(Kind.opening, port, completed);
+    this.#completed += this.#openers.take(hash, 0, completed);
   }
 
   /** Adds the source port of UDP that comes from no port of amplification. */
@@ -210,6 +244,7 @@ export class TrafficDetail {
       ports: this.#ports.summary(),
       sourcePorts: this.#sourcePorts.summary(),
       openers: this.#openers.summary(),
+      completed: this.#completed,
       addresses: this.#addresses.map((bits, i) => bits | this.#addressesBefore[i]!),
       pairs: this.pairs,
     };
@@ -223,6 +258,7 @@ export class TrafficDetail {
     this.#ports.join(one.ports);
     this.#sourcePorts.join(one.sourcePorts);
     this.#openers.join(one.openers);
+    this.#completed += one.completed;
     for (let i = 0; i < this.#addresses.length; i += 1) this.#addresses[i]! |= one.addresses[i]!;
     const { established = 0, others = 0 } = this.pairs ?? {};
     if (one.pairs)
@@ -242,13 +278,13 @@ export class TrafficDetail {
     return Math.round(-addressBits * Math.log(1 - set / addressBits));
   }
 
-  /** The part of the openings that the heaviest addresses sent, 0 to 1. */
+  /** The part of the openings without a handshake that the heaviest addresses sent, 0 to 1. */
   openersShare(max: number): number {
     const { counts, errors, used } = this.#openers;
     const known = counts.subarray(0, used).map((count, i) => count - errors[i]!);
     const heaviest = known.sort().subarray(-max);
     const sum = (values: Float64Array) => values.reduce((all, one) => all + one, 0);
-    return sum(heaviest) / Math.max(1, sum(counts.subarray(0, used)));
+    return Math.min(1, sum(heaviest) / Math.max(1, sum(counts.subarray(0, used)) - this.#completed));
   }
 
   /** The heaviest remote prefixes. */

@@ -110,7 +110,7 @@ test('the heaviest prefixes are those of space saving: the lightest entry, the f
   for (let i = 0; i < 30_000; i += 1) {
     const prefix = (Math.floor(random() ** 3 * 400) << 8) | 0;
     const weight = i < 200 ? 1 : 1 + 31 * Math.floor(random() * 2);
-    detail.add(Kind.datagram, 0, 0, 0, 0, prefix | 9, weight, 0);
+    detail.add(Kind.datagram, 0, 0, 0, 0, prefix | 9, weight, 0, 0);
     const known = counts.get(prefix);
     if (known) known[0] += weight;
     else if (counts.size < 64) counts.set(prefix, [weight, 0]);

@@ -29,11 +29,15 @@ function flood(name: FloodClass, from: number, to: number, ratio = 3): Stream {
 
 const newDetector = () => new Detector({ scope, thresholds, key: [1, 2] });
 
-function attacksOf(streams: readonly Stream[]) {
+function found(streams: readonly Stream[]) {
   const detector = newDetector();
   observeStreams(detector, [background, ...streams]);
-  return detector.finish().incidents.filter(({ severity }) => severity === 'attack');
+  return detector.finish().incidents;
 }
+
+const attacksOf = (streams: readonly Stream[]) =>
+  found(streams).filter(({ severity }) => severity === 'attack');
+const incidentsOf = (streams: readonly Stream[]) => found(streams).map((one) => [one.class, one.severity]);
 
 test('NET-1.1: the class of an incident follows its attack within 10 s; each class keeps its own times and peak', () => {
   for (const to of [8, 12, 17, 22]) {
@@ -160,11 +164,6 @@ test('NET-1.1: connections that carry nothing are an attack beside a heavy trans
 });
 
 test('NET-1.1: what lasts one second is no attack: beside it a scan stays a scan, a transfer high volume', () => {
-  const incidentsOf = (streams: readonly Stream[]) => {
-    const detector = newDetector();
-    observeStreams(detector, [background, ...streams]);
-    return detector.finish().incidents.map((one) => [one.class, one.severity]);
-  };
   let port = 0;
   const scan = () => {
     port += 1;
@@ -179,6 +178,30 @@ test('NET-1.1: what lasts one second is no attack: beside it a scan stays a scan
   assert.deepEqual(incidentsOf([transfer, flood('syn_flood', 5, 6, 3), flood('udp_flood', 7, 8, 17)]), [
     ['high_volume', 'info'],
   ]);
+});
+
+test('NET-1.1: a scan of a busy web server is a scan, also after a minute of visits; a flood beside a proxy of many visitors is one', () => {
+  const open = createCrowd(4, 3);
+  const waiting: Uint8Array[][] = [];
+  // Far clients: twenty others open before one completes its handshake.
+  const visit = () => {
+    const frames = open();
+    waiting.push(frames.slice(2));
+    return [...frames.slice(0, 2), ...(waiting.length > 20 ? waiting.shift()! : [])];
+  };
+  let port = 0;
+  const ask = () => {
+    port += 1;
+    const ends = { from: '198.51.100.66', fromPort: 50_000, to: victim(4), toPort: port & 0xffff };
+    return [ethernet(tcp(ends, Tcp.syn, 1))];
+  };
+  const scan: Stream = { step: ask, perSecond: thresholds.inbound.syn_pps * 2, from: 60, to: 72 };
+  const { syn_pps: most } = thresholds.inbound;
+  const visits: Stream = { step: visit, perSecond: most * 0.4, from: 0, to: 72 };
+  assert.deepEqual(incidentsOf([visits, scan]), [['other', 'info']]);
+  const one = open();
+  const proxy: Stream = { step: () => one, perSecond: most * 2, from: 0, to: 12 };
+  assert.deepEqual(incidentsOf([proxy, flood('syn_flood', 4, 12, 2)]), [['syn_flood', 'attack']]);
 });
 
 test('NET-1.1: one source that asks a port of every address of a prefix is a scan', () => {

@@ -99,8 +99,10 @@ function createCapture(i: number, random: () => number): Capture {
     return createOne(i, random, { divisor: divisors.many, ratio: manyPeersRatioMax ** random() });
   }
   const isOneAddress = random() < 0.5;
-  const all = Array.from({ length: 10 }, (_, other) =>
-    createOne(i + other * 7, random, { host: isOneAddress ? 7 : 7 + other }),
+  const turns = Array.from({ length: 10 }, (_, other) => i + other * 7);
+  const isScanned = isOneAddress && turns.some((turn) => names[turn % names.length] === 'port scan');
+  const all = turns.map((turn, other) =>
+    createOne(turn, random, { host: isOneAddress ? 7 : 7 + other, isScanned }),
   );
   return {
     title: `to ${isOneAddress ? 'one address' : 'ten addresses'}: ${all.map(({ title }) => title).join('; ')}`,
@@ -110,6 +112,8 @@ function createCapture(i: number, random: () => number): Capture {
 }
 
 interface One {
+  /** A scan goes on beside it. Who opens what is sampled, which by divided thresholds tells a scan from few visits only. */
+  isScanned?: boolean;
   ratio?: number;
   divisor?: number;
   host?: number;
@@ -119,12 +123,14 @@ interface One {
 function createOne(
   i: number,
   random: () => number,
-  { ratio = 20 ** random(), divisor = divisors.few, host = 7 }: One = {},
+  { ratio = 20 ** random(), divisor = divisors.few, host = 7, isScanned = false }: One = {},
 ): Capture {
   const kind = names[i % names.length]!;
   const version = random() < 0.5 ? 4 : 6;
   const isUnderWay = random() < 0.5;
-  const times = Math.min(ratio, ordinaryKinds[kind]!.ratioMax);
+  const { ratioMax, repeats, direction } = ordinaryKinds[kind]!;
+  const isVisited = !repeats && direction === 'inbound' && kind !== 'port scan';
+  const times = Math.min(ratio, isScanned && isVisited ? 0.5 : ratioMax);
   const from = isUnderWay ? 0 : 1 + random() * 2;
   const local = version === 4 ? `192.0.2.${host}` : `2001:db8:7::${host}`;
   const thresholds = dividedThresholds(divisor);

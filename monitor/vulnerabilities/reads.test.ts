@@ -89,4 +89,12 @@ test('NET-2.6.3: a copy that was not refreshed for three days is a problem with 
   );
   await world.copyRecords(records);
   assert.equal((await problems()).includes('vulnerability database'), false);
+  await world.pool.query(
+    "insert into vulnerability_products (product, first_attempt_at) values ('never-fetched', svc_now() - interval '4 days')",
+  );
+  assert.match(
+    await problems(),
+    /not refreshed for 4 days/,
+    'a product that was never fetched, beside fresh ones',
+  );
 });

@@ -131,7 +131,13 @@ test('after ten attempts over three days a delivery has failed', async () => {
   assert.equal(hooks.at('/dead/500').length, 10);
   const days = waitedSeconds / 86_400;
   assert.ok(days > 3 && days < 3.5, `${days} days`);
-  assert.equal((await world.webhooks.listDeliveries(party.actor, endpointId, 1))[0]!.status, 'failed');
+  const newest = async () => (await world.webhooks.listDeliveries(party.actor, endpointId, 1))[0]!;
+  const { id, status } = await newest();
+  assert.equal(status, 'failed');
+  assert.equal(await world.webhooks.replayDelivery(party.actor, endpointId, id), true);
+  await hooks.sender().drain();
+  assert.equal(hooks.at('/dead/500').length, 11);
+  assert.equal((await newest()).status, 'pending', 'a replay has ten attempts of its own');
 });
 
 test('a redirect is not followed, and what a receiver says is not kept', async () => {

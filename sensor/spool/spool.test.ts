@@ -275,10 +275,10 @@ test('a copy of an old spool takes new numbers instead of losing minutes to the 
   spool.close();
 });
 
-/** A spool with delivered, pending and gap uploads, closed; returns its bytes. */
-function filledFile(directory: string, pendingUploads: number): Buffer {
+/** A spool with delivered minutes and pending uploads, closed; returns its bytes. */
+function filledFile(directory: string, pendingUploads: number, delivered = [at(0), at(1), at(2)]): Buffer {
   const { spool } = openSpool(directory);
-  for (let index = 0; index < 3; index += 1) spool.append([sampleMinute(at(index), index)], []);
+  for (const [index, minute] of delivered.entries()) spool.append([sampleMinute(minute, index)], []);
   drain(spool);
   for (let index = 3; index < 3 + pendingUploads; index += 1) {
     const usage = Array.from({ length: 40 }, (_, i) => ({
@@ -370,6 +370,15 @@ test('a flipped bit that turns a column of text into bytes costs nothing', (t) =
       name,
     );
   }
+});
+
+test('a receipt of years ahead, by a clock that was wrong, takes nothing in a damaged file for delivered', (t) => {
+  const directory = temporaryFolder(t);
+  const bytes = filledFile(directory, 4, [at(0), at(5_000_000)]);
+  bytes[2 * 4096 + 2] = 0xff;
+  writeFileSync(join(directory, 'spool-1.sqlite'), bytes);
+  const fate = fateOf(directory, 4);
+  assert.equal(fate.lost + fate.wrong, 0, JSON.stringify(fate));
 });
 
 test('a salvage that was interrupted before the new file took its place begins again', (t) => {

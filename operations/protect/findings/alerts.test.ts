@@ -6,6 +6,7 @@ import { webhookEvents } from '#contracts/customer-api/index.ts';
 import { type StoredEvent, takeUndispatched } from '#operations/events/index.ts';
 import type { ProtectSettings } from '#operations/protect/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { secondsAgo } from '#operations/testing/incident-of.ts';
 import {
   createFindingMonitor,
   findingOf,
@@ -181,6 +182,23 @@ test('NET-1.6: by default, with the views off, or about checks from before the c
     assert.deepEqual(await reader.events(), [], 'known since before');
     assert.deepEqual(await reader.mails(), []);
   }
+});
+
+test('a check that arrives a day late is not told, and what it found is known from then on', async () => {
+  const reader = await createReader('Day');
+  await world.database.pool.query(
+    `update protect_settings set finding_mail_since = finding_mail_since - interval '2 days',
+       finding_webhook_since = finding_webhook_since - interval '2 days' where server_id = $1`,
+    [reader.serverId],
+  );
+  const observedAt = (seconds: number, findings: ProjectedFinding[]) => ({
+    checkedSecondsAgo: seconds,
+    services: [projectedService({ observed_at: secondsAgo(seconds + 60), findings })],
+  });
+  await reader.deliver([], observedAt(24 * 3600 + 60, [a]));
+  assert.deepEqual(await reader.events(), []);
+  await reader.deliver([], observedAt(24 * 3600 - 600, [a, b]));
+  assert.deepEqual(await reader.events(), [['server.finding_new', b.cve_id]]);
 });
 
 test('a mail that is not wanted any more is not sent', async () => {

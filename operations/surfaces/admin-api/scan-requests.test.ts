@@ -66,6 +66,12 @@ test('NET-3.1: a claim leaves a request queued, a reported start makes it runnin
   const [{ id } = { id: '' }, ...others] = await stage.request(reader);
   assert.equal(await stage.say(id, 'claimed'), 'accepted');
   assert.equal(await stage.say(id, 'claimed'), 'unchanged');
+  for (const state of ['claimed', 'running', 'withdrawn'] as const)
+    assert.equal(
+      await stage.say(id, state, state === 'running' ? startedNow() : {}, 8),
+      'unknown',
+      'another site',
+    );
   assert.deepEqual(new Set(await statesOf(reader)), new Set(['queued']));
   const start = startedNow();
   assert.equal(await stage.say(id, 'running', start), 'accepted');

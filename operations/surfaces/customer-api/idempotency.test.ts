@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { moveWorldClock } from '#operations/testing/world-time.ts';
 import { type Answer, type Call, createApiClient } from './testing/client.ts';
@@ -49,15 +50,19 @@ test('a repeated create answers with the same server and its password, and takes
 test('API-4.5: without the header, with another name, key, version or workspace, every create is a new order', async () => {
   const customer = await world.createCustomer('New orders');
   const [key, other] = [await world.createKey(customer), await world.createKey(customer)];
+  const { organizationId } = customer.tenant;
+  const second = await world.accounts.createTenant(systemActor, { organizationId, name: 'Second workspace' });
+  await world.setBalance(second, 100_000);
   const answers = [
     await send(key, 'a'),
     await send(key, 'b'),
     await send(other, 'a'),
     await send(key, 'a', order, '/api/v1/servers'),
+    await send(key, 'a', order, `${path}?tenant=${second.id}`),
     await call('POST', path, { key, body: order }),
     await call('POST', path, { key, body: order }),
   ];
-  assert.equal(new Set(answers.map((answer) => answer.body.id)).size, 6);
+  assert.equal(new Set(answers.map((answer) => answer.body.id)).size, 7);
   assert.equal(await ordersOf(customer.tenant.id), 6);
 });
 

@@ -102,7 +102,7 @@ rootTest(
 
 rootTest('an interface that goes down and up is captured again; one that is removed is reported', (t) => {
   const { result } = inNamespace(t, 'gone');
-  assert.deepEqual(result, { afterUp: 1, code: 'capture.interface_gone' });
+  assert.deepEqual(result, { isHeardAgain: true, code: 'capture.interface_gone' });
 });
 
 rootTest(

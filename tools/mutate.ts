@@ -8,9 +8,10 @@
  *   --at I               only the I-th of them; may be repeated
  *   --numbers            doubles and halves each number of the specification (tools/numbers)
  *
- * Works on a copy of the tree in a temporary folder, with databases in memory. First the fast tests that name a rule run
- * unbroken, once each, to see what they execute; `.cache/coverage` keeps that for the same tree. Then each break is put in alone.
- * One that no test notices which executes it has survived, and the exit code is 1.
+ * Works on a copy of the tree in a temporary folder, with databases in memory. First the fast tests run unbroken, once each, to
+ * see what they execute: those that name a rule say where its code is, and all of them may notice; `.cache/coverage` keeps that
+ * for the same tree. Then each break is put in alone. One that no test notices which executes it has survived, and the exit code
+ * is 1.
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -102,11 +103,10 @@ class Copy {
   }
 }
 
-/** Test files by the rules that their titles name. */
-function findTestsOfRules(files: readonly string[], read: (file: string) => string): Map<string, string[]> {
+/** These test files by the rules that their titles name. */
+function findTestsOfRules(tests: readonly string[], read: (file: string) => string): Map<string, string[]> {
   const found = new Map<string, string[]>();
-  for (const file of files.filter((name) => name.endsWith('.test.ts') && !name.startsWith('tools/'))) {
-    if (isSlow(root, file)) continue;
+  for (const file of tests) {
     const rules = new Set<string>();
     for (const [, , title] of read(file).matchAll(/\b(?:test|it|describe)\(\s*(['"`])([\s\S]*?)\1/g))
       for (const [rule] of title!.matchAll(/\b(?:API|NET)-\d+(?:\.[0-9A-Za-z]+)*/g)) rules.add(rule);
@@ -156,8 +156,10 @@ async function main(): Promise<number> {
       ({ rule }) => positionals.length === 0 || positionals.some((wanted) => rule.startsWith(wanted)),
     );
     if (!values.numbers) {
-      const testsOfRules = findTestsOfRules(tree.files, readText);
-      const tests = [...new Set([...testsOfRules.values()].flat())].sort();
+      const tests = tree.files.filter(
+        (name) => name.endsWith('.test.ts') && !name.startsWith('tools/') && !isSlow(root, name),
+      );
+      const testsOfRules = findTestsOfRules(tests, readText);
       const hash = createHash('sha256');
       for (const file of tree.files.filter((name) => /^(?!tools\/).*\.ts$/.test(name)))
         hash.update(`${file}\0${readText(file)}\0`);

@@ -57,7 +57,9 @@ export function findBreaks(file: string, text: string): Break[] {
       case 'LogicalExpression': {
         const at = text.indexOf(node.operator, node.left.end);
         for (const other of otherOperators[node.operator] ?? []) add(at, at + node.operator.length, other);
-        if (node.operator === '??') add(node.left.end, node.end, '');
+        // Without `?? null` there is a type error, or PostgreSQL gets its null all the same.
+        if (node.operator === '??' && text.slice(node.right.start, node.right.end) !== 'null')
+          add(node.left.end, node.end, '');
         break;
       }
       case 'UnaryExpression':

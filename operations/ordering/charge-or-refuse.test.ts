@@ -172,6 +172,21 @@ test('a plan that is withdrawn while the card is charged is still delivered, at 
   }
 });
 
+test('API-3.2: a month with parts of a cent is charged, and credited, rounded up to a cent', async () => {
+  const { create, tenant } = await customerWithCard('Parts of a cent');
+  const setMonth = (quanta: number) =>
+    world.database.pool.query("update plans set monthly_cap_quanta = $1 where slug = 'small'", [quanta]);
+  await setMonth(40_050);
+  try {
+    assert.equal((await create()).status, 201);
+  } finally {
+    await setMonth(40_000);
+  }
+  const [charge] = await world.payments.listCharges(systemActor, tenant.id, 1);
+  assert.equal(charge!.amountQuanta, 40_100);
+  assert.equal(await world.billing.balanceOf(systemActor, tenant.id), 40_100);
+});
+
 /** What an older version of the program, which holds nothing, can do to an order that is being paid. */
 async function stealAddress(networkId: number): Promise<void> {
   const mac = `02:00:00:00:00:${(networkId % 256).toString(16).padStart(2, '0')}`;

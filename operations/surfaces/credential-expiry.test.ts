@@ -6,6 +6,7 @@ import { addCommands } from '#operations/main.ts';
 import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
 import { visit } from '#operations/testing/visit.ts';
 import { moveWorldClock } from '#operations/testing/world-time.ts';
+import { formatTime } from '#service-kit/pages/index.ts';
 
 let world: World;
 before(async () => {
@@ -51,6 +52,10 @@ test('API keys and admin tokens expire after a year unless another time, or none
   const { email } = await world.createCustomer('Expiring');
   const client = await visit(world, email, '/client/');
   await expiryIn(client, '/client/developer/', 'api_keys', { name: 'CI', scope: 'read' });
+  const { rows } = await world.database.pool.query<{ at: Date }>(
+    'select min(expires_at) as at from api_keys where expires_at is not null',
+  );
+  assert.ok((await client.page('/client/developer/')).includes(formatTime(rows[0]!.at.getTime())));
   const input = { name: 'Monitor', permissions: ['vm_inventory_read'], clusterIds: null };
   const project = await world.adminProjects.create(systemActor, input);
   const console = await visit(world, 'operator@staff.test', '/console/');

@@ -92,8 +92,16 @@ test('NET-2.7.5: silent UDP is not open, and a guess from the port number names 
 const run = (ports: string, more = '', end = '<runstats><finished exit="success"/></runstats></nmaprun>') =>
   `<?xml version="1.0"?>\n<!DOCTYPE nmaprun${more}>\n<nmaprun><scaninfo protocol="tcp" numservices="1"/>` +
   `<host starttime="1" endtime="2"><ports>${ports}</ports></host>${end}`;
-const port = (service: string, state = 'open') =>
-  `<port protocol="tcp" portid="80"><state state="${state}" reason="syn-ack"/>${service}</port>`;
+const port = (service: string, state = 'open', number = 80) =>
+  `<port protocol="tcp" portid="${number}"><state state="${state}" reason="syn-ack"/>${service}</port>`;
+
+test('NET-2.7.5: ports 1 and 65,535 are reported, 0 and 65,536 are none', () => {
+  const ports = [0, 1, 65_535, 65_536].map((number) => port('', 'open', number));
+  assert.deepEqual(
+    read(run(ports.join('')), 'tcp').open.map((each) => each.port),
+    [1, 65_535],
+  );
+});
 
 test('answers of servers are one bounded line without control characters; entities are not expanded', () => {
   const text = `&#x9b;[31m${'x'.repeat(300)}`;

@@ -83,6 +83,18 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
       problem(401, 'invalid_request_error', '', 'Invalid API Key provided: sk_test_****').body,
     );
   const form = new URLSearchParams(text);
+  const empty = [...form].find(([, value]) => value === '');
+  if (empty)
+    return send(
+      response,
+      400,
+      problem(
+        400,
+        'invalid_request_error',
+        'parameter_invalid_empty',
+        `You passed an empty string for '${empty[0]}'.`,
+      ).body,
+    );
   const key = request.headers['idempotency-key'] as string | undefined;
   const known = key === undefined ? undefined : answers.get(key);
   if (known && known.text !== text)

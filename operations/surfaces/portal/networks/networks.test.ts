@@ -117,6 +117,9 @@ test('API-4.9: the firewall’s page changes one thing at a time, of the version
   const page = await text(path);
   assert.match(page, /Filtering by 1 rule, applied/);
   assert.match(page, /Default action: drop\./);
+  assert.equal((await post(`${path}/add`, { ...rule, ports: '443', version: 3 })).status, 303);
+  await world.jobs.drain();
+  assert.match(await text(path), /Filtering by 2 rules, applied/);
 });
 
 test('rules that most servers need are one click each, and those that are there are not offered', async () => {

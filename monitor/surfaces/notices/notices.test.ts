@@ -138,8 +138,11 @@ test('NET-2.8: at most 100 machines, at most 64 KiB, and only a valid body after
     '{"cluster_id":1}',
     '{"cluster_id":1,"cluster_id":2,"virtual_machines":[]}',
     '{"cluster_id":1,"destroyed_at":"yesterday","virtual_machines":[]}',
+    '\ufeff{"cluster_id":1,"virtual_machines":[]}',
+    // 0xff is no UTF-8.
+    Buffer.from('{"cluster_id":1,"virtual_machines":[{"id":6000,"name":"\xff"}]}', 'latin1'),
   ]) {
-    assert.equal((await send(unfit, signed(unfit))).status, 422, unfit);
+    assert.equal((await send(unfit, signed(unfit))).status, 422, String(unfit));
   }
 });
 

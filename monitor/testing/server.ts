@@ -32,12 +32,15 @@ export interface Visitor {
 
 export const testPassword = 'a password of sufficient length';
 
-/** `settings` are environment variables. */
+/** `settings` are environment variables; without a database it makes one. */
 export async function startMonitorServer(
   settings: Readonly<Record<string, string>> = {},
-  options: Pick<Overrides, 'reporter' | 'feeds' | 'clock' | 'evidenceObjects'> = {},
+  {
+    database: given,
+    ...options
+  }: Pick<Overrides, 'reporter' | 'feeds' | 'clock' | 'evidenceObjects'> & { database?: TestDatabase } = {},
 ): Promise<MonitorServer> {
-  const database = await createTestDatabase('monitor');
+  const database = given ?? (await createTestDatabase('monitor'));
   const config = readConfig(
     { SVC_MONITOR_PORT: '0', SVC_LOG_LEVEL: 'error', SVC_MAC_VENDOR_LOOKUP_URL: '', ...settings },
     options.feeds,

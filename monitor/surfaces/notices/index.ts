@@ -36,25 +36,14 @@ export interface NoticesDeps {
   connection: Pick<Connection, 'readNoticeSecret' | 'countRefusals'>;
   inventory: Pick<Inventory, 'applyNotice'>;
   clock: Clock;
-  /** Parses JSON; replaced in a test that checks that it is not called too early. */
-  parse?: (text: string) => unknown;
-  /** Rules that admit a notice; a proof replaces them to check that wrong rules are detected. */
-  rules?: NoticeRules;
-}
-
-export interface NoticeRules {
-  isFresh: typeof isFreshTimestamp;
-  verify: typeof verifyNotice;
 }
 
 const refusal = JSON.stringify({
   error: { code: 'unauthorized', message: 'The signature or the timestamp of this notice is not valid.' },
 });
 const Notice = Compile(DestroyNotice);
-const noticeRules: NoticeRules = { isFresh: isFreshTimestamp, verify: verifyNotice };
 
 export async function registerNotices(app: App, deps: NoticesDeps): Promise<void> {
-  const rules = deps.rules ?? noticeRules;
   const refusals = createRefusalCounter(deps.clock, (count) => deps.connection.countRefusals(count));
   const refuse = (reply: FastifyReply) => {
     refusals.add();
@@ -75,7 +64,7 @@ export async function registerNotices(app: App, deps: NoticesDeps): Promise<void
       {
         onRequest: async (request, reply) => {
           const timestamp = onlyHeader(request, timestampHeader);
-          const isFresh = timestamp !== null && rules.isFresh(timestamp, nowSeconds(deps.clock));
+          const isFresh = timestamp !== null && isFreshTimestamp(timestamp, nowSeconds(deps.clock));
           if (!isFresh || onlyHeader(request, signatureHeader) === null) return refuse(reply);
         },
         schema: { response: { 200: DestroyNoticeResult } },
@@ -85,10 +74,10 @@ export async function registerNotices(app: App, deps: NoticesDeps): Promise<void
         const timestamp = onlyHeader(request, timestampHeader) ?? '';
         const signature = onlyHeader(request, signatureHeader) ?? '';
         const secret = await deps.connection.readNoticeSecret();
-        if (secret === null || !rules.verify(secret, timestamp, signature, body, nowSeconds(deps.clock))) {
+        if (secret === null || !verifyNotice(secret, timestamp, signature, body, nowSeconds(deps.clock))) {
           return refuse(reply);
         }
-        return deps.inventory.applyNotice(readNotice(body, deps.parse ?? parseStrictJson));
+        return deps.inventory.applyNotice(readNotice(body));
       },
     );
   });
@@ -111,10 +100,10 @@ function onlyHeader(request: FastifyRequest, name: string): string | null {
 }
 
 /** Parses a verified body. An invalid one is a 422, because sending it again can not help. */
-function readNotice(body: Buffer, parse: (text: string) => unknown): DestroyNotice {
+function readNotice(body: Buffer): DestroyNotice {
   let notice: unknown;
   try {
-    notice = parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+    notice = parseStrictJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
   } catch (error) {
     throw unfit(error instanceof SyntaxError ? error.message : 'The body is not UTF-8.');
   }

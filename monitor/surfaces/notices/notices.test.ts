@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import fc from 'fast-check';
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { noticePath, signNotice } from '#contracts/destroy-notice/index.ts';
@@ -58,10 +59,13 @@ async function send(body: Buffer | string, headers: Record<string, string | stri
 }
 
 function signed(body: Buffer | string, timestamp = String(nowSeconds), key = secret) {
-  const signature = signNotice(key, timestamp, Buffer.from(body));
-  return { 'x-operations-timestamp': timestamp, 'x-operations-signature': signature };
+  return headersOf(timestamp, signNotice(key, timestamp, Buffer.from(body)));
 }
 
+const headersOf = (timestamp: string, signature: string) => ({
+  'x-operations-timestamp': timestamp,
+  'x-operations-signature': signature,
+});
 const notice = (vms: object[], clusterId = 7) =>
   JSON.stringify({ cluster_id: clusterId, virtual_machines: vms });
 
@@ -91,6 +95,72 @@ test('NET-2.8: redelivered notices report duplicates and change no row, also con
     assert.equal(JSON.parse(answer).duplicates, 2);
   }
   assert.equal(await fingerprintTables(world.database), before);
+});
+
+test('NET-2.8, NET-5.4: a signature is the HMAC of timestamp and raw body, and no other form of one is accepted', async () => {
+  // By openssl dgst -sha256 -hmac.
+  const hex = '51b2b3796c2e02841c53f74f971f6903605f5e211abec03abdf42bc210018190';
+  const signature = signNotice(secret, String(nowSeconds), Buffer.from('{}'));
+  assert.equal(signature, `sha256=${hex}`);
+  const { status } = await send('{}', headersOf(String(nowSeconds), signature));
+  assert.equal(status, 422, 'a verified body is read');
+  const base64 = Buffer.from(hex, 'hex').toString('base64');
+  for (const other of [
+    ...['', hex, `sha256=${hex.toUpperCase()}`, `SHA256=${hex}`, `sha512=${hex}${hex}`, `sha256=${base64}`],
+    ...[`v1,${base64}`, `t=${nowSeconds},v1=${hex}`, `${signature},${signature}`, `${signature}00`],
+    ...[`sha256=${'0'.repeat(64)},${signature}`, signature.slice(0, 39), signature.slice(0, -1)],
+  ])
+    assert.equal((await send('{}', headersOf(String(nowSeconds), other))).status, 401, other);
+});
+
+test('NET-2.8, NET-5.4: a notice with any changed character is refused in one way, and not read', async () => {
+  const stamp = String(nowSeconds);
+  const body = notice([{ id: 4001, mac_addresses: ['52:54:00:00:40:01'] }]);
+  const given = [body, stamp, signed(body)['x-operations-signature']] as const;
+  const answers = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(0, 1, 2),
+      fc.nat(),
+      fc.constantFrom(...'0189aAfFxX {'),
+      async (part, at, by) => {
+        const texts = [...given];
+        const place = at % given[part]!.length;
+        if (given[part]![place] === by) return;
+        texts[part] = given[part]!.slice(0, place) + by + given[part]!.slice(place + 1);
+        // Many of these bodies are no JSON: one that was read would answer 422.
+        const answer = await send(texts[0]!, headersOf(texts[1]!, texts[2]!));
+        answers.add(answer.body);
+        assert.equal(answer.status, 401, texts.join('\n'));
+      },
+    ),
+    { numRuns: 150 },
+  );
+  assert.equal(answers.size, 1);
+});
+
+test('NET-5.4: no other spelling of the time is taken, although it is signed as it is written', async () => {
+  const now = String(nowSeconds);
+  for (const stamp of [
+    ...[
+      '',
+      '.',
+      '-',
+      '0',
+      'NaN',
+      'now',
+      '1.79e9',
+      `${now}.0`,
+      `${now}.`,
+      `+${now}`,
+      `-${now}`,
+      `0${now}`,
+      `${now}e0`,
+    ],
+    ...[`${now}n`, `${now}000`, `${now} 1`, `${now},${now}`, `"${now}"`, `0x${nowSeconds.toString(16)}`],
+    ...['99999999999999999999', new Date(nowSeconds * 1000).toISOString()],
+  ])
+    assert.equal((await send('{}', signed('{}', stamp))).status, 401, stamp);
 });
 
 test('NET-5.4: a repeated header is refused', async () => {

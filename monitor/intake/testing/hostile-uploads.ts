@@ -153,14 +153,6 @@ const messages: Record<string, { wire: 'telemetry' | 'live'; make(bytes: number,
 /** All kinds. */
 export const hostileKinds: readonly string[] = Object.keys(messages);
 
-/** One hostile upload. Most are small before compression, so that many are tried; one in `largeEvery` is large. */
-export function makeHostileUpload(random: Random, largeEvery = 500): HostileUpload {
-  const kind = hostileKinds[Math.floor(random() * hostileKinds.length)]!;
-  const isLarge = random() < 1 / largeEvery;
-  // Smaller ones would be within the limits, like a few fields of a newer sensor.
-  return makeUploadOf(kind, 8_192 + Math.floor((isLarge ? 15_000_000 : 30_000) * random()), random);
-}
-
 /** A hostile upload of this kind, of about this many bytes before compression. */
 export function makeUploadOf(kind: string, bytes: number, random: Random): HostileUpload {
   const { wire, make } = messages[kind]!;

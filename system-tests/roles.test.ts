@@ -4,14 +4,14 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { type RedisServer, startRedis } from '#service-kit/redis/testing/redis-server.ts';
+import { until } from '#service-kit/testing/until.ts';
 import {
   createInstallation,
   type Installation,
   password,
   type ServeProcess,
-} from '#proofs/operations/limits/installation.ts';
-import { type RedisServer, startRedis } from '#service-kit/redis/testing/redis-server.ts';
-import { until } from '#service-kit/testing/until.ts';
+} from './testing/installation.ts';
 
 const budget = 6;
 let redis: RedisServer;

@@ -37,7 +37,7 @@ export interface Installation extends AsyncDisposable {
 
 export const password = 'an installation of processes';
 const keysOfPerson = 25;
-const program = fileURLToPath(new URL('../../../svc.ts', import.meta.url));
+const program = fileURLToPath(new URL('../../svc.ts', import.meta.url));
 
 export async function createInstallation(): Promise<Installation> {
   await using undo = new AsyncDisposableStack();

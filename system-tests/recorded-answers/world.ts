@@ -189,7 +189,9 @@ async function seedMonitor({ operations, monitor: { monitor, siteId }, receiverU
     { name: 'Web', prefixes: ['203.0.113.0/28'], thresholds },
     0,
   );
-  await monitor.alerts.addChannel(monitorActor, { kind: 'webhook', name: 'On call', url: `${receiverUrl}/` });
+  await monitor.alerts.addChannel(monitorActor, {
+    ...{ kind: 'webhook', name: 'On call', settings: { url: `${receiverUrl}/` } },
+  });
   await monitor.savedViews.save(monitorActor, siteId, {
     name: 'Applications',
     query: 'range=24h&group=application',

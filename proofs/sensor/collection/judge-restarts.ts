@@ -105,7 +105,7 @@ export function judgeRestarts(
     if (observedMs < 60_000 && !hasGap) offences.push(`${at} is partial without a gap`);
     if (observedMs >= 60_000 && hasGap) offences.push(`${at} is whole and a gap`);
   }
-  // Nobody can name a minute before the first start or after the last end.
+  // A minute before the first start or after the last end is named by none.
   const [bornMs, goneMs] = [interruptions[0]!.toMs, interruptions.at(-1)!.fromMs];
   for (const minute of deafOfMinute.keys())
     if (!minutes.has(minute) && (minute + 60) * 1000 > bornMs && minute * 1000 < goneMs)

@@ -55,6 +55,12 @@ export async function listChannels(db: Queryable): Promise<Channel[]> {
   return rows;
 }
 
+/** True for a time zone that this PostgreSQL has rules for. */
+export async function knowsTimeZone(db: Queryable, name: string): Promise<boolean> {
+  const { rows } = await sql`select 1 from pg_timezone_names where name = ${name}`.execute(db);
+  return rows.length > 0;
+}
+
 /** Id for a new channel, reserved because its secret is sealed for this row. */
 export async function nextChannelId(trx: Queryable): Promise<number> {
   const { rows } = await sql<{ id: number }>`

@@ -40,6 +40,7 @@ const valueLengthMax = 20_000;
 /** A test may reach a mail server or receiver of another company. */
 const testsMax = 5;
 const testWindowSeconds = 600;
+const zoneAdvice = 'Choose the time zone of the quiet hours, such as Europe/Berlin.';
 
 /**
  * The signing secret of a new webhook, returned only here; null for other kinds. Throws `alerts.invalid`,
@@ -52,6 +53,7 @@ export async function addChannel(
 ): Promise<{ secret: string | null }> {
   requireOperator(actor);
   const { channel, secret, signing } = parse(input, rules, null);
+  await requireTimeZone(db(), channel);
   await secrets.ready();
   const channelId = await recorded(
     db(),
@@ -84,6 +86,7 @@ export async function changeChannel(
   const before = (await store.listChannels(db())).find(({ id }) => id === channelId);
   if (!before) return false;
   const { channel, secret } = parse({ ...input, kind: before.kind }, rules, before);
+  await requireTimeZone(db(), channel);
   await secrets.ready();
   const { id, kind, name, settings, siteIds, kinds, isCriticalOnly, quiet } = before;
   const entry = {
@@ -162,8 +165,7 @@ function parseQuiet({ quietFrom = '', quietTo = '', quietZone = '' }: ChannelInp
   if (from === '' && to === '') return null;
   const [fromMinute, toMinute] = [parseTime(from), parseTime(to)];
   if (fromMinute === toMinute) throw invalidField('Quiet hours begin and end at different times.');
-  if (!isTimeZone(zone))
-    throw invalidField('Choose the time zone of the quiet hours, such as Europe/Berlin.');
+  if (!isTimeZone(zone)) throw invalidField(zoneAdvice);
   return { from: fromMinute, to: toMinute, zone };
 }
 
@@ -174,7 +176,12 @@ function parseTime(text: string): number {
   return Number(hour) * 60 + Number(minute);
 }
 
-/** PostgreSQL knows the same names; abbreviations and offsets are left out, because they know no summer time. */
+/** Abbreviations and offsets are none, because they know no summer time. */
 function isTimeZone(name: string): boolean {
   return name === 'UTC' || Intl.supportedValuesOf('timeZone').includes(name);
+}
+
+/** A zone that Node.js knows and this PostgreSQL does not would keep every alert from being told. */
+async function requireTimeZone(db: Queryable, { quiet }: store.Routing): Promise<void> {
+  if (quiet && !(await store.knowsTimeZone(db, quiet.zone))) throw invalidField(zoneAdvice);
 }

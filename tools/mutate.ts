@@ -66,7 +66,7 @@ class Copy {
 
   /** The title of the first test that failed, or null: what runs after it has nothing to say. */
   async run(tests: readonly string[], environment: Record<string, string> = {}): Promise<string | null> {
-    // A group of its own, so that what waits without end can be ended with everything that it started.
+    // A group of its own, so that what never ends can be killed with everything that it started.
     const child = spawn(
       process.execPath,
       ['--disable-warning=ExperimentalWarning', 'tools/test.ts', ...tests],
@@ -94,7 +94,7 @@ class Copy {
     const timer = setTimeout(end, testsEndWithinMs);
     const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
     clearTimeout(timer);
-    return failed ?? (signal ? 'a test waits without end' : code === 0 ? null : 'no test ended');
+    return failed ?? (signal ? 'a test did not end in time' : code === 0 ? null : 'no test ended');
   }
 
   async remove(): Promise<void> {

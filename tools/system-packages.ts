@@ -40,13 +40,13 @@ export const systemPackages: readonly SystemPackage[] = [
   {
     name: 'prometheus-alertmanager',
     file: '/usr/bin/prometheus-alertmanager',
-    use: 'alerts that it is told of',
+    use: 'sending alerts to it',
   },
-  { name: 'rsyslog', file: '/usr/sbin/rsyslogd', use: 'alerts as syslog' },
+  { name: 'rsyslog', file: '/usr/sbin/rsyslogd', use: 'sending alerts as syslog' },
   {
     name: 'rsyslog-gnutls',
     file: '/usr/lib/x86_64-linux-gnu/rsyslog/lmnsd_gtls.so',
-    use: 'alerts as syslog',
+    use: 'sending alerts as syslog',
   },
   { name: 'redis-server', file: '/usr/bin/redis-server', use: 'live windows and limits of many machines' },
   {

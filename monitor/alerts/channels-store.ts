@@ -12,7 +12,7 @@ export const channelSecret: SecretColumn = {
   clear: 'clear_secret',
 };
 
-/** Which alerts a channel is told of, and when. */
+/** Which alerts a channel receives, and when. */
 export interface Routing {
   /** Null: of all sites. Alerts that concern all sites go to every channel. */
   siteIds: number[] | null;

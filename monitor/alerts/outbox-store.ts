@@ -18,7 +18,7 @@ const quietUntil = sql<Date | null>`(
 const isMuted = sql<boolean>`exists (
   select 1 from alert_mutes m where m.kind = e.kind and m.subject_key = e.subject_key and m.until > svc_now())`;
 
-/** One for each enabled channel that is told of such alerts, unless the subject is muted. */
+/** One for each enabled channel whose routing matches, unless the subject is muted. */
 export async function enqueueOpened(trx: Queryable, episodeId: number): Promise<void> {
   await sql`
     insert into alert_notifications (episode_id, transition, channel_id, held_until)
@@ -30,7 +30,7 @@ export async function enqueueOpened(trx: Queryable, episodeId: number): Promise<
     on conflict do nothing`.execute(trx);
 }
 
-/** "Resolved" goes only to channels that receive "opened": what begins and ends within quiet hours is not told. */
+/** "Resolved" goes only to channels that receive "opened": what begins and ends within quiet hours is not sent. */
 export async function enqueueResolved(trx: Queryable, episodeId: number): Promise<void> {
   await sql`
     with dropped as (

@@ -1,5 +1,4 @@
--- A channel is of any kind that the program knows, and its settings are of that kind. Which alerts it is told of, and when, is the
--- same for all kinds: null is everything.
+-- The program knows the kinds of channels and their settings. Routing is the same for all kinds: null matches everything.
 alter table alert_channels add column settings jsonb not null default '{}';
 update alert_channels set settings = case kind
   when 'email' then jsonb_build_object('recipients', array_to_string(recipients, ', '))

@@ -119,7 +119,7 @@ export const keptTables: readonly KeptTable[] = [
   of('scans', 'scan_requests', 'listed_at'),
   of('traffic', 'scan_targets', 'named_at'),
   of('scans', 'vulnerability_services', 'observed_at'),
-  // Without evidence nothing of them is shown; operations is told of its end.
+  // Without evidence nothing of them is shown; a feed tells operations when it ends.
   of('traffic', 'vulnerability_servers', 'evidence_at'),
   // Software that a scan missed once is not new when the next one finds it again.
   of('scans', 'vulnerability_noted', 'gone_at'),

@@ -4,7 +4,17 @@ import { join } from 'node:path';
 import { diff } from 'node:util';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import type { Answers } from './ask-everything.ts';
-import { type MeantDifference, meantDifferences } from './meant-differences.ts';
+
+/** A difference from the record that a change means to make, until the answers are recorded anew. */
+export interface MeantDifference {
+  /** Names of answers: who asks, and the path. */
+  answers: RegExp;
+  /** Each line that differs, with `- ` or `+ ` before it. */
+  lines: RegExp;
+  reason: string;
+}
+
+export const meantDifferences: readonly MeantDifference[] = [];
 
 const folder = join(import.meta.dirname, 'answers');
 const params = { [constants.ZSTD_c_compressionLevel]: 19, [constants.ZSTD_c_windowLog]: 23 };

@@ -1,7 +1,7 @@
 // Slow: asks both programs for some thousand answers, in a world with a day of traffic.
 /**
  * Answers of all surfaces in one world, compared with the record in `answers/`. What a change means to change is listed in
- * `meant-differences.ts` with its reason. To record anew, and to empty that list:
+ * `record.ts` with its reason. To record anew, and to empty that list:
  *
  *     SVC_RECORD_ANSWERS=1 sh tools/with-node tools/test.ts system-tests/recorded-answers/recorded-answers.test.ts
  */

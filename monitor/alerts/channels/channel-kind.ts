@@ -52,7 +52,7 @@ export interface ChannelKind {
   isOwnNetwork?: true;
   /** An open alert is sent again after so many seconds: the receiver forgets what is not repeated. */
   repeatSeconds?: number;
-  /** Where it tells, in a few words without a secret. */
+  /** Where it sends to, in a few words without a secret. */
   targetOf(settings: ChannelSettings): string;
   /** One attempt. Never throws. */
   send(settings: ChannelSettings, notification: Notification, sending: Sending): Promise<Sent>;

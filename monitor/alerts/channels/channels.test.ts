@@ -120,7 +120,7 @@ const settingsOf = (): Record<string, Record<string, string>> => ({
   opsgenie: { key: keys.opsgenie, server: `${services.url}/opsgenie` },
 });
 
-test('an alert is told in the form of each service, and its end in the same thread, incident or message', async () => {
+test('an alert is sent in the format of each service, and its end to the same thread, incident or message', async () => {
   for (const [kind, settings] of Object.entries(settingsOf()))
     await alerts.addChannel(systemActor, { kind, name: kind, settings });
   const id = await open(subject('attack_detected', '192.0.2.7 <b>&*x*'));
@@ -163,7 +163,7 @@ test('an alert is told in the form of each service, and its end in the same thre
   );
 });
 
-test('what a service refuses is told in our words, and no secret is in a log, a page or the audit trail', async () => {
+test('a refusal by a service is shown in our words, and no secret is in a log, a page or the audit trail', async () => {
   const wrong: Record<string, [Record<string, string>, string]> = {
     slack: [{ channel: 'C0000000000' }, 'Slack answered channel_not_found'],
     telegram: [{ token: '987654321:AAbbCCddEEffGGhhIIjjKKllMMnnOOpp' }, 'the receiver answered 401'],
@@ -197,7 +197,7 @@ test('what a service refuses is told in our words, and no secret is in a log, a 
   assert.ok(!said.includes(keys.discord) && !said.includes(keys.teams));
 });
 
-test('a channel is told of its sites, kinds and severity alone; what concerns all sites goes to each', async () => {
+test('a channel receives alerts of its sites, kinds and severity only; what concerns all sites goes to each', async () => {
   await removeAll();
   const other = await world.sites.create(systemActor, 'Other site');
   const telegram = settingsOf().telegram!;
@@ -225,7 +225,7 @@ test('a channel is told of its sites, kinds and severity alone; what concerns al
   shown();
 });
 
-test('in quiet hours critical alerts are told; others wait until the end, and not at all when they are over by then', async () => {
+test('quiet hours let critical alerts through; others wait until the end, and are dropped if they are over by then', async () => {
   await removeAll();
   const quiet = { quietFrom: '22:00', quietTo: '07:00', quietZone: 'Europe/Berlin' };
   await alerts.addChannel(systemActor, {

@@ -36,11 +36,11 @@ export const syslog: ChannelKind = {
     },
     {
       name: 'authority',
-      label: 'Certificate of your authority',
+      label: 'CA certificate',
       kind: 'textarea',
       isOptional: true,
       placeholder: '-----BEGIN CERTIFICATE-----',
-      hint: 'Of the authority that signed the host’s certificate, as PEM. Leave empty for a public one.',
+      hint: 'The CA that signed the host’s certificate, as PEM. Leave empty for a public CA.',
       parse(text) {
         try {
           return new X509Certificate(text).toString();

@@ -51,9 +51,9 @@ function channelTable(request: FastifyRequest, { channels, viewer, nowMs }: Opti
       { key: 'kind', header: 'Kind', cell: labelOf, value: (row) => row.kind },
       {
         key: 'target',
-        header: 'Tells',
+        header: 'Target',
         kind: 'prose',
-        cell: (row) => [targetOf(row), toldOf(row) && html` <span class="hint">${toldOf(row)}</span>`],
+        cell: (row) => [targetOf(row), routingOf(row) && html` <span class="hint">${routingOf(row)}</span>`],
         value: targetOf,
       },
       {
@@ -99,8 +99,8 @@ function channelTable(request: FastifyRequest, { channels, viewer, nowMs }: Opti
 const labelOf = ({ kind }: Channel) => channelKindOf(kind)?.label ?? kind;
 const targetOf = ({ kind, settings }: Channel) => channelKindOf(kind)?.targetOf(settings) ?? '–';
 
-/** Which alerts it is told of, if not all at any time. */
-function toldOf({ siteIds, kinds, isCriticalOnly, quiet }: Channel): string {
+/** Its routing in words; blank: all alerts, at any time. */
+function routingOf({ siteIds, kinds, isCriticalOnly, quiet }: Channel): string {
   return [
     siteIds && (siteIds.length === 1 ? 'one site' : `${siteIds.length} sites`),
     kinds && (kinds.length === 1 ? 'one kind of alert' : `${kinds.length} kinds of alerts`),

@@ -1,4 +1,4 @@
-/** The page of one notification channel: where it tells, of what, and when. */
+/** The page of one notification channel: its target, which alerts it receives, and when. */
 import {
   alertKinds,
   type Channel,

@@ -157,6 +157,7 @@ function changeCell(entry: StoredEntry): Content {
 }
 
 function show(value: unknown): string {
-  const whole = typeof value === 'string' ? value : JSON.stringify(value ?? null);
+  if (value === null || value === undefined) return 'none';
+  const whole = typeof value === 'string' ? value : JSON.stringify(value);
   return whole.length > valueMax ? `${whole.slice(0, valueMax)}…` : whole;
 }

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { giveObjects } from '#service-kit/postgres/access.ts';
 import { createTestDatabase, moveDatabaseClock, type TestDatabase } from '#service-kit/testing/index.ts';
-import { type AuditActor, type AuditEntry, record } from './index.ts';
+import { type AuditActor, type AuditEntry, auditTable, record } from './index.ts';
 import { readEntries, streamEntries } from './read-entries.ts';
 import { deleteExpired } from './store.ts';
 
@@ -194,6 +194,19 @@ test('entries are found by person, subject, operation, time and owner; a batch s
   let streamed = 0;
   for await (const batch of streamEntries(database.db, { operation: 'gadget' })) streamed += batch.length;
   assert.equal(streamed, 1_100);
+});
+
+test('the trail says what a change set where there was nothing, and nothing where there was something', async () => {
+  const subject = { kind: 'thing', id: 99, name: 'mail' };
+  await write(ada, {
+    operation: 'thing.route',
+    subject,
+    before: { to: null, by: 'x' },
+    after: { to: 'y', by: null },
+  });
+  const { entries } = await readEntries(database.db, { operation: 'thing.route' }, { limit: 1 });
+  const trail = String(auditTable({ path: '/audit/', query: {}, entries, nextBefore: null, emptyText: '' }));
+  assert.match(trail, /<div>by: x → none<\/div><div>to: none → y<\/div>/);
 });
 
 test('entries are kept for a year and go after it', async () => {

@@ -36,11 +36,12 @@ export function registerDrills(app: App, deps: ConsoleDeps): void {
   app.post(`${path}/:drillId/stop`, { schema: { params: StopParams } }, async (request, reply) => {
     const { siteId, drillId } = request.params;
     const { address } = await explain(deps, siteId, request.params.address);
+    let isStopped = false;
     try {
-      await deps.protection.stopDrill(viewerOf(request).actor, siteId, drillId);
+      isStopped = await deps.protection.stopDrill(viewerOf(request).actor, siteId, drillId);
     } catch (error) {
       faultText(error);
     }
-    return reply.redirect(`${addressHrefOf(siteId, address)}?done=stopped#drills`, 303);
+    return reply.redirect(`${addressHrefOf(siteId, address)}${isStopped ? '?done=stopped' : ''}#drills`, 303);
   });
 }

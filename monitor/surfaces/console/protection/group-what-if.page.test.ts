@@ -82,7 +82,9 @@ test('an operator has a group replayed, follows its progress, and finds the resu
 test('a replay is cancelled by its button, and an earlier one can be shown again', async () => {
   await operator.post(path, { 'inbound.pps': '20k' });
   const [open, before] = await server.monitor.protection.listGroupReplays(server.siteId, groupId, 2);
-  assert.equal((await operator.post(`${path}/${open!.id}/cancel`, {})).status, 303);
+  const cancel = () => operator.post(`${path}/${open!.id}/cancel`, {});
+  assert.equal((await cancel()).headers.get('location'), `${path}?done=cancelled`);
+  assert.equal((await cancel()).headers.get('location'), path, 'it has ended: nothing was cancelled');
   await server.monitor.protection.replays.drain();
   assert.match((await viewer.get(path)).text, /Cancelled by /);
   assert.match((await viewer.get(`${path}?replay=${before!.id}`)).text, /Would have fired once/);

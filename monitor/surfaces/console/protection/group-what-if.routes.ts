@@ -51,12 +51,13 @@ export function registerGroupWhatIf(app: App, deps: ConsoleDeps): void {
   app.post(`${path}/:replayId/cancel`, { schema: { params: ReplayParams } }, async (request, reply) => {
     const { siteId, groupId, replayId } = request.params;
     await siteOf(deps.sites, siteId);
+    let isCancelled = false;
     try {
-      await deps.protection.cancelGroupReplay(viewerOf(request).actor, siteId, replayId);
+      isCancelled = await deps.protection.cancelGroupReplay(viewerOf(request).actor, siteId, replayId);
     } catch (error) {
       faultText(error);
     }
-    return reply.redirect(`${groupWhatIfHref(siteId, groupId)}?done=cancelled`, 303);
+    return reply.redirect(`${groupWhatIfHref(siteId, groupId)}${isCancelled ? '?done=cancelled' : ''}`, 303);
   });
 }
 

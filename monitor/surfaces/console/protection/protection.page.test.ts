@@ -162,7 +162,10 @@ test('an operator starts and stops a drill; viewers see it, with what the thresh
   const stop = /action="([^"]+\/drills\/[^"]+\/stop)"/.exec(text)![1]!;
   assert.doesNotMatch((await viewer.get(path)).text, /\/stop"/);
   assert.equal((await viewer.post(stop)).status, 403);
-  assert.equal((await operator.post(stop)).status, 303);
+  const stopped = await operator.post(stop);
+  assert.deepEqual([stopped.status, stopped.headers.get('location')], [303, `${page}?done=stopped#drills`]);
+  const again = await operator.post(stop);
+  assert.equal(again.headers.get('location'), `${page}#drills`, 'it has ended: nothing was stopped');
   const mailed = { ...order, mails_customer: 'on' };
   assert.equal((await operator.post(`${page}/drills`, mailed)).status, 303);
   const asked = (await rowsOf(page, 'drills')).find((one: { state: string }) => one.state === 'waiting');

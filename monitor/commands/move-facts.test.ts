@@ -10,7 +10,7 @@ import { createClickhouseFacts } from '#monitor/facts/clickhouse/clickhouse-fact
 import { createFactClient } from '#monitor/facts/clickhouse/connect.ts';
 import { type HttpEngine, startHttpEngine } from '#monitor/facts/clickhouse/testing/start-http-engine.ts';
 import { type FactStore, openScope, parseFactsUrl } from '#monitor/facts/index.ts';
-import type { MemoryFacts } from '#monitor/facts/memory/memory-facts.ts';
+import type { MemoryFacts } from '#monitor/facts/testing/memory/memory-facts.ts';
 import { type BenchDatabase, startBenchDatabase } from '#monitor/facts/testing/bench-monitor.ts';
 import { compareAnswers } from '#monitor/facts/testing/conformance.ts';
 import { minutesOf } from '#monitor/facts/testing/engines.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
-import { createMemoryFacts } from '../memory/memory-facts.ts';
+import { createMemoryFacts } from '../testing/memory/memory-facts.ts';
 import { checkCrashPoints } from '../testing/crash-points.ts';
 import { doubling, losing, type Plant } from '../testing/engines.ts';
 import { compareClickhouse, withClickhouse } from './testing/under-test.ts';

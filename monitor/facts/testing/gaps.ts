@@ -4,7 +4,7 @@ import { nameApplication } from '#monitor/applications/index.ts';
 import { captureMinute } from '#monitor/testing/index.ts';
 import type { FactStore } from '../contract/fact-store.ts';
 import type { FactUpload } from '../contract/facts.ts';
-import { createMemoryFacts } from '../memory/memory-facts.ts';
+import { createMemoryFacts } from './memory/memory-facts.ts';
 import type { StoreUnderTest } from './conformance.ts';
 import { randomToken, seededBelow } from './random-uploads.ts';
 

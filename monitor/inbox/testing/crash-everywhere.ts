@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { createFactStore, type FactStore, openScope } from '#monitor/facts/index.ts';
-import { createMemoryFacts } from '#monitor/facts/memory/memory-facts.ts';
+import { createMemoryFacts } from '#monitor/facts/testing/memory/memory-facts.ts';
 import { stopDatabaseClock } from '#monitor/testing/still-clock.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { nameApplication } from '#monitor/applications/index.ts';
 import type { MonitorWorld } from '#monitor/testing/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { createMemoryFacts } from '../../memory/memory-facts.ts';
+import { createMemoryFacts } from '../../testing/memory/memory-facts.ts';
 import { type ConformanceOptions, checkConformance, type StoreUnderTest } from '../../testing/conformance.ts';
 import {
   createMoves,

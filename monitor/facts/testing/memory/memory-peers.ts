@@ -1,6 +1,6 @@
 /** The rules of peer networks in plain memory. */
 import { parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
-import type * as facts from '../contract/facts.ts';
+import type * as facts from '../../contract/facts.ts';
 import {
   firstAddressOf,
   hoursOf,
@@ -8,7 +8,7 @@ import {
   type PeerOfNetwork,
   type PeerUse,
   peerNetworkOf,
-} from '../contract/peer-networks.ts';
+} from '../../contract/peer-networks.ts';
 import { type JudgedFact, judged } from './memory-applications.ts';
 import type { MemoryRows } from './memory-rows.ts';
 import { compare, compareAddresses, sumOf } from './memory-selection.ts';

@@ -4,11 +4,11 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { covers } from '#monitor/placements/index.ts';
-import type { NameApplication } from '../contract/collect-facts.ts';
-import type { ControlScope } from '../contract/control-scope.ts';
-import { explainRows } from '../contract/explain-rows.ts';
-import type { FactStore } from '../contract/fact-store.ts';
-import * as facts from '../contract/facts.ts';
+import type { NameApplication } from '../../contract/collect-facts.ts';
+import type { ControlScope } from '../../contract/control-scope.ts';
+import { explainRows } from '../../contract/explain-rows.ts';
+import type { FactStore } from '../../contract/fact-store.ts';
+import * as facts from '../../contract/facts.ts';
 import type { HostRow } from './memory-append.ts';
 import * as applications from './memory-applications.ts';
 import { explore } from './memory-explore.ts';

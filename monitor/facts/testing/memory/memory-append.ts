@@ -7,10 +7,10 @@ import type {
 } from '#contracts/sensor-api/telemetry.ts';
 import { zeroTotals } from '#contracts/sensor-api/telemetry-totals.ts';
 import { wholeMinutes, withoutObserved } from '#contracts/sensor-api/unobserved-gaps.ts';
-import { vantageCode } from '../contract/codes.ts';
-import { localAddressOf, type NameApplication } from '../contract/collect-facts.ts';
-import type * as facts from '../contract/facts.ts';
-import { segmentsOf } from '../contract/segments.ts';
+import { vantageCode } from '../../contract/codes.ts';
+import { localAddressOf, type NameApplication } from '../../contract/collect-facts.ts';
+import type * as facts from '../../contract/facts.ts';
+import { segmentsOf } from '../../contract/segments.ts';
 
 export interface CaptureRowOfMinute {
   siteId: number;

@@ -1,7 +1,7 @@
 /** What reads of the engine in memory start from: its rows, with what other nodes' servers had told apart. */
 import { isForeign, type Placement } from '#monitor/placements/index.ts';
-import type { NameApplication } from '../contract/collect-facts.ts';
-import type * as facts from '../contract/facts.ts';
+import type { NameApplication } from '../../contract/collect-facts.ts';
+import type * as facts from '../../contract/facts.ts';
 import {
   appendUploads,
   type CaptureRowOfMinute,

@@ -1,6 +1,6 @@
 /** Selection as the rules say it: which capture of an address and minute counts, and whose the address was. */
 import { parseAddress } from '#common/ip/index.ts';
-import type * as facts from '../contract/facts.ts';
+import type * as facts from '../../contract/facts.ts';
 import type { HostRow } from './memory-append.ts';
 import type { MemoryRows } from './memory-rows.ts';
 

@@ -8,7 +8,7 @@ import {
   isAmong,
   placeText,
   splitPlaces,
-} from '../contract/exploration.ts';
+} from '../../contract/exploration.ts';
 import { judged, ownersOf } from './memory-applications.ts';
 import type { MemoryRows } from './memory-rows.ts';
 import { nullsLast, stepOf, strongest, sumOf, within } from './memory-selection.ts';

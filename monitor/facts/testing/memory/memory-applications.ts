@@ -1,7 +1,7 @@
 /** The rules of applications in plain memory: who counts, and what is told of names, pairs and addresses. */
 import type { TelemetryUsageRow } from '#contracts/sensor-api/telemetry.ts';
-import { evidenceCode, evidenceOf, vantageCode } from '../contract/codes.ts';
-import type * as facts from '../contract/facts.ts';
+import { evidenceCode, evidenceOf, vantageCode } from '../../contract/codes.ts';
+import type * as facts from '../../contract/facts.ts';
 import type { UsageFact } from './memory-append.ts';
 import type { MemoryRows } from './memory-rows.ts';
 import {

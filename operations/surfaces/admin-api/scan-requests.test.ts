@@ -226,6 +226,21 @@ test('NET-3.1, NET-8.1: cooldown, addresses of a server and pending addresses of
   });
 });
 
+test('NET-8.1: servers of an account that are clicked at once never have more than 100 pending addresses together', async () => {
+  const reader = await stage.createReader('Crowd');
+  const full = await stage.world.deploy(reader.tenant, 'crowd-full');
+  const serverIds = [reader.serverId];
+  for (const name of ['crowd-1', 'crowd-2', 'crowd-3'])
+    serverIds.push((await stage.world.deploy(reader.tenant, name)).serverId);
+  // Room for the addresses of one more server.
+  await stage.fillPending(full.allocations[0]!, 100 - reader.allocations.length);
+  const clicks = await Promise.allSettled(
+    serverIds.map((serverId) => stage.world.protectScans.request(reader.actor, serverId)),
+  );
+  const refusals = clicks.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []));
+  assert.deepEqual(refusals, Array(3).fill('port_scans.limit_exceeded'));
+});
+
 /** More addresses on the server, as floating ones are. */
 async function addAddresses({ first, serverId }: Reader, count: number): Promise<void> {
   await stage.world.database.pool.query(

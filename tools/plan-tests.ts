@@ -55,7 +55,6 @@ const firstTests: FirstTests = {
     ['monitor/facts/move/move-faults.test.ts'],
     ['monitor/facts/clickhouse/full-conformance.test.ts', 'monitor/facts/clickhouse/late-inserts.test.ts'],
     ['system-tests/restore/restore.test.ts'],
-    ['proofs/operations/traffic-explorer/explorer-queries.test.ts'],
     ['monitor/commands/move-facts.test.ts'],
     ['proofs/monitor/inbox/faults.test.ts'],
     ['tools/package/package.test.ts'],

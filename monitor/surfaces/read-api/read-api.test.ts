@@ -13,7 +13,7 @@ import { createLimits } from '#service-kit/limits/index.ts';
 
 const address = '192.0.2.10';
 
-async function addTraffic({ monitor, siteId }: MonitorServer): Promise<void> {
+async function addTraffic({ monitor, siteId: firstSite }: MonitorServer, siteId = firstSite): Promise<void> {
   const { token } = await monitor.sensors.createToken(systemActor, siteId);
   const made = await monitor.sensors.enrol({
     token,
@@ -126,6 +126,25 @@ test('without a token that may be used there is one answer, and nothing is read'
     !rows[0].digest.toString('latin1').includes(good.split('_').slice(2).join('_')),
     'no secret is stored',
   );
+});
+
+test("what a token reads of its site by any dimension stays the same while another site's traffic grows", async () => {
+  await using server = await startMonitorServer();
+  const other = (await server.monitor.sites.create(systemActor, 'Other')).id;
+  await addTraffic(server, other);
+  const token = await tokenOf(server, '30', other);
+  const read = async (path: string) => (await get(server, path, token)).json();
+  const { dimensions } = (await read('/dimensions')) as { dimensions: { name: string }[] };
+  const readAll = async () => {
+    const answers: unknown[] = [];
+    for (const { name } of dimensions)
+      answers.push(await read(`/query?${range}&by=${name}`), await read(`/dimensions?dimension=${name}`));
+    return answers;
+  };
+  const before = await readAll();
+  // The same addresses and names, seen by another sensor.
+  await addTraffic(server);
+  assert.deepEqual(await readAll(), before);
 });
 
 test('a token of one site reads no other site', async () => {

@@ -1,14 +1,21 @@
 /** Packages of distributions, and what the trackers of their distributions say of them. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { seededRandom } from '#common/random/index.ts';
 import { type AssessWorld, addressOf, nginx, openssh, startAssessWorld } from '../testing/assess-world.ts';
-import { compareRpmPart } from './compare-revisions.ts';
+import {
+  compareDebianPart,
+  compareRevisions,
+  compareRpmPart,
+  parsePackageVersion,
+} from './compare-revisions.ts';
 import { judgePackage } from './judge-package.ts';
 import { readRevision } from './read-revision.ts';
 import { readTracker } from './read-trackers.ts';
@@ -73,6 +80,34 @@ test('versions of rpm packages have the order of its manual', () => {
     ['5.5p1', '5.5..p1'],
   ] as const)
     assert.equal(compareRpmPart(a, b), 0, `${a} ${b}`);
+});
+
+const needsDpkg = existsSync('/usr/bin/dpkg') ? {} : { skip: 'dpkg is not installed' };
+
+test('versions of Debian packages have the order of dpkg', needsDpkg, () => {
+  const random = seededRandom(5);
+  const pieces = '0 1 2 9 10 007 . + ~ a b p1 rc ubuntu deb12u Z - -1'.split(' ');
+  const some = () =>
+    Array.from({ length: 1 + random() * 6 }, () => pieces[Math.floor(random() * pieces.length)]!);
+  // dpkg takes a dash for the begin of the revision, which must not be empty.
+  const text = (parts: readonly string[]) => `1${parts.join('')}`.replace(/-+$/, '');
+  const pairs = Array.from({ length: 120 }, (_, i) => {
+    const parts = some();
+    const changed = parts.toSpliced(Math.floor(random() * parts.length), Math.floor(random() * 2), some()[0]!);
+    return [text(parts), text(i % 2 === 0 ? changed : some())] as const;
+  });
+  const script = `while read -r a b; do
+    if dpkg --compare-versions "$a" lt "$b"; then echo -1
+    elif dpkg --compare-versions "$a" eq "$b"; then echo 0; else echo 1; fi
+  done`;
+  const input = pairs.map((pair) => `${pair.join(' ')}\n`).join('');
+  const said = execFileSync('sh', ['-c', script], { input, encoding: 'utf8', stdio: ['pipe', 'pipe', 'ignore'] });
+  assert.deepEqual(
+    pairs.map(([a, b]) =>
+      Math.sign(compareRevisions(compareDebianPart, parsePackageVersion(a), parsePackageVersion(b))),
+    ),
+    said.trim().split('\n').map(Number),
+  );
 });
 
 test('a banner names the package that it shows whole', () => {

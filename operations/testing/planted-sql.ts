@@ -51,8 +51,3 @@ export function plantSql(rewrite: (text: string, values: readonly unknown[]) => 
 export function withoutOwner(text: string): string {
   return text.replaceAll(/(?:\b\w+\.)?tenant_id = (?:any\(\$\d+(?:::bigint\[\])?\)|\$\d+)/g, '(true or $&)');
 }
-
-/** Every key reaches the workspaces of every organization. */
-export function withoutReach(text: string): string {
-  return text.replace('t.organization_id = k.organization_id', '(true or $&)');
-}

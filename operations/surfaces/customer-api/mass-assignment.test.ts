@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buildOpenApi } from '#contracts/customer-api/index.ts';
-import { idsOf, requestOf } from '#proofs/operations/customer-api/isolation-cells.ts';
-import { createIsolationWorld } from '#proofs/operations/customer-api/isolation-run.ts';
-import { changedTables, sumRows } from '#proofs/operations/customer-api/row-sums.ts';
+import { createIsolationWorld, requestOf } from './testing/isolation-world.ts';
 import { listOperations } from './testing/operations.ts';
+import { changedTables, sumRows } from './testing/row-sums.ts';
 
 type Json = Record<string, unknown>;
 
@@ -31,17 +30,11 @@ test('API-4.9: no field of any answer can be assigned by sending it back; each i
   await using at = await createIsolationWorld();
   const fields = [...fieldsOfDocument(), ['root_password', 'assigned'], ['is_admin', true]] as const;
   assert.ok(fields.length > 60);
-  const caller = at.callers.find((one) => one.name === 'own full')!;
+  const token = await at.createKey();
   const operations = listOperations().filter((one) => one.version === 'v2' && one.hasBody);
   for (const [turn, operation] of operations.entries()) {
-    const cell = {
-      operation,
-      caller,
-      owners: operation.things.map(() => 'own' as const),
-      tenantOf: 'own' as const,
-      selection: 'none' as const,
-    };
-    const plain = requestOf(cell, at.owners, await idsOf(cell, at.owners, at.things));
+    const own = operation.things.map(() => 'own' as const);
+    const plain = requestOf(operation, token, at.idsOf(operation, own));
     const body = JSON.parse(plain.body!) as Json;
     const before = await sumRows(at.world);
     // Every third field of each; over the operations every field comes up, also beside each of them.

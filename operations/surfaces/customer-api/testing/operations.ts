@@ -45,7 +45,7 @@ const samples: Json = {
   hostname: 'proof.example.net',
   url: 'https://hooks.example.com/svc',
   name: 'proof',
-  // The finding that servers of the proofs have (proofs/operations/customer-api/things.ts).
+  // The finding that servers of the proofs have (isolation-world.ts).
   fingerprint: fingerprintSoftware({ product: 'OpenSSH', version: '9.6p1' }),
   cve_id: 'CVE-2024-0001',
 };

@@ -17,14 +17,14 @@ import { startOwnDatabase } from '#operations/testing/start-own-database.ts';
 import { beginWorldTime, endWorldTime } from '#operations/testing/world-time.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
-import type { PlantedBug, ProcessOrders } from './api-process.ts';
+import type { ProcessOrders } from './api-process.ts';
 
 export interface FleetOptions {
   processes: number;
   keys: number;
   /** A database whose commits survive a kill. */
   isDurable?: boolean;
-  bug?: PlantedBug | null;
+  acknowledgesEarly?: boolean;
   /** How wrong the processes' clocks are, in turn. */
   skewsMs?: readonly number[];
 }
@@ -63,7 +63,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
       databaseUrl: place.url,
       includedPerMonth: 5_000,
       skewMs: skews[index % skews.length]!,
-      bug: options.bug ?? null,
+      acknowledgesEarly: options.acknowledgesEarly ?? false,
     };
     const file = fileURLToPath(new URL('./api-process.ts', import.meta.url));
     const child = spawn(process.execPath, [file, JSON.stringify(orders)], {

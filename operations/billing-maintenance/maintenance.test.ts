@@ -6,7 +6,6 @@ import { maintainBilling } from '#operations/billing-maintenance/index.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { moveWorldClock } from '#operations/testing/world-time.ts';
-import { isDoubleRefused } from '#proofs/operations/billing-maintenance/overage-proof.ts';
 
 let world: World;
 let call: ReturnType<typeof createApiClient>;
@@ -132,8 +131,16 @@ test('a payment and a suspension at the same moment wait for each other, without
   await suspending;
 });
 
-test('D6: the ledger itself refuses a charge for the same account, month and mark', async () => {
-  assert.ok(await isDoubleRefused(world.database.pool, (await world.createCustomer('Double')).tenant.id));
+test('API-1.3: the ledger itself refuses a charge for the same account, month and mark', async () => {
+  const { tenant } = await world.createCustomer('Double');
+  const insert = () =>
+    world.database.pool.query(
+      `insert into ledger_entries (tenant_id, amount_quanta, description, metadata)
+       values ($1, -1, 'direct', '{"source": "api_overage", "reference": "2000-01:10"}')`,
+      [tenant.id],
+    );
+  await insert();
+  await assert.rejects(insert(), { constraint: 'ledger_entries_reference' });
 });
 
 test('an account whose balance is locked is passed over by hours, overage and suspension; the others go on', async () => {

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { systemActor, type Tenant } from '#operations/accounts/index.ts';
+import { appendLedgerEntry } from '#operations/billing/index.ts';
 import { createPasswordClearing } from '#operations/ordering/clear-passwords.ts';
 import type { PaymentGateway } from '#operations/payments/index.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
@@ -95,6 +96,32 @@ test('API-3.1: with credit $0.00 is due, the card is left alone, and the server 
   assert.equal(made.status, 201);
   assert.deepEqual(gateway.calls, []);
   assert.deepEqual(await state(tenant), { servers: 1, jobs: 1, orders: ['paid'], charges: [], balance: 1 });
+});
+
+test('API-3.1: an order waits for what spends the last credit, and is not made at $0.00 without credit', async () => {
+  const { tenant, owner } = await world.createCustomer('Spent');
+  await world.setBalance(tenant, 1);
+  const key = await world.createKey({ tenant, owner });
+  const { db, pool } = world.database;
+  const waits = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
+  let hasAnswered = false;
+  const order = await db.transaction().execute(async (tx) => {
+    await appendLedgerEntry(tx, {
+      tenantId: tenant.id,
+      amountQuanta: -1,
+      description: 'spent',
+      metadata: { source: 'server_hours', reference: 'last credit' },
+    });
+    const ordering = call('POST', '/api/v1/servers', { key, body: { plan: 'small', image: 'debian-12' } });
+    void ordering.then(() => {
+      hasAnswered = true;
+    });
+    while (!hasAnswered && (await pool.query(waits)).rowCount === 0)
+      await new Promise((wake) => setTimeout(wake, 5));
+    return { ordering };
+  });
+  assert.equal((await order.ordering).status, 402);
+  assert.equal((await state(tenant)).servers, 0);
 });
 
 test('API-3.3: a declined card is a 402 with the order and the attempt, and nothing is queued', async () => {

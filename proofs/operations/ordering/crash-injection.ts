@@ -3,7 +3,7 @@
  * its connections are destroyed and none of its calls ever returns. What is left behind is the same.
  */
 import { systemActor } from '#operations/accounts/index.ts';
-import type { PaymentGateway, Payments } from '#operations/payments/index.ts';
+import type { PaymentGateway } from '#operations/payments/index.ts';
 import { createStripeGateway } from '#operations/payments/stripe-gateway.ts';
 import { createOrdering, type Ordering } from './ordering.ts';
 
@@ -19,9 +19,6 @@ export const killPoints = [
   'before provisioning is committed',
 ] as const;
 export type KillPoint = (typeof killPoints)[number];
-
-export const workerFaults = ['a new id for a retry', 'the charge inside the transaction'] as const;
-export type WorkerFault = (typeof workerFaults)[number];
 
 /** What is being ordered now, and where it dies. */
 interface Course {
@@ -41,11 +38,8 @@ const commitPoints: Partial<Record<KillPoint, { commit: number; when: 'before' |
   'before provisioning is committed': { commit: 3, when: 'before' },
 };
 
-function createCrashingGateway(
-  usual: PaymentGateway,
-  course: Course,
-  fault: WorkerFault | undefined,
-): PaymentGateway {
+/** `paysTwice`: the planted fault of a new id for a retry. */
+function createCrashingGateway(usual: PaymentGateway, course: Course, paysTwice: boolean): PaymentGateway {
   const charges = new Map<string, Parameters<PaymentGateway['prepare']>[0]>();
   return {
     ...usual,
@@ -68,31 +62,13 @@ function createCrashingGateway(
       try {
         return await usual.take(key, reference);
       } catch (error) {
-        if (fault !== 'a new id for a retry') throw error;
+        if (!paysTwice) throw error;
         const fresh = `${key}-again`;
         const prepared = await usual.prepare({ ...charges.get(key)!, key: fresh });
         if (prepared.kind === 'declined') throw error;
         return usual.take(fresh, prepared.reference);
       }
     },
-  };
-}
-
-function plantPayments(fault: WorkerFault | undefined, gateway: PaymentGateway) {
-  return (usual: Payments): Payments => {
-    if (fault !== 'the charge inside the transaction') return usual;
-    return {
-      ...usual,
-      async intendOrderCharge(tx, request) {
-        const charge = await usual.intendOrderCharge(tx, request);
-        if (charge === null) return null;
-        const parties = { cardReference: 'pm_planted', customerReference: null, description: 'planted' };
-        const prepared = await gateway.prepare({ ...charge, ...parties });
-        if (prepared.kind === 'prepared')
-          await gateway.take(charge.key, prepared.reference).catch(() => ({ kind: 'open' }));
-        return charge;
-      },
-    };
   };
 }
 
@@ -126,19 +102,15 @@ export interface CrashingOrdering {
 export function createCrashingOrdering(
   databaseUrl: string,
   stripeUrl: string,
-  options: { fault: WorkerFault | undefined; die: () => void; isCut?: boolean },
+  options: { paysTwice: boolean; die: () => void; isCut?: boolean },
 ): CrashingOrdering {
   const course: Course = { killAt: null, commits: 0, isCut: options.isCut ?? false, die: options.die };
   const waiting = (timeoutMs: number) =>
     createStripeGateway({ secretKey: 'sk_test_x', apiUrl: stripeUrl, callbackSecret: null, timeoutMs });
   // A charge is always prepared; what is silent is the answer to taking it.
   const stripe = { ...waiting(1_000), prepare: waiting(120_000).prepare };
-  const gateway = createCrashingGateway(stripe, course, options.fault);
-  const ordering = createOrdering(databaseUrl, {
-    gateway,
-    connections: 3,
-    plantPayments: plantPayments(options.fault, gateway),
-  });
+  const gateway = createCrashingGateway(stripe, course, options.paysTwice);
+  const ordering = createOrdering(databaseUrl, { gateway, connections: 3 });
   countCommits(ordering, course);
   return {
     ordering,
@@ -159,12 +131,12 @@ export function createCrashingOrdering(
 export async function orderAndCut(
   databaseUrl: string,
   stripeUrl: string,
-  request: { tenantId: number; killAt: KillPoint | null; fault: WorkerFault | undefined },
+  request: { tenantId: number; killAt: KillPoint | null; paysTwice: boolean },
 ): Promise<string | null> {
   const { promise: dead, resolve } = Promise.withResolvers<null>();
   const streams = new Set<{ destroy(): void }>();
   const worker = createCrashingOrdering(databaseUrl, stripeUrl, {
-    fault: request.fault,
+    paysTwice: request.paysTwice,
     isCut: true,
     die() {
       for (const stream of streams) stream.destroy();

@@ -17,22 +17,13 @@ import { type Behaviour, behaviours, type GatewayIntent } from '#operations/paym
 import { type FakeStripe, startFakeStripe } from '#operations/payments/testing/start-fake-stripe.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { loopOf } from '#operations/testing/loop-of.ts';
-import {
-  type KillPoint,
-  killPoints,
-  orderAndCut,
-  type WorkerFault,
-  workerFaults,
-} from './crash-injection.ts';
+import { type KillPoint, killPoints, orderAndCut } from './crash-injection.ts';
 import type { OrderAnswer, OrderRequest } from './order-worker.ts';
 import { createOrdering, type Ordering } from './ordering.ts';
 
 const month = 40_000;
 /** Orders that are on their way at once in the proving process. */
 const lanes = 12;
-const lateFault = 'a late success queues';
-export type OrderFault = WorkerFault | typeof lateFault;
-export const orderFaults: readonly OrderFault[] = [...workerFaults, lateFault];
 
 interface Case {
   behaviour: Behaviour;
@@ -47,12 +38,6 @@ export function crossCases(n: number): Case[] {
   }));
 }
 
-/** Cards whose charge succeeds after the caller got `charge_unconfirmed`. */
-export function lateCases(n: number): Case[] {
-  const late: Behaviour[] = ['late success', 'timeout after'];
-  return Array.from({ length: n }, (_, index) => ({ behaviour: late[index % 2]!, killAt: null }));
-}
-
 export interface OrderProofResult {
   tried: number;
   kills: number;
@@ -65,32 +50,23 @@ export interface OrderProofResult {
 
 export async function proveOrders(
   cases: readonly Case[],
-  options: { fault?: OrderFault; processEvery: number; report: (line: string) => void },
+  options: { paysTwice?: boolean; processEvery: number; report: (line: string) => void },
 ): Promise<OrderProofResult> {
   await using stripe = await startFakeStripe();
   await using world = await createWorld();
-  await using judge = createOrdering(world.database.url, {
-    gateway: createStripeGateway({
-      secretKey: 'sk_test_x',
-      apiUrl: stripe.url,
-      callbackSecret: null,
-      timeoutMs: 3_000,
-    }),
-    abandonSeconds: 0,
+  const gateway = createStripeGateway({
+    ...{ secretKey: 'sk_test_x', apiUrl: stripe.url, callbackSecret: null, timeoutMs: 3_000 },
   });
+  await using judge = createOrdering(world.database.url, { gateway, abandonSeconds: 0 });
   const tenantIds = await seedTenants(world, cases.length);
-  const workerFault = options.fault === lateFault ? undefined : options.fault;
+  const paysTwice = options.paysTwice ?? false;
   const answers = new Map<number, string>();
   let kills = 0;
   let cuts = 0;
   let done = 0;
   let isOver = false;
   // Takes over only what is a second old, so that it meets orders whose process is alive as well.
-  await using running = createOrdering(world.database.url, {
-    gateway: judge.paymentsDeps.gateway,
-    abandonSeconds: 1,
-    connections: 3,
-  });
+  await using running = createOrdering(world.database.url, { gateway, abandonSeconds: 1, connections: 3 });
   const reconciling = (async () => {
     while (!isOver) {
       await running.payments.reconcile();
@@ -110,14 +86,14 @@ export async function proveOrders(
     for (let one = cutOff.shift(); one; one = cutOff.shift()) {
       const { tenantId, behaviour, killAt } = one;
       await stripe.plan({ tenantId, behaviour });
-      const request = { tenantId, killAt, fault: workerFault };
+      const request = { tenantId, killAt, paysTwice };
       const answer = await orderAndCut(world.database.url, stripe.url, request);
       if (answer === null) cuts += 1;
       note(tenantId, answer);
     }
   };
   const inProcesses = async () => {
-    let worker = startWorker(world, stripe, workerFault);
+    let worker = startWorker(world, stripe, paysTwice);
     for (const { tenantId, behaviour, killAt, index } of numbered) {
       if (!isProcess(index)) continue;
       const kill = atGateway(killAt, (await worker).child.pid!);
@@ -126,7 +102,7 @@ export async function proveOrders(
       note(tenantId, answer);
       if (answer !== null) continue;
       kills += 1;
-      worker = startWorker(world, stripe, workerFault);
+      worker = startWorker(world, stripe, paysTwice);
     }
     (await worker).child.kill('SIGKILL');
   };
@@ -136,7 +112,7 @@ export async function proveOrders(
     isOver = true;
     await reconciling;
   }
-  await settle(world, judge, stripe, options.fault === lateFault);
+  await settle(world, judge, stripe);
   const result = await compare(world.database.pool, await stripe.books(), tenantIds, answers, cases);
   return { tried: cases.length, kills, cuts, ...result };
 }
@@ -152,13 +128,9 @@ interface Worker {
   order(request: OrderRequest): Promise<string | null>;
 }
 
-async function startWorker(
-  world: World,
-  stripe: FakeStripe,
-  fault: WorkerFault | undefined,
-): Promise<Worker> {
+async function startWorker(world: World, stripe: FakeStripe, paysTwice: boolean): Promise<Worker> {
   const script = fileURLToPath(new URL('./order-worker.ts', import.meta.url));
-  const given = [script, world.database.url, stripe.url, ...(fault ? [fault] : [])];
+  const given = [script, world.database.url, stripe.url, ...(paysTwice ? ['pays twice'] : [])];
   const child = spawn(process.execPath, given, { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines: Interface = createInterface({ input: child.stdout! });
   await once(lines, 'line');
@@ -206,17 +178,10 @@ async function seedTenants(world: World, n: number): Promise<number[]> {
 }
 
 /** All processes run again: two reconcilers at once, before and after the late charges succeed, and the completer. */
-async function settle(world: World, judge: Ordering, stripe: FakeStripe, isPlanted: boolean): Promise<void> {
+async function settle(world: World, judge: Ordering, stripe: FakeStripe): Promise<void> {
   const { pool } = world.database;
   for (const isLate of [false, true]) {
     if (isLate) await stripe.finishLate();
-    if (isPlanted && isLate) {
-      await pool.query(
-        `with late as (update charges set state = 'succeeded' where state = 'unconfirmed' returning order_id)
-         update server_orders set state = 'paid', paid_at = svc_now(), closed_reason = null
-         where id in (select order_id from late)`,
-      );
-    }
     await pool.query("update charges set next_attempt_at = svc_now() where state = 'unconfirmed'");
     await Promise.all([judge.payments.reconcile(), judge.payments.reconcile()]);
     const loop = loopOf(judge.ordering, 'operations.orders');

@@ -1,10 +1,10 @@
 /**
- * A process that orders servers until it is killed: `order-worker.ts DATABASE_URL STRIPE_URL [FAULT]`. It reads one
+ * A process that orders servers until it is killed: `order-worker.ts DATABASE_URL STRIPE_URL [PAYS_TWICE]`. It reads one
  * order a line, `{tenantId, killAt}`, and answers with one line each; at `killAt` it ends itself with SIGKILL.
  */
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { createCrashingOrdering, type KillPoint, type WorkerFault } from './crash-injection.ts';
+import { createCrashingOrdering, type KillPoint } from './crash-injection.ts';
 
 export interface OrderRequest {
   tenantId: number;
@@ -17,9 +17,9 @@ export interface OrderAnswer {
   answer: string;
 }
 
-async function run(databaseUrl: string, stripeUrl: string, fault: WorkerFault | undefined): Promise<void> {
+async function run(databaseUrl: string, stripeUrl: string, paysTwice: boolean): Promise<void> {
   const worker = createCrashingOrdering(databaseUrl, stripeUrl, {
-    fault,
+    paysTwice,
     die: () => process.kill(process.pid, 'SIGKILL'),
   });
   process.stdout.write('ready\n');
@@ -31,4 +31,4 @@ async function run(databaseUrl: string, stripeUrl: string, fault: WorkerFault | 
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
-  await run(process.argv[2]!, process.argv[3]!, process.argv[4] as WorkerFault | undefined);
+  await run(process.argv[2]!, process.argv[3]!, process.argv[4] !== undefined);

@@ -160,3 +160,16 @@ test('NET-3.1: a run is finished only with success, one host that has ended, and
   for (const state of ['filtered', 'open|filtered', 'closed|filtered', 'unfiltered', ''])
     assert.deepEqual(read(run(port('', state)), 'tcp').open, [], state);
 });
+
+test('NET-2.7.5: a document that is cut or damaged anywhere ends no scan, and opens no port that it does not hold', () => {
+  const text = run(port('', 'open', 22) + port('', 'closed', 23)).replace('numservices="1"', 'numservices="2"');
+  assert.equal(read(text, 'tcp').isFinished, true);
+  for (let at = 0; at < text.length; at += 1) {
+    const cut = read(text.slice(0, at), 'tcp');
+    assert.equal(cut.isFinished, false, text.slice(0, at));
+    for (const damage of ['<', '"', '&', '\0']) {
+      const { open } = read(`${text.slice(0, at)}${damage}${text.slice(at + 1)}`, 'tcp');
+      for (const one of [...open, ...cut.open]) assert.notEqual(one.port, 23, `${damage} at ${at}`);
+    }
+  }
+});

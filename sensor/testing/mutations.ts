@@ -1,12 +1,8 @@
 /**
  * Frames to break, and ways to break them.
  *
- * Seeds are generated frames of every kind that the decoders know, and frames of the traffic corpus if it is present.
+ * Seeds are generated frames of every kind that the decoders know.
  */
-import { readdirSync, statSync } from 'node:fs';
-import { join as joinPath } from 'node:path';
-import { openCaptureFile } from '#sensor/capture-files/index.ts';
-import { corpusFolder, hasCorpus } from './corpus.ts';
 import {
   ascii,
   clientHello,
@@ -70,26 +66,6 @@ export function generatedSeeds(): SeedFrame[] {
       }
       seeds.push({ bytes: ethernet(packet), linkType: 1 });
     }
-  }
-  return seeds;
-}
-
-/** At most `limit` frames of the corpus; none when it is missing. */
-export function corpusSeeds(limit: number): SeedFrame[] {
-  if (!hasCorpus()) return [];
-  const seeds: SeedFrame[] = [];
-  const folder = joinPath(corpusFolder(), 'pcap');
-  const names = readdirSync(folder, { recursive: true }) as string[];
-  for (const name of names.sort()) {
-    const path = joinPath(folder, name);
-    if (!statSync(path).isFile() || statSync(path).size < 24) continue;
-    const file = openCaptureFile(path);
-    // A limited number from each file; otherwise the largest file would fill the list.
-    for (let taken = 0; taken < 120 && seeds.length < limit && file.next(); taken += 1) {
-      const bytes = file.bytes.slice(file.offset, file.offset + file.capturedLength);
-      seeds.push({ bytes, linkType: file.linkType });
-    }
-    file.close();
   }
   return seeds;
 }

@@ -16,7 +16,6 @@ import type { EnrolledSensor } from '#monitor/sensors/index.ts';
 import { captureMinute, createSpool, host, usageRow } from '#monitor/testing/index.ts';
 import type { createPool } from '#service-kit/postgres/database.ts';
 import type { WorkerOrders } from './ingest-worker.ts';
-import type { PlantedBug } from './planted-bugs.ts';
 
 const childPath = fileURLToPath(new URL('ingest-worker.ts', import.meta.url));
 /** Minutes over which the uploads of a sensor are spread, so that most add to what is there. */
@@ -35,12 +34,9 @@ export interface FleetOptions {
   workers: number;
   leaseSeconds: number;
   answerMs?: number;
-  bug: PlantedBug | null;
   random: () => number;
   /** ClickHouse with the facts; PostgreSQL without it. */
   factsUrl?: string;
-  /** Module that a worker loads first. */
-  preload?: string;
 }
 
 export interface Worker {
@@ -73,7 +69,7 @@ export interface FleetSensor {
 export async function createFleet(options: FleetOptions): Promise<Fleet> {
   const { db, pool } = options.database;
   const database = { name: 'database', db, pool, reader: db, start: async () => {}, stop: async () => {} };
-  const { factsUrl = '', preload } = options;
+  const { factsUrl = '' } = options;
   const monitor = compose(readConfig({ SVC_FACTS_URL: factsUrl }), { database, reporter: silentReporter });
   if (factsUrl) await monitor.factEngine.part.start();
   const sensors = await enrol(monitor, options.sensors);
@@ -83,10 +79,9 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
   let backlog = 0;
 
   async function start(place: number): Promise<void> {
-    const { workerUrl: databaseUrl, leaseSeconds, answerMs = 20_000, bug } = options;
-    const orders: WorkerOrders = { databaseUrl, leaseSeconds, answerMs, bug, factsUrl };
-    const given = preload === undefined ? [] : ['--import', preload];
-    const child = spawn(process.execPath, [...given, childPath, JSON.stringify(orders)], {
+    const { workerUrl: databaseUrl, leaseSeconds, answerMs = 20_000 } = options;
+    const orders: WorkerOrders = { databaseUrl, leaseSeconds, answerMs, factsUrl };
+    const child = spawn(process.execPath, [childPath, JSON.stringify(orders)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     workers[place] = { pid: child.pid!, child };

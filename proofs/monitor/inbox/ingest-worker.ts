@@ -3,29 +3,19 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { compose } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
-import { type PlantedBug, plantBug, retryingBlindly } from './planted-bugs.ts';
 
 export interface WorkerOrders {
   databaseUrl: string;
   leaseSeconds: number;
   /** After so long without an answer a connection is given up. */
   answerMs: number;
-  bug: PlantedBug | null;
   /** ClickHouse with the facts; PostgreSQL without it. */
   factsUrl?: string;
 }
 
 const orders = JSON.parse(process.argv[2]!) as WorkerOrders;
-if (orders.bug) plantBug(orders.bug);
 const { pool, db } = createPool(orders.databaseUrl, 6, { answerMs: orders.answerMs });
-const database = {
-  name: 'database',
-  pool,
-  db: orders.bug === 'blind_retry' ? retryingBlindly(db) : db,
-  reader: db,
-  start: async () => {},
-  stop: () => db.destroy(),
-};
+const database = { name: 'database', pool, db, reader: db, start: async () => {}, stop: () => db.destroy() };
 const { leaseSeconds, factsUrl = '' } = orders;
 const { inbox, factEngine } = compose(readConfig({ SVC_FACTS_URL: factsUrl }), {
   database,

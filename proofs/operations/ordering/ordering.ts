@@ -52,7 +52,7 @@ export function createOrdering(url: string, options: OrderingOptions): Ordering 
   return {
     ...opened,
     payments,
-    ordering: createFeature({ ...base, catalog, clusters, networks, hypervisors, wake: () => {}, orders }),
+    ordering: createFeature({ ...base, catalog, networks, hypervisors, wake: () => {}, orders }),
     [Symbol.asyncDispose]: () => opened.db.destroy(),
   };
 }

@@ -10,10 +10,10 @@ import { createClickhouseFacts } from '#monitor/facts/clickhouse/clickhouse-fact
 import { createFactClient } from '#monitor/facts/clickhouse/connect.ts';
 import { type HttpEngine, startHttpEngine } from '#monitor/facts/clickhouse/testing/start-http-engine.ts';
 import { type FactStore, openScope, parseFactsUrl } from '#monitor/facts/index.ts';
-import type { MemoryFacts } from '#monitor/facts/testing/memory/memory-facts.ts';
 import { type BenchDatabase, startBenchDatabase } from '#monitor/facts/testing/bench-monitor.ts';
 import { compareAnswers } from '#monitor/facts/testing/conformance.ts';
 import { minutesOf } from '#monitor/facts/testing/engines.ts';
+import type { MemoryFacts } from '#monitor/facts/testing/memory/memory-facts.ts';
 import { randomUpload, seededBelow } from '#monitor/facts/testing/random-uploads.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { type Exploration, openScope } from './index.ts';
-import { createMemoryFacts } from './testing/memory/memory-facts.ts';
 import type { StoreUnderTest } from './testing/conformance.ts';
 import { checkCrashPoints } from './testing/crash-points.ts';
 import {
@@ -17,6 +16,7 @@ import {
 } from './testing/engines.ts';
 import { compareViews } from './testing/explore-together.ts';
 import { checkGaps } from './testing/gaps.ts';
+import { createMemoryFacts } from './testing/memory/memory-facts.ts';
 import { checkQuietSteps } from './testing/quiet-steps.ts';
 import { randomExploration, randomView } from './testing/random-exploration.ts';
 import { randomUpload, sampleAddresses, seededBelow } from './testing/random-uploads.ts';

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
-import { createMemoryFacts } from './testing/memory/memory-facts.ts';
 import { checkCrashPoints } from './testing/crash-points.ts';
 import {
   createStandingWorld,
@@ -12,6 +11,7 @@ import {
   postgresUnderTest,
   standingSecond,
 } from './testing/engines.ts';
+import { createMemoryFacts } from './testing/memory/memory-facts.ts';
 
 async function crashPostgres(plant?: Plant) {
   await using world = await createStandingWorld();

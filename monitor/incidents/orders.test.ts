@@ -1,4 +1,3 @@
-// Slow: delivers the observations of attacks in thirty orders.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IncidentObservation } from '#contracts/sensor-api/detection.ts';

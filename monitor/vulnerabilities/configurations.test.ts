@@ -65,9 +65,7 @@ function evaluate(alternatives: readonly Tree[], place: number, isReason: (fact:
     .filter((set) => set.some(({ fact }) => fact.kind !== 'other' && fact.isVulnerable && isReason(fact)))
     .map((set) =>
       Math.min(
-        ...set.map(({ fact, isOpposite }) =>
-          isOpposite ? 1 - truthOf(fact, place) : truthOf(fact, place),
-        ),
+        ...set.map(({ fact, isOpposite }) => (isOpposite ? 1 - truthOf(fact, place) : truthOf(fact, place))),
       ),
     );
   return Math.max(0, ...truths);
@@ -130,7 +128,9 @@ function toCondition(key: string, { operator, isNegated, parts }: Tree): Conditi
 
 function toCriterion(key: string, fact: Fact): Criterion {
   const isOther = fact.kind === 'other';
-  const [vendor, title] = isOther ? ['microsoft', 'windows'] : products.find((one) => one.key === key)!.names[0]!;
+  const [vendor, title] = isOther
+    ? ['microsoft', 'windows']
+    : products.find((one) => one.key === key)!.names[0]!;
   const textOf = (place: number) => versionsOf[key]![place]!;
   const [version, update = '-'] = fact.exact === null ? ['*', '*'] : textOf(fact.exact).split(':');
   const isBare = fact.kind === 'own_no_version';
@@ -141,7 +141,9 @@ function toCriterion(key: string, fact: Fact): Criterion {
   return {
     cpe: ['cpe', '2.3', ...fields, edition, platform, '*', '*'].join(':'),
     isVulnerable: fact.isVulnerable,
-    ...(fact.from !== null && { [fact.includesFrom ? 'startIncluding' : 'startExcluding']: bound(fact.from) }),
+    ...(fact.from !== null && {
+      [fact.includesFrom ? 'startIncluding' : 'startExcluding']: bound(fact.from),
+    }),
     ...(fact.to !== null && { [fact.includesTo ? 'endIncluding' : 'endExcluding']: bound(fact.to) }),
   };
 }

@@ -103,7 +103,8 @@ test('API-3.1: an order waits for what spends the last credit, and is not made a
   await world.setBalance(tenant, 1);
   const key = await world.createKey({ tenant, owner });
   const { db, pool } = world.database;
-  const waits = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
+  const waits =
+    "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
   let hasAnswered = false;
   const order = await db.transaction().execute(async (tx) => {
     await appendLedgerEntry(tx, {

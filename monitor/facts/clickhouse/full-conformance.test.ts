@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
-import { createMemoryFacts } from '../testing/memory/memory-facts.ts';
 import { checkCrashPoints } from '../testing/crash-points.ts';
 import { doubling, losing, type Plant } from '../testing/engines.ts';
+import { createMemoryFacts } from '../testing/memory/memory-facts.ts';
 import { compareClickhouse, withClickhouse } from './testing/under-test.ts';
 
 const seeds = (process.env.SVC_TEST_SEED ?? '3').split(',').map(Number);

@@ -5,8 +5,8 @@ import { nameApplication } from '#monitor/applications/index.ts';
 import { captureMinute, host, usageRow } from '#monitor/testing/index.ts';
 import type { Exploration } from '../contract/exploration.ts';
 import { createFactStore } from '../index.ts';
-import { createMemoryFacts } from '../testing/memory/memory-facts.ts';
 import { createStandingWorld, postgresUnderTest, standingSecond } from '../testing/engines.ts';
+import { createMemoryFacts } from '../testing/memory/memory-facts.ts';
 import { randomRemainder } from '../testing/random-exploration.ts';
 import { randomToken, randomUpload, seededBelow } from '../testing/random-uploads.ts';
 

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { captureMinute, host } from '#monitor/testing/index.ts';
 import type { FactStore } from '../contract/fact-store.ts';
-import { createMemoryFacts } from '../testing/memory/memory-facts.ts';
 import { createStandingWorld, postgresUnderTest, standingSecond } from '../testing/engines.ts';
+import { createMemoryFacts } from '../testing/memory/memory-facts.ts';
 import { randomToken, seededBelow } from '../testing/random-uploads.ts';
 
 const moved = '192.0.2.10';

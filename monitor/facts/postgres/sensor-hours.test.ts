@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
-import { createMemoryFacts } from '../testing/memory/memory-facts.ts';
 import { createStandingWorld, postgresUnderTest, standingSecond } from '../testing/engines.ts';
+import { createMemoryFacts } from '../testing/memory/memory-facts.ts';
 import { randomExploration } from '../testing/random-exploration.ts';
 import { randomUpload, seededBelow } from '../testing/random-uploads.ts';
 

@@ -5,8 +5,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FactStore } from '../contract/fact-store.ts';
 import type { Direction, FactOrigin, FactUpload, SiteRange } from '../contract/facts.ts';
-import type { MemoryFacts } from './memory/memory-facts.ts';
 import { compareTogether } from './explore-together.ts';
+import type { MemoryFacts } from './memory/memory-facts.ts';
 import { randomExploration, randomRemainder } from './random-exploration.ts';
 import { type Random, randomUpload, sampleAddresses, sampleKeys, seededBelow } from './random-uploads.ts';
 

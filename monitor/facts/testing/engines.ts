@@ -8,8 +8,8 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createCrashingDatabase } from '#service-kit/testing/crash-injection.ts';
 import type { FactUpload } from '../contract/facts.ts';
 import { createFactStore, type FactStore, openScope } from '../index.ts';
-import { createMemoryFacts } from './memory/memory-facts.ts';
 import { checkConformance, type StoreUnderTest } from './conformance.ts';
+import { createMemoryFacts } from './memory/memory-facts.ts';
 import { type Random, sampleAddresses } from './random-uploads.ts';
 
 const nodes = ['node-1', 'node-2', 'node-3'];

@@ -4,8 +4,8 @@ import { nameApplication } from '#monitor/applications/index.ts';
 import { captureMinute, host } from '#monitor/testing/index.ts';
 import type { Exploration } from '../contract/exploration.ts';
 import type { FactStore } from '../contract/fact-store.ts';
-import { createMemoryFacts } from './memory/memory-facts.ts';
 import type { StoreUnderTest } from './conformance.ts';
+import { createMemoryFacts } from './memory/memory-facts.ts';
 import { randomToken, seededBelow } from './random-uploads.ts';
 
 export async function checkQuietSteps(store: StoreUnderTest, nowSecond: number): Promise<void> {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { captureMinute, host, usageRow } from '#monitor/testing/index.ts';
 import type { Exploration, ExploredDimension } from '../contract/exploration.ts';
-import { createMemoryFacts, type MemoryFacts } from './memory/memory-facts.ts';
 import type { StoreUnderTest } from './conformance.ts';
+import { createMemoryFacts, type MemoryFacts } from './memory/memory-facts.ts';
 import { type Random, randomToken, seededBelow } from './random-uploads.ts';
 
 interface Told {

@@ -93,7 +93,11 @@ test('versions of Debian packages have the order of dpkg', needsDpkg, () => {
   const text = (parts: readonly string[]) => `1${parts.join('')}`.replace(/-+$/, '');
   const pairs = Array.from({ length: 120 }, (_, i) => {
     const parts = some();
-    const changed = parts.toSpliced(Math.floor(random() * parts.length), Math.floor(random() * 2), some()[0]!);
+    const changed = parts.toSpliced(
+      Math.floor(random() * parts.length),
+      Math.floor(random() * 2),
+      some()[0]!,
+    );
     return [text(parts), text(i % 2 === 0 ? changed : some())] as const;
   });
   const script = `while read -r a b; do
@@ -101,7 +105,11 @@ test('versions of Debian packages have the order of dpkg', needsDpkg, () => {
     elif dpkg --compare-versions "$a" eq "$b"; then echo 0; else echo 1; fi
   done`;
   const input = pairs.map((pair) => `${pair.join(' ')}\n`).join('');
-  const said = execFileSync('sh', ['-c', script], { input, encoding: 'utf8', stdio: ['pipe', 'pipe', 'ignore'] });
+  const said = execFileSync('sh', ['-c', script], {
+    input,
+    encoding: 'utf8',
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
   assert.deepEqual(
     pairs.map(([a, b]) =>
       Math.sign(compareRevisions(compareDebianPart, parsePackageVersion(a), parsePackageVersion(b))),

@@ -82,9 +82,13 @@ function foreignMarks({ operation, caller, workspace }: Cell, { text }: RawAnswe
   const isAboutOne = operation.version === 'v1' || operation.selectsTenant;
   const visible = isAboutOne ? [workspace] : caller.reaches;
   const strangers = workspaces.filter((one) => !visible.includes(one)).map((one) => at.tenants[one]);
-  const ids = [...text.matchAll(/"tenants?(?:_id)?":\[?(\d+(?:,\d+)*)/g)].flatMap((match) => match[1]!.split(','));
+  const ids = [...text.matchAll(/"tenants?(?:_id)?":\[?(\d+(?:,\d+)*)/g)].flatMap((match) =>
+    match[1]!.split(','),
+  );
   return strangers.flatMap((one) =>
-    [markOf(one), `"${one.slug}"`].filter((mark) => text.includes(mark)).concat(ids.includes(String(one.id)) ? [one.slug] : []),
+    [markOf(one), `"${one.slug}"`]
+      .filter((mark) => text.includes(mark))
+      .concat(ids.includes(String(one.id)) ? [one.slug] : []),
   );
 }
 
@@ -110,13 +114,18 @@ test('API-4.2, API-4.3, API-2.1.4: no operation reaches a thing of another works
     const sums = await sumRows(at.world);
     for (const cell of closed) assert.deepEqual(await findLeak(cell), []);
     assert.deepEqual(changedTables(sums, await sumRows(at.world)), [], operation.id);
-    assert.ok(operation.things.length === 0 || filtered > 0, `${operation.id} filters no owner in its queries`);
+    assert.ok(
+      operation.things.length === 0 || filtered > 0,
+      `${operation.id} filters no owner in its queries`,
+    );
   }
 });
 
 test('API-4.2: what an operation reads is of its workspace alone', async () => {
   let reached = 0;
-  for (const operation of listOperations().filter(({ isSafe }) => isSafe).flatMap(variantsOf))
+  for (const operation of listOperations()
+    .filter(({ isSafe }) => isSafe)
+    .flatMap(variantsOf))
     for (const cell of cellsOf(operation).filter(isReached)) {
       const answer = await at.client.send(requestFor(cell));
       assert.ok(answer.status < 400, `${nameOf(cell)}: ${answer.status} ${answer.text}`);
@@ -130,7 +139,8 @@ test('API-4.2: an operation that forgets whose the things are that it reads is n
   for (const operation of listOperations().filter(({ isSafe, things }) => isSafe && things.length > 0)) {
     using _ = plantSql(withoutOwner);
     const leaks: string[] = [];
-    for (const cell of cellsOf(operation).filter((one) => !isReached(one))) leaks.push(...(await findLeak(cell)));
+    for (const cell of cellsOf(operation).filter((one) => !isReached(one)))
+      leaks.push(...(await findLeak(cell)));
     assert.notDeepEqual(leaks, [], operation.id);
   }
 });

@@ -3,7 +3,6 @@ import { sql } from 'kysely';
 import { nameApplication } from '#monitor/applications/index.ts';
 import type { MonitorWorld } from '#monitor/testing/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { createMemoryFacts } from '../../testing/memory/memory-facts.ts';
 import { type ConformanceOptions, checkConformance, type StoreUnderTest } from '../../testing/conformance.ts';
 import {
   createMoves,
@@ -12,6 +11,7 @@ import {
   middleOfHour,
   type Plant,
 } from '../../testing/engines.ts';
+import { createMemoryFacts } from '../../testing/memory/memory-facts.ts';
 import { createClickhouseFacts } from '../clickhouse-facts.ts';
 import type { FactClient } from '../engine-store.ts';
 import { createChdbEngine } from './chdb-engine.ts';

@@ -6,9 +6,9 @@ import { type ClickhouseFacts, createClickhouseFacts } from '../../clickhouse/cl
 import { createFactClient, parseFactsUrl } from '../../clickhouse/connect.ts';
 import { type HttpEngine, startHttpEngine } from '../../clickhouse/testing/start-http-engine.ts';
 import { cancelMove, type FactUpload, openScope } from '../../index.ts';
-import { createMemoryFacts, type MemoryFacts } from '../../testing/memory/memory-facts.ts';
 import { compareAnswers, type StoreUnderTest, sampleMinutes } from '../../testing/conformance.ts';
 import { createMoves, createStandingWorld, middleOfHour, minutesOf } from '../../testing/engines.ts';
+import { createMemoryFacts, type MemoryFacts } from '../../testing/memory/memory-facts.ts';
 import { type Random, randomUpload, sampleAddresses, seededBelow } from '../../testing/random-uploads.ts';
 import { useClickhouse } from '../../use-engine.ts';
 import { deleteFacts, moveBetween } from '../move-between.ts';

@@ -30,7 +30,10 @@ export const markOf = (tenant: Tenant): string => `thing-of-${tenant.id}-`;
 export async function createIsolationWorld() {
   const world = await createWorld({ deploysPerHour: 1_000_000 });
   const client = createRawClient(world.url);
-  const [first, second] = [await world.createCustomer('canary-own'), await world.createCustomer('canary-other')];
+  const [first, second] = [
+    await world.createCustomer('canary-own'),
+    await world.createCustomer('canary-other'),
+  ];
   const siblingOf = { organizationId: first.tenant.organizationId, name: 'canary-sibling' };
   const tenants: Record<Workspace, Tenant> = {
     own: first.tenant,

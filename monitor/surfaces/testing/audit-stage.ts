@@ -1,7 +1,8 @@
-/** A monitor with what the requests of the audit proof need. */
+/** A monitor with what the requests of audited routes need. */
 import { allCapabilities, startOperationsStub } from '#monitor/operations-client/testing/operations-stub.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { startMonitorServer, testPassword } from '#monitor/testing/server.ts';
+import { casesOf, textsOf } from '#service-kit/audit/testing/audited-routes.ts';
 
 export const operatorEmail = 'operator@monitor.example';
 
@@ -11,7 +12,6 @@ export interface Answer {
   text: string;
 }
 export type Stage = Awaited<ReturnType<typeof createStage>>;
-export type Case = readonly [operation: string, send: (stage: Stage) => Promise<Answer>];
 
 export async function createStage() {
   const stub = await startOperationsStub();
@@ -79,3 +79,6 @@ export async function createStage() {
     },
   };
 }
+
+/** The case of a form of the console. */
+export const form = casesOf((stage: Stage, _, path, fields) => stage.operator.post(path, textsOf(fields)));

@@ -1,13 +1,35 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { visit } from '#operations/testing/visit.ts';
-import { createStage, type Stage } from './stage.ts';
+import { judgeRoutes } from '#service-kit/audit/testing/audited-routes.ts';
+import { createStage, type Stage } from './testing/audit-stage.ts';
+import { cases, exceptions, otherCases } from './testing/audited-routes.ts';
 
 let stage: Stage;
 before(async () => {
   stage = await createStage();
 });
 after(() => stage[Symbol.asyncDispose]());
+
+const actorKindOf = (route: string) =>
+  / \/api\//.test(route) ? 'key' : / \/(console|sign-on)\//.test(route) ? 'staff' : 'person';
+
+test('every route that changes something says in the audit trail who did what, and from where', async () => {
+  const { pool } = stage.world.database;
+  const { routes } = stage.world;
+  assert.deepEqual(await judgeRoutes(stage, { routes, pool, cases, exceptions, actorKindOf }), []);
+});
+
+for (const [what, [operations, change]] of Object.entries(otherCases))
+  test(`what changes without a route is in the audit trail: ${what}`, async () => {
+    const { pool } = stage.world.database;
+    const { rows: before } = await pool.query('select coalesce(max(id), 0) as id from audit_entries');
+    await change(stage);
+    const { rows } = await pool.query('select operation from audit_entries where id > $1', [before[0].id]);
+    const found = rows.map(({ operation }) => operation);
+    for (const operation of [operations].flat())
+      assert.ok(found.includes(operation), `${operation} of ${found}`);
+  });
 
 test('an operator finds a deposit by person, subject, kind and time, and takes it away as a file', async () => {
   const { operated, tenant } = stage;

@@ -1,10 +1,10 @@
 /** What the audited routes act on: one customer, one operator, and things that are made when a case asks for them. */
-import { randomUUID } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
 import { type CustomerActor, systemActor } from '#operations/accounts/index.ts';
 import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
 import { createFindingMonitor, projectionOf } from '#operations/testing/projection-of.ts';
 import { visit } from '#operations/testing/visit.ts';
+import { casesOf, textsOf } from '#service-kit/audit/testing/audited-routes.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 export type Stage = Awaited<ReturnType<typeof createStage>>;
@@ -129,7 +129,7 @@ export async function createStage() {
           },
         });
       const { rules } = (await world.firewalls.readFirewall(systemActor, null, serverId))!;
-      return { serverId, version: String(await version(serverId)), rule: String(rules[0]!.id) };
+      return { ':id': serverId, version: await version(serverId), rule: rules[0]!.id };
     },
     async endpoint() {
       // An organization has 20 at most.
@@ -164,7 +164,6 @@ export async function createStage() {
         clusterIds: null,
       }),
     otherCustomer: () => world.createCustomer(`Other${next()}`),
-    formId: () => randomUUID(),
     async location() {
       return world.catalog.addLocation(systemActor, { slug: `loc-${next()}`, name: 'Here', country: 'DE' });
     },
@@ -179,10 +178,6 @@ export async function createStage() {
         memoryMb: 1024,
         diskGb: 10,
       }),
-
-    async version(serverId: number) {
-      return String(await version(serverId));
-    },
     [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
   };
 
@@ -200,3 +195,13 @@ export const callWith =
       headers: { authorization: `Bearer ${key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
       ...(body ? { body: JSON.stringify(body) } : {}),
     });
+
+/** The case of a form of the portal or the console. */
+export const form = casesOf((stage: Stage, _, path, fields) =>
+  (path.startsWith('/console/') ? stage.operated : stage.owned).post(path, textsOf(fields)),
+);
+
+/** The case of an operation of the customer API. */
+export const operation = casesOf((stage: Stage, method, path, fields) =>
+  stage.call(method, path, Object.keys(fields).length === 0 ? undefined : fields),
+);

@@ -2,15 +2,22 @@
  * For every route that can change something, one request that does, and the operations that its answer must have left in
  * the audit trail. Routes that leave none are named with the reason.
  */
-import { endDebtSuspension, suspendForDebt, systemActor, systemJob } from '#operations/accounts/index.ts';
+import { Secret, TOTP } from 'otpauth';
+import {
+  type Actor,
+  endDebtSuspension,
+  suspendForDebt,
+  systemActor,
+  systemJob,
+} from '#operations/accounts/index.ts';
 import { password } from '#operations/testing/create-world.ts';
-import type { Cases } from './case.ts';
-import { consoleCases } from './console-cases.ts';
-import { addApp, factorCases } from './factor-cases.ts';
-import { portalCases } from './portal-cases.ts';
-import { savedViewCases } from './saved-view-cases.ts';
-import { signOnCases } from './sign-on-cases.ts';
-import type { Stage } from './stage.ts';
+import type { Case as CaseOf } from '#service-kit/audit/testing/audited-routes.ts';
+import { plantAnswer } from '#service-kit/sign-on/testing/plant-sign-on.ts';
+import { form, operation, type Stage } from './audit-stage.ts';
+import { consoleCases } from './audited-console.ts';
+import { portalCases } from './audited-portal.ts';
+
+type Case = CaseOf<Stage, Response>;
 
 /** Routes that may leave nothing, and why. */
 export const exceptions: Readonly<Record<string, string>> = {
@@ -110,93 +117,115 @@ export const otherCases: Readonly<
   ],
 };
 
-function apiCases(version: 'v1' | 'v2'): Cases {
+const apiCases = (['v1', 'v2'] as const).flatMap((version) => {
   const base = `/api/${version}`;
-  return {
-    [`POST ${base}/servers`]: [
-      ['order.place', 'server.create'],
-      ({ call }) => call('POST', `${base}/servers`, { plan: 'small', image: 'debian-12', location: 'fra' }),
-    ],
-    [`PATCH ${base}/servers/:id`]: [
-      'server.describe',
-      async ({ call, server }) => call('PATCH', `${base}/servers/${await server()}`, { name: 'renamed' }),
-    ],
-    [`DELETE ${base}/servers/:id`]: [
-      'server.destroy',
-      async ({ call, server }) => call('DELETE', `${base}/servers/${await server()}`),
-    ],
-    [`POST ${base}/servers/:id/actions`]: [
-      'server.stop',
-      async ({ call, server }) =>
-        call('POST', `${base}/servers/${await server()}/actions`, { action: 'stop' }),
-    ],
-    ...(version === 'v2' && {
-      [`DELETE ${base}/actions/:id`]: [
-        'server.cancel_action',
-        async ({ call, server, setUp }: Stage) => {
-          const stop = await setUp.call('POST', `${base}/servers/${await server()}/actions`, {
-            action: 'stop',
-          });
-          return call('DELETE', `${base}/actions/${((await stop.json()) as { id: number }).id}`);
-        },
-      ] as const,
-      [`POST ${base}/servers/:id/port-scans`]: [
-        'protect.request_port_scan',
-        async ({ call, server }: Stage) => call('POST', `${base}/servers/${await server()}/port-scans`),
-      ] as const,
-      [`POST ${base}/servers/:id/findings/ignores`]: [
-        'protect.ignore_finding',
-        async ({ call, found }: Stage) => {
-          const { serverId, finding } = await found();
-          return call('POST', `${base}/servers/${serverId}/findings/ignores`, {
-            ...finding,
-            reason: 'audited',
-          });
-        },
-      ] as const,
-      [`DELETE ${base}/servers/:id/findings/ignores`]: [
-        'protect.end_ignore',
-        async ({ call, found, setUp }: Stage) => {
-          const { serverId, finding } = await found();
-          const path = `${base}/servers/${serverId}/findings/ignores`;
-          await setUp.call('POST', path, { ...finding, reason: 'audited' });
-          return call('DELETE', `${path}?${new URLSearchParams({ ...finding, port: String(finding.port) })}`);
-        },
-      ] as const,
+  const onServer = async ({ server }: Stage) => ({ ':id': await server() });
+  const onNetwork = async ({ network }: Stage) => ({ ':id': (await network()).id });
+  return [
+    operation(`POST ${base}/servers`, ['order.place', 'server.create'], {
+      ...{ plan: 'small', image: 'debian-12', location: 'fra' },
     }),
-    [`POST ${base}/networks`]: [
-      'network.create',
-      ({ call, next }) => call('POST', `${base}/networks`, { name: `api-${next()}`, location: 'fra' }),
-    ],
-    [`PATCH ${base}/networks/:id`]: [
-      'network.update',
-      async ({ call, network }) =>
-        call('PATCH', `${base}/networks/${(await network()).id}`, { name: 'renamed' }),
-    ],
-    [`DELETE ${base}/networks/:id`]: [
-      'network.delete',
-      async ({ call, network }) => call('DELETE', `${base}/networks/${(await network()).id}`),
-    ],
-    [`POST ${base}/networks/:id/sync`]: [
-      'network.sync',
-      async ({ call, network }) => call('POST', `${base}/networks/${(await network()).id}/sync`),
-    ],
-    [`POST ${base}/servers/:id/networks`]: [
-      'network.attach_server',
-      async ({ call, network, server }) =>
-        call('POST', `${base}/servers/${await server()}/networks`, { network_id: (await network()).id }),
-    ],
-    [`DELETE ${base}/servers/:id/networks/:network_id`]: [
+    operation(`PATCH ${base}/servers/:id`, 'server.describe', async (stage) => ({
+      ...(await onServer(stage)),
+      name: 'renamed',
+    })),
+    operation(`DELETE ${base}/servers/:id`, 'server.destroy', onServer),
+    operation(`POST ${base}/servers/:id/actions`, 'server.stop', async (stage) => ({
+      ...(await onServer(stage)),
+      action: 'stop',
+    })),
+    operation(`POST ${base}/networks`, 'network.create', ({ next }) => ({
+      name: `api-${next()}`,
+      location: 'fra',
+    })),
+    operation(`PATCH ${base}/networks/:id`, 'network.update', async (stage) => ({
+      ...(await onNetwork(stage)),
+      name: 'renamed',
+    })),
+    operation(`DELETE ${base}/networks/:id`, 'network.delete', onNetwork),
+    operation(`POST ${base}/networks/:id/sync`, 'network.sync', onNetwork),
+    operation(`POST ${base}/servers/:id/networks`, 'network.attach_server', async (stage) => ({
+      ...(await onServer(stage)),
+      network_id: (await stage.network()).id,
+    })),
+    operation(
+      `DELETE ${base}/servers/:id/networks/:network_id`,
       'network.detach_server',
-      async ({ call, attached }) => {
+      async ({ attached }) => {
         const { serverId, networkId } = await attached();
-        return call('DELETE', `${base}/servers/${serverId}/networks/${networkId}`);
+        return { ':id': serverId, ':network_id': networkId };
       },
-    ],
-  };
+    ),
+    ...(version === 'v1'
+      ? []
+      : [
+          operation(`DELETE ${base}/actions/:id`, 'server.cancel_action', async ({ server, setUp }) => {
+            const path = `${base}/servers/${await server()}/actions`;
+            const stop = await setUp.call('POST', path, { action: 'stop' });
+            return { ':id': ((await stop.json()) as { id: number }).id };
+          }),
+          operation(`POST ${base}/servers/:id/port-scans`, 'protect.request_port_scan', onServer),
+          operation(
+            `POST ${base}/servers/:id/findings/ignores`,
+            'protect.ignore_finding',
+            async ({ found }) => {
+              const { serverId, finding } = await found();
+              return { ':id': serverId, ...finding, reason: 'audited' };
+            },
+          ),
+        ]),
+  ];
+});
+
+/** Gives a person an authenticator app. */
+async function addApp({ world }: Stage, { id, email }: { id: number; email: string }): Promise<void> {
+  await world.factors.removeTotp(id);
+  const { secret } = (await world.factors.beginTotp(id, email))!;
+  const confirmed = await world.factors.confirmTotp(id, codeOf(secret, world));
+  if (confirmed === null) throw new Error('the code of a new app was refused');
 }
 
-const publicCases: Cases = {
+const codeOf = (secret: string, { clock }: Stage['world']) =>
+  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: clock.nowMs() });
+
+/** What a customer and staff do alike: their own second factors, and views of the explorer. */
+const ownCases = (['/client', '/console'] as const).flatMap((base) => {
+  const isStaff = base === '/console';
+  const personOf = ({ staff, owner, email }: Stage) => (isStaff ? staff : { id: owner.id, email });
+  return [
+    form(`POST ${base}/account/app/confirm`, 'second_factor.add_app', async (stage) => {
+      const { id, email } = personOf(stage);
+      await stage.world.factors.removeTotp(id);
+      const { secret } = (await stage.world.factors.beginTotp(id, email))!;
+      return { code: codeOf(secret, stage.world) };
+    }),
+    form(`POST ${base}/account/recovery`, 'second_factor.renew_recovery_codes', async (stage) => {
+      await addApp(stage, personOf(stage));
+      return {};
+    }),
+    // Behind the renewed codes, so that the app is gone for what follows.
+    form(`POST ${base}/account/app/remove`, 'second_factor.remove_app', async (stage) => {
+      await addApp(stage, personOf(stage));
+      return {};
+    }),
+    form(`POST ${base}/traffic/views`, 'saved_view.save', ({ next }) => ({
+      name: `view ${next()}`,
+      query: 'by=server',
+    })),
+    form(
+      `POST ${base}/traffic/views/:viewId/remove`,
+      'saved_view.remove',
+      async ({ world, next, staff, owner }) => {
+        const { accounts } = world;
+        const actor = await (isStaff ? accounts.staffActorOf(staff.id) : accounts.customerActorOf(owner.id));
+        const view = { name: `view ${next()}`, query: '', isShared: false };
+        return { ':viewId': (await world.savedViews.save(actor as Actor, view)).id };
+      },
+    ),
+  ];
+});
+
+const publicCases: Record<string, Case> = {
   'POST /sign-in': [
     'session.start',
     ({ world, email }) => postForm(`${world.url}/sign-in`, { email, password }),
@@ -215,7 +244,7 @@ const publicCases: Cases = {
     async (stage) => {
       const { world, member } = stage;
       const { id, email } = await member();
-      await addApp(stage, id, email);
+      await addApp(stage, { id, email });
       const [code = ''] = await world.factors.renewRecoveryCodes(id);
       const begun = await postForm(`${world.url}/sign-in`, { email, password });
       const cookie = begun.headers.getSetCookie()[0]!.split(';')[0]!;
@@ -240,6 +269,24 @@ const publicCases: Cases = {
       return postForm(url, { password: 'another long one' });
     },
   ],
+  'POST /sign-on/link': [
+    'sign_on.link_account',
+    async ({ world, staff }) => {
+      const session = await world.signIn(staff.email);
+      const { csrfToken } = (await world.sessions.read(session))!;
+      const cookies = await plantAnswer(world.signOn, systemActor, 'svc_operations', world.clock.nowMs());
+      return postForm(`${world.url}/sign-on/link`, { csrf_token: csrfToken }, `${session}; ${cookies}`);
+    },
+  ],
+  'DELETE /api/v2/servers/:id/findings/ignores': [
+    'protect.end_ignore',
+    async ({ call, found, setUp }) => {
+      const { serverId, finding } = await found();
+      const path = `/api/v2/servers/${serverId}/findings/ignores`;
+      await setUp.call('POST', path, { ...finding, reason: 'audited' });
+      return call('DELETE', `${path}?${new URLSearchParams({ ...finding, port: String(finding.port) })}`);
+    },
+  ],
 };
 
 function postForm(url: string, fields: Record<string, string>, cookie = ''): Promise<Response> {
@@ -251,14 +298,10 @@ function postForm(url: string, fields: Record<string, string>, cookie = ''): Pro
   });
 }
 
-export const cases: Cases = {
-  ...factorCases('/client/account'),
-  ...factorCases('/console/account'),
+export const cases: Readonly<Record<string, Case>> = {
+  ...Object.fromEntries(ownCases),
   ...publicCases,
   ...portalCases,
-  ...savedViewCases,
-  ...signOnCases,
   ...consoleCases,
-  ...apiCases('v1'),
-  ...apiCases('v2'),
+  ...Object.fromEntries(apiCases),
 };

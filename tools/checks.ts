@@ -12,7 +12,6 @@ import { fileURLToPath } from 'node:url';
 import { checkBoundaries } from './boundaries/index.ts';
 import { findDeadPaths } from './doc-paths/index.ts';
 import { checkGlossary } from './glossary/index.ts';
-import { checkPage } from './proofs-page.ts';
 import { openTree, type Tree } from './tree.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
@@ -53,7 +52,6 @@ const ownChecks = (tree: Tree): Check[] => [
     name: 'paths in documents',
     run: () => linesOf(findDeadPaths(tree).map(({ at, path }) => `${at}: there is no ${path}`)),
   },
-  { name: 'proofs page', run: checkPage },
   // Those that load the programs are loaded late: code that does not load must not keep the others from running.
   {
     name: 'settings reference',

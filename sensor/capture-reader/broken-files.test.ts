@@ -1,4 +1,3 @@
-// Slow: reads hundreds of broken files.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,8 +1,8 @@
 // Slow: counts the steps of broken packets in an inspected process.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { testMinute } from '#sensor/testing/captures.ts';
 import { observeBroken } from '#sensor/testing/broken-packets.ts';
+import { testMinute } from '#sensor/testing/captures.ts';
 import { countBlocks } from '#sensor/testing/count-blocks.ts';
 
 test('NET-2.2.6: no broken packet throws, and each has one verdict', () => {

@@ -162,7 +162,10 @@ test('NET-3.1: a run is finished only with success, one host that has ended, and
 });
 
 test('NET-2.7.5: a document that is cut or damaged anywhere ends no scan, and opens no port that it does not hold', () => {
-  const text = run(port('', 'open', 22) + port('', 'closed', 23)).replace('numservices="1"', 'numservices="2"');
+  const text = run(port('', 'open', 22) + port('', 'closed', 23)).replace(
+    'numservices="1"',
+    'numservices="2"',
+  );
   assert.equal(read(text, 'tcp').isFinished, true);
   for (let at = 0; at < text.length; at += 1) {
     const cut = read(text.slice(0, at), 'tcp');

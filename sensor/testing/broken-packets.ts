@@ -5,10 +5,13 @@ import { testCapture, testMinute } from './captures.ts';
 import { generatedSeeds, mutate } from './mutations.ts';
 
 /** Yields the observation of one packet after the other; returns the captures. */
-export function* observeBroken({ count, seed }: { count: number; seed: number }): Generator<
-  () => void,
-  Capture[]
-> {
+export function* observeBroken({
+  count,
+  seed,
+}: {
+  count: number;
+  seed: number;
+}): Generator<() => void, Capture[]> {
   const random = seededRandom(seed);
   const seeds = generatedSeeds();
   const captures = new Map<number, Capture>();

@@ -101,7 +101,8 @@ export function misguideSqlite(fault: PlantedFault | null): void {
   const exec = DatabaseSync.prototype.exec;
   if (fault === 'synchronous_normal') {
     DatabaseSync.prototype.exec = function (sql) {
-      exec.call(this, sql.replace('synchronous = FULL', 'synchronous = NORMAL'));
+      exec.call(this, sql);
+      if (/\bsynchronous\b/i.test(sql)) exec.call(this, 'pragma synchronous = normal');
     };
   }
   if (fault === 'failed_sync_believed') {

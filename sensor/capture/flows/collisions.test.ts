@@ -1,4 +1,3 @@
-// Slow: counts the steps of thousands of flows in an inspected process.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assumedKey, batch, type FlowWork } from '#sensor/testing/colliding-flows.ts';

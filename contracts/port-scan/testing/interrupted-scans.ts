@@ -110,14 +110,3 @@ export function* pairHistories(nowMs: number): Generator<History> {
             };
           }
 }
-
-/** Up to five scans that end anywhere, and arrive in any order. */
-export function randomHistory(random: () => number, nowMs: number): History {
-  const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!;
-  const scans = Array.from({ length: 2 + Math.floor(random() * 4) }, (_, place) =>
-    makeScan(pick(scanEnds), pick(['common', 'full'] as const), nowMs - 60_000 + place * 5_000),
-  );
-  const arriving = scans.map((scan) => ({ scan, rank: random() })).sort((a, b) => a.rank - b.rank);
-  const name = scans.map(({ profile, services }) => `${profile} ${services.length}`).join(', ');
-  return { name, scans: arriving.map(({ scan }) => scan) };
-}

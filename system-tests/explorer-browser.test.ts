@@ -101,7 +101,7 @@ test('by keyboard: a value of a table is the filter, another one is completed an
   assert.doesNotMatch(await table('Applications by traffic').innerText(), /git\.example/);
   await user.enter(/^Remove the filter not app git\.example$/);
   assert.equal(filter(), 'customer:Birch');
-  await user.tabTo(/^By$/);
+  await user.tabTo(/^Group by$/);
   await go(() => page.keyboard.type('Addresses'));
   await user.tabTo(/^Unit$/);
   await go(() => page.keyboard.type('Packets'));
@@ -126,10 +126,10 @@ test('by pointer: a table, its minus, the legend and a chip each change the filt
   }
   assert.deepEqual(seen, [
     'app:git.example',
-    'app:git.example -server:oak',
-    'app:git.example -server:oak server:twig',
-    '-server:oak server:twig -app:git.example',
-    '-server:oak server:twig',
+    '-server:oak app:git.example',
+    'server:twig -server:oak app:git.example',
+    'server:twig -server:oak -app:git.example',
+    'server:twig -server:oak',
   ]);
   for (const before of [...seen.slice(0, -1).reverse(), null]) {
     await page.goBack({ waitUntil: 'load' });
@@ -160,7 +160,7 @@ test('dragging over the chart narrows the range of the chart and of all tables, 
 });
 
 test('the period before is drawn and compared, and a view under a name brings all of it back', async () => {
-  await open('staff', `${operators}?range=15m&by=direction`);
+  await open('staff', `${operators}?range=15m&by=none`);
   const legend = page.locator('#traffic .chart-swatch');
   await legend.first().waitFor();
   assert.doesNotMatch(await page.locator('#traffic').innerText(), /previous/);
@@ -181,7 +181,7 @@ test('the period before is drawn and compared, and a view under a name brings al
 });
 
 test('CSV and JSON have the numbers of the page, in its order', async () => {
-  await open('staff', `${operators}?${hour()}&by=server&measure=packets&sort1=in&dir1=asc`);
+  await open('staff', `${operators}?${hour()}&by=server&measure=packets&server_sort=in&server_direction=asc`);
   const shown = (await cells('Servers by packets')).map((row) => [
     row[0]!.split(' ')[0]!.split('\n')[0],
     ...row.slice(1, 4),
@@ -240,7 +240,7 @@ test('on a phone both explorers fit the window, in every picture and unit', asyn
       '?range=1h',
       '?range=1h&by=server&measure=packets&q=-app:x',
       '?range=1h&tab=flows&q=app:git.example,oak.example',
-      '?range=24h&by=direction&measure=packets&compare=previous',
+      '?range=24h&by=none&measure=packets&compare=previous',
     ]) {
       await open(who, `${url}${view}`);
       const wider = await page.evaluate('document.documentElement.scrollWidth - innerWidth');

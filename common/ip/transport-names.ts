@@ -20,8 +20,10 @@ export function transportName(protocol: number): string {
   return transports.get(protocol) ?? `ip-${protocol}`;
 }
 
-/** Number of an IP protocol of that name, or null. */
+/** Number of an IP protocol of a name that `transportName` gives, or null. */
 export function protocolNumber(name: string): number | null {
+  const unnamed = /^ip-(\d{1,3})$/.exec(name);
+  if (unnamed) return Number(unnamed[1]);
   for (const [number, known] of transports) if (known === name) return number;
   return null;
 }

@@ -1,7 +1,8 @@
 /** From sums of facts to an answer: rates, gaps, shares, the rest, and the period before beside all of them. */
 import type { Explored, ExploredAmount } from '#monitor/facts/index.ts';
+import type { Measure, Sides } from '#service-kit/explorer/index.ts';
 import { listTimes, type Steps } from './choose-steps.ts';
-import type { Amount, Answer, Measure, Rest, Row, Value } from './query.ts';
+import type { Amount, Answer, Rest, Row, Value } from './query.ts';
 
 type Rates = (number | null)[];
 
@@ -63,11 +64,31 @@ const minus = (all: ExploredAmount, parts: readonly ExploredAmount[]): Amount =>
 const amountOf = ({ inBytes, outBytes, packets }: ExploredAmount): Amount => ({ inBytes, outBytes, packets });
 const textOf = (key: readonly (string | null)[]) => JSON.stringify(key);
 
+/** Bytes of the directions that count. */
+function ofSides({ steps, explored }: Period, sides: Sides): Period {
+  if (sides.in && sides.out) return { steps, explored };
+  const of = <T extends ExploredAmount>(amount: T): T => ({
+    ...amount,
+    inBytes: sides.in ? amount.inBytes : 0,
+    outBytes: sides.out ? amount.outBytes : 0,
+  });
+  const rows = explored.rows.map(of);
+  return {
+    steps,
+    explored: { ...explored, rows, total: of(explored.total), steps: explored.steps.map(of), ownScans: null },
+  };
+}
+
 /** The parts of an answer that follow from the sums alone. */
 export function buildAnswer(
-  now: Period,
-  before: Period | null,
-  options: { measure: Measure; label: (key: readonly (string | null)[]) => Value[] },
+  period: Period,
+  periodBefore: Period | null,
+  options: {
+    measure: Measure;
+    label: (key: readonly (string | null)[]) => Value[];
+    /** Which bytes count. */
+    sides: Sides;
+  },
 ): Pick<
   Answer,
   | 'rows'
@@ -81,13 +102,17 @@ export function buildAnswer(
   | 'percentile95In'
   | 'percentile95Out'
 > {
-  const { measure, label } = options;
+  const { measure, label, sides } = options;
+  const now = ofSides(period, sides);
+  const before = periodBefore && ofSides(periodBefore, sides);
   const { explored } = now;
   const all = (amount: ExploredAmount) => rateOf(amount, measure);
   const total = ratesOf(now, null, all);
   const isBytes = measure === 'bytes';
-  const inBps = ratesOf(now, null, inward);
-  const outBps = ratesOf(now, null, outward);
+  const side = (of: Period, isCounted: boolean, read: typeof inward) =>
+    ratesOf(of, null, read).map((rate) => (isCounted ? rate : null));
+  const inBps = side(now, sides.in, inward);
+  const outBps = side(now, sides.out, outward);
   const earlier = new Map(before?.explored.rows.map((one) => [textOf(one.key), amountOf(one)]));
   const size = sizeOf(explored.total);
   const shareOf = (amount: ExploredAmount) => (size > 0 ? sizeOf(amount) / size : 0);
@@ -115,8 +140,8 @@ export function buildAnswer(
       pps: isBytes ? [] : total,
       minutes: timesMs.map((timeMs) => observed.get(timeMs) ?? 0),
       previous: before ? ratesOf(before, null, all) : [],
-      previousInBps: before && isBytes ? ratesOf(before, null, inward) : [],
-      previousOutBps: before && isBytes ? ratesOf(before, null, outward) : [],
+      previousInBps: before && isBytes ? side(before, sides.in, inward) : [],
+      previousOutBps: before && isBytes ? side(before, sides.out, outward) : [],
     },
     percentile95: percentile95(total),
     percentile95In: isBytes ? percentile95(inBps) : null,

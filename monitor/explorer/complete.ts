@@ -5,10 +5,10 @@ import {
   listOwnedAddresses,
   listSensorNames,
 } from '#monitor/views/index.ts';
+import { countryName, dimensionTable } from '#service-kit/explorer/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Dimension, Value } from './query.ts';
 import { sensorValue, serverValues } from './resolve.ts';
-import { countryName, directions, scopes } from './values.ts';
 
 const same = (values: readonly string[]): Value[] => values.map((value) => ({ value, label: value }));
 
@@ -73,11 +73,7 @@ async function listValues(db: Queryable, siteId: number, dimension: Dimension): 
       return same(['22', '25', '53', '80', '123', '443', '3306', '5432']);
     case 'transport':
       return same(['tcp', 'udp', 'icmp', 'icmpv6', 'sctp', 'gre', 'esp']);
-    case 'direction':
-      return same(directions);
-    case 'scope':
-      return same(scopes);
     default:
-      return [];
+      return same(dimensionTable[dimension].values ?? []);
   }
 }

@@ -12,6 +12,7 @@ import {
   type FactStore,
   pairsKeptMs,
 } from '#monitor/facts/index.ts';
+import { sidesOf } from '#service-kit/explorer/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import type { QueryGate } from './bound-queries.ts';
 import { buildAnswer, type Period } from './build-answer.ts';
@@ -144,8 +145,12 @@ interface Known {
 
 async function planQuery(query: Query, { nowMs, inventory, resolved, describe }: Known): Promise<Planned> {
   const source = sourceOf(query);
+  const sides = sidesOf(query.filters);
+  const isOneSided = !sides.in || !sides.out;
   const steps = chooseSteps(query, nowMs / 1000, isKeptByHour(query, source));
-  const { siteId, by, measure, order, top } = query;
+  const { siteId, by, top } = query;
+  const measure = isOneSided ? 'bytes' : query.measure;
+  const order = isOneSided ? (sides.in ? 'in' : 'out') : query.order;
   const known: Exploration = {
     ...{ siteId, source, filters: resolved.filters, owners: inventory.owners, networks: [], measure },
     ...{ fromMinute: steps.from, toMinute: steps.to, stepSeconds: steps.stepSeconds },
@@ -154,7 +159,10 @@ async function planQuery(query: Query, { nowMs, inventory, resolved, describe }:
   const secondsBefore = query.compare === null ? 0 : steps.to - steps.from;
   const ofPeers = await readPeerNetworks(describe, query, known, secondsBefore);
   const asked = { ...known, filters: [...known.filters, ...ofPeers.filters], networks: ofPeers.networks };
-  const limits = [...resolved.limits, ...ofPeers.limits, ...rangeLimits(query, source, steps.from, nowMs)];
+  const limits = [
+    ...(measure === query.measure ? [] : [packetsBothWays]),
+    ...[...resolved.limits, ...ofPeers.limits, ...rangeLimits(query, source, steps.from, nowMs)],
+  ];
   return { query, steps, asked, ofPeers, limits };
 }
 
@@ -207,11 +215,13 @@ async function answer(
   const isUnseen = earlier !== null && asked.stepSeconds !== null && earlier.explored.observed.length === 0;
   const label = await labelsOf(deps, query, explored, { inventory, ofPeers });
   const { from, to, stepSeconds } = steps;
-  const { measure, by } = query;
+  const { by } = query;
+  const { measure } = asked;
+  const sides = sidesOf(query.filters);
   return {
     ...{ from, to, stepSeconds, measure, by, source: asked.source },
     ...{ grains: explored.grains, newestMs },
-    ...buildAnswer({ steps, explored }, isUnseen ? null : earlier, { measure, label }),
+    ...buildAnswer({ steps, explored }, isUnseen ? null : earlier, { measure, label, sides }),
     limits: [...found.limits, ...(isUnseen ? [notObservedBefore] : [])],
   };
 }
@@ -234,6 +244,12 @@ async function labelsOf(
   return (key) =>
     key.map((value, i) => labelValue(by[i]!, value, { inventory, devices, asNames: ofPeers.asNames }));
 }
+
+const packetsBothWays: Limit = {
+  code: 'packets_both_ways',
+  dimension: null,
+  message: 'Packets are counted in both directions together: of one direction these are bytes.',
+};
 
 const notObservedBefore: Limit = {
   code: 'previous_not_observed',

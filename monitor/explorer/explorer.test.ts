@@ -99,6 +99,46 @@ test('servers, accounts and peers are grouped and filtered by their names', asyn
   assert.equal(rest.rest!.rates[1], null);
 });
 
+test('one direction counts its bytes alone, in rows, totals, steps and the period before', async () => {
+  await using world = await createTraffic();
+  const inward = await ask(world, { by: 'server', q: 'direction:in' });
+  assert.deepEqual(keysOf(inward), [
+    ['web 1', 20_000, 0],
+    ['db', 600, 0],
+  ]);
+  assert.deepEqual(inward.total, { inBytes: 20_600, outBytes: 0, packets: null });
+  assert.deepEqual(
+    inward.rows.map(({ share }) => share),
+    [20_000 / 20_600, 600 / 20_600],
+  );
+  assert.deepEqual([inward.percentile95Out, inward.series.outBps], [null, [null, null, null]]);
+  const outward = await ask(world, { by: 'address', q: '-direction:in', top: '1' });
+  assert.deepEqual(keysOf(outward), [[first, 0, 1400]]);
+  assert.deepEqual(outward.rest!.amount, { inBytes: 0, outBytes: 200, packets: null });
+  const opened = await ask(world, { by: 'application', q: 'direction:in direction:inbound' });
+  assert.deepEqual(
+    opened.rows.map((row) => row.amount.outBytes),
+    [0],
+  );
+  const packets = await ask(world, { q: 'direction:in', measure: 'packets' });
+  assert.deepEqual(
+    [packets.measure, packets.limits.map((one) => one.code)],
+    ['bytes', ['packets_both_ways']],
+  );
+});
+
+test('a port of one transport, a server by its number and a sensor by its node are filters', async () => {
+  await using world = await createTraffic();
+  const total = async (q: string) => (await ask(world, { q })).total.inBytes;
+  assert.ok((await total('port:443')) > 0);
+  assert.equal(await total('port:tcp/443'), await total('port:443'));
+  assert.equal(await total('port:udp/443'), 0);
+  assert.equal(await total('port:udp/443,22'), await total('port:22'));
+  assert.equal(await total('server:1'), await total('server:"web 1"'));
+  assert.equal(await total('server:7/1'), await total('server:"web 1"'));
+  assert.equal(await total('node:node-1'), await total('sensor:node-1'));
+});
+
 test('values that the site has not, and ranges older than peers, are said and not taken for zero', async () => {
   await using world = await createTraffic();
   const unknown = await ask(world, { q: 'server:none sensor:node-9 device:02:00:00:00:00:77' });

@@ -10,7 +10,7 @@
  * A step in which no capture that could see the traffic listened is a gap and never zero. What can't be answered for the
  * range is said in `limits`, and the rest is answered.
  *
- * `query.ts` has the types, `values.ts` the spelling of values, `query-text.ts` and `query-url.ts` the two text forms.
+ * `query.ts` has the types, `query-url.ts` the form in a URL; the language of filters is that of `service-kit/explorer`.
  */
 import { createQueryGate } from './bound-queries.ts';
 import { completeValues } from './complete.ts';
@@ -21,9 +21,7 @@ import { listAddresses } from './resolve.ts';
 export { courseStep } from './choose-steps.ts';
 export type { Asking, ExplorerDeps } from './explore.ts';
 export * from './query.ts';
-export { parseQueryText, printQueryText, type TextFault } from './query-text.ts';
-export { type ParsedQuery, parseQueryUrl, printQueryUrl, type UrlValues } from './query-url.ts';
-export { parseValue } from './values.ts';
+export { type ParsedQuery, parseQueryUrl, printQueryUrl, readTimes } from './query-url.ts';
 
 export interface Explorer {
   /** Those that can be answered: without files of networks, no country and no AS. */

@@ -1,24 +1,9 @@
 /** Names for people of what stands in the rows of an answer. */
+import { transportName } from '#common/ip/transport-names.ts';
 import { type Device, labelDevice } from '#monitor/devices/index.ts';
+import { countryName, dimensionTable, noPort } from '#service-kit/explorer/index.ts';
 import type { Dimension, Value } from './query.ts';
 import { type Inventory, sensorValue } from './resolve.ts';
-import { countryName, noPort, transportText } from './values.ts';
-
-const missing: Readonly<Record<Dimension, string>> = {
-  server: 'No server',
-  customer: 'No customer',
-  address: 'Between other networks',
-  device: 'Unknown device',
-  application: 'Unknown application',
-  peer: 'Unknown peer',
-  country: 'Unknown country',
-  as: 'Unknown AS',
-  port: 'No port',
-  transport: 'Unknown transport',
-  direction: 'Unknown direction',
-  sensor: 'Unknown sensor',
-  scope: 'Unknown scope',
-};
 
 /** A value as facts have it, in the text form of the dimension, with a name. */
 export function labelValue(
@@ -30,7 +15,8 @@ export function labelValue(
     asNames: ReadonlyMap<string, string>;
   },
 ): Value {
-  if (value === null) return { value, label: missing[dimension] };
+  const missing = dimensionTable[dimension].none!;
+  if (value === null) return { value, label: missing };
   switch (dimension) {
     case 'server':
       return { value, label: known.inventory.serverNames.get(value) ?? value };
@@ -47,9 +33,11 @@ export function labelValue(
       return { value, label: name === undefined ? value : `${value} ${name}` };
     }
     case 'port':
-      return { value, label: value === noPort ? missing.port : value };
-    case 'transport':
-      return { value: transportText(Number(value)), label: transportText(Number(value)).toUpperCase() };
+      return { value, label: value === noPort ? missing : value };
+    case 'transport': {
+      const name = transportName(Number(value));
+      return { value: name, label: name.toUpperCase() };
+    }
     case 'sensor': {
       const text = sensorValue(known.inventory.sensors, Number(value));
       const name = known.inventory.sensors.find((one) => String(one.id) === value)?.hostName;

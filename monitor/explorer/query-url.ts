@@ -6,26 +6,28 @@
  */
 
 import {
+  oneOf,
+  type Parsed,
+  printFilters,
+  readQuestion,
+  readUrl,
+  type TextFault,
+  topDefault,
+  type UrlReader,
+  type UrlValues,
+} from '#service-kit/explorer/index.ts';
+import {
   byMax,
   type Dimension,
-  dimensions,
   lastSecondsDefault,
-  type Measure,
-  measures,
   type Order,
   orders,
   type Query,
   type QueryRange,
   type QueryStep,
+  queryBox,
   rangeSecondsMax,
-  topDefault,
-  topMax,
 } from './query.ts';
-import { parseQueryText, printQueryText, type TextFault } from './query-text.ts';
-import { parseDimension } from './values.ts';
-
-/** Values of a parsed URL; a repeated one is a list. */
-export type UrlValues = Readonly<Record<string, unknown>>;
 
 export interface ParsedQuery {
   /** With the default in place of what could not be read. */
@@ -37,40 +39,26 @@ const unitSeconds = { m: 60, h: 3600, d: 86_400 } as const;
 
 /** Reads a URL's values; what could not be read is in `faults`. */
 export function parseQueryUrl(siteId: number, values: UrlValues): ParsedQuery {
-  const faults: TextFault[] = [];
-  const read = (name: string): string | null => {
-    const value = values[name];
-    const text = Array.isArray(value) ? value.join(name === 'q' ? ' ' : ',') : value;
-    return typeof text === 'string' && text.trim() !== '' ? text.trim() : null;
-  };
-  const taken = <T>(name: string, fallback: T, parse: (text: string) => Parsed<T>): T => {
-    const text = read(name);
-    if (text === null) return fallback;
-    const parsed = parse(text);
-    if ('value' in parsed) return parsed.value;
-    faults.push({ text: `${name}=${text}`.slice(0, 80), message: parsed.fault });
-    return fallback;
-  };
-  const text = parseQueryText(read('q') ?? '');
-  faults.push(...text.faults);
+  const url = readUrl(values);
+  const { by, ...question } = readQuestion(url, queryBox, byMax);
   const query: Query = {
-    siteId,
-    range: readRange(read, faults),
-    filters: text.filters,
-    by: taken('by', [], parseBy),
-    step: taken('step', 'auto', parseStep),
-    measure: taken('measure', 'bytes', parseMeasure),
-    order: taken('order', 'size', parseOrder),
-    top: taken('top', topDefault, parseTop),
-    compare: taken('compare', null, parseCompare),
+    ...{ siteId, ...question, ...readTimes(url) },
+    by: (by ?? []) as readonly Dimension[],
+    order: url.take<Order>('order', 'size', (text) => oneOf(text, orders)),
   };
-  return { query, faults };
+  return { query, faults: url.faults };
 }
+
+/** The range and its steps. */
+export const readTimes = (url: UrlReader): Pick<Query, 'range' | 'step'> => ({
+  range: readRange(url),
+  step: url.take<QueryStep>('step', 'auto', parseStep),
+});
 
 /** The values that `parseQueryUrl` reads as this query; the defaults are left out. */
 export function printQueryUrl(query: Query): Record<string, string> {
   const { range, by, step, measure, order, top, compare } = query;
-  const text = printQueryText(query.filters);
+  const text = printFilters(query.filters);
   return {
     ...(text !== '' && { q: text }),
     ...printRange(range),
@@ -81,18 +69,6 @@ export function printQueryUrl(query: Query): Record<string, string> {
     ...(top !== topDefault && { top: String(top) }),
     ...(compare !== null && { compare }),
   };
-}
-
-type Parsed<T> = { value: T } | { fault: string };
-
-function parseBy(text: string): Parsed<readonly Dimension[]> {
-  const names = text.split(',').map((one) => one.trim());
-  const by = names.map((name) => parseDimension(name, dimensions));
-  const unknown = names.find((_, i) => by[i] === null);
-  if (unknown !== undefined) return { fault: `There is no ${unknown}. Use ${dimensions.join(', ')}.` };
-  if (by.length > byMax) return { fault: `Group by at most ${byMax} dimensions.` };
-  if (new Set(by).size < by.length) return { fault: 'Group by two different dimensions.' };
-  return { value: by as Dimension[] };
 }
 
 /** Whole minutes, so that a step is never shorter than what was counted. */
@@ -107,29 +83,11 @@ function parseStep(text: string): Parsed<QueryStep> {
   };
 }
 
-function parseMeasure(text: string): Parsed<Measure> {
-  const measure = measures.find((one) => one === text);
-  return measure ? { value: measure } : { fault: `Use ${measures.join(' or ')}.` };
-}
-
-function parseOrder(text: string): Parsed<Order> {
-  const order = orders.find((one) => one === text);
-  return order ? { value: order } : { fault: `Use ${orders.join(', ')}.` };
-}
-
-function parseTop(text: string): Parsed<number> {
-  const top = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  return top >= 1 && top <= topMax ? { value: top } : { fault: `Use a number from 1 to ${topMax}.` };
-}
-
-const parseCompare = (text: string): Parsed<Query['compare']> =>
-  text === 'previous' ? { value: text } : { fault: 'Use previous, or leave it out.' };
-
-function readRange(read: (name: string) => string | null, faults: TextFault[]): QueryRange {
+function readRange({ text, faults }: UrlReader): QueryRange {
   const fallback = { lastSeconds: lastSecondsDefault };
-  const [name, fromText, toText] = [read('range'), read('from'), read('to')];
-  const refuse = (text: string, message: string) => {
-    faults.push({ text: text.slice(0, 80), message });
+  const [name, fromText, toText] = [text('range'), text('from'), text('to')];
+  const refuse = (given: string, message: string) => {
+    faults.push({ text: given.slice(0, 80), message });
     return fallback;
   };
   if (name !== null && name !== 'custom') {

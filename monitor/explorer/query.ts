@@ -1,7 +1,8 @@
 /** A query of traffic and its answer: what the explorer page, the read API and saved views exchange. */
 import { keptMs } from '#contracts/retention.ts';
+import type { Dimension as AnyDimension, ExplorerBox, Filter, Measure } from '#service-kit/explorer/index.ts';
 
-/** What traffic can be filtered and grouped by, in the order in which they are offered. */
+/** What traffic can be grouped by, in the order in which they are offered. */
 export const dimensions = [
   'server',
   'customer',
@@ -16,23 +17,18 @@ export const dimensions = [
   'direction',
   'sensor',
   'scope',
-] as const;
+] as const satisfies readonly AnyDimension[];
 export type Dimension = (typeof dimensions)[number];
 
-export const measures = ['bytes', 'packets'] as const;
-export type Measure = (typeof measures)[number];
+export const topMax = 1000;
+/** What can be asked of a site. */
+export const queryBox: ExplorerBox = {
+  ...{ groups: dimensions, filters: [...dimensions, 'side'], hasSegments: true, topMax },
+};
 
 /** By what the rows of an answer are the largest: the measure in both directions, or bytes of one. */
 export const orders = ['size', 'in', 'out'] as const;
 export type Order = (typeof orders)[number];
-
-/** Rows that any of these values matches, or with `is: false` rows that none does. */
-export interface Filter {
-  dimension: Dimension;
-  is: boolean;
-  /** At least one, in the text form of the dimension (`values.ts`). */
-  values: readonly string[];
-}
 
 /** The newest seconds, or from a second (inclusive) to another (exclusive), both on whole minutes. */
 export type QueryRange = { lastSeconds: number } | { from: number; to: number };
@@ -57,15 +53,11 @@ export interface Query {
 }
 
 export const byMax = 2;
-export const topMax = 1000;
-export const topDefault = 10;
 export const lastSecondsDefault = 86_400;
 /** The longest range: a little longer than traffic is kept. */
 export const rangeSecondsMax = keptMs('traffic') / 1000 + 8 * 86_400;
 /** Steps of one answer, so that a chart stays a chart. */
 export const stepsMax = 1_500;
-/** Values of all filters together: each has links on the page, which carry all of them. */
-export const filterValuesMax = 100;
 
 /** Bytes to and from the local addresses, or packets both ways; null: not known. */
 export interface Amount {
@@ -124,7 +116,8 @@ export interface Limit {
     | 'facts_kept_3_months'
     | 'no_network_file'
     | 'networks_of_largest_peers'
-    | 'previous_not_observed';
+    | 'previous_not_observed'
+    | 'packets_both_ways';
   /** The dimension that it is about; null: the range. */
   dimension: Dimension | null;
   /** What is missing and what to do about it. */
@@ -146,7 +139,7 @@ export interface Answer {
   rows: readonly Row[];
   rest: Rest | null;
   total: Amount;
-  /** The part of the total that the sensors' own port scans are, in the measure; null where the source is not of addresses. */
+  /** The part of the total that the sensors' own port scans are, in the measure; null where it is not known, as of one direction. */
   ownScans: number | null;
   /** Of the period before; null where it was not asked for, or no capture listened. */
   previousTotal: Amount | null;
@@ -158,6 +151,7 @@ export interface Answer {
    */
   series: {
     inBps: readonly (number | null)[];
+    /** Null in each step where a filter leaves this direction out, and so is the other. */
     outBps: readonly (number | null)[];
     /** Empty where the measure is bytes. */
     pps: readonly (number | null)[];

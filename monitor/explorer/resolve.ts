@@ -1,4 +1,5 @@
 /** From what people name (servers, accounts, sensors, devices) to what facts know (addresses, ids, keys), and back. */
+import { protocolNumber } from '#common/ip/transport-names.ts';
 import {
   type AddressOwner,
   addressDimensions,
@@ -14,9 +15,9 @@ import {
   listSensorNames,
   type OwnedAddress,
 } from '#monitor/views/index.ts';
+import type { Filter } from '#service-kit/explorer/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Dimension, Filter, Limit, Query } from './query.ts';
-import { transportNumber } from './values.ts';
+import type { Dimension, Limit, Query } from './query.ts';
 
 /** What the site's inventory says, read once for a query. */
 export interface Inventory {
@@ -24,17 +25,17 @@ export interface Inventory {
   addresses: readonly OwnedAddress[];
   /** Of `serverValue`. */
   serverNames: ReadonlyMap<string, string>;
-  sensors: readonly { id: number; hostName: string }[];
+  sensors: readonly { id: number; hostName: string; node: string }[];
 }
 
 export const uses = ({ by, filters }: Pick<Query, 'by' | 'filters'>, ...dimensions: Dimension[]): boolean =>
-  by.some((one) => dimensions.includes(one)) || filters.some((one) => dimensions.includes(one.dimension));
+  [...by, ...filters.map((one) => one.dimension)].some((one) => dimensions.includes(one as Dimension));
 
 /** Which facts know all that is asked for. */
 export function sourceOf({ by, filters }: Pick<Query, 'by' | 'filters'>): ExploredSource {
-  const all = [...by, ...filters.map((one) => one.dimension)];
+  const all = [...by, ...filters.map((one) => one.dimension)].filter((one) => one !== 'side');
   if (all.some((one) => one === 'peer' || one === 'country' || one === 'as')) return 'pairs';
-  return all.every((one) => addressDimensions.includes(one)) ? 'addresses' : 'applications';
+  return all.every((one) => addressDimensions.some((known) => known === one)) ? 'addresses' : 'applications';
 }
 
 export async function readInventory(
@@ -93,15 +94,11 @@ export async function resolveFilters(
   const limits: Limit[] = [];
   const filters: ExploredFilter[] = [];
   for (const filter of query.filters) {
-    if (isOfNetwork(filter)) continue;
-    const { dimension, values, unknown } = await resolveFilter(
-      db,
-      query.siteId,
-      filter as LocalFilter,
-      inventory,
-    );
+    if (isOfNetwork(filter) || filter.dimension === 'side') continue;
+    const local = filter as LocalFilter;
+    const { dimension, values, unknown } = await resolveFilter(db, query.siteId, local, inventory);
     filters.push({ dimension, is: filter.is, values });
-    for (const value of unknown) limits.push(noSuchValue(filter.dimension, value));
+    for (const value of unknown) limits.push(noSuchValue(local.dimension, value));
   }
   return { filters, limits };
 }
@@ -130,7 +127,7 @@ export const noSuchValue = (dimension: Dimension, value: string): Limit => ({
   message: `This site has no ${isOfPeers(dimension) ? 'peer in' : dimension} ${value}. Check the spelling, or choose one of the suggestions.`,
 });
 
-type LocalFilter = Filter & { dimension: Exclude<Dimension, 'country' | 'as'> };
+type LocalFilter = Omit<Filter, 'dimension'> & { dimension: Exclude<Dimension, 'country' | 'as'> };
 
 interface ResolvedFilter {
   dimension: FilterDimension;
@@ -147,14 +144,18 @@ async function resolveFilter(
   switch (dimension) {
     case 'server':
       return ofAddresses(values, inventory.addresses, (one, value) =>
-        [one.serverName.toLowerCase(), idOf(one)].includes(value.toLowerCase()),
+        [one.serverName.toLowerCase(), idOf(one), String(one.vmId)].includes(value.toLowerCase()),
       );
     case 'customer':
       return ofAddresses(values, inventory.addresses, (one, value) => String(one.accountId) === value);
     case 'sensor':
       return ofKnown(dimension, values, (value) =>
         inventory.sensors
-          .filter((one) => one.hostName.toLowerCase() === value.toLowerCase() || `#${one.id}` === value)
+          .filter(
+            (one) =>
+              [one.hostName, one.node].some((name) => name.toLowerCase() === value.toLowerCase()) ||
+              `#${one.id}` === value,
+          )
           .map((one) => String(one.id)),
       );
     case 'device': {
@@ -173,10 +174,18 @@ async function resolveFilter(
       return { dimension, values: [...new Set(names)], unknown: [] };
     }
     case 'transport':
-      return { dimension, values: values.map((one) => String(transportNumber(one))), unknown: [] };
+      return { dimension, values: values.map((one) => String(protocolNumber(one))), unknown: [] };
+    case 'port':
+      return { dimension, values: values.map(portOfFacts), unknown: [] };
     default:
       return { dimension, values: [...values], unknown: [] };
   }
+}
+
+/** `udp/53` with the number of its transport. */
+function portOfFacts(value: string): string {
+  const [port, transport] = value.split('/').reverse();
+  return transport === undefined ? value : `${protocolNumber(transport)}/${port}`;
 }
 
 function ofKnown(

@@ -3,7 +3,6 @@
  *
  * Saving under a name that is there takes its place. A view is no right: who opens it reads what they may read.
  */
-import { dimensions } from '#monitor/explorer/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createViewKeeper, type NamedView } from '#service-kit/saved-views/index.ts';
@@ -11,16 +10,7 @@ import * as store from './store.ts';
 
 export type { SavedView } from './store.ts';
 
-const keeper = createViewKeeper({
-  kept: [
-    ...['q', 'range', 'from', 'to', 'by', 'tables', 'step', 'measure', 'top', 'compare', 'shape', 'tab'],
-    ...dimensions.flatMap((one) => [`${one}_sort`, `${one}_direction`]),
-  ],
-  fullText: (max) => `A site has at most ${max} saved views. Remove one first.`,
-});
-
-/** The values that make a view, in one order. */
-export const viewQueryOf = keeper.queryOf;
+const keeper = createViewKeeper((max) => `A site has at most ${max} saved views. Remove one first.`);
 
 export interface SavedViews {
   list(siteId: number): Promise<store.SavedView[]>;

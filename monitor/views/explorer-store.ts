@@ -39,9 +39,9 @@ export async function listOwnedAddresses(db: Queryable, siteId: number): Promise
 export async function listSensorNames(
   db: Queryable,
   siteId: number,
-): Promise<{ id: number; hostName: string }[]> {
-  const { rows } = await sql<{ id: number; hostName: string }>`
-    select id, host_name as "hostName" from sensors where site_id = ${siteId}
+): Promise<{ id: number; hostName: string; node: string }[]> {
+  const { rows } = await sql<{ id: number; hostName: string; node: string }>`
+    select id, host_name as "hostName", node from sensors where site_id = ${siteId}
     order by revoked_at is not null, id`.execute(db);
   return rows;
 }

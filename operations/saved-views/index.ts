@@ -12,16 +12,7 @@ import * as store from './store.ts';
 export type { SavedView } from './store.ts';
 
 /** The limit is of one person, and of all operators together. */
-const keeper = createViewKeeper({
-  kept: [
-    ...['q', 'range', 'from', 'to', 'by', 'tables', 'measure', 'shape', 'top', 'compare', 'tab'],
-    ...['sort1', 'dir1', 'sort2', 'dir2', 'sort3', 'dir3'],
-  ],
-  fullText: (max) => `There are ${max} saved views. Remove one first.`,
-});
-
-/** The values that make a view, in one order. */
-export const viewQueryOf = keeper.queryOf;
+const keeper = createViewKeeper((max) => `There are ${max} saved views. Remove one first.`);
 
 /** What of the query is no part of a view is left out. */
 export interface SaveViewInput extends NamedView {

@@ -1,7 +1,7 @@
 /** What both explorers stand on, by itself. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { changeText, type FlowEnd, flowGraph, splitTyped, totalsOfNext, unattributedPairs } from './index.ts';
+import { changeText, type FlowEnd, flowGraph, totalsOfNext, unattributedPairs } from './index.ts';
 
 const end = (key: string, value: string | null = key): FlowEnd => ({ key, label: key, value });
 
@@ -78,15 +78,6 @@ test('flows: a picture has the sums of the table: what no application and no pee
       [2, undefined],
     ],
   );
-});
-
-test('the last word of a filter box is taken apart, open quotes included', () => {
-  assert.deepEqual(splitTyped('port:443 -server:"web 1'), {
-    ...{ head: 'port:443 ', minus: '-', name: 'server', word: '"web 1' },
-  });
-  assert.deepEqual(splitTyped('ap'), { head: '', minus: '', name: null, word: 'ap' });
-  assert.deepEqual(splitTyped('app:'), { head: '', minus: '', name: 'app', word: '' });
-  assert.deepEqual(splitTyped('app:a '), { head: 'app:a ', minus: '', name: null, word: '' });
 });
 
 test('a change is a part, from ten times on a multiple, and nothing where the value before is unknown', () => {

@@ -2,6 +2,7 @@
 import {
   assetUrl,
   attributes,
+  banner,
   type Content,
   field,
   form,
@@ -11,110 +12,107 @@ import {
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { type Dimension, dimensionTable, manyOf } from './dimensions.ts';
+import { filterTextMax, printFilters } from './filter-text.ts';
+import type { ExplorerBox } from './url-values.ts';
+import { type ExploreView, negateHref, removeHref } from './view.ts';
 
-/** A filter that counts. */
-export interface FilterChip {
-  name: string;
-  /** `is` or `is not`, and the view with the opposite. */
-  word: string;
-  opposite: { href: string; label: string };
-  values: readonly { text: string; href: string; label: string }[];
-}
-
-export interface FilterFormOptions {
+/** What differs from page to page. */
+export interface ExploreFormOptions {
   /** Path of the page, and of its completion. */
   path: string;
   completePath: string;
-  /** Path and query of the page. */
-  url: string;
-  /** Values that the form keeps of the URL without a field of its own. */
-  kept: readonly string[];
-  box: { label: string; value: string; example: string; maxLength?: number };
-  choices: Content;
-  /** How the link is named that removes all filters. */
-  removeAll: string;
-  chips: readonly FilterChip[];
-  /** Behind the chips. */
-  faults?: Content;
+  box: ExplorerBox;
+  /** Filters that show how one writes them. */
+  example: string;
+  /** A value as people know it: a server or a customer may be filtered by its number. */
+  labelOf: (dimension: Dimension, value: string) => string;
 }
 
-export function filterForm(options: FilterFormOptions): Content {
-  const { path, url, box, chips } = options;
-  const values = new URLSearchParams(url.split('?')[1]);
-  const hidden = options.kept.flatMap((name) => {
-    const value = values.get(name);
-    return value === null ? [] : hiddenField(name, value);
-  });
-  const input = html`<div class="field explore-box"><label for="explore-q">${box.label}</label><input${attributes(
-    {
-      id: 'explore-q',
-      type: 'search',
-      name: 'q',
-      value: box.value,
-      placeholder: box.example,
-      maxlength: box.maxLength,
-      list: 'explore-values',
-      autocomplete: 'off',
-      spellcheck: 'false',
-      'data-filter': true,
-      'data-complete': options.completePath,
-    },
-  )}><datalist id="explore-values"></datalist></div>`;
-  const cancel = chips.length > 0 && link(withQuery(url, { q: undefined }), options.removeAll);
+/** Fields of the form; all other values of the URL are kept. */
+const fields = ['q', 'by', 'measure', 'shape', 'top', 'compare'];
+const tops = [5, 10, 20, 50];
+
+export function exploreForm(view: ExploreView, options: ExploreFormOptions): Content {
+  const { url, filters } = view;
+  const { path, box } = options;
+  const kept = [...new URLSearchParams(url.split('?')[1])].filter(([name]) => !fields.includes(name));
+  const input = html`<div class="field explore-box"><label for="explore-q">Filter</label><input${attributes({
+    id: 'explore-q',
+    type: 'search',
+    name: 'q',
+    value: view.typed,
+    placeholder: options.example,
+    maxlength: filterTextMax,
+    list: 'explore-values',
+    autocomplete: 'off',
+    spellcheck: 'false',
+    'data-filter': true,
+    'data-complete': options.completePath,
+  })}><datalist id="explore-values"></datalist></div>`;
+  const groups = box.groups.map((value) => ({ value: value as string, label: manyOf(value) }));
+  const choices = [
+    choice('by', 'Group by', view.by ?? 'none', [{ value: 'none', label: 'In and out' }, ...groups]),
+    choice('measure', 'Unit', view.measure, [
+      { value: 'bytes', label: 'Bits' },
+      { value: 'packets', label: 'Packets' },
+    ]),
+    choice('shape', 'Chart', view.shape, [
+      { value: 'stacked', label: 'Stack' },
+      { value: 'lines', label: 'Lines' },
+    ]),
+    choice(
+      'top',
+      'Show top',
+      String(view.top),
+      [...new Set([...tops, view.top])].map((one) => ({ value: String(one), label: String(one) })),
+    ),
+    choice('compare', 'Compare', view.compare ?? '', [
+      { value: '', label: 'Nothing' },
+      { value: 'previous', label: 'Previous period' },
+    ]),
+  ];
+  const cancel = filters.length > 0 && link(withQuery(url, { q: undefined }), 'Remove all filters');
   return html`<div class="explore-form">${form(
     { action: path, method: 'get', submit: 'Show', submitKind: 'primary', layout: 'inline', cancel },
-    [hidden, input, options.choices],
-  )}${chipList(chips)}${options.faults ?? ''}<script type="module" src="${assetUrl('explore.js')}"></script></div>`;
+    [kept.map(([name, value]) => hiddenField(name, value)), input, choices],
+  )}${chipList(view, options)}${faultBanner(view)}<script type="module" src="${assetUrl('explore.js')}"></script></div>`;
 }
 
-/** Each value of each filter, with a way to leave it out again. */
-function chipList(chips: readonly FilterChip[]): Content {
-  if (chips.length === 0) return '';
-  const items = chips.map(({ name, word, opposite, values }) => {
-    const shown = values.map(({ text, href, label }) => {
-      const remove = link(href, '×', { kind: 'quiet', label });
-      return html`<span class="chip-value">${text}${remove}</span>`;
+function faultBanner({ faults }: ExploreView): Content {
+  if (faults.length === 0) return '';
+  return banner({
+    tone: 'warn',
+    title: 'A part of this query was not understood and is left out',
+    text: html`${faults.map(({ text, message }) => html`<p><code>${text}</code> ${message}</p>`)}`,
+  });
+}
+
+/** Each value of each filter, with a way to leave it out again, and to the opposite. */
+function chipList(view: ExploreView, { labelOf }: ExploreFormOptions): Content {
+  if (view.filters.length === 0) return '';
+  const items = view.filters.map((filter) => {
+    const { dimension, is } = filter;
+    const { word } = dimensionTable[dimension];
+    const shown = filter.values.map((value) => {
+      const text = labelOf(dimension, value);
+      const label = `Remove the filter ${is ? '' : 'not '}${word} ${text}`;
+      return html`<span class="chip-value">${text}${link(removeHref(view, filter, value), '×', { kind: 'quiet', label })}</span>`;
     });
-    const other = link(opposite.href, word, { kind: 'quiet', label: opposite.label });
-    return html`<li class="chip">${name} ${other} ${shown}</li>`;
+    const label = `${printFilters([filter])}: change to ${is ? 'is not' : 'is'}`;
+    const opposite = link(negateHref(view, filter), is ? 'is' : 'is not', { kind: 'quiet', label });
+    return html`<li class="chip">${word} ${opposite} ${shown}</li>`;
   });
   return html`<ul class="chips" aria-label="Filters">${items}</ul>`;
 }
 
 /** A choice that applies at once. */
-export const choice = (
+const choice = (
   name: string,
   label: string,
   value: string,
   options: { value: string; label: string }[],
 ): Content => field({ kind: 'select', id: `explore-${name}`, name, label, value, options });
-
-export const unitChoice = (value: 'bytes' | 'packets'): Content =>
-  choice('measure', 'Unit', value, [
-    { value: 'bytes', label: 'Bits' },
-    { value: 'packets', label: 'Packets' },
-  ]);
-
-export const shapeChoice = (value: 'stacked' | 'lines'): Content =>
-  choice('shape', 'Drawn as', value, [
-    { value: 'stacked', label: 'Stack' },
-    { value: 'lines', label: 'Lines' },
-  ]);
-
-/** How many values have a line of their own. */
-export const topChoice = (value: number, tops: readonly number[]): Content =>
-  choice(
-    'top',
-    'Largest',
-    String(value),
-    [...new Set([...tops, value])].map((one) => ({ value: String(one), label: String(one) })),
-  );
-
-export const compareChoice = (isCompared: boolean): Content =>
-  choice('compare', 'Compare', isCompared ? 'previous' : '', [
-    { value: '', label: 'Nothing' },
-    { value: 'previous', label: 'Previous period' },
-  ]);
 
 /** The two pictures of a view. */
 export const pictureTabs = ({ url, tab }: { url: string; tab: 'time' | 'flows' }): Content =>

@@ -11,6 +11,7 @@ import {
   section,
   table,
 } from '#service-kit/pages/index.ts';
+import { viewQueryOf } from './view.ts';
 
 /** A view as a page lists it. */
 export interface ShownView {
@@ -27,7 +28,7 @@ export function savedViewLinks(
 ): Content {
   if (views.length === 0) return '';
   const items = views.map(({ name, query }) => {
-    const text = query === shown ? html`<strong>${name}</strong>` : link(hrefOf(query), name);
+    const text = viewQueryOf(query) === shown ? html`<strong>${name}</strong>` : link(hrefOf(query), name);
     return html`<li class="chip">${text}</li>`;
   });
   return html`<ul class="chips" aria-label="Saved views">${items}</ul>`;

@@ -7,6 +7,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import { oneLine } from '#common/text/index.ts';
 import { type AuditActor, recorded } from '#service-kit/audit/index.ts';
+import { viewQueryOf } from '#service-kit/explorer/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 const nameMax = 60;
@@ -20,8 +21,6 @@ export interface NamedView {
 }
 
 export interface ViewKeeper {
-  /** The values that make a view, in one order. */
-  queryOf(query: string): string;
   /** A view as it is stored; what is no part of a view is left out. Throws `saved_views.invalid`. */
   prepare(given: NamedView): NamedView;
   /**
@@ -45,32 +44,14 @@ export interface ViewKeeper {
   ): Promise<boolean>;
 }
 
-/**
- * `kept` are the values of the explorer's URL that make a view; others belong to one answer. `fullText` says where there are
- * already as many views as there may be (`max`).
- */
-export function createViewKeeper({
-  kept,
-  fullText,
-}: {
-  kept: readonly string[];
-  fullText: (max: number) => string;
-}): ViewKeeper {
-  const queryOf = (query: string) => {
-    const given = new URLSearchParams(query);
-    const values = kept.flatMap((name) => {
-      const value = given.get(name);
-      return value === null || value === '' ? [] : [[name, value] as [string, string]];
-    });
-    return new URLSearchParams(values).toString();
-  };
+/** `fullText` says where there are already as many views as there may be (`max`). */
+export function createViewKeeper(fullText: (max: number) => string): ViewKeeper {
   return {
-    queryOf,
     prepare(given) {
       const name = oneLine(given.name.toWellFormed());
       if (name === '' || name.length > nameMax)
         throw invalid(`Give the view a name of at most ${nameMax} characters.`);
-      const query = queryOf(given.query);
+      const query = viewQueryOf(given.query);
       if (query.length > queryMax)
         throw invalid(`The filters are too long to save: a view has at most ${queryMax} characters.`);
       return { name, query };

@@ -77,6 +77,13 @@ function matchOf(dimension: ExploredFilter['dimension'], values: readonly string
       )})`;
     case 'device':
       return ch`(device != '' and device in ${texts(values)})`;
+    case 'port': {
+      const port = plain(columns.port);
+      const isPort = ch`${port} in ${texts(values)}`;
+      return values.some((one) => one.includes('/'))
+        ? ch`(${isPort} or concat(toString(protocol), '/', ${port}) in ${texts(values)})`
+        : ch`(${isPort})`;
+    }
     default:
       return ch`(${plain(columns[dimension])} in ${texts(values)})`;
   }

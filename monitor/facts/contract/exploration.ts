@@ -33,7 +33,7 @@ export const addressDimensions: readonly ExploredDimension[] = [
 
 /**
  * Rows with one of the values, or with `is: false` all others, those without a value too. Addresses are
- * canonical text, a network, or of `address` also `address%segment`; ports a number or `none`; transports a protocol number;
+ * canonical text, a network, or of `address` also `address%segment`; ports a number, of one protocol `17/53`, or `none`; transports a protocol number;
  * sensors an id.
  */
 export interface ExploredFilter {

@@ -49,11 +49,16 @@ function matchOf(dimension: ExploredFilter['dimension'], values: readonly string
 
 /** Never null: `none` is a value. */
 function portsMatch(values: readonly string[]): RawBuilder<unknown> {
-  const ports = values.filter((one) => one !== 'none').map(Number);
+  const ports = values.filter((one) => /^\d+$/.test(one)).map(Number);
+  const ofProtocols = values.filter((one) => one.includes('/')).map((one) => one.split('/').map(Number));
   const isNone = sql`b.server_port is null`;
-  return values.includes('none')
-    ? sql`(${isNone} or b.server_port = any(${ports}::int[]))`
-    : sql`(not ${isNone} and b.server_port = any(${ports}::int[]))`;
+  const isPort = sql`b.server_port = any(${ports}::int[])`;
+  const isOne =
+    ofProtocols.length === 0
+      ? isPort
+      : sql`(${isPort} or (b.protocol, b.server_port) in (select * from unnest(
+          ${ofProtocols.map(([protocol]) => protocol)}::smallint[], ${ofProtocols.map(([, port]) => port)}::int[])))`;
+  return values.includes('none') ? sql`(${isNone} or ${isOne})` : sql`(not ${isNone} and ${isOne})`;
 }
 
 /** Whether an address (and its segment) is one of these. */

@@ -18,7 +18,7 @@ const values: Readonly<Record<FilterDimension, readonly string[]>> = {
   device: sampleKeys,
   application: ['example.net', 'example.org', '203.0.113.5', 'GRE', 'SSH', 'none such'],
   peer: [...sampleRemotes, '198.51.100.0/24', '2001:db8::/32', '192.0.2.12'],
-  port: ['443', '22', '50000', 'none'],
+  port: ['443', '22', '6/443', '50000', 'none'],
   transport: ['6', '47', '17'],
   direction: ['outbound', 'inbound', 'internal', 'transit'],
   sensor: [],

@@ -1,6 +1,7 @@
 /** What the read API answers; a field that no schema names can't leave. */
 import { Type } from 'typebox';
-import { dimensions, measures, sources } from '#monitor/explorer/index.ts';
+import { dimensions, sources } from '#monitor/explorer/index.ts';
+import { measures } from '#service-kit/explorer/index.ts';
 
 const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
   Type.Union([schema, Type.Null()]);

@@ -27,7 +27,7 @@ async function listStepsOf(
   rows: readonly store.ApplicationSum[],
 ): Promise<store.ApplicationStep[]> {
   if (rows.every(({ steps }) => steps !== null)) return rows.flatMap(({ steps }) => steps!);
-  const isByName = dimension === 'app' || dimension === 'service';
+  const isByName = dimension === 'application' || dimension === 'service';
   const serverIds = rows.flatMap(({ serverId }) => serverId ?? []);
   return listSteps(reading, groupOf[dimension], {
     names: isByName ? [...new Set(rows.map(({ name }) => name!))] : undefined,

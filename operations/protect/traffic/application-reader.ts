@@ -99,7 +99,7 @@ async function rankApplications(
     outboundBytes: all.outboundBytes + (ownScans?.outboundBytes ?? 0),
   };
   const values = [...groups.values()].map((of) => toValue(reading, dimension, of, whole ?? known));
-  if (isByServer) values.sort(rowOrder(options.order ?? 'total', options.isAscending ?? false, 'bytes'));
+  if (isByServer) values.sort(rowOrder(options.order ?? 'share', options.isAscending ?? false, 'bytes'));
   const shown = values.slice(0, options.limit);
   const count = isByServer ? values.length : (rows[0]?.groups ?? 0);
   const ranking: Ranking = {

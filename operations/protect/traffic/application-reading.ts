@@ -31,7 +31,7 @@ export function windowOf({ ask, nowMs }: { ask: ExplorationAsk; nowMs: number })
 }
 
 export const groupOf: Readonly<Record<RankedDimension, store.ApplicationGroup>> = {
-  app: 'app',
+  application: 'app',
   service: 'service',
   port: 'port',
   transport: 'transport',
@@ -86,7 +86,7 @@ export type Named = Pick<RankedValue, 'value' | 'label' | 'service' | 'serverId'
 export function nameOf({ names }: Reading, row: Nameable, dimension: RankedDimension): Named {
   const none = { serverId: null, tenantId: null, service: null };
   switch (dimension) {
-    case 'app':
+    case 'application':
       return { ...none, value: row.name, label: row.name! };
     case 'service':
       return { ...none, value: row.name, label: row.name!, service: serviceOf(row) };

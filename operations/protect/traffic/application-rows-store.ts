@@ -7,14 +7,14 @@
  * nothing else.
  */
 import { type RawBuilder, sql } from 'kysely';
+import type { Filter } from '#service-kit/explorer/index.ts';
 import { type ExplorerScope, hasFewServers, onlyChosen, seriesOf } from './explorer-store.ts';
-import type { TrafficFilter } from './filter.ts';
 import type { RangePart } from './split-range.ts';
 
 export interface RowsQuery {
   /** Applications that were last sent before it are not shown. */
   shownFromMs: number;
-  filters: readonly TrafficFilter[];
+  filters: readonly Filter[];
   /** Only these names. */
   names?: readonly string[];
 }
@@ -56,17 +56,17 @@ function identityOf({ filters, names }: RowsQuery): RawBuilder<unknown> {
           sql`${lowerName} = any(array[${sql.join(names.map((name) => sql`lower(${name}::text)`))}]::text[])`,
           sql`name = any(${[...names]}::text[])`,
         ];
-  const conditions = filters.flatMap(({ dimension, isNot, values }) => {
+  const conditions = filters.flatMap(({ dimension, is, values }) => {
     const list = sql`any(${values.map((value) => value.toLowerCase())}::text[])`;
-    const is =
-      dimension === 'app'
+    const matches =
+      dimension === 'application'
         ? sql`${lowerName} = ${list}`
         : dimension === 'port'
-          ? sql`(lower(${service}) = ${list} or server_port::text = ${list})`
+          ? sql`(lower(${service}) = ${list} or coalesce(server_port::text, 'none') = ${list})`
           : dimension === 'transport'
             ? sql`lower(transport) = ${list}`
             : null;
-    return is === null ? [] : [isNot ? sql`not coalesce(${is}, false)` : is];
+    return matches === null ? [] : [is ? matches : sql`not coalesce(${matches}, false)`];
   });
   const all = [...ofNames, ...conditions];
   return all.length === 0 ? sql`true` : sql.join(all, sql` and `);

@@ -3,6 +3,7 @@
  * `countedSums` says.
  */
 import { type RawBuilder, sql } from 'kysely';
+import type { Sides } from '#service-kit/explorer/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { countedSums, identity, type RowsQuery, type SumKey } from './application-rows-store.ts';
 import type { ExplorerScope } from './explorer-store.ts';
@@ -28,7 +29,7 @@ export type ApplicationOrder = (typeof applicationOrders)[number];
 export interface ApplicationQuery extends UsageRange, RowsQuery {
   by: ApplicationGroup;
   /** Which bytes count. */
-  directions: { in: boolean; out: boolean };
+  directions: Sides;
 }
 
 /** What a group is named by; what it is not grouped by is null. */
@@ -202,7 +203,7 @@ function withSteps({ times, inbounds, outbounds, ...row }: SumRow): ApplicationS
   return { ...row, steps: steps ?? null };
 }
 
-const counted = (directions: { in: boolean; out: boolean }, inbound: string, outbound: string) => {
+const counted = (directions: Sides, inbound: string, outbound: string) => {
   const columns = [...(directions.in ? [inbound] : []), ...(directions.out ? [outbound] : [])];
   // In an order, a number alone would be a place among the columns.
   return columns.length === 0 ? sql`0::bigint` : sql.raw(columns.join(' + '));

@@ -1,30 +1,37 @@
 /** What an exploration of traffic asks and answers: values of a dimension with their bytes, and lines of a chart. */
+import type { Dimension, ExplorerBox, Filter, Measure } from '#service-kit/explorer/index.ts';
 import type { TrafficServer } from './explorer-store.ts';
-import type { TrafficFilter } from './filter.ts';
 
-/** What traffic is grouped by, in the order in which it is offered; `direction` is one line in and one out, `service` an application with its port. */
-export const exploredDimensions = [
-  'direction',
+/** What traffic is grouped by, in the order in which it is offered; `service` is an application with its port. */
+export const rankedDimensions = [
   'server',
   'customer',
   'address',
-  'app',
+  'application',
   'service',
   'port',
   'transport',
   'node',
   'cluster',
-] as const;
-export type ExploredDimension = (typeof exploredDimensions)[number];
-/** What a table lists. */
-export type RankedDimension = Exclude<ExploredDimension, 'direction'>;
+] as const satisfies readonly Dimension[];
+export type RankedDimension = (typeof rankedDimensions)[number];
 
-/** By what values are the largest, and what a chart's lines are: bits per second, or packets per second. */
-export const measures = ['bytes', 'packets'] as const;
-export type Measure = (typeof measures)[number];
+/** What operators can ask. */
+export const staffBox: ExplorerBox = {
+  groups: rankedDimensions,
+  filters: [...rankedDimensions.filter((one) => one !== 'service'), 'side'],
+  ...{ hasSegments: false, topMax: 50 },
+};
+/** Whose servers they are is the customer; who else is on a node, and where, is not theirs to know. */
+const ofStaff: readonly Dimension[] = ['customer', 'node', 'cluster'];
+export const customerBox: ExplorerBox = {
+  ...staffBox,
+  groups: staffBox.groups.filter((one) => !ofStaff.includes(one)),
+  filters: staffBox.filters.filter((one) => !ofStaff.includes(one)),
+};
 
-/** `total`: of the measure. */
-export const rankOrders = ['total', 'in', 'out', 'packets', 'change', 'name', 'last', 'p95'] as const;
+/** `share`: of the measure. */
+export const rankOrders = ['share', 'in', 'out', 'packets', 'change', 'name', 'last', 'p95'] as const;
 export type RankOrder = (typeof rankOrders)[number];
 
 export interface ExplorationAsk {
@@ -32,7 +39,7 @@ export interface ExplorationAsk {
   toMs: number;
   /** The step that a chart of one server has; with many servers it is longer. */
   stepSeconds: number;
-  filters: readonly TrafficFilter[];
+  filters: readonly Filter[];
   /**
    * Default: bytes. A minute has the packets of an address, both directions together (NET-2.4.2): nothing is known of them by
    * application or by direction, so that answers of applications stay those of bytes.

@@ -7,20 +7,20 @@
  * views are on (NET-1.6); every statement names the owners beside the servers.
  */
 import { type Actor, forbidden } from '#operations/accounts/index.ts';
+import { sidesOf } from '#service-kit/explorer/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { type ApplicationReader, createApplicationReader } from './application-reader.ts';
 import { windowOf } from './application-reading.ts';
 import type {
   ExplorationAsk,
   ExploredCourse,
-  ExploredDimension,
   ExploredLines,
   ExploredTotal,
   Flow,
   RankedDimension,
   Ranking,
 } from './exploration.ts';
-import { directionsOf, namesApplications } from './explore.ts';
+import { namesApplications } from './explore.ts';
 import { listTrafficServers, type TrafficServer } from './explorer-store.ts';
 import type { Opened } from './opened.ts';
 import { addressFilters, createNames, passingServers } from './traffic-names.ts';
@@ -50,7 +50,7 @@ export interface Exploration {
   flows(limit: number): Promise<Flow[]>;
   /** The length of a step of the lines. */
   stepSeconds: number;
-  stepSecondsOf(dimension: ExploredDimension): number;
+  stepSecondsOf(dimension: RankedDimension | null): number;
 }
 
 export async function openExploration(
@@ -76,7 +76,7 @@ export async function openExploration(
     },
     servers,
     names: createNames(reached),
-    directions: directionsOf(ask.filters),
+    directions: sidesOf(ask.filters),
     nowMs,
   };
   const applications = createApplicationReader(opened);
@@ -88,17 +88,22 @@ export async function openExploration(
   };
 }
 
-const applicationDimensions: readonly ExploredDimension[] = ['app', 'service', 'port', 'transport'];
+const applicationDimensions: readonly (RankedDimension | null)[] = [
+  'application',
+  'service',
+  'port',
+  'transport',
+];
 
 /** Each question goes to what can answer it: applications where they are named or asked for, addresses otherwise. */
 function readersOf(ask: ExplorationAsk, usage: UsageReader, applications: ApplicationReader) {
   const isOfApplications = namesApplications(ask.filters);
-  const isOf = (dimension: ExploredDimension) =>
+  const isOf = (dimension: RankedDimension | null) =>
     isOfApplications || applicationDimensions.includes(dimension);
   return {
     isOfApplications,
     stepSeconds: isOfApplications ? applications.stepSeconds : usage.stepSeconds,
-    stepSecondsOf: (dimension: ExploredDimension) =>
+    stepSecondsOf: (dimension: RankedDimension | null) =>
       isOf(dimension) ? applications.stepSeconds : usage.stepSeconds,
     total: () => (isOfApplications ? applications.total(usage) : usage.total()),
     course: () => (isOfApplications ? applications.course(usage) : usage.course(usage.stepSeconds)),

@@ -4,11 +4,8 @@
  * Servers, addresses and directions are known of every minute that is kept; applications and ports of the last 24 hours
  * alone (NET-2.4.4), so a view that names them begins there at the earliest and says so.
  */
-import { passes, type TrafficFilter } from './filter.ts';
+import { type Dimension, type Filter, noPort, passes, type Sides } from '#service-kit/explorer/index.ts';
 import type { IdentityStep, IdentityUse, UsageStep } from './usage-store.ts';
-
-export const explorerDimensions = ['direction', 'server', 'app', 'port'] as const;
-export type ExplorerDimension = (typeof explorerDimensions)[number];
 
 /** Bytes of one value of a dimension. */
 export interface Rank {
@@ -32,15 +29,12 @@ export interface ExploredSeries {
 /** What is left when the largest are named: other values, and bytes of which no application is known. */
 export const restValue = 'Rest';
 
-/** Of a filter `direction:`: the directions that count. */
-export function directionsOf(filters: readonly TrafficFilter[]): { in: boolean; out: boolean } {
-  const has = (name: string) => passes(filters, 'direction', (value) => value === name);
-  return { in: has('in'), out: has('out') };
-}
+/** Known of applications alone. */
+const ofApplications: readonly Dimension[] = ['application', 'port', 'transport'];
 
 /** True when the view can only be answered from applications. */
-export function namesApplications(filters: readonly TrafficFilter[]): boolean {
-  return filters.some(({ dimension }) => ['app', 'port', 'transport'].includes(dimension));
+export function namesApplications(filters: readonly Filter[]): boolean {
+  return filters.some(({ dimension }) => ofApplications.includes(dimension));
 }
 
 /** `tcp/443`, or what is known of it. */
@@ -51,13 +45,15 @@ export function serviceOf(of: { transport: string | null; serverPort: number | n
 
 /** Whether an application passes the filters; names are compared without regard to case. */
 export function passesIdentity(
-  filters: readonly TrafficFilter[],
+  filters: readonly Filter[],
   of: { name: string; transport: string | null; serverPort: number | null },
 ): boolean {
   const same = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
   return (
-    passes(filters, 'app', (value) => same(value, of.name)) &&
-    passes(filters, 'port', (value) => same(value, serviceOf(of)) || value === String(of.serverPort)) &&
+    passes(filters, 'application', (value) => same(value, of.name)) &&
+    passes(filters, 'port', (value) =>
+      [serviceOf(of), String(of.serverPort ?? noPort)].some((one) => same(value, one)),
+    ) &&
     passes(filters, 'transport', (value) => same(value, of.transport ?? ''))
   );
 }
@@ -66,7 +62,7 @@ export function passesIdentity(
 export function rankIdentities(
   rows: readonly IdentityUse[],
   nameOf: (row: IdentityUse) => string,
-  view: { allBytes: number; isPreviousKnown: boolean; directions: { in: boolean; out: boolean } },
+  view: { allBytes: number; isPreviousKnown: boolean; directions: Sides },
 ): Rank[] {
   const ranks = [...Map.groupBy(rows, nameOf)].map(([value, of]) => {
     const sum = (pick: (row: IdentityUse) => number) => of.reduce((total, row) => total + pick(row), 0);
@@ -107,7 +103,7 @@ export function seriesOfIdentities(
     values: readonly string[];
     top: number;
     valueOf: (step: IdentityStep) => string | null;
-    directions: { in: boolean; out: boolean };
+    directions: Sides;
     /** Whether bytes of no application belong to the rest. */
     hasUnnamed: boolean;
     /** Applications of steps before it are not known. */

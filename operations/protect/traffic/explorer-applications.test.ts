@@ -6,8 +6,8 @@ import type { Allocation } from '#operations/addresses/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { type DeliveredMinute, deliverMinutes } from '#operations/testing/deliver-minutes.ts';
 import { worldMinuteMs } from '#operations/testing/world-time.ts';
+import type { Filter } from '#service-kit/explorer/index.ts';
 import type { RankedDimension } from './exploration.ts';
-import type { TrafficFilter } from './filter.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -96,7 +96,7 @@ async function deliverRandomly(): Promise<void> {
 }
 
 const groups = {
-  app: 'name',
+  application: 'name',
   service: 'name, transport, server_port',
   port: 'transport, server_port',
   transport: 'transport',
@@ -136,16 +136,21 @@ const minutesSay = (columns: string, condition: string, step?: number) => `
 
 const inOrder = <T>(rows: readonly T[]) => rows.map((row) => JSON.stringify(row)).sort();
 
-const filter = (dimension: TrafficFilter['dimension'], values: string[], isNot = false): TrafficFilter[] => [
-  { dimension, isNot, values },
+const filter = (dimension: Filter['dimension'], values: string[], is = true): Filter[] => [
+  { dimension, is, values },
 ];
-const filters: [what: string, filters: TrafficFilter[], condition: string][] = [
+const filters: [what: string, filters: Filter[], condition: string][] = [
   ['everything', [], 'true'],
   ['a port', filter('port', ['443']), 'server_port = 443'],
-  ['not a transport', filter('transport', ['udp'], true), `transport is distinct from 'udp'`],
+  [
+    'a port of a transport, or none',
+    filter('port', ['tcp/443', 'none']),
+    `transport = 'tcp' and server_port = 443 or server_port is null`,
+  ],
+  ['not a transport', filter('transport', ['udp'], false), `transport is distinct from 'udp'`],
   [
     'names',
-    filter('app', ['app-6.example', 'kept.example']),
+    filter('application', ['app-6.example', 'kept.example']),
     `lower(name) in ('app-6.example', 'kept.example')`,
   ],
 ];

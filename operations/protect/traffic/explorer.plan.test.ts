@@ -50,11 +50,11 @@ test('a day of all servers is read from the hours of its days, and from no minut
 });
 
 test('a day of one server is looked up by its addresses', async () => {
-  const filters = [{ dimension: 'server' as const, isNot: false, values: [String(serverIds[2])] }];
+  const filters = [{ dimension: 'server' as const, is: true, values: [String(serverIds[2])] }];
   const explored = await world.protectTraffic.explore(systemActor, { ...day, filters });
   const nodes = await explainStatements(world.database, async () => {
     await explored.rank('server', { limit: 3 });
-    await explored.rank('app', { limit: 3 });
+    await explored.rank('application', { limit: 3 });
   });
   const reads = of(nodes, 'protect_usage_hours');
   assert.ok(reads.length > 0);
@@ -65,7 +65,7 @@ test('a day of one server is looked up by its addresses', async () => {
 test('applications of 24 hours are read from hours alone', async () => {
   const explored = await world.protectTraffic.explore(systemActor, { ...day, filters: [] });
   const nodes = await explainStatements(world.database, async () => {
-    const ranking = await explored.rank('app', { limit: 5 });
+    const ranking = await explored.rank('application', { limit: 5 });
     assert.ok(ranking.rows.length > 0);
     await explored.lines(ranking, { count: 5, hasRest: true });
   });
@@ -75,15 +75,15 @@ test('applications of 24 hours are read from hours alone', async () => {
 
 test('applications of a few servers, and the course of those that are shown, are one read each', async () => {
   const filters = [
-    { dimension: 'server' as const, isNot: false, values: serverIds.slice(0, 2).map((id) => String(id)) },
+    { dimension: 'server' as const, is: true, values: serverIds.slice(0, 2).map((id) => String(id)) },
   ];
   const explored = await world.protectTraffic.explore(systemActor, { ...day, filters });
   const readsOf = async (run: () => Promise<unknown>) =>
     of(await explainStatements(world.database, run), 'protect_application_hours').filter(
       (node) => node['Relation Name'] !== undefined && node['Actual Loops'] > 0,
     );
-  const ranking = await explored.rank('app', { limit: 2 });
-  const ranked = await readsOf(() => explored.rank('app', { limit: 3 }));
+  const ranking = await explored.rank('application', { limit: 2 });
+  const ranked = await readsOf(() => explored.rank('application', { limit: 3 }));
   assert.equal(ranked.length, 1, JSON.stringify(ranked));
   const drawn = await readsOf(() => explored.lines(ranking, { count: 2, hasRest: true }));
   assert.equal(drawn.length, 1, JSON.stringify(drawn));
@@ -98,7 +98,7 @@ test('the course of a few applications is read by their names, and not among tho
   );
   await pool.query('vacuum analyze protect_application_hours');
   const explored = await world.protectTraffic.explore(systemActor, { ...day, filters: [] });
-  const ranking = await explored.rank('app', { limit: 3 });
+  const ranking = await explored.rank('application', { limit: 3 });
   const nodes = await explainStatements(world.database, async () => {
     const { lines } = await explored.lines(ranking, { count: 3, hasRest: false });
     assert.deepEqual(

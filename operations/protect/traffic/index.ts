@@ -34,29 +34,24 @@ import { type ReceiveTelemetryDeps, receiveTelemetry } from './receive-telemetry
 import * as sources from './source-store.ts';
 
 export {
+  customerBox,
   type ExplorationAsk,
   type ExploredCourse,
-  type ExploredDimension,
   type ExploredLine,
   type ExploredLines,
   type ExploredTotal,
-  exploredDimensions,
   type Flow,
-  type Measure,
-  measures,
   type RankedDimension,
   type RankedValue,
   type Ranking,
   type RankOrder,
   rankOrders,
   serverNamer,
+  staffBox,
 } from './exploration.ts';
 export {
   bytesOf,
-  directionsOf,
   type ExploredSeries,
-  type ExplorerDimension,
-  explorerDimensions,
   namesApplications,
   passesIdentity,
   type Rank,
@@ -67,16 +62,6 @@ export {
 } from './explore.ts';
 export type { Exploration } from './explore-traffic.ts';
 export type { TrafficServer } from './explorer-store.ts';
-export {
-  customerDimensions,
-  type FilterDimension,
-  filterDimensions,
-  readFilters,
-  type TrafficFilter,
-  withFilter,
-  withoutFilter,
-  writeFilters,
-} from './filter.ts';
 export { isStale } from './minute.ts';
 export { createMinutesReceiver } from './minutes-receiver.ts';
 export type { ProjectSources, ProtectTraffic } from './protect-traffic.ts';

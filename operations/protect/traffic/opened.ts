@@ -1,3 +1,4 @@
+import type { Sides } from '#service-kit/explorer/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { ExplorationAsk } from './exploration.ts';
 import type { ExplorerScope, TrafficServer } from './explorer-store.ts';
@@ -10,6 +11,6 @@ export interface Opened {
   scope: ExplorerScope;
   servers: readonly TrafficServer[];
   names: Names;
-  directions: { in: boolean; out: boolean };
+  directions: Sides;
   nowMs: number;
 }

@@ -1,5 +1,6 @@
 /** Arithmetic of rankings and lines. */
-import type { Measure, RankedValue, RankOrder } from './exploration.ts';
+import type { Measure, Sides } from '#service-kit/explorer/index.ts';
+import type { RankedValue, RankOrder } from './exploration.ts';
 import type { LineStep } from './explorer-store.ts';
 
 export function sumOf<T>(rows: readonly T[], of: (row: T) => number): number {
@@ -9,7 +10,7 @@ export function sumOf<T>(rows: readonly T[], of: (row: T) => number): number {
 /** What a line has at a step: packets per second, or bits per second of the directions that count; null where it is unknown. */
 export function lineOf(
   step: Pick<LineStep, 'inboundBps' | 'outboundBps' | 'pps'>,
-  directions: { in: boolean; out: boolean },
+  directions: Sides,
   measure: Measure,
 ): number | null {
   if (measure === 'packets') return step.pps;
@@ -51,7 +52,7 @@ function changeOf(row: Rankable, measure: Measure): number {
 }
 
 const keys: Readonly<Record<Exclude<RankOrder, 'name'>, (row: Rankable, measure: Measure) => number>> = {
-  total: sizeOf,
+  share: sizeOf,
   in: (row) => row.inboundBytes,
   out: (row) => row.outboundBytes,
   packets: (row) => row.packets ?? -1,

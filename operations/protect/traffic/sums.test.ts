@@ -98,7 +98,7 @@ test('the explorer counts for any range, from any sums, what the minutes say', a
       of,
       Array.from({ length: 420 }, (_, i) => [ago(2 + i), someMinute(below)] as const),
     );
-  const filters = [{ dimension: 'server' as const, isNot: false, values: [String(serverId)] }];
+  const filters = [{ dimension: 'server' as const, is: true, values: [String(serverId)] }];
   for (const [from, to] of [
     [422, 0],
     [300, 7],
@@ -119,7 +119,7 @@ test('the explorer counts for any range, from any sums, what the minutes say', a
       const explored = await world.protectTraffic.explore(systemActor, {
         ...{ ...range, stepSeconds, filters, measure: 'packets' },
       });
-      const { ownScans } = await explored.rank('app', { limit: 5 });
+      const { ownScans } = await explored.rank('application', { limit: 5 });
       const [total, course, ranking] = [
         await explored.total(),
         await explored.course(),
@@ -177,11 +177,11 @@ test('NET-2.4.4: applications of a range are those of its minutes, where the ser
     [ago(65), { in: 1, out: 1, applications: [used('kept.example', 11, 0), used('scan.example', 900, 0)] }],
     [ago(5), { in: 1, out: 1, applications: [used('kept.example', 20, 5)] }],
   ]);
-  const filters = [{ dimension: 'customer' as const, isNot: false, values: [String(tenant.id)] }];
+  const filters = [{ dimension: 'customer' as const, is: true, values: [String(tenant.id)] }];
   const names = async (fromMinutes: number, toMinutes: number) => {
     const range = { fromMs: ago(fromMinutes), toMs: ago(toMinutes), stepSeconds: 60 };
     const explored = await world.protectTraffic.explore(systemActor, { ...range, filters });
-    const { rows } = await explored.rank('app', { limit: 9 });
+    const { rows } = await explored.rank('application', { limit: 9 });
     return rows.map((row) => [row.label, row.inboundBytes, row.outboundBytes]);
   };
   assert.deepEqual(await names(140, 0), [

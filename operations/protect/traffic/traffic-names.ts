@@ -1,8 +1,7 @@
 /** From filters to servers and addresses, and from ids to the names that stand in tables and filters. */
-import { canonicalAddress } from '#common/ip/index.ts';
+import { type Filter, passes } from '#service-kit/explorer/index.ts';
 import { customerValues, serverNamer } from './exploration.ts';
 import type { ExplorerScope, TrafficServer } from './explorer-store.ts';
-import { passes, type TrafficFilter } from './filter.ts';
 
 /** Dimensions that a server has one value of. */
 const serverDimensions = ['server', 'customer', 'node', 'cluster'] as const;
@@ -10,20 +9,24 @@ export type ServerDimension = (typeof serverDimensions)[number];
 
 /** Servers that pass the filters on servers, customers, nodes and clusters, by name or by id. */
 export function passingServers(
-  filters: readonly TrafficFilter[],
+  filters: readonly Filter[],
   servers: readonly TrafficServer[],
 ): readonly TrafficServer[] {
   const ofServers = filters.filter(({ dimension }) => serverDimensions.some((one) => one === dimension));
   return ofServers.length === 0 ? servers : servers.filter((server) => passesServer(ofServers, server));
 }
 
-function passesServer(filters: readonly TrafficFilter[], server: TrafficServer): boolean {
+function passesServer(filters: readonly Filter[], server: TrafficServer): boolean {
   const named = (name: string, id: number) => (value: string) =>
     value.toLowerCase() === name.toLowerCase() || value === String(id);
   const same = (name: string | null) => (value: string) =>
     value.toLowerCase() === (name ?? 'none').toLowerCase();
   return (
-    passes(filters, 'server', named(server.name, server.id)) &&
+    passes(
+      filters,
+      'server',
+      (value) => named(server.name, server.id)(value) || value === `${server.clusterId}/${server.id}`,
+    ) &&
     passes(filters, 'customer', named(server.tenantName, server.tenantId)) &&
     passes(filters, 'node', same(server.node)) &&
     passes(filters, 'cluster', same(server.clusterName))
@@ -31,13 +34,10 @@ function passesServer(filters: readonly TrafficFilter[], server: TrafficServer):
 }
 
 /** The filters on addresses, which may be networks. */
-export function addressFilters(filters: readonly TrafficFilter[]): ExplorerScope['addresses'] {
+export function addressFilters(filters: readonly Filter[]): ExplorerScope['addresses'] {
   return filters
     .filter(({ dimension }) => dimension === 'address')
-    .map(({ isNot, values }) => ({
-      isNot,
-      values: values.map((value) => (value.includes('/') ? value : (canonicalAddress(value) ?? value))),
-    }));
+    .map(({ is, values }) => ({ isNot: !is, values }));
 }
 
 export interface Name {

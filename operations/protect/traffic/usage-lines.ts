@@ -1,5 +1,6 @@
 /** Lines of addresses in a chart: the course of the first rows of a ranking, and of everything else. */
-import type { ExploredLines, Measure, RankedDimension, RankedValue, Ranking } from './exploration.ts';
+import type { Measure } from '#service-kit/explorer/index.ts';
+import type { ExploredLines, RankedDimension, RankedValue, Ranking } from './exploration.ts';
 import * as store from './explorer-store.ts';
 import { lineOf } from './rank-values.ts';
 import type { ServerDimension } from './traffic-names.ts';

@@ -1,5 +1,6 @@
 /** Rankings of what addresses did: the values of a dimension, in the wanted order. */
-import type { Measure, RankedDimension, RankedValue, Ranking, RankOrder } from './exploration.ts';
+import type { Measure } from '#service-kit/explorer/index.ts';
+import type { RankedDimension, RankedValue, Ranking, RankOrder } from './exploration.ts';
 import * as store from './explorer-store.ts';
 import { firstOf, rowOrder, sizeOf, sumOf } from './rank-values.ts';
 import type { Name, ServerDimension } from './traffic-names.ts';
@@ -22,7 +23,7 @@ export const hasFewMinutes = ({ ask }: UsageReading, servers: number, most: numb
 export async function rankUsage(
   reading: UsageReading,
   dimension: RankedDimension,
-  { limit, order = 'total', isAscending = false, hasPercentiles = false }: RankOptions,
+  { limit, order = 'share', isAscending = false, hasPercentiles = false }: RankOptions,
 ): Promise<Ranking> {
   const all = await readRankables(reading, dimension);
   const { measure } = reading;

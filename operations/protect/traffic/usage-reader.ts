@@ -3,6 +3,7 @@
  *
  * The sums of all servers are read once; servers, customers, nodes and clusters are added up from them.
  */
+import type { Sides } from '#service-kit/explorer/index.ts';
 import type {
   ExploredCourse,
   ExploredLines,
@@ -144,10 +145,7 @@ async function readPrevious(reading: UsageReading): Promise<ExploredCourse> {
   return courseOf(moved, directions);
 }
 
-function courseOf(
-  steps: readonly store.LineStep[],
-  directions: { in: boolean; out: boolean },
-): ExploredCourse {
+function courseOf(steps: readonly store.LineStep[], directions: Sides): ExploredCourse {
   return {
     times: steps.map((step) => step.at),
     inboundBps: steps.map((step) => (directions.in ? step.inboundBps : null)),

@@ -1,5 +1,6 @@
 /** What the readers of addresses' traffic share while one look is answered. */
-import type { Measure, RankedDimension } from './exploration.ts';
+import type { Measure } from '#service-kit/explorer/index.ts';
+import type { RankedDimension } from './exploration.ts';
 import type { LineStep } from './explorer-store.ts';
 import type { Opened } from './opened.ts';
 import type { Rankable } from './rank-values.ts';

@@ -41,7 +41,6 @@ export {
   type Explorer,
   type ExplorerDeps,
   type ExplorerPlace,
-  exploreHref,
   type Flags,
   type Gap,
   gapsOf,

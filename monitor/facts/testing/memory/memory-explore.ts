@@ -81,7 +81,8 @@ function isKept(filter: ExploredFilter, piece: Piece): boolean {
     return filter.is === (address !== null && isAmong(splitPlaces(values), address, segment));
   }
   const value = piece.values[dimension];
-  return filter.is === (value !== null && values.includes(value));
+  const isOfTransport = dimension === 'port' && values.includes(`${piece.values.transport}/${value}`);
+  return filter.is === (value !== null && (values.includes(value) || isOfTransport));
 }
 
 function valueIn(

@@ -1,7 +1,8 @@
 /** The explorer's chart: parts of the traffic over time, or in and out, with the period before and the 95th percentile. */
 import type { Answer, Row } from '#monitor/explorer/index.ts';
+import { onlyHref, sidesOf } from '#service-kit/explorer/index.ts';
 import { type ChartData, type ChartSeries, coloursOf, REST_COLOUR } from '#service-kit/pages/index.ts';
-import { type ExploreView, onlyHref } from './explore-view.ts';
+import type { ExploreView } from './explore-view.ts';
 
 export interface ChartInput {
   view: ExploreView;
@@ -15,7 +16,7 @@ export function exploreChartData({ view, answer, around }: ChartInput): ChartDat
     timesMs: answer.timesMs,
     stepMs: (answer.stepSeconds ?? 60) * 1000,
     range: { fromMs: answer.from * 1000, toMs: answer.to * 1000 },
-    ...(view.by === null ? directions(answer) : parts(view, answer)),
+    ...(view.by === null ? directions(view, answer) : parts(view, answer)),
   };
 }
 
@@ -24,16 +25,17 @@ export const chartUnit = ({ measure }: Pick<Answer, 'measure'>) =>
 
 type Drawn = Pick<ChartData, 'series' | 'lines' | 'shape'>;
 
-function directions(answer: Answer): Drawn {
+function directions(view: ExploreView, answer: Answer): Drawn {
   const { series } = answer;
   if (answer.measure === 'packets') {
     const main: ChartSeries = { label: 'Packets', values: series.pps };
     return { series: [main, ...ghostOfAll(answer)], lines: level(answer) };
   }
+  const counted = sidesOf(view.filters);
   const sides: ChartSeries[] = [
-    { label: 'Out', role: 'out', values: series.outBps },
+    ...(counted.out ? [{ label: 'Out', role: 'out' as const, values: series.outBps }] : []),
     ...ghost(answer, series.previousOutBps, { label: 'Out, previous', role: 'out' }),
-    { label: 'In', role: 'in', values: series.inBps },
+    ...(counted.in ? [{ label: 'In', role: 'in' as const, values: series.inBps }] : []),
     ...ghost(answer, series.previousInBps, { label: 'In, previous', role: 'in' }),
   ];
   return {

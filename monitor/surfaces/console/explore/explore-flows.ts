@@ -4,12 +4,15 @@ import {
   type FlowEnd,
   type FlowPair,
   flowGraph,
+  nameOf,
+  nothingIn,
+  onlyHref,
   totalsOfNext,
   unattributedPairs,
 } from '#service-kit/explorer/index.ts';
 import { type Content, formatBytes, formatCount, sankey } from '#service-kit/pages/index.ts';
 import { sizeOf } from './explore-tables.ts';
-import { type ExploreView, nameOf, nothingIn, onlyHref } from './explore-view.ts';
+import type { ExploreView } from './explore-view.ts';
 
 export const flowColumns = ['server', 'application', 'peer'] as const;
 

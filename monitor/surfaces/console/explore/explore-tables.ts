@@ -1,7 +1,18 @@
 /** The explorer's tables: the largest values of a dimension with share, change and course. */
 import type { FastifyRequest } from 'fastify';
 import type { Amount, Answer, Dimension, Row } from '#monitor/explorer/index.ts';
-import { changeText as changeTextOf, courseCell, valueCell } from '#service-kit/explorer/index.ts';
+import {
+  changeText as changeTextOf,
+  courseCell,
+  dimensionTable,
+  manyOf,
+  nameOf,
+  nothingIn,
+  onlyHref,
+  sortNames,
+  valueCell,
+  withoutHref,
+} from '#service-kit/explorer/index.ts';
 import {
   type Content,
   code,
@@ -12,18 +23,7 @@ import {
   shareBar,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
-import {
-  type ExploreView,
-  manyOf,
-  nameOf,
-  nothingIn,
-  onlyHref,
-  sortNames,
-  withoutHref,
-} from './explore-view.ts';
-
-/** Values that are written as they are typed. */
-const codes: readonly Dimension[] = ['address', 'peer', 'port'];
+import type { ExploreView } from './explore-view.ts';
 
 /** A row, what is left of all, or all. */
 interface Line extends Pick<Row, 'amount' | 'share' | 'previous' | 'rates'> {
@@ -180,7 +180,7 @@ export function sortLines<T extends SortedLine>(lines: readonly T[], sort: Sort,
 type SortedLine = Pick<Line, 'label' | 'isRest' | 'amount' | 'share' | 'previous'>;
 
 function nameCell(view: ExploreView, dimension: Dimension, row: Line): Content {
-  const text = codes.includes(dimension) ? code(row.label) : row.label;
+  const text = dimensionTable[dimension].isCode ? code(row.label) : row.label;
   if (row.value === null) return html`<span class="hint">${row.label}</span>`;
   const hrefs = {
     only: onlyHref(view, dimension, row.value),

@@ -50,7 +50,7 @@ test('the explorer shows the largest applications, and a value leads to itself a
   const narrowed = await visitor.get(href!);
   assert.equal(narrowed.status, 200);
   assert.doesNotMatch(narrowed.text, /small\.example/);
-  assert.match(narrowed.text, /Remove app:large\.example/);
+  assert.match(narrowed.text, /Remove the filter app large\.example/);
 });
 
 test('tables stand in the order of any column, in the URL, with totals last and the order for screen readers', async () => {
@@ -317,7 +317,7 @@ test('a view is saved under a name for everyone of the site, opened, replaced an
   assert.ok(shown.text.includes(href.replaceAll('&', '&amp;')), 'a link to the view');
   assert.doesNotMatch(shown.text, /Save this view|Remove Large/);
   const opened = await visitor.get(href);
-  assert.match(opened.text, /Remove app:large\.example/);
+  assert.match(opened.text, /Remove the filter app large\.example/);
   assert.match(opened.text, /<strong>Large &lt;one&gt;<\/strong>/, 'it is marked');
 
   assert.equal((await operator.post(views, { name: 'LARGE <ONE>', query: 'by=server' })).status, 303);

@@ -1,7 +1,7 @@
 /** The explorer: any traffic of a site, by any dimension. */
 import type { FastifyRequest } from 'fastify';
 import type { Answer, Dimension } from '#monitor/explorer/index.ts';
-import { pictureTabs } from '#service-kit/explorer/index.ts';
+import { exploreForm, manyOf, nothingIn, pictureTabs } from '#service-kit/explorer/index.ts';
 import {
   banner,
   type ChartData,
@@ -26,9 +26,9 @@ import { fileHref, offerData } from '#service-kit/web/index.ts';
 import { type OperationsLink, placeOfFilters } from '../parts/operations-link.ts';
 import { chartUnit, exploreChartData } from './explore-chart.ts';
 import { exploreFlows, type Flows } from './explore-flows.ts';
-import { exploreForm } from './explore-form.ts';
+import { formOf } from './explore-form.ts';
 import { changeText, exploreTable, sizeOf } from './explore-tables.ts';
-import { type ExploreView, manyOf, nothingIn } from './explore-view.ts';
+import type { ExploreView } from './explore-view.ts';
 import { type SavedViewsPart, savedLinks, savedSection } from './saved-views.ts';
 
 export interface ExplorePage {
@@ -42,6 +42,8 @@ export interface ExplorePage {
   /** Null: the chart is shown. */
   flows: Flows | null;
   around: Pick<ChartData, 'reasons' | 'flags'>;
+  /** What can be grouped by here. */
+  offered: readonly Dimension[];
   /** Of the servers that the filters name, by their value. */
   serverNames: ReadonlyMap<string, string>;
   saved: SavedViewsPart;
@@ -60,8 +62,7 @@ export function explorePage(request: FastifyRequest, page: ExplorePage): Content
       actions: [rangePicker({ url: view.url, range, nowMs }), place !== null && page.inOperations(place)],
     }),
     savedLinks(view, page.saved),
-    exploreForm(view, page.serverNames),
-    faultBanner(view),
+    exploreForm(view, formOf(page.offered, view, page.serverNames)),
     refreshing({ id: 'explore', url: view.url, everySeconds: 60 }, [
       limitBanners(page),
       totals(answer),
@@ -90,15 +91,6 @@ function stateOf({ answer, nowMs }: ExplorePage) {
   const fresh = `Newest minute ${formatAge(answer.newestMs + 60_000, nowMs)}`;
   const against = change === null ? '' : `, ${change} against the ${span} before`;
   return { tone: 'info', text: `${amount} in ${span}${against}. ${fresh}.` } as const;
-}
-
-function faultBanner({ faults }: ExploreView): Content {
-  if (faults.length === 0) return '';
-  return banner({
-    tone: 'warn',
-    title: 'A part of this query was not understood and is left out',
-    text: html`${faults.map(({ text, message }) => html`<p><code>${text}</code> ${message}</p>`)}`,
-  });
 }
 
 /** Each limit once, although every table asked. */

@@ -2,8 +2,8 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError, hasCode } from '#common/errors/index.ts';
-import { type Dimension, dimensions, printQueryText } from '#monitor/explorer/index.ts';
-import { splitTyped } from '#service-kit/explorer/index.ts';
+import { type Dimension, queryBox } from '#monitor/explorer/index.ts';
+import { completeFilters, completionsMax, filterTextMax } from '#service-kit/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { chartJson, readRange, toast, withQuery } from '#service-kit/pages/index.ts';
 import { wantedFile } from '#service-kit/web/index.ts';
@@ -18,9 +18,8 @@ import { createRunningReads, type RunningReads } from './running-reads.ts';
 import { registerSavedViews } from './saved-views.routes.ts';
 import { type Unanswered, unansweredPage } from './unanswered.page.ts';
 
-const text = Type.Optional(Type.String({ maxLength: 20_000 }));
+const text = Type.Optional(Type.String({ maxLength: filterTextMax }));
 const Querystring = Type.Object({ q: text, by: text, tables: text, saved: text, stopped: text });
-const completionsMax = 10;
 
 export function registerExplore(app: App, deps: ConsoleDeps): void {
   const schema = { params: SiteParams, querystring: Querystring };
@@ -28,7 +27,7 @@ export function registerExplore(app: App, deps: ConsoleDeps): void {
   app.get('/sites/:siteId/explore', { schema }, async (request, reply) => {
     const site = await siteOf(deps.sites, request.params.siteId);
     const nowMs = Date.now();
-    const view = readRangedView(deps, site.id, request, nowMs);
+    const view = readRangedView(site.id, request, nowMs);
     const shown = await readOrSay(deps, reads, request, view);
     const page = { title: 'Explorer', site: { site, page: 'explore' } } as const;
     if ('why' in shown) {
@@ -36,7 +35,8 @@ export function registerExplore(app: App, deps: ConsoleDeps): void {
       if (shown.why === 'running') reply.header('refresh', '1');
       const range = readRange(request.query as Record<string, unknown>, nowMs, '24h');
       const status = shown.why === 'refused' ? 422 : 200;
-      return sendConsolePage(request, reply, { ...page, status }, unansweredPage(view, range, shown, nowMs));
+      const content = unansweredPage(view, deps.explorer.dimensions, range, shown, nowMs);
+      return sendConsolePage(request, reply, { ...page, status }, content);
     }
     const isSaved = request.query.saved !== undefined;
     return sendConsolePage(
@@ -51,17 +51,26 @@ export function registerExplore(app: App, deps: ConsoleDeps): void {
   app.get('/sites/:siteId/explore.json', { schema }, async (request) => {
     const site = await siteOf(deps.sites, request.params.siteId);
     const nowMs = Date.now();
-    const view = readRangedView(deps, site.id, request, nowMs);
+    const view = readRangedView(site.id, request, nowMs);
     const read = await orRefused(readChart(deps, request, view, nowMs));
     return chartJson(chartUnit(read.answer), exploreChartData({ view, ...read }));
   });
 
   app.get(
     '/sites/:siteId/explore/complete',
-    { schema: { params: SiteParams, querystring: Type.Object({ q: Type.String({ maxLength: 20_000 }) }) } },
+    {
+      schema: {
+        params: SiteParams,
+        querystring: Type.Object({ q: Type.String({ maxLength: filterTextMax }) }),
+      },
+    },
     async (request) => {
       const site = await siteOf(deps.sites, request.params.siteId);
-      return complete(deps, site.id, request.query.q);
+      const filters = [...deps.explorer.dimensions, 'side' as const];
+      return completeFilters(request.query.q, { ...queryBox, filters }, async (dimension, text) => {
+        const found = await deps.explorer.complete(site.id, dimension as Dimension, text, completionsMax);
+        return found.flatMap(({ value }) => value ?? []);
+      });
     },
   );
 }
@@ -113,27 +122,4 @@ async function orRefused<T>(read: Promise<T>): Promise<T> {
     if (!refusal) throw error;
     throw new HttpError(422, { code: 'validation_failed', message: refusal.message });
   }
-}
-
-/** Whole texts of the box, whose last word is completed: names of dimensions, then values. */
-async function complete(deps: ConsoleDeps, siteId: number, typed: string): Promise<string[]> {
-  const last = splitTyped(typed);
-  if (last === null) return [];
-  const { head, minus, name, word } = last;
-  if (name === null)
-    return deps.explorer.dimensions
-      .filter((one) => one.startsWith(word.toLowerCase()))
-      .map((one) => `${head}${minus}${one}:`);
-  const dimension = parseDimension(name);
-  if (dimension === null) return [];
-  const found = await deps.explorer.complete(siteId, dimension, word.replaceAll('"', ''), completionsMax);
-  return found.flatMap(({ value }) =>
-    value === null ? [] : [`${head}${printQueryText([{ dimension, is: minus === '', values: [value] }])}`],
-  );
-}
-
-/** A dimension or its short name, as the box takes it. */
-function parseDimension(name: string): Dimension | null {
-  const known = dimensions.find((one) => one === name.toLowerCase());
-  return known ?? (name.toLowerCase() === 'app' ? 'application' : null);
 }

@@ -56,7 +56,8 @@ export async function readPage(
   const range = pickedRange(values, chart.answer, nowMs);
   const inOperations = await readOperationsLink(deps.signOn);
   const serverNames = await readServerNames(deps, view.query);
-  return { view, serverNames, saved, range, ...chart, whole, tables, flows, inOperations, nowMs };
+  const { dimensions: offered } = deps.explorer;
+  return { view, offered, serverNames, saved, range, ...chart, whole, tables, flows, inOperations, nowMs };
 }
 
 /** Names of the servers that filters name as `cluster/server`. */
@@ -118,14 +119,9 @@ async function readExploredAround(deps: ConsoleDeps, query: Query, range: Range,
 }
 
 /** The view over the very minutes that other pages show in a range of this name, so that their numbers are the same. */
-export function readRangedView(
-  deps: Pick<ConsoleDeps, 'explorer'>,
-  siteId: number,
-  request: FastifyRequest,
-  nowMs: number,
-): ExploreView {
+export function readRangedView(siteId: number, request: FastifyRequest, nowMs: number): ExploreView {
   const values = request.query as Record<string, unknown>;
-  const view = readView(siteId, request.url, values, deps.explorer.dimensions);
+  const view = readView(siteId, request.url, values);
   const range = readRange(values, nowMs, '24h');
   const isShared = range.name === (values.range ?? '24h') && range.error === undefined;
   const seconds = (range.toMs - range.fromMs) / 1000;

@@ -1,6 +1,6 @@
 /** Views of a site's explorer under a name: links to them, and what saves and removes them. */
-import { type SavedView, viewQueryOf } from '#monitor/saved-views/index.ts';
-import { savedViewLinks, savedViewsSection } from '#service-kit/explorer/index.ts';
+import type { SavedView } from '#monitor/saved-views/index.ts';
+import { savedViewLinks, savedViewsSection, viewQueryOf } from '#service-kit/explorer/index.ts';
 import type { Content } from '#service-kit/pages/index.ts';
 import type { Viewer } from '../guard.ts';
 import type { ExploreView } from './explore-view.ts';

@@ -1,4 +1,6 @@
 /** The explorer without an answer: still reading, stopped, or refused, with its filters and what to change. */
+import type { Dimension } from '#monitor/explorer/index.ts';
+import { exploreForm } from '#service-kit/explorer/index.ts';
 import {
   banner,
   type Content,
@@ -10,7 +12,7 @@ import {
   rangePicker,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { exploreForm } from './explore-form.ts';
+import { formOf } from './explore-form.ts';
 import type { ExploreView } from './explore-view.ts';
 
 export type Unanswered =
@@ -21,6 +23,7 @@ export type Unanswered =
 
 export function unansweredPage(
   view: ExploreView,
+  offered: readonly Dimension[],
   range: Range,
   unanswered: Unanswered,
   nowMs: number,
@@ -31,7 +34,7 @@ export function unansweredPage(
       state: stateOf(unanswered),
       actions: rangePicker({ url: view.url, range, nowMs }),
     }),
-    exploreForm(view, new Map()),
+    exploreForm(view, formOf(offered, view, new Map())),
     bodyOf(view, unanswered),
   ];
 }

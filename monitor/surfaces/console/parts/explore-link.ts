@@ -1,7 +1,8 @@
 /** Links into the explorer: what a page shows of something, as a filter that can be added to. */
 import type { FastifyRequest } from 'fastify';
-import { type Dimension, printQueryText } from '#monitor/explorer/index.ts';
-import { type Content, link, type RangeName, withQuery } from '#service-kit/pages/index.ts';
+import type { Dimension } from '#monitor/explorer/index.ts';
+import * as kit from '#service-kit/explorer/index.ts';
+import { type Content, link, type RangeName } from '#service-kit/pages/index.ts';
 
 type Filters = Readonly<Partial<Record<Dimension, string>>>;
 
@@ -23,16 +24,7 @@ export function exploreHref(
   { by, rangeName }: Exploring = {},
 ): string {
   const { range = rangeName, from, to } = request.query as Record<string, string | undefined>;
-  const texts = Object.entries(filters).map(([dimension, value]) => ({
-    ...{ dimension: dimension as Dimension, is: true, values: [value] },
-  }));
-  return withQuery(`/sites/${siteId}/explore`, {
-    q: printQueryText(texts) || undefined,
-    range,
-    from,
-    to,
-    by,
-  });
+  return kit.exploreHref(`/sites/${siteId}/explore`, filters, { range, from, to, by });
 }
 
 /** A button for the header of a page. */

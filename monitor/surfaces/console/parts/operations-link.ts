@@ -1,8 +1,8 @@
 /** Links out of the monitor to the operators' console's page of the same thing; nothing where single sign-on is not set up. */
 import { canonicalAddress } from '#common/ip/index.ts';
 import type { Place } from '#contracts/sign-on/index.ts';
-import type { Filter } from '#monitor/explorer/index.ts';
 import type { Actor } from '#monitor/operators/index.ts';
+import type { Filter } from '#service-kit/explorer/index.ts';
 import { type Content, link } from '#service-kit/pages/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
 

@@ -2,8 +2,8 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import { bytesOf, type UsageTotal } from '#operations/protect/index.ts';
 import type { Server } from '#operations/servers/index.ts';
+import { exploreHref } from '#service-kit/explorer/index.ts';
 import { type Column, formatBytes, type Html, link, section, table } from '#service-kit/pages/index.ts';
-import { exploreHref } from '../../parts/index.ts';
 import { trafficPath } from '../traffic/traffic-link.ts';
 import { type ListTraffic, serverTrafficColumns } from '../traffic-columns.ts';
 

@@ -130,19 +130,19 @@ test('filters take several values, are negated and name networks; a name that tw
 });
 
 test('applications are those of all servers, of one customer, and by server', async () => {
-  assert.deepEqual(await bytes('by=app', 'app', 'application'), [
+  assert.deepEqual(await bytes('by=application', 'application'), [
     ['web.example', 33_000, 200],
     ['db.example', 3_000, 100],
     ['git.example', 90, 30],
     ['port scans by the sensors', 6_000, 1_200],
     ['without an application', 101_910, 70_470],
   ]);
-  assert.deepEqual((await bytes('by=app&q=direction:in', 'app', 'application')).at(-2), [
+  assert.deepEqual((await bytes('by=application&q=direction:in', 'application')).at(-2), [
     ...['port scans by the sensors', 6_000, 0],
   ]);
-  const ofAcorn = (await bytes('by=app&q=customer:Acorn', 'app', 'application')).map(([name]) => name);
+  const ofAcorn = (await bytes('by=application&q=customer:Acorn', 'application')).map(([name]) => name);
   assert.ok(!ofAcorn.includes('port scans by the sensors'), 'another customer’s servers were scanned');
-  assert.deepEqual(await bytes('by=app&q=customer:Acorn+-app:git.example', 'app', 'application'), [
+  assert.deepEqual(await bytes('by=application&q=customer:Acorn+-app:git.example', 'application'), [
     ['db.example', 3_000, 100],
     ['web.example', 3_000, 100],
   ]);
@@ -157,13 +157,13 @@ test('tables are sorted by any column, and files have the same rows', async () =
   const order = async (query: string) =>
     (await rows(`by=server&${query}`, 'server')).map((row) => row.server_id);
   const [birch, db, web] = ['Birch web', 'Acorn db', 'Acorn web'].map((name) => servers[name]);
-  assert.deepEqual(await order('sort1=in&dir1=asc'), [db, web, birch]);
-  assert.deepEqual(await order('sort1=name&dir1=asc'), [db, web, birch]);
-  assert.deepEqual(await order('sort1=p95&dir1=desc'), [birch, db, web]);
+  assert.deepEqual(await order('server_sort=in&server_direction=asc'), [db, web, birch]);
+  assert.deepEqual(await order('server_sort=name&server_direction=asc'), [db, web, birch]);
+  assert.deepEqual(await order('server_sort=p95&server_direction=desc'), [birch, db, web]);
   const csv = await get('?by=server&format=csv&table=server');
   assert.match(csv.headers.get('content-disposition')!, /console-traffic-server\.csv/);
   assert.match(await csv.text(), /^server,inbound_bytes,outbound_bytes,share,previous_bytes/);
-  const page = await (await get('?by=server&sort1=in&dir1=asc')).text();
+  const page = await (await get('?by=server&server_sort=in&server_direction=asc')).text();
   assert.match(page, /<th scope="col" class="kind-figure" aria-sort="ascending">/);
 });
 
@@ -210,7 +210,7 @@ test('the chart has parts and the rest, in and out with the period before, and c
     parts.series.map(({ label }) => label),
     ['Birch', 'Acorn'],
   );
-  const sides = await draw('by=direction&range=24h&compare=previous');
+  const sides = await draw('by=none&range=24h&compare=previous');
   assert.deepEqual(
     sides.series.map(({ label }) => label),
     ['In', 'In, previous', 'Out', 'Out, previous'],
@@ -236,7 +236,7 @@ test('every time without values has its reason under the chart: not observed, or
   };
   const utc = (ms: number) => new Date(ms).toISOString().slice(0, 16);
   const hour = `range=custom&from=${utc(ago(60))}&to=${utc(ago(5))}`;
-  for (const by of ['direction', 'server', 'app'])
+  for (const by of ['none', 'server', 'application'])
     assert.deepEqual(
       (await reasons(`${hour}&by=${by}`)).map(({ fromMs, toMs, text }) => [fromMs, toMs, text]),
       [
@@ -258,15 +258,35 @@ test('what can not be read is said and escaped, and the rest is answered', async
   const page = await (
     await get(`?q=${encodeURIComponent('colour:<b> address:x customer:Birch')}&by=nonsense&top=-1`)
   ).text();
-  assert.match(page, /address:x is no address/);
-  assert.match(page, /Part of the filter was left out/);
+  assert.match(page, /x is no address/);
+  assert.match(page, /A part of this query was not understood/);
   assert.doesNotMatch(page, /colour:<b>/);
   assert.match(page, /Remove the filter customer Birch/);
 });
 
 test('a view without any direction has nothing, by every dimension', async () => {
-  for (const by of ['server', 'address', 'app', 'service', 'port', 'transport', 'customer'])
+  for (const by of ['server', 'address', 'application', 'service', 'port', 'transport', 'customer'])
     assert.deepEqual(await rows(`by=${by}&q=-direction:in,out`, by), [], by);
+});
+
+test('URLs and saved views from before dimensions had one name go on', async () => {
+  const old = 'by=app&tables=server,port&sort1=in&dir1=asc&sort2=total&dir2=asc';
+  const answer = await get(`?${old}&format=json&table=app`);
+  const { rows: named } = JSON.parse(await answer.text()) as { rows: Record<string, unknown>[] };
+  assert.deepEqual(
+    named.slice(0, 3).map((row) => row.application),
+    ['git.example', 'db.example', 'web.example'],
+  );
+  assert.deepEqual(
+    named,
+    await rows('by=application&application_sort=in&application_direction=asc', 'application'),
+  );
+  assert.deepEqual(
+    (await rows(old, 'server')).map((row) => row.server_id),
+    (await rows('by=server&server_sort=share&server_direction=asc', 'server')).map((row) => row.server_id),
+  );
+  const drawn = async (query: string) => await (await get(`chart.json?${query}`)).text();
+  assert.equal(await drawn('by=direction'), await drawn('by=none'));
 });
 
 test('only staff have the page: a customer finds none', async () => {

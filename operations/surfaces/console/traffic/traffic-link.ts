@@ -1,5 +1,5 @@
 /** Links from other pages of the console to what the explorer knows of a server or a customer. */
-import { exploreHref } from '../../parts/index.ts';
+import { exploreHref } from '#service-kit/explorer/index.ts';
 
 export const trafficPath = '/console/traffic/';
 

@@ -1,7 +1,7 @@
 /** `/console/traffic/`: the traffic of all customers and servers, for staff. */
 import type { FastifyRequest } from 'fastify';
 import type { Actor } from '#operations/accounts/index.ts';
-import { exploredDimensions, filterDimensions } from '#operations/protect/index.ts';
+import { staffBox } from '#operations/protect/index.ts';
 import type { ServerEvent } from '#operations/server-history/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
@@ -24,11 +24,10 @@ function eventHref({ kind, name, serverId }: ServerEvent): string | undefined {
 
 export const place: ExplorerPlace = {
   path: trafficPath,
-  dimensions: exploredDimensions,
-  filters: filterDimensions,
+  box: staffBox,
   defaultRange: '24h',
   example: 'customer:acme port:443 -server:web-1',
-  flowColumns: ['customer', 'server', 'app'],
+  flowColumns: ['customer', 'server', 'application'],
   ownScans: 'port scans by the sensors',
   whoOf: (request) => {
     const { actor, csrfToken, canChange } = request.staff!;

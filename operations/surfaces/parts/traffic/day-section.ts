@@ -2,11 +2,12 @@
 import type { Actor } from '#operations/accounts/index.ts';
 import type { ProtectTraffic } from '#operations/protect/index.ts';
 import type { ServerHistory } from '#operations/server-history/index.ts';
+import { exploreHref } from '#service-kit/explorer/index.ts';
 import { chart, type Html, link, section, withQuery } from '#service-kit/pages/index.ts';
 import { chartUnit, exploreChartData, readChart } from './explore-chart.ts';
 import { stepText } from './explore-page.ts';
 import type { ExplorerPlace } from './place.ts';
-import { exploreHref, readQuestion, readView } from './traffic-view.ts';
+import { readQuestion, readView } from './traffic-view.ts';
 
 export interface DayOptions {
   traffic: Pick<ProtectTraffic, 'explore'>;
@@ -23,7 +24,7 @@ export async function trafficDaySection(options: DayOptions): Promise<Html> {
   const href = exploreHref(place.path, about);
   const values = {
     q: new URLSearchParams(href.slice(href.indexOf('?'))).get('q')!,
-    by: 'direction',
+    by: 'none',
     range: '24h',
   };
   const { range, filters, measure } = readQuestion(place, values, nowMs);

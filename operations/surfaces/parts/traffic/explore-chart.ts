@@ -7,6 +7,7 @@ import type {
   ExploredTotal,
   RankedDimension,
 } from '#operations/protect/index.ts';
+import { onlyHref, sidesOf } from '#service-kit/explorer/index.ts';
 import {
   type ChartData,
   type ChartReason,
@@ -16,7 +17,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { type FlagSource, type Flags, readExplorerFlags } from './flags.ts';
 import { gapsOf } from './reasons.ts';
-import { onlyHref, type TrafficView } from './traffic-view.ts';
+import type { TrafficView } from './traffic-view.ts';
 
 /** With so few servers it is said which of them was not observed: a sum without it would look like less traffic. */
 const namedServersMax = 30;
@@ -45,7 +46,7 @@ export async function readChart(
   const [lines, course, previous, total, flags] = await Promise.all([
     readLines(explored, view),
     explored.course(),
-    view.isCompared && stepSeconds === explored.stepSeconds ? explored.previousCourse() : null,
+    view.compare !== null && stepSeconds === explored.stepSeconds ? explored.previousCourse() : null,
     explored.total(),
     readExplorerFlags(flagSource, explored, view),
   ]);
@@ -74,7 +75,7 @@ function unobserved(
 }
 
 async function readLines(explored: Exploration, { by, top }: TrafficView): Promise<ExploredLines | null> {
-  if (by === 'direction') return null;
+  if (by === null) return null;
   const hasAll = by === 'server' && explored.servers.length <= namedServersMax;
   const count = hasAll ? namedServersMax : Math.max(top, tableRows);
   const ranking = await explored.rank(by, { limit: count });
@@ -96,7 +97,7 @@ export function exploreChartData(view: TrafficView, input: ChartInput): ChartDat
     ],
     flags: input.flags.flags,
   };
-  if (lines === null || view.by === 'direction')
+  if (lines === null || view.by === null)
     return { ...frame, timesMs: course.times.map((at) => at.getTime()), ...directions(view, input) };
   const shown = foldLines(lines.lines, view.top);
   const timesMs = lines.times.map((at) => at.getTime());
@@ -142,8 +143,7 @@ function directions(
   }
   const side = (role: 'in' | 'out', key: 'inboundBps' | 'outboundBps'): ChartSeries[] => {
     const label = role === 'in' ? 'In' : 'Out';
-    if (view.filters.some((one) => one.dimension === 'direction' && one.values.includes(role) === one.isNot))
-      return [];
+    if (!sidesOf(view.filters)[role]) return [];
     const before = previous && fitted(previous, key, timesMs);
     return [
       { label, role, values: course[key] },

@@ -1,6 +1,15 @@
 /** Columns of the explorer's tables. */
-import type { Measure, RankedDimension, RankedValue } from '#operations/protect/index.ts';
-import { changeText as changeTextOf, courseCell, valueCell } from '#service-kit/explorer/index.ts';
+import type { RankedDimension, RankedValue } from '#operations/protect/index.ts';
+import {
+  changeText as changeTextOf,
+  courseCell,
+  dimensionTable,
+  type Measure,
+  nameOf,
+  onlyHref,
+  valueCell,
+  withoutHref,
+} from '#service-kit/explorer/index.ts';
 import {
   age,
   type Content,
@@ -13,8 +22,8 @@ import {
   shareBar,
 } from '#service-kit/pages/index.ts';
 import type { DataColumn } from '#service-kit/web/index.ts';
-import { type ExplorerPlace, nameOf } from './place.ts';
-import { onlyHref, type TrafficView, withoutHref } from './traffic-view.ts';
+import type { ExplorerPlace } from './place.ts';
+import type { TrafficView } from './traffic-view.ts';
 
 /** A row, or what is left of all. */
 export interface Line {
@@ -35,9 +44,6 @@ export type Amount = Pick<Line, 'inboundBytes' | 'outboundBytes' | 'packets'>;
 export const sizeOf = ({ inboundBytes, outboundBytes, packets }: Amount, measure: Measure) =>
   measure === 'packets' ? packets : inboundBytes + outboundBytes;
 
-/** Dimensions whose values are written as they are typed. */
-const codes: readonly RankedDimension[] = ['address', 'port', 'node'];
-
 export function nameColumn(
   place: ExplorerPlace,
   view: TrafficView,
@@ -49,10 +55,10 @@ export function nameColumn(
     header: nameOf(dimension),
     sortable: true,
     value: (line) => line.row?.label ?? line.label,
-    field: dimension === 'app' || dimension === 'service' ? 'application' : dimension,
+    field: dimension === 'service' ? 'application' : dimension,
     cell: ({ row, label }) => {
       if (row?.value === null || row === null) return html`<span class="hint">${label}</span>`;
-      const text = codes.includes(dimension) ? html`<code>${label}</code>` : label;
+      const text = dimensionTable[dimension].isCode ? html`<code>${label}</code>` : label;
       const hrefs = {
         only: onlyHref(view, dimension, row.value),
         without: withoutHref(view, dimension, row.value),
@@ -60,7 +66,7 @@ export function nameColumn(
       const href = place.hrefOf(row, view.range.name === 'custom' ? undefined : view.range.name);
       const page = href && link(href, 'Open', { kind: 'quiet', label: `Open ${label}` });
       return valueCell({ text, label }, hrefs, {
-        onlyLabel: `Only ${dimension} ${label}`,
+        onlyLabel: `Only ${dimensionTable[dimension].word} ${label}`,
         more: [page, peersOf(row)],
       });
     },
@@ -76,13 +82,12 @@ export const serviceColumn: DataColumn<Line> = {
 };
 
 export const shareColumn: DataColumn<Line> = {
-  key: 'total',
+  key: 'share',
   header: 'Share',
   kind: 'figure',
   sortable: true,
   cell: (line) => shareBar(line.share),
   value: (line) => line.share,
-  field: 'share',
 };
 
 function bytesColumn(key: 'in' | 'out', header: string, of: (line: Line) => number): DataColumn<Line> {

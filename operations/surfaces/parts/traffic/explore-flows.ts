@@ -1,10 +1,17 @@
 /** Flows of the range: customer to server to application, as far as applications are kept. */
 import type { Exploration, RankedValue } from '#operations/protect/index.ts';
-import { type FlowEnd, type FlowPair, flowGraph, unattributedPairs } from '#service-kit/explorer/index.ts';
+import {
+  type FlowEnd,
+  type FlowPair,
+  flowGraph,
+  nameOf,
+  nothingIn,
+  onlyHref,
+  unattributedPairs,
+} from '#service-kit/explorer/index.ts';
 import { type Content, formatBytes, sankey } from '#service-kit/pages/index.ts';
-import { nothingIn } from './explore-tables.ts';
-import { type ExplorerPlace, nameOf } from './place.ts';
-import { onlyHref, type TrafficView } from './traffic-view.ts';
+import type { ExplorerPlace } from './place.ts';
+import type { TrafficView } from './traffic-view.ts';
 
 /** Flows that are read, largest first. */
 const flowsMax = 2_000;

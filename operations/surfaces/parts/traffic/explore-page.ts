@@ -1,8 +1,8 @@
 /** The explorer: the traffic of everything that the reader reaches, by any dimension. */
 import type { FastifyRequest } from 'fastify';
-import type { Exploration, FilterDimension, Ranking } from '#operations/protect/index.ts';
+import type { Exploration, Ranking } from '#operations/protect/index.ts';
 import type { SavedView } from '#operations/saved-views/index.ts';
-import { pictureTabs } from '#service-kit/explorer/index.ts';
+import { manyOf, nothingIn, pictureTabs } from '#service-kit/explorer/index.ts';
 import {
   banner,
   type Content,
@@ -27,10 +27,10 @@ import { fileHref, offerData } from '#service-kit/web/index.ts';
 import { type ChartInput, chartUnit, exploreChartData } from './explore-chart.ts';
 import { changeText } from './explore-columns.ts';
 import { exploreFlows, type readFlows } from './explore-flows.ts';
-import { exploreForm } from './explore-form.ts';
-import { type ExplorerTable, exploreTable, nothingIn } from './explore-tables.ts';
+import { trafficForm } from './explore-form.ts';
+import { type ExplorerTable, exploreTable } from './explore-tables.ts';
 import { eventsByStep } from './flags.ts';
-import { type Explorer, type ExplorerPlace, isOfApplications, manyOf, type PeerLink } from './place.ts';
+import { type Explorer, type ExplorerPlace, isOfApplications, type PeerLink } from './place.ts';
 import { savedLinks, savedSection } from './saved-views.ts';
 import type { TrafficView } from './traffic-view.ts';
 
@@ -60,7 +60,7 @@ export function explorePage(request: FastifyRequest, page: ExplorePage): Content
     });
   // Files are of the tables, so these are made also where the page shows none.
   const tables = page.tables.map(tableOf);
-  const isWide = view.by !== 'direction';
+  const isWide = view.by !== null;
   const header = refreshing({ id: 'traffic-state', url: view.url, everySeconds: 60 }, [
     pageHeader({ title: 'Traffic', state: stateOf(page) }),
   ]);
@@ -79,7 +79,7 @@ export function explorePage(request: FastifyRequest, page: ExplorePage): Content
     header,
     html`<div class="toolbar">${rangePicker({ url: view.url, range: view.range, nowMs })}</div>`,
     savedLinks(place, view, views),
-    exploreForm(place, view, (dimension, value) => nameIn(explored, dimension, value)),
+    trafficForm(place, view, explored),
     refreshing({ id: 'explore', url: view.url, everySeconds: 60 }, [
       limitBanner(page),
       packetsBanner(page),
@@ -91,14 +91,6 @@ export function explorePage(request: FastifyRequest, page: ExplorePage): Content
     ]),
     savedSection(place, view, views, who),
   ];
-}
-
-/** The name of what is filtered by its number. */
-function nameIn({ reached }: Exploration, dimension: FilterDimension, value: string): string {
-  if (!/^\d+$/.test(value)) return value;
-  if (dimension === 'server') return reached.find(({ id }) => String(id) === value)?.name ?? value;
-  if (dimension !== 'customer') return value;
-  return reached.find(({ tenantId }) => String(tenantId) === value)?.tenantName ?? value;
 }
 
 const countAll = ({ explored }: Pick<ExplorePage, 'explored'>): number =>
@@ -121,7 +113,7 @@ function stateOf({ explored, leading, view }: ExplorePage): { tone: Tone; text: 
 }
 
 function limitBanner({ explored, view, flows }: ExplorePage): Content {
-  const isAbout = flows !== null || explored.isOfApplications || view.tables.some(isOfApplications);
+  const isAbout = flows !== null || explored.isOfApplications || view.shown.some(isOfApplications);
   if (explored.applicationsFromMs === null || !isAbout) return '';
   return banner({
     tone: 'info',
@@ -204,7 +196,7 @@ function timeChart(request: FastifyRequest, page: ExplorePage): Content {
 }
 
 function titleOf({ by, measure }: TrafficView): string {
-  if (by !== 'direction') return `${manyOf(by)} over time`;
+  if (by !== null) return `${manyOf(by)} over time`;
   return measure === 'packets' ? 'Packets, in and out together' : 'In and out';
 }
 

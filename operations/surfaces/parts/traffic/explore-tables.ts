@@ -3,11 +3,11 @@ import type { FastifyRequest } from 'fastify';
 import type {
   Exploration,
   ExploredLines,
-  Measure,
   RankedDimension,
   RankedValue,
   Ranking,
 } from '#operations/protect/index.ts';
+import { type Measure, manyOf, nothingIn, sortNames } from '#service-kit/explorer/index.ts';
 import { type Content, formatCount } from '#service-kit/pages/index.ts';
 import { dataTable, rowsLimit, wantedFile } from '#service-kit/web/index.ts';
 import { tableRows, thinned } from './explore-chart.ts';
@@ -27,13 +27,11 @@ import {
   shareColumn,
   sizeOf,
 } from './explore-columns.ts';
-import { type ExplorerPlace, isOfApplications, manyOf } from './place.ts';
-import type { TrafficView } from './traffic-view.ts';
+import { type ExplorerPlace, isOfApplications } from './place.ts';
+import { orderOf, type TrafficView } from './traffic-view.ts';
 
 /** One table, read. */
 export interface ExplorerTable {
-  /** 1 is that of the chart's dimension. */
-  place: number;
   ranking: Ranking;
   lines: ExploredLines | null;
   /** Of the lines. */
@@ -47,10 +45,10 @@ export async function readRankings(
   request: FastifyRequest,
 ): Promise<Ranking[]> {
   const wanted = wantedFile(request);
-  const dimensions = wanted ? view.tables.filter((one) => one === wanted.id) : view.tables;
+  const dimensions = wanted ? view.shown.filter((one) => one === wanted.id) : view.shown;
   return Promise.all(
     dimensions.map((dimension) => {
-      const { order, isAscending } = view.sorts[view.tables.indexOf(dimension)]!;
+      const { order, isAscending } = orderOf(view, dimension);
       const limit = rowsLimit(request, dimension === view.by ? Math.max(tableRows, view.top) : tableRows);
       return explored.rank(dimension, { limit, order, isAscending, hasPercentiles: dimension === 'server' });
     }),
@@ -74,7 +72,7 @@ export function exploreTable(
   request: FastifyRequest,
   place: ExplorerPlace,
   view: TrafficView,
-  { ranking, lines, place: number, stepMs }: ExplorerTable,
+  { ranking, lines, stepMs }: ExplorerTable,
   { nowMs, peersOf }: { nowMs: number; peersOf: (row: RankedValue) => Content },
 ): Content {
   const { dimension } = ranking;
@@ -82,7 +80,7 @@ export function exploreTable(
   const measure = measureOf(view, dimension);
   const hasChange = ranking.rows.some((row) => beforeOf(row, measure) !== null);
   // Beside another table there is room for what is asked most.
-  const isAlone = number === 1 && view.by !== 'direction';
+  const isAlone = dimension === view.by;
   const hasSent = ranking.rows.some((row) => row.lastSentAt !== null) && (isAlone || wantedFile(request));
   const hasPercentiles = ranking.rows.some((row) => row.outboundP95 !== null);
   const isPackets = measure === 'packets';
@@ -91,10 +89,10 @@ export function exploreTable(
     id: dimension,
     caption: `${manyOf(dimension)} by ${isPackets ? 'packets' : 'traffic'}`,
     captionVisible: true,
-    card: { line: [...(isPackets ? ['packets'] : []), ...(hasBytes ? ['in', 'out'] : []), 'total'] },
+    card: { line: [...(isPackets ? ['packets'] : []), ...(hasBytes ? ['in', 'out'] : []), 'share'] },
     url: view.url,
-    sort: sortOf(view, number),
-    sortParameters: { by: `sort${number}`, direction: `dir${number}` },
+    sort: view.sorts[dimension]!,
+    sortParameters: sortNames(dimension),
     rows: linesOf(place, view, measure, ranking, lines, stepMs),
     isComplete: ranking.others.count === 0,
     columns: [
@@ -115,17 +113,6 @@ export function exploreTable(
     },
   });
 }
-
-/** Why there is nothing to show, and what to do. */
-export const nothingIn = ({ filters }: Pick<TrafficView, 'filters'>): string =>
-  filters.length === 0
-    ? 'No traffic was observed in this range. Choose a longer one.'
-    : 'No traffic of this range passes the filters. Remove a filter or choose a longer range.';
-
-const sortOf = (view: TrafficView, number: number) => {
-  const { order, isAscending } = view.sorts[number - 1]!;
-  return { by: order, direction: isAscending ? 'asc' : 'desc' } as const;
-};
 
 /** Packets are known of addresses: a table of applications stays one of bytes. */
 const measureOf = (view: TrafficView, dimension: RankedDimension): Measure =>

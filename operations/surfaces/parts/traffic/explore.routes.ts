@@ -6,17 +6,18 @@ import { hasCode } from '#common/errors/index.ts';
 import type { Exploration, ProtectTraffic } from '#operations/protect/index.ts';
 import type { SavedViews } from '#operations/saved-views/index.ts';
 import type { ServerHistory } from '#operations/server-history/index.ts';
+import { completeFilters, filterTextMax, groupOf, type UrlValues } from '#service-kit/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { chartJson, sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { sendWantedFile, wantedFile } from '#service-kit/web/index.ts';
-import { completeFilter } from './complete.ts';
 import { chartUnit, exploreChartData, readChart } from './explore-chart.ts';
 import { readFlows } from './explore-flows.ts';
 import { type ExplorePage, explorePage } from './explore-page.ts';
 import { type ExplorerTable, readRankings, readTableLines } from './explore-tables.ts';
 import type { FlagSource } from './flags.ts';
+import { listValues } from './list-values.ts';
 import type { ExplorerPlace } from './place.ts';
-import { type GivenView, readQuestion, readView, type TrafficView } from './traffic-view.ts';
+import { readQuestion, readView, type TrafficView } from './traffic-view.ts';
 
 export interface ExplorerDeps {
   protectTraffic: Pick<ProtectTraffic, 'explore'>;
@@ -26,13 +27,18 @@ export interface ExplorerDeps {
 }
 
 const text = (maxLength: number) => Type.Optional(Type.String({ maxLength }));
-const Querystring = Type.Object({ q: text(1_000), by: text(20), tables: text(100), saved: text(8) });
+const Querystring = Type.Object({
+  ...{ q: text(filterTextMax), by: text(20), tables: text(100), saved: text(8), table: text(20) },
+});
 const schema = { querystring: Querystring };
 
 /** `prefix` is where the surface hangs; its routes are below it. */
 export function registerExplorer(app: App, deps: ExplorerDeps, place: ExplorerPlace, prefix: string): void {
   const path = place.path.slice(prefix.length);
   app.get(path, { schema }, async (request, reply) => {
+    const { table } = request.query;
+    // Files had the words of dimensions, such as `app`.
+    if (table !== undefined) request.query.table = groupOf(table, place.box) ?? table;
     const content = explorePage(request, await readPage(deps, place, request));
     const file = sendWantedFile(request, reply, 'traffic');
     if (file) return file;
@@ -48,7 +54,9 @@ export function registerExplorer(app: App, deps: ExplorerDeps, place: ExplorerPl
 
   app.get(`${path}complete`, { schema }, async (request, reply) => {
     const { explored } = await open(deps, place, request, { q: '' });
-    const found = await completeFilter(explored, place, request.query.q ?? '');
+    const found = await completeFilters(request.query.q ?? '', place.box, (dimension, typed) =>
+      listValues(explored, dimension, typed),
+    );
     return reply.send(found);
   });
 
@@ -89,9 +97,9 @@ async function open(
   deps: ExplorerDeps,
   place: ExplorerPlace,
   request: FastifyRequest,
-  changes: GivenView = {},
+  changes: UrlValues = {},
 ): Promise<{ explored: Exploration; view: TrafficView }> {
-  const values = { ...(request.query as GivenView), ...changes };
+  const values = { ...(request.query as UrlValues), ...changes };
   const nowMs = deps.clock.nowMs();
   const { range, filters, measure } = readQuestion(place, values, nowMs);
   const { fromMs, toMs, stepSeconds } = range;
@@ -125,7 +133,6 @@ async function readPage(
       const ofChart = ranking.dimension === view.by ? chart.lines : null;
       return {
         ranking,
-        place: view.tables.indexOf(ranking.dimension) + 1,
         stepMs: explored.stepSecondsOf(ranking.dimension) * 1000,
         lines: isFile ? null : await readTableLines(explored, ranking, ofChart),
       };

@@ -1,12 +1,7 @@
 /** What happened to servers, as flags on the time axis of their charts. Where a flag leads, the surface says. */
 import { titleOfClass } from '#contracts/attack-classes.ts';
 import type { Actor } from '#operations/accounts/index.ts';
-import {
-  addressFilters,
-  type Exploration,
-  type TrafficFilter,
-  type TrafficServer,
-} from '#operations/protect/index.ts';
+import { addressFilters, type Exploration, type TrafficServer } from '#operations/protect/index.ts';
 import {
   type AddressCondition,
   type ServerEvent,
@@ -16,6 +11,7 @@ import {
   toldServersMax,
 } from '#operations/server-history/index.ts';
 import type { ServerAction } from '#operations/servers/index.ts';
+import type { Filter } from '#service-kit/explorer/index.ts';
 import type { ChartData, ChartFlag, Tone } from '#service-kit/pages/index.ts';
 import { actionWords } from '../server-actions.ts';
 
@@ -74,7 +70,7 @@ export async function readFlags(
 export function readExplorerFlags(
   source: FlagSource,
   { servers, reached }: Pick<Exploration, 'servers' | 'reached'>,
-  { filters, range }: { filters: readonly TrafficFilter[]; range: FlagsAsk['range'] },
+  { filters, range }: { filters: readonly Filter[]; range: FlagsAsk['range'] },
 ): Promise<Flags> {
   const isEveryServer = servers.length === reached.length;
   return readFlags(source, { servers, isEveryServer, addresses: addressFilters(filters), range });

@@ -7,4 +7,4 @@ export { type ExplorerDeps, registerExplorer } from './explore.routes.ts';
 export { type EventHref, type Flags, readFlags } from './flags.ts';
 export type { Explorer, ExplorerPlace, PeerLink } from './place.ts';
 export { byLiveBuckets, type Gap, gapsOf, lossNote, lossReasons, offTimes } from './reasons.ts';
-export { exploreHref, readTrafficRange } from './traffic-view.ts';
+export { readTrafficRange } from './traffic-view.ts';

@@ -1,12 +1,8 @@
 /** Where an explorer of traffic is: what differs between the customers' and the operators'. */
 import type { FastifyRequest } from 'fastify';
 import type { Actor } from '#operations/accounts/index.ts';
-import type {
-  Exploration,
-  ExploredDimension,
-  FilterDimension,
-  RankedValue,
-} from '#operations/protect/index.ts';
+import type { Exploration, RankedDimension, RankedValue } from '#operations/protect/index.ts';
+import type { ExplorerBox } from '#service-kit/explorer/index.ts';
 import type { Content, Html } from '#service-kit/pages/index.ts';
 import type { EventHref } from './flags.ts';
 
@@ -23,16 +19,15 @@ export interface Explorer {
 export interface ExplorerPlace {
   /** Path of the page, with its final slash. */
   path: string;
-  /** What it can be grouped by, and what it can be filtered by. */
-  dimensions: readonly ExploredDimension[];
-  filters: readonly FilterDimension[];
+  /** What can be asked. */
+  box: ExplorerBox;
   defaultRange: '1h' | '24h';
   /** Filters that show how one writes them. */
   example: string;
   /** What the provider's own port scans are called to its readers. */
   ownScans: string;
-  /** Columns of the picture of flows: the last is `app`. */
-  flowColumns: readonly ('customer' | 'server' | 'app')[];
+  /** Columns of the picture of flows: the last is `application`. */
+  flowColumns: readonly ('customer' | 'server' | 'application')[];
   /** What one does who has no server yet. */
   deploy?: { label: string; href: string };
   whoOf(request: FastifyRequest): Explorer;
@@ -46,24 +41,8 @@ export interface ExplorerPlace {
 }
 
 /** Nothing where a row is no server, address or customer. */
-export type PeerLink = (row: RankedValue, dimension: ExploredDimension, explored: Exploration) => Content;
-
-const names: Readonly<Record<ExploredDimension, readonly [one: string, many: string]>> = {
-  direction: ['Direction', 'In and out'],
-  server: ['Server', 'Servers'],
-  customer: ['Customer', 'Customers'],
-  address: ['Address', 'Addresses'],
-  app: ['Application', 'Applications'],
-  service: ['Application', 'Applications by port'],
-  port: ['Port', 'Ports'],
-  transport: ['Transport', 'Transports'],
-  node: ['Node', 'Nodes'],
-  cluster: ['Cluster', 'Clusters'],
-};
-
-export const nameOf = (dimension: ExploredDimension): string => names[dimension][0];
-export const manyOf = (dimension: ExploredDimension): string => names[dimension][1];
+export type PeerLink = (row: RankedValue, dimension: RankedDimension, explored: Exploration) => Content;
 
 /** Dimensions of applications: their bytes alone are known, of the last 24 hours (NET-2.4.4). */
 export const isOfApplications = (dimension: string): boolean =>
-  ['app', 'service', 'port', 'transport'].includes(dimension);
+  ['application', 'service', 'port', 'transport'].includes(dimension);

@@ -1,6 +1,6 @@
 /** Views of the explorer under a name: links to them, and what saves and removes them. */
-import { type SavedView, viewQueryOf } from '#operations/saved-views/index.ts';
-import { savedViewLinks, savedViewsSection } from '#service-kit/explorer/index.ts';
+import type { SavedView } from '#operations/saved-views/index.ts';
+import { savedViewLinks, savedViewsSection, viewQueryOf } from '#service-kit/explorer/index.ts';
 import { badge, type Content, field } from '#service-kit/pages/index.ts';
 import type { Explorer, ExplorerPlace } from './place.ts';
 import type { TrafficView } from './traffic-view.ts';

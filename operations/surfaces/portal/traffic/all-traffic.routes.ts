@@ -1,12 +1,7 @@
 /** The traffic of all servers of the signed-in person: the explorer, and its rows as files for programs. */
 import type { FastifyRequest } from 'fastify';
-import {
-  customerDimensions,
-  type ExploredDimension,
-  exploredDimensions,
-  type RankedValue,
-  readFilters,
-} from '#operations/protect/index.ts';
+import { customerBox, type RankedValue } from '#operations/protect/index.ts';
+import { parseFilters } from '#service-kit/explorer/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { withQuery } from '#service-kit/pages/index.ts';
 import { sendCsv } from '#service-kit/web/index.ts';
@@ -23,19 +18,16 @@ import { trafficPath } from './traffic.page.ts';
 import { TrafficQuery } from './traffic-url.ts';
 
 export const allTrafficPath = '/client/traffic/';
-/** Whose servers they are is the reader; where they run is not theirs to know. */
-const hidden: readonly ExploredDimension[] = ['customer', 'node', 'cluster'];
 /** Rows of a file. */
 const rowsMax = 10_000;
 
 const place: ExplorerPlace = {
   path: allTrafficPath,
-  dimensions: exploredDimensions.filter((one) => !hidden.includes(one)),
-  filters: customerDimensions,
+  box: customerBox,
   defaultRange: '1h',
   deploy: { label: 'Deploy a server', href: '/client/servers/new' },
   example: 'server:web-1 port:443 -app:github.com',
-  flowColumns: ['server', 'app'],
+  flowColumns: ['server', 'application'],
   ownScans: 'port scans by your provider',
   whoOf: (request) => ({ ...request.visitor!, canSave: true, canShare: false }),
   frame: (request, title, text, content) =>
@@ -78,10 +70,9 @@ async function readRows(
   name: 'servers' | 'applications',
 ) {
   const range = readTrafficRange(request.query, clock.nowMs(), '1h');
-  const { filters } = readFilters(request.query.q ?? '');
-  const { address } = request.query;
-  const only = address ? readFilters(`address:"${address}"`).filters : [];
-  const ask = { ...range, filters: [...filters, ...only] };
+  const { q = '', address } = request.query;
+  const only = address ? parseFilters(`address:"${address}"`, customerBox).filters : [];
+  const ask = { ...range, filters: [...parseFilters(q, customerBox).filters, ...only] };
   const explored = await protectTraffic.explore(request.visitor!.actor, ask);
   const dimension = name === 'servers' ? 'server' : 'service';
   const ranking = await explored.rank(dimension, { limit: rowsMax, hasPercentiles: true });

@@ -1,5 +1,6 @@
 /** The chart of a traffic view: in and out, or a line for each of the largest values. */
 import { type ExploredSeries, restValue, type StepRow, type UsageStep } from '#operations/protect/index.ts';
+import type { Sides } from '#service-kit/explorer/index.ts';
 import {
   type ChartArea,
   type ChartData,
@@ -46,11 +47,7 @@ const frameOf = (range: Range) => ({
 });
 
 /** In and out of several servers. */
-export function directionChartData(
-  steps: readonly UsageStep[],
-  range: Range,
-  directions: { in: boolean; out: boolean },
-): ChartData {
+export function directionChartData(steps: readonly UsageStep[], range: Range, directions: Sides): ChartData {
   const series: ChartSeries[] = [];
   if (directions.in) series.push({ label: 'In', role: 'in', values: steps.map((step) => step.inboundBps) });
   if (directions.out)
@@ -61,7 +58,7 @@ export function directionChartData(
 /** The 95th percentile of each direction that the chart has. */
 export function percentileLines(
   total: { inboundP95: number | null; outboundP95: number | null } | null,
-  directions: { in: boolean; out: boolean },
+  directions: Sides,
 ): ChartLine[] {
   const line = (label: string, value: number | null | undefined, role: 'in' | 'out'): ChartLine[] =>
     value === null || value === undefined || !directions[role]

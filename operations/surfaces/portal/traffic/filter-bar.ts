@@ -1,10 +1,12 @@
 /** The bar of filters above a chart: chips that take a filter away, one box to type in, and what the lines are. */
 import {
-  type ExplorerDimension,
-  type TrafficFilter,
-  withoutFilter,
-  writeFilters,
-} from '#operations/protect/index.ts';
+  type Dimension,
+  dimensionTable,
+  type Filter,
+  manyOf,
+  printFilters,
+  type TextFault,
+} from '#service-kit/explorer/index.ts';
 import {
   banner,
   type Content,
@@ -20,31 +22,27 @@ import {
 export interface FilterBarOptions {
   /** This page with its range, filters and lines. */
   url: string;
-  filters: readonly TrafficFilter[];
-  faults: readonly string[];
-  by: ExplorerDimension;
-  choices: readonly ExplorerDimension[];
+  filters: readonly Filter[];
+  faults: readonly TextFault[];
+  by: Dimension | null;
+  choices: readonly Dimension[];
   /** An example that fits the page. */
   example: string;
 }
 
-const byNames: Record<ExplorerDimension, string> = {
-  direction: 'In and out',
-  server: 'Servers',
-  app: 'Applications',
-  port: 'Ports',
-};
-
 export function filterBar({ url, filters, faults, by, choices, example }: FilterBarOptions): Html {
-  const lines = html`<nav class="segments" aria-label="Lines of the chart">${choices.map((choice) =>
-    link(withQuery(url, { by: choice }), byNames[choice], { kind: 'quiet', current: choice === by }),
+  const lines = html`<nav class="segments" aria-label="Lines of the chart">${[null, ...choices].map(
+    (choice) =>
+      link(withQuery(url, { by: choice ?? 'none' }), manyOf(choice ?? 'side'), {
+        ...{ kind: 'quiet', current: choice === by },
+      }),
   )}</nav>`;
   return html`<div class="toolbar">${lines}${box(url, filters, example)}</div>${
     filters.length > 0 && html`<nav class="toolbar" aria-label="Filters">${chips(url, filters)}</nav>`
-  }${faults.length > 0 && banner({ tone: 'warn', title: 'Part of the filter was left out', text: faults.join(' ') })}`;
+  }${faults.length > 0 && banner({ tone: 'warn', title: 'Part of the filter was left out', text: faults.map(({ text, message }) => `${text}: ${message}`).join(' ') })}`;
 }
 
-function box(url: string, filters: readonly TrafficFilter[], example: string): Html {
+function box(url: string, filters: readonly Filter[], example: string): Html {
   const at = url.indexOf('?');
   const kept = [...new URLSearchParams(at < 0 ? '' : url.slice(at + 1))].filter(([name]) => name !== 'q');
   return form(
@@ -63,7 +61,7 @@ function box(url: string, filters: readonly TrafficFilter[], example: string): H
         name: 'q',
         label: 'Filter',
         placeholder: example,
-        value: writeFilters(filters),
+        value: printFilters(filters),
         maxLength: 1_000,
         isCode: true,
       }),
@@ -72,12 +70,13 @@ function box(url: string, filters: readonly TrafficFilter[], example: string): H
 }
 
 /** One for each value; following it takes the value away. */
-function chips(url: string, filters: readonly TrafficFilter[]): Content {
+function chips(url: string, filters: readonly Filter[]): Content {
   const all = filters.flatMap((filter) => filter.values.map((value) => ({ filter, value })));
   return [
     all.map(({ filter, value }) => {
-      const name = `${filter.isNot ? 'not ' : ''}${filter.dimension} ${value}`;
-      const rest = writeFilters(withoutFilter(filters, filter, value));
+      const name = `${filter.is ? '' : 'not '}${dimensionTable[filter.dimension].word} ${value}`;
+      const values = filter.values.filter((each) => each !== value);
+      const rest = printFilters(filters.map((each) => (each === filter ? { ...each, values } : each)));
       return link(withQuery(url, { q: rest === '' ? undefined : rest }), `${name} ×`, {
         kind: 'button',
         label: `Remove the filter ${name}`,

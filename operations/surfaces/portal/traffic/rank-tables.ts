@@ -1,5 +1,6 @@
 /** Tables of what used the most: applications, ports and servers of a range, each value a filter by one click. */
-import { bytesOf, type FilterDimension, type Rank, type TrafficFilter } from '#operations/protect/index.ts';
+import { bytesOf, type Rank } from '#operations/protect/index.ts';
+import { type Dimension, dimensionTable, type Filter } from '#service-kit/explorer/index.ts';
 import {
   age,
   type Column,
@@ -20,7 +21,7 @@ import { filterHref } from './traffic-url.ts';
 export interface RankContext {
   /** This page with its range and filters. */
   url: string;
-  filters: readonly TrafficFilter[];
+  filters: readonly Filter[];
   nowMs: number;
 }
 
@@ -52,10 +53,10 @@ function bytesColumns<Row extends Rank>(): Column<Row>[] {
 }
 
 /** A name that adds itself to the filters. */
-function filterLink(context: RankContext, dimension: FilterDimension, value: string, text = value): Content {
+function filterLink(context: RankContext, dimension: Dimension, value: string, text = value): Content {
   return link(filterHref(context.url, context.filters, dimension, value), text, {
     kind: 'quiet',
-    label: `Only ${dimension} ${text}`,
+    label: `Only ${dimensionTable[dimension].word} ${text}`,
   });
 }
 
@@ -100,7 +101,7 @@ export function applicationsTable(
       {
         key: 'name',
         header: 'Name',
-        cell: (row) => (isOwnScans(row) ? row.name : filterLink(context, 'app', row.name)),
+        cell: (row) => (isOwnScans(row) ? row.name : filterLink(context, 'application', row.name)),
       },
       {
         key: 'service',

@@ -3,9 +3,7 @@ import type { Actor } from '#operations/accounts/index.ts';
 import {
   type ApplicationUse,
   bytesOf,
-  directionsOf,
   type ExploredSeries,
-  type ExplorerDimension,
   type IdentityStep,
   type IdentityUse,
   namesApplications,
@@ -15,10 +13,10 @@ import {
   rankIdentities,
   seriesOfIdentities,
   serviceOf,
-  type TrafficFilter,
   type UsageStep,
   type UsageSubject,
 } from '#operations/protect/index.ts';
+import { type Dimension, type Filter, type Sides, sidesOf } from '#service-kit/explorer/index.ts';
 import type { ChartData, ChartSeries, Range } from '#service-kit/pages/index.ts';
 import { linesChartData, linesMax } from './explored-chart.ts';
 import type { ApplicationRank } from './rank-tables.ts';
@@ -42,12 +40,12 @@ export async function readApplications(
   subject: UsageSubject,
   view: {
     range: Pick<Range, 'fromMs' | 'toMs'>;
-    filters: readonly TrafficFilter[];
+    filters: readonly Filter[];
     isPreviousObserved: boolean;
   },
 ): Promise<ApplicationView> {
   const use = await traffic.readApplicationUse(actor, subject, view.range);
-  const directions = directionsOf(view.filters);
+  const directions = sidesOf(view.filters);
   const counted = (row: IdentityUse) =>
     (directions.in ? row.inboundBytes : 0) + (directions.out ? row.outboundBytes : 0);
   const allBytes = use.identities.reduce((sum, row) => sum + counted(row), 0);
@@ -81,8 +79,8 @@ const keyOf = ({ name, transport, serverPort }: Identity) => JSON.stringify([nam
 
 interface LinesView {
   range: Range;
-  filters: readonly TrafficFilter[];
-  by: ExplorerDimension;
+  filters: readonly Filter[];
+  by: Dimension | null;
   observed: readonly UsageStep[];
   found: ApplicationView;
   serverName: (serverId: number) => string;
@@ -97,9 +95,8 @@ export async function readApplicationChart(
 ): Promise<ChartData> {
   const steps = await traffic.readApplicationSteps(actor, subject, view.range);
   const times = view.observed.map((step) => step.at);
-  const directions = directionsOf(view.filters);
-  if (view.by !== 'direction')
-    return linesChartData(times, linesOf(steps, view, view.by, directions), view.range);
+  const directions = sidesOf(view.filters);
+  if (view.by !== null) return linesChartData(times, linesOf(steps, view, view.by, directions), view.range);
   const only = (direction: 'in' | 'out'): ChartSeries[] => {
     if (!directions[direction]) return [];
     const [line] = linesOf(steps, view, 'all', { in: direction === 'in', out: direction === 'out' });
@@ -116,12 +113,12 @@ export async function readApplicationChart(
 function linesOf(
   steps: readonly IdentityStep[],
   { filters, found, range, observed, serverName }: LinesView,
-  by: Exclude<ExplorerDimension, 'direction'> | 'all',
-  directions: { in: boolean; out: boolean },
+  by: Dimension | 'all',
+  directions: Sides,
 ): ExploredSeries[] {
   const shown = new Set(found.rows.map((row) => `${row.serverId} ${keyOf(row)}`));
   const nameOf = (of: Identity & { serverId: number }) => {
-    if (by === 'app') return of.name;
+    if (by === 'application') return of.name;
     return by === 'port' ? serviceOf(of) : by === 'server' ? serverName(of.serverId) : 'all';
   };
   return seriesOfIdentities(steps, observed, {
@@ -138,11 +135,11 @@ function linesOf(
 
 function valuesOf(
   found: ApplicationView,
-  by: Exclude<ExplorerDimension, 'direction'> | 'all',
+  by: Dimension | 'all',
   nameOf: (row: IdentityUse) => string,
 ): string[] {
   if (by === 'all') return ['all'];
-  if (by === 'app') return found.names.map(({ value }) => value);
+  if (by === 'application') return found.names.map(({ value }) => value);
   return by === 'port' ? found.ports.map(({ value }) => value) : byBytes(found.rows, nameOf);
 }
 

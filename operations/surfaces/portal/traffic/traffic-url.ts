@@ -2,14 +2,16 @@
 import { Type } from 'typebox';
 import { canonicalAddress } from '#common/ip/index.ts';
 import {
-  type ExplorerDimension,
-  explorerDimensions,
-  type FilterDimension,
-  readFilters,
-  type TrafficFilter,
-  withFilter,
-  writeFilters,
-} from '#operations/protect/index.ts';
+  type Dimension,
+  type ExplorerBox,
+  type Filter,
+  filterTextMax,
+  printFilters,
+  readQuestion,
+  readUrl,
+  type TextFault,
+  type UrlValues,
+} from '#service-kit/explorer/index.ts';
 import { type Range, withQuery } from '#service-kit/pages/index.ts';
 import { readTrafficRange } from '../../parts/index.ts';
 
@@ -20,7 +22,7 @@ export const TrafficQuery = Type.Object({
   /** Only this address. */
   address: Type.Optional(Type.String({ maxLength: 64 })),
   /** Filters, such as `app:example.com port:443`. */
-  q: Type.Optional(Type.String({ maxLength: 1_000 })),
+  q: Type.Optional(Type.String({ maxLength: filterTextMax })),
   by: Type.Optional(Type.String({ maxLength: 20 })),
   use: Type.Optional(Type.String({ maxLength: 10 })),
 });
@@ -28,40 +30,35 @@ export const TrafficQuery = Type.Object({
 export interface TrafficAsk {
   range: Range;
   address: string | null;
-  filters: readonly TrafficFilter[];
-  /** What of the filters could not be read. */
-  faults: readonly string[];
-  by: ExplorerDimension;
+  filters: readonly Filter[];
+  /** What could not be read. */
+  faults: readonly TextFault[];
+  /** Null: in and out. */
+  by: Dimension | null;
   /** Usage by month instead of by day. */
   isByMonth: boolean;
 }
 
-export type GivenTraffic = Partial<Record<'range' | 'from' | 'to' | 'address' | 'q' | 'by' | 'use', string>>;
+/** What can be asked of one server. */
+export const serverBox: ExplorerBox = {
+  ...{ groups: ['application', 'port'], filters: ['application', 'port', 'transport', 'side'] },
+  ...{ hasSegments: false, topMax: 50 },
+};
 
-export function readAsk(
-  query: GivenTraffic,
-  nowMs: number,
-  defaults: { range: '1h' | '6h' | '24h'; by: ExplorerDimension; allowed: readonly ExplorerDimension[] },
-): TrafficAsk {
-  const { filters, faults } = readFilters(query.q ?? '');
-  const by = explorerDimensions.find((each) => each === query.by);
+export function readAsk(query: UrlValues, nowMs: number): TrafficAsk {
+  const url = readUrl(query);
+  const { filters, by } = readQuestion(url, serverBox);
+  const address = url.text('address');
   return {
-    range: readTrafficRange(query, nowMs, defaults.range),
-    address: query.address ? (canonicalAddress(query.address) ?? query.address) : null,
-    filters,
-    faults,
-    by: by !== undefined && defaults.allowed.includes(by) ? by : defaults.by,
+    range: readTrafficRange(query, nowMs, '6h'),
+    address: address && (canonicalAddress(address) ?? address),
+    ...{ filters, faults: url.faults, by: by?.[0] ?? null },
     isByMonth: query.use === 'month',
   };
 }
 
 /** The page of this view; `changes` are query values that differ. */
-export function urlOf(
-  path: string,
-  { range, address, filters, by, isByMonth }: TrafficAsk,
-  defaultBy: ExplorerDimension,
-  changes: Readonly<Record<string, string | undefined>> = {},
-): string {
+export function urlOf(path: string, { range, address, filters, by, isByMonth }: TrafficAsk): string {
   const isCustom = range.name === 'custom';
   const utc = (ms: number) => new Date(ms).toISOString().slice(0, 16);
   return withQuery(path, {
@@ -69,21 +66,20 @@ export function urlOf(
     from: isCustom ? utc(range.fromMs) : undefined,
     to: isCustom ? utc(range.toMs) : undefined,
     address: address ?? undefined,
-    q: filters.length === 0 ? undefined : writeFilters(filters),
-    by: by === defaultBy ? undefined : by,
+    q: printFilters(filters) || undefined,
+    by: by ?? undefined,
     use: isByMonth ? 'month' : undefined,
-    ...changes,
   });
 }
 
 /** The same page with one filter more. */
 export function filterHref(
   url: string,
-  filters: readonly TrafficFilter[],
-  dimension: FilterDimension,
+  filters: readonly Filter[],
+  dimension: Dimension,
   value: string,
 ): string {
-  return withQuery(url, { q: writeFilters(withFilter(filters, dimension, value)) });
+  return withQuery(url, { q: printFilters([...filters, { dimension, is: true, values: [value] }]) });
 }
 
 /** A range that begins with the server: nothing is drawn before there was anything to observe. */

@@ -4,7 +4,6 @@
  */
 import {
   bytesOf,
-  directionsOf,
   type IncidentRow,
   isStale,
   type LiveStatus,
@@ -13,9 +12,9 @@ import {
   namesApplications,
   type Rank,
   type Traffic,
-  writeFilters,
 } from '#operations/protect/index.ts';
 import type { Server } from '#operations/servers/index.ts';
+import { printFilters, sidesOf } from '#service-kit/explorer/index.ts';
 import {
   age,
   banner,
@@ -49,7 +48,7 @@ import { type BandwidthOptions, bandwidthSections } from './bandwidth.section.ts
 import { filterBar } from './filter-bar.ts';
 import { minutesSection } from './minutes.section.ts';
 import { type ApplicationRank, applicationsTable, bytesText, portsSection } from './rank-tables.ts';
-import { type TrafficAsk, urlOf } from './traffic-url.ts';
+import { serverBox, type TrafficAsk, urlOf } from './traffic-url.ts';
 
 export interface TrafficPageOptions {
   visitor: Visitor;
@@ -74,12 +73,11 @@ export interface TrafficPageOptions {
 }
 
 export const trafficPath = (serverId: number): string => `/client/servers/${serverId}/traffic`;
-export const serverLines = ['direction', 'app', 'port'] as const;
 
 export function trafficPage(options: TrafficPageOptions): Html {
   const { visitor, server, ask, openAttacks, traffic } = options;
   const path = trafficPath(server.id);
-  const url = urlOf(path, ask, 'direction');
+  const url = urlOf(path, ask);
   const context = { url, filters: ask.filters, nowMs: traffic.nowMs };
   const header = [
     refreshing({ id: 'traffic-state', url, everySeconds: 15 }, [
@@ -94,7 +92,7 @@ export function trafficPage(options: TrafficPageOptions): Html {
       filters: ask.filters,
       faults: ask.faults,
       by: ask.by,
-      choices: serverLines,
+      choices: serverBox.groups,
       example: 'app:example.com port:443',
     }),
     refreshing({ id: 'traffic-tables', url, everySeconds: 15 }, [
@@ -144,11 +142,11 @@ function trafficChart({ server, ask, chartData }: TrafficPageOptions, url: strin
 
 /** The explorer with this server and range: previous period, flows, saved views and tables by any dimension. */
 function exploreLink({ server, ask }: TrafficPageOptions): Content {
-  const own = [{ dimension: 'server' as const, isNot: false, values: [String(server.id)] }];
+  const own = { dimension: 'server' as const, is: true, values: [String(server.id)] };
   const { range, from, to } = Object.fromEntries(
-    new URLSearchParams(urlOf('', { ...ask, filters: [] }, 'direction').slice(1)),
+    new URLSearchParams(urlOf('', { ...ask, filters: [] }).slice(1)),
   );
-  const q = writeFilters([...own, ...ask.filters.filter((each) => each.dimension !== 'server')]);
+  const q = printFilters([own, ...ask.filters]);
   return link(withQuery('/client/traffic/', { q, range, from, to }), 'Explore', { kind: 'button' });
 }
 
@@ -271,7 +269,7 @@ function ownScansOf({ traffic, ask, applicationsFromMs }: TrafficPageOptions) {
   const steps = namesApplications(ask.filters)
     ? []
     : traffic.steps.filter((step) => step.at.getTime() >= (applicationsFromMs ?? 0));
-  const directions = directionsOf(ask.filters);
+  const directions = sidesOf(ask.filters);
   const sum = (isCounted: boolean, of: 'ownScanInboundBytes' | 'ownScanOutboundBytes') =>
     isCounted ? steps.reduce((all, step) => all + (step[of] ?? 0), 0) : 0;
   return {

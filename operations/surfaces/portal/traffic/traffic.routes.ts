@@ -4,13 +4,13 @@ import { Type } from 'typebox';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import {
-  directionsOf,
   type MinuteRow,
   namesApplications,
   type ProtectIncidents,
   type ProtectTraffic,
   type Usage,
 } from '#operations/protect/index.ts';
+import { sidesOf } from '#service-kit/explorer/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { type ChartData, type Range, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
@@ -24,7 +24,7 @@ import { minutesShown } from './minutes.section.ts';
 import { readOffTimes } from './off-times.ts';
 import { type ApplicationView, readApplicationChart, readApplications } from './read-applications.ts';
 import { readServerFlags } from './server-flags.ts';
-import { serverLines, trafficPage, trafficPath, usageOnlyPage } from './traffic.page.ts';
+import { trafficPage, trafficPath, usageOnlyPage } from './traffic.page.ts';
 import { readAsk, sinceCreation, type TrafficAsk, TrafficQuery, urlOf } from './traffic-url.ts';
 
 export interface TrafficDeps extends LivePagesDeps, AttackReaderDeps {
@@ -47,8 +47,7 @@ export function registerTraffic(app: App, deps: TrafficDeps): void {
 
 /** The view that a request asks for, of a server that was found for the visitor. */
 export function readServerAsk(deps: Pick<TrafficDeps, 'clock'>, request: TrafficRequest): TrafficAsk {
-  const defaults = { range: '6h', by: 'direction', allowed: serverLines } as const;
-  return readAsk(request.query, deps.clock.nowMs(), defaults);
+  return readAsk(request.query, deps.clock.nowMs());
 }
 
 async function showPage(
@@ -62,7 +61,7 @@ async function showPage(
   const usage = await readUsageOf(deps, found, asked.isByMonth);
   if (!found.settings.viewsOn) {
     if (request.query.range === 'live') throw noSuchPage();
-    const url = urlOf(trafficPath(server.id), asked, 'direction');
+    const url = urlOf(trafficPath(server.id), asked);
     const nowMs = deps.clock.nowMs();
     return sendPage(reply, usageOnlyPage({ visitor, server, usage, nowMs, url }));
   }
@@ -144,7 +143,7 @@ export async function readView(
   const applications = await readApplications(deps.protectTraffic, actor, subject, {
     ...{ range, filters, isPreviousObserved },
   });
-  if (by === 'direction' && !namesApplications(filters)) return { usage, applications, chart: null };
+  if (by === null && !namesApplications(filters)) return { usage, applications, chart: null };
   const chart = await readApplicationChart(deps.protectTraffic, actor, subject, {
     ...{ range, filters, by, observed: usage.steps, found: applications, serverName: () => server.name },
   });
@@ -159,7 +158,7 @@ export function chartOf(
 ): ChartData {
   const frame = { range: { fromMs: range.fromMs, toMs: range.toMs }, areas };
   if (chart !== null) return { ...chart, ...frame };
-  const directions = directionsOf(filters);
+  const directions = sidesOf(filters);
   const lines = percentileLines(usage.total, directions);
   if (filters.length === 0) return { ...trafficChartData(steps, range, areas), lines };
   return { ...directionChartData(usage.steps, range, directions), ...frame, lines };

@@ -7,7 +7,6 @@ import {
   hostListSetting,
   httpUrlSetting,
   integerSetting,
-  optionalChoiceSetting,
   optionalTextSetting,
   prefixListSetting,
   readSettings,
@@ -19,6 +18,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import { logFormatSetting, logLevelSetting } from '#common/reporter/settings.ts';
 import { allowInsecureHttpSetting } from '#common/transport/index.ts';
+import { type GatewayName, gatewayFault, gatewaySettings } from '#operations/payments/gateways/index.ts';
 import { limitsUrlSetting } from '#service-kit/limits/settings.ts';
 import { mailFolderSetting } from '#service-kit/mail/settings.ts';
 import { preparedStatementsSetting } from '#service-kit/postgres/settings.ts';
@@ -97,21 +97,7 @@ export const operationsSettings = {
     'SVC_OPERATIONS_NOTICE_SECRET',
     'Secret that signs those notices; the monitor has the same.',
   ),
-  paymentGateway: optionalChoiceSetting(
-    'SVC_PAYMENT_GATEWAY',
-    ['test', 'stripe'],
-    'Who charges saved cards. The test gateway takes test cards only and moves no money, so customers can give themselves credit.',
-    'unset: `serve` does not start; test in the demo world',
-  ),
-  stripeSecretKey: optionalTextSetting(
-    'SVC_STRIPE_SECRET_KEY',
-    'Secret key of the Stripe account, for SVC_PAYMENT_GATEWAY=stripe.',
-  ),
-  stripeCallbackSecret: optionalTextSetting(
-    'SVC_STRIPE_CALLBACK_SECRET',
-    'Signing secret of the Stripe webhook endpoint /integrations/stripe; without it callbacks are refused and charges are looked up by time alone.',
-  ),
-  stripeUrl: httpUrlSetting('SVC_STRIPE_URL', 'https://api.stripe.com', 'Where the Stripe API is.'),
+  ...gatewaySettings,
   limitsUrl: limitsUrlSetting,
   requestsPerMinute: integerSetting(
     'SVC_API_KEY_REQUESTS_PER_MINUTE',
@@ -241,9 +227,8 @@ export function readOperationsSettings(
       'SVC_OPERATIONS_NOTICE_URL and SVC_OPERATIONS_NOTICE_SECRET belong together: set both or neither.',
     );
   }
-  if (settings.paymentGateway === 'stripe' && settings.stripeSecretKey === null) {
-    throw new CodedError('config.invalid', 'SVC_PAYMENT_GATEWAY=stripe needs SVC_STRIPE_SECRET_KEY.');
-  }
+  const fault = gatewayFault(settings);
+  if (fault !== null) throw new CodedError('config.invalid', fault);
   return settings;
 }
 
@@ -251,7 +236,7 @@ export function readOperationsSettings(
  * The payment gateway that was chosen; throws where none was. With the test gateway customers give themselves credit, so
  * it is never what an operator gets by leaving a setting out.
  */
-export function requirePaymentGateway(settings: OperationsSettings): 'test' | 'stripe' {
+export function requirePaymentGateway(settings: OperationsSettings): GatewayName {
   if (settings.paymentGateway !== null) return settings.paymentGateway;
   if (settings.demoWorld) return 'test';
   throw new CodedError(

@@ -129,7 +129,7 @@ async function createInfrastructure(platform: Platform, overrides: Overrides): P
   const catalog = createCatalog({ db });
   const addresses = createAddresses({ db });
   const clusters = createClusters({ db, hypervisors });
-  const made = await createGateway(gatewaySettings(settings), { db, clock, reporter });
+  const made = await createGateway(settings, { db, clock });
   const gateway = overrides.gateway?.(made) ?? made;
   const payments = createPayments({ db, gateway, clock, reporter });
   const base = { db, clock, reporter, wake, hypervisors, clusters, catalog };
@@ -211,16 +211,6 @@ function createCustomers(
     idempotency: overrides.idempotency?.(idempotency) ?? idempotency,
     metering,
     webhooks: createWebhooks({ ...base, secrets, rules: { allowPrivate: settings.webhookPrivateTargets } }),
-  };
-}
-
-function gatewaySettings(settings: OperationsSettings) {
-  return {
-    // Commands charge no card, so they need no choice; `serve` has refused to start without one.
-    gateway: settings.paymentGateway ?? ('test' as const),
-    stripeSecretKey: settings.stripeSecretKey,
-    stripeCallbackSecret: settings.stripeCallbackSecret,
-    stripeUrl: settings.stripeUrl!,
   };
 }
 

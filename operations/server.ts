@@ -1,5 +1,6 @@
 /** The HTTP server of operations: which surface is served where. */
 import { createOperationsMeters } from '#operations/health/index.ts';
+import { gatewayCallbacks } from '#operations/payments/index.ts';
 import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
 import { registerConsole } from '#operations/surfaces/console/index.ts';
 import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts';
@@ -89,7 +90,8 @@ function hostRules({ publicUrl, acceptedHosts }: Features['settings']): HostRule
     settings: { publicUrl: 'SVC_OPERATIONS_PUBLIC_URL', names: 'SVC_OPERATIONS_ACCEPTED_HOSTS' },
     openPaths: [
       ...healthPaths,
-      ...['/api/v1', '/api/v2', '/api/admin/v1', '/docs/api/openapi.json', '/integrations/stripe'],
+      ...['/api/v1', '/api/v2', '/api/admin/v1', '/docs/api/openapi.json'],
+      ...gatewayCallbacks.map(({ path }) => path),
     ],
   };
 }

@@ -1,4 +1,17 @@
-/** A charge of a saved card, and the course that it may take. */
+/** A charge of a saved card, the course that it may take, and what that needs of the rest of the program. */
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { PaymentGateway } from './gateways/gateway.ts';
+
+export interface PaymentsDeps {
+  db: () => Queryable;
+  gateway: PaymentGateway;
+  clock: Clock;
+  reporter: Reporter;
+  /** A charge this old without an outcome has lost its process. */
+  abandonSeconds?: number;
+}
 
 export type ChargeState =
   | 'intended'

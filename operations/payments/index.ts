@@ -12,11 +12,14 @@ import { quantaPerUnit } from '#operations/billing/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
-import type { Charge, ChargeOutcome, SavedCard } from './charge.ts';
-import type { PaymentsDeps } from './deps.ts';
-import type { PaymentGateway } from './gateway.ts';
-import { createReconciliationLoop, reconcileCharges, reconcileOrder } from './reconcile-charges.ts';
-import { refundOrderCharge } from './refund-order-charge.ts';
+import type { Charge, ChargeOutcome, PaymentsDeps, SavedCard } from './charge.ts';
+import type { PaymentGateway } from './gateways/gateway.ts';
+import {
+  createReconciliationLoop,
+  reconcileCharges,
+  reconcileOrder,
+  refundOrderCharge,
+} from './reconcile-charges.ts';
 import {
   finishCardSetup,
   makeCardDefault,
@@ -33,12 +36,12 @@ export {
   type ChargeOutcome,
   type ChargeState,
   isUnconfirmedTooLong,
+  type PaymentsDeps,
   type SavedCard,
 } from './charge.ts';
-export { createGateway } from './create-gateway.ts';
-export type { PaymentsDeps } from './deps.ts';
-export type { PaymentGateway } from './gateway.ts';
-export { createTestGateway, type TestCard, testCards } from './test-gateway.ts';
+export type { PaymentGateway } from './gateways/gateway.ts';
+export { createGateway, gatewayCallbacks } from './gateways/index.ts';
+export { createTestGateway } from './gateways/test.ts';
 
 export interface NewOrderCharge {
   tenantId: number;
@@ -49,7 +52,8 @@ export interface NewOrderCharge {
 export interface Payments {
   /** What it does beside the calls. */
   readonly work: FeatureWork;
-  readonly gatewayName: PaymentGateway['name'];
+  readonly gatewayName: string;
+  readonly cardEntry: PaymentGateway['cardEntry'];
   /** The default card first. */
   listCards(actor: Actor, tenantId: number): Promise<SavedCard[]>;
   /** The address at which the customer gives a card to the gateway. */
@@ -119,7 +123,7 @@ export function createPayments(deps: PaymentsDeps): Payments {
 
   return {
     work: { parts: [createReconciliationLoop(deps)] },
-    gatewayName: gateway,
+    ...{ gatewayName: gateway, cardEntry: deps.gateway.cardEntry },
     async listCards(actor, tenantId) {
       requireReach(actor, tenantId);
       return store.listCards(deps.db(), tenantId, gateway);

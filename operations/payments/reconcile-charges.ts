@@ -4,13 +4,14 @@
  * taken, or given back. A late success never buys anything.
  */
 import { describeError } from '#common/errors/index.ts';
+import { appendLedgerEntry, forgetDeposit } from '#operations/billing/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
-import type { Charge } from './charge.ts';
-import type { PaymentsDeps } from './deps.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Charge, PaymentsDeps } from './charge.ts';
 import * as store from './store.ts';
 
 /** A charge this old whose outcome is unknown has lost its process: every call to a gateway ends sooner. */
-export const abandonSecondsDefault = 120;
+const abandonSecondsDefault = 120;
 
 /** Tries every charge that is due once; returns how many were ended. */
 export async function reconcileCharges(deps: PaymentsDeps): Promise<number> {
@@ -67,4 +68,23 @@ export function createReconciliationLoop(deps: PaymentsDeps): LeasedLoop {
       if (ended > 0) deps.reporter.info('unconfirmed charges ended', { ended });
     },
   });
+}
+
+/** See `Payments.refundOrderCharge`. The charge counts as unconfirmed until the gateway has given the money back. */
+export async function refundOrderCharge(tx: Queryable, orderId: number): Promise<boolean> {
+  const charge = await store.reopenOrderCharge(tx, orderId);
+  if (charge === null) return false;
+  await appendLedgerEntry(tx, {
+    tenantId: charge.tenantId,
+    amountQuanta: -charge.amountQuanta,
+    description: `Card payment for order ${orderId} refunded`,
+    metadata: {
+      source: 'refund',
+      reference: `charge:${charge.key}`,
+      payment_attempt_id: charge.id,
+      order_id: orderId,
+    },
+  });
+  await forgetDeposit(tx, charge.tenantId);
+  return true;
 }

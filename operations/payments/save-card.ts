@@ -3,8 +3,8 @@ import { CodedError, describeError } from '#common/errors/index.ts';
 import { type Actor, forbidden, reachesTenant, type Tenant } from '#operations/accounts/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { PaymentsDeps } from './deps.ts';
-import type { GatewayCard } from './gateway.ts';
+import type { PaymentsDeps } from './charge.ts';
+import type { GatewayCard } from './gateways/gateway.ts';
 import * as store from './store.ts';
 
 /** Throws unless this actor may spend a tenant's money: its people and operators, never a key, never support. */

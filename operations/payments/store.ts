@@ -4,7 +4,7 @@ import { lockTenantStatus } from '#operations/accounts/index.ts';
 import { chargeableTenant } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Charge, SavedCard } from './charge.ts';
-import type { GatewayCard } from './gateway.ts';
+import type { GatewayCard } from './gateways/gateway.ts';
 
 const cardColumns = sql`
   c.id, c.tenant_id as "tenantId", c.brand, c.last4, c.expires_month as "expiresMonth", c.expires_year as "expiresYear",

@@ -6,9 +6,8 @@
 import { describeError } from '#common/errors/index.ts';
 import { appendLedgerEntry } from '#operations/billing/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Charge, ChargeOutcome } from './charge.ts';
-import type { PaymentsDeps } from './deps.ts';
-import type { GatewayState } from './gateway.ts';
+import type { Charge, ChargeOutcome, PaymentsDeps } from './charge.ts';
+import type { GatewayState } from './gateways/gateway.ts';
 import * as store from './store.ts';
 
 /**

@@ -1,5 +1,6 @@
-import type { PaymentGateway } from '#operations/payments/gateway.ts';
-import { createStripeGateway } from '#operations/payments/stripe-gateway.ts';
+import Stripe from 'stripe';
+import type { PaymentGateway } from '#operations/payments/gateways/gateway.ts';
+import { createStripeGateway } from '#operations/payments/gateways/stripe.ts';
 import type { FakeStripe } from './start-fake-stripe.ts';
 
 /** Stripe's gateway at the fake one: it waits as long as an answer takes, and a second where the test says that none comes. */
@@ -9,7 +10,7 @@ export function createPatientGateway(
   isSilent: () => boolean,
 ): PaymentGateway {
   const waiting = (timeoutMs: number) =>
-    createStripeGateway({ secretKey: 'sk_test_x', apiUrl, callbackSecret, timeoutMs });
+    createStripeGateway(Stripe, { secretKey: 'sk_test_x', apiUrl, callbackSecret, timeoutMs });
   const [patient, hasty] = [waiting(120_000), waiting(1_000)];
   return {
     ...patient,

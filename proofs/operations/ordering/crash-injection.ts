@@ -2,9 +2,10 @@
  * Ordering that dies at a chosen point: by SIGKILL in a process of its own, or, many times faster, by being cut off:
  * its connections are destroyed and none of its calls ever returns. What is left behind is the same.
  */
+import Stripe from 'stripe';
 import { systemActor } from '#operations/accounts/index.ts';
+import { createStripeGateway } from '#operations/payments/gateways/stripe.ts';
 import type { PaymentGateway } from '#operations/payments/index.ts';
-import { createStripeGateway } from '#operations/payments/stripe-gateway.ts';
 import { createOrdering, type Ordering } from './ordering.ts';
 
 export const killPoints = [
@@ -106,7 +107,12 @@ export function createCrashingOrdering(
 ): CrashingOrdering {
   const course: Course = { killAt: null, commits: 0, isCut: options.isCut ?? false, die: options.die };
   const waiting = (timeoutMs: number) =>
-    createStripeGateway({ secretKey: 'sk_test_x', apiUrl: stripeUrl, callbackSecret: null, timeoutMs });
+    createStripeGateway(Stripe, {
+      secretKey: 'sk_test_x',
+      apiUrl: stripeUrl,
+      callbackSecret: null,
+      timeoutMs,
+    });
   // A charge is always prepared; what is silent is the answer to taking it.
   const stripe = { ...waiting(1_000), prepare: waiting(120_000).prepare };
   const gateway = createCrashingGateway(stripe, course, options.paysTwice);

@@ -11,8 +11,9 @@ import { once } from 'node:events';
 import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
+import Stripe from 'stripe';
 import { systemClock } from '#common/clock/index.ts';
-import { createStripeGateway } from '#operations/payments/stripe-gateway.ts';
+import { createStripeGateway } from '#operations/payments/gateways/stripe.ts';
 import { type Behaviour, behaviours, type GatewayIntent } from '#operations/payments/testing/fake-stripe.ts';
 import { type FakeStripe, startFakeStripe } from '#operations/payments/testing/start-fake-stripe.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
@@ -54,7 +55,7 @@ export async function proveOrders(
 ): Promise<OrderProofResult> {
   await using stripe = await startFakeStripe();
   await using world = await createWorld();
-  const gateway = createStripeGateway({
+  const gateway = createStripeGateway(Stripe, {
     ...{ secretKey: 'sk_test_x', apiUrl: stripe.url, callbackSecret: null, timeoutMs: 3_000 },
   });
   await using judge = createOrdering(world.database.url, { gateway, abandonSeconds: 0 });

@@ -1,7 +1,7 @@
 /** `/client/billing/`: what there is, what it will cost, how it is paid, and the ledger line by line. */
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { DaySpending, SourceSum } from '#operations/billing/index.ts';
-import { type Charge, type SavedCard, testCards } from '#operations/payments/index.ts';
+import type { Charge, Payments, SavedCard } from '#operations/payments/index.ts';
 import {
   actionButton,
   askButton,
@@ -40,7 +40,7 @@ export interface BillingPageOptions extends LedgerOptions {
   cards: readonly SavedCard[];
   /** Charges whose outcome is not known yet. */
   waiting: readonly Charge[];
-  gatewayName: 'test' | 'stripe';
+  cardEntry: Payments['cardEntry'];
   /** Names the form that adds credit: sent twice, it charges once. */
   formId: string;
   nowMs: number;
@@ -260,8 +260,8 @@ function cardsSection(options: BillingPageOptions): Html {
   );
 }
 
-function addCard({ gatewayName, visitor, tenant }: BillingPageOptions): Html {
-  if (gatewayName === 'stripe') {
+function addCard({ cardEntry, visitor, tenant }: BillingPageOptions): Html {
+  if ('site' in cardEntry) {
     return form(
       {
         action: '/client/billing/cards/new',
@@ -290,7 +290,7 @@ function addCard({ gatewayName, visitor, tenant }: BillingPageOptions): Html {
         kind: 'select',
         name: 'number',
         label: 'Test card',
-        options: testCards.map((card) => ({
+        options: cardEntry.testCards.map((card) => ({
           value: card.number,
           label: `···· ${card.number.slice(-4)}: ${card.label}`,
         })),

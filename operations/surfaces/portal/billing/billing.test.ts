@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import Stripe from 'stripe';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createStripeGateway } from '#operations/payments/stripe-gateway.ts';
+import { createStripeGateway } from '#operations/payments/gateways/stripe.ts';
 import { startFakeStripe } from '#operations/payments/testing/start-fake-stripe.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
@@ -176,7 +177,7 @@ test('a card is saved by a form with the session’s token, never by a GET', asy
 
 test('with a wrong key at the gateway, and with none that answers, a customer reads that payments are not available', async () => {
   await using stripe = await startFakeStripe();
-  const gateway = createStripeGateway({
+  const gateway = createStripeGateway(Stripe, {
     secretKey: 'sk_test_wrong',
     apiUrl: stripe.url,
     callbackSecret: null,

@@ -1,5 +1,6 @@
 /** The two pages around the gateway's own: on the way to it, and back with the card that it has taken. */
 import type { Tenant } from '#operations/accounts/index.ts';
+import type { Payments } from '#operations/payments/index.ts';
 import { form, type Html, hiddenField, html, link, pageHeader } from '#service-kit/pages/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
@@ -12,11 +13,12 @@ function frame(visitor: Visitor, content: Html[]): Html {
 }
 
 /** On the way to the gateway. A form may not lead to another site, a link may. */
-export function gatewayPage(visitor: Visitor, url: string): Html {
-  const text = 'Your card is typed on Stripe’s page; its number never comes to us.';
+export function gatewayPage(visitor: Visitor, url: string, cardEntry: Payments['cardEntry']): Html {
+  const site = 'site' in cardEntry ? cardEntry.site : 'the test gateway';
+  const text = `Your card is typed on ${site}’s page; its number never comes to us.`;
   return frame(visitor, [
     pageHeader({ title, state: { tone: 'info', text } }),
-    html`<p>${link(url, 'Continue to Stripe', { kind: 'primary' })} ${link('/client/billing/#cards', 'Back', { kind: 'button' })}</p>`,
+    html`<p>${link(url, `Continue to ${site}`, { kind: 'primary' })} ${link('/client/billing/#cards', 'Back', { kind: 'button' })}</p>`,
   ]);
 }
 

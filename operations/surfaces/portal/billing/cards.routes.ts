@@ -28,7 +28,7 @@ export function registerCards(app: App, deps: BillingRoutesDeps): void {
           cancelUrl: `${base}/client/billing/?tenant=${tenant.id}`,
         },
       );
-      return sendPage(reply, gatewayPage(visitor, url));
+      return sendPage(reply, gatewayPage(visitor, url, deps.payments.cardEntry));
     } catch (error) {
       return showRefusal(deps, request, reply, tenant.id, error);
     }
@@ -48,7 +48,7 @@ export function registerCards(app: App, deps: BillingRoutesDeps): void {
   });
 
   app.post('/billing/cards/test', { schema: { body: TestCardForm } }, async (request, reply) => {
-    if (deps.payments.gatewayName !== 'test') throw noSuchPage();
+    if (!('testCards' in deps.payments.cardEntry)) throw noSuchPage();
     return saveCard(deps, request, reply, request.body.tenant, request.body.number);
   });
 

@@ -99,7 +99,7 @@ export async function showBilling(
     periods: periodsSince(tenant.createdAt, nowMs),
     cards,
     waiting: charges.filter((charge) => ['intended', 'prepared', 'unconfirmed'].includes(charge.state)),
-    gatewayName: deps.payments.gatewayName,
+    cardEntry: deps.payments.cardEntry,
     formId: randomUUID(),
     nowMs,
     ...said,

@@ -1,4 +1,27 @@
-/** What a payment gateway does for us. Ids are ours and travel with every call, so that repeating a call is harmless. */
+/**
+ * What a payment gateway is, and what it does for us. A new one is one file beside this one, named in `index.ts`. Ids are ours
+ * and travel with every call, so that repeating a call is harmless.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import type { Setting, SettingValues } from '#common/config/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+/** A gateway that an installation can choose. */
+export interface GatewayKind<Settings extends Record<string, Setting<unknown>>> {
+  /** Its own settings in the environment. */
+  settings: Settings;
+  /** Name of a setting that it can't do without and that is not set; null: none. */
+  missing?(settings: SettingValues<Settings>): string | null;
+  /** The header that signs its callbacks to `/integrations/NAME`; absent: it sends none. */
+  callbackHeader?: string;
+  create(
+    settings: SettingValues<Settings>,
+    deps: { db: () => Queryable; clock: Clock },
+  ): Promise<PaymentGateway>;
+}
+
+export const gatewayKind = <Settings extends Record<string, Setting<unknown>>>(kind: GatewayKind<Settings>) =>
+  kind;
 
 /** What the gateway must know to take a charge. */
 export interface GatewayCharge {
@@ -28,6 +51,13 @@ export interface GatewayCard {
   expiresYear: number;
 }
 
+/** A card of the test gateway. */
+export interface TestCard {
+  number: string;
+  /** What happens to its charges. */
+  label: string;
+}
+
 export interface CardSetup {
   /** Where the customer's browser goes to give the card to the gateway. */
   url: string;
@@ -38,7 +68,10 @@ export interface CardSetup {
  * nothing about what happened. What it returns is certain.
  */
 export interface PaymentGateway {
-  readonly name: 'test' | 'stripe';
+  /** As in `SVC_PAYMENT_GATEWAY`, and as it is stored with cards and charges. */
+  readonly name: string;
+  /** How a customer enters a card: on the page of this site, or by choosing one of these test cards in the portal. */
+  readonly cardEntry: { site: string } | { testCards: readonly TestCard[] };
   /** Makes the charge known to the gateway without taking money; the same key gives the same reference. */
   prepare(
     charge: GatewayCharge,

@@ -6,21 +6,13 @@
 import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { GatewayState, PaymentGateway } from './gateway.ts';
-import * as books from './test-gateway-store.ts';
+import { type GatewayState, gatewayKind, type PaymentGateway, type TestCard } from './gateway.ts';
+import * as books from './test-store.ts';
 
 /** What happens to a charge of this card. `lost` cards answer too late: `taken` after the money moved, `untaken` before. */
 type Behaviour = 'succeeds' | 'declines' | 'lost_taken' | 'lost_untaken';
 
-export interface TestCard {
-  number: string;
-  behaviour: Behaviour;
-  brand: string;
-  /** Said on the page. */
-  label: string;
-}
-
-export const testCards: readonly TestCard[] = [
+const testCards: readonly (TestCard & { behaviour: Behaviour; brand: string })[] = [
   { number: '4242424242424242', behaviour: 'succeeds', brand: 'visa', label: 'Every charge succeeds' },
   {
     number: '5555555555554444',
@@ -45,12 +37,18 @@ export const testCards: readonly TestCard[] = [
 
 const answerMs = 2_000;
 
+export const test = gatewayKind({
+  settings: {},
+  create: async (_settings, deps) => createTestGateway(deps),
+});
+
 export function createTestGateway(deps: { db: () => Queryable; clock?: Clock }): PaymentGateway {
   const clock = deps.clock ?? systemClock;
   const cardOf = (cardReference: string) =>
     testCards.find((card) => cardReference.startsWith(`tcard_${card.number}_`));
   return {
     name: 'test',
+    cardEntry: { testCards },
     async prepare(charge) {
       if (!cardOf(charge.cardReference)) return { kind: 'declined', reason: 'card_unknown' };
       return { kind: 'prepared', reference: await books.insertPrepared(deps.db(), charge) };

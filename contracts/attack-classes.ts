@@ -34,6 +34,8 @@ interface ClassRow {
   filter?: ClassFilter;
   /** Version of a receiver's vectors from which it knows the class; missing: every receiver does. Others are told `other`. */
   since?: number;
+  /** It is told by missing answers, so it says nothing where one direction only is seen. */
+  restsOnAnswers?: true;
   /** The name that it had on wires and in stores of before. */
   formerly?: string;
 }
@@ -82,6 +84,7 @@ const table = {
     metrics: [],
     drillBytes: 60,
     filter: { protocol: tcp, flags: { set: ack, clear: syn } },
+    restsOnAnswers: true,
   },
   rst_flood: {
     words: 'RST flood',
@@ -94,6 +97,7 @@ const table = {
     metrics: ['udp_pps', 'udp_bps'],
     drillBytes: 512,
     filter: { protocol: udp },
+    restsOnAnswers: true,
   },
   icmp_flood: {
     words: 'ICMP flood',
@@ -114,6 +118,7 @@ const table = {
     words: 'connection flood',
     metrics: [],
     filter: { protocol: tcp, flags: { set: syn, clear: ack } },
+    restsOnAnswers: true,
   },
   high_volume: { words: 'high traffic volume', metrics: [] },
   other: { words: 'attack of another kind', metrics: [] },
@@ -139,6 +144,9 @@ export function filterOf(name: string, protocols: readonly number[] = []): Class
   return filter === undefined || (filter.ofVector === 'protocols' && protocols.length === 0) ? null : filter;
 }
 
+/** Classes that are told by missing answers. */
+export const classesOfMissingAnswers = attackClasses.filter((name) => attackClassRows[name].restsOnAnswers);
+
 /** The name of a class within a sentence; one that this version does not know reads as it is. */
 export function describeClass(name: string): string {
   return attackClassRows[name as AttackClass]?.words ?? name.replaceAll('_', ' ');
@@ -148,20 +156,4 @@ export function describeClass(name: string): string {
 export function titleOfClass(name: string): string {
   const words = describeClass(name);
   return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-/** Names that people know IP protocols by; others are told by their number. */
-const protocolNames: Readonly<Record<number, string>> = {
-  ...{ 0: 'hop-by-hop options', 2: 'IGMP', 4: 'IP-in-IP', 41: '6in4', 46: 'RSVP', 47: 'GRE' },
-  ...{ 50: 'ESP', 51: 'AH', 89: 'OSPF', 97: 'EtherIP', 103: 'PIM', 112: 'VRRP', 115: 'L2TP' },
-  ...{ 132: 'SCTP', 136: 'UDP-Lite' },
-};
-
-/** `GRE`; null where a number says as much. */
-export const protocolName = (protocol: number): string | null => protocolNames[protocol] ?? null;
-
-/** `GRE (47)`, `253`. */
-export function describeProtocol(protocol: number): string {
-  const name = protocolName(protocol);
-  return name === null ? String(protocol) : `${name} (${protocol})`;
 }

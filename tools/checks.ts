@@ -62,6 +62,15 @@ const ownChecks = (tree: Tree): Check[] => [
     run: async () => (await import('./detection-reference.ts')).checkDetectionTables(),
   },
   {
+    name: 'closed lists',
+    run: async () =>
+      linesOf(
+        (await import('./closed-lists/index.ts'))
+          .findCopies(tree)
+          .map(({ file, names }) => `${file}: names ${names.join(', ')} again; take them from contracts/`),
+      ),
+  },
+  {
     name: 'row types',
     async run(tell) {
       const { checkStores } = await import('./row-types/check-stores.ts');

@@ -5,13 +5,9 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import {
-  attackClasses,
-  metrics,
-  ordinaryRules,
-  thresholdDefaults,
-  triggers,
-} from '#contracts/sensor-api/detection.ts';
+import { attackClasses, attackClassRows, type ClassFilter } from '#contracts/attack-classes.ts';
+import { protocolTitle } from '#contracts/ip-protocols.ts';
+import { metrics, ordinaryRules, thresholdDefaults, triggers } from '#contracts/sensor-api/detection.ts';
 import { Kind } from '#sensor/attack-counters/index.ts';
 import { kindsByClass, ruleOfKind } from '#sensor/detector/index.ts';
 import { constants } from './detection-constants.ts';
@@ -45,7 +41,25 @@ function classRows(): string[][] {
   return attackClasses.map((name) => [
     code(name),
     [kinds.get(name), others[name]].filter(Boolean).join('; '),
+    filterText(attackClassRows[name].filter),
   ]);
+}
+
+const flagNames = { SYN: 0x02, RST: 0x04, ACK: 0x10 };
+
+/** `TCP with SYN and without ACK`. */
+function filterText(filter: ClassFilter | undefined): string {
+  if (!filter) return '–';
+  const { protocol, ofVector, flags, isFragment } = filter;
+  const named = (bits: number) =>
+    Object.entries(flagNames).flatMap(([name, bit]) => (bits & bit ? [name] : []));
+  const words = [
+    protocol ? protocolTitle(protocol[0]) : isFragment ? 'fragments' : 'the IP protocols of the vector',
+    ofVector === 'source_ports' && 'from the source ports of the vector',
+    flags && `with ${named(flags.set).join(' and ')}`,
+    flags && flags.clear !== 0 && `and without ${named(flags.clear).join(' and ')}`,
+  ];
+  return words.filter(Boolean).join(' ');
 }
 
 const kindRows = () =>
@@ -79,9 +93,10 @@ function render(): string {
     'Made from the code by `tools/detection-reference.ts`. [detection.md](detection.md) says how they are used.',
     '',
     '## Classes',
-    'In the order in which they are considered. `sensor/detector/classify.ts`',
+    'In the order in which they are considered. `sensor/detector/classify.ts`. A Flowspec rule drops by the filter, beside the address;',
+    'with a dash it does not act.',
     '',
-    ...table(['Class', 'Packets'], classRows()),
+    ...table(['Class', 'Packets', 'Filter'], classRows()),
     '',
     '## Kinds of packets',
     'Each packet has one kind (`sensor/attack-counters/packet-kind.ts`). What is taken off is no part of an attack; of a kind with a dash',

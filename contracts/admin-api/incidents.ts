@@ -1,6 +1,14 @@
 /** The incident feed (NET-4.g, NET-3.2): what the monitor says of attacks, and what operations made of it. */
 import { type Static, Type } from 'typebox';
 import { attackClasses, attackClassRows } from '../attack-classes.ts';
+import {
+  actionKinds,
+  attackDirections,
+  incidentCoverages,
+  incidentSeverities,
+  incidentStates,
+  targetKinds,
+} from '../incidents.ts';
 import { Count, Id, Nullable, Share, Timestamp } from '../scalars.ts';
 import type { FeedContract } from './contract.ts';
 
@@ -17,13 +25,10 @@ const IncidentClass = Type.Enum([
   ...attackClasses.flatMap((name) => attackClassRows[name].formerly ?? []),
 ]);
 
-const IncidentState = Type.Enum(['active', 'stale', 'recovered']);
-export type IncidentState = Static<typeof IncidentState>;
-
 /** What was done about an incident. */
 export const IncidentAction = Type.Object(
   {
-    kind: Type.Enum(['alerted', 'blackholed', 'filtered', 'command', 'webhook']),
+    kind: Type.Enum([...actionKinds]),
     at: Timestamp,
     ended_at: Nullable(Timestamp),
   },
@@ -54,14 +59,14 @@ export const Incident = Type.Object(
     revision: Id,
     target: Type.Object(
       {
-        kind: Type.Enum(['host', 'prefix', 'capture']),
+        kind: Type.Enum([...targetKinds]),
         value: Type.String({ minLength: 1, maxLength: 64 }),
       },
       strict,
     ),
-    direction: Type.Enum(['inbound', 'outbound']),
+    direction: Type.Enum([...attackDirections]),
     class: IncidentClass,
-    severity: Type.Enum(['attack', 'info']),
+    severity: Type.Enum([...incidentSeverities]),
     vectors: Type.Array(
       Type.Object(
         {
@@ -75,7 +80,7 @@ export const Incident = Type.Object(
       ),
       { maxItems: 3 },
     ),
-    state: IncidentState,
+    state: Type.Enum([...incidentStates]),
     started_at: Timestamp,
     last_observed_at: Timestamp,
     recovered_at: Nullable(Timestamp),
@@ -83,7 +88,7 @@ export const Incident = Type.Object(
     current: Nullable(Type.Object({ bps: Rate, pps: Rate }, strict)),
     peak: Type.Object({ bps: Rate, bps_at: Timestamp, pps: Rate, pps_at: Timestamp }, strict),
     totals: Type.Object({ bytes: Count, packets: Count }, strict),
-    coverage: Type.Enum(['complete', 'partial', 'unknown']),
+    coverage: Type.Enum([...incidentCoverages]),
     drill: Type.Boolean(),
     drill_is_mailed: Type.Optional(
       Type.Boolean({

@@ -6,6 +6,7 @@
  * `details`, 413 and 422 for bounds. Unknown fields are refused on requests.
  */
 import { type Static, Type } from 'typebox';
+import { minuteReasons } from '../minute-reasons.ts';
 import { Id, Nullable, Timestamp } from '../scalars.ts';
 import type { AdminContract, FeedContract } from './contract.ts';
 
@@ -72,25 +73,7 @@ export const TelemetryApplication = Type.Object(
 );
 export type TelemetryApplication = Static<typeof TelemetryApplication>;
 
-/**
- * Why the attack values of a minute are unknown: its detector did not watch all of it, no epoch covered the address, or an attack
- * can't be assigned. Where they are known, `detector_incomplete` says why the coverage is not (NET-2.4.3).
- */
-export const unknownReasons = ['detector_incomplete', 'no_epoch', 'unassignable'] as const;
-/**
- * Why a minute is not a full one. `not_finished`: a sensor that listens has not delivered it yet; a later request has it.
- * `expired` is not sent in this version: requests go back 24 hours, and minutes are kept longer. Receivers take it.
- */
-export const partialReasons = [
-  'sensor_down',
-  'capture_failed',
-  'packets_lost',
-  'clock',
-  'not_finished',
-  'expired',
-] as const;
-export const MinuteReason = Type.Enum([...partialReasons, ...unknownReasons]);
-export type MinuteReason = Static<typeof MinuteReason>;
+const MinuteReason = Type.Enum([...minuteReasons]);
 
 /** Rates are `bytes * 8 / 60`, not rounded, so that bytes come back exactly. */
 export const TelemetryPoint = Type.Object(

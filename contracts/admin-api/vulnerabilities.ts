@@ -6,6 +6,7 @@
  * names the scan and the evidence of each service, so that nothing of it is believed of another owner, scan or version.
  */
 import { type Static, Type } from 'typebox';
+import { findingSeverities, unableReasons } from '../findings.ts';
 import { ScanId, ScanTransport, scanServicesMax } from '../port-scan/index.ts';
 import { Count, Id, Nullable, Timestamp } from '../scalars.ts';
 import type { FeedContract } from './contract.ts';
@@ -19,32 +20,11 @@ export const projectionsMax = 50;
 export const findingsMax = 500;
 export const findingSummaryMax = 2_000;
 
-/** From the least to the most severe. */
-export const findingSeverities = ['none', 'low', 'medium', 'high', 'critical'] as const;
-export const FindingSeverity = Type.Enum([...findingSeverities]);
-export type FindingSeverity = Static<typeof FindingSeverity>;
-
-/** Why a service can't be assessed (NET-2.6.2). */
-export const unableReasons = [
-  'not_probed',
-  'low_confidence',
-  'unknown_product',
-  'ambiguous_product',
-  'no_version',
-  'ambiguous_version',
-  'incomplete_version',
-  'distribution_package',
-  'likely_packaged',
-  'no_database',
-] as const;
-export const UnableReason = Type.Enum([...unableReasons]);
-export type UnableReason = Static<typeof UnableReason>;
-
 /** A potential vulnerability. Severity, score and vector are null while the database has not rated it. */
 export const ProjectedFinding = Type.Object(
   {
     cve_id: Type.String({ pattern: '^CVE-[0-9]{4}-[0-9]{4,19}$' }),
-    severity: Nullable(FindingSeverity),
+    severity: Nullable(Type.Enum([...findingSeverities])),
     score: Nullable(Type.Number({ minimum: 0, maximum: 10 })),
     cvss_version: Nullable(Type.Enum(['2.0', '3.0', '3.1', '4.0'])),
     cvss_vector: Nullable(Type.String({ minLength: 1, maxLength: 512 })),
@@ -87,7 +67,7 @@ export const ProjectedService = Type.Object(
     product: Answer,
     version: Answer,
     assessment: Type.Enum(['assessed', 'unable']),
-    reason: Nullable(UnableReason),
+    reason: Nullable(Type.Enum([...unableReasons])),
     findings: Type.Array(ProjectedFinding, { maxItems: findingsMax }),
   },
   strict,

@@ -1,5 +1,7 @@
 /** Bodies about potential vulnerabilities. A finding is never a confirmed one. */
 import { type Static, Type } from 'typebox';
+import { type CountedSeverity, findingSeverities, unableReasons } from '../findings.ts';
+import { transports } from '../ip-protocols.ts';
 import {
   momentPattern,
   Nullable,
@@ -9,7 +11,6 @@ import {
   TenantSelector,
 } from './schema-kit.ts';
 
-export const findingSeverities = ['none', 'low', 'medium', 'high', 'critical'] as const;
 export const findingReasonMax = 500;
 
 const time = (description: string, example: string) =>
@@ -20,7 +21,7 @@ const count = (description: string, example: number) =>
   Type.Integer({ minimum: 0, description, examples: [example] });
 
 const address = Type.String({ description: 'Address of the server.', examples: ['203.0.113.10'] });
-const transport = OneOf(['tcp', 'udp']);
+const transport = OneOf(transports);
 const port = Type.Integer({ minimum: 1, maximum: 65_535, examples: [22] });
 const cveId = Type.String({ description: 'The record of the database.', examples: ['CVE-2024-6387'] });
 const fingerprint = Type.String({
@@ -97,18 +98,7 @@ export const UnableService = Type.Object(
   {
     ...service,
     reason: OneOf(
-      [
-        'not_probed',
-        'low_confidence',
-        'unknown_product',
-        'ambiguous_product',
-        'no_version',
-        'ambiguous_version',
-        'incomplete_version',
-        'distribution_package',
-        'likely_packaged',
-        'no_database',
-      ],
+      unableReasons,
       '`distribution_package`: a distribution keeps the version of a package and fixes it, so the version says nothing about faults. `likely_packaged`: another service of the server is such a package. `no_database`: no records of the product are stored yet.',
     ),
     upstream_count: count(
@@ -149,7 +139,7 @@ export const FindingList = Type.Object(
   { title: 'FindingList' },
 );
 
-const severities = [...findingSeverities, 'unrated'];
+const severities: readonly CountedSeverity[] = [...findingSeverities, 'unrated'];
 const oneSeverity = `(${severities.join('|')})`;
 
 export const ListFindingsQuery = Type.Object(
@@ -159,8 +149,7 @@ export const ListFindingsQuery = Type.Object(
       Type.String({
         maxLength: 60,
         pattern: `^${oneSeverity}( ?, ?${oneSeverity})*$`,
-        description:
-          'One or more of `none`, `low`, `medium`, `high`, `critical`, `unrated`, separated by commas.',
+        description: `One or more of ${severities.map((name) => `\`${name}\``).join(', ')}, separated by commas.`,
       }),
     ),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),

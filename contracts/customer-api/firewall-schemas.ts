@@ -1,10 +1,11 @@
 /** Bodies about firewalls. */
 import { type Static, Type } from 'typebox';
+import { firewallProtocols } from '../ip-protocols.ts';
 import { Id, Moment, Nullable, OneOf } from './schema-kit.ts';
 
 const Direction = OneOf(['inbound', 'outbound']);
 const Verdict = OneOf(['accept', 'drop']);
-const Protocol = OneOf(['any', 'tcp', 'udp', 'icmp']);
+const Protocol = OneOf(firewallProtocols);
 const Status = OneOf(['applied', 'pending', 'failed'], 'Whether the hypervisor has this version.');
 
 export const FirewallSummary = Type.Object({

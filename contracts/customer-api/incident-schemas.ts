@@ -1,10 +1,15 @@
 /** Bodies about attacks. Sources of an attack are in none of them. */
 import { type Static, Type } from 'typebox';
 import { type AttackClass, attackClasses } from '../attack-classes.ts';
+import {
+  actionKinds,
+  attackDirections,
+  type IncidentState,
+  incidentCoverages,
+  incidentSeverities,
+  incidentStates,
+} from '../incidents.ts';
 import { Id, Nullable, OneOf, Pagination } from './schema-kit.ts';
-
-export const incidentStates = ['active', 'stale', 'recovered'] as const;
-const incidentSeverities = ['attack', 'info'] as const;
 
 const time = (description: string, example: string) =>
   Type.String({ format: 'date-time', description, examples: [example] });
@@ -20,7 +25,7 @@ export const Incident = Type.Object(
     id: Type.String({ format: 'uuid', examples: ['0b0e8c1a-5d7f-4c57-9a3e-2f1d6b8c4e90'] }),
     server_id: Id,
     address: Type.String({ description: 'Address of the server that is attacked, or that attacks.' }),
-    direction: OneOf(['inbound', 'outbound'], '`outbound`: the server sends the attack.'),
+    direction: OneOf(attackDirections, '`outbound`: the server sends the attack.'),
     class: Type.Unsafe<AttackClass>({
       type: 'string',
       enum: [...attackClasses],
@@ -29,7 +34,7 @@ export const Incident = Type.Object(
       examples: ['syn_flood'],
     }),
     severity: OneOf(incidentSeverities, '`info`: unusual traffic that is not judged as an attack.'),
-    state: Type.Unsafe<(typeof incidentStates)[number]>({
+    state: Type.Unsafe<IncidentState>({
       type: 'string',
       enum: [...incidentStates],
       description: '`stale`: the sensor reports nothing since `last_observed_at`.',
@@ -64,7 +69,7 @@ export const Incident = Type.Object(
       packets: count('Packets of the attack so far.', 3_530_000),
     }),
     coverage: OneOf(
-      ['complete', 'partial', 'unknown'],
+      incidentCoverages,
       '`partial`: part of the attack was not observed; rates and totals are lower bounds.',
     ),
     vectors: Type.Array(
@@ -94,7 +99,7 @@ export const Incident = Type.Object(
     actions: Type.Array(
       Type.Object({
         kind: OneOf(
-          ['alerted', 'blackholed', 'filtered', 'command', 'webhook'],
+          actionKinds,
           '`blackholed`: all traffic to the address is dropped in the network. `filtered`: attack traffic is dropped.',
         ),
         at: time('Time of the measure.', '2026-11-22T10:02:14.000Z'),

@@ -1,5 +1,7 @@
 /** Bodies about open ports and the scans that find them. */
 import { type Static, Type } from 'typebox';
+import { transports } from '../ip-protocols.ts';
+import { portStates, scanKinds, scanMethods, scanProfiles, scanStates } from '../port-scan/index.ts';
 import { Id, Nullable, OneOf } from './schema-kit.ts';
 
 const time = (description: string, example: string) =>
@@ -10,14 +12,14 @@ const text = (description: string, example: string) =>
 export const Port = Type.Object(
   {
     address: Type.String({ description: 'Address of the server.', examples: ['203.0.113.10'] }),
-    transport: OneOf(['tcp', 'udp']),
+    transport: OneOf(transports),
     port: Type.Integer({ minimum: 1, maximum: 65_535, examples: [22] }),
-    state: OneOf(['open', 'closed'], '`closed`: a later scan asked for the port and did not find it open.'),
+    state: OneOf(portStates, '`closed`: a later scan asked for the port and did not find it open.'),
     service: text('Protocol. Null: unknown.', 'ssh'),
     product: text('Null: hidden or not recognized.', 'OpenSSH'),
     version: text('Null: hidden or not recognized.', '9.6p1'),
     method: OneOf(
-      ['probed', 'table'],
+      scanMethods,
       '`probed`: the service answered a probe. `table`: `service` is guessed from the port number.',
     ),
     confidence: Type.Integer({
@@ -40,7 +42,7 @@ export const Port = Type.Object(
     closed_at: Nullable(
       time('End of the scan that found it closed; null while it is open.', '2026-11-22T11:00:00.000Z'),
     ),
-    profile: OneOf(['common', 'full'], 'The scan that observed it.'),
+    profile: OneOf(scanProfiles, 'The scan that observed it.'),
     freshness: OneOf(['fresh', 'stale'], '`stale`: older than 2 hours, of a full scan older than 27 hours.'),
   },
   { title: 'Port' },
@@ -53,12 +55,12 @@ export const PortScan = Type.Object(
     server_id: Id,
     address: Type.String({ description: 'The address that is scanned.', examples: ['203.0.113.10'] }),
     kind: OneOf(
-      ['manual', 'automatic', 'routine'],
+      scanKinds,
       '`manual`: requested by the customer. `automatic`: for a new address. `routine`: hourly or daily.',
     ),
-    profile: OneOf(['common', 'full'], '`common`: the 100 most used TCP and UDP ports. `full`: all ports.'),
+    profile: OneOf(scanProfiles, '`common`: the 100 most used TCP and UDP ports. `full`: all ports.'),
     state: OneOf(
-      ['queued', 'running', 'complete', 'partial', 'expired', 'cancelled'],
+      scanStates,
       '`partial`: interrupted; what was found counts. `expired`: not started within 24 hours. `cancelled`: the protection views were switched off, or the address was released.',
     ),
     overdue: Type.Boolean({

@@ -1,5 +1,6 @@
 /** Bodies about observed traffic. */
 import { type Static, Type } from 'typebox';
+import { minuteReasons } from '../minute-reasons.ts';
 import { Id, momentPattern, Nullable, OneOf } from './schema-kit.ts';
 
 /** Lengths of the steps, in seconds. */
@@ -28,19 +29,6 @@ const rangeNames = Object.keys(trafficRanges) as (keyof typeof trafficRanges)[];
 
 /** Points of one answer: a day of minutes, and an hour for ranges that do not begin on a whole step. */
 export const trafficPointsMax = 1_500;
-
-/** Why traffic is unknown or observed in part. */
-const trafficReasons = [
-  'sensor_down',
-  'capture_failed',
-  'packets_lost',
-  'clock',
-  'not_finished',
-  'expired',
-] as const;
-/** Why an attack value, or the coverage of an attack, is unknown, where the traffic is known. */
-export const attackReasons = ['detector_incomplete', 'no_epoch', 'unassignable'] as const;
-const reasons = [...trafficReasons, ...attackReasons] as const;
 
 const rate = (description: string, example: number) =>
   Nullable(Type.Number({ minimum: 0, description, examples: [example] }));
@@ -86,7 +74,7 @@ const TrafficPoint = Type.Object(
         examples: [1],
       }),
     ),
-    reason: Type.Union([OneOf(reasons), Type.Null()], {
+    reason: Type.Union([OneOf(minuteReasons), Type.Null()], {
       description:
         'Why a value of the point is unknown, where the cause is known; of several causes one. `no_epoch` and `unassignable`: of the attack rates alone. `detector_incomplete`: of the attack rates or, where those are known, of the coverage.',
       examples: [null],

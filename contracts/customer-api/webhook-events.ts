@@ -5,6 +5,8 @@
  * reads the present state from `href`; nothing in a body needs to be kept secret or believed for long.
  */
 import { type TSchema, Type } from 'typebox';
+import { findingSeverities } from '../findings.ts';
+import { transports } from '../ip-protocols.ts';
 import { Id, Moment, Nullable, OneOf } from './schema-kit.ts';
 
 const Href = Type.String({ description: 'API path of the resource.' });
@@ -24,7 +26,7 @@ const aboutPort = Type.Object(
     server_id: Id,
     tenant_id: Id,
     address: Type.String({ description: 'Address of the server.' }),
-    transport: OneOf(['tcp', 'udp']),
+    transport: OneOf(transports),
     port: Type.Integer({ minimum: 1, maximum: 65_535 }),
     href: Href,
   },
@@ -45,13 +47,11 @@ const aboutFinding = Type.Object(
     server_id: Id,
     tenant_id: Id,
     address: Type.String({ description: 'Address of the server.' }),
-    transport: OneOf(['tcp', 'udp']),
+    transport: OneOf(transports),
     port: Type.Integer({ minimum: 1, maximum: 65_535 }),
     cve_id: Type.String(),
     fingerprint: Type.String({ description: 'The version for which it was found.' }),
-    severity: Nullable(
-      OneOf(['none', 'low', 'medium', 'high', 'critical'], 'Null: the record is not rated yet.'),
-    ),
+    severity: Nullable(OneOf(findingSeverities, 'Null: the record is not rated yet.')),
     href: Href,
   },
   { title: 'FindingEventData' },

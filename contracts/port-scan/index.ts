@@ -7,6 +7,7 @@
  */
 import { createHash } from 'node:crypto';
 import { type Static, Type } from 'typebox';
+import { transports } from '../ip-protocols.ts';
 import { Nullable, Timestamp } from '../scalars.ts';
 
 const PortNumber = Type.Integer({ minimum: 1, maximum: 65_535 });
@@ -20,10 +21,23 @@ export const scanServicesMax = 4096;
 export const ScanId = Type.String({
   pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
 });
-export const ScanTransport = Type.Enum(['tcp', 'udp']);
+export const ScanTransport = Type.Enum([...transports]);
 export type ScanTransport = Static<typeof ScanTransport>;
-export const ScanProfile = Type.Enum(['common', 'full']);
+export const scanProfiles = ['common', 'full'] as const;
+export const ScanProfile = Type.Enum([...scanProfiles]);
 export type ScanProfile = Static<typeof ScanProfile>;
+/** `probed`: the service answered a probe with what it is; `table`: its name is guessed from the port number. */
+export const scanMethods = ['probed', 'table'] as const;
+export type ScanMethod = (typeof scanMethods)[number];
+/** At operations. `closed`: a later scan asked for the port and did not find it open. */
+export const portStates = ['open', 'closed'] as const;
+export type PortState = (typeof portStates)[number];
+/** At operations. `manual`: requested; `automatic`: for a new address; `routine`: hourly or daily. */
+export const scanKinds = ['manual', 'automatic', 'routine'] as const;
+export type ScanKind = (typeof scanKinds)[number];
+/** Of a request at operations. `expired`: not started within the start window. */
+export const scanStates = ['queued', 'running', 'complete', 'partial', 'expired', 'cancelled'] as const;
+export type ScanState = (typeof scanStates)[number];
 
 /** Ports that each profile asks of each transport. */
 export const portsAsked: Readonly<Record<ScanProfile, number>> = { common: 100, full: 65_535 };
@@ -57,7 +71,7 @@ export const ScanService = Type.Object(
     product: Answer,
     version: Answer,
     extra_info: Answer,
-    method: Type.Enum(['probed', 'table']),
+    method: Type.Enum([...scanMethods]),
     confidence: Type.Integer({ minimum: 0, maximum: 10 }),
     tunnel: Nullable(Type.String({ minLength: 1, maxLength: 16 })),
     cpe: Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 4 }),
@@ -84,19 +98,23 @@ export function fingerprintSoftware({ product, version }: Pick<ScanService, 'pro
     .digest('hex');
 }
 
-/** What a reader of a result should know. `filtered_ports` and `silent_udp` do not make a scan partial (NET-3.1). */
-export const scanNotes = [
-  'filtered_ports',
-  'silent_udp',
-  'paused',
-  'identification_failed',
-  'interrupted',
-  'output_cut',
-  'host_pressure',
-  'withdrawn',
-] as const;
-export const ScanNote = Type.Enum([...scanNotes]);
-export type ScanNote = Static<typeof ScanNote>;
+/** What a reader of a result should know, in words. `filtered_ports` and `silent_udp` do not make a scan partial (NET-3.1). */
+export const scanNotes = {
+  filtered_ports: 'a firewall filtered some ports',
+  silent_udp: 'some UDP ports did not respond and may be open',
+  paused: 'paused for a while',
+  identification_failed: 'services could not be identified',
+  interrupted: 'interrupted',
+  output_cut: 'too much output',
+  host_pressure: 'the hypervisor was busy',
+  withdrawn: 'the server stopped or moved',
+} as const;
+export type ScanNote = keyof typeof scanNotes;
+const noteNames = Object.keys(scanNotes) as ScanNote[];
+
+/** A note of a newer sensor reads as its name. */
+export const describeNote = (note: string): string =>
+  scanNotes[note as ScanNote] ?? note.replaceAll('_', ' ');
 
 /** `complete`: every phase ended, also where ports were filtered or silent; `partial`: interrupted or incomplete (NET-3.1). */
 export const ScanOutcome = Type.Enum(['complete', 'partial']);
@@ -110,5 +128,5 @@ export const scanFindings = {
   finished_at: Timestamp,
   phases: Type.Array(ScanPhase, { maxItems: 2 }),
   services: Type.Array(ScanService, { maxItems: scanServicesMax }),
-  notes: Type.Array(ScanNote, { maxItems: scanNotes.length }),
+  notes: Type.Array(Type.Enum(noteNames), { maxItems: noteNames.length }),
 };

@@ -4,16 +4,10 @@
  */
 import { type Static, Type } from 'typebox';
 import type { AttackClass } from '../attack-classes.ts';
+import type { AttackDirection, IncidentCoverage, IncidentSeverity, TargetKind } from '../incidents.ts';
 
 export { type AttackClass, attackClasses, attackClassOf } from '../attack-classes.ts';
-
-/** `info`: traffic over a threshold that need not be an attack, such as a download or a scan. */
-export const severities = ['attack', 'info'] as const;
-export type Severity = (typeof severities)[number];
-
-/** As the protected address sees it. */
-export const attackDirections = ['inbound', 'outbound'] as const;
-export type AttackDirection = (typeof attackDirections)[number];
+export { type AttackDirection, attackDirections } from '../incidents.ts';
 
 /** What has a threshold: packets and bits of one second, by kind of traffic. */
 export const metrics = [
@@ -169,7 +163,7 @@ export interface IncidentObservation {
   target: IncidentTarget;
   direction: AttackDirection;
   class: AttackClass;
-  severity: Severity;
+  severity: IncidentSeverity;
   vectors: IncidentVector[];
   state: 'active' | 'recovered';
   startedAtMs: number;
@@ -181,7 +175,7 @@ export interface IncidentObservation {
   peak: IncidentRate & { bpsAtMs: number; ppsAtMs: number };
   totals: IncidentAmount;
   /** `unknown`: nothing more was observed since the revision before. */
-  coverage: 'complete' | 'partial' | 'unknown';
+  coverage: IncidentCoverage;
   /** Local `segment|MAC` of the target's packets; blank when unknown or contradictory. */
   deviceKey: string;
   /** The threshold that was exceeded most when it was detected. */
@@ -220,7 +214,7 @@ export interface IncidentAmount {
 }
 
 export interface IncidentTarget {
-  kind: 'host' | 'prefix' | 'capture';
+  kind: TargetKind;
   /** An address, a prefix, or the capture's name. */
   value: string;
 }

@@ -1,5 +1,6 @@
 /** What a sensor sees of incidents, on the wire. */
 import { create } from '@bufbuild/protobuf';
+import { incidentCoverages, incidentSeverities, targetKinds } from '../incidents.ts';
 import {
   attackClassOf,
   attackDirections,
@@ -11,7 +12,6 @@ import {
   metrics,
   type OrdinaryRule,
   ordinaryRules,
-  severities,
   type Trigger,
   triggers,
   type VectorDetails,
@@ -36,8 +36,6 @@ import {
   uuidOf,
 } from './telemetry-values.ts';
 
-const targetKinds = ['host', 'prefix', 'capture'] as const;
-const coverages = ['complete', 'partial', 'unknown'] as const;
 const million = 1_000_000;
 
 const whole = (value: number) => BigInt(Math.round(value));
@@ -144,7 +142,7 @@ function decodeIncident(message: Incident): IncidentObservation {
     target: decodeTarget(message),
     direction: nameOf(message.direction, attackDirections, field('direction')),
     class: classOf(message.class),
-    severity: nameOf(message.severity, severities, field('severity')),
+    severity: nameOf(message.severity, incidentSeverities, field('severity')),
     vectors: message.vectors.map(
       (vector): IncidentVector => ({
         class: classOf(vector.class),
@@ -170,7 +168,7 @@ function decodeIncident(message: Incident): IncidentObservation {
       bytes: countOf(message.bytes, field('bytes')),
       packets: countOf(message.packets, field('packets')),
     },
-    coverage: nameOf(message.coverage, coverages, field('coverage')),
+    coverage: nameOf(message.coverage, incidentCoverages, field('coverage')),
     deviceKey: plainText(message.deviceKey, 255, field('device_key')),
     threshold: decodeThreshold(message),
     ...decodeColumns(message),

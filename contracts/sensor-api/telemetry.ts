@@ -5,8 +5,11 @@
  */
 
 import type { Message } from '@bufbuild/protobuf';
+import type { GapReason } from '../minute-reasons.ts';
 import type { DetectorEpoch, DetectorMinute, IncidentObservation } from './detection.ts';
 import type { InterfaceTotals } from './telemetry_pb.js';
+
+export { type GapReason, gapReasons } from '../minute-reasons.ts';
 
 /** Version of this contract (NET-9.1). */
 export const telemetryContractVersion = 1;
@@ -28,17 +31,6 @@ export const probeResultsMax = 2048;
 export const spoofedRowsMax = 64;
 /** Characters of a capture's name. */
 export const captureNameMax = 64;
-
-/** Why minutes are missing or partial. */
-export const gapReasons = [
-  'sensor_down',
-  'capture_failed',
-  'storage_full',
-  'refused',
-  'spool_damaged',
-  'clock_step',
-] as const;
-export type GapReason = (typeof gapReasons)[number];
 
 export interface TelemetryUpload {
   /** UUID of the spool file. */

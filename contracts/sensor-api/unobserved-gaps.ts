@@ -6,9 +6,10 @@
  * Minutes that were observed and then lost (`refused`, `spool_damaged`), and minutes that are longer or shorter than one
  * (`clock_step`), stay in their gaps.
  */
-import type { GapReason, TelemetryGap, TelemetryMinute } from './telemetry.ts';
+import { unobservedReasons } from '../minute-reasons.ts';
+import type { TelemetryGap, TelemetryMinute } from './telemetry.ts';
 
-const unobserved: ReadonlySet<string> = new Set<GapReason>(['sensor_down', 'capture_failed', 'storage_full']);
+const unobserved: ReadonlySet<string> = new Set(unobservedReasons);
 
 /** A minute of one capture. */
 export interface ObservedMinute {

@@ -1,5 +1,5 @@
 /** Times at which a simulated sensor collected nothing, with the reason that it gives. On most days there is none. */
-import type { GapReason } from '#contracts/sensor-api/telemetry.ts';
+import { type GapReason, unobservedReasons } from '#contracts/minute-reasons.ts';
 import { between, createDraw, pick } from './random.ts';
 
 export interface PlannedGap {
@@ -11,7 +11,7 @@ export interface PlannedGap {
 
 const daySeconds = 86_400;
 const share = 0.12;
-const reasons: readonly GapReason[] = ['sensor_down', 'sensor_down', 'capture_failed', 'storage_full'];
+const reasons: readonly GapReason[] = ['sensor_down', ...unobservedReasons];
 
 /** The gap of a hypervisor on the UTC day that holds this minute, or null. It lies wholly within the day. */
 export function gapOfDay(seed: number, hypervisor: number, minute: number): PlannedGap | null {

@@ -7,6 +7,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { firewallProtocols } from '#contracts/ip-protocols.ts';
 import { invalid } from '../guests/check-body.ts';
 import type { GuestInput } from '../guests/guest-definition.ts';
 import type { Guest, Guests } from '../guests/index.ts';
@@ -49,7 +50,7 @@ const FirewallBody = Type.Object(
         {
           direction: Type.Union([Type.Literal('inbound'), Type.Literal('outbound')]),
           action: Verdict,
-          protocol: Type.Union(['any', 'tcp', 'udp', 'icmp'].map((name) => Type.Literal(name as 'any'))),
+          protocol: Type.Enum([...firewallProtocols]),
           ports: Type.Union([Type.String(), Type.Null()]),
           peers: Type.Array(Type.String()),
         },

@@ -8,13 +8,14 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { CodedError } from '#common/errors/index.ts';
+import type { FirewallProtocol } from '#contracts/ip-protocols.ts';
 import type { WorldNames } from './name-world.ts';
 import { runTool } from './run-tool.ts';
 
 export interface FirewallRule {
   direction: 'inbound' | 'outbound';
   action: 'accept' | 'drop';
-  protocol: 'any' | 'tcp' | 'udp' | 'icmp';
+  protocol: FirewallProtocol;
   /** `443` or `8000-9000`; null: all. */
   ports: string | null;
   /** Remote prefixes: source or destination; empty: all addresses. */

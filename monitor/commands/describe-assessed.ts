@@ -1,4 +1,5 @@
 /** Assessments as text and as JSON. */
+import { type UnableReason, unableRows } from '#contracts/findings.ts';
 import type {
   ApartFinding,
   Assessment,
@@ -12,18 +13,8 @@ export interface Assessed extends ServiceAt {
   result: Assessment;
 }
 
-const reasons: Readonly<Record<NonNullable<Assessment['reason']>, string>> = {
-  not_probed: 'its name is guessed from the port',
-  low_confidence: 'the scan is not certain what answered',
-  unknown_product: 'the product is not looked up',
-  ambiguous_product: 'the scan names several products',
-  no_version: 'it shows no version',
-  ambiguous_version: 'its version is not exact',
-  incomplete_version: 'it shows a part of its version',
-  distribution_package: 'a package of a distribution, which mends faults without a new version',
-  likely_packaged: 'likely a package of a distribution, as another service of the server is',
-  no_database: 'records of the product were never fetched: ./svc monitor refresh_vulnerabilities',
-};
+const unableText = (reason: UnableReason) =>
+  `${unableRows[reason].words}${reason === 'no_database' ? ': ./svc monitor refresh_vulnerabilities' : ''}`;
 
 const doubts: Readonly<Record<Finding['incomplete'][number], string>> = {
   platform: 'depends on the operating system or another product',
@@ -78,7 +69,7 @@ function describe(one: Assessed, copied: readonly CopiedProduct[], nowMs: number
   const more =
     upstream.length === 0 ? [] : [`  The original of this version has (not findings of this service):`];
   return [
-    `${head}: unable to assess: ${reasons[result.reason]}`,
+    `${head}: unable to assess: ${unableText(result.reason)}`,
     ...more,
     ...upstream.flatMap(describeFinding),
   ];

@@ -1,7 +1,7 @@
 /** A packet of a capture file for people: ends, protocol, flags. It believes no length that the packet says. */
 import { readUint16 } from '#common/bytes/index.ts';
 import { formatAddress } from '#common/ip/index.ts';
-import { transportName } from '#common/ip/transport-names.ts';
+import { transportName } from '#contracts/ip-protocols.ts';
 import type { EvidencePacket } from '#contracts/sensor-api/evidence.ts';
 
 export interface DescribedPacket {

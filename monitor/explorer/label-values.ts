@@ -1,5 +1,5 @@
 /** Names for people of what stands in the rows of an answer. */
-import { transportName } from '#common/ip/transport-names.ts';
+import { transportName } from '#contracts/ip-protocols.ts';
 import { type Device, labelDevice } from '#monitor/devices/index.ts';
 import { countryName, dimensionTable, noPort } from '#service-kit/explorer/index.ts';
 import type { Dimension, Value } from './query.ts';

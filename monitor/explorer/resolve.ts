@@ -1,5 +1,5 @@
 /** From what people name (servers, accounts, sensors, devices) to what facts know (addresses, ids, keys), and back. */
-import { protocolNumber } from '#common/ip/transport-names.ts';
+import { protocolNumber } from '#contracts/ip-protocols.ts';
 import {
   type AddressOwner,
   addressDimensions,

@@ -3,6 +3,7 @@
  * attack, and apart from them attacks that can't be assigned to an address.
  */
 import { sql } from 'kysely';
+import type { AttackDirection, TargetKind } from '#contracts/incidents.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { staleMs } from './correlate.ts';
 
@@ -10,7 +11,7 @@ import { staleMs } from './correlate.ts';
 export interface AttackPeriod {
   incidentId: string;
   address: string;
-  direction: 'inbound' | 'outbound';
+  direction: AttackDirection;
   startedAtMs: number;
   /** The recovery; without one the moment at which the incident is stale unless it is observed again. */
   endedAtMs: number;
@@ -21,7 +22,7 @@ export interface AttackPeriod {
 /** An attack on a prefix, on a capture, or of the class `other`: nothing tells how much of it was whose. */
 export interface UnassignablePeriod {
   incidentId: string;
-  kind: 'host' | 'prefix' | 'capture';
+  kind: TargetKind;
   /** The address, the prefix, or the capture's name. */
   target: string;
   startedAtMs: number;
@@ -36,7 +37,7 @@ export interface AttackPeriods {
 }
 
 interface PeriodRow extends UnassignablePeriod {
-  direction: 'inbound' | 'outbound';
+  direction: AttackDirection;
   class: string;
 }
 

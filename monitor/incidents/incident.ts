@@ -1,10 +1,10 @@
 /** Incidents and the observations that they are made of. Times are unix milliseconds, of the sensors. */
+import type { ActionKind, IncidentSeverity, IncidentState } from '#contracts/incidents.ts';
 import type {
   AttackClass,
   AttackDirection,
   IncidentObservation,
   IncidentTarget,
-  Severity,
 } from '#contracts/sensor-api/detection.ts';
 
 /** What is correlated: observations of different keys never are of one incident. */
@@ -14,7 +14,7 @@ export interface IncidentKey {
   /** Tells targets apart: an address with its segment where it is not unique, a capture with its sensor. */
   targetKey: string;
   direction: AttackDirection;
-  severity: Severity;
+  severity: IncidentSeverity;
   isDrill: boolean;
 }
 
@@ -34,7 +34,7 @@ export interface Observation extends IncidentKey {
 /** What observations make of an incident, in any order in which they may come. */
 export interface IncidentView {
   class: AttackClass;
-  state: 'active' | 'stale' | 'recovered';
+  state: IncidentState;
   startedAtMs: number;
   detectedAtMs: number;
   lastObservedAtMs: number;
@@ -55,7 +55,7 @@ export interface Measured
 
 /** What was done against an attack, as operations and the customer are told. */
 export interface IncidentAction {
-  kind: 'blackholed' | 'filtered' | 'command' | 'webhook';
+  kind: Exclude<ActionKind, 'alerted'>;
   atMs: number;
   endedAtMs: number | null;
 }

@@ -1,7 +1,7 @@
 /** What open ports of servers said of themselves, as evidence of the software that they run. */
 
 import { type RawBuilder, sql } from 'kysely';
-import { fingerprintSoftware, type ScanTransport } from '#contracts/port-scan/index.ts';
+import { fingerprintSoftware, type ScanMethod, type ScanTransport } from '#contracts/port-scan/index.ts';
 import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { joinIdentification, known, knownColumns } from './identification-store.ts';
@@ -26,7 +26,7 @@ export interface ServiceEvidenceAt {
   product: string | null;
   version: string | null;
   extraInfo: string | null;
-  method: 'probed' | 'table';
+  method: ScanMethod;
   confidence: number;
   cpe: string[];
   /** Of product and version. */

@@ -1,7 +1,7 @@
 /** What pages and alerts read of port scans. */
 
 import { sql } from 'kysely';
-import type { ScanPhase, ScanProfile, ScanTransport } from '#contracts/port-scan/index.ts';
+import type { ScanMethod, ScanPhase, ScanProfile, ScanTransport } from '#contracts/port-scan/index.ts';
 import { kept } from '#contracts/retention.ts';
 import type { ScanPool } from '#contracts/sensor-api/port-scans.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -74,7 +74,7 @@ export interface OpenPort {
   product: string | null;
   version: string | null;
   extraInfo: string | null;
-  method: 'probed' | 'table';
+  method: ScanMethod;
   confidence: number;
   tunnel: string | null;
 }

@@ -1,14 +1,9 @@
+import type { MinuteLoss } from '#contracts/minute-reasons.ts';
 import type { OwnScanCounters } from '#contracts/sensor-api/telemetry.ts';
 import type { CaptureGap, Listening, Sighting } from '#monitor/facts/index.ts';
 
 /** Traffic of an exact address in a minute, or a gap. */
 export type AddressMinute = ObservedMinute | { isGap: true; minute: number; loss: MinuteLoss | null };
-
-/**
- * Why nothing or not everything was observed: a gap that the sensor or the monitor recorded, packets that were lost, or a
- * capture that listens and has not delivered the minute yet.
- */
-export type MinuteLoss = CaptureGap['reason'] | 'packets_lost' | 'not_finished';
 
 /** Start of the newest minute that each listening capture has delivered, by the capture's id. */
 export type DeliveredMinutes = ReadonlyMap<number, number>;

@@ -36,7 +36,7 @@ export type {
   Limited,
   TopAddress,
 } from '#monitor/facts/index.ts';
-export type { AddressMinute, DeliveredMinutes, MinuteLoss, ObservedMinute } from './address-minute.ts';
+export type { AddressMinute, DeliveredMinutes, ObservedMinute } from './address-minute.ts';
 export { captureSection } from './capture-section.ts';
 export type { SiteTraffic } from './read-site-traffic.ts';
 

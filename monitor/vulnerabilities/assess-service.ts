@@ -1,12 +1,8 @@
 /**
  * What the stored records say of services of one server (NET-2.6.1, NET-2.6.2). Pure: no database, no clock.
  */
-import {
-  hasPackageMark,
-  identifyService,
-  type ServiceEvidence,
-  type UnableReason,
-} from './identify-service.ts';
+import type { UnableReason } from '#contracts/findings.ts';
+import { hasPackageMark, identifyService, type ServiceEvidence } from './identify-service.ts';
 import type { Advisory, Severity } from './matcher/advisory.ts';
 import { matchAdvisory } from './matcher/match-advisory.ts';
 import type { KnownService } from './matcher/match-criterion.ts';

@@ -5,6 +5,7 @@
  * faults: such a service is never assessed as its original.
  */
 
+import type { UnableReason } from '#contracts/findings.ts';
 import { type CpeValue, matchesText, parseCpeUri } from './matcher/cpe.ts';
 import type { KnownService } from './matcher/match-criterion.ts';
 import { parseVersion } from './matcher/version.ts';
@@ -23,23 +24,6 @@ export interface ServiceEvidence {
   /** CPE 2.2 names. */
   cpe: readonly string[];
 }
-
-/**
- * `not_probed`: its name is guessed from the port; `incomplete_version`: the server shows a part of its version;
- * `likely_packaged`: another service of the server is a package of a distribution; `no_database`: records of the
- * product were never fetched.
- */
-export type UnableReason =
-  | 'not_probed'
-  | 'low_confidence'
-  | 'unknown_product'
-  | 'ambiguous_product'
-  | 'no_version'
-  | 'ambiguous_version'
-  | 'incomplete_version'
-  | 'distribution_package'
-  | 'likely_packaged'
-  | 'no_database';
 
 export interface Identification {
   product: Product | null;

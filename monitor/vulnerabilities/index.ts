@@ -37,7 +37,7 @@ export type { FoundOfServer } from './assessing/deps.ts';
 export { listActive as listActiveFindings, type NewFindings } from './assessing/noted-store.ts';
 export { noteEvidence } from './assessing/queue-store.ts';
 export { type CopyAge, oldCopySeconds, overdueSeconds } from './copy-age.ts';
-export type { ServiceEvidence, UnableReason } from './identify-service.ts';
+export type { ServiceEvidence } from './identify-service.ts';
 export { type Ignore, type IgnoredFinding, type IgnoreInput, ignoreReasonMax } from './ignores/index.ts';
 export type { StoredTracker } from './packages/fix-store.ts';
 export type { PortFindings } from './port-count-store.ts';

@@ -1,7 +1,8 @@
 /** Findings beside open ports, for lists of ports (NET-2.7.12). */
 import { sql } from 'kysely';
+import { ratedSeverities } from '#contracts/findings.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { isIgnored } from './ignores/open-ignore-store.ts';
+import { countsByRating, isIgnored } from './ignores/open-ignore-store.ts';
 import type { FindingCounts } from './read-store.ts';
 
 /** An open port that was assessed. */
@@ -17,6 +18,8 @@ export interface PortFindings extends FindingCounts {
   isUnable: boolean;
 }
 
+const counted = [...ratedSeverities, 'unrated'];
+
 /** Of these servers. */
 export async function listPortFindings(
   db: Queryable,
@@ -28,20 +31,21 @@ export async function listPortFindings(
   const { rows } = await sql<PortFindings>`
     select v.cluster_id as "clusterId", v.vm_id as "vmId", host(v.address) as address, v.transport, v.port,
       v.reason is not null as "isUnable",
-      case when v.reason is null then coalesce(w.critical, 0) - g.critical else 0 end as critical,
-      case when v.reason is null then coalesce(w.high, 0) - g.high else 0 end as high,
-      case when v.reason is null then coalesce(w.medium, 0) - g.medium else 0 end as medium,
-      case when v.reason is null then coalesce(w.low, 0) - g.low else 0 end as low,
-      case when v.reason is null then coalesce(w.unrated, 0) - g.unrated else 0 end as unrated,
-      case when v.reason is null then g.critical + g.high + g.medium + g.low + g.unrated else 0 end as ignored
+      ${sql.join(
+        counted.map(
+          (name) =>
+            sql`case when v.reason is null then coalesce(${sql.ref(`w.${name}`)}, 0) - ${sql.ref(`g.${name}`)} else 0 end as ${sql.ref(name)}`,
+        ),
+      )},
+      case when v.reason is null then ${sql.join(
+        counted.map((name) => sql.ref(`g.${name}`)),
+        sql` + `,
+      )} else 0 end as ignored
     from unnest(${clusters}::bigint[], ${vms}::bigint[]) as wanted(cluster_id, vm_id)
     join vulnerability_services v on v.cluster_id = wanted.cluster_id and v.vm_id = wanted.vm_id
     left join vulnerability_software w on w.id = v.software_id
     cross join lateral (
-      select count(*) filter (where f.rating = 'critical')::int as critical,
-        count(*) filter (where f.rating = 'high')::int as high, count(*) filter (where f.rating = 'medium')::int as medium,
-        count(*) filter (where f.rating = 'low')::int as low,
-        count(*) filter (where f.rating is null or f.rating = 'none')::int as unrated
+      select ${countsByRating}
       from vulnerability_findings f
       where f.software_id = v.software_id
         and f.cve in (select i.cve from vulnerability_ignores i where i.cluster_id = v.cluster_id and i.vm_id = v.vm_id)

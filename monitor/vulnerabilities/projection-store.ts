@@ -1,9 +1,9 @@
 /** Assessments that operations is told about, by server and address. */
 import { sql } from 'kysely';
+import type { UnableReason } from '#contracts/findings.ts';
 import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { reasonOf } from './assessing/server-store.ts';
-import type { UnableReason } from './identify-service.ts';
 import { isOfIgnore, isOpenIgnore } from './ignores/open-ignore-store.ts';
 
 export interface Place {

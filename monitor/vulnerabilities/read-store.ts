@@ -1,9 +1,9 @@
 /** Assessments for pages. Names of servers are the inventory's (`nameServers` of the views). */
 import { sql } from 'kysely';
+import type { UnableReason } from '#contracts/findings.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { ApartFinding, Finding } from './assess-service.ts';
 import { reasonOf } from './assessing/server-store.ts';
-import type { UnableReason } from './identify-service.ts';
 import { isIgnored, isOfIgnore, isOpenIgnore } from './ignores/open-ignore-store.ts';
 
 const ms = (column: string) => sql`floor(extract(epoch from ${sql.ref(column)}) * 1000)::float8`;

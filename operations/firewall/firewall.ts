@@ -2,16 +2,15 @@
 import { createHash } from 'node:crypto';
 import { formatPrefix, parsePrefix } from '#common/ip/index.ts';
 import { oneLine } from '#common/text/index.ts';
+import type { FirewallProtocol } from '#contracts/ip-protocols.ts';
 
 export type Direction = 'inbound' | 'outbound';
 export type Verdict = 'accept' | 'drop';
-const protocols = ['any', 'tcp', 'udp', 'icmp'] as const;
-export type Protocol = (typeof protocols)[number];
 
 export interface Rule {
   direction: Direction;
   action: Verdict;
-  protocol: Protocol;
+  protocol: FirewallProtocol;
   /** `443` or `8000-9000`; null: all. */
   ports: string | null;
   /** Remote prefixes: source or destination; empty: all addresses. */

@@ -21,7 +21,6 @@ export type { FirewallsDeps } from './deps.ts';
 export {
   type Direction,
   markOf,
-  type Protocol,
   type Rule,
   type StoredRule,
   type Verdict,

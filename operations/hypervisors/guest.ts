@@ -1,5 +1,6 @@
 /** What a hypervisor is told about a guest, and what it says about itself. */
 import { hasCode } from '#common/errors/index.ts';
+import type { FirewallProtocol } from '#contracts/ip-protocols.ts';
 
 export const driverNames = ['simulated', 'lab', 'libvirt'] as const;
 export type DriverName = (typeof driverNames)[number];
@@ -43,7 +44,7 @@ export interface GuestDefinition {
 export interface FilterRule {
   direction: 'inbound' | 'outbound';
   action: 'accept' | 'drop';
-  protocol: 'any' | 'tcp' | 'udp' | 'icmp';
+  protocol: FirewallProtocol;
   /** Of the destination: `443` or `8000-9000`; null: all. */
   ports: string | null;
   /** Canonical remote prefixes; empty: all addresses. */
@@ -61,7 +62,7 @@ export interface FilterPlan {
 export interface ImplicitRule {
   direction: 'inbound' | 'outbound';
   action: 'accept' | 'drop';
-  protocol: 'any' | 'tcp' | 'udp' | 'icmp';
+  protocol: FirewallProtocol;
   description: string;
 }
 

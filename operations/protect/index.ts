@@ -8,7 +8,6 @@ export {
   type FindingPlace,
   type FindingQuery,
   type FindingRow,
-  type FindingSeverityFilter,
   type FindingState,
   type FindingStatus,
   type FindingSummary,

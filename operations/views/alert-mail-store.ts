@@ -1,5 +1,8 @@
 /** Who is mailed about a server, and what a mail about an attack or about newly open ports says. */
 import { type RawBuilder, sql } from 'kysely';
+import { mailedSeverities } from '#contracts/findings.ts';
+import type { AttackDirection } from '#contracts/incidents.ts';
+import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** People who may be mailed: active, at an address that they have proved. */
@@ -47,7 +50,7 @@ export interface DueAttackMail extends DueAlertMail {
   moment: 'started' | 'ended';
   incidentId: string;
   address: string;
-  direction: 'inbound' | 'outbound';
+  direction: AttackDirection;
   class: string;
   isDrill: boolean;
   startedAt: Date;
@@ -90,7 +93,7 @@ export interface ListedInMail {
   cveId: string;
   severity: string | null;
   score: number | null;
-  transport: 'tcp' | 'udp';
+  transport: ScanTransport;
   port: number;
   product: string | null;
   version: string | null;
@@ -105,13 +108,14 @@ export interface DueFindingMail extends DueAlertMail {
   total: number;
 }
 
+const severities = sql`${[...mailedSeverities]}::text[]`;
+
 /** As `findDueAttackMail`, about potential vulnerabilities. */
 export async function findDueFindingMail(db: Queryable, mailId: number): Promise<DueFindingMail | null> {
   // Wanted while the most severe one reaches what the customer chose.
   const { rows } = await sql<DueFindingMail>`
     select ${dueColumns(sql`coalesce(c.views_on and c.finding_mail <> 'off'
-        and array_position(array['medium', 'high', 'critical'], i.severity)
-          >= array_position(array['medium', 'high', 'critical'], c.finding_mail), false)`)},
+        and array_position(${severities}, i.severity) >= array_position(${severities}, c.finding_mail), false)`)},
       i.address, i.checked_at as "checkedAt", i.listed, i.total
     from finding_mails m join finding_notices i on i.id = m.notice_id ${dueJoins}
     where ${isDue(mailId)}`.execute(db);

@@ -1,5 +1,6 @@
 /** Attacks with the customer and the server that they are about. */
 import { sql } from 'kysely';
+import type { AttackDirection, IncidentState } from '#contracts/incidents.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** An incident in the list of all customers' attacks. */
@@ -10,10 +11,10 @@ export interface AttackRow {
   tenantId: number;
   tenantName: string;
   address: string;
-  direction: 'inbound' | 'outbound';
+  direction: AttackDirection;
   class: string;
   severity: 'attack' | 'info';
-  state: 'active' | 'stale' | 'recovered';
+  state: IncidentState;
   startedAt: Date;
   lastObservedAt: Date;
   recoveredAt: Date | null;

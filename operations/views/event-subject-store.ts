@@ -2,6 +2,7 @@
 
 import { sql } from 'kysely';
 import type { WebhookEventType } from '#contracts/customer-api/index.ts';
+import type { ScanTransport } from '#contracts/port-scan/index.ts';
 
 type AttackEventType = Extract<WebhookEventType, `server.attack_${string}`>;
 type PortEventType = Extract<WebhookEventType, `server.port_${string}`>;
@@ -16,7 +17,7 @@ export type NewEvent =
       serverId: number;
       scanId: string;
       address: string;
-      transport: 'tcp' | 'udp';
+      transport: ScanTransport;
       port: number;
     }
   | { type: ScanEventType; serverId: number; scanId: string; address: string }
@@ -24,7 +25,7 @@ export type NewEvent =
       type: FindingEventType;
       serverId: number;
       address: string;
-      transport: 'tcp' | 'udp';
+      transport: ScanTransport;
       port: number;
       cveId: string;
       fingerprint: string;

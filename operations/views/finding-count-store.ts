@@ -5,15 +5,13 @@
  * ends. An address whose counts do not hold any more is counted anew by every reader, so no count is ever late.
  */
 import { type RawBuilder, sql } from 'kysely';
+import { type CountedSeverity, countedSeverities } from '#contracts/findings.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { type FindingSeverityFilter, findingJoins, keptFor } from './finding-store.ts';
-
-/** The order of severities in stored counts. */
-const counted = ['critical', 'high', 'medium', 'low', 'none', 'unrated'] as const;
+import { findingJoins, keptFor } from './finding-store.ts';
 
 const countBySeverity = (condition: RawBuilder<unknown>) =>
   sql`array[${sql.join(
-    counted.map(
+    countedSeverities.map(
       (severity) =>
         sql`count(*) filter (where ${condition} and ${
           severity === 'unrated' ? sql`f.severity is null` : sql`f.severity = ${sql.lit(severity)}`
@@ -53,9 +51,9 @@ export const presentCounts = sql`
 /** The sum of some severities of one address's counts `c`. */
 export function sumOf(
   state: 'active' | 'ignored' | 'exploited',
-  severities: readonly FindingSeverityFilter[] = counted,
+  severities: readonly CountedSeverity[] = countedSeverities,
 ): RawBuilder<unknown> {
-  const wanted = counted.flatMap((severity, at) => (severities.includes(severity) ? [at + 1] : []));
+  const wanted = countedSeverities.flatMap((severity, at) => (severities.includes(severity) ? [at + 1] : []));
   return wanted.length === 0
     ? sql`0`
     : sql`(${sql.join(

@@ -1,13 +1,12 @@
 /** Potential vulnerabilities: of one server as its customer sees them, and of all customers for operators. */
 
 import { type RawBuilder, sql } from 'kysely';
+import { type CountedSeverity, countedSeverities, type FindingSeverity } from '#contracts/findings.ts';
+import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 export type FindingState = 'active' | 'ignored';
-export type FindingSeverityName = 'none' | 'low' | 'medium' | 'high' | 'critical';
-/** `unrated`: without a severity. */
-export type FindingSeverityFilter = FindingSeverityName | 'unrated';
 
 /** Evidence older than this is shown no more (NET-8.R4). */
 export const keptFor = sql.lit(kept.scans);
@@ -16,7 +15,7 @@ export const keptFor = sql.lit(kept.scans);
 export interface FindingRow {
   allocationId: number;
   address: string;
-  transport: 'tcp' | 'udp';
+  transport: ScanTransport;
   port: number;
   product: string | null;
   version: string | null;
@@ -25,7 +24,7 @@ export interface FindingRow {
   observedAt: Date;
   checkedAt: Date;
   cveId: string;
-  severity: FindingSeverityName | null;
+  severity: FindingSeverity | null;
   score: number | null;
   cvssVersion: string | null;
   cvssVector: string | null;
@@ -62,7 +61,7 @@ export interface FindingPlace {
 
 export interface FindingFilter {
   state?: FindingState | undefined;
-  severities?: readonly FindingSeverityFilter[] | undefined;
+  severities?: readonly CountedSeverity[] | undefined;
   cveId?: string | undefined;
   /** Null: any. */
   address?: string | null | undefined;
@@ -132,7 +131,7 @@ export function conditions(filter: FindingFilter): RawBuilder<unknown>[] {
 }
 
 /** One severity is compared in a way that keeps the order of its index. */
-const isOfSeverity = (severities: readonly FindingSeverityFilter[]) =>
+const isOfSeverity = (severities: readonly CountedSeverity[]) =>
   severities.length === 1
     ? sql`coalesce(f.severity, 'unrated') = ${severities[0]}::text`
     : sql`coalesce(f.severity, 'unrated') = any(${[...severities]}::text[])`;
@@ -184,7 +183,7 @@ export async function countServerFindings(
 /** A service that can't be assessed. */
 export interface UnableRow {
   address: string;
-  transport: 'tcp' | 'udp';
+  transport: ScanTransport;
   port: number;
   product: string | null;
   version: string | null;
@@ -237,12 +236,12 @@ export async function summarizeServerFindings(db: Queryable, of: FindingScope): 
   const counts = await sql<FindingCounts>`
     select count(*) filter (where i.id is null)::int as active, count(*) filter (where i.id is not null)::int as ignored,
       count(*) filter (where i.id is null and f.is_known_exploited)::int as "knownExploited",
-      count(*) filter (where i.id is null and f.severity = 'critical')::int as critical,
-      count(*) filter (where i.id is null and f.severity = 'high')::int as high,
-      count(*) filter (where i.id is null and f.severity = 'medium')::int as medium,
-      count(*) filter (where i.id is null and f.severity = 'low')::int as low,
-      count(*) filter (where i.id is null and f.severity = 'none')::int as none,
-      count(*) filter (where i.id is null and f.severity is null)::int as unrated
+      ${sql.join(
+        countedSeverities.map(
+          (severity) =>
+            sql`count(*) filter (where i.id is null and ${isOfSeverity([severity])})::int as ${sql.ref(severity)}`,
+        ),
+      )}
     from ${joined} where ${ofServer(of)} and not f.is_upstream`.execute(db);
   const services = await sql<{ unable: number; assessed: number }>`
     select count(*) filter (where s.reason is not null)::int as unable,

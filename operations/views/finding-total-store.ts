@@ -1,9 +1,10 @@
 /** Counts of potential vulnerabilities of all customers: sums of what is counted for each address. */
 import { type RawBuilder, sql } from 'kysely';
+import { type CountedSeverity, countedSeverities } from '#contracts/findings.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { isCurrent, presentCounts, sumOf } from './finding-count-store.ts';
 import { type FindingListQuery, isOfSubject } from './finding-list-store.ts';
-import { conditions, type FindingSeverityFilter, keptFor } from './finding-store.ts';
+import { conditions, keptFor } from './finding-store.ts';
 
 export interface FindingTotals {
   /** Findings, and servers that have active ones. */
@@ -30,8 +31,6 @@ export interface FindingTotals {
 export type FindingTotalsQuery = Omit<FindingListQuery, 'state' | 'after' | 'limit'>;
 type Counts = Omit<FindingTotals, 'unable' | 'checkedAt' | 'databaseAt'>;
 
-const severities = ['critical', 'high', 'medium', 'low', 'none', 'unrated'] as const;
-
 /** Over what `listAllFindings` lists; what can't be assessed and the ages are those of all servers. */
 export async function totalFindings(db: Queryable, query: FindingTotalsQuery): Promise<FindingTotals> {
   const [totals, ofCve] = await Promise.all([
@@ -42,9 +41,9 @@ export async function totalFindings(db: Queryable, query: FindingTotalsQuery): P
 }
 
 async function sumAddresses(db: Queryable, query: FindingTotalsQuery): Promise<FindingTotals> {
-  const { severities: wanted = severities } = query;
+  const { severities: wanted = countedSeverities } = query;
   const add = (count: RawBuilder<unknown>) => sql`coalesce(sum(${count}) filter (where c.is_wanted), 0)::int`;
-  const ofEach = (severity: FindingSeverityFilter) =>
+  const ofEach = (severity: CountedSeverity) =>
     wanted.includes(severity) ? add(sumOf('active', [severity])) : sql`0`;
   const { rows } = await sql<FindingTotals>`
     with c as (
@@ -53,7 +52,7 @@ async function sumAddresses(db: Queryable, query: FindingTotalsQuery): Promise<F
       join allocations a on a.id = p.allocation_id and a.released_at is null join tenants t on t.id = p.tenant_id)
     select ${add(sumOf('active', wanted))} as active, ${add(sumOf('ignored', wanted))} as ignored,
       ${add(sumOf('exploited', wanted))} as "knownExploited",
-      ${sql.join(severities.map((severity) => sql`${ofEach(severity)} as ${sql.ref(severity)}`))},
+      ${sql.join(countedSeverities.map((severity) => sql`${ofEach(severity)} as ${sql.ref(severity)}`))},
       count(distinct c.server_id) filter (where c.is_wanted and ${sumOf('active', wanted)} > 0)::int as servers,
       coalesce(sum(c.unable), 0)::int as unable, max(c.checked_at) as "checkedAt", min(c.database_at) as "databaseAt"
     from c`.execute(db);
@@ -73,7 +72,7 @@ async function countCve(db: Queryable, query: FindingTotalsQuery, cveId: string)
       where i.cve_id = ${cveId} and i.ended_at is null and (i.until is null or i.until > svc_now()))
     select ${active(sql`true`)} as active, count(g.cve_id)::int as ignored,
       ${active(sql`f.is_known_exploited`)} as "knownExploited", ${sql.join(
-        severities.map(
+        countedSeverities.map(
           (severity) =>
             sql`${active(
               severity === 'unrated' ? sql`f.severity is null` : sql`f.severity = ${sql.lit(severity)}`,

@@ -83,7 +83,6 @@ export {
   type FindingQuery,
   type FindingRow,
   type FindingScope,
-  type FindingSeverityFilter,
   type FindingState,
   type FindingSummary,
   listServerFindings,

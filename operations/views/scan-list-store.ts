@@ -1,13 +1,14 @@
 /** Port scans of all customers: every request, and of the sensors' own scans those that failed. */
 import { type RawBuilder, sql } from 'kysely';
+import type { ScanKind, ScanProfile, ScanState } from '#contracts/port-scan/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 export interface ListedScan {
   id: string;
   /** `routine`: a sensor's own scan, which is listed when it ended as partial. */
-  kind: 'manual' | 'automatic' | 'routine';
-  profile: 'common' | 'full';
-  state: 'queued' | 'running' | 'complete' | 'partial' | 'expired' | 'cancelled';
+  kind: ScanKind;
+  profile: ScanProfile;
+  state: ScanState;
   isOverdue: boolean;
   serverId: number;
   serverName: string;

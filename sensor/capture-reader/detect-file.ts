@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { canonicalAddress, formatPrefix, parsePrefix } from '#common/ip/index.ts';
+import { classesOfMissingAnswers } from '#contracts/attack-classes.ts';
 import { isSupportedLinkType } from '#sensor/capture/index.ts';
 import { type CaptureFile, NotACaptureError, openCaptureFile } from '#sensor/capture-files/index.ts';
 import {
@@ -147,7 +148,7 @@ function problemsOf({
       ? `${mergedFrames} frames were merged by offload out of an unknown number of packets: thresholds in bytes were judged, thresholds in packets only by the packets that there were at least. Record with offload disabled: ethtool -K INTERFACE gro off lro off tso off gso off.`
       : '',
     seesOneDirection
-      ? 'For its last minute the file has packets of one direction only: floods that are told by missing answers (ack_flood, udp_flood, connection_flood) are of severity info there.'
+      ? `For its last minute the file has packets of one direction only: floods that are told by missing answers (${classesOfMissingAnswers.join(', ')}) are of severity info there.`
       : '',
     incidentsLost > 0 ? `${incidentsLost} further incidents are not listed.` : '',
   ].filter((problem) => problem !== '');

@@ -1,5 +1,5 @@
 /** The incidents of a capture as JSON. */
-import { protocolName } from '#contracts/attack-classes.ts';
+import { protocolTitle } from '#contracts/ip-protocols.ts';
 import type { Incident } from '#sensor/detector/index.ts';
 import { incidentReasonJson, largeTargetJson } from './detect-explain.ts';
 import type { Detection } from './detection.ts';
@@ -57,7 +57,7 @@ function vectorsOf({ class: name, vectors, vectorTimes, startedAt, lastObservedA
       bytes_share: latest?.bytes_share ?? 0,
       ports: one.ports,
       source_ports: one.sourcePorts,
-      protocols: one.protocols.map((number) => ({ number, name: protocolName(number) })),
+      protocols: one.protocols.map((number) => ({ number, name: protocolTitle(number) })),
       started_at: formatMs(one.startedAt),
       last_observed_at: formatMs(one.lastObservedAt),
       peak: { bps: Math.round(one.peak.bps), pps: Math.round(one.peak.pps) },

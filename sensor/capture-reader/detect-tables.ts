@@ -1,5 +1,5 @@
 /** The incidents of a capture for people. */
-import { describeProtocol } from '#contracts/attack-classes.ts';
+import { describeProtocol } from '#contracts/ip-protocols.ts';
 import type { Incident } from '#sensor/detector/index.ts';
 import { incidentReasonLines, largeTargetLines } from './detect-explain.ts';
 import { sourcesOf } from './detect-json.ts';

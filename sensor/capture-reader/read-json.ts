@@ -6,7 +6,7 @@
  * escapes, because names are checked when they are read.
  */
 
-import { transportName } from '#common/ip/transport-names.ts';
+import { transportName } from '#contracts/ip-protocols.ts';
 import {
   ApplicationRow,
   FlowRow,

@@ -7,7 +7,7 @@ import {
   parsePrefix,
   prefixContains,
 } from '#common/ip/index.ts';
-import { protocolNumber } from '#common/ip/transport-names.ts';
+import { protocolNumber } from '#contracts/ip-protocols.ts';
 import { NotACaptureError } from '#sensor/capture-files/index.ts';
 
 /** The options as text. */

@@ -4,7 +4,7 @@
  * Only the displayed rows are formatted.
  */
 
-import { transportName } from '#common/ip/transport-names.ts';
+import { transportName } from '#contracts/ip-protocols.ts';
 import type { ListedAnswer, ListedFlow, TableRows } from '#sensor/capture/index.ts';
 import type { AnswerLog } from './answer-log.ts';
 import { applicationsByService } from './applications-by-service.ts';

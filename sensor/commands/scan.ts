@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { systemClock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
+import { describeNote, type ScanProfile } from '#contracts/port-scan/index.ts';
 import {
   createPacer,
   destinationFault,
@@ -25,19 +26,8 @@ const stepNames = {
   tcp_identification: 'TCP identification',
   udp_identification: 'UDP identification',
 };
-const noteTexts: Readonly<Record<ScanFindings['notes'][number], string>> = {
-  filtered_ports: 'A firewall drops or refuses probes: filtered ports may be open for others.',
-  silent_udp: 'UDP ports that did not answer may have a service that answers only its own protocol.',
-  paused: 'The scan was paused in between.',
-  identification_failed: 'Some open ports could not be asked what they run.',
-  interrupted: 'The scan was interrupted: ports may be missing.',
-  output_cut: 'More was found than one result takes.',
-  host_pressure: 'The host was too busy.',
-  withdrawn: 'The scan was withdrawn.',
-};
-
 export interface ScanOptions {
-  profile: 'common' | 'full';
+  profile: ScanProfile;
   json?: boolean;
 }
 
@@ -136,7 +126,7 @@ function render({ address, profile }: ScanTask, findings: ScanFindings, fault: s
       `  ${one.transport.toUpperCase()}: ${one.ports_answered} answered, ${one.filtered} refused by a firewall, ${one.silent} silent${one.finished ? '' : ', not finished'}`,
   );
   const notes = [
-    ...findings.notes.map((note) => noteTexts[note]),
+    ...findings.notes.map((note) => `Note: ${describeNote(note)}.`),
     ...(fault === null ? [] : [`Fault: ${fault}.`]),
   ];
   const open = rows.length === 0 ? ['  No open port was found.'] : rows;

@@ -6,7 +6,7 @@
 
 import { parseAddress } from '#common/ip/index.ts';
 import { serviceName } from '#common/ip/port-services.ts';
-import { transportName } from '#common/ip/transport-names.ts';
+import { transportName } from '#contracts/ip-protocols.ts';
 import type { LocalWindow } from '#sensor/collection/index.ts';
 import { describeEvidence, type SensorStatus } from '#sensor/local-status/index.ts';
 

@@ -12,7 +12,8 @@ import type { Clock } from '#common/clock/index.ts';
 import { formatPrefix, type Prefix, parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { AttackClass, AttackDirection, Severity } from '#contracts/sensor-api/detection.ts';
+import type { AttackClass } from '#contracts/attack-classes.ts';
+import type { AttackDirection, IncidentSeverity } from '#contracts/incidents.ts';
 import {
   createThresholdBook,
   type DetectionOrder,
@@ -53,7 +54,7 @@ export interface ActiveIncident {
   target: string;
   direction: AttackDirection;
   class: AttackClass;
-  severity: Severity;
+  severity: IncidentSeverity;
   drill: boolean;
   startedAtMs: number;
   bps: number;

@@ -1,12 +1,10 @@
 /** Names the class of an attack and its largest vectors, from the traffic of the seconds that triggered it. */
 import { type AttackClass, attackClasses, attackClassRows } from '#contracts/attack-classes.ts';
-import type { Severity } from '#contracts/sensor-api/detection.ts';
+import type { AttackDirection, IncidentSeverity, TargetKind } from '#contracts/incidents.ts';
 import { Kind, type TrafficDetail } from '#sensor/attack-counters/index.ts';
 import type { Ratios } from './ratios.ts';
 import { type Metric, metrics } from './thresholds.ts';
 import { type Amount, amplifiedBytesMin, type Traffic } from './traffic.ts';
-
-export type { AttackClass, Severity };
 
 export interface Vector {
   class: AttackClass;
@@ -23,7 +21,7 @@ export interface Vector {
 
 export interface Verdict {
   class: AttackClass;
-  severity: Severity;
+  severity: IncidentSeverity;
   vectors: Vector[];
 }
 
@@ -87,8 +85,8 @@ interface Part extends Amount {
 
 /** What else a verdict depends on. */
 interface Circumstances {
-  target: { kind: 'host' | 'prefix' | 'capture' };
-  direction: 'inbound' | 'outbound';
+  target: { kind: TargetKind };
+  direction: AttackDirection;
   detail: TrafficDetail | null;
 }
 

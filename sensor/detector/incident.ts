@@ -1,12 +1,14 @@
 /** One incident: what it is, its own times, its rates, and when it is over. Times are unix milliseconds. */
+import type { AttackClass } from '#contracts/attack-classes.ts';
+import type { IncidentSeverity, TargetKind } from '#contracts/incidents.ts';
 import type { IncidentReason } from '#contracts/sensor-api/detection.ts';
 import type { HeavyPrefix } from '#sensor/attack-counters/index.ts';
-import type { AttackClass, Severity, Vector, Verdict } from './classify.ts';
+import type { Vector, Verdict } from './classify.ts';
 import type { DirectionName, Metric } from './thresholds.ts';
 import type { Amount } from './traffic.ts';
 
 export interface Target {
-  kind: 'host' | 'prefix' | 'capture';
+  kind: TargetKind;
   /** An address or a prefix in canonical text, or the capture's name. */
   value: string;
   /** Of a capture: the MAC that sends the attack from addresses which are not its own. */
@@ -39,7 +41,7 @@ export interface Incident {
   direction: DirectionName;
   /** It follows the attack, as the vectors do: they are those of the latest seconds. */
   class: AttackClass;
-  severity: Severity;
+  severity: IncidentSeverity;
   vectors: Vector[];
   /** All classes that the attack has had, in the order of their beginning. */
   vectorTimes: VectorTimes[];

@@ -2,9 +2,10 @@
  * Opens, updates and ends incidents from the counters of closed seconds. It has no clock and reads no packet: the caller
  * passes every second once, with the seconds before it.
  */
+import type { IncidentSeverity } from '#contracts/incidents.ts';
 import { fastTriggerRatio, type Trigger } from '#contracts/sensor-api/detection.ts';
 import { Bin } from '#sensor/attack-counters/index.ts';
-import { amountsByClass, type Severity, type Verdict } from './classify.ts';
+import { amountsByClass, type Verdict } from './classify.ts';
 import { type Incident, newIncident, type Observation, OpenIncident, type Target } from './incident.ts';
 import { noteDetail, Observed, observationOf, verdictOf, volumeVerdict } from './observed.ts';
 import { reasonOf } from './reason.ts';
@@ -267,6 +268,11 @@ function push(lists: Map<string, number[]>, key: string, value: number): void {
   else if (list.push(value) > windowSeconds) list.shift();
 }
 
-function keyOf(target: Target, direction: DirectionName, severity: Severity, isDrill = false): string {
+function keyOf(
+  target: Target,
+  direction: DirectionName,
+  severity: IncidentSeverity,
+  isDrill = false,
+): string {
   return `${target.kind} ${target.value} ${target.mac ?? ''} ${direction} ${severity}${isDrill ? ' drill' : ''}`;
 }

@@ -1,9 +1,9 @@
 /** What the latest seconds of one target show: ratios to the thresholds, the class, and the amounts. Pure. */
+import { attackClassRows } from '#contracts/attack-classes.ts';
 import { remotesMax, type Trigger } from '#contracts/sensor-api/detection.ts';
 import { classify, highVolume, type Verdict } from './classify.ts';
 import type { Incident, Observation } from './incident.ts';
 import { attackRatios, largest, largestPossible, type Ratios, volumeRatio } from './ratios.ts';
-import { restsOnAnswers } from './seen-directions.ts';
 import type { ClosedSecond, TargetSecond, TargetWindow } from './target-window.ts';
 import { type DirectionThresholds, type Metric, metrics } from './thresholds.ts';
 import {
@@ -173,7 +173,8 @@ export function verdictOf(observed: Observed, series: readonly number[]): Verdic
   const { triggers } = observed;
   if (triggers.size > 0) for (const metric of metrics) if (!triggers.has(metric)) ratios[metric] = 0;
   const verdict = classify(part, ratios, observed.window);
-  const isUnsure = (observed.second.isOneDirection ?? false) && restsOnAnswers(verdict.class);
+  const isUnsure =
+    (observed.second.isOneDirection ?? false) && attackClassRows[verdict.class].restsOnAnswers === true;
   return isUnsure ? { ...verdict, severity: 'info' } : verdict;
 }
 

@@ -3,15 +3,11 @@
  * download looks like a flood of acknowledgements. A server that is down or answers nothing sends nothing either: only segments of TCP
  * connections, which their other end must have opened, show that answers exist and are not seen.
  */
-import type { AttackClass } from '#contracts/sensor-api/detection.ts';
 import { Kind } from '#sensor/attack-counters/index.ts';
 import { type Counts, totalOf } from './traffic.ts';
 
 /** So many seconds with segments of one direction, and no packet of the other, are a capture of one direction. */
 const secondsMin = 60;
-
-/** Classes that rest on missing answers. */
-const restOnAnswers: ReadonlySet<AttackClass> = new Set(['ack_flood', 'udp_flood', 'connection_flood']);
 
 export class SeenDirections {
   /** Seconds that should have had packets of a direction since its last one. */
@@ -29,9 +25,4 @@ export class SeenDirections {
   get isOne(): boolean {
     return this.#sinceInbound >= secondsMin || this.#sinceOutbound >= secondsMin;
   }
-}
-
-/** True for a class that says nothing where only one direction is seen. */
-export function restsOnAnswers(name: AttackClass): boolean {
-  return restOnAnswers.has(name);
 }

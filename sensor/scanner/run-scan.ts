@@ -7,6 +7,7 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
+import { transports } from '#contracts/ip-protocols.ts';
 import { identifyPorts } from './identify.ts';
 import type { Enclosure, ScanLimits } from './limits/index.ts';
 import { discoveryArguments, identificationArguments } from './nmap-arguments.ts';
@@ -17,7 +18,6 @@ import type { EndReason, RunningScan, ScanFindings, ScanProgress, ScanTask } fro
 import { startSteadyTime } from './steady-time.ts';
 import { portsAsked, type ScanNote, type ScanPause, type ScanPhase, type ScanTransport } from './wire.ts';
 
-const transports = ['tcp', 'udp'] as const;
 const pausesMax = 256;
 const tickMs = 1000;
 

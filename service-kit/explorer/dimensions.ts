@@ -4,7 +4,7 @@
  * An address that is not globally unique may name its segment: `10.0.0.9%br0`. A network stands for every address in it.
  */
 import { canonicalAddress, formatPrefix, parsePrefix } from '#common/ip/index.ts';
-import { protocolNumber, transportName } from '#common/ip/transport-names.ts';
+import { protocolNumber, transportName } from '#contracts/ip-protocols.ts';
 
 export type ParsedValue = { value: string } | { fault: string };
 

@@ -4,6 +4,7 @@
  * Register it outside production only. `/dev/gallery/sign-in` and `/dev/gallery/error/404` show the pages that stand
  * alone, `/dev/gallery/chart.json` answers newer chart data.
  */
+import { countedSeverities } from '#contracts/findings.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { chartJson } from './chart.ts';
 import { errorPage } from './error.page.ts';
@@ -23,7 +24,7 @@ import { pageHeader, section, stat, stats } from './page-header.ts';
 import { sendPaletteHits } from './palette.ts';
 import { rangePicker, readRange } from './range.ts';
 import { sendPage } from './send-page.ts';
-import { severities, severityBadge, severityBar } from './severity.ts';
+import { severityBadge, severityBar } from './severity.ts';
 import { type ShellOptions, shell } from './shell.ts';
 import { signInPage } from './sign-in.page.ts';
 import { age } from './text.ts';
@@ -73,7 +74,7 @@ function gallerySeverities(): Html {
       href: (severity) => `/dev/gallery?severity=${severity}`,
     }),
     severityBar({ label: 'No findings', counts: {} }),
-    html`<p>${severities.map((name, index) => [severityBadge(name, index < 4 ? 9.8 - 2.3 * index : null), ' '])}</p>`,
+    html`<p>${countedSeverities.map((name, index) => [severityBadge(name, index < 4 ? 9.8 - 2.3 * index : null), ' '])}</p>`,
   ]);
 }
 

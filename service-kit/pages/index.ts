@@ -98,8 +98,6 @@ export { CONTENT_SECURITY_POLICY, isRefresh, PAGE_HEADERS, sendPage } from './se
 export {
   type SeverityBarOptions,
   type SeverityCounts,
-  type SeverityName,
-  severities,
   severityBadge,
   severityBar,
 } from './severity.ts';

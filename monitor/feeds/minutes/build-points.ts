@@ -5,46 +5,17 @@
  * reason is known and the receiver takes reasons, it is a point without values, else no point. Attack and expected rates are
  * those of the minute's verdict (NET-2.4.5, NET-2.4.6).
  */
-import type { MinuteReason, TelemetryApplication, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
+import type { TelemetryApplication, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
+import { transportName } from '#contracts/ip-protocols.ts';
+import { gapRows, type MinuteReason } from '#contracts/minute-reasons.ts';
 import type { OwnScanCounters } from '#contracts/sensor-api/telemetry.ts';
 import type { AddressApplication } from '#monitor/applications/index.ts';
-import type { AddressMinute, MinuteLoss } from '#monitor/traffic/index.ts';
+import type { AddressMinute } from '#monitor/traffic/index.ts';
 import type { RangeContent } from './read-ahead.ts';
 
 /** Identities of one minute (NET-2.4.1). */
 export const identitiesMax = 20;
 const nameLengthMax = 253;
-
-const transports: Readonly<Record<number, string>> = {
-  1: 'icmp',
-  2: 'igmp',
-  4: 'ipip',
-  6: 'tcp',
-  17: 'udp',
-  41: 'ipv6',
-  47: 'gre',
-  50: 'esp',
-  51: 'ah',
-  58: 'icmpv6',
-  89: 'ospf',
-  132: 'sctp',
-};
-
-/**
- * What is wrong with a minute, as receivers know it: what was observed and not kept is lost for them too. None is `expired`:
- * the feed goes back 24 hours, and minutes are kept for three months.
- */
-const lossReasons: Readonly<Record<MinuteLoss, MinuteReason>> = {
-  sensor_down: 'sensor_down',
-  capture_failed: 'capture_failed',
-  clock_step: 'clock',
-  packets_lost: 'packets_lost',
-  storage_full: 'packets_lost',
-  refused: 'packets_lost',
-  spool_damaged: 'packets_lost',
-  rejected: 'packets_lost',
-  not_finished: 'not_finished',
-};
 
 /** True when the minute makes a point. */
 export function hasPoint(entry: AddressMinute, withReason: boolean): boolean {
@@ -68,13 +39,13 @@ export function buildPoints(
   for (const entry of minutes) {
     if (!hasPoint(entry, withReason)) continue;
     if (entry.isGap) {
-      points.push(gapPoint(entry.minute, lossReasons[entry.loss!]));
+      points.push(gapPoint(entry.minute, gapRows[entry.loss!].told));
       continue;
     }
     const rows = byMinute.get(entry.minute) ?? [];
     const verdict = verdicts.get(entry.minute);
     // What was lost explains also why nothing is known of attacks.
-    const reason = entry.loss === null ? (verdict?.reason ?? null) : lossReasons[entry.loss];
+    const reason = entry.loss === null ? (verdict?.reason ?? null) : gapRows[entry.loss].told;
     points.push({
       timestamp: new Date(entry.minute * 1000).toISOString(),
       inbound_bps: (entry.rxBytes * 8) / 60,
@@ -118,7 +89,7 @@ export function listIdentities(rows: readonly AddressApplication[]): TelemetryAp
   const identities = new Map<string, Required<TelemetryApplication>>();
   for (const row of rows) {
     if (!row.isAttributed) continue;
-    const transport = transports[row.protocol] ?? `ip-${row.protocol}`;
+    const transport = transportName(row.protocol);
     const name = row.name.slice(0, nameLengthMax);
     const key = JSON.stringify([name, transport, row.serverPort]);
     const identity = identities.get(key);

@@ -7,7 +7,7 @@
  * its reason too (NET-2.4.3). Expected traffic is the mean of at least five minutes of the same allocation in the thirty before,
  * observed as a whole and known to be without attacks (NET-2.4.6). Our own port scans are no traffic to expect: they are left out.
  */
-import type { MinuteReason } from '#contracts/admin-api/schemas.ts';
+import type { MinuteReason } from '#contracts/minute-reasons.ts';
 import type { AttackPeriods, UnassignablePeriod } from '#monitor/incidents/index.ts';
 import type { ObservedMinute } from '#monitor/traffic/index.ts';
 import type { DetectorReport } from '#monitor/views/index.ts';

@@ -3,13 +3,9 @@
  *
  * Thousands of servers run the same software, so what an evidence names is worked out once.
  */
+import type { UnableReason } from '#contracts/findings.ts';
 import type { ServiceEvidenceAt } from '#monitor/scans/index.ts';
-import {
-  hasPackageMark,
-  type Identification,
-  identifyService,
-  type UnableReason,
-} from '../identify-service.ts';
+import { hasPackageMark, type Identification, identifyService } from '../identify-service.ts';
 import type { KnownService } from '../matcher/match-criterion.ts';
 import type { Distribution } from '../packages/read-revision.ts';
 import { products } from '../products.ts';

@@ -1,9 +1,10 @@
 /** Assessed services of servers, and the counts of each server. */
 
 import { sql } from 'kysely';
+import { ratedSeverities } from '#contracts/findings.ts';
 import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { isOfIgnore, isOpenIgnore } from '../ignores/open-ignore-store.ts';
+import { countsByRating, isOfIgnore, isOpenIgnore } from '../ignores/open-ignore-store.ts';
 import type { DueServer } from './queue-store.ts';
 
 export type ServerKey = Pick<DueServer, 'clusterId' | 'vmId'>;
@@ -108,21 +109,14 @@ async function notePlaces(trx: Queryable, servers: readonly ServerKey[]): Promis
 /** Why a service is not assessed: by its evidence, or because the records of its product were never fetched. */
 export const reasonOf = sql`coalesce(v.reason, case when w.database_at is null then 'no_database' end)`;
 
-const ratings = ['critical', 'high', 'medium', 'low'] as const;
 const sums = sql.join(
-  [...ratings, 'unrated'].map(
+  [...ratedSeverities, 'unrated'].map(
     (rating) =>
       sql`coalesce(sum(${sql.ref(`w.${rating}`)}) filter (where v.reason is null), 0)::int as ${sql.ref(rating)}`,
   ),
 );
-const ignoredSums = sql.join([
-  ...ratings.map(
-    (rating) => sql`count(*) filter (where f.rating = ${sql.lit(rating)})::int as ${sql.ref(rating)}`,
-  ),
-  sql`count(*) filter (where f.rating is null or f.rating = 'none')::int as unrated`,
-]);
 const activeOf = sql.join(
-  [...ratings, 'unrated'].map(
+  [...ratedSeverities, 'unrated'].map(
     (rating) =>
       sql`${sql.ref(rating)} = coalesce(${sql.ref(`c.${rating}`)}, 0) - coalesce(${sql.ref(`i.${rating}`)}, 0)`,
   ),
@@ -142,7 +136,7 @@ export async function countServers(trx: Queryable, servers: readonly ServerKey[]
       join vulnerability_services v on v.cluster_id = page.cluster_id and v.vm_id = page.vm_id
       left join vulnerability_software w on w.id = v.software_id group by 1, 2),
     ignored as materialized (
-      select v.cluster_id, v.vm_id, count(*)::int as ignored, ${ignoredSums}
+      select v.cluster_id, v.vm_id, count(*)::int as ignored, ${countsByRating}
       from ${pageOf(servers)}
       join vulnerability_ignores i on i.cluster_id = page.cluster_id and i.vm_id = page.vm_id and ${isOpenIgnore}
       join vulnerability_services v on ${isOfIgnore} and v.reason is null

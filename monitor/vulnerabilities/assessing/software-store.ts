@@ -1,5 +1,6 @@
 /** What the records say of products in one version, for all services that run them. */
 import { sql } from 'kysely';
+import { ratedSeverities } from '#contracts/findings.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Finding, FoundList } from '../assess-service.ts';
 import type { SoftwareName } from './bind-services.ts';
@@ -151,13 +152,13 @@ function toRow(softwareId: number, finding: Finding, place: number) {
 }
 
 function countVerdict({ id, listed, apart, isJudged, leftOut, digest }: Verdict) {
-  const of = (rating: string) => listed.filter(({ severity }) => severity?.rating === rating);
-  const [critical, high, medium, low] = ['critical', 'high', 'medium', 'low'].map(
-    (rating) => of(rating).length,
+  const ratings = listed.map(({ severity }) => severity?.rating ?? 'unrated');
+  const counts = ratedSeverities.map(
+    (name) => [name, ratings.filter((rating) => rating === name).length] as const,
   );
   return {
-    ...{ id, critical, high, medium, low, left_out: leftOut, digest, apart, is_judged: isJudged },
-    unrated: listed.length - critical! - high! - medium! - low!,
+    ...{ id, left_out: leftOut, digest, apart, is_judged: isJudged, ...Object.fromEntries(counts) },
+    unrated: ratings.length - counts.reduce((sum, [, count]) => sum + count, 0),
   };
 }
 

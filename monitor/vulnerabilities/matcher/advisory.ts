@@ -1,10 +1,11 @@
 /** A record of the vulnerability database, as far as it is kept. */
+import type { FindingSeverity } from '#contracts/findings.ts';
 
 export interface Severity {
   /** Version of CVSS. */
   version: '2.0' | '3.0' | '3.1' | '4.0';
   score: number;
-  rating: 'none' | 'low' | 'medium' | 'high' | 'critical';
+  rating: FindingSeverity;
   /** How the score came about, such as `CVSS:3.1/AV:N/…`; records of an earlier version of this program have none. */
   vector?: string;
 }

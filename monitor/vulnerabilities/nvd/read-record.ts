@@ -1,3 +1,4 @@
+import { findingSeverities } from '#contracts/findings.ts';
 import type { Advisory, Condition, Criterion, Severity } from '../matcher/advisory.ts';
 import {
   checkRecord,
@@ -9,7 +10,6 @@ import {
 
 const summaryMax = 2_000;
 const vectorPattern = /^[A-Za-z0-9:./]{1,512}$/;
-const ratings = ['none', 'low', 'medium', 'high', 'critical'] as const;
 
 /** A record as it is kept; `rejected` for one that its database took back, null for one that can't be read. */
 export function readRecord(given: unknown): Advisory | 'rejected' | null {
@@ -81,7 +81,7 @@ function readRating({ cvssData, baseSeverity }: WireMetric): Severity['rating'] 
   const said = (cvssData.baseSeverity ?? baseSeverity ?? '').toLowerCase();
   const score = cvssData.baseScore;
   const byScore = score === 0 ? 0 : score < 4 ? 1 : score < 7 ? 2 : score < 9 ? 3 : 4;
-  return ratings.find((rating) => rating === said) ?? ratings[byScore]!;
+  return findingSeverities.find((rating) => rating === said) ?? findingSeverities[byScore]!;
 }
 
 function readConfiguration({ operator, negate, nodes }: WireConfiguration): Condition {

@@ -1,5 +1,6 @@
 /** What was found that is new, and the mails about it that wait to be sent (`alert-mails`). */
 import { sql } from 'kysely';
+import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import { type ListedInMail, mailableMembers } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { ChangedFinding, Generation } from './projection-store.ts';
@@ -11,7 +12,7 @@ export interface RankedFinding extends ChangedFinding {
 
 /** A finding that was not known, or that is rated as more severe than ever before. */
 export interface NewsOfFinding {
-  transport: 'tcp' | 'udp';
+  transport: ScanTransport;
   port: number;
   fingerprint: string;
   cveId: string;

@@ -1,5 +1,6 @@
 /** What a customer is shown of potential vulnerabilities, and the order of severities. */
-import { type FindingSeverity, findingSeverities } from '#contracts/admin-api/vulnerabilities.ts';
+import { type FindingSeverity, findingSeverities } from '#contracts/findings.ts';
+import type { ScanTransport } from '#contracts/port-scan/index.ts';
 
 /** 0 for what is not rated. */
 export function rankOf(severity: FindingSeverity | null): number {
@@ -16,7 +17,7 @@ export interface FindingSubject {
 export interface FindingKey {
   /** Null: at every address of the server. */
   address: string | null;
-  transport: 'tcp' | 'udp';
+  transport: ScanTransport;
   port: number;
   fingerprint: string;
   cveId: string;

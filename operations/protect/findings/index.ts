@@ -39,7 +39,6 @@ export type {
   FindingPlace,
   FindingQuery,
   FindingRow,
-  FindingSeverityFilter,
   FindingState,
   FindingSummary,
   FindingTotals,

@@ -2,6 +2,7 @@
 
 import { sql } from 'kysely';
 import type { ProjectedFinding, ProjectedService, Projection } from '#contracts/admin-api/vulnerabilities.ts';
+import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Source } from '../traffic/index.ts';
@@ -59,7 +60,7 @@ export async function noteDelivery(
 
 /** What a check changed: findings that are new in this version of their service, or rated in another way. */
 export interface ChangedFinding {
-  transport: 'tcp' | 'udp';
+  transport: ScanTransport;
   port: number;
   fingerprint: string;
   cveId: string;

@@ -1,6 +1,7 @@
 /** What an incident is as it is stored, and what a list of incidents can be asked for. */
-import type { Incident, IncidentAction, IncidentState } from '#contracts/admin-api/incidents.ts';
+import type { Incident, IncidentAction } from '#contracts/admin-api/incidents.ts';
 import type { AttackClass } from '#contracts/attack-classes.ts';
+import type { AttackDirection, IncidentState } from '#contracts/incidents.ts';
 import type { AlertChannel } from '../settings/index.ts';
 
 /** As the monitor says it, with a class that we know. */
@@ -13,7 +14,7 @@ export interface IncidentRow {
   serverId: number;
   tenantId: number;
   address: string;
-  direction: 'inbound' | 'outbound';
+  direction: AttackDirection;
   class: AttackClass;
   severity: 'attack' | 'info';
   /** The strongest first. */

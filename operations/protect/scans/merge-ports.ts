@@ -9,6 +9,7 @@
  */
 
 import type { DeliveredScan } from '#contracts/admin-api/port-scans.ts';
+import { transports } from '#contracts/ip-protocols.ts';
 import type { ScanProfile, ScanService, ScanTransport } from '#contracts/port-scan/index.ts';
 import { isIdentified, portsAsked } from '#contracts/port-scan/index.ts';
 
@@ -57,7 +58,6 @@ export interface MergeResult {
   coverage: Coverage;
 }
 
-const transports = ['tcp', 'udp'] as const;
 const keyOf = ({ transport, port }: { transport: string; port: number }) => `${transport}/${port}`;
 
 const evidenceOf = ({ common, full }: Pick<PortRow, 'common' | 'full'>) =>

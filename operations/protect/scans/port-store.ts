@@ -3,6 +3,7 @@
 import { sql } from 'kysely';
 import type { DeliveredScan } from '#contracts/admin-api/port-scans.ts';
 import type {
+  ScanKind,
   ScanNote,
   ScanPhase,
   ScanProfile,
@@ -13,7 +14,7 @@ import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Source } from '../traffic/index.ts';
 import { type Coverage, closedAtOf, type Evidence, type PortAnswer, type PortRow } from './merge-ports.ts';
-import type { RequestedAddress, RequestKind } from './scan-request.ts';
+import type { RequestedAddress } from './scan-request.ts';
 
 /** Observations and results are kept for seven days (NET-8.R4). */
 const keptFor = sql.lit(kept.scans);
@@ -78,7 +79,7 @@ export async function insertScan(
   tx: Queryable,
   { id, tenantId, serverId, address }: RequestedAddress,
   scan: DeliveredScan,
-  kind: RequestKind | 'routine',
+  kind: ScanKind,
 ): Promise<boolean> {
   const services = kind === 'routine' ? null : JSON.stringify(scan.services);
   const { rows } = await sql`
@@ -227,7 +228,7 @@ export async function putPorts(
 export interface ScanRow {
   scanId: string;
   requestId: string | null;
-  kind: RequestKind | 'routine';
+  kind: ScanKind;
   address: string;
   profile: ScanProfile;
   state: 'complete' | 'partial';

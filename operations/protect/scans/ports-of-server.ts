@@ -1,21 +1,30 @@
 /**
  * What a customer sees of the ports of a server: of the addresses that it has now, and for seven days (NET-2.7.10, NET-2.7.11).
  */
-import type { ScanNote, ScanPhase, ScanProfile, ScanTransport } from '#contracts/port-scan/index.ts';
+import {
+  type PortState,
+  type ScanKind,
+  type ScanNote,
+  type ScanPhase,
+  type ScanProfile,
+  type ScanState,
+  type ScanTransport,
+  scanProfiles,
+} from '#contracts/port-scan/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { answerOf, newestOf, type PortAnswer, type PortRow } from './merge-ports.ts';
 import { listFetchedClusters } from './monitor-store.ts';
 import * as ports from './port-store.ts';
 import { listRequests } from './request-store.ts';
-import { isOverdue, type RequestKind } from './scan-request.ts';
-import { isPending, type RequestState } from './transitions.ts';
+import { isOverdue } from './scan-request.ts';
+import { isPending } from './transitions.ts';
 
 export interface ObservedPort {
   address: string;
   transport: ScanTransport;
   port: number;
-  state: 'open' | 'closed';
+  state: PortState;
   /** Begin of the present time of being open, or of the last one. */
   firstObservedAt: Date;
   /** Of the evidence that is shown. */
@@ -34,9 +43,9 @@ export interface ObservedPort {
 export interface ServerScan {
   id: string;
   address: string;
-  kind: RequestKind | 'routine';
+  kind: ScanKind;
   profile: ScanProfile;
-  state: RequestState;
+  state: ScanState;
   isOverdue: boolean;
   /** Null of routine scans. */
   requestedAt: Date | null;
@@ -158,7 +167,7 @@ export async function readPorts(
 
 /** Of an open port evidence that says so; fresh before stale, then the newest. */
 function show(row: PortRow, address: string, fullAt: Date | null, nowMs: number): ObservedPort {
-  const evidence = (['common', 'full'] as const).flatMap((profile) => {
+  const evidence = scanProfiles.flatMap((profile) => {
     const found = row[profile];
     if (found === null || (row.closedAt === null && found.closedAt !== null)) return [];
     return { profile, ...found, isFresh: nowMs - found.observedAt.getTime() <= freshMs[profile] };

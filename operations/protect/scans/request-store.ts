@@ -1,10 +1,11 @@
 /** Every statement on scan requests but the list for monitors. */
 
 import { sql } from 'kysely';
+import { type ScanState, scanStates } from '#contracts/port-scan/index.ts';
 import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type RequestedAddress, type RequestKind, type RequestRow, requestLimits } from './scan-request.ts';
-import { isPending, nextState, type RequestCause, type RequestState, requestStates } from './transitions.ts';
+import { isPending, nextState, type RequestCause } from './transitions.ts';
 
 /** How long a request is shown after its end (NET-8.R4). */
 const keptFor = sql.lit(kept.scans);
@@ -21,8 +22,8 @@ export const requestColumns = sql`r.id, r.kind, r.allocation_id as "allocationId
   case when ${hasLapsed} then r.expires_at else r.finished_at end as "finishedAt"`;
 
 /** States that this cause ends, from the table of transitions. */
-const endedBy = (cause: RequestCause): RequestState[] =>
-  requestStates.filter((state) => {
+const endedBy = (cause: RequestCause): ScanState[] =>
+  scanStates.filter((state) => {
     const next = nextState(state, cause);
     return next !== null && next !== state;
   });
@@ -113,7 +114,7 @@ export async function lockRequests(
 
 /** What a monitor said of a request; times and progress only move forward. */
 export interface Contact {
-  state: RequestState;
+  state: ScanState;
   /** The claim is given back. */
   isReleased?: boolean;
   startedAt?: Date | null;
@@ -154,7 +155,7 @@ export async function noteSource(tx: Queryable, id: string): Promise<void> {
 export async function endRequest(
   tx: Queryable,
   id: string,
-  state: RequestState,
+  state: ScanState,
   times: { startedAt?: Date; finishedAt?: Date } = {},
 ): Promise<void> {
   await sql`

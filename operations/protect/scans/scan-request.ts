@@ -1,8 +1,8 @@
 /** A request of one address, and the limits of requests. */
+import type { ScanKind, ScanState } from '#contracts/port-scan/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
-import type { RequestState } from './transitions.ts';
 
-export type RequestKind = 'manual' | 'automatic';
+export type RequestKind = Exclude<ScanKind, 'routine'>;
 
 export interface RequestRow {
   /** A UUID; also the id of the scan. */
@@ -13,7 +13,7 @@ export interface RequestRow {
   tenantId: number;
   serverId: number;
   address: string;
-  state: RequestState;
+  state: ScanState;
   requestedAt: Date;
   expiresAt: Date;
   claimedAt: Date | null;

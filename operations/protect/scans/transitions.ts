@@ -1,7 +1,5 @@
 /** The states of a scan request, and the one table of what moves it (NET-3.1). */
-
-export const requestStates = ['queued', 'running', 'complete', 'partial', 'expired', 'cancelled'] as const;
-export type RequestState = (typeof requestStates)[number];
+import { type ScanState, scanStates } from '#contracts/port-scan/index.ts';
 
 export const requestCauses = [
   /** A monitor has taken it. It is not running yet. */
@@ -29,7 +27,7 @@ export type RequestCause = (typeof requestCauses)[number];
  * The next state. An absent cause leaves the state as it is. A withdrawn queued request may be claimed again; one that ran ends
  * as partial, and so does one whose address is released. A running request never expires.
  */
-const transitions: Readonly<Record<RequestState, Partial<Record<RequestCause, RequestState>>>> = {
+const transitions: Readonly<Record<ScanState, Partial<Record<RequestCause, ScanState>>>> = {
   queued: {
     claimed: 'queued',
     started: 'running',
@@ -55,13 +53,13 @@ const transitions: Readonly<Record<RequestState, Partial<Record<RequestCause, Re
 };
 
 /** The state after this; null when the cause does not move a request of this state. */
-export function nextState(state: RequestState, cause: RequestCause): RequestState | null {
+export function nextState(state: ScanState, cause: RequestCause): ScanState | null {
   return transitions[state][cause] ?? null;
 }
 
-const pendingStates = requestStates.filter((state) => Object.keys(transitions[state]).length > 0);
+const pendingStates = scanStates.filter((state) => Object.keys(transitions[state]).length > 0);
 
 /** True while something can still move the request. */
-export function isPending(state: RequestState): boolean {
+export function isPending(state: ScanState): boolean {
   return pendingStates.includes(state);
 }

@@ -1,4 +1,5 @@
 /** What a customer chooses for one server, and the rules of changing it. */
+import { mailedSeverities } from '#contracts/findings.ts';
 
 export interface ProtectSettings {
   /** Off: views and alerts are hidden; observing, storing and defending go on (NET-1.6). */
@@ -17,7 +18,7 @@ export interface ProtectSettings {
   findingWebhook: boolean;
 }
 
-export const findingMailChoices = ['off', 'medium', 'high', 'critical'] as const;
+export const findingMailChoices = ['off', ...mailedSeverities] as const;
 export type FindingMailChoice = (typeof findingMailChoices)[number];
 
 export const defaultSettings: ProtectSettings = {

@@ -1,5 +1,6 @@
 /** What a minute of an allocation is. */
-import type { MinuteReason, TelemetryApplication, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
+import type { TelemetryApplication, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
+import type { MinuteReason } from '#contracts/minute-reasons.ts';
 
 /** A point as it is stored: whole minute, rates as sent, bytes as whole numbers. */
 export interface StoredMinute {

@@ -1,6 +1,6 @@
 /** Every statement on series and minutes of allocations. */
 import { sql } from 'kysely';
-import type { MinuteReason } from '#contracts/admin-api/schemas.ts';
+import type { MinuteReason } from '#contracts/minute-reasons.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { StoredApplication, StoredMinute } from './minute.ts';
 import type { WrittenMinute } from './sum-store.ts';

@@ -1,26 +1,11 @@
 /** Potential vulnerabilities in words, alike on portal and console. */
-import type { UnableReason } from '#contracts/admin-api/vulnerabilities.ts';
+import { type UnableReason, unableRows } from '#contracts/findings.ts';
 import type { FindingPlace, FindingRow, ServerFindingCount } from '#operations/protect/index.ts';
 import { age, badge, type Content, formatCount, type Tone } from '#service-kit/pages/index.ts';
 
-const unableTexts: Readonly<Record<UnableReason, string>> = {
-  not_probed: 'The service did not answer what it is. Its name is guessed from the port number.',
-  low_confidence: 'The answer of the service fits several programs.',
-  unknown_product: 'This product is not compared with the database.',
-  ambiguous_product: 'The answer of the service names several products.',
-  no_version: 'The service does not show its version.',
-  ambiguous_version: 'The version can be read in several ways.',
-  incomplete_version: 'The service shows only a part of its version.',
-  distribution_package:
-    'A package of a Linux distribution. Distributions fix faults without changing the version, so the version does not say what is fixed.',
-  likely_packaged:
-    'Another service of this server is a package of a Linux distribution, so this one is likely to be one too. The version of a package does not say what is fixed.',
-  no_database: 'Records of this product have not been fetched yet.',
-};
-
 /** Why a service could not be assessed, as a sentence. */
 export const unableText = (reason: string | null): string =>
-  unableTexts[reason as UnableReason] ?? 'It could not be compared with the database.';
+  unableRows[reason as UnableReason]?.sentence ?? 'It could not be compared with the database.';
 
 /** Why a finding is not certain even for this version, as a sentence; empty where nothing is missing. */
 export function incompleteText(incomplete: 'platform' | 'bounded' | null): string {

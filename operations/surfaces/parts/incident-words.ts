@@ -1,14 +1,15 @@
 /** States of incidents in words, alike on portal and console. */
+import type { IncidentState } from '#contracts/incidents.ts';
 import type { IncidentCursor, OpenAttack } from '#operations/protect/index.ts';
 import { badge, formatDuration, type Html, type Tone } from '#service-kit/pages/index.ts';
 
-interface IncidentState {
+interface ShownIncident {
   isDrill: boolean;
-  state: 'active' | 'stale' | 'recovered';
+  state: IncidentState;
   lastObservedAt: Date;
 }
 
-export function incidentBadge({ state, isDrill }: IncidentState): Html {
+export function incidentBadge({ state, isDrill }: ShownIncident): Html {
   if (state === 'active') return badge(isDrill ? 'info' : 'bad', 'active');
   return state === 'stale' ? badge('warn', 'no news') : badge('neutral', 'recovered');
 }
@@ -17,7 +18,7 @@ export const upperFirst = (text: string): string => text.charAt(0).toUpperCase()
 
 /** How long an incident has lasted, or did; of a stale one, as far as is known. */
 export function durationOf(
-  incident: IncidentState & { startedAt: Date; recoveredAt: Date | null },
+  incident: ShownIncident & { startedAt: Date; recoveredAt: Date | null },
   nowMs: number,
 ): string {
   const endMs =

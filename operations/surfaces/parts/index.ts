@@ -45,7 +45,6 @@ export {
   type Gap,
   gapsOf,
   lossNote,
-  lossReasons,
   offTimes,
   type PeerLink,
   readFlags,

@@ -1,10 +1,11 @@
 /** Port scans in words, alike on portal and console. */
+import { describeNote, type ScanKind, type ScanProfile, type ScanState } from '#contracts/port-scan/index.ts';
 import { badge, formatCount, type Html, type Tone } from '#service-kit/pages/index.ts';
 
 export interface ScanInWords {
-  kind: 'manual' | 'automatic' | 'routine';
-  profile: 'common' | 'full';
-  state: 'queued' | 'running' | 'complete' | 'partial' | 'expired' | 'cancelled';
+  kind: ScanKind;
+  profile: ScanProfile;
+  state: ScanState;
   isOverdue: boolean;
   /** Null without a result. */
   result: { notes: readonly string[]; portsOpen: number } | null;
@@ -31,17 +32,6 @@ export const scanStateWord = ({ state, isOverdue }: Pick<ScanInWords, 'state' | 
 export const scanBadge = (scan: Pick<ScanInWords, 'state' | 'isOverdue'>): Html =>
   badge(scan.isOverdue ? 'warn' : tones[scan.state], scanStateWord(scan));
 
-const noteTexts: Readonly<Record<string, string>> = {
-  filtered_ports: 'a firewall filtered some ports',
-  silent_udp: 'some UDP ports did not answer, a service may be there',
-  paused: 'paused for a while',
-  identification_failed: 'services could not be identified',
-  interrupted: 'interrupted',
-  output_cut: 'too much output',
-  host_pressure: 'the hypervisor was busy',
-  withdrawn: 'the server stopped or moved',
-};
-
 /** What came of a scan, and why it is not complete. */
 export function scanOutcome({ state, result, isOverdue }: ScanInWords): string {
   if (isOverdue) return 'No contact with the sensor for over five minutes. The scan may go on.';
@@ -51,6 +41,5 @@ export function scanOutcome({ state, result, isOverdue }: ScanInWords): string {
     return state === 'partial' ? 'Ended without a result.' : 'No result yet.';
   }
   const found = result.portsOpen === 1 ? '1 open port' : `${formatCount(result.portsOpen)} open ports`;
-  const notes = result.notes.map((note) => noteTexts[note] ?? note.replaceAll('_', ' '));
-  return `${[found, ...notes].join('; ')}.`;
+  return `${[found, ...result.notes.map(describeNote)].join('; ')}.`;
 }

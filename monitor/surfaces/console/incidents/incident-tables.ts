@@ -1,6 +1,6 @@
 /** Tables of an incident's page. */
 import type { FastifyRequest } from 'fastify';
-import { describeProtocol } from '#contracts/attack-classes.ts';
+import { describeProtocol } from '#contracts/ip-protocols.ts';
 import {
   type Incident,
   nameOfClass,

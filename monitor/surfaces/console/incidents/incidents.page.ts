@@ -1,8 +1,9 @@
 /** The page of incidents: of all sites, or of one. */
 
 import type { FastifyRequest } from 'fastify';
+import { attackClasses } from '#contracts/attack-classes.ts';
+import { incidentSeverities, incidentStates } from '#contracts/incidents.ts';
 import { keptText } from '#contracts/retention.ts';
-import { attackClasses, severities } from '#contracts/sensor-api/detection.ts';
 import { type Incident, nameOfClass, type SensorView } from '#monitor/incidents/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
 import {
@@ -22,8 +23,6 @@ import {
 } from '#service-kit/pages/index.ts';
 import { dataTable, wantedFile } from '#service-kit/web/index.ts';
 import { incidentColumns } from '../parts/incident-table.ts';
-
-export const incidentStates = ['active', 'stale', 'recovered'] as const;
 
 export interface IncidentsQuery {
   state?: string | undefined;
@@ -139,7 +138,7 @@ function filterForm({ siteId, sites, query }: IncidentsPage, isNarrowed: boolean
     },
     [
       chosen('state', 'State', options(incidentStates)),
-      chosen('severity', 'Severity', options(severities)),
+      chosen('severity', 'Severity', options(incidentSeverities)),
       chosen(
         'class',
         'Class',

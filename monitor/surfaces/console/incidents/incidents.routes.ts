@@ -1,14 +1,15 @@
 /** `/incidents` and `/sites/{id}/incidents`: the requests for incidents, by state, severity, class and site. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { attackClasses, severities } from '#contracts/sensor-api/detection.ts';
+import { attackClasses } from '#contracts/attack-classes.ts';
+import { incidentSeverities, incidentStates } from '#contracts/incidents.ts';
 import { nameSensors } from '#monitor/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { rowsLimit } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
-import { incidentStates, incidentsPage } from './incidents.page.ts';
+import { incidentsPage } from './incidents.page.ts';
 
 const rowsShown = 100;
 const foreignShown = 20;
@@ -44,7 +45,7 @@ async function showIncidents(
   const site = siteId === null ? null : await siteOf(deps.sites, siteId);
   const query = {
     state: oneOf(incidentStates, given.state),
-    severity: oneOf(severities, given.severity),
+    severity: oneOf(incidentSeverities, given.severity),
     class: oneOf(attackClasses, given.class),
     site: oneOf(
       sites.map(({ id }) => String(id)),

@@ -1,17 +1,9 @@
 /** Labels for the monitor's codes, the same on every page. */
-
-const gapReasons: Readonly<Record<string, string>> = {
-  sensor_down: 'the sensor did not run',
-  capture_failed: 'the capture did not run',
-  storage_full: 'the sensor’s spool was full',
-  refused: 'the upload was refused',
-  spool_damaged: 'the sensor’s spool was damaged',
-  clock_step: 'the host’s clock jumped',
-  rejected: 'the upload could not be applied',
-};
+import { gapRows, type MinuteLoss } from '#contracts/minute-reasons.ts';
 
 /** The reason of a gap; an unknown code is shown unchanged. */
-export const gapReason = (gap: { reason: string }): string => gapReasons[gap.reason] ?? gap.reason;
+export const gapReason = (gap: { reason: string }): string =>
+  gapRows[gap.reason as MinuteLoss]?.words ?? gap.reason;
 
 const eventKinds: Readonly<Record<string, string>> = {
   ddos_detected: 'attack detected',

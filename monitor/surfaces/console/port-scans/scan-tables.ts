@@ -1,5 +1,6 @@
 /** Tables of port scans: sensors, open ports, scans. */
 import type { FastifyRequest } from 'fastify';
+import { ratedSeverities } from '#contracts/findings.ts';
 import { describeService } from '#monitor/applications/index.ts';
 import { freshnessOf, type OpenPort, type ScanAttempt, type SensorScans } from '#monitor/scans/index.ts';
 import type { SensorState } from '#monitor/sensors/index.ts';
@@ -234,7 +235,7 @@ function findingsCell(siteId: number, { port, findings }: PortLine) {
   if (findings.isUnable) return link(`${href}#services`, 'unable to assess', { kind: 'quiet' });
   const active = activeOf(findings);
   if (active === 0) return findings.ignored > 0 ? link(`${href}#ignored`, 'all ignored') : 'none';
-  const worst = (['critical', 'high', 'medium', 'low'] as const).find((rating) => findings[rating] > 0);
+  const worst = ratedSeverities.find((rating) => findings[rating] > 0);
   return html`${link(`${href}#findings`, formatCount(active))} ${severityBadge(worst ?? null)}`;
 }
 

@@ -1,20 +1,8 @@
 /** Words of port scans on pages. */
+import { describeNote } from '#contracts/port-scan/index.ts';
 import type { Exclusion, ScanAttempt } from '#monitor/scans/index.ts';
 import { progressOf } from '#monitor/scans/index.ts';
 import { badge, type Content, formatAge, formatDuration } from '#service-kit/pages/index.ts';
-
-const noteTexts: Readonly<Record<string, string>> = {
-  filtered_ports: 'a firewall filters ports',
-  silent_udp: 'silent UDP ports may be open',
-  paused: 'paused',
-  identification_failed: 'identification failed',
-  interrupted: 'interrupted',
-  output_cut: 'output cut',
-  host_pressure: 'host under pressure',
-  withdrawn: 'withdrawn',
-};
-
-export const noteText = (note: string): string => noteTexts[note] ?? note;
 
 const pauseTexts: Readonly<Record<string, string>> = {
   cpu: 'the CPU is busy',
@@ -56,7 +44,9 @@ export function stateBadge(attempt: ScanAttempt, nowMs: number): Content {
 /** What a reader should know of a scan: its notes, and how long it paused. */
 export function remarksOf({ notes, pauses, pausedSeconds }: ScanAttempt): string {
   const paused = pauses > 0 ? [`paused ${pauses} × for ${formatDuration(pausedSeconds)} in all`] : [];
-  return [...paused, ...notes.filter((note) => note !== 'paused' || pauses === 0).map(noteText)].join('; ');
+  return [...paused, ...notes.filter((note) => note !== 'paused' || pauses === 0).map(describeNote)].join(
+    '; ',
+  );
 }
 
 const outcomeTexts: Readonly<Record<string, string>> = {

@@ -1,5 +1,6 @@
 /** Tables that count potential vulnerabilities: by server, and by record of the database. */
 import type { FastifyRequest } from 'fastify';
+import { ratedSeverities } from '#contracts/findings.ts';
 import type { AssessedServer, FindingCounts, TouchingCve } from '#monitor/vulnerabilities/index.ts';
 import {
   age,
@@ -47,7 +48,7 @@ export function serverTable(
   return dataTable<ServerLine>(request, {
     id: 'servers',
     caption: 'Servers with open ports',
-    card: { line: ['critical', 'high', 'medium', 'checked'] },
+    card: { line: [...ratedSeverities.slice(0, 3), 'checked'] },
     isStacked: true,
     ...part,
     rowTone: ({ server }) => (server.critical + server.high > 0 ? 'warn' : undefined),
@@ -58,11 +59,9 @@ export function serverTable(
         cell: ({ server, name }) => link(serverHref(siteId, server), name),
         value: ({ name }) => name,
       },
-      figure('critical', 'Critical', ({ server }) => server.critical),
-      figure('high', 'High', ({ server }) => server.high),
-      figure('medium', 'Medium', ({ server }) => server.medium),
-      figure('low', 'Low', ({ server }) => server.low),
-      figure('unrated', 'Unrated', ({ server }) => server.unrated),
+      ...([...ratedSeverities, 'unrated'] as const).map((name) =>
+        figure<ServerLine>(name, `${name[0]!.toUpperCase()}${name.slice(1)}`, ({ server }) => server[name]),
+      ),
       figure('ignored', 'Ignored', ({ server }) => server.ignored),
       figure('services', 'Services', ({ server }) => server.services),
       figure('unable', 'Unable', ({ server }) => server.unable),

@@ -1,22 +1,7 @@
 /** Words of potential vulnerabilities on pages. A finding is never more than potential (NET-2.6.1). */
 import { freshnessOf } from '#monitor/scans/index.ts';
-import type { ApartFinding, AssessedService, Finding, UnableReason } from '#monitor/vulnerabilities/index.ts';
+import type { ApartFinding, AssessedService, Finding } from '#monitor/vulnerabilities/index.ts';
 import { age, badge, type Content, formatCount, html, severityBadge } from '#service-kit/pages/index.ts';
-
-const unableTexts: Readonly<Record<UnableReason, string>> = {
-  not_probed: 'its name is guessed from the port',
-  low_confidence: 'the scan is not certain what answered',
-  unknown_product: 'its product is not looked up',
-  ambiguous_product: 'the scan names several products',
-  no_version: 'it shows no version',
-  ambiguous_version: 'its version is not exact',
-  incomplete_version: 'it shows a part of its version',
-  distribution_package: 'distribution package: faults are mended without a new version',
-  likely_packaged: 'likely a distribution package, as another service of the server is',
-  no_database: 'records of the product were never fetched',
-};
-
-export const unableText = (reason: UnableReason): string => unableTexts[reason];
 
 const doubtTexts: Readonly<Record<Finding['incomplete'][number], string>> = {
   platform: 'the operating system or another product decides',

@@ -1,5 +1,6 @@
 /** The table of one server's services: the evidence of scans, and what could be assessed. */
 import type { FastifyRequest } from 'fastify';
+import { unableRows } from '#contracts/findings.ts';
 import type { ServiceWithFindings } from '#monitor/vulnerabilities/index.ts';
 import {
   age,
@@ -14,14 +15,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable, pagedRows } from '#service-kit/web/index.ts';
 import { addressColumn, nvdLink, portText, rowsShown, type ServerTables } from './finding-tables.ts';
-import {
-  byTracker,
-  evidenceAge,
-  notConfirmed,
-  ratingBadge,
-  softwareText,
-  unableText,
-} from './finding-text.ts';
+import { byTracker, evidenceAge, notConfirmed, ratingBadge, softwareText } from './finding-text.ts';
 
 /** Findings of a package's original, which are read one step away. */
 const originalsShown = 20;
@@ -115,7 +109,7 @@ function assessmentCell(request: FastifyRequest, service: ServiceWithFindings): 
     return html`${badge('good', 'assessed')} <span class="hint">${service.isJudged ? byTracker : notConfirmed}</span>`;
   const count = service.findings.length;
   const href = `${withQuery(request.url, { open: keyOf(service) })}#services`;
-  return html`${badge('neutral', 'unable')} ${unableText(service.reason)}${
+  return html`${badge('neutral', 'unable')} ${unableRows[service.reason].words}${
     count > 0 && html`. ${link(href, `Its original has ${formatCount(count)}`)}`
   }`;
 }

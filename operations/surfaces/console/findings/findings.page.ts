@@ -1,3 +1,4 @@
+import { countedSeverities } from '#contracts/findings.ts';
 import type { FindingTotals, ListedFinding } from '#operations/protect/index.ts';
 import {
   age,
@@ -10,7 +11,6 @@ import {
   html,
   link,
   moment,
-  severities,
   severityBadge,
   severityBar,
   type Tone,
@@ -149,7 +149,7 @@ function fieldsOf({ severity, cve, customer }: FindingsQuery): Html[] {
       value: severity ?? '',
       options: [
         { value: '', label: 'All severities' },
-        ...severities.map((value) => ({ value, label: value })),
+        ...countedSeverities.map((value) => ({ value, label: value })),
       ],
     }),
   ];

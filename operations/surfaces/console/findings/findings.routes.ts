@@ -1,9 +1,10 @@
 /** `/console/findings/`: potential vulnerabilities of all customers' servers. */
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
+import { countedSeverities } from '#contracts/findings.ts';
 import type { FindingListQuery, ProtectFindings } from '#operations/protect/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { sendPage, severities, withQuery } from '#service-kit/pages/index.ts';
+import { sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { readFindingCursor, writeFindingCursor } from '../../parts/index.ts';
 import { knownQuery, numberOf } from '../server-list.ts';
 import { type FindingsQuery, findingStates, findingsHref, findingsPage } from './findings.page.ts';
@@ -48,7 +49,7 @@ export function registerFindings(app: App, deps: FindingsDeps): void {
 
 const known = {
   state: (value: string) => findingStates.some((choice) => choice.value === value),
-  severity: (value: string) => severities.some((name) => name === value),
+  severity: (value: string) => countedSeverities.some((name) => name === value),
   cve: (value: string) => /^CVE-\d{4}-\d{4,19}$/.test(value),
   customer: (value: string) => value.trim() !== '' && !value.includes('\0'),
   after: (value: string) => readFindingCursor(value) !== undefined,
@@ -62,7 +63,7 @@ function filterOf({
   tenant,
   server,
 }: FindingsQuery): Omit<FindingListQuery, 'after' | 'limit'> {
-  const name = severities.find((each) => each === severity);
+  const name = countedSeverities.find((each) => each === severity);
   return {
     state: findingStates.find((choice) => choice.value === state)?.value,
     severities: name && [name],

@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { canonicalAddress } from '#common/ip/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
+import { type CountedSeverity, findingSeverities } from '#contracts/findings.ts';
 import type {
   FindingKey,
   FindingPlace,
   FindingRow,
-  FindingSeverityFilter,
   ProtectFindings,
   ProtectSettingsFeature,
   UnableRow,
@@ -24,7 +24,7 @@ const checkSelection = compileValidator(schemas.SelectionRequest);
 const limitDefault = 50;
 /** Of one finding; servers have far fewer. */
 const addressesMax = 1_000;
-const severityFilters: readonly string[] = [...schemas.findingSeverities, 'unrated'];
+const severityFilters: readonly string[] = [...findingSeverities, 'unrated'];
 const cursorPattern =
   /^findings:([01]):(-1|\d{1,2}(?:\.\d{1,9})?):(CVE-\d{4}-\d{4,19}):(\d{1,15}):(tcp|udp):(\d{1,5})$/;
 
@@ -134,9 +134,9 @@ function readQuery(request: FastifyRequest) {
   };
 }
 
-function severitiesOf(text: string): FindingSeverityFilter[] {
+function severitiesOf(text: string): CountedSeverity[] {
   const named = text.split(',').map((one) => one.trim());
-  const isSeverity = (one: string): one is FindingSeverityFilter => severityFilters.includes(one);
+  const isSeverity = (one: string): one is CountedSeverity => severityFilters.includes(one);
   if (named.every(isSeverity)) return named;
   throw invalidFields([
     {

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
+import { type IncidentState, incidentStates } from '#contracts/incidents.ts';
 import {
   actionsOf,
   type IncidentRow,
@@ -23,8 +24,6 @@ interface IncidentRouteDeps {
   protectIncidents: ProtectIncidents;
   protectSettings: ProtectSettingsFeature;
 }
-
-type State = (typeof schemas.incidentStates)[number];
 
 /** Attacks of a server, as its Protect page lists them; a 404 while its protection views are off (NET-1.6). */
 export function incidentHandlers({ servers, protectIncidents, protectSettings }: IncidentRouteDeps): {
@@ -78,11 +77,11 @@ function readQuery(request: FastifyRequest) {
   };
 }
 
-function statesOf(text: string): State[] {
+function statesOf(text: string): IncidentState[] {
   const states = text.split(',').map((one) => one.trim());
-  const isState = (one: string): one is State => (schemas.incidentStates as readonly string[]).includes(one);
+  const isState = (one: string): one is IncidentState => (incidentStates as readonly string[]).includes(one);
   if (states.every(isState)) return states;
-  const allowed = [...schemas.incidentStates];
+  const allowed = [...incidentStates];
   throw invalidFields([
     { path: 'state', code: 'unknown_value', message: 'There is no such state.', allowed },
   ]);

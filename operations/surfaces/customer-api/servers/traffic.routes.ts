@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Clock } from '#common/clock/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
+import { lossOf } from '#contracts/minute-reasons.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import {
   bytesOf,
@@ -150,8 +151,7 @@ function addressOf(text: string, addresses: readonly string[]): string {
 }
 
 function withoutProtection(step: StepRow): StepRow {
-  const isOfAttack = (schemas.attackReasons as readonly (string | null)[]).includes(step.reason);
-  const reason = isOfAttack ? null : step.reason;
+  const reason = lossOf(step.reason) ? step.reason : null;
   return { ...step, reason, expectedBps: null, expectedPps: null, ddosBps: null, ddosPps: null };
 }
 

@@ -6,5 +6,5 @@ export { trafficDaySection } from './day-section.ts';
 export { type ExplorerDeps, registerExplorer } from './explore.routes.ts';
 export { type EventHref, type Flags, readFlags } from './flags.ts';
 export type { Explorer, ExplorerPlace, PeerLink } from './place.ts';
-export { byLiveBuckets, type Gap, gapsOf, lossNote, lossReasons, offTimes } from './reasons.ts';
+export { byLiveBuckets, type Gap, gapsOf, lossNote, offTimes } from './reasons.ts';
 export { readTrafficRange } from './traffic-view.ts';

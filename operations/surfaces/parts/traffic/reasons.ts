@@ -1,39 +1,11 @@
 /** Why a time has no values, in words: for the table of minutes, the notes of a chart and the ribbon under it. */
-import type { MinuteReason } from '#contracts/admin-api/schemas.ts';
+import { lossOf, type MinuteReason } from '#contracts/minute-reasons.ts';
 import type { StepRow } from '#operations/protect/index.ts';
 import type { ServerAction } from '#operations/servers/index.ts';
 
-/** Why a minute was not observed as a whole. */
-export const lossReasons: Readonly<Partial<Record<MinuteReason, { short: string; long: string }>>> = {
-  sensor_down: {
-    short: 'sensor not running',
-    long: 'The sensor on the hypervisor of this server did not run, so the traffic is unknown.',
-  },
-  capture_failed: {
-    short: 'capture failed',
-    long: 'The capture on the hypervisor of this server failed, so the traffic is unknown.',
-  },
-  packets_lost: {
-    short: 'data lost',
-    long: 'Packets or counters of this minute were lost: a value that is shown is a minimum, and without one the traffic is unknown.',
-  },
-  not_finished: {
-    short: 'not delivered yet',
-    long: 'The sensor on the hypervisor of this server has not delivered this minute yet. It follows.',
-  },
-  clock: {
-    short: 'clock was set',
-    long: 'The clock of the hypervisor was set, so this minute was longer or shorter than one.',
-  },
-  expired: {
-    short: 'kept no longer',
-    long: 'The sensor no longer had this minute when it could have been delivered.',
-  },
-};
-
 /** What a chart says beside the value of a step that was not observed as a whole; undefined: nothing. */
 export function lossNote(reason: MinuteReason | null): string | undefined {
-  return reason === null ? undefined : lossReasons[reason]?.short;
+  return lossOf(reason)?.short;
 }
 
 /** A time without values, or with a part of them. */
@@ -103,7 +75,7 @@ function reasonAt(
   step: GapFacts['steps'][number] | undefined,
 ): Said | null {
   const { deliveryMs, missing } = pace;
-  const loss = step?.reason ? lossReasons[step.reason] : undefined;
+  const loss = lossOf(step?.reason ?? null);
   const known: Said | null = loss ? { text: loss.short, why: loss.long, tone: 'warn' } : null;
   if (step !== undefined && step.minutes > 0) return known;
   const neutral = (text: string): Said => ({ text, tone: 'neutral' });

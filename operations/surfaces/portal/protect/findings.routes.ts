@@ -4,6 +4,8 @@ import { Type } from 'typebox';
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
+import { countedSeverities } from '#contracts/findings.ts';
+import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import type {
   FindingQuery,
   FindingRow,
@@ -12,7 +14,7 @@ import type {
   ServerFindings,
 } from '#operations/protect/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { sendPage, severities, type Tone, withQuery } from '#service-kit/pages/index.ts';
+import { sendPage, type Tone, withQuery } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { readFindingCursor, writeFindingCursor } from '../../parts/index.ts';
 import { type FindingPageOptions, findingPage, ignoreDays, servicePage } from './finding.page.ts';
@@ -136,7 +138,7 @@ async function showList(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const view: FindingsView = (['ignored', 'unable'] as const).find((name) => name === query.view) ?? 'active';
-  const severity = severities.find((name) => name === query.severity);
+  const severity = countedSeverities.find((name) => name === query.severity);
   const after = readFindingCursor(query.after);
   const [read, { latestAt }, found] = await Promise.all([
     deps.protectFindings.read(visitor.actor, subject),
@@ -163,7 +165,7 @@ async function showList(
 
 interface Place {
   address: string;
-  transport: 'tcp' | 'udp';
+  transport: ScanTransport;
   port: number;
 }
 

@@ -1,4 +1,5 @@
 /** Potential vulnerabilities on the Protect page: how many, how severe, the worst of them, and what could not be assessed. */
+import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import type { FindingRow, ServerFindings } from '#operations/protect/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import {
@@ -38,7 +39,7 @@ export interface FindingsOfPage extends ServerFindings {
 
 interface Place {
   address: string;
-  transport: 'tcp' | 'udp';
+  transport: ScanTransport;
   port: number;
 }
 

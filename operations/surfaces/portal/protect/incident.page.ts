@@ -1,6 +1,7 @@
 /** The pages of a server's attacks: the whole list, and one of them. A customer sees no source. */
 
-import { describeProtocol, titleOfClass } from '#contracts/attack-classes.ts';
+import { titleOfClass } from '#contracts/attack-classes.ts';
+import { describeProtocol } from '#contracts/ip-protocols.ts';
 import { keptText } from '#contracts/retention.ts';
 import type { IncidentRow, IncidentVector } from '#operations/protect/index.ts';
 import type { Server } from '#operations/servers/index.ts';

@@ -116,7 +116,7 @@ test('NET-2.7.9: the page of a requested scan keeps what it found; another custo
   await deliver(scanOf(reader.first, { endedSecondsAgo: 5, ports: [22], profile: 'common' }));
   const page = textOf(await reader.page(`${reader.path}/scans/${id}`));
   assert.match(page, /complete .*tcp\/22 .*tcp\/80/);
-  assert.match(page, /some UDP ports did not answer/);
+  assert.match(page, /some UDP ports did not respond/);
   for (const path of [`${reader.path}/scans/${id}`, `${other.path}/scans/${id}`, `${reader.path}/ports.json`])
     assert.equal((await other.get(path)).status, 404, path);
   assert.equal((await reader.get(`${reader.path}/scans/nonsense`)).status, 404);

@@ -1,5 +1,9 @@
 /** The protection settings of a server: a section of the Protect page, and the page that is left while the views are off. */
-import type { ProtectSettings } from '#operations/protect/index.ts';
+import {
+  type FindingMailChoice,
+  findingMailChoices,
+  type ProtectSettings,
+} from '#operations/protect/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import {
   actionButton,
@@ -11,6 +15,7 @@ import {
   pageHeader,
   section,
 } from '#service-kit/pages/index.ts';
+import { upperFirst } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
 
@@ -18,6 +23,11 @@ interface SettingsOptions {
   visitor: Visitor;
   server: Server;
   settings: ProtectSettings;
+}
+
+function mailChoiceLabel(choice: FindingMailChoice): string {
+  if (choice === 'off') return 'Off';
+  return `${upperFirst(choice)} ${choice === findingMailChoices.at(-1) ? 'only' : 'and above'}`;
 }
 
 const actionOf = (server: Server) => `/client/servers/${server.id}/protect/settings`;
@@ -60,12 +70,7 @@ export function settingsSection({ visitor, server, settings }: SettingsOptions):
         label: 'Mail about new potential vulnerabilities',
         hint: 'To every member of the organization, once for each check that finds new ones of this severity.',
         value: settings.findingMail,
-        options: [
-          { value: 'off', label: 'Off' },
-          { value: 'medium', label: 'Medium and above' },
-          { value: 'high', label: 'High and above' },
-          { value: 'critical', label: 'Critical only' },
-        ],
+        options: findingMailChoices.map((value) => ({ value, label: mailChoiceLabel(value) })),
       }),
       field({
         kind: 'checkbox',

@@ -1,6 +1,8 @@
 /** The forms of a firewall rule: one that adds it, and one in its row that edits it. */
+import { firewallProtocols, firewallProtocolTitle } from '#contracts/ip-protocols.ts';
 import { markOf, type Rule, type StoredRule } from '#operations/firewall/index.ts';
 import { type Content, field, form, type Html, hiddenField, html, link } from '#service-kit/pages/index.ts';
+import { upperFirst } from '../../parts/index.ts';
 import type { FormFault } from '../networks/network-frame.ts';
 
 /** A rule as it was typed. */
@@ -32,12 +34,9 @@ const verdicts = [
   ['accept', 'Allow'],
   ['drop', 'Drop'],
 ] as const;
-const protocols = [
-  ['tcp', 'TCP'],
-  ['udp', 'UDP'],
-  ['icmp', 'ICMP'],
-  ['any', 'Any'],
-] as const;
+const protocols = [...firewallProtocols.filter((name) => name !== 'any'), 'any' as const].map(
+  (name) => [name, upperFirst(firewallProtocolTitle(name))] as const,
+);
 
 /** Faults of these stand beside their field. */
 const ownFaults = ['ports', 'peers', 'description'];

@@ -1,3 +1,4 @@
+import { firewallProtocolTitle } from '#contracts/ip-protocols.ts';
 import type { Direction, EffectiveFirewall, Rule, StoredRule } from '#operations/firewall/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import {
@@ -124,7 +125,7 @@ function rulesSection(options: FirewallPageOptions, direction: Direction): Html 
           header: 'Action',
           cell: (rule) => actionBadge(rule.action),
         },
-        { key: 'protocol', header: 'Protocol', cell: (rule) => protocolNames[rule.protocol] },
+        { key: 'protocol', header: 'Protocol', cell: (rule) => firewallProtocolTitle(rule.protocol) },
         { key: 'ports', header: 'Ports', kind: 'code', cell: (rule) => rule.ports ?? 'all' },
         {
           key: 'peers',
@@ -150,8 +151,6 @@ function rulesSection(options: FirewallPageOptions, direction: Direction): Html 
     }),
   );
 }
-
-const protocolNames: Record<Rule['protocol'], string> = { any: 'any', tcp: 'TCP', udp: 'UDP', icmp: 'ICMP' };
 
 function peersOf(rule: Rule): Content {
   if (rule.peers.length === 0) return 'all addresses';

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { hasCode } from '#common/errors/index.ts';
+import { firewallProtocols } from '#contracts/ip-protocols.ts';
 import type { FirewallChange, Firewalls, Rule } from '#operations/firewall/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -35,7 +36,7 @@ const MoveForm = Type.Object({ ...version, ...rule, by: oneOf('-1', '1') });
 const ruleFields = {
   direction: oneOf('inbound', 'outbound'),
   action: Verdict,
-  protocol: oneOf('any', 'tcp', 'udp', 'icmp'),
+  protocol: oneOf(...firewallProtocols),
   ports: Text,
   peers: Text,
   description: Text,

@@ -1,24 +1,7 @@
 /** Coverage, attack and expected traffic of a minute in tables; what is unknown is said with its reason. */
-import type { MinuteReason } from '#contracts/admin-api/schemas.ts';
+import { lossOf, minuteRows } from '#contracts/minute-reasons.ts';
 import type { MinuteRow } from '#operations/protect/index.ts';
 import { type Column, type Content, formatBitRate, formatPercent, html } from '#service-kit/pages/index.ts';
-import { lossReasons } from '../../parts/index.ts';
-
-/** Why an attack value is unknown. */
-const attackReasons: Readonly<Partial<Record<MinuteReason, { short: string; long: string }>>> = {
-  detector_incomplete: {
-    short: 'detector incomplete',
-    long: 'The attack detector did not watch the whole minute, so nothing can be said about attack traffic.',
-  },
-  no_epoch: {
-    short: 'not protected yet',
-    long: 'This address was not protected throughout the minute, so nothing can be said about attack traffic.',
-  },
-  unassignable: {
-    short: 'attack nearby',
-    long: 'There was an attack that can not be assigned to one address, so the part of this address is unknown.',
-  },
-};
 
 /** Why the coverage of a minute is unknown whose attack is known (NET-2.4.3). */
 const unchecked = {
@@ -28,14 +11,14 @@ const unchecked = {
 
 function attackOf({ ddosBps, reason }: MinuteRow): Content {
   if (ddosBps !== null) return formatBitRate(ddosBps);
-  const known = reason === null ? undefined : (attackReasons[reason] ?? lossReasons[reason]);
+  const known = reason === null ? undefined : minuteRows[reason];
   if (!known) return null;
   return html`<span class="unknown" title="${known.long}">unknown: ${known.short}</span>`;
 }
 
 function coverageOf({ coverage, ddosBps, reason }: MinuteRow): Content {
   const isUnchecked = coverage === null && ddosBps !== null && reason === 'detector_incomplete';
-  const lost = isUnchecked ? unchecked : reason === null ? undefined : lossReasons[reason];
+  const lost = isUnchecked ? unchecked : lossOf(reason);
   const share = coverage === null ? null : formatPercent(coverage);
   if (!lost) return share;
   if (coverage === 0) return html`<span class="unknown" title="${lost.long}">${lost.short}</span>`;

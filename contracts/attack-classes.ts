@@ -32,7 +32,7 @@ interface ClassRow {
   drillBytes?: number;
   /** Missing: it can't be told from other traffic. */
   filter?: ClassFilter;
-  /** Version of a receiver's vectors from which it knows the class; missing: every receiver does. Others are told `other`. */
+  /** Version of this table that added the class, one above the newest; missing: every receiver knows it. Others are told `other`. */
   since?: number;
   /** It is told by missing answers, so it says nothing where one direction only is seen. */
   restsOnAnswers?: true;
@@ -133,7 +133,10 @@ export function attackClassOf(name: string): AttackClass {
   return attackClasses.find((one) => one === name || attackClassRows[one].formerly === name) ?? 'other';
 }
 
-/** What a receiver whose vectors have this version is told; 0: it knows the first classes alone. */
+/** Of this table: receivers say which one they know. */
+export const classesVersion = Math.max(...attackClasses.map((name) => attackClassRows[name].since ?? 0));
+
+/** What a receiver that knows this version of the table is told. */
 export function classForReceiver(name: AttackClass, version: number): AttackClass {
   return (attackClassRows[name].since ?? 0) <= version ? name : 'other';
 }

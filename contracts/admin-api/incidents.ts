@@ -1,6 +1,6 @@
 /** The incident feed (NET-4.g, NET-3.2): what the monitor says of attacks, and what operations made of it. */
 import { type Static, Type } from 'typebox';
-import { attackClasses, attackClassRows } from '../attack-classes.ts';
+import { attackClasses, attackClassRows, classesVersion } from '../attack-classes.ts';
 import {
   actionKinds,
   attackDirections,
@@ -137,8 +137,9 @@ export const incidentsContract = {
   required: { ddos_incident_ingest: true, ddos_incident_contract_version: 1 },
   optional: {
     ...{ ddos_drill_mail: true, ddos_drill_mail_version: 1 },
-    // Details of vectors, and the classes that `attack-classes.ts` knows since this version.
+    // Details of vectors.
     ...{ ddos_incident_vectors: true, ddos_incident_vectors_version: 1 },
+    ddos_incident_classes_version: classesVersion,
   },
   path: '/protect/incidents/',
   request: IncidentsRequest,

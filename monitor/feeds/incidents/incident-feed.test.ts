@@ -242,10 +242,18 @@ test('operations of before is told of a class that it does not know as another o
     started_at: new Date(start).toISOString(),
     last_observed_at: new Date(start + 9000).toISOString(),
   };
-  assert.deepEqual(await told({ ddos_incident_vectors: true, ddos_incident_vectors_version: 1 }), {
+  const named = {
     name: 'protocol_flood',
     vectors: [{ class: 'protocol_flood', ...shares, details: wireDetails }],
+  };
+  const takesDetails = { ddos_incident_vectors: true, ddos_incident_vectors_version: 1 } as const;
+  assert.deepEqual(await told(takesDetails), named);
+  // Whether the class is known and whether details are taken are told apart, in versions older and newer than ours.
+  assert.deepEqual(await told({ ...takesDetails, ddos_incident_classes_version: 0 }), {
+    name: 'other',
+    vectors: [{ class: 'other', ...shares, details: wireDetails }],
   });
+  assert.deepEqual(await told({ ...takesDetails, ddos_incident_classes_version: 9 }), named);
 });
 
 test('only a drill whose operator asked for it says that the customer is to be mailed, to operations that takes it', async () => {

@@ -25,8 +25,10 @@ interface IncidentItem extends FeedItem {
   incident: DeliverableIncident;
   /** Of a drill about which operations is asked to mail the customer. */
   isMailedDrill: boolean;
-  /** Of vectors, that operations takes; 0: without details, and of the first classes. */
-  vectorsVersion: number;
+  /** Operations takes details of vectors. */
+  hasDetails: boolean;
+  /** Of the table of classes, that operations knows. */
+  classes: number;
   /** That its request names. */
   clusterIds: readonly number[];
 }
@@ -86,8 +88,9 @@ async function listDue(
   const mailed = takes(round.capabilities, incidentsContract, 'ddos_drill_mail')
     ? await listMailedDrills(db(), drills)
     : new Set<string>();
-  const { ddos_incident_vectors_version: version } = incidentsContract.optional;
-  const vectorsVersion = takes(round.capabilities, incidentsContract, 'ddos_incident_vectors') ? version : 0;
+  const hasDetails = takes(round.capabilities, incidentsContract, 'ddos_incident_vectors');
+  // An operations without the number knows the classes that came with details of vectors.
+  const classes = Number(round.capabilities.ddos_incident_classes_version ?? (hasDetails ? 1 : 0));
   const clusterOf = await allocations.findClusters(due.map(({ incident }) => incident.target.value));
   const items = due.map((item): IncidentItem => {
     const { siteId, target } = item.incident;
@@ -97,7 +100,7 @@ async function listDue(
     return {
       ...item,
       isMailedDrill,
-      vectorsVersion,
+      ...{ hasDetails, classes },
       clusterIds: clustersOfRequest(ofSite, known),
     };
   });
@@ -127,7 +130,7 @@ function buildParcel(items: readonly IncidentItem[]) {
 }
 
 /** An incident as operations knows it: with the sensors' times, and without any remote address. */
-function toWire({ incident, isMailedDrill, vectorsVersion }: IncidentItem): WireIncident {
+function toWire({ incident, isMailedDrill, hasDetails, classes }: IncidentItem): WireIncident {
   const { measured, recoveredAtMs } = incident;
   const { peak, totals, current } = measured;
   const time = (ms: number) => new Date(ms).toISOString();
@@ -136,14 +139,14 @@ function toWire({ incident, isMailedDrill, vectorsVersion }: IncidentItem): Wire
     revision: incident.revision,
     target: incident.target,
     direction: incident.direction,
-    class: classForReceiver(incident.class, vectorsVersion),
+    class: classForReceiver(incident.class, classes),
     severity: incident.severity,
     vectors: measured.vectors.map((vector) => ({
-      class: classForReceiver(vector.class, vectorsVersion),
+      class: classForReceiver(vector.class, classes),
       packets_share: vector.packetsShare,
       bytes_share: vector.bytesShare,
       ports: vector.ports,
-      ...(vectorsVersion > 0 && vector.details && { details: detailsOf(vector.details) }),
+      ...(hasDetails && vector.details && { details: detailsOf(vector.details) }),
     })),
     state: incident.state,
     started_at: time(incident.startedAtMs),

@@ -27,6 +27,8 @@ const turnMs = 100;
 /** How exactly the edges of what was heard are known from frames, for each edge. */
 const edgeMs = 250;
 
+const clock = (ms: number) => (Number.isFinite(ms) ? new Date(ms).toISOString().slice(11, 23) : 'the end');
+
 /** `frames` in the order of sending, the last of them a mere mark of the end. */
 export function judgeRestarts(
   uploads: readonly TelemetryUpload[],
@@ -101,7 +103,9 @@ export function judgeRestarts(
   }
   for (const { fromMs, toMs } of deaf)
     if (!excused.some((one) => one.fromMs - edgeMs <= fromMs && toMs <= one.toMs + edgeMs))
-      offences.push(`${toMs - fromMs} ms were not heard although the sensor ran`);
+      offences.push(
+        `${toMs - fromMs} ms were not heard although the sensor ran: from ${clock(fromMs)} on, interruptions ${excused.map((one) => `${clock(one.fromMs)} to ${clock(one.toMs)}`).join(', ')}`,
+      );
   for (const [minute, { observedMs, bytes, hasGap }] of minutes) {
     const at = new Date(minute * 1000).toISOString().slice(11, 16);
     if (bytes !== (bytesOfMinute.get(minute) ?? 0))

@@ -13,7 +13,11 @@ import { createLimits } from '#service-kit/limits/index.ts';
 
 const address = '192.0.2.10';
 
-async function addTraffic({ monitor, siteId: firstSite }: MonitorServer, siteId = firstSite): Promise<void> {
+async function addTraffic(
+  { monitor, siteId: firstSite }: MonitorServer,
+  siteId = firstSite,
+  times = 1,
+): Promise<void> {
   const { token } = await monitor.sensors.createToken(systemActor, siteId);
   const made = await monitor.sensors.enrol({
     token,
@@ -23,8 +27,8 @@ async function addTraffic({ monitor, siteId: firstSite }: MonitorServer, siteId 
   });
   const sensor = await monitor.sensors.authenticate(made!.credential);
   const minute = captureMinute({
-    hosts: [host(address, 6000, 600)],
-    usage: [usageRow({ name: '=cmd.example', clientBytes: 600, serverBytes: 6000 })],
+    hosts: [host(address, 6000 * times, 600 * times)],
+    usage: [usageRow({ name: '=cmd.example', clientBytes: 600 * times, serverBytes: 6000 * times })],
   });
   await monitor.inbox.receive(sensor!, compressUpload(encodeUpload(createSpool().upload([minute]))), 'zstd');
   await monitor.inbox.drain();
@@ -142,8 +146,8 @@ test("what a token reads of its site by any dimension stays the same while anoth
     return answers;
   };
   const before = await readAll();
-  // The same addresses and names, seen by another sensor.
-  await addTraffic(server);
+  // The same addresses and names, of which another sensor saw more: it would count.
+  await addTraffic(server, server.siteId, 3);
   assert.deepEqual(await readAll(), before);
 });
 

@@ -17,6 +17,7 @@ import {
 } from '#common/config/index.ts';
 import { logFormatSetting, logLevelSetting } from '#common/reporter/settings.ts';
 import { allowInsecureHttpSetting } from '#common/transport/index.ts';
+import { retentionSettings } from '#contracts/retention.ts';
 import { limitsUrlSetting } from '#service-kit/limits/settings.ts';
 import { mailFolderSetting } from '#service-kit/mail/settings.ts';
 import { preparedStatementsSetting } from '#service-kit/postgres/settings.ts';
@@ -218,6 +219,7 @@ export const monitorSettings = {
     parse: readList,
   },
   ...evidenceSettings,
+  ...retentionSettings,
   macVendorLookupUrl: httpUrlSetting(
     'SVC_MAC_VENDOR_LOOKUP_URL',
     'https://api.macvendors.com',

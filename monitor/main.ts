@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { CodedError } from '#common/errors/index.ts';
 import { sayFatal } from '#common/lifecycle/index.ts';
+import { keepAsSet } from '#contracts/retention.ts';
 import { addBackupCommands } from '#service-kit/postgres/backup-commands.ts';
 import { addRoleOption } from '#service-kit/roles/index.ts';
 import { addSecretsCommands } from '#service-kit/secrets/secrets-commands.ts';
@@ -11,6 +12,7 @@ import { type MonitorRole, monitorRoles } from './roles.ts';
 
 /** Adds `./svc monitor …`. Modules are loaded by the command that needs them. */
 export function addCommands(program: Command): void {
+  keepAsSet(process.env);
   const serving = program
     .command('serve')
     .description('receive uploads of sensors, serve the console, deliver to operations; until Ctrl-C');

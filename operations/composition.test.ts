@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Command } from 'commander';
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
+import { kept } from '#contracts/retention.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import { allRoles } from '#service-kit/roles/index.ts';
 import { compose, partsOf } from './composition.ts';
 import { type OperationsSettings, readOperationsSettings } from './config.ts';
+import { addCommands } from './main.ts';
 import type { Overrides } from './overrides.ts';
 import { operationsRoles } from './roles.ts';
 
@@ -99,4 +102,16 @@ test('an override takes the place of the part that the settings would make, and 
   assert.equal(operations.hypervisors, hypervisors);
   assert.equal(operations.payments.gatewayName, 'stripe');
   assert.equal(operations.clock, clock);
+});
+
+test('NET-8: every command keeps traffic and attacks for as long as the environment says', (t) => {
+  const former = { ...kept };
+  const set = { SVC_TRAFFIC_RETENTION_MONTHS: '7', SVC_INCIDENT_RETENTION_YEARS: '2' };
+  t.after(() => {
+    Object.assign(kept, former);
+    for (const name of Object.keys(set)) delete process.env[name];
+  });
+  Object.assign(process.env, set);
+  addCommands(new Command());
+  assert.deepEqual({ ...kept }, { ...former, traffic: '7 months', bindings: '7 months', attacks: '2 years' });
 });

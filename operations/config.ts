@@ -18,6 +18,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import { logFormatSetting, logLevelSetting } from '#common/reporter/settings.ts';
 import { allowInsecureHttpSetting } from '#common/transport/index.ts';
+import { retentionSettings } from '#contracts/retention.ts';
 import { type GatewayName, gatewayFault, gatewaySettings } from '#operations/payments/gateways/index.ts';
 import { limitsUrlSetting } from '#service-kit/limits/settings.ts';
 import { mailFolderSetting } from '#service-kit/mail/settings.ts';
@@ -98,6 +99,7 @@ export const operationsSettings = {
     'Secret that signs those notices; the monitor has the same.',
   ),
   ...gatewaySettings,
+  ...retentionSettings,
   limitsUrl: limitsUrlSetting,
   requestsPerMinute: integerSetting(
     'SVC_API_KEY_REQUESTS_PER_MINUTE',

@@ -4,6 +4,7 @@
  * Commands load their modules when they run, so that asking for help never waits for a database driver.
  */
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { keepAsSet } from '#contracts/retention.ts';
 import { defaultDays } from '#service-kit/credentials/expiry.ts';
 import { addBackupCommands } from '#service-kit/postgres/backup-commands.ts';
 import { addRoleOption } from '#service-kit/roles/index.ts';
@@ -17,6 +18,7 @@ function wholeNumber(text: string): number {
 
 /** Adds the commands of this program to the command line. */
 export function addCommands(program: Command): void {
+  keepAsSet(process.env);
   const serving = program
     .command('serve')
     .description(

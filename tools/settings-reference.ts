@@ -6,6 +6,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Setting } from '#common/config/index.ts';
+import { type KeptData, keptText, keptWhat, retentionSettings } from '#contracts/retention.ts';
 import { demoSettings } from '#demo/config.ts';
 import { labSettings } from '#lab/config.ts';
 import { monitorSettings } from '#monitor/config.ts';
@@ -30,6 +31,13 @@ function renderReference(): string {
     'Every setting is an environment variable. This page is made from the programs (`tools/settings-reference.ts`).',
     'Instead of `NAME`, `NAME_FILE` may name a file with the value, such as a secret that is mounted into a container.',
   ];
+  const lengthened: Partial<Record<KeptData, string>> = {
+    ...{ traffic: retentionSettings.trafficMonths.name, bindings: retentionSettings.trafficMonths.name },
+    attacks: retentionSettings.incidentYears.name,
+  };
+  lines.push('', '## Retention', '', '| Data | Kept for | Longer by |', '|---|---|---|');
+  for (const [data, what] of Object.entries(keptWhat) as [KeptData, string][])
+    lines.push(`| ${what} | ${keptText(data)} | ${lengthened[data] ? `\`${lengthened[data]}\`` : '–'} |`);
   for (const [program, settings] of programs) {
     lines.push('', `## ${program}`, '', '| Setting | Default | Meaning |', '|---|---|---|');
     // Feeds of one loop share their settings.

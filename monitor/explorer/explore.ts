@@ -2,7 +2,7 @@
  * Answers queries: one, or several of a site, as a page has them. What they have in common is read once: the time, the inventory, and the
  * facts of those that have source, range, filters and measure in common.
  */
-import { keptMs, keptText } from '#contracts/retention.ts';
+import { keptCode, keptMs, keptText } from '#contracts/retention.ts';
 import type { Device } from '#monitor/devices/index.ts';
 import {
   addressDimensions,
@@ -270,13 +270,13 @@ function rangeLimits(query: Query, source: Exploration['source'], from: number, 
         : query.range.to - query.range.from;
   if (source === 'pairs' && from - seconds < Math.floor((nowMs - pairsKeptMs) / 60_000) * 60)
     limits.push({
-      code: 'peers_kept_24_hours',
+      code: `peers_kept_${keptCode('pairs')}`,
       dimension: 'peer',
       message: `Peers are kept for ${keptText('pairs')}: nothing before ${second(nowMs - pairsKeptMs)} is in these numbers. Leave out peer for an older range.`,
     });
   if (from < nowMs / 1000 - factsKeptSeconds)
     limits.push({
-      code: 'facts_kept_3_months',
+      code: `facts_kept_${keptCode('traffic')}`,
       dimension: null,
       message: `Traffic is kept for ${keptText('traffic')}: what is older is missing.`,
     });

@@ -111,9 +111,9 @@ export type Grain = 'minutes' | 'tens' | 'hours' | 'days';
 /** A part of the query that has no answer for its range. */
 export interface Limit {
   code:
-    | 'peers_kept_24_hours'
+    | `peers_kept_${string}`
     | 'no_such_value'
-    | 'facts_kept_3_months'
+    | `facts_kept_${string}`
     | 'no_network_file'
     | 'networks_of_largest_peers'
     | 'previous_not_observed'

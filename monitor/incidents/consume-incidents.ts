@@ -1,5 +1,6 @@
 /** Takes `incidents` out of uploads. */
 import { CodedError } from '#common/errors/index.ts';
+import { keptMs } from '#contracts/retention.ts';
 import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
 import type { TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
 import type { UploadConsumer } from '#monitor/intake/index.ts';
@@ -7,7 +8,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SensorObservations } from './apply-observations.ts';
 
 /** Retention would delete older ones within the hour. */
-const keptMs = 365 * 86_400_000;
+const keptForMs = keptMs('attacks');
 const minuteOf = (ms: number) => Math.floor(ms / 60_000) * 60;
 
 export function createIncidentConsumer(
@@ -15,7 +16,7 @@ export function createIncidentConsumer(
 ): UploadConsumer<SensorObservations> {
   return {
     kind: 'incidents',
-    // Minutes of three months are refused when they are older (NET-7.1); incidents are kept a year.
+    // Older minutes are refused (NET-7.1); incidents are kept longer.
     times: ({ incidents = [] }) => ({
       mentioned: incidents.flatMap((one) =>
         [one.detectedAtMs, one.lastObservedAtMs, one.recoveredAtMs ?? 0].map(minuteOf),
@@ -23,7 +24,7 @@ export function createIncidentConsumer(
     }),
     select({ siteId, sensorId, nowMs, upload: { incidents = [] } }) {
       const observations = incidents.filter(
-        ({ lastObservedAtMs: at }) => at > nowMs - keptMs && at < nowMs + 2 * aheadSecondsMax * 1000,
+        ({ lastObservedAtMs: at }) => at > nowMs - keptForMs && at < nowMs + 2 * aheadSecondsMax * 1000,
       );
       return observations.length === 0 ? null : { siteId, sensorId, observations };
     },

@@ -1,22 +1,25 @@
 // Own process: it changes how long data is kept, before anything is loaded.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Command } from 'commander';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
-import { kept } from '#contracts/retention.ts';
+import { kept, keptText } from '#contracts/retention.ts';
 
 const former = { ...kept };
+// What an operator sets, then what only the table says.
+Object.assign(process.env, { SVC_TRAFFIC_RETENTION_MONTHS: '5', SVC_INCIDENT_RETENTION_YEARS: '4' });
+(await import('#monitor/main.ts')).addCommands(new Command());
+assert.deepEqual(
+  [kept.traffic, kept.bindings, kept.attacks, kept.events],
+  ['5 months', '5 months', '4 years', '3 months'],
+);
 Object.assign(kept, {
-  ...{
-    traffic: '5 months',
-    pairs: '30 hours',
-    availability: '6 months',
-    bindings: '7 months',
-    events: '8 months',
-  },
-  ...{ alerts: '9 months', attacks: '4 years', scans: '11 days', audit: '10 years' },
+  ...{ pairs: '30 hours', availability: '6 months', bindings: '7 months', events: '8 months' },
+  ...{ alerts: '9 months', scans: '11 days', audit: '10 years' },
 });
-const { keptText } = await import('#contracts/retention.ts');
+const { buildOpenApi } = await import('#contracts/customer-api/index.ts');
+const { readConfig } = await import('#monitor/config.ts');
 const { createEngine } = await import('#monitor/facts/clickhouse/engine-store.ts');
 const { migrate } = await import('#monitor/facts/clickhouse/migrate-store.ts');
 const { ch } = await import('#monitor/facts/clickhouse/statement.ts');
@@ -32,6 +35,19 @@ const pages: Readonly<Record<string, keyof typeof kept>> = {
   '/sites/SITE/networks': 'traffic',
   '/sites/SITE/port-scans': 'scans',
 };
+
+test('NET-8: no period is shorter than the specification demands, and one that is wrong stops the program', () => {
+  const read = (value: string) => readConfig({ SVC_TRAFFIC_RETENTION_MONTHS: value });
+  assert.throws(() => read('2'), /SVC_TRAFFIC_RETENTION_MONTHS must be a whole number from 3 to 24, not "2"/);
+  assert.throws(() => readConfig({ SVC_INCIDENT_RETENTION_YEARS: '0' }), /from 1 to 10/);
+  assert.equal(read('3').trafficMonths, 3);
+});
+
+test('NET-8: the reference of the customer API says how long traffic and attacks are kept', () => {
+  const text = JSON.stringify(buildOpenApi());
+  assert.match(text, /minutes are kept for five months/);
+  assert.match(text, /Attacks are kept for four years/);
+});
 
 test('NET-8: with other periods, each page, table and time to live has those', async () => {
   await using server = await startMonitorServer();

@@ -1,12 +1,13 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { keptMs } from '#contracts/retention.ts';
 import { createLeasedLoop, ifHeld, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
 const dayMs = 86_400_000;
-/** Minutes are kept for three months; some come late, after an outage. */
-const wholeDays = 93;
+/** As long as minutes are kept: some come late, after an outage. */
+const wholeDays = keptMs('traffic') / dayMs + 1;
 const recentDays = 2;
 /** Every so many rounds all days are computed anew. */
 const roundsPerWhole = 60;

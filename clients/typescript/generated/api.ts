@@ -166,7 +166,7 @@ export class Api extends Caller {
     return this.call<ServerTraffic>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/traffic`, query: ['range', 'applications', 'from', 'to', 'step', 'address'], options });
   }
 
-  /** List attacks of a server. Attacks on the addresses of the server, or from them, newest first. An attack is `active` until the sensor reports its end (`recovered`); `stale` means that the sensor reports nothing, so it is unknown whether the attack goes on. Attacks are kept for a year. While the protection views of the server are off, the answer is a `404` (`protect_disabled`). */
+  /** List attacks of a server. Attacks on the addresses of the server, or from them, newest first. An attack is `active` until the sensor reports its end (`recovered`); `stale` means that the sensor reports nothing, so it is unknown whether the attack goes on. Attacks are kept for one year. While the protection views of the server are off, the answer is a `404` (`protect_disabled`). */
   listServerIncidents(id: number, options: ListServerIncidentsQuery & CallOptions = {}): List<IncidentList, Incident> {
     return new List(this, { method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/incidents`, query: ['state', 'severity', 'limit', 'cursor'], options }, 'incidents');
   }

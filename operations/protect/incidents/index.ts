@@ -4,7 +4,7 @@
  * An incident belongs to the allocation generation that it was matched with first, never to an address, so the next owner of
  * an address sees nothing of it. The highest revision holds; only the sensor's own recovery, which the monitor passes on,
  * ends it. The customer is told of start and
- * end once, by mail and webhook. Reading asks for server and tenant in the query. Incidents are kept for a year.
+ * end once, by mail and webhook. Reading asks for server and tenant in the query.
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';

@@ -4,7 +4,7 @@ import { createExpiryLoop, type LeasedLoop } from '#service-kit/leases/index.ts'
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { deleteExpired } from './store.ts';
 
-/** Deletes incidents a year after they were last observed. */
+/** Deletes incidents that were last observed too long ago. */
 export function createIncidentRetention(deps: {
   db: () => Queryable;
   clock: Clock;

@@ -11,7 +11,7 @@ import type { IncidentFilter, IncidentQuery, IncidentRow, Refusal } from './inci
 
 /** A source that has delivered nothing for so long loses its incidents to the next one (as `claimSeries` does). */
 const silence = sql.lit('15 minutes');
-/** Incidents are kept for a year (NET-8.R2). */
+/** NET-8.R2. */
 const keptFor = sql.lit(kept.attacks);
 /** Refusals are for operators who look for a wrong mapping now. */
 const refusalsKeptFor = sql.lit('7 days');

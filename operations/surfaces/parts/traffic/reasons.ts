@@ -1,5 +1,6 @@
 /** Why a time has no values, in words: for the table of minutes, the notes of a chart and the ribbon under it. */
 import { lossOf, type MinuteReason } from '#contracts/minute-reasons.ts';
+import { keptMs } from '#contracts/retention.ts';
 import type { StepRow } from '#operations/protect/index.ts';
 import type { ServerAction } from '#operations/servers/index.ts';
 
@@ -40,8 +41,8 @@ export interface Pace {
   missing: Pick<Gap, 'text' | 'tone'>;
 }
 
-/** Minutes are kept for three months; the shortest three are 89 days. */
-const keptMs = 89 * 86_400_000;
+/** Months are up to three days shorter in a row. */
+const keptForMs = keptMs('traffic') - 3 * 86_400_000;
 /** A minute arrives one to two minutes after its end. */
 const byMinutes: Pace = { deliveryMs: 180_000, missing: { text: 'no observation', tone: 'warn' } };
 /** A bucket of ten seconds arrives within 15 seconds; of an address without packets there is none. */
@@ -86,7 +87,7 @@ function reasonAt(
   if (known !== null) return known;
   if (off.some((each) => each.fromMs <= fromMs && each.toMs >= toMs)) return neutral('server switched off');
   if (nowMs - toMs < deliveryMs) return neutral('not delivered yet');
-  if (nowMs - toMs > keptMs) return neutral('kept no longer');
+  if (nowMs - toMs > keptForMs) return neutral('kept no longer');
   return missing;
 }
 

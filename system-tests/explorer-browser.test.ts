@@ -167,7 +167,7 @@ test('the period before is drawn and compared, and a view under a name brings al
   await user.tabTo(/^Compare$/);
   await go(() => page.keyboard.type('Previous'));
   await legend.first().waitFor();
-  assert.match(await page.locator('#traffic').innerText(), /In, previous[\s\S]*Out, previous/);
+  assert.match(await page.locator('#traffic').innerText(), /Out, previous[\s\S]*In, previous/);
   const view = query();
   await user.fill(/^Name$/, 'Quarter of an hour');
   await user.enter(/^Save this view$/);

@@ -1,8 +1,19 @@
 /** From sums of facts to an answer: rates, gaps, shares, the rest, and the period before beside all of them. */
 import type { Explored, ExploredAmount } from '#monitor/facts/index.ts';
-import type { Measure, Sides } from '#service-kit/explorer/index.ts';
+import {
+  type Amount,
+  type Measure,
+  minus,
+  percentile95,
+  type Rest,
+  type Row,
+  restRates,
+  type Sides,
+  sizeOf,
+  type Value,
+} from '#service-kit/explorer/index.ts';
 import { listTimes, type Steps } from './choose-steps.ts';
-import type { Amount, Answer, Rest, Row, Value } from './query.ts';
+import type { Answer } from './query.ts';
 
 type Rates = (number | null)[];
 
@@ -11,8 +22,6 @@ export interface Period {
   steps: Steps;
   explored: Explored;
 }
-
-const sizeOf = (amount: ExploredAmount): number => amount.packets ?? amount.inBytes + amount.outBytes;
 
 /** Of the measure: bit/s of both directions, or packets/s. */
 const rateOf = (amount: ExploredAmount, measure: Measure): number =>
@@ -39,27 +48,11 @@ function ratesOf(
   });
 }
 
-/** The nearest rank of what is known; null of nothing. */
-export function percentile95(rates: Rates): number | null {
-  const known = rates.filter((rate) => rate !== null).sort((a, b) => a - b);
-  return known.length === 0 ? null : known[Math.ceil(known.length * 0.95) - 1]!;
-}
-
 const noAmount = (measure: Measure): Amount => ({
   inBytes: 0,
   outBytes: 0,
   packets: measure === 'packets' ? 0 : null,
 });
-
-const minus = (all: ExploredAmount, parts: readonly ExploredAmount[]): Amount => {
-  const left = (read: (one: ExploredAmount) => number) =>
-    parts.reduce((rest, part) => rest - read(part), read(all));
-  return {
-    inBytes: left((one) => one.inBytes),
-    outBytes: left((one) => one.outBytes),
-    packets: all.packets === null ? null : left((one) => one.packets ?? 0),
-  };
-};
 
 const amountOf = ({ inBytes, outBytes, packets }: ExploredAmount): Amount => ({ inBytes, outBytes, packets });
 const textOf = (key: readonly (string | null)[]) => JSON.stringify(key);
@@ -93,6 +86,7 @@ export function buildAnswer(
   Answer,
   | 'rows'
   | 'rest'
+  | 'apart'
   | 'total'
   | 'ownScans'
   | 'previousTotal'
@@ -101,6 +95,7 @@ export function buildAnswer(
   | 'percentile95'
   | 'percentile95In'
   | 'percentile95Out'
+  | 'percentileSeconds'
 > {
   const { measure, label, sides } = options;
   const now = ofSides(period, sides);
@@ -114,8 +109,8 @@ export function buildAnswer(
   const inBps = side(now, sides.in, inward);
   const outBps = side(now, sides.out, outward);
   const earlier = new Map(before?.explored.rows.map((one) => [textOf(one.key), amountOf(one)]));
-  const size = sizeOf(explored.total);
-  const shareOf = (amount: ExploredAmount) => (size > 0 ? sizeOf(amount) / size : 0);
+  const size = sizeOf(explored.total, measure) ?? 0;
+  const shareOf = (amount: Amount) => (size > 0 ? (sizeOf(amount, measure) ?? 0) / size : 0);
   const rows = explored.rows.map(
     (one, place): Row => ({
       key: label(one.key),
@@ -130,6 +125,7 @@ export function buildAnswer(
   return {
     rows,
     rest: restOf(now, before, rows, total, shareOf),
+    apart: [],
     total: amountOf(explored.total),
     ownScans: explored.ownScans,
     previousTotal: before ? amountOf(before.explored.total) : null,
@@ -146,6 +142,7 @@ export function buildAnswer(
     percentile95: percentile95(total),
     percentile95In: isBytes ? percentile95(inBps) : null,
     percentile95Out: isBytes ? percentile95(outBps) : null,
+    percentileSeconds: now.steps.stepSeconds,
   };
 }
 
@@ -154,24 +151,16 @@ function restOf(
   before: Period | null,
   rows: readonly Row[],
   total: Rates,
-  shareOf: (amount: ExploredAmount) => number,
+  shareOf: (amount: Amount) => number,
 ): Rest | null {
   const groups = explored.groups - explored.rows.length;
   if (groups <= 0) return null;
-  const amount = minus(explored.total, explored.rows);
+  const amount = minus(explored.total, ...explored.rows);
   return {
     groups,
     amount,
     share: shareOf(amount),
-    previous: before ? minus(before.explored.total, before.explored.rows) : null,
-    // Sums of fractions may leave a trace of nothing.
-    rates: total.map((rate, i) =>
-      rate === null
-        ? null
-        : Math.max(
-            0,
-            rows.reduce((left, row) => left - (row.rates[i] ?? 0), rate),
-          ),
-    ),
+    previous: before ? minus(before.explored.total, ...before.explored.rows) : null,
+    rates: restRates(total, rows),
   };
 }

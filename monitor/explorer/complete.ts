@@ -5,9 +5,9 @@ import {
   listOwnedAddresses,
   listSensorNames,
 } from '#monitor/views/index.ts';
-import { countryName, dimensionTable } from '#service-kit/explorer/index.ts';
+import { countryName, dimensionTable, type Value } from '#service-kit/explorer/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Dimension, Value } from './query.ts';
+import type { Dimension } from './query.ts';
 import { sensorValue, serverValues } from './resolve.ts';
 
 const same = (values: readonly string[]): Value[] => values.map((value) => ({ value, label: value }));

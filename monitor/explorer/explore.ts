@@ -12,7 +12,7 @@ import {
   type FactStore,
   pairsKeptMs,
 } from '#monitor/facts/index.ts';
-import { sidesOf } from '#service-kit/explorer/index.ts';
+import { sidesOf, type Value } from '#service-kit/explorer/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import type { QueryGate } from './bound-queries.ts';
 import { buildAnswer, type Period } from './build-answer.ts';
@@ -25,7 +25,7 @@ import {
   type PeerNetworks,
   readPeerNetworks,
 } from './peer-networks.ts';
-import type { Answer, Limit, Query, Value } from './query.ts';
+import type { Answer, Limit, Query } from './query.ts';
 import {
   type Inventory,
   type ResolvedFilters,

@@ -12,7 +12,7 @@ import {
   testMinute,
   usageRow,
 } from '#monitor/testing/index.ts';
-import { percentile95 } from './build-answer.ts';
+import { percentile95 } from '#service-kit/explorer/index.ts';
 import { createExplorer, parseQueryUrl } from './index.ts';
 import { createTraffic, first, peer, range, second } from './testing/traffic-world.ts';
 
@@ -95,7 +95,7 @@ test('servers, accounts and peers are grouped and filtered by their names', asyn
     rest.total.inBytes,
     'rows and the rest are everything',
   );
-  assert.ok(Math.abs(rest.rows[0]!.share + rest.rest!.share - 1) < 1e-9);
+  assert.ok(Math.abs(rest.rows[0]!.share! + rest.rest!.share! - 1) < 1e-9);
   assert.equal(rest.rest!.rates[1], null);
 });
 

@@ -12,10 +12,11 @@
  *
  * `query.ts` has the types, `query-url.ts` the form in a URL; the language of filters is that of `service-kit/explorer`.
  */
+import type { Value } from '#service-kit/explorer/index.ts';
 import { createQueryGate } from './bound-queries.ts';
 import { completeValues } from './complete.ts';
 import { type Asking, type ExplorerDeps, explore, exploreTogether } from './explore.ts';
-import { type Answer, type Dimension, dimensions, type Query, type Value } from './query.ts';
+import { type Answer, type Dimension, dimensions, type Query } from './query.ts';
 import { listAddresses } from './resolve.ts';
 
 export { courseStep } from './choose-steps.ts';

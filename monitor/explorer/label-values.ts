@@ -1,8 +1,8 @@
 /** Names for people of what stands in the rows of an answer. */
 import { transportName } from '#contracts/ip-protocols.ts';
 import { type Device, labelDevice } from '#monitor/devices/index.ts';
-import { countryName, dimensionTable, noPort } from '#service-kit/explorer/index.ts';
-import type { Dimension, Value } from './query.ts';
+import { countryName, dimensionTable, noPort, type Value } from '#service-kit/explorer/index.ts';
+import type { Dimension } from './query.ts';
 import { type Inventory, sensorValue } from './resolve.ts';
 
 /** A value as facts have it, in the text form of the dimension, with a name. */

@@ -81,17 +81,16 @@ test('flows: a picture has the sums of the table: what no application and no pee
 });
 
 test('a change is a part, from ten times on a multiple, and nothing where the value before is unknown', () => {
-  const said = (now: number, before: number | null) => changeText(now, before, (count) => `${count} times`);
   assert.deepEqual(
     [
-      said(114, 100),
-      said(97, 100),
-      said(1_000, 1_001),
-      said(1_200, 100),
-      said(5, 0),
-      said(0, 0),
-      said(5, null),
+      changeText(114, 100),
+      changeText(97, 100),
+      changeText(1_000, 1_001),
+      changeText(1_200, 100),
+      changeText(5, 0),
+      changeText(0, 0),
+      changeText(5, null),
     ],
-    ['+14 %', '−3 %', '±0 %', '12 times', 'new', 'none', null],
+    ['+14 %', '−3 %', '±0 %', '× 12', 'new', 'none', null],
   );
 });

@@ -9,7 +9,6 @@ import {
   hiddenField,
   html,
   link,
-  tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { type Dimension, dimensionTable, manyOf } from './dimensions.ts';
@@ -113,10 +112,3 @@ const choice = (
   value: string,
   options: { value: string; label: string }[],
 ): Content => field({ kind: 'select', id: `explore-${name}`, name, label, value, options });
-
-/** The two pictures of a view. */
-export const pictureTabs = ({ url, tab }: { url: string; tab: 'time' | 'flows' }): Content =>
-  tabs('Pictures', [
-    { label: 'Over time', href: withQuery(url, { tab: undefined }), current: tab === 'time' },
-    { label: 'Flows', href: withQuery(url, { tab: 'flows' }), current: tab === 'flows' },
-  ]);

@@ -1,10 +1,27 @@
 /**
- * The explorer of traffic, as all pages have it: one language of filters with its completion, the URL of a view, the form, saved
- * views, flows, and parts of tables.
+ * The explorer of traffic, as all pages have it: one language of filters with its completion, the URL of a view, one answer, and
+ * the page that shows it with its files.
  *
- * A program says which dimensions it has (`ExplorerBox`), what names mean to whom, and reads the traffic; nothing here does. The
- * look is of `pages`, saved views themselves are `saved-views`.
+ * A program says which dimensions it has (`ExplorerBox`), what names mean to whom, and reads an `Answer`; nothing here reads
+ * traffic. The look is of `pages`, saved views themselves are `saved-views`.
  */
+export {
+  type Amount,
+  type Answer,
+  type Apart,
+  type Limit,
+  minus,
+  percentile95,
+  type Remainder,
+  type Rest,
+  type Row,
+  type RowDetails,
+  restRates,
+  sizeOf,
+  type Value,
+} from './answer.ts';
+export { answerChart, type ChartAround, chartUnit } from './answer-chart.ts';
+export type { Line } from './answer-table.ts';
 export { changeText } from './change-text.ts';
 export { completeFilters, completionsMax, type ListValues } from './complete.ts';
 export {
@@ -13,11 +30,18 @@ export {
   dimensions,
   dimensionTable,
   manyOf,
-  nameOf,
   noPort,
   parseValue,
 } from './dimensions.ts';
-export { exploreForm, pictureTabs } from './filter-form.ts';
+export {
+  type AnsweredTable,
+  amountText,
+  type ExplorerPage,
+  explorerPage,
+  type FlowPicture,
+  stepText,
+} from './explorer-page.ts';
+export { exploreForm } from './filter-form.ts';
 export {
   type Filter,
   type FilterBox,
@@ -45,14 +69,9 @@ export {
   type UrlReader,
   type UrlValues,
 } from './url-values.ts';
-export { courseCell, valueCell } from './value-cell.ts';
 export {
   type ExploreView,
   exploreHref,
-  nothingIn,
-  onlyHref,
   readView,
-  sortNames,
   viewQueryOf,
-  withoutHref,
 } from './view.ts';

@@ -1,6 +1,7 @@
 /** An answer as the wire has it: JSON, one point a row, or a table. */
 import type { Static } from 'typebox';
-import type { Amount, Answer, Row } from '#monitor/explorer/index.ts';
+import type { Answer } from '#monitor/explorer/index.ts';
+import type { Amount, Row } from '#service-kit/explorer/index.ts';
 import { tableCsv } from '#service-kit/pages/index.ts';
 import type { QueryAnswer, SeriesPoints } from './schemas.ts';
 
@@ -30,14 +31,14 @@ export function answerJson(answer: Answer): Static<typeof QueryAnswer> {
     rows: answer.rows.map((row) => ({
       key: [...row.key],
       ...amount(row.amount),
-      share: row.share,
+      share: row.share ?? 0,
       previous: amountOrNull(row.previous),
       rates: [...row.rates],
     })),
     rest: rest && {
       groups: rest.groups,
       ...amount(rest.amount),
-      share: rest.share,
+      share: rest.share ?? 0,
       previous: amountOrNull(rest.previous),
       rates: [...rest.rates],
     },

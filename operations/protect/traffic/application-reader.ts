@@ -1,4 +1,5 @@
 /** The part of an exploration that is of applications, as far back as they are shown (NET-2.4.4). */
+import { percentile95 } from '#service-kit/explorer/index.ts';
 import { readLines } from './application-lines.ts';
 import {
   groupOf,
@@ -25,7 +26,7 @@ import type {
 } from './exploration.ts';
 import { namesApplications } from './explore.ts';
 import type { Opened } from './opened.ts';
-import { p95Of, rowOrder, sumOf } from './rank-values.ts';
+import { rowOrder, sumOf } from './rank-values.ts';
 import type { RankOptions } from './usage-rank.ts';
 import type { UsageReader } from './usage-reader.ts';
 import type { LineOptions } from './usage-reading.ts';
@@ -53,9 +54,6 @@ function applicationStep(servers: number, { fromMs, toMs, stepSeconds }: Explora
   if (minutes <= minutesMax || toMs - fromMs <= 2 * hourMs) return stepSeconds;
   return Math.ceil(stepSeconds / 3600) * 3600;
 }
-
-/** Packets are not known by application. */
-const noPackets = { packets: null, previousPackets: null };
 
 export function createApplicationReader(opened: Opened): ApplicationReader {
   const { ask, servers } = opened;
@@ -138,9 +136,10 @@ function toValue(
   const bytes = all.inboundBytes + all.outboundBytes;
   return {
     ...nameOf(reading, of[0]!, dimension),
-    ...{ inboundBytes, outboundBytes, inboundP95: null, outboundP95: null, ...noPackets },
+    // Packets are not known by application.
+    ...{ inboundBytes, outboundBytes, inboundP95: null, outboundP95: null, packets: null },
     share: bytes === 0 ? null : (inboundBytes + outboundBytes) / bytes,
-    previousBytes: reading.window.before === null ? null : sumOf(of, (row) => previousOf(reading, row)),
+    previous: previousOf(reading, of),
     lastSentAt: new Date(Math.max(...of.map((row) => row.lastSentAt.getTime()))),
   };
 }
@@ -167,10 +166,10 @@ async function readTotal(reading: Reading, usage: UsageReader): Promise<Explored
   return {
     inboundBytes: inOf(reading, row?.inboundBytes ?? 0),
     outboundBytes: outOf(reading, row?.outboundBytes ?? 0),
-    previousBytes: reading.window.before === null ? null : row === undefined ? 0 : previousOf(reading, row),
-    inboundP95: p95Of(of.inboundBps),
-    outboundP95: p95Of(of.outboundBps),
-    ...{ ...noPackets, packetsP95: null, arePacketsPartial: false },
+    previous: previousOf(reading, row === undefined ? [] : [row]),
+    inboundP95: percentile95(of.inboundBps),
+    outboundP95: percentile95(of.outboundBps),
+    ...{ packets: null, packetsP95: null, arePacketsPartial: false },
     percentileSeconds: reading.stepSeconds,
   };
 }

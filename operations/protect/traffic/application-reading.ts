@@ -1,8 +1,10 @@
 /** What one look reads of applications: its window, sums and steps, each read once, and how their groups are named. */
+import type { Amount } from '#service-kit/explorer/index.ts';
 import * as store from './application-store.ts';
 import type { ExplorationAsk, ExploredCourse, RankedDimension, RankedValue, Ranking } from './exploration.ts';
 import { serviceOf } from './explore.ts';
 import type { Opened } from './opened.ts';
+import { sumOf } from './rank-values.ts';
 import type { ServerDimension } from './traffic-names.ts';
 import type { RankOptions } from './usage-rank.ts';
 
@@ -59,8 +61,15 @@ export interface Reading extends Opened {
 const queryOf = ({ window, ask, directions }: Reading) => ({ ...window, filters: ask.filters, directions });
 export const inOf = ({ directions }: Reading, bytes: number) => (directions.in ? bytes : 0);
 export const outOf = ({ directions }: Reading, bytes: number) => (directions.out ? bytes : 0);
-export const previousOf = (reading: Reading, row: store.ApplicationSum) =>
-  inOf(reading, row.previousInbound) + outOf(reading, row.previousOutbound);
+/** Of these together; null where the time before is not shown any more. */
+export function previousOf(reading: Reading, rows: readonly store.ApplicationSum[]): Amount | null {
+  if (reading.window.before === null) return null;
+  const [inBytes, outBytes] = [
+    sumOf(rows, (row) => row.previousInbound),
+    sumOf(rows, (row) => row.previousOutbound),
+  ];
+  return { inBytes: inOf(reading, inBytes), outBytes: outOf(reading, outBytes), packets: null };
+}
 
 export function listSums(
   reading: Reading,

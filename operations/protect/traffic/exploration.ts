@@ -1,5 +1,5 @@
 /** What an exploration of traffic asks and answers: values of a dimension with their bytes, and lines of a chart. */
-import type { Dimension, ExplorerBox, Filter, Measure } from '#service-kit/explorer/index.ts';
+import type { Amount, Dimension, ExplorerBox, Filter, Measure } from '#service-kit/explorer/index.ts';
 import type { TrafficServer } from './explorer-store.ts';
 
 /** What traffic is grouped by, in the order in which it is offered; `service` is an application with its port. */
@@ -63,10 +63,8 @@ export interface RankedValue {
   packets: number | null;
   /** Of the measure, of all that the filters let pass; null where there is nothing. */
   share: number | null;
-  /** Bytes of the time before; null where they are not known. */
-  previousBytes: number | null;
-  /** The same of packets; null also where a part of them is not known. */
-  previousPackets: number | null;
+  /** Of the time before; null where it was not observed. Its packets are null also where a part of them is not known. */
+  previous: Amount | null;
   lastSentAt: Date | null;
   /** Bits per second, of the observed minutes; null where it was not read. */
   inboundP95: number | null;
@@ -114,14 +112,12 @@ export interface ExploredCourse {
 export interface ExploredTotal {
   inboundBytes: number;
   outboundBytes: number;
-  /** Of the same length of time before; null where it was not observed or is not kept. */
-  previousBytes: number | null;
+  /** Of the same length of time before; null where it was not observed or is not kept. Its packets are null also where a part of them is not known. */
+  previous: Amount | null;
   inboundP95: number | null;
   outboundP95: number | null;
   /** Null where no minute has them or they were not asked for. */
   packets: number | null;
-  /** Null also where a part of them is not known. */
-  previousPackets: number | null;
   /** Packets per second. */
   packetsP95: number | null;
   /** Some observed minutes have no packets: the figures are those of the others. */

@@ -6,7 +6,7 @@ import type { Allocation } from '#operations/addresses/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { type DeliveredMinute, deliverMinutes } from '#operations/testing/deliver-minutes.ts';
 import { worldMinuteMs } from '#operations/testing/world-time.ts';
-import type { Filter } from '#service-kit/explorer/index.ts';
+import { type Filter, sizeOf } from '#service-kit/explorer/index.ts';
 import type { RankedDimension } from './exploration.ts';
 
 const minuteMs = 60_000;
@@ -191,7 +191,7 @@ for (const [range, fromMs, toMs, stepSeconds, hasBefore] of ranges)
             ranking.rows.map((row) => [
               row.inboundBytes,
               row.outboundBytes,
-              hasBefore ? row.previousBytes : 0,
+              hasBefore ? row.previous && sizeOf(row.previous, 'bytes') : 0,
               row.lastSentAt,
             ]),
           ),

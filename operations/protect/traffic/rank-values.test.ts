@@ -13,8 +13,7 @@ const rows: Row[] = Array.from({ length: 500 }, (_, place) => ({
   inboundBytes: (place * 7919) % 23,
   outboundBytes: (place * 104_729) % 11,
   packets: null,
-  previousBytes: place % 3 === 0 ? null : place % 5,
-  previousPackets: null,
+  previous: place % 3 === 0 ? null : { inBytes: place % 5, outBytes: 0, packets: null },
   lastSentAt: null,
   outboundP95: null,
 }));

@@ -1,5 +1,5 @@
 /** Arithmetic of rankings and lines. */
-import type { Measure, Sides } from '#service-kit/explorer/index.ts';
+import { type Measure, type Sides, sizeOf as sizeOfAmount } from '#service-kit/explorer/index.ts';
 import type { RankedValue, RankOrder } from './exploration.ts';
 import type { LineStep } from './explorer-store.ts';
 
@@ -19,23 +19,10 @@ export function lineOf(
   return known.length === 0 ? null : known.reduce((sum, part) => sum + part, 0);
 }
 
-/** The nearest rank of what is known; null of nothing. */
-export function p95Of(rates: readonly (number | null)[]): number | null {
-  const known = rates.filter((rate) => rate !== null).sort((a, b) => a - b);
-  return known.length === 0 ? null : known[Math.ceil(known.length * 0.95) - 1]!;
-}
-
 /** What rows are put in order by. */
 export type Rankable = Pick<
   RankedValue,
-  | 'label'
-  | 'inboundBytes'
-  | 'outboundBytes'
-  | 'packets'
-  | 'previousBytes'
-  | 'previousPackets'
-  | 'lastSentAt'
-  | 'outboundP95'
+  'label' | 'inboundBytes' | 'outboundBytes' | 'packets' | 'previous' | 'lastSentAt' | 'outboundP95'
 >;
 
 /** How large a row is; nothing where its packets are not known. */
@@ -45,7 +32,7 @@ export function sizeOf(row: Rankable, measure: Measure): number {
 
 /** Against the time before: new is the largest change, unknown the smallest. */
 function changeOf(row: Rankable, measure: Measure): number {
-  const before = measure === 'packets' ? row.previousPackets : row.previousBytes;
+  const before = row.previous && sizeOfAmount(row.previous, measure);
   if (before === null) return -1;
   const size = sizeOf(row, measure);
   return before === 0 ? (size === 0 ? 0 : Number.POSITIVE_INFINITY) : size / before;

@@ -1,11 +1,11 @@
 /** Rankings of what addresses did: the values of a dimension, in the wanted order. */
-import type { Measure } from '#service-kit/explorer/index.ts';
+import type { Amount, Measure } from '#service-kit/explorer/index.ts';
 import type { RankedDimension, RankedValue, Ranking, RankOrder } from './exploration.ts';
 import * as store from './explorer-store.ts';
 import { firstOf, rowOrder, sizeOf, sumOf } from './rank-values.ts';
 import type { Name, ServerDimension } from './traffic-names.ts';
 import { addressesOfServer, type RankableSum, type Rankables, type UsageReading } from './usage-reading.ts';
-import { addUp, previousOf, previousPacketsOf, type UsageSum } from './usage-sums.ts';
+import { addUp, previousOf, type UsageSum } from './usage-sums.ts';
 
 export interface RankOptions {
   limit: number;
@@ -61,8 +61,7 @@ function toValue(row: RankableSum, all: Rankables, measure: Measure): RankedValu
     outboundBytes: row.outboundBytes,
     packets: row.packets,
     share: isSized ? sizeOf(row, measure) / all.size : null,
-    previousBytes: row.previousBytes,
-    previousPackets: row.previousPackets,
+    previous: row.previous,
     lastSentAt: null,
     inboundP95: null,
     outboundP95: null,
@@ -131,8 +130,7 @@ class SumOfName implements RankableSum {
   readonly inboundBytes: number;
   readonly outboundBytes: number;
   readonly packets: number | null;
-  readonly previousBytes: number | null;
-  readonly previousPackets: number | null;
+  readonly previous: Amount | null;
   readonly lastSentAt = null;
   readonly outboundP95 = null;
   readonly #sum: UsageSum;
@@ -143,8 +141,7 @@ class SumOfName implements RankableSum {
     this.inboundBytes = reading.directions.in ? sum.inboundBytes : 0;
     this.outboundBytes = reading.directions.out ? sum.outboundBytes : 0;
     this.packets = sum.packets;
-    this.previousBytes = previousOf(reading, sum);
-    this.previousPackets = previousPacketsOf(sum);
+    this.previous = previousOf(reading, sum);
     this.#sum = sum;
     this.#nameOf = nameOf;
   }

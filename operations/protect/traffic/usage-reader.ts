@@ -3,7 +3,7 @@
  *
  * The sums of all servers are read once; servers, customers, nodes and clusters are added up from them.
  */
-import type { Sides } from '#service-kit/explorer/index.ts';
+import { percentile95, type Sides } from '#service-kit/explorer/index.ts';
 import type {
   ExploredCourse,
   ExploredLines,
@@ -13,13 +13,13 @@ import type {
 } from './exploration.ts';
 import * as store from './explorer-store.ts';
 import type { Opened } from './opened.ts';
-import { p95Of, sumOf } from './rank-values.ts';
+import { sumOf } from './rank-values.ts';
 import { grainOfStep } from './split-range.ts';
 import { readUsageLines } from './usage-lines.ts';
 import { hasFewMinutes, type RankOptions, rankUsage, rowsMax } from './usage-rank.ts';
 import { addressesOfServer, hasPackets, type LineOptions, type UsageReading } from './usage-reading.ts';
 import type { UsageRange } from './usage-store.ts';
-import { addUp, besideBefore, previousOf, previousPacketsOf } from './usage-sums.ts';
+import { addUp, besideBefore, previousOf } from './usage-sums.ts';
 
 export interface UsageReader {
   stepSeconds: number;
@@ -120,16 +120,15 @@ async function readTotal(reading: UsageReading): Promise<ExploredTotal> {
   const [p95] = hasMinutes ? await store.listMinutePercentiles(db, scope, range, 'all') : [];
   const percentile = (of: 'inbound' | 'outbound', isCounted: boolean) => {
     if (!isCounted) return null;
-    return hasMinutes ? (p95?.[`${of}P95`] ?? null) : p95Of(course.map((step) => step[`${of}Bps`]));
+    return hasMinutes ? (p95?.[`${of}P95`] ?? null) : percentile95(course.map((step) => step[`${of}Bps`]));
   };
   return {
     ...(await readBytes(reading)),
-    previousBytes: whole === undefined ? null : previousOf(reading, whole),
+    previous: whole === undefined ? null : previousOf(reading, whole),
     inboundP95: percentile('inbound', directions.in),
     outboundP95: percentile('outbound', directions.out),
     packets: whole?.packets ?? null,
-    previousPackets: whole === undefined ? null : previousPacketsOf(whole),
-    packetsP95: hasMinutes ? (p95?.packetsP95 ?? null) : p95Of(course.map((step) => step.pps)),
+    packetsP95: hasMinutes ? (p95?.packetsP95 ?? null) : percentile95(course.map((step) => step.pps)),
     arePacketsPartial: whole?.arePacketsPartial ?? false,
     percentileSeconds: hasMinutes ? 60 : stepSeconds,
   };

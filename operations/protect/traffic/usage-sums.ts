@@ -1,4 +1,5 @@
 /** Arithmetic of the sums of addresses: a range beside the time before, and what several of them are together. */
+import type { Amount } from '#service-kit/explorer/index.ts';
 import type { AddressSum } from './explorer-store.ts';
 import type { Opened } from './opened.ts';
 
@@ -74,12 +75,12 @@ export function addUp<Key>(rows: readonly UsageSum[], keyOf: (row: UsageSum) => 
   return [...sums.values()];
 }
 
-/** Bytes of the time before; null where it was not observed. */
-export function previousOf({ directions }: Pick<Opened, 'directions'>, sum: UsageSum): number | null {
+/** The time before; null where it was not observed. Of its packets a part would look like a change. */
+export function previousOf({ directions }: Pick<Opened, 'directions'>, sum: UsageSum): Amount | null {
   if (!sum.isPreviousObserved) return null;
-  return (directions.in ? sum.previousInbound : 0) + (directions.out ? sum.previousOutbound : 0);
+  return {
+    inBytes: directions.in ? sum.previousInbound : 0,
+    outBytes: directions.out ? sum.previousOutbound : 0,
+    packets: sum.werePacketsPartial ? null : sum.previousPackets,
+  };
 }
-
-/** Packets of the time before, where all of them are known: a part of them would look like a change. */
-export const previousPacketsOf = (sum: UsageSum): number | null =>
-  sum.werePacketsPartial ? null : sum.previousPackets;

@@ -1,37 +1,27 @@
 /** The explorer: any traffic of a site, by any dimension. */
 import type { FastifyRequest } from 'fastify';
 import type { Answer, Dimension } from '#monitor/explorer/index.ts';
-import { exploreForm, manyOf, nothingIn, pictureTabs } from '#service-kit/explorer/index.ts';
 import {
-  banner,
-  type ChartData,
-  type Content,
-  chart,
-  formatAge,
-  formatBitRate,
-  formatBytes,
-  formatCount,
-  formatDuration,
-  formatPacketRate,
-  html,
-  isoTime,
-  pageHeader,
-  type Range,
-  rangePicker,
-  refreshing,
-  stat,
-  stats,
-} from '#service-kit/pages/index.ts';
-import { fileHref, offerData } from '#service-kit/web/index.ts';
+  amountText,
+  type ChartAround,
+  changeText,
+  explorerPage,
+  type FlowEnd,
+  type FlowPair,
+  type FlowPicture,
+  minus,
+  type Row,
+  sizeOf,
+  totalsOfNext,
+  unattributedPairs,
+} from '#service-kit/explorer/index.ts';
+import { type Content, formatAge, formatDuration, html, type Range } from '#service-kit/pages/index.ts';
 import { type OperationsLink, placeOfFilters } from '../parts/operations-link.ts';
-import { chartUnit, exploreChartData } from './explore-chart.ts';
-import { exploreFlows, type Flows } from './explore-flows.ts';
 import { formOf } from './explore-form.ts';
-import { changeText, exploreTable, sizeOf } from './explore-tables.ts';
 import type { ExploreView } from './explore-view.ts';
 import { type SavedViewsPart, savedLinks, savedSection } from './saved-views.ts';
 
-export interface ExplorePage {
+export interface SitePage {
   view: ExploreView;
   range: Range;
   answer: Answer;
@@ -41,7 +31,7 @@ export interface ExplorePage {
   tables: readonly { dimension: Dimension; answer: Answer }[];
   /** Null: the chart is shown. */
   flows: Flows | null;
-  around: Pick<ChartData, 'reasons' | 'flags'>;
+  around: ChartAround;
   /** What can be grouped by here. */
   offered: readonly Dimension[];
   /** Of the servers that the filters name, by their value. */
@@ -51,135 +41,112 @@ export interface ExplorePage {
   nowMs: number;
 }
 
-export function explorePage(request: FastifyRequest, page: ExplorePage): Content {
-  const { view, answer, range, nowMs } = page;
-  offerSteps(request, answer);
-  const place = placeOfFilters(view.query.filters);
-  return [
-    pageHeader({
-      title: 'Explorer',
-      state: stateOf(page),
-      actions: [rangePicker({ url: view.url, range, nowMs }), place !== null && page.inOperations(place)],
-    }),
-    savedLinks(view, page.saved),
-    exploreForm(view, formOf(page.offered, view, page.serverNames)),
-    refreshing({ id: 'explore', url: view.url, everySeconds: 60 }, [
-      limitBanners(page),
-      totals(answer),
-      ownScansNote(page),
-      pictureTabs(view),
-      page.flows ? exploreFlows(view, page.flows) : exploreChart(request, page),
-      view.by !== null && exploreTable(request, view, view.by, answer, page.whole),
-      html`<div class="side-by-side">${page.tables.map(({ dimension, answer: one }) =>
-        exploreTable(request, view, dimension, one, page.whole),
-      )}</div>`,
-    ]),
-    savedSection(view, page.saved),
-  ];
-}
-
-function stateOf({ answer, nowMs }: ExplorePage) {
-  const isPackets = answer.measure === 'packets';
-  const size = sizeOf(answer.total, isPackets);
-  const amount = isPackets ? `${formatCount(size)} packets` : formatBytes(size);
-  const change =
-    answer.previousTotal === null ? null : changeText(size, sizeOf(answer.previousTotal, isPackets));
-  const span = formatDuration(answer.to - answer.from);
-  if (answer.newestMs === null) {
-    return { tone: 'neutral', text: 'No minute of this site has arrived yet.' } as const;
-  }
-  const fresh = `Newest minute ${formatAge(answer.newestMs + 60_000, nowMs)}`;
-  const against = change === null ? '' : `, ${change} against the ${span} before`;
-  return { tone: 'info', text: `${amount} in ${span}${against}. ${fresh}.` } as const;
-}
-
-/** Each limit once, although every table asked. */
-function limitBanners({ answer, tables, flows }: ExplorePage): Content {
-  const all = [answer, ...tables.map((one) => one.answer), ...(flows ? [flows.right] : [])];
-  const messages = new Set(all.flatMap((one) => one.limits.map(({ message }) => message)));
-  return [...messages].map((message) =>
-    banner({ tone: 'info', title: 'Not everything can be answered', text: message }),
-  );
-}
-
-/** Counters of addresses hold the sensors' own port scans, sums of applications do not. */
-function ownScansNote({ whole: { ownScans, measure } }: ExplorePage): Content {
-  if (!ownScans) return '';
-  const text = measure === 'packets' ? `${formatCount(ownScans)} packets` : formatBytes(ownScans);
-  return html`<p class="hint">Port scans by the sensors are ${text} of the counters of addresses. They are no application.</p>`;
-}
-
 const sources = {
   addresses: 'counters of addresses',
   applications: 'usage by application',
   pairs: 'connections between exact addresses',
 } as const;
 
-function totals(answer: Answer) {
-  const { total } = answer;
-  const isPackets = answer.measure === 'packets';
-  const source = sources[answer.source];
-  const rate = (value: number | null) =>
-    value === null ? undefined : isPackets ? formatPacketRate(value) : formatBitRate(value);
-  const before = answer.previousTotal;
-  // A site of which no minute has arrived has not had no traffic.
-  const known = (text: string) => (answer.newestMs === null ? undefined : text);
-  return stats(
-    stat({ label: 'In', value: known(formatBytes(total.inBytes)), source }),
-    stat({ label: 'Out', value: known(formatBytes(total.outBytes)), source }),
-    ...(isPackets
-      ? [
-          stat({
-            label: 'Packets',
-            value: total.packets === null ? undefined : formatCount(total.packets),
-            source: 'both directions',
-          }),
-        ]
-      : []),
-    stat({ label: '95th percentile', value: rate(answer.percentile95), source: 'of the steps, in and out' }),
-    ...(before === null
-      ? []
-      : [
-          stat({
-            label: 'Before',
-            value: isPackets ? formatCount(sizeOf(before, true)) : formatBytes(sizeOf(before, false)),
-            source: `${changeText(sizeOf(total, isPackets), sizeOf(before, isPackets)) ?? ''} since`,
-          }),
-        ]),
-  );
-}
-
-function exploreChart(request: FastifyRequest, page: ExplorePage) {
-  const { view, answer } = page;
+export function sitePage(request: FastifyRequest, page: SitePage): Content {
+  const { view, answer, whole, range, nowMs, around } = page;
+  const place = placeOfFilters(view.query.filters);
   const query = view.url.split('?')[1];
-  return chart({
-    id: 'explore-chart',
-    title: view.by === null ? 'In and out' : `${manyOf(view.by)} over time`,
-    unit: chartUnit(answer),
-    data: exploreChartData(page),
-    dataUrl: `/sites/${view.siteId}/explore.json${query ? `?${query}` : ''}`,
-    refreshSeconds: 60,
-    canZoom: true,
-    source: `${sources[answer.source]}, each minute from one capture; gaps stay empty`,
-    csvHref: fileHref(request, 'steps', 'csv'),
-    emptyText: nothingIn(view),
+  const shown = [...(view.by === null ? [] : [{ dimension: view.by, answer }]), ...page.tables];
+  return explorerPage(request, {
+    ...{ title: 'Explorer', view, range, nowMs, around, answer, totals: answer, state: stateOf(page) },
+    actions: place !== null && page.inOperations(place),
+    above: savedLinks(view, page.saved),
+    form: formOf(page.offered, view, page.serverNames),
+    tables: shown.map((one) => ({ ...one, answer: withUnattributed(one.answer, whole) })),
+    table: { fields: { in: 'in_bytes', out: 'out_bytes' } },
+    flows: page.flows && flowsOf(page.flows),
+    notes: ownScansNote(whole),
+    chart: {
+      dataUrl: `/sites/${view.siteId}/explore.json${query ? `?${query}` : ''}`,
+      source: `${sources[answer.source]}, each minute from one capture; gaps stay empty`,
+    },
+    below: savedSection(view, page.saved),
   });
 }
 
-/** The chart's points as a file; a point without a value was not observed. */
-function offerSteps(request: FastifyRequest, answer: Answer): void {
-  offerData(request, {
-    id: 'steps',
-    rows: answer.timesMs.map((_, index) => index),
-    fields: [
-      { field: 'time', value: (i) => isoTime(answer.timesMs[i]) },
-      { field: 'in_bps', value: (i) => answer.series.inBps[i] },
-      { field: 'out_bps', value: (i) => answer.series.outBps[i] },
-      ...answer.rows.map((row) => ({
-        field: row.key[0]?.label ?? 'all',
-        value: (i: number) => row.rates[i],
-      })),
-      { field: 'minutes_observed', value: (i) => answer.series.minutes[i] },
-    ],
+function stateOf({ answer, nowMs }: SitePage) {
+  const { measure, total, previousTotal } = answer;
+  if (answer.newestMs === null)
+    return { tone: 'neutral', text: 'No minute of this site has arrived yet.' } as const;
+  const change = previousTotal && changeText(sizeOf(total, measure) ?? 0, sizeOf(previousTotal, measure));
+  const span = formatDuration(answer.to - answer.from);
+  const against = change === null ? '' : `, ${change} against the ${span} before`;
+  const fresh = `Newest minute ${formatAge(answer.newestMs + 60_000, nowMs)}`;
+  return { tone: 'info', text: `${amountText(total, measure)} in ${span}${against}. ${fresh}.` } as const;
+}
+
+/**
+ * A table of usage that says what the counters of addresses hold beside it: under an attack sensors do not attribute most packets, and
+ * port scans are no application. The row has no steps, and the total is that of the counters.
+ */
+function withUnattributed(answer: Answer, whole: Answer): Answer {
+  if (answer.source !== 'applications' || whole.source !== 'addresses') return answer;
+  const { measure, previousTotal } = answer;
+  const amount = minus(whole.total, answer.total);
+  const size = sizeOf(whole.total, measure) ?? 0;
+  if ((sizeOf(amount, measure) ?? 0) <= 0) return answer;
+  const scale = (sizeOf(answer.total, measure) ?? 0) / size;
+  const scaled = <T extends { share: number | null }>(one: T): T => ({
+    ...one,
+    share: (one.share ?? 0) * scale,
   });
+  const previous = previousTotal && whole.previousTotal && minus(whole.previousTotal, previousTotal);
+  const label = 'unattributed, as most packets of an attack';
+  return {
+    ...answer,
+    rows: answer.rows.map(scaled),
+    rest: answer.rest && scaled(answer.rest),
+    ...{ total: whole.total, previousTotal: whole.previousTotal },
+    apart: [{ label, amount, share: 1 - scale, previous, rates: [] }],
+  };
+}
+
+/** Counters of addresses hold the sensors' own port scans, sums of applications do not. */
+function ownScansNote({ ownScans, measure }: Answer): Content {
+  if (!ownScans) return '';
+  const text = amountText({ inBytes: ownScans, outBytes: 0, packets: ownScans }, measure);
+  return html`<p class="hint">Port scans by the sensors are ${text} of the counters of addresses. They are no application.</p>`;
+}
+
+export interface Flows {
+  /** By server: the totals, of which connections hold a part. */
+  servers: Answer;
+  /** By server and application. */
+  left: Answer;
+  /** By application and peer. */
+  right: Answer;
+}
+
+/** Server to application to peer, as far as connections are kept. */
+function flowsOf({ servers, left, right }: Flows): FlowPicture {
+  const ofServers = pairsOf(left, 0);
+  const totals = servers.rows.map((row) => ({
+    from: endOf(row, 0),
+    size: sizeOf(row.amount, left.measure) ?? 0,
+  }));
+  const first = [...ofServers, ...unattributedPairs(0, totals, ofServers)];
+  const toPeers = pairsOf(right, 1);
+  return {
+    ...{ columns: ['server', 'application', 'peer'], colourColumn: 1, title: 'Who talks to whom' },
+    source: 'unattributed: no flow is known, as of most packets of an attack, port scans, or before 24 hours',
+    measure: left.measure,
+    pairs: [...first, ...toPeers, ...unattributedPairs(1, totalsOfNext(0, first), toPeers)],
+    limits: right.limits,
+  };
+}
+
+const pairsOf = (answer: Answer, column: number): FlowPair[] =>
+  answer.rows.map((row) => ({
+    ...{ column, from: endOf(row, 0), to: endOf(row, 1) },
+    size: sizeOf(row.amount, answer.measure) ?? 0,
+  }));
+
+function endOf({ key }: Row, at: number): FlowEnd {
+  const { value, label } = key[at]!;
+  return { key: value ?? `(${label})`, label, value };
 }

@@ -3,15 +3,20 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import { type Dimension, queryBox } from '#monitor/explorer/index.ts';
-import { completeFilters, completionsMax, filterTextMax } from '#service-kit/explorer/index.ts';
+import {
+  answerChart,
+  chartUnit,
+  completeFilters,
+  completionsMax,
+  filterTextMax,
+} from '#service-kit/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { chartJson, readRange, toast, withQuery } from '#service-kit/pages/index.ts';
 import { wantedFile } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
-import { type ExplorePage, explorePage } from './explore.page.ts';
-import { chartUnit, exploreChartData } from './explore-chart.ts';
+import { type SitePage, sitePage } from './explore.page.ts';
 import type { ExploreView } from './explore-view.ts';
 import { readChart, readPage, readRangedView } from './read-explore.ts';
 import { createRunningReads, type RunningReads } from './running-reads.ts';
@@ -23,7 +28,7 @@ const Querystring = Type.Object({ q: text, by: text, tables: text, saved: text, 
 
 export function registerExplore(app: App, deps: ConsoleDeps): void {
   const schema = { params: SiteParams, querystring: Querystring };
-  const reads = createRunningReads<ExplorePage>(deps.clock);
+  const reads = createRunningReads<SitePage>(deps.clock);
   app.get('/sites/:siteId/explore', { schema }, async (request, reply) => {
     const site = await siteOf(deps.sites, request.params.siteId);
     const nowMs = Date.now();
@@ -43,7 +48,7 @@ export function registerExplore(app: App, deps: ConsoleDeps): void {
       request,
       reply,
       { ...page, ...(isSaved && { toast: toast('good', 'Saved.') }) },
-      explorePage(request, shown),
+      sitePage(request, shown),
     );
   });
   registerSavedViews(app, deps);
@@ -53,7 +58,7 @@ export function registerExplore(app: App, deps: ConsoleDeps): void {
     const nowMs = Date.now();
     const view = readRangedView(site.id, request, nowMs);
     const read = await orRefused(readChart(deps, request, view, nowMs));
-    return chartJson(chartUnit(read.answer), exploreChartData({ view, ...read }));
+    return chartJson(chartUnit(read.answer), answerChart(view, read.answer, read.around));
   });
 
   app.get(
@@ -78,10 +83,10 @@ export function registerExplore(app: App, deps: ConsoleDeps): void {
 /** What the page shows, or why it has no answer (yet). A file and a page's own refreshing wait for the whole. */
 async function readOrSay(
   deps: ConsoleDeps,
-  reads: RunningReads<ExplorePage>,
+  reads: RunningReads<SitePage>,
   request: FastifyRequest,
   view: ExploreView,
-): Promise<ExplorePage | Unanswered> {
+): Promise<SitePage | Unanswered> {
   const read = (signal: AbortSignal) => readPage(deps, request, view, Date.now(), signal);
   if (request.headers['sec-fetch-mode'] !== 'navigate' || wantedFile(request) !== null)
     return orRefused(read(new AbortController().signal));

@@ -14,7 +14,7 @@ import type { ConsoleDeps } from '../deps.ts';
 import { viewerOf } from '../guard.ts';
 import { readAround } from '../parts/chart-around.ts';
 import { readOperationsLink } from '../parts/operations-link.ts';
-import type { ExplorePage } from './explore.page.ts';
+import type { SitePage } from './explore.page.ts';
 import { type ExploreView, orderOf, readView } from './explore-view.ts';
 
 /** Lines of the tables beside the chart. */
@@ -34,7 +34,7 @@ export async function readPage(
   view: ExploreView,
   nowMs: number,
   signal: AbortSignal,
-): Promise<ExplorePage> {
+): Promise<SitePage> {
   const values = request.query as Record<string, unknown>;
   const { siteId } = view;
   const asking = askingOf(request, signal);

@@ -192,8 +192,8 @@ test('the page of a server has its last day as a chart, which leads to what used
     values.filter((value) => value !== null).length,
   ]);
   assert.deepEqual(sums, [
-    ['In', 2],
     ['Out', 2],
+    ['In', 2],
   ]);
   assert.match(page, new RegExp(`href="/console/traffic/\\?q=server%3A${id}"[^>]*>What used it<`));
   assert.match(page, /data-url="[^"]*chart\.json[^"]*range=24h/);
@@ -213,7 +213,7 @@ test('the chart has parts and the rest, in and out with the period before, and c
   const sides = await draw('by=none&range=24h&compare=previous');
   assert.deepEqual(
     sides.series.map(({ label }) => label),
-    ['In', 'In, previous', 'Out', 'Out, previous'],
+    ['Out', 'Out, previous', 'In', 'In, previous'],
   );
   assert.ok(sides.lines.length === 2);
   const complete = async (q: string) =>

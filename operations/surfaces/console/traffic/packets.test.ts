@@ -88,13 +88,13 @@ test('what sent the most packets is first, and packets without a count are unkno
   );
   const page = text(await get('?range=1h&by=server&measure=packets'));
   assert.match(page, /dns used the most: 2,400 packets, 12\.0 kB in, 12\.0 kB out/);
-  assert.match(page, /Packets, whole range 2,520 of a part of the minutes/);
+  assert.match(page, /Packets 2,520 \d+ minutes observed/);
   assert.match(page, /Packets of a part of this range Some observed minutes have no count of packets/);
   assert.match(page, /mute − Open 1\.80 kB 1\.80 kB unknown/);
-  assert.match(page, /Before unknown/, 'of the hour before a part is not known');
+  assert.match(page, /Previous period unknown/, 'of the hour before a part is not known');
   const mute = text(await get('?range=1h&q=server:mute&measure=packets'));
   assert.match(mute, /No packets known of this range/);
-  assert.match(mute, /Packets, whole range unknown/);
+  assert.match(mute, /Packets unknown/);
   assert.doesNotMatch(text(await get('?range=1h&by=server')), /\d packets|Packets,|by packets/);
 });
 
@@ -124,9 +124,9 @@ test('the chart is of packets per second by any dimension of addresses, with the
       ['All, previous', true, [10.5, null]],
     ],
   );
-  assert.deepEqual(whole.lines, [{ label: '95th percentile of the steps', value: 21, role: 'line' }]);
+  assert.deepEqual(whole.lines, [{ label: '95th percentile', value: 21, role: 'line' }]);
   const csv = await get('?range=1h&by=server&measure=packets&format=csv&table=steps');
-  assert.match(csv, /^time,dns_pps,web_pps,mute_pps,events\r\n[^,]+,20,1,,\r\n/);
+  assert.match(csv, /^time,dns_pps,web_pps,mute_pps,minutes_observed,events\r\n[^,]+,20,1,,1,\r\n/);
 });
 
 test('NET-2.4.2: packets are known of no direction and no application: the page says so and shows bits', async () => {
@@ -157,7 +157,7 @@ test('sums that were written before packets were counted have none: they are unk
   assert.ok(values!.some((value) => value !== null && value > 0));
   const page = text(await get('?range=7d&measure=packets&q=server:dns'));
   assert.match(page, /Packets of a part of this range/);
-  assert.match(page, /Packets, whole range 3,000 of a part of the minutes/);
+  assert.match(page, /Packets 3,000 \d+ minutes observed/);
 });
 
 test('a customer sees the packets of the own servers alone, and saves the unit with a view', async () => {

@@ -45,9 +45,9 @@ export const place: ExplorerPlace = {
       content,
     ),
   eventHref,
-  hrefOf: ({ serverId, tenantId }) => {
+  hrefOf: ({ serverId, customerId }) => {
     if (serverId !== null) return `/console/servers/${serverId}`;
-    return tenantId === null ? null : `/console/customers/${tenantId}`;
+    return customerId === null ? null : `/console/customers/${customerId}`;
   },
 };
 
@@ -68,19 +68,22 @@ async function readPeerLink(signOn: SignOn<Actor>, request: FastifyRequest): Pro
   const { range, from, to } = request.query as Record<string, string | undefined>;
   const shown = { ...(range && { range }), ...(from && { from }), ...(to && { to }) };
   const inMonitor = await readMonitorLink(signOn);
-  return ({ value, label, serverId, tenantId }, dimension, { reached }) => {
+  return ({ value, label, details }, dimension, { reached }) => {
     const options = { kind: 'quiet', about: label, range: shown } as const;
     switch (dimension) {
       case 'address':
         return value !== null && inMonitor({ kind: 'address', address: value }, options);
       case 'server': {
-        const server = reached.find(({ id }) => id === serverId);
+        const server = reached.find(({ id }) => id === details?.serverId);
         return (
           server && inMonitor({ kind: 'server', clusterId: server.clusterId, serverId: server.id }, options)
         );
       }
       case 'customer':
-        return tenantId !== null && inMonitor({ kind: 'customer', accountId: tenantId }, options);
+        return (
+          details?.customerId != null &&
+          inMonitor({ kind: 'customer', accountId: details.customerId }, options)
+        );
       default:
         return '';
     }

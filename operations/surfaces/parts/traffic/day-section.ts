@@ -2,11 +2,11 @@
 import type { Actor } from '#operations/accounts/index.ts';
 import type { ProtectTraffic } from '#operations/protect/index.ts';
 import type { ServerHistory } from '#operations/server-history/index.ts';
-import { exploreHref } from '#service-kit/explorer/index.ts';
+import { answerChart, chartUnit, exploreHref, stepText } from '#service-kit/explorer/index.ts';
 import { chart, type Html, link, section, withQuery } from '#service-kit/pages/index.ts';
-import { chartUnit, exploreChartData, readChart } from './explore-chart.ts';
-import { stepText } from './explore-page.ts';
+import { readExplorerFlags } from './flags.ts';
 import type { ExplorerPlace } from './place.ts';
+import { readChart } from './read-answers.ts';
 import { readQuestion, readView } from './traffic-view.ts';
 
 export interface DayOptions {
@@ -30,17 +30,20 @@ export async function trafficDaySection(options: DayOptions): Promise<Html> {
   const { range, filters, measure } = readQuestion(place, values, nowMs);
   const explored = await traffic.explore(actor, { ...range, filters, measure });
   const view = readView(place, href, values, { serverCount: explored.servers.length, nowMs });
-  const input = await readChart(explored, view, { history, actor, hrefOf: place.eventHref });
+  const [{ answer, reasons }, { flags }] = await Promise.all([
+    readChart(explored, view),
+    readExplorerFlags({ history, actor, hrefOf: place.eventHref }, explored, view),
+  ]);
   return section(
     { title: 'Traffic', actions: link(href, 'What used it', { kind: 'button' }) },
     chart({
       id: 'traffic-day',
       title: 'In and out of the last 24 hours',
-      unit: chartUnit(view),
-      data: exploreChartData(view, input),
+      unit: chartUnit(answer),
+      data: answerChart(view, answer, { reasons, flags }),
       dataUrl: withQuery(`${place.path}chart.json`, values),
       refreshSeconds: 60,
-      source: `${stepText(input.stepSeconds)}, observed at the hypervisor`,
+      source: `${stepText(answer.stepSeconds!)}, observed at the hypervisor`,
       emptyText: 'Nothing was observed in the last 24 hours.',
     }),
   );

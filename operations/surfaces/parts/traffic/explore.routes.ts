@@ -6,17 +6,23 @@ import { hasCode } from '#common/errors/index.ts';
 import type { Exploration, ProtectTraffic } from '#operations/protect/index.ts';
 import type { SavedViews } from '#operations/saved-views/index.ts';
 import type { ServerHistory } from '#operations/server-history/index.ts';
-import { completeFilters, filterTextMax, groupOf, type UrlValues } from '#service-kit/explorer/index.ts';
+import {
+  answerChart,
+  chartUnit,
+  completeFilters,
+  filterTextMax,
+  groupOf,
+  type UrlValues,
+} from '#service-kit/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { chartJson, sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { sendWantedFile, wantedFile } from '#service-kit/web/index.ts';
-import { chartUnit, exploreChartData, readChart } from './explore-chart.ts';
 import { readFlows } from './explore-flows.ts';
-import { type ExplorePage, explorePage } from './explore-page.ts';
-import { type ExplorerTable, readRankings, readTableLines } from './explore-tables.ts';
-import type { FlagSource } from './flags.ts';
+import { type TrafficPage, trafficPage } from './explore-page.ts';
+import { type FlagSource, readExplorerFlags } from './flags.ts';
 import { listValues } from './list-values.ts';
 import type { ExplorerPlace } from './place.ts';
+import { readChart, readTables } from './read-answers.ts';
 import { readQuestion, readView, type TrafficView } from './traffic-view.ts';
 
 export interface ExplorerDeps {
@@ -39,7 +45,7 @@ export function registerExplorer(app: App, deps: ExplorerDeps, place: ExplorerPl
     const { table } = request.query;
     // Files had the words of dimensions, such as `app`.
     if (table !== undefined) request.query.table = groupOf(table, place.box) ?? table;
-    const content = explorePage(request, await readPage(deps, place, request));
+    const content = trafficPage(request, await readPage(deps, place, request));
     const file = sendWantedFile(request, reply, 'traffic');
     if (file) return file;
     const toast = { '1': 'Saved.', '2': 'Removed.' }[request.query.saved ?? ''] ?? null;
@@ -48,8 +54,11 @@ export function registerExplorer(app: App, deps: ExplorerDeps, place: ExplorerPl
 
   app.get(`${path}chart.json`, { schema }, async (request, reply) => {
     const { explored, view } = await open(deps, place, request);
-    const data = exploreChartData(view, await readChart(explored, view, flagSource(deps, place, request)));
-    return reply.send(chartJson(chartUnit(view), data));
+    const [{ answer, reasons }, { flags }] = await Promise.all([
+      readChart(explored, view),
+      readExplorerFlags(flagSource(deps, place, request), explored, view),
+    ]);
+    return reply.send(chartJson(chartUnit(answer), answerChart(view, answer, { reasons, flags })));
   });
 
   app.get(`${path}complete`, { schema }, async (request, reply) => {
@@ -116,27 +125,17 @@ async function readPage(
   deps: ExplorerDeps,
   place: ExplorerPlace,
   request: FastifyRequest,
-): Promise<ExplorePage> {
+): Promise<TrafficPage> {
   const { explored, view } = await open(deps, place, request);
   const who = place.whoOf(request);
-  const isFile = wantedFile(request) !== null;
-  const [rankings, views, peerLink, chart, flows] = await Promise.all([
-    readRankings(explored, view, request),
+  const reading = readChart(explored, view);
+  const [chart, flags, tables, views, peerLink, flows] = await Promise.all([
+    reading,
+    readExplorerFlags(flagSource(deps, place, request), explored, view),
+    readTables(explored, place, view, request, reading),
     deps.savedViews.list(who.actor),
     place.readPeerLink?.(request) ?? null,
-    readChart(explored, view, flagSource(deps, place, request)),
-    view.tab === 'flows' && !isFile ? readFlows(explored, place) : null,
+    view.tab === 'flows' && wantedFile(request) === null ? readFlows(explored, place) : null,
   ]);
-  const leading = rankings.find(({ dimension }) => dimension === view.by) ?? rankings[0] ?? null;
-  const tables = await Promise.all(
-    rankings.map(async (ranking): Promise<ExplorerTable> => {
-      const ofChart = ranking.dimension === view.by ? chart.lines : null;
-      return {
-        ranking,
-        stepMs: explored.stepSecondsOf(ranking.dimension) * 1000,
-        lines: isFile ? null : await readTableLines(explored, ranking, ofChart),
-      };
-    }),
-  );
-  return { place, who, explored, view, chart, tables, leading, flows, views, peerLink };
+  return { place, who, explored, view, chart, flags, tables, flows, views, peerLink };
 }

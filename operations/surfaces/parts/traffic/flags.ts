@@ -12,7 +12,7 @@ import {
 } from '#operations/server-history/index.ts';
 import type { ServerAction } from '#operations/servers/index.ts';
 import type { Filter } from '#service-kit/explorer/index.ts';
-import type { ChartData, ChartFlag, Tone } from '#service-kit/pages/index.ts';
+import type { ChartFlag, Tone } from '#service-kit/pages/index.ts';
 import { actionWords } from '../server-actions.ts';
 
 /** The page that says more of an event; undefined where none does. */
@@ -151,10 +151,4 @@ function toneOf({ kind, name, status, isDrill }: ServerEvent): Tone {
   if (kind === 'attack') return isDrill ? 'info' : 'bad';
   if (status === 'error' || (kind === 'power' && name === 'unknown')) return 'warn';
   return kind === 'scan' ? 'info' : 'neutral';
-}
-
-/** What happened in each step of a chart, for its file: by the start of the step. */
-export function eventsByStep({ flags = [], stepMs = 60_000 }: ChartData): Map<number, string> {
-  const steps = Map.groupBy(flags, ({ timeMs }) => Math.floor(timeMs / stepMs) * stepMs);
-  return new Map([...steps].map(([ms, of]) => [ms, of.map(({ text }) => text).join('; ')]));
 }

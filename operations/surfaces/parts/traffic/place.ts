@@ -1,8 +1,8 @@
 /** Where an explorer of traffic is: what differs between the customers' and the operators'. */
 import type { FastifyRequest } from 'fastify';
 import type { Actor } from '#operations/accounts/index.ts';
-import type { Exploration, RankedDimension, RankedValue } from '#operations/protect/index.ts';
-import type { ExplorerBox } from '#service-kit/explorer/index.ts';
+import type { Exploration } from '#operations/protect/index.ts';
+import type { Dimension, ExplorerBox, Line, RowDetails } from '#service-kit/explorer/index.ts';
 import type { Content, Html } from '#service-kit/pages/index.ts';
 import type { EventHref } from './flags.ts';
 
@@ -33,7 +33,7 @@ export interface ExplorerPlace {
   whoOf(request: FastifyRequest): Explorer;
   frame(request: FastifyRequest, title: string, toast: string | null, content: Content): Html;
   /** The page of a server or a customer; null where there is none. */
-  hrefOf(row: Pick<RankedValue, 'serverId' | 'tenantId'>, range: string | undefined): string | null;
+  hrefOf(of: Pick<RowDetails, 'serverId' | 'customerId'>, range: string | undefined): string | null;
   /** The page of what a flag of the chart tells of. */
   eventHref: EventHref;
   /** Read once for a page: the way to where the other ends of a row's connections are known. */
@@ -41,7 +41,7 @@ export interface ExplorerPlace {
 }
 
 /** Nothing where a row is no server, address or customer. */
-export type PeerLink = (row: RankedValue, dimension: RankedDimension, explored: Exploration) => Content;
+export type PeerLink = (row: Line, dimension: Dimension, explored: Exploration) => Content;
 
 /** Dimensions of applications: their bytes alone are known, of the last 24 hours (NET-2.4.4). */
 export const isOfApplications = (dimension: string): boolean =>

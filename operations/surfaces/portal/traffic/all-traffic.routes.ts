@@ -1,7 +1,7 @@
 /** The traffic of all servers of the signed-in person: the explorer, and its rows as files for programs. */
 import type { FastifyRequest } from 'fastify';
 import { customerBox, type RankedValue } from '#operations/protect/index.ts';
-import { parseFilters } from '#service-kit/explorer/index.ts';
+import { parseFilters, sizeOf } from '#service-kit/explorer/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { withQuery } from '#service-kit/pages/index.ts';
 import { sendCsv } from '#service-kit/web/index.ts';
@@ -84,7 +84,7 @@ async function readRows(
 const bytesOf = (row: RankedValue) => ({
   inbound_bytes: row.inboundBytes,
   outbound_bytes: row.outboundBytes,
-  previous_bytes: row.previousBytes,
+  previous_bytes: row.previous && sizeOf(row.previous, 'bytes'),
 });
 
 const serverRow = (row: RankedValue) => ({

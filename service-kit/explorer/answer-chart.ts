@@ -1,16 +1,13 @@
-/** The explorer's chart: parts of the traffic over time, or in and out, with the period before and the 95th percentile. */
-import type { Answer, Row } from '#monitor/explorer/index.ts';
-import { onlyHref, sidesOf } from '#service-kit/explorer/index.ts';
+/** An answer as a chart: parts of the traffic over time, or in and out, with the period before and the 95th percentile. */
 import { type ChartData, type ChartSeries, coloursOf, REST_COLOUR } from '#service-kit/pages/index.ts';
-import type { ExploreView } from './explore-view.ts';
+import type { Answer, Row } from './answer.ts';
+import { sidesOf } from './filter-text.ts';
+import { type ExploreView, onlyHref } from './view.ts';
 
-export interface ChartInput {
-  view: ExploreView;
-  answer: Answer;
-  around: Pick<ChartData, 'reasons' | 'flags'>;
-}
+/** What is drawn around the lines. */
+export type ChartAround = Pick<ChartData, 'reasons' | 'flags' | 'areas'>;
 
-export function exploreChartData({ view, answer, around }: ChartInput): ChartData {
+export function answerChart(view: ExploreView, answer: Answer, around: ChartAround): ChartData {
   return {
     ...around,
     timesMs: answer.timesMs,
@@ -32,18 +29,27 @@ function directions(view: ExploreView, answer: Answer): Drawn {
     return { series: [main, ...ghostOfAll(answer)], lines: level(answer) };
   }
   const counted = sidesOf(view.filters);
-  const sides: ChartSeries[] = [
-    ...(counted.out ? [{ label: 'Out', role: 'out' as const, values: series.outBps }] : []),
-    ...ghost(answer, series.previousOutBps, { label: 'Out, previous', role: 'out' }),
-    ...(counted.in ? [{ label: 'In', role: 'in' as const, values: series.inBps }] : []),
-    ...ghost(answer, series.previousInBps, { label: 'In, previous', role: 'in' }),
-  ];
+  const side = (
+    role: 'in' | 'out',
+    values: readonly (number | null)[],
+    previous: readonly (number | null)[],
+  ): ChartSeries[] => {
+    const label = role === 'in' ? 'In' : 'Out';
+    return counted[role]
+      ? [{ label, role, values }, ...ghost(answer, previous, { label: `${label}, previous`, role })]
+      : [];
+  };
+  // A percentile of longer means than the steps is no level of them.
+  const isOfSteps = (answer.percentileSeconds ?? 0) <= (answer.stepSeconds ?? 0);
   return {
-    series: sides,
+    series: [
+      ...side('out', series.outBps, series.previousOutBps),
+      ...side('in', series.inBps, series.previousInBps),
+    ],
     lines: [
       { label: '95th percentile out', role: 'out' as const, value: answer.percentile95Out },
       { label: '95th percentile in', role: 'in' as const, value: answer.percentile95In },
-    ].flatMap(({ value, ...line }) => (value === null ? [] : [{ ...line, value }])),
+    ].flatMap(({ value, ...line }) => (value === null || !isOfSteps ? [] : [{ ...line, value }])),
   };
 }
 
@@ -58,8 +64,8 @@ function parts(view: ExploreView, answer: Answer): Drawn {
       href: value === null || view.by === null ? undefined : onlyHref(view, view.by, value),
     };
   });
-  if (answer.rest && answer.rest.groups > 0)
-    series.push({ label: 'the rest', colour: REST_COLOUR, values: answer.rest.rates });
+  if (answer.rest?.rates.some((rate) => rate !== null && rate > 0))
+    series.push({ label: 'Rest', colour: REST_COLOUR, values: answer.rest.rates });
   return {
     series: [...series, ...ghostOfAll(answer)],
     lines: level(answer),
@@ -67,7 +73,10 @@ function parts(view: ExploreView, answer: Answer): Drawn {
   };
 }
 
-export const nameInLegend = (row: Pick<Row, 'key'>): string => row.key[0]!.label;
+function nameInLegend({ key, details }: Pick<Row, 'key' | 'details'>): string {
+  const { label } = key[0]!;
+  return details?.service ? `${label} ${details.service}` : label;
+}
 
 /** The period before; nothing where nothing of it is known. */
 function ghost(
@@ -83,5 +92,6 @@ function ghost(
 const ghostOfAll = (answer: Answer) =>
   ghost(answer, answer.series.previous, { label: 'All, previous', colour: REST_COLOUR });
 
+/** Of in and out together, because that is what the lines are. */
 const level = (answer: Answer) =>
   answer.percentile95 === null ? [] : [{ label: '95th percentile', value: answer.percentile95 }];

@@ -1,0 +1,286 @@
+/** An answer as a table, and as the files that have its rows: the largest values of a dimension with share, change and trend. */
+import type { FastifyRequest } from 'fastify';
+import {
+  age,
+  type Content,
+  code,
+  formatBitRate,
+  formatBytes,
+  formatCount,
+  html,
+  isoTime,
+  link,
+  type Sort,
+  shareBar,
+  sparkLine,
+} from '#service-kit/pages/index.ts';
+import { type DataColumn, dataTable, wantedFile } from '#service-kit/web/index.ts';
+import { type Amount, type Answer, type Remainder, type RowDetails, sizeOf } from './answer.ts';
+import { changeText } from './change-text.ts';
+import { type Dimension, dimensionTable, manyOf, nameOf } from './dimensions.ts';
+import type { Measure } from './url-values.ts';
+import { type ExploreView, nothingIn, onlyHref, sortNames, withoutHref } from './view.ts';
+
+/** What differs from program to program. */
+export interface TableOptions {
+  /** Names of bytes in files. */
+  fields: { in: string; out: string };
+  /** What else there is of a row, beside the link that leaves it out. */
+  moreOf?: (row: Line, dimension: Dimension) => Content;
+  nowMs: number;
+  /** Stands alone, with room for more columns. */
+  isWide: boolean;
+}
+
+/** A row, what is left of all, or all. */
+export interface Line extends Remainder {
+  label: string;
+  /** Null: unknown, the rest, or all. */
+  value: string | null;
+  isRest: boolean;
+  details: RowDetails | null;
+}
+
+export function answerTable(
+  request: FastifyRequest,
+  view: ExploreView,
+  dimension: Dimension,
+  answer: Answer,
+  options: TableOptions,
+): Content {
+  const { measure } = answer;
+  const isFile = wantedFile(request) !== null;
+  const isPackets = measure === 'packets';
+  const hasRoom = options.isWide || isFile;
+  const hasDetail = (name: keyof RowDetails) => answer.rows.some(({ details }) => details?.[name] != null);
+  const hasChange = isFile || answer.rows.some(({ previous }) => previous !== null);
+  const sort = view.sorts[dimension]!;
+  const columns: DataColumn<Line>[] = [
+    {
+      key: 'name',
+      header: nameOf(dimension),
+      cell: (row) => nameCell(view, dimension, row, options),
+      // A name that does not say which one it is has its id beside it.
+      value: (row) => (row.details ? row.label : (row.value ?? row.label)),
+      field: dimension === 'service' ? 'application' : dimension,
+      sortable: true,
+    },
+    ...(dimension === 'service' ? [serviceColumn] : []),
+    ...(!isPackets || hasRoom ? bytesColumns(options) : []),
+    ...(isPackets ? [packetsColumn] : []),
+    shareColumn,
+    ...(hasChange ? [changeColumn(measure)] : []),
+    ...(hasRoom && hasDetail('percentile95Out') ? percentileColumns : []),
+    ...(hasRoom && hasDetail('lastSentMs') ? [sentColumn(options.nowMs)] : []),
+    trendColumn(answer),
+  ];
+  return dataTable<Line>(request, {
+    id: dimension,
+    url: view.url,
+    sort,
+    sortParameters: sortNames(dimension),
+    caption: `${manyOf(dimension)} by ${isPackets ? 'packets' : 'traffic'}`,
+    card: { line: [...(isPackets ? ['packets'] : ['in', 'out']), 'share', 'change'] },
+    captionVisible: true,
+    rows: sortLines(linesOf(answer), sort, measure),
+    totals: totalOf(answer),
+    isComplete: (answer.rest?.groups ?? 0) === 0,
+    columns,
+    fields: idFields.filter(({ name }) => hasDetail(name)),
+    empty: {
+      title: `No ${manyOf(dimension).toLowerCase()}`,
+      text: answer.limits.find((one) => one.dimension === dimension)?.message ?? nothingIn(view),
+    },
+  });
+}
+
+function linesOf({ rows, rest, apart }: Answer): Line[] {
+  const left = { value: null, isRest: true, details: null };
+  return [
+    ...rows.map((row) => ({ ...row, ...row.key[0]!, isRest: false, details: row.details ?? null })),
+    ...(rest && rest.groups > 0
+      ? [{ ...rest, ...left, label: `the rest, ${formatCount(rest.groups)} more` }]
+      : []),
+    ...apart.map((one) => ({ ...one, ...left })),
+  ];
+}
+
+const totalOf = ({ rows, apart, total, previousTotal }: Answer): Line => ({
+  ...{ label: 'Total', value: null, isRest: true, amount: total, previous: previousTotal, rates: [] },
+  ...{ share: rows.length + apart.length === 0 ? 0 : 1, details: null },
+});
+
+type SortedLine = Pick<Line, 'label' | 'isRest' | 'amount' | 'share' | 'previous'> &
+  Partial<Pick<Line, 'details'>>;
+
+/** How large a line is by a column; null: not known. */
+function figureOf({ amount, share, previous, details }: SortedLine, key: string, measure: Measure) {
+  switch (key) {
+    case 'in':
+      return amount.inBytes;
+    case 'out':
+      return amount.outBytes;
+    case 'packets':
+      return amount.packets;
+    case 'change':
+      return changeOf(sizeOf(amount, measure), previous && sizeOf(previous, measure));
+    case 'last':
+      return details?.lastSentMs ?? null;
+    case 'p95':
+      return details?.percentile95Out ?? null;
+    default:
+      return share;
+  }
+}
+
+/** What is left stays the last, and so do rows of which nothing is known. */
+export function sortLines<T extends SortedLine>(lines: readonly T[], sort: Sort, measure: Measure): T[] {
+  const sign = sort.direction === 'asc' ? 1 : -1;
+  return lines.toSorted((a, b) => {
+    if (a.isRest !== b.isRest) return a.isRest ? 1 : -1;
+    // What is left keeps its order.
+    if (a.isRest) return 0;
+    if (sort.by === 'name') return sign * a.label.localeCompare(b.label, 'en', { numeric: true });
+    const [x, y] = [a, b].map((line) => figureOf(line, sort.by, measure)) as [number | null, number | null];
+    if (x === null || y === null) return x === y ? 0 : x === null ? 1 : -1;
+    return x === y ? 0 : sign * (x < y ? -1 : 1);
+  });
+}
+
+/** How many times as much as before; what is new comes before everything, what was and is nothing is not known. */
+const changeOf = (now: number | null, before: number | null): number | null =>
+  now === null || before === null || (before === 0 && now === 0) ? null : now / before;
+
+/** A value that leads to itself alone, with a quiet minus that leaves it out, and what else there is of it. */
+function nameCell(view: ExploreView, dimension: Dimension, row: Line, { moreOf }: TableOptions): Content {
+  const { word, isCode } = dimensionTable[dimension];
+  if (row.value === null) return html`<span class="hint">${row.label}</span>`;
+  const only = link(onlyHref(view, dimension, row.value), isCode ? code(row.label) : row.label, {
+    label: `Only ${word} ${row.label}`,
+  });
+  const without = link(withoutHref(view, dimension, row.value), '−', {
+    ...{ kind: 'quiet', label: `Leave out ${row.label}` },
+  });
+  return html`${only} <span class="leave-out">${without}${moreOf?.(row, dimension) ?? ''}</span>`;
+}
+
+const serviceColumn: DataColumn<Line> = {
+  key: 'service',
+  header: 'Port',
+  kind: 'code',
+  cell: ({ details }) => details?.service ?? '',
+  value: ({ details }) => details?.service,
+};
+
+function bytesColumns({ fields }: TableOptions): DataColumn<Line>[] {
+  const column = (key: 'in' | 'out', header: string, of: (amount: Amount) => number): DataColumn<Line> => ({
+    key,
+    header,
+    kind: 'figure',
+    cell: (row) => formatBytes(of(row.amount)),
+    field: fields[key],
+    value: (row) => of(row.amount),
+    sortable: true,
+  });
+  return [column('in', 'In', (amount) => amount.inBytes), column('out', 'Out', (amount) => amount.outBytes)];
+}
+
+const packetsColumn: DataColumn<Line> = {
+  key: 'packets',
+  header: 'Packets',
+  kind: 'figure',
+  // The cell of what is null is drawn as unknown.
+  cell: ({ amount: { packets } }) => (packets === null ? null : formatCount(packets)),
+  value: ({ amount }) => amount.packets,
+  sortable: true,
+};
+
+const shareColumn: DataColumn<Line> = {
+  key: 'share',
+  header: 'Share',
+  kind: 'figure',
+  cell: (row) => shareBar(row.share),
+  value: (row) => row.share,
+  sortable: true,
+};
+
+function changeColumn(measure: Measure): DataColumn<Line> {
+  const before = ({ previous }: Line) => previous && sizeOf(previous, measure);
+  return {
+    key: 'change',
+    header: 'Change',
+    kind: 'figure',
+    cell: (row) => {
+      const size = sizeOf(row.amount, measure);
+      return size === null ? null : changeText(size, before(row));
+    },
+    field: measure === 'packets' ? 'previous_packets' : 'previous_bytes',
+    value: before,
+    sortable: true,
+  };
+}
+
+const rateText = (rate: number | null | undefined) =>
+  rate === null || rate === undefined ? '' : formatBitRate(rate);
+
+const percentileColumns: DataColumn<Line>[] = [
+  {
+    key: 'p95in',
+    header: 'In, 95th percentile',
+    kind: 'figure',
+    cell: ({ details }) => rateText(details?.percentile95In),
+    value: ({ details }) => details?.percentile95In,
+    field: 'inbound_p95_bps',
+  },
+  {
+    key: 'p95',
+    header: 'Out, 95th percentile',
+    kind: 'figure',
+    sortable: true,
+    cell: ({ details }) => rateText(details?.percentile95Out),
+    value: ({ details }) => details?.percentile95Out,
+    field: 'outbound_p95_bps',
+  },
+];
+
+const sentColumn = (nowMs: number): DataColumn<Line> => ({
+  key: 'last',
+  header: 'Last sent',
+  sortable: true,
+  cell: ({ details }) => (details?.lastSentMs ? age(details.lastSentMs + 60_000, nowMs) : ''),
+  value: ({ details }) => isoTime(details?.lastSentMs),
+  field: 'last_sent_at',
+});
+
+/** A small picture of the whole range; nothing for what has no line of its own. */
+const trendColumn = (answer: Answer): DataColumn<Line> => ({
+  key: 'trend',
+  header: 'Trend',
+  kind: 'picture',
+  cell: ({ label, rates }) =>
+    rates.length > 0 ? sparkLine(thinned(answer, rates), `${label} over the range`) : '',
+});
+
+/** Points of a small picture. */
+const pointsMax = 48;
+
+/** Means of what was observed, with its gaps. */
+function thinned({ from, to, stepSeconds, timesMs }: Answer, rates: readonly (number | null)[]) {
+  const count = Math.max(1, Math.min(pointsMax, Math.round((to - from) / (stepSeconds ?? to - from))));
+  const points = Array.from({ length: count }, () => ({ sum: 0, steps: 0 }));
+  rates.forEach((rate, index) => {
+    const at = Math.floor(((timesMs[index]! / 1000 - from) / (to - from)) * count);
+    const point = points[Math.min(count - 1, Math.max(0, at))];
+    if (rate === null || point === undefined) return;
+    point.sum += rate;
+    point.steps += 1;
+  });
+  return points.map(({ sum, steps }) => (steps === 0 ? null : sum / steps));
+}
+
+const idFields = (
+  [
+    ['server_id', 'serverId'],
+    ['customer_id', 'customerId'],
+  ] as const
+).map(([field, name]) => ({ field, name, value: ({ details }: Line) => details?.[name] }));

@@ -1,0 +1,154 @@
+/** The answer to a question of traffic, the same from every program: rows of a dimension, steps, totals, and what is missing. */
+import type { Dimension } from './dimensions.ts';
+import type { Measure } from './url-values.ts';
+
+/** Bytes to and from the local addresses, or packets both ways; null: not known. */
+export interface Amount {
+  inBytes: number;
+  outBytes: number;
+  /** Both directions together; null where the measure is bytes, and where they are not known. */
+  packets: number | null;
+}
+
+/** What stands in one column of a row. */
+export interface Value {
+  /** In the spelling of the dimension, so that it can be filtered by; null: unknown, or none. */
+  value: string | null;
+  /** For people: a name instead of an id. */
+  label: string;
+}
+
+/** What is known beside the amount of a row; null: not known, or of no such thing. */
+export interface RowDetails {
+  /** The port of a `service`. */
+  service: string | null;
+  serverId: number | null;
+  customerId: number | null;
+  /** When an application was last sent. */
+  lastSentMs: number | null;
+  /** 95th percentiles of its observed minutes, bit/s. */
+  percentile95In: number | null;
+  percentile95Out: number | null;
+}
+
+/** What is not among the rows: an amount without a value to filter by. */
+export interface Remainder {
+  amount: Amount;
+  /** Of the total in the measure; null where it is not known, and 0 where there is no traffic at all. */
+  share: number | null;
+  /** Of the period before. Null: not asked for, or not observed. Zeros: nothing in that period. */
+  previous: Amount | null;
+  /** Of the measure, bit/s or packets/s; one for each time, null in a gap. Empty without steps. */
+  rates: readonly (number | null)[];
+}
+
+export interface Row extends Remainder {
+  /** One for each dimension of `by`. */
+  key: readonly Value[];
+  details?: RowDetails;
+}
+
+/** The sum of everything that is not among the rows. */
+export interface Rest extends Remainder {
+  /** Groups that are not shown. */
+  groups: number;
+}
+
+/** A part of the total that has no value of the dimension, such as our own port scans. */
+export interface Apart extends Remainder {
+  label: string;
+}
+
+/** A part of the question that has no answer. */
+export interface Limit<Code extends string = string> {
+  code: Code;
+  /** The dimension that it is about; null: the range. */
+  dimension: Dimension | null;
+  title?: string;
+  /** What is missing and what to do about it. */
+  message: string;
+}
+
+export interface Answer {
+  /** The range that was read, seconds. */
+  from: number;
+  to: number;
+  stepSeconds: number | null;
+  measure: Measure;
+  by: readonly Dimension[];
+  /** The largest first, or in the order that was asked for. */
+  rows: readonly Row[];
+  rest: Rest | null;
+  /** Beside rows and rest. */
+  apart: readonly Apart[];
+  total: Amount;
+  /** Of the period before; null where it was not asked for, or not observed. */
+  previousTotal: Amount | null;
+  /** Starts of the steps, unix milliseconds; empty without steps. */
+  timesMs: readonly number[];
+  /**
+   * Of everything, for each step: means over the observed minutes; null in a step without such a minute, which is a gap and no
+   * zero, and where a filter leaves the direction out.
+   */
+  series: {
+    inBps: readonly (number | null)[];
+    outBps: readonly (number | null)[];
+    /** Empty where the measure is bytes. */
+    pps: readonly (number | null)[];
+    /** Observed minutes of each step. */
+    minutes: readonly number[];
+    /** Rates of the measure in the period before, step by step; empty where it was not asked for, or not observed. */
+    previous: readonly (number | null)[];
+    /** The same of each direction, bit/s; empty where the measure is packets as well. */
+    previousInBps: readonly (number | null)[];
+    previousOutBps: readonly (number | null)[];
+  };
+  /** 95th percentile of the rates of everything in the measure, both directions together; null without steps. */
+  percentile95: number | null;
+  /** The same of each direction; null without steps, or where the measure is packets. */
+  percentile95In: number | null;
+  percentile95Out: number | null;
+  /** Seconds of the means that the percentiles are of; null without steps. */
+  percentileSeconds: number | null;
+  limits: readonly Limit[];
+}
+
+/** Of the measure; null where packets are not known. */
+export const sizeOf = (amount: Amount, measure: Measure): number | null =>
+  measure === 'packets' ? amount.packets : amount.inBytes + amount.outBytes;
+
+/** What parts leave of a whole, never less than nothing. */
+export function minus(whole: Amount, ...parts: readonly Amount[]): Amount {
+  const left = (of: (amount: Amount) => number) =>
+    Math.max(
+      0,
+      parts.reduce((rest, part) => rest - of(part), of(whole)),
+    );
+  return {
+    inBytes: left((one) => one.inBytes),
+    outBytes: left((one) => one.outBytes),
+    packets: whole.packets === null ? null : left((one) => one.packets ?? 0),
+  };
+}
+
+/** What the rows leave of everything, step by step; null in a gap. */
+export function restRates(
+  all: readonly (number | null)[],
+  rows: readonly Pick<Row, 'rates'>[],
+): (number | null)[] {
+  return all.map((rate, at) =>
+    rate === null
+      ? null
+      : // Sums of fractions may leave a trace of nothing.
+        Math.max(
+          0,
+          rows.reduce((left, row) => left - (row.rates[at] ?? 0), rate),
+        ),
+  );
+}
+
+/** The nearest rank of what is known; null of nothing. */
+export function percentile95(rates: readonly (number | null)[]): number | null {
+  const known = rates.filter((rate) => rate !== null).sort((a, b) => a - b);
+  return known.length === 0 ? null : known[Math.ceil(known.length * 0.95) - 1]!;
+}

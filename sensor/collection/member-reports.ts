@@ -7,8 +7,8 @@ import type { CaptureSpec } from './capture-spec.ts';
 import { mergeMembers } from './merge-minutes.ts';
 import { type LocalWindow, mergeWindows } from './merge-windows.ts';
 
-/** Windows that wait for further members; older ones are dropped. */
-const windowsMax = 3;
+/** Windows that wait for further members, which are late on a busy host; older ones are dropped. */
+const windowsMax = 12;
 
 export interface MemberReportsDeps {
   spec: CaptureSpec;

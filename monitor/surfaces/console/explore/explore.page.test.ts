@@ -73,9 +73,19 @@ test('tables stand in the order of any column, in the URL, with totals last and 
   const unattributed = /<tr[^>]*>(?:(?!<\/tr>)[\s\S])*unattributed[\s\S]*?<\/tr>/.exec(largest.table)![0];
   assert.match(
     unattributed.replaceAll(/<[^>]+>/g, ' '),
-    /unattributed, as most packets of an attack\s+100 B\s+5\.00 kB\s+0\.6 %/,
+    /port scans by the sensors, and what else is unattributed\s+100 B\s+5\.00 kB\s+0\.6 %/,
     'what counters of addresses hold and no application is a row of its own',
   );
+  for (const by of ['application', 'address', 'peer']) {
+    const { text } = await visitor.get(`${path}&by=${by}`);
+    const figures = text.replaceAll(/<[^>]+>/g, ' ');
+    assert.match(figures, /905 kB in 10 min/, by);
+    assert.match(
+      figures,
+      /In\s+900 kB\s[\s\S]*Out\s+5\.20 kB/,
+      `${by}: the figures are those of all traffic`,
+    );
+  }
   assert.deepEqual((await tableOf('&application_sort=in&application_direction=asc')).names, [
     'small.example',
     'large.example',

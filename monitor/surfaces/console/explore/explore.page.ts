@@ -53,7 +53,9 @@ export function sitePage(request: FastifyRequest, page: SitePage): Content {
   const query = view.url.split('?')[1];
   const shown = [...(view.by === null ? [] : [{ dimension: view.by, answer }]), ...page.tables];
   return explorerPage(request, {
-    ...{ title: 'Explorer', view, range, nowMs, around, answer, totals: answer, state: stateOf(page) },
+    ...{ title: 'Explorer', view, range, nowMs, around, answer, state: stateOf(page) },
+    // The same by whatever is grouped.
+    totals: { ...answer, total: whole.total, previousTotal: whole.previousTotal },
     actions: place !== null && page.inOperations(place),
     above: savedLinks(view, page.saved),
     form: formOf(page.offered, view, page.serverNames),
@@ -69,8 +71,8 @@ export function sitePage(request: FastifyRequest, page: SitePage): Content {
   });
 }
 
-function stateOf({ answer, nowMs }: SitePage) {
-  const { measure, total, previousTotal } = answer;
+function stateOf({ answer, whole, nowMs }: SitePage) {
+  const { measure, total, previousTotal } = whole;
   if (answer.newestMs === null)
     return { tone: 'neutral', text: 'No minute of this site has arrived yet.' } as const;
   const change = previousTotal && changeText(sizeOf(total, measure) ?? 0, sizeOf(previousTotal, measure));
@@ -96,7 +98,9 @@ function withUnattributed(answer: Answer, whole: Answer): Answer {
     share: (one.share ?? 0) * scale,
   });
   const previous = previousTotal && whole.previousTotal && minus(whole.previousTotal, previousTotal);
-  const label = 'unattributed, as most packets of an attack';
+  const label = whole.ownScans
+    ? 'port scans by the sensors, and what else is unattributed'
+    : 'unattributed, as most packets of an attack';
   return {
     ...answer,
     rows: answer.rows.map(scaled),

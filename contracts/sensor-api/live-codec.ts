@@ -16,12 +16,9 @@ import {
   type SensorCondition,
 } from './live.ts';
 import {
-  LiveHostsSchema,
   LiveUploadSchema,
   type LiveWindow as LiveWindowMessage,
-  LiveWindowSchema,
   type SensorCondition as SensorConditionMessage,
-  SensorConditionSchema,
 } from './live_pb.js';
 import { isPlausible, type LiveSetAside, looseCount } from './set-aside.ts';
 import { captureNameMax } from './telemetry.ts';
@@ -49,22 +46,20 @@ export function encodeLive(upload: LiveUpload): Uint8Array {
       runId: upload.runId,
       sensorVersion: upload.sensorVersion,
       ...(upload.condition ? { condition: encodeCondition(upload.condition) } : {}),
-      windows: upload.windows.map((window) =>
-        create(LiveWindowSchema, {
-          capture: window.capture,
-          role: window.role === 'uplink' ? CaptureRole.UPLINK : CaptureRole.BRIDGE,
-          startedAt: BigInt(window.startedAtMs),
-          observedMs: window.observedMs,
-          totals: encodeTotals(window.totals),
-          hosts: create(LiveHostsSchema, {
-            address: window.hosts.map((host) => host.address),
-            rxBytes: window.hosts.map((host) => BigInt(host.rxBytes)),
-            txBytes: window.hosts.map((host) => BigInt(host.txBytes)),
-            packets: window.hosts.map((host) => BigInt(host.packets)),
-          }),
-          hostsLeftOut: window.hostsLeftOut,
-        }),
-      ),
+      windows: upload.windows.map((window) => ({
+        capture: window.capture,
+        role: window.role === 'uplink' ? CaptureRole.UPLINK : CaptureRole.BRIDGE,
+        startedAt: BigInt(window.startedAtMs),
+        observedMs: window.observedMs,
+        totals: encodeTotals(window.totals),
+        hosts: {
+          address: window.hosts.map((host) => host.address),
+          rxBytes: window.hosts.map((host) => BigInt(host.rxBytes)),
+          txBytes: window.hosts.map((host) => BigInt(host.txBytes)),
+          packets: window.hosts.map((host) => BigInt(host.packets)),
+        },
+        hostsLeftOut: window.hostsLeftOut,
+      })),
     }),
   );
 }
@@ -106,8 +101,8 @@ export function* decodeLiveSliced(
   };
 }
 
-function encodeCondition(condition: SensorCondition): SensorConditionMessage {
-  return create(SensorConditionSchema, {
+function encodeCondition(condition: SensorCondition) {
+  return {
     observedAt: BigInt(Math.floor(condition.observedAtMs)),
     spoolPendingBytes: BigInt(condition.spoolPendingBytes),
     spoolBytesMax: BigInt(condition.spoolBytesMax),
@@ -120,7 +115,7 @@ function encodeCondition(condition: SensorCondition): SensorConditionMessage {
       role: one.role === 'uplink' ? CaptureRole.UPLINK : CaptureRole.BRIDGE,
       isListening: one.isListening,
     })),
-  });
+  };
 }
 
 function decodeCondition(message: SensorConditionMessage): SensorCondition {

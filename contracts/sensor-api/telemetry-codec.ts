@@ -6,7 +6,7 @@
  * refused). `decodeUpload` believes nothing: it throws a `CodedError` (`telemetry.malformed`) whose message says
  * what is wrong, and never returns counters that JavaScript can't hold exactly.
  */
-import { create, toBinary } from '@bufbuild/protobuf';
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { decodeMessage, isWithinBounds, runAtOnce, type Slice, type Sliced } from './decode-slices.ts';
 import { uploadBytesMax } from './http.ts';
 import { isPlausible, looseCount, type SetAside } from './set-aside.ts';
@@ -22,12 +22,10 @@ import {
 } from './telemetry.ts';
 import {
   type CaptureMinute as CaptureMinuteMessage,
-  CaptureMinuteSchema,
+  type CaptureMinuteSchema,
   CaptureRole,
   type Gap as GapMessage,
-  GapSchema,
   type MetricPoint as MetricPointMessage,
-  MetricPointSchema,
   TelemetryUploadSchema,
 } from './telemetry_pb.js';
 import { uploadBounds } from './telemetry-bounds.ts';
@@ -72,14 +70,11 @@ export function encodeUpload(upload: TelemetryUpload): Uint8Array {
       ...(upload.probes ? { probes: encodeProbes(upload.probes) } : {}),
       incidents: (upload.incidents ?? []).map(encodeIncident),
       epochs: (upload.epochs ?? []).map(encodeEpoch),
-      gaps: upload.gaps.map((gap) =>
-        create(GapSchema, {
-          fromMinute: BigInt(gap.fromMinute),
-          toMinute: BigInt(gap.toMinute),
-          capture: gap.capture,
-          reason: gap.reason,
-        }),
-      ),
+      gaps: upload.gaps.map(({ fromMinute, toMinute, ...gap }) => ({
+        ...gap,
+        fromMinute: BigInt(fromMinute),
+        toMinute: BigInt(toMinute),
+      })),
     }),
   );
 }
@@ -142,8 +137,8 @@ export function* decodeUploadSliced(
   return upload;
 }
 
-function encodeMinute(minute: TelemetryMinute): CaptureMinuteMessage {
-  return create(CaptureMinuteSchema, {
+function encodeMinute(minute: TelemetryMinute): MessageInitShape<typeof CaptureMinuteSchema> {
+  return {
     minute: BigInt(minute.minute),
     capture: minute.capture,
     role: roleToWire[minute.role],
@@ -152,24 +147,22 @@ function encodeMinute(minute: TelemetryMinute): CaptureMinuteMessage {
     // The monitor attributes traffic to local addresses only; remote ones live in the usage rows.
     hosts: minute.hosts
       .filter((host) => host.isLocal)
-      .map((host) =>
-        create(MetricPointSchema, {
-          address: host.address,
-          rxBytes: BigInt(host.rxBytes),
-          txBytes: BigInt(host.txBytes),
-          packets: BigInt(host.packets),
-          ...(host.ownScan && {
-            ownScanRxBytes: BigInt(host.ownScan.rxBytes),
-            ownScanTxBytes: BigInt(host.ownScan.txBytes),
-            ownScanPackets: BigInt(host.ownScan.packets),
-          }),
-          hostDeviceKey: cleanText(host.deviceKey),
+      .map((host) => ({
+        address: host.address,
+        rxBytes: BigInt(host.rxBytes),
+        txBytes: BigInt(host.txBytes),
+        packets: BigInt(host.packets),
+        ...(host.ownScan && {
+          ownScanRxBytes: BigInt(host.ownScan.rxBytes),
+          ownScanTxBytes: BigInt(host.ownScan.txBytes),
+          ownScanPackets: BigInt(host.ownScan.packets),
         }),
-      ),
+        hostDeviceKey: cleanText(host.deviceKey),
+      })),
     usage: encodeUsage(minute.usage, minute.minute * 1000),
     ...(minute.detector ? { detector: encodeDetectorMinute(minute.detector) } : {}),
     ...(minute.spoofed?.length ? { spoofed: encodeSpoofed(minute.spoofed) } : {}),
-  });
+  };
 }
 
 /** Hosts between two looks at the slice. */

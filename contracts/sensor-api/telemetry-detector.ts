@@ -1,5 +1,4 @@
 /** What a detector says of a minute, and its epochs, on the wire. */
-import { create } from '@bufbuild/protobuf';
 import type { Slice, Sliced } from './decode-slices.ts';
 import {
   type DetectorEpoch,
@@ -8,13 +7,10 @@ import {
   type Metric,
   metrics,
 } from './detection.ts';
-import {
-  DetectorEpochSchema,
-  DetectorMaximaSchema,
-  DetectorMinuteSchema,
-  type DetectorEpoch as EpochMessage,
-  type DetectorMaxima as MaximaMessage,
-  type DetectorMinute as MinuteMessage,
+import type {
+  DetectorEpoch as EpochMessage,
+  DetectorMaxima as MaximaMessage,
+  DetectorMinute as MinuteMessage,
 } from './telemetry_pb.js';
 import {
   canonicalAddressText,
@@ -26,9 +22,9 @@ import {
   uuidOf,
 } from './telemetry-values.ts';
 
-export function encodeDetectorMinute(minute: DetectorMinute): MinuteMessage {
+export function encodeDetectorMinute(minute: DetectorMinute) {
   const { rows } = minute;
-  return create(DetectorMinuteSchema, {
+  return {
     ticks: minute.ticks,
     epochId: minute.epochId,
     overflowed: BigInt(minute.overflowed),
@@ -38,14 +34,12 @@ export function encodeDetectorMinute(minute: DetectorMinute): MinuteMessage {
     isOutbound: rows.map((row) => row.direction === 'outbound'),
     attackBytes: rows.map((row) => BigInt(row.attackBytes)),
     attackPackets: rows.map((row) => BigInt(row.attackPackets)),
-    maxima: metrics.map((metric, i) =>
-      create(DetectorMaximaSchema, {
-        metric,
-        oneSecond: rows.map((row) => BigInt(Math.round(row.oneSecond[i]!))),
-        tenSeconds: rows.map((row) => BigInt(Math.round(row.tenSeconds[i]!))),
-      }),
-    ),
-  });
+    maxima: metrics.map((metric, i) => ({
+      metric,
+      oneSecond: rows.map((row) => BigInt(Math.round(row.oneSecond[i]!))),
+      tenSeconds: rows.map((row) => BigInt(Math.round(row.tenSeconds[i]!))),
+    })),
+  };
 }
 
 /** The minute in this message. Throws `telemetry.malformed`. */
@@ -99,9 +93,9 @@ function readMaxima({ metric, oneSecond, tenSeconds }: MaximaMessage, rows: read
   }
 }
 
-export function encodeEpoch(epoch: DetectorEpoch): EpochMessage {
+export function encodeEpoch(epoch: DetectorEpoch) {
   const { id, sinceMs, prefixes, countingRule = 0 } = epoch;
-  return create(DetectorEpochSchema, { id, since: BigInt(Math.round(sinceMs)), prefixes, countingRule });
+  return { id, since: BigInt(Math.round(sinceMs)), prefixes, countingRule };
 }
 
 /** The epochs in these messages, which are few. Throws `telemetry.malformed`. */

@@ -1,5 +1,5 @@
 /** What a sensor sees of incidents, on the wire. */
-import { create } from '@bufbuild/protobuf';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { incidentCoverages, incidentSeverities, targetKinds } from '../incidents.ts';
 import {
   attackClassOf,
@@ -17,13 +17,11 @@ import {
   type VectorDetails,
 } from './detection.ts';
 import { captureNameMax } from './telemetry.ts';
-import {
-  type Incident,
-  IncidentReasonSchema,
+import type {
+  Incident,
   IncidentSchema,
-  IncidentVectorSchema,
-  type IncidentReason as ReasonMessage,
-  type VectorDetails as WireDetails,
+  IncidentReason as ReasonMessage,
+  VectorDetails as WireDetails,
 } from './telemetry_pb.js';
 import {
   canonicalAddressText,
@@ -41,8 +39,8 @@ const million = 1_000_000;
 const whole = (value: number) => BigInt(Math.round(value));
 const millionths = (share: number) => Math.round(Math.min(1, Math.max(0, share)) * million);
 
-export function encodeIncident(one: IncidentObservation): Incident {
-  return create(IncidentSchema, {
+export function encodeIncident(one: IncidentObservation): MessageInitShape<typeof IncidentSchema> {
+  return {
     id: one.id,
     revision: one.revision,
     capture: one.capture,
@@ -51,15 +49,13 @@ export function encodeIncident(one: IncidentObservation): Incident {
     direction: one.direction,
     class: one.class,
     severity: one.severity,
-    vectors: one.vectors.map((vector) =>
-      create(IncidentVectorSchema, {
-        class: vector.class,
-        packetsShare: millionths(vector.packetsShare),
-        bytesShare: millionths(vector.bytesShare),
-        ports: vector.ports,
-        ...(vector.details && { details: encodeDetails(vector.details) }),
-      }),
-    ),
+    vectors: one.vectors.map((vector) => ({
+      class: vector.class,
+      packetsShare: millionths(vector.packetsShare),
+      bytesShare: millionths(vector.bytesShare),
+      ports: vector.ports,
+      ...(vector.details && { details: encodeDetails(vector.details) }),
+    })),
     startedAt: whole(one.startedAtMs),
     detectedAt: whole(one.detectedAtMs),
     lastObservedAt: whole(one.lastObservedAtMs),
@@ -87,11 +83,11 @@ export function encodeIncident(one: IncidentObservation): Incident {
     hasEvidence: one.hasEvidence,
     spoofed: one.isSpoofed ?? false,
     ...(one.reason && { reason: encodeReason(one.reason) }),
-  });
+  };
 }
 
-function encodeReason({ trigger, ratios, all, ordinary, pairs, remotes }: IncidentReason): ReasonMessage {
-  return create(IncidentReasonSchema, {
+function encodeReason({ trigger, ratios, all, ordinary, pairs, remotes }: IncidentReason) {
+  return {
     trigger,
     ratios: ratios.map((ratio) => Math.min(0xffff_ffff, Math.round(ratio * 100))),
     packets: whole(all.packets),
@@ -103,7 +99,7 @@ function encodeReason({ trigger, ratios, all, ordinary, pairs, remotes }: Incide
     establishedPairs: pairs?.established ?? 0,
     otherPairs: pairs?.others ?? 0,
     remotes: remotes ?? 0,
-  });
+  };
 }
 
 const encodeDetails = ({ sourcePorts, protocols, startedAtMs, lastObservedAtMs, peak }: VectorDetails) => ({

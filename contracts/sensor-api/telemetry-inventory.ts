@@ -1,14 +1,10 @@
 /** The host's interfaces and neighbours on the wire. */
-import { create } from '@bufbuild/protobuf';
 import type { Slice, Sliced } from './decode-slices.ts';
 import { captureNameMax, type HostInterface, type HostInventory, type HostNeighbour } from './telemetry.ts';
-import {
-  type HostInterface as HostInterfaceMessage,
-  HostInterfaceSchema,
-  type HostInventory as HostInventoryMessage,
-  HostInventorySchema,
-  type Neighbour as NeighbourMessage,
-  NeighbourSchema,
+import type {
+  HostInterface as HostInterfaceMessage,
+  HostInventory as HostInventoryMessage,
+  Neighbour as NeighbourMessage,
 } from './telemetry_pb.js';
 import {
   canonicalAddressText,
@@ -22,34 +18,20 @@ import {
 const macShape = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/;
 
 /** The message of an inventory; the caller has kept its bounds. */
-export function encodeInventory(inventory: HostInventory): HostInventoryMessage {
-  return create(HostInventorySchema, {
+export function encodeInventory(inventory: HostInventory) {
+  return {
     observedAt: BigInt(Math.floor(inventory.observedAtMs)),
-    interfaces: inventory.interfaces.map((one) =>
-      create(HostInterfaceSchema, {
-        name: cleanText(one.name),
-        index: one.index,
-        mac: one.mac,
-        kind: cleanText(one.kind),
-        isUp: one.isUp,
-        mtu: one.mtu,
-        master: cleanText(one.master),
-        parent: cleanText(one.parent),
-        vlan: one.vlan,
-        addresses: one.addresses,
-      }),
-    ),
-    neighbours: inventory.neighbours.map((one) =>
-      create(NeighbourSchema, {
-        segment: cleanText(one.segment),
-        mac: one.mac,
-        address: one.address,
-        isRouter: one.isRouter,
-      }),
-    ),
+    interfaces: inventory.interfaces.map((one) => ({
+      ...one,
+      name: cleanText(one.name),
+      kind: cleanText(one.kind),
+      master: cleanText(one.master),
+      parent: cleanText(one.parent),
+    })),
+    neighbours: inventory.neighbours.map((one) => ({ ...one, segment: cleanText(one.segment) })),
     interfacesLeftOut: inventory.interfacesLeftOut,
     neighboursLeftOut: inventory.neighboursLeftOut,
-  });
+  };
 }
 
 /** Interfaces or neighbours between two looks at the slice. */
@@ -81,43 +63,31 @@ export function* decodeInventory(message: HostInventoryMessage, slice: Slice): S
   };
 }
 
-function decodeInterface(one: HostInterfaceMessage): HostInterface {
-  const { vlan } = one;
-  if (vlan > 4095) throw malformed('a vlan of the inventory is over 4095');
-  return {
-    name: plainText(one.name, captureNameMax, 'inventory.interfaces.name'),
-    index: one.index,
-    mac: one.mac === '' ? '' : macOf(one.mac),
-    kind: plainText(one.kind, captureNameMax, 'inventory.interfaces.kind'),
-    isUp: one.isUp,
-    mtu: one.mtu,
-    master: plainText(one.master, captureNameMax, 'inventory.interfaces.master'),
-    parent: plainText(one.parent, captureNameMax, 'inventory.interfaces.parent'),
-    vlan,
-    addresses: one.addresses.map(prefixOf),
-  };
+function decodeInterface({ $typeName: _, ...one }: HostInterfaceMessage): HostInterface {
+  if (one.vlan > 4095) throw malformed('a vlan of the inventory is over 4095');
+  for (const name of ['name', 'kind', 'master', 'parent'] as const)
+    plainText(one[name], captureNameMax, `inventory.interfaces.${name}`);
+  if (one.mac !== '') checkMac(one.mac);
+  one.addresses.forEach(checkPrefix);
+  return one;
 }
 
-function decodeNeighbour(one: NeighbourMessage): HostNeighbour {
-  return {
-    segment: plainText(one.segment, 128, 'inventory.neighbours.segment'),
-    mac: macOf(one.mac),
-    address: one.address === '' ? '' : canonicalAddressText(one.address, 'inventory.neighbours.address'),
-    isRouter: one.isRouter,
-  };
+function decodeNeighbour({ $typeName: _, ...one }: NeighbourMessage): HostNeighbour {
+  plainText(one.segment, 128, 'inventory.neighbours.segment');
+  checkMac(one.mac);
+  if (one.address !== '') canonicalAddressText(one.address, 'inventory.neighbours.address');
+  return one;
 }
 
-function macOf(text: string): string {
+function checkMac(text: string): void {
   if (!macShape.test(text)) throw malformed('a MAC of the inventory is not in lower-case pairs');
-  return text;
 }
 
 /** An address with its prefix length, host bits kept: `192.0.2.1/24`. */
-function prefixOf(text: string): string {
+function checkPrefix(text: string): void {
   const match = /^([^/]+)\/(0|[1-9]\d{0,2})$/.exec(text);
   if (!match || Number(match[2]) > (text.includes(':') ? 128 : 32)) {
     throw malformed('an address of an interface has no prefix length');
   }
   canonicalAddressText(match[1]!, 'inventory.interfaces.addresses');
-  return text;
 }

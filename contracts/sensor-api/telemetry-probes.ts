@@ -1,7 +1,6 @@
 /** Results of probes as columns: column i of every list is one result. */
-import { create } from '@bufbuild/protobuf';
 import { type ProbeFailure, type ProbeResult, probeFailures } from './telemetry.ts';
-import { type ProbeColumns, ProbeColumnsSchema, ProbeFailure as WireFailure } from './telemetry_pb.js';
+import { type ProbeColumns, ProbeFailure as WireFailure } from './telemetry_pb.js';
 import { countOf, malformed, minuteOf } from './telemetry-values.ts';
 
 const failureToWire: Record<ProbeFailure, WireFailure> = {
@@ -15,8 +14,8 @@ const failureToWire: Record<ProbeFailure, WireFailure> = {
 };
 
 /** The columns of these results; the caller has kept their bound. */
-export function encodeProbes(results: readonly ProbeResult[]): ProbeColumns {
-  return create(ProbeColumnsSchema, {
+export function encodeProbes(results: readonly ProbeResult[]) {
+  return {
     probe: results.map((one) => BigInt(one.probe)),
     minute: results.map((one) => BigInt(one.minute)),
     firstSent: results.map((one) => one.firstSentMs),
@@ -26,7 +25,7 @@ export function encodeProbes(results: readonly ProbeResult[]): ProbeColumns {
     rttMedian: results.map((one) => one.rtt?.medianUs ?? 0),
     rttMax: results.map((one) => one.rtt?.maxUs ?? 0),
     failure: results.map((one) => (one.failure ? failureToWire[one.failure] : WireFailure.UNSPECIFIED)),
-  });
+  };
 }
 
 /** The results in these columns. Throws `telemetry.malformed`. */

@@ -1,7 +1,6 @@
 /** Spoofed traffic of a capture's minute on the wire. */
-import { create } from '@bufbuild/protobuf';
 import type { SpoofedTraffic } from './telemetry.ts';
-import { type SpoofedColumns, SpoofedColumnsSchema } from './telemetry_pb.js';
+import type { SpoofedColumns } from './telemetry_pb.js';
 import {
   canonicalAddressText,
   cleanText,
@@ -11,13 +10,13 @@ import {
   textMax,
 } from './telemetry-values.ts';
 
-export function encodeSpoofed(rows: readonly SpoofedTraffic[]): SpoofedColumns {
-  return create(SpoofedColumnsSchema, {
+export function encodeSpoofed(rows: readonly SpoofedTraffic[]) {
+  return {
     deviceKey: rows.map((row) => cleanText(row.deviceKey)),
     address: rows.map((row) => row.address),
     bytes: rows.map((row) => BigInt(row.bytes)),
     packets: rows.map((row) => BigInt(row.packets)),
-  });
+  };
 }
 
 /** The rows of this message. Throws `telemetry.malformed`. */

@@ -7,7 +7,7 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { GapReason } from '../minute-reasons.ts';
 import type { DetectorEpoch, DetectorMinute, IncidentObservation } from './detection.ts';
-import type { InterfaceTotals } from './telemetry_pb.js';
+import type { HostInterface as HostInterfaceMessage, InterfaceTotals, Neighbour } from './telemetry_pb.js';
 
 export { type GapReason, gapReasons } from '../minute-reasons.ts';
 
@@ -168,33 +168,10 @@ export interface HostInventory {
   neighboursLeftOut: number;
 }
 
-export interface HostInterface {
-  name: string;
-  index: number;
-  /** Lower-case pairs joined by colons; blank where it has none. */
-  mac: string;
-  /** What the kernel calls it: bridge, vlan, veth, tun, …; blank for a plain device. */
-  kind: string;
-  isUp: boolean;
-  mtu: number;
-  /** The bridge or bond that it is a member of, blank for none. */
-  master: string;
-  /** The interface below a VLAN interface and the tag; blank and 0 for others. */
-  parent: string;
-  vlan: number;
-  /** Prefixes such as `192.0.2.1/24`. */
-  addresses: string[];
-}
-
-/** A MAC that the host's kernel knows on a segment. */
-export interface HostNeighbour {
-  /** The interface, or `bridge.vlan`, as in device keys. */
-  segment: string;
-  mac: string;
-  /** Canonical text; blank: only the bridge's forwarding table knows it. */
-  address: string;
-  isRouter: boolean;
-}
+/** As telemetry.proto says. */
+export type HostInterface = Omit<HostInterfaceMessage, keyof Message>;
+/** A MAC that the host's kernel knows on a segment, as telemetry.proto says. */
+export type HostNeighbour = Omit<Neighbour, keyof Message>;
 
 /** Why an attempt of a probe was lost. */
 export const probeFailures = [

@@ -30,12 +30,15 @@ import {
   countOf,
   malformed,
   momentOf,
+  namesOf,
   plainText,
   smallCountOf,
   uuidShape,
 } from './telemetry-values.ts';
 
 export * from './live.ts';
+
+const roles = namesOf(CaptureRole);
 
 /** The protobuf bytes of a live upload, not yet compressed. */
 export function encodeLive(upload: LiveUpload): Uint8Array {
@@ -48,7 +51,7 @@ export function encodeLive(upload: LiveUpload): Uint8Array {
       ...(upload.condition ? { condition: encodeCondition(upload.condition) } : {}),
       windows: upload.windows.map((window) => ({
         capture: window.capture,
-        role: window.role === 'uplink' ? CaptureRole.UPLINK : CaptureRole.BRIDGE,
+        role: roles.toWire[window.role],
         startedAt: BigInt(window.startedAtMs),
         observedMs: window.observedMs,
         totals: encodeTotals(window.totals),
@@ -112,7 +115,7 @@ function encodeCondition(condition: SensorCondition) {
     isPaused: condition.isPaused,
     captures: (condition.captures ?? []).map((one) => ({
       name: one.name,
-      role: one.role === 'uplink' ? CaptureRole.UPLINK : CaptureRole.BRIDGE,
+      role: roles.toWire[one.role],
       isListening: one.isListening,
     })),
   };
@@ -134,7 +137,7 @@ function decodeCondition(message: SensorConditionMessage): SensorCondition {
 function decodeCaptures(message: SensorConditionMessage): CaptureCondition[] {
   return message.captures.map((one) => ({
     name: plainText(one.name, captureNameMax, 'condition.captures.name'),
-    role: one.role === CaptureRole.BRIDGE ? 'bridge' : 'uplink',
+    role: roles.fromWire.get(one.role) ?? 'uplink',
     isListening: one.isListening,
   }));
 }
@@ -148,9 +151,8 @@ function decodeWindow(message: LiveWindowMessage, setAside: LiveSetAside | null)
   }
   const capture = plainText(message.capture, captureNameMax, 'capture');
   if (capture === '') throw malformed('capture of a window is blank');
-  if (message.role !== CaptureRole.UPLINK && message.role !== CaptureRole.BRIDGE) {
-    throw malformed('role must be uplink or bridge');
-  }
+  const role = roles.fromWire.get(message.role);
+  if (!role) throw malformed('role must be uplink or bridge');
   if (!message.totals) throw malformed('totals are missing');
   if (setAside && !arePlausible(message.totals, message.observedMs)) {
     setAside.rows += 1;
@@ -159,7 +161,7 @@ function decodeWindow(message: LiveWindowMessage, setAside: LiveSetAside | null)
   const { hosts, leftOut } = decodeHosts(message, setAside);
   return {
     capture,
-    role: message.role === CaptureRole.UPLINK ? 'uplink' : 'bridge',
+    role,
     startedAtMs,
     observedMs: message.observedMs,
     totals: decodeTotals(message.totals),

@@ -1,7 +1,7 @@
 /**
  * What a live upload says, as plain data: ten-second windows of exact addresses, described in format.md.
  */
-import type { TelemetryTotals } from './telemetry.ts';
+import type { TelemetryRole, TelemetryTotals } from './telemetry.ts';
 
 /** Version of this contract; a plan announces it as `live_version` (NET-9.1). */
 export const liveContractVersion = 1;
@@ -42,14 +42,14 @@ export interface SensorCondition {
 /** Whether a capture listens. */
 export interface CaptureCondition {
   name: string;
-  role: 'uplink' | 'bridge';
+  role: TelemetryRole;
   isListening: boolean;
 }
 
 /** What one capture saw between two ten-second boundaries of UTC. */
 export interface LiveWindow {
   capture: string;
-  role: 'uplink' | 'bridge';
+  role: TelemetryRole;
   /** Unix milliseconds. */
   startedAtMs: number;
   /** How much of the window the capture listened. */

@@ -47,6 +47,7 @@ import {
   countOf,
   malformed,
   minuteOf,
+  namesOf,
   plainText,
   uuidShape,
 } from './telemetry-values.ts';
@@ -54,7 +55,7 @@ import {
 export * from './telemetry.ts';
 export * from './upload-encoding.ts';
 
-const roleToWire = { uplink: CaptureRole.UPLINK, bridge: CaptureRole.BRIDGE } as const;
+const roles = namesOf(CaptureRole);
 
 /** The protobuf bytes of an upload, not yet compressed. */
 export function encodeUpload(upload: TelemetryUpload): Uint8Array {
@@ -141,7 +142,7 @@ function encodeMinute(minute: TelemetryMinute): MessageInitShape<typeof CaptureM
   return {
     minute: BigInt(minute.minute),
     capture: minute.capture,
-    role: roleToWire[minute.role],
+    role: roles.toWire[minute.role],
     observedMs: Math.round(minute.observedMs),
     totals: encodeTotals(minute.totals),
     // The monitor attributes traffic to local addresses only; remote ones live in the usage rows.
@@ -175,8 +176,7 @@ function* decodeMinute(
   setAside: SetAside | null,
 ): Sliced<TelemetryMinute | TelemetryGap> {
   const minute = minuteOf(message.minute, 'minute');
-  const role =
-    message.role === CaptureRole.UPLINK ? 'uplink' : message.role === CaptureRole.BRIDGE ? 'bridge' : null;
+  const role = roles.fromWire.get(message.role);
   if (!role) throw malformed('role must be uplink or bridge');
   const capture = plainText(message.capture, captureNameMax, 'capture');
   if (capture === '') throw malformed('capture of a minute is blank');

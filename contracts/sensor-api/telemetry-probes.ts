@@ -1,17 +1,9 @@
 /** Results of probes as columns: column i of every list is one result. */
-import { type ProbeFailure, type ProbeResult, probeFailures } from './telemetry.ts';
+import type { ProbeResult } from './telemetry.ts';
 import { type ProbeColumns, ProbeFailure as WireFailure } from './telemetry_pb.js';
-import { countOf, malformed, minuteOf } from './telemetry-values.ts';
+import { countOf, malformed, minuteOf, namesOf } from './telemetry-values.ts';
 
-const failureToWire: Record<ProbeFailure, WireFailure> = {
-  timeout: WireFailure.TIMEOUT,
-  refused: WireFailure.REFUSED,
-  unreachable: WireFailure.UNREACHABLE,
-  name_not_found: WireFailure.NAME_NOT_FOUND,
-  bad_answer: WireFailure.BAD_ANSWER,
-  tls: WireFailure.TLS,
-  not_permitted: WireFailure.NOT_PERMITTED,
-};
+const failures = namesOf(WireFailure);
 
 /** The columns of these results; the caller has kept their bound. */
 export function encodeProbes(results: readonly ProbeResult[]) {
@@ -24,7 +16,7 @@ export function encodeProbes(results: readonly ProbeResult[]) {
     rttMin: results.map((one) => one.rtt?.minUs ?? 0),
     rttMedian: results.map((one) => one.rtt?.medianUs ?? 0),
     rttMax: results.map((one) => one.rtt?.maxUs ?? 0),
-    failure: results.map((one) => (one.failure ? failureToWire[one.failure] : WireFailure.UNSPECIFIED)),
+    failure: results.map((one) => (one.failure ? failures.toWire[one.failure] : WireFailure.UNSPECIFIED)),
   };
 }
 
@@ -52,8 +44,7 @@ function decodeResult(columns: ProbeColumns, probe: number, i: number): ProbeRes
   if (minUs > medianUs || medianUs > maxUs || maxUs > 60_000_000) {
     throw malformed('the round trips of a probe are not in order');
   }
-  const wire = columns.failure[i]!;
-  const failure = probeFailures.find((known) => failureToWire[known] === wire) ?? null;
+  const failure = failures.fromWire.get(columns.failure[i]!) ?? null;
   return {
     probe,
     minute: minuteOf(columns.minute[i]!, 'probes.minute'),

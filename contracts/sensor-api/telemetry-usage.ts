@@ -5,36 +5,22 @@
 import { create } from '@bufbuild/protobuf';
 import type { Slice, Sliced } from './decode-slices.ts';
 import { isPlausible, looseCount, type SetAside } from './set-aside.ts';
-import type { TelemetryDirection, TelemetryEvidence, TelemetryUsageRow } from './telemetry.ts';
+import type { TelemetryUsageRow } from './telemetry.ts';
 import { NameEvidence, type UsageColumns, UsageColumnsSchema, UsageDirection } from './telemetry_pb.js';
 import {
   canonicalAddressText,
   cleanText,
   countOf,
   malformed,
+  namesOf,
   plainText,
   textMax,
 } from './telemetry-values.ts';
 
-const directionToWire: Record<TelemetryDirection, UsageDirection> = {
-  outbound: UsageDirection.OUTBOUND,
-  inbound: UsageDirection.INBOUND,
-  internal: UsageDirection.INTERNAL,
-  transit: UsageDirection.TRANSIT,
-};
-const evidenceToWire: Record<TelemetryEvidence, NameEvidence> = {
-  none: NameEvidence.NONE,
-  dns: NameEvidence.DNS,
-  tls_outer: NameEvidence.TLS_OUTER,
-  http_connect: NameEvidence.HTTP_CONNECT,
-  http_host: NameEvidence.HTTP_HOST,
-  tls_sni: NameEvidence.TLS_SNI,
-  ip_protocol: NameEvidence.IP_PROTOCOL,
-};
+const directions = namesOf(UsageDirection);
+const evidences = namesOf(NameEvidence);
 /** Bytes of a segment without data: IP and TCP with the options of an opening, over IPv4. */
 const tcpHeadersMax = 64;
-const directionFromWire = invert(directionToWire);
-const evidenceFromWire = invert(evidenceToWire);
 
 /** The columns of these rows, of the minute that starts at `minuteMs` (unix milliseconds). */
 export function encodeUsage(rows: readonly TelemetryUsageRow[], minuteMs: number): UsageColumns {
@@ -55,8 +41,8 @@ export function encodeUsage(rows: readonly TelemetryUsageRow[], minuteMs: number
     columns.name.push(indexOf(row.name));
     columns.protocol.push(row.protocol);
     columns.serverPortPlusOne.push(row.serverPort === null ? 0 : row.serverPort + 1);
-    columns.direction.push(directionToWire[row.direction]);
-    columns.evidence.push(evidenceToWire[row.evidence]);
+    columns.direction.push(directions.toWire[row.direction]);
+    columns.evidence.push(evidences.toWire[row.evidence]);
     columns.clientBytes.push(BigInt(row.clientBytes));
     columns.serverBytes.push(BigInt(row.serverBytes));
     columns.packets.push(BigInt(row.packets));
@@ -133,9 +119,9 @@ export function* decodeUsage(
       server: addressAt(columns.server[i]!),
       protocol,
       serverPort: portPlusOne === 0 ? null : portPlusOne - 1,
-      direction: known(directionFromWire, columns.direction[i]!, 'direction'),
+      direction: known(directions.fromWire, columns.direction[i]!, 'direction'),
       name: textAt(columns.name[i]!),
-      evidence: known(evidenceFromWire, columns.evidence[i]!, 'evidence'),
+      evidence: known(evidences.fromWire, columns.evidence[i]!, 'evidence'),
       clientBytes: countOf(columns.clientBytes[i]!, 'usage.client_bytes'),
       serverBytes: countOf(columns.serverBytes[i]!, 'usage.server_bytes'),
       packets: countOf(columns.packets[i]!, 'usage.packets'),
@@ -171,8 +157,4 @@ function known<T>(table: ReadonlyMap<number, T>, value: number, field: string): 
   const found = table.get(value);
   if (found === undefined) throw malformed(`a ${field} of usage is unknown`);
   return found;
-}
-
-function invert<K extends string>(table: Record<K, number>): ReadonlyMap<number, K> {
-  return new Map(Object.entries<number>(table).map(([key, value]) => [value, key as K]));
 }

@@ -82,3 +82,17 @@ export function momentOf(value: bigint, field: string): number {
   if (moment > lastMinute * 1000) throw malformed(`${field} is out of range`);
   return moment;
 }
+
+/** Names of an enum as plain data has them, such as `tls_sni`. */
+export type NameOf<Values> = Exclude<Lowercase<keyof Values & string>, 'unspecified'>;
+
+/** The values of a generated enum by name, and the names by value, in the order of telemetry.proto. */
+export function namesOf<Values extends object>(values: Values) {
+  const named = Object.entries(values).flatMap(([name, value]: [string, string | number]) =>
+    typeof value === 'number' && value > 0 ? [[name.toLowerCase() as NameOf<Values>, value] as const] : [],
+  );
+  return {
+    toWire: Object.fromEntries(named) as Record<NameOf<Values>, number>,
+    fromWire: new Map(named.map(([name, value]) => [value, name])),
+  };
+}

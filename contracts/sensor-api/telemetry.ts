@@ -7,7 +7,16 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { GapReason } from '../minute-reasons.ts';
 import type { DetectorEpoch, DetectorMinute, IncidentObservation } from './detection.ts';
-import type { HostInterface as HostInterfaceMessage, InterfaceTotals, Neighbour } from './telemetry_pb.js';
+import type {
+  CaptureRole,
+  HostInterface as HostInterfaceMessage,
+  InterfaceTotals,
+  NameEvidence,
+  Neighbour,
+  UsageDirection,
+  ProbeFailure as WireFailure,
+} from './telemetry_pb.js';
+import type { NameOf } from './telemetry-values.ts';
 
 export { type GapReason, gapReasons } from '../minute-reasons.ts';
 
@@ -56,7 +65,7 @@ export interface TelemetryMinute {
   minute: number;
   /** The interface's name. */
   capture: string;
-  role: 'uplink' | 'bridge';
+  role: TelemetryRole;
   /** At most 60,000; less means that the minute is partial, and a gap record names it as well. */
   observedMs: number;
   totals: TelemetryTotals;
@@ -119,15 +128,11 @@ export interface TelemetryHost {
   deviceKey: string;
 }
 
-export type TelemetryDirection = 'outbound' | 'inbound' | 'internal' | 'transit';
-export type TelemetryEvidence =
-  | 'ip_protocol'
-  | 'tls_sni'
-  | 'http_host'
-  | 'http_connect'
-  | 'tls_outer'
-  | 'dns'
-  | 'none';
+export type TelemetryRole = NameOf<typeof CaptureRole>;
+export type TelemetryDirection = NameOf<typeof UsageDirection>;
+export type TelemetryEvidence = NameOf<typeof NameEvidence>;
+/** Why an attempt of a probe was lost. */
+export type ProbeFailure = NameOf<typeof WireFailure>;
 
 /** One client, server, service and name. */
 export interface TelemetryUsageRow {
@@ -172,18 +177,6 @@ export interface HostInventory {
 export type HostInterface = Omit<HostInterfaceMessage, keyof Message>;
 /** A MAC that the host's kernel knows on a segment, as telemetry.proto says. */
 export type HostNeighbour = Omit<Neighbour, keyof Message>;
-
-/** Why an attempt of a probe was lost. */
-export const probeFailures = [
-  'timeout',
-  'refused',
-  'unreachable',
-  'name_not_found',
-  'bad_answer',
-  'tls',
-  'not_permitted',
-] as const;
-export type ProbeFailure = (typeof probeFailures)[number];
 
 /** What one probe measured in one UTC minute, or in a part of it after a restart. */
 export interface ProbeResult {

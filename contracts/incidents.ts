@@ -19,6 +19,13 @@ export type IncidentCoverage = (typeof incidentCoverages)[number];
 export const targetKinds = ['host', 'prefix', 'capture'] as const;
 export type TargetKind = (typeof targetKinds)[number];
 
-/** What was done. `blackholed`: all traffic to the address is dropped in the network; `filtered`: that of the attack. */
-export const actionKinds = ['alerted', 'blackholed', 'filtered', 'command', 'webhook'] as const;
-export type ActionKind = (typeof actionKinds)[number];
+/** What was done, in words for customers. */
+export const incidentActions = {
+  alerted: 'Our operators were alerted',
+  blackholed: 'All traffic to the address was dropped in the network',
+  filtered: 'Attack traffic was filtered in the network',
+  command: 'A mitigation command ran',
+  webhook: 'A mitigation system was called',
+} as const;
+export type ActionKind = keyof typeof incidentActions;
+export const actionKinds = Object.keys(incidentActions) as ActionKind[];

@@ -1,6 +1,7 @@
 /** The pages of a server's attacks: the whole list, and one of them. A customer sees no source. */
 
 import { titleOfClass } from '#contracts/attack-classes.ts';
+import { incidentActions } from '#contracts/incidents.ts';
 import { describeProtocol } from '#contracts/ip-protocols.ts';
 import { keptText } from '#contracts/retention.ts';
 import type { IncidentRow, IncidentVector } from '#operations/protect/index.ts';
@@ -214,20 +215,12 @@ interface Measure {
   endedMs: number | null;
 }
 
-const measureTexts = {
-  alerted: 'Our operators were alerted',
-  blackholed: 'All traffic to the address was dropped in the network',
-  filtered: 'Attack traffic was filtered in the network',
-  command: 'A mitigation command ran',
-  webhook: 'A mitigation system was called',
-} as const;
-
 const channelNames = { mail: 'mail', webhook: 'webhook' } as const;
 
 /** What the monitor did, and when the customer was alerted; in the order of time. */
 function measuresOf({ actions, alertedAt, alertedBy }: IncidentRow): Measure[] {
   const measures = actions.map(({ kind, at, ended_at }) => ({
-    text: measureTexts[kind],
+    text: incidentActions[kind],
     atMs: Date.parse(at),
     endedMs: ended_at === null ? null : Date.parse(ended_at),
   }));

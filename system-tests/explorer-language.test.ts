@@ -6,13 +6,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { queryBox } from '#monitor/explorer/index.ts';
 import { customerBox, staffBox } from '#operations/protect/index.ts';
-import { serverBox } from '#operations/surfaces/portal/traffic/traffic-url.ts';
+import { serverBox } from '#operations/surfaces/portal/traffic/server-explorer.ts';
 import { parseFilters, printFilters } from '#service-kit/explorer/index.ts';
 
 const boxes = { monitor: queryBox, console: staffBox, portal: customerBox, server: serverBox };
 type Place = keyof typeof boxes;
 const all: Place[] = ['monitor', 'console', 'portal', 'server'];
-/** Where servers and addresses are chosen. */
+/** Where servers are chosen. */
 const ofMany: Place[] = ['monitor', 'console', 'portal'];
 const monitor: Place[] = ['monitor'];
 const console_: Place[] = ['console'];
@@ -57,14 +57,14 @@ const texts: readonly [text: string, meaning: string, places: readonly Place[]][
   ['server:42', 'server:42', ofMany],
   ['server:7/42', 'server:7/42', ofMany],
   ['-server:"web 1"', '-server:"web 1"', ofMany],
-  ['192.0.2.10', 'address:192.0.2.10', ofMany],
-  ['-192.0.2.10', '-address:192.0.2.10', ofMany],
-  ['192.0.2.0/24', 'address:192.0.2.0/24', ofMany],
-  ['2001:DB8:0::1', 'address:2001:db8::1', ofMany],
-  ['2001:db8::/32', 'address:2001:db8::/32', ofMany],
-  ['address:192.0.2.10,192.0.2.11', 'address:192.0.2.10,192.0.2.11', ofMany],
-  ['ip:192.0.2.10', 'address:192.0.2.10', ofMany],
-  ['host:192.0.2.10', 'address:192.0.2.10', ofMany],
+  ['192.0.2.10', 'address:192.0.2.10', all],
+  ['-192.0.2.10', '-address:192.0.2.10', all],
+  ['192.0.2.0/24', 'address:192.0.2.0/24', all],
+  ['2001:DB8:0::1', 'address:2001:db8::1', all],
+  ['2001:db8::/32', 'address:2001:db8::/32', all],
+  ['address:192.0.2.10,192.0.2.11', 'address:192.0.2.10,192.0.2.11', all],
+  ['ip:192.0.2.10', 'address:192.0.2.10', all],
+  ['host:192.0.2.10', 'address:192.0.2.10', all],
   ['address:10.0.0.9%br0', 'address:10.0.0.9%br0', monitor],
   ['customer:42', 'customer:42', ['monitor', 'console']],
   ['customer:Acme', 'customer:Acme', ['monitor', 'console']],
@@ -87,6 +87,7 @@ const faulty: readonly [text: string, message: RegExp][] = [
   ['port:wan/53', /^wan\/53 is no port\. /],
   ['transport:carrier-pigeon', /^carrier-pigeon is no transport\. /],
   ['direction:up', /^up is no direction\. Use in, out/],
+  ['address:192.0.2.1/24', /^192\.0\.2\.1\/24 is no address and no network\. /],
 ];
 
 const notHere = /is not a filter of this page|not a filter of this page/;

@@ -39,17 +39,10 @@ export interface AnsweredTable {
   answer: Answer;
 }
 
-/** What an answered page shows; the programs differ in what they read, and where links lead. */
-export interface ExplorerPage {
-  title: string;
+/** What an explorer shows below its header; the programs differ in what they read, and where links lead. */
+export interface ExplorerBody {
   view: ExploreView;
-  range: Range;
   nowMs: number;
-  state: { tone: Tone; text: Content };
-  /** Beside the choice of the range. */
-  actions?: Content;
-  /** Above the form, such as links to saved views. */
-  above: Content;
   form: ExploreFormOptions;
   /** Of the chart. */
   answer: Answer;
@@ -61,10 +54,22 @@ export interface ExplorerPage {
   /** Null: the chart is shown. */
   flows: FlowPicture | null;
   around: ChartAround;
+  /** Drawn in place of the answer, which it has more of. */
+  drawn?: ChartData;
   /** Behind the totals and behind the chart. */
   notes?: Content;
   chartNote?: string | null;
   chart: { dataUrl: string; source: string };
+}
+
+export interface ExplorerPage extends ExplorerBody {
+  title: string;
+  range: Range;
+  state: { tone: Tone; text: Content };
+  /** Beside the choice of the range. */
+  actions?: Content;
+  /** Above the form, such as links to saved views. */
+  above: Content;
   /** Below everything. */
   below: Content;
 }
@@ -83,16 +88,7 @@ export interface FlowPicture {
 }
 
 export function explorerPage(request: FastifyRequest, page: ExplorerPage): Content {
-  const { view, range, nowMs, answer, tables } = page;
-  const data = answerChart(view, answer, page.around);
-  offerSteps(request, page, data);
-  // Files are of the tables, so these are made also where the page shows none.
-  const drawn = tables.map(({ dimension, answer: one }) => {
-    const isWide = dimension === view.by;
-    return { isWide, content: answerTable(request, view, dimension, one, { ...page.table, nowMs, isWide }) };
-  });
-  const contentOf = (isWide: boolean) =>
-    drawn.filter((one) => one.isWide === isWide).map((one) => one.content);
+  const { view, range, nowMs } = page;
   return [
     refreshing({ id: 'explore-state', url: view.url, everySeconds: 60 }, [
       pageHeader({
@@ -102,22 +98,39 @@ export function explorerPage(request: FastifyRequest, page: ExplorerPage): Conte
       }),
     ]),
     page.above,
-    exploreForm(view, page.form),
-    refreshing({ id: 'explore', url: view.url, everySeconds: 60 }, [
-      limitBanners(page),
-      totals(page),
-      page.notes ?? '',
-      pictureTabs(view),
-      page.flows ? flowPicture(page, page.flows) : timeChart(request, page, data),
-      contentOf(true),
-      html`<div class="side-by-side">${contentOf(false)}</div>`,
-    ]),
+    explorerBody(request, page),
     page.below,
   ];
 }
 
+/** The form, and what renews itself. */
+export function explorerBody(request: FastifyRequest, body: ExplorerBody): Content {
+  const { view, nowMs, answer, tables } = body;
+  const data = body.drawn ?? answerChart(view, answer, body.around);
+  offerSteps(request, body, data);
+  // Files are of the tables, so these are made also where the page shows none.
+  const drawn = tables.map(({ dimension, answer: one }) => {
+    const isWide = dimension === view.by;
+    return { isWide, content: answerTable(request, view, dimension, one, { ...body.table, nowMs, isWide }) };
+  });
+  const contentOf = (isWide: boolean) =>
+    drawn.filter((one) => one.isWide === isWide).map((one) => one.content);
+  return [
+    exploreForm(view, body.form),
+    refreshing({ id: 'explore', url: view.url, everySeconds: 60 }, [
+      limitBanners(body),
+      totals(body),
+      body.notes ?? '',
+      pictureTabs(view),
+      body.flows ? flowPicture(body, body.flows) : timeChart(request, body, data),
+      contentOf(true),
+      html`<div class="side-by-side">${contentOf(false)}</div>`,
+    ]),
+  ];
+}
+
 /** Each limit once, although every table asked. */
-function limitBanners({ answer, tables, flows }: ExplorerPage): Content {
+function limitBanners({ answer, tables, flows }: ExplorerBody): Content {
   const all = [answer, ...tables.map((one) => one.answer), { limits: flows?.limits ?? [] }];
   const limits = new Map<string, Limit>(
     all.flatMap((one) => one.limits.map((limit) => [limit.message, limit] as const)),
@@ -127,7 +140,7 @@ function limitBanners({ answer, tables, flows }: ExplorerPage): Content {
   );
 }
 
-function totals({ view, totals: answer }: ExplorerPage): Content {
+function totals({ view, totals: answer }: ExplorerBody): Content {
   const { total, measure, previousTotal, series, percentileSeconds } = answer;
   const counted = sidesOf(view.filters);
   const isPackets = measure === 'packets';
@@ -189,7 +202,7 @@ export const amountText = (amount: Amount, measure: Answer['measure']): string =
 
 function timeChart(
   request: FastifyRequest,
-  { view, answer, chart: { dataUrl, source }, chartNote }: ExplorerPage,
+  { view, answer, chart: { dataUrl, source }, chartNote }: ExplorerBody,
   data: ChartData,
 ) {
   const isPackets = answer.measure === 'packets';
@@ -210,7 +223,7 @@ function timeChart(
   return [drawn, chartNote ? html`<p class="hint">${chartNote}</p>` : ''];
 }
 
-function flowPicture({ view }: ExplorerPage, flows: FlowPicture): Content {
+function flowPicture({ view }: ExplorerBody, flows: FlowPicture): Content {
   const { columns, colourColumn, title, source, pairs } = flows;
   const isPackets = flows.measure === 'packets';
   const graph = flowGraph(pairs, {
@@ -234,7 +247,7 @@ const pictureTabs = ({ url, tab }: ExploreView): Content =>
   ]);
 
 /** The chart's points as a file; a point without a value was not observed. What happened in a step is beside its values. */
-function offerSteps(request: FastifyRequest, { answer }: ExplorerPage, data: ChartData): void {
+function offerSteps(request: FastifyRequest, { answer }: ExplorerBody, data: ChartData): void {
   const unit = answer.measure === 'packets' ? 'pps' : 'bps';
   const main = data.series.filter((series) => !series.isPrevious);
   const places = new Map(data.timesMs.map((ms, index) => [ms, index]));

@@ -29,14 +29,15 @@ export {
   type Dimension,
   dimensions,
   dimensionTable,
-  manyOf,
   noPort,
   parseValue,
 } from './dimensions.ts';
 export {
   type AnsweredTable,
   amountText,
+  type ExplorerBody,
   type ExplorerPage,
+  explorerBody,
   explorerPage,
   type FlowPicture,
   stepText,

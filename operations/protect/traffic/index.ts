@@ -23,13 +23,7 @@ import {
   readSteps,
   readTraffic,
 } from './read-traffic.ts';
-import {
-  readApplicationSteps,
-  readApplicationUse,
-  readServerSteps,
-  readTotals,
-  readUsage,
-} from './read-usage.ts';
+import { readApplicationUse, readServerSteps, readTotals } from './read-usage.ts';
 import { type ReceiveTelemetryDeps, receiveTelemetry } from './receive-telemetry.ts';
 import * as sources from './source-store.ts';
 
@@ -49,17 +43,7 @@ export {
   serverNamer,
   staffBox,
 } from './exploration.ts';
-export {
-  bytesOf,
-  type ExploredSeries,
-  namesApplications,
-  passesIdentity,
-  type Rank,
-  rankIdentities,
-  restValue,
-  seriesOfIdentities,
-  serviceOf,
-} from './explore.ts';
+export { bytesOf, namesApplications, passesIdentity } from './explore.ts';
 export type { Exploration } from './explore-traffic.ts';
 export type { TrafficServer } from './explorer-store.ts';
 export { isStale } from './minute.ts';
@@ -67,12 +51,12 @@ export { createMinutesReceiver } from './minutes-receiver.ts';
 export type { ProjectSources, ProtectTraffic } from './protect-traffic.ts';
 export type { Traffic, TrafficRange, TrafficSubject } from './read-traffic.ts';
 export { hasExactMinutes } from './read-traffic.ts';
-export type { ApplicationUse, Usage, UsageQuery, UsageSubject } from './read-usage.ts';
+export type { ApplicationUse, UsageQuery, UsageSubject } from './read-usage.ts';
 export type { ConflictRow, SetAsideRow, Source, SourceRow, Standing } from './source-store.ts';
 export { readStandings } from './source-store.ts';
 export type { ApplicationRow, LatestRow, MinuteRow, MinuteStatus, SeriesRow, StepRow } from './store.ts';
 export { addressFilters } from './traffic-names.ts';
-export type { IdentityStep, IdentityUse, UsageStep, UsageTotal } from './usage-store.ts';
+export type { IdentityUse, UsageStep, UsageTotal } from './usage-store.ts';
 
 /** Minutes set aside that a page shows. */
 const setAsideShown = 20;
@@ -121,11 +105,9 @@ export function createProtectTraffic(deps: ProtectTrafficDeps): ProtectTraffic {
           return true;
         });
     },
-    readUsage: (actor, subject, query) => readUsage(ranges(), actor, subject, query),
     readTotals: (actor, subject, range, of) => readTotals(ranges(), actor, subject, range, of),
     readServerSteps: (actor, subject, query, of) => readServerSteps(ranges(), actor, subject, query, of),
     readApplicationUse: (actor, subject, range) => readApplicationUse(ranges(), actor, subject, range),
-    readApplicationSteps: (actor, subject, query) => readApplicationSteps(ranges(), actor, subject, query),
     readMinutes: (actor, subject, range) => readMinutes(ranges(), actor, subject, range),
     explore: (actor, ask) => openExploration(ranges(), actor, ask),
   };

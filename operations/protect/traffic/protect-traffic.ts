@@ -5,10 +5,10 @@ import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { ExplorationAsk } from './exploration.ts';
 import type { Exploration } from './explore-traffic.ts';
 import type { Traffic, TrafficRange, TrafficSubject } from './read-traffic.ts';
-import type { ApplicationUse, Usage, UsageQuery, UsageSubject } from './read-usage.ts';
+import type { ApplicationUse, UsageQuery, UsageSubject } from './read-usage.ts';
 import type { ConflictRow, SetAsideRow, Source, SourceRow } from './source-store.ts';
 import type { ApplicationRow, LatestRow, MinuteRow, MinuteStatus, StepRow } from './store.ts';
-import type { IdentityStep, UsageRange, UsageStep, UsageTotal } from './usage-store.ts';
+import type { UsageRange, UsageStep, UsageTotal } from './usage-store.ts';
 
 export interface ProtectTraffic {
   /** What it does beside the calls. */
@@ -23,9 +23,7 @@ export interface ProtectTraffic {
   readApplications(actor: Actor, subject: TrafficSubject): Promise<ApplicationRow[]>;
   /** By server id: the newest minute of each server that was observed at all. */
   readLatest(actor: Actor, serverIds: readonly number[]): Promise<Map<number, LatestRow>>;
-  /** What servers did together in a range, and how much before; those that the actor does not reach count nothing. */
-  readUsage(actor: Actor, subject: UsageSubject, query: UsageQuery): Promise<Usage>;
-  /** Totals of a range alone, by the id of the server or the tenant. */
+  /** Totals of a range, by the id of the server or the tenant; those that the actor does not reach count nothing. */
   readTotals(
     actor: Actor,
     subject: UsageSubject,
@@ -41,7 +39,6 @@ export interface ProtectTraffic {
   ): Promise<Map<number, UsageStep[]>>;
   /** Applications in the part of a range that lies in the last 24 hours (NET-2.4.4). */
   readApplicationUse(actor: Actor, subject: UsageSubject, range: UsageRange): Promise<ApplicationUse>;
-  readApplicationSteps(actor: Actor, subject: UsageSubject, query: UsageQuery): Promise<IdentityStep[]>;
   /** What delivers for an admin project: its sources, those that are refused, minutes that were set aside. Staff only. */
   readSources(actor: Actor, projectId: number): Promise<ProjectSources>;
   /** Gives a refused source what this owner holds; false when nothing waits for it any more. Operators only. */

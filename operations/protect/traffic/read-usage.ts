@@ -25,38 +25,10 @@ export interface UsageQuery {
   stepSeconds: number;
 }
 
-export interface Usage {
-  /** Of each server, where it was observed in the range or before. */
-  totals: store.UsageTotal[];
-  /** Of all of them together; null when nothing was observed. */
-  total: store.UsageTotal | null;
-  /** Of all servers together, in time order. */
-  steps: store.UsageStep[];
-  nowMs: number;
-}
-
 export interface ApplicationUse {
   identities: store.IdentityUse[];
   /** Where the applications begin: later than the range where that is longer than they are shown. */
   fromMs: number;
-  /** Whether the same length of time before is shown as well. */
-  isPreviousShown: boolean;
-}
-
-export async function readUsage(
-  db: Queryable,
-  actor: Actor,
-  subject: UsageSubject,
-  query: UsageQuery,
-): Promise<Usage> {
-  const scope = scopeOf(actor, subject);
-  const [totals, all, steps, nowMs] = await Promise.all([
-    store.listUsageTotals(db, scope, query, 'server', { withPrevious: true }),
-    store.listUsageTotals(db, scope, query, 'all', { withPrevious: true }),
-    store.listUsageSteps(db, scope, query, 'all'),
-    readNowMs(db),
-  ]);
-  return { totals, total: all[0] ?? null, steps, nowMs };
 }
 
 /** Totals by the id of the server or the tenant. */
@@ -67,7 +39,7 @@ export async function readTotals(
   range: store.UsageRange,
   of: 'server' | 'tenant' = 'server',
 ): Promise<Map<number, store.UsageTotal>> {
-  const totals = await store.listUsageTotals(db, scopeOf(actor, subject), range, of, { withPrevious: false });
+  const totals = await store.listUsageTotals(db, scopeOf(actor, subject), range, of);
   return new Map(totals.map((total) => [total.id!, total]));
 }
 
@@ -94,16 +66,7 @@ export async function readApplicationUse(
   const fromMs = Math.max(range.fromMs, shownFromMs);
   const toMs = Math.max(range.toMs, fromMs);
   const identities = await store.listIdentities(db, scopeOf(actor, subject), { fromMs, toMs });
-  return { identities, fromMs, isPreviousShown: 2 * fromMs - toMs >= shownFromMs };
-}
-
-export async function readApplicationSteps(
-  db: Queryable,
-  actor: Actor,
-  subject: UsageSubject,
-  query: UsageQuery,
-): Promise<store.IdentityStep[]> {
-  return store.listIdentitySteps(db, scopeOf(actor, subject), query);
+  return { identities, fromMs };
 }
 
 function scopeOf(actor: Actor, { serverIds, tenantIds: wanted, addresses }: UsageSubject): store.UsageScope {

@@ -28,9 +28,9 @@ const seriesOf = ({ tenantIds, serverIds, addresses }: UsageScope) => sql`
 const minutesOf = ({ fromMs, toMs }: UsageRange) =>
   sql`minute >= ${new Date(fromMs)} and minute < ${new Date(toMs)}`;
 
-/** What is added up: each server, each tenant, or all of them together. */
-export type UsageGroup = 'server' | 'tenant' | 'all';
-const groups = { server: sql`server_id`, tenant: sql`tenant_id`, all: sql`null::bigint` } as const;
+/** What is added up: each server, or each tenant. */
+export type UsageGroup = 'server' | 'tenant';
+const groups = { server: sql`server_id`, tenant: sql`tenant_id` } as const;
 
 const isObserved = sql`(inbound_bps is not null or outbound_bps is not null)`;
 /** How long an application is shown (NET-2.4.4). */
@@ -80,37 +80,27 @@ export interface UsageTotal {
   inboundP95: number | null;
   outboundP95: number | null;
   minutes: number;
-  /** The same length of time before. */
-  previousBytes: number;
-  previousMinutes: number;
 }
 
-/** Totals of a range and, where it is wanted, of the same length of time before it. */
+/** Totals of a range. */
 export async function listUsageTotals(
   db: Queryable,
   scope: UsageScope,
-  { fromMs, toMs }: UsageRange,
+  range: UsageRange,
   of: UsageGroup,
-  { withPrevious }: { withPrevious: boolean },
 ): Promise<UsageTotal[]> {
   const group = groups[of];
-  const from = sql`${new Date(fromMs)}::timestamptz`;
   const { rows } = await sql<UsageTotal>`
     with by_minute as (
-      select ${group} as owner, minute, minute >= ${from} as is_now, sum(inbound_bps) as inbound_bps,
-        sum(outbound_bps) as outbound_bps, sum(inbound_bytes) as inbound_bytes, sum(outbound_bytes) as outbound_bytes
+      select ${group} as owner, minute, sum(inbound_bps) as inbound_bps, sum(outbound_bps) as outbound_bps,
+        sum(inbound_bytes) as inbound_bytes, sum(outbound_bytes) as outbound_bytes
       from protect_series join protect_minutes using (allocation_id)
-      where ${seriesOf(scope)} and ${minutesOf({ fromMs: withPrevious ? 2 * fromMs - toMs : fromMs, toMs })} and ${isObserved}
+      where ${seriesOf(scope)} and ${minutesOf(range)} and ${isObserved}
       group by 1, 2)
-    select owner::bigint as id,
-      coalesce(sum(inbound_bytes) filter (where is_now), 0)::bigint as "inboundBytes",
-      coalesce(sum(outbound_bytes) filter (where is_now), 0)::bigint as "outboundBytes",
-      percentile_disc(0.95) within group (order by inbound_bps) filter (where is_now) as "inboundP95",
-      percentile_disc(0.95) within group (order by outbound_bps) filter (where is_now) as "outboundP95",
-      count(*) filter (where is_now)::int as minutes,
-      coalesce(sum(coalesce(inbound_bytes, 0) + coalesce(outbound_bytes, 0)) filter (where not is_now), 0)::bigint
-        as "previousBytes",
-      count(*) filter (where not is_now)::int as "previousMinutes"
+    select owner::bigint as id, coalesce(sum(inbound_bytes), 0)::bigint as "inboundBytes",
+      coalesce(sum(outbound_bytes), 0)::bigint as "outboundBytes",
+      percentile_disc(0.95) within group (order by inbound_bps) as "inboundP95",
+      percentile_disc(0.95) within group (order by outbound_bps) as "outboundP95", count(*)::int as minutes
     from by_minute group by 1 order by 1`.execute(db);
   return rows;
 }
@@ -122,8 +112,6 @@ export interface IdentityUse {
   serverPort: number | null;
   inboundBytes: number;
   outboundBytes: number;
-  /** Bytes of both directions in the same length of time before. */
-  previousBytes: number;
   lastSentAt: Date;
 }
 
@@ -137,12 +125,10 @@ export async function listIdentities(
   { fromMs, toMs }: UsageRange,
 ): Promise<IdentityUse[]> {
   const isNow = sql`minute >= ${new Date(fromMs)} and minute < ${new Date(toMs)}`;
-  const isBefore = sql`minute >= ${new Date(2 * fromMs - toMs)} and minute < ${new Date(fromMs)}`;
   const { rows } = await sql<IdentityUse>`
     select server_id as "serverId", name, transport, server_port as "serverPort",
       coalesce(sum(seen.inbound_bytes) filter (where ${isNow}), 0)::bigint as "inboundBytes",
       coalesce(sum(seen.outbound_bytes) filter (where ${isNow}), 0)::bigint as "outboundBytes",
-      coalesce(sum(seen.inbound_bytes + seen.outbound_bytes) filter (where ${isBefore}), 0)::bigint as "previousBytes",
       max(minute) filter (where seen.outbound_bytes > 0) as "lastSentAt"
     from protect_series join protect_minutes using (allocation_id),
       jsonb_to_recordset(applications) as seen(name text, transport text, server_port integer,
@@ -150,33 +136,5 @@ export async function listIdentities(
     where ${seriesOf(scope)} and minute > svc_now() - ${applicationsShown}::interval
     group by server_id, name, transport, server_port
     having bool_or(seen.outbound_bytes > 0)`.execute(db);
-  return rows;
-}
-
-export interface IdentityStep {
-  serverId: number;
-  at: Date;
-  name: string;
-  transport: string | null;
-  serverPort: number | null;
-  inboundBytes: number;
-  outboundBytes: number;
-}
-
-/** Bytes of applications in steps; which of them may be shown, `listIdentities` says. */
-export async function listIdentitySteps(
-  db: Queryable,
-  scope: UsageScope,
-  range: UsageRange & { stepSeconds: number },
-): Promise<IdentityStep[]> {
-  const { rows } = await sql<IdentityStep>`
-    select server_id as "serverId", date_bin(make_interval(secs => ${range.stepSeconds}), minute, 'epoch') as at,
-      name, transport, server_port as "serverPort", sum(seen.inbound_bytes)::bigint as "inboundBytes",
-      sum(seen.outbound_bytes)::bigint as "outboundBytes"
-    from protect_series join protect_minutes using (allocation_id),
-      jsonb_to_recordset(applications) as seen(name text, transport text, server_port integer,
-        inbound_bytes bigint, outbound_bytes bigint)
-    where ${seriesOf(scope)} and ${minutesOf(range)} and minute > svc_now() - ${applicationsShown}::interval
-    group by 1, 2, 3, 4, 5 order by 2`.execute(db);
   return rows;
 }

@@ -5,7 +5,12 @@ import { staffBox } from '#operations/protect/index.ts';
 import type { ServerEvent } from '#operations/server-history/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
-import { type ExplorerDeps, type ExplorerPlace, type PeerLink, registerExplorer } from '../../parts/index.ts';
+import {
+  type ExplorerDeps,
+  type ExplorerSurface,
+  type PeerLink,
+  registerExplorer,
+} from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import { readMonitorLink } from '../monitor-link.ts';
 import { trafficPath } from './traffic-link.ts';
@@ -22,8 +27,8 @@ function eventHref({ kind, name, serverId }: ServerEvent): string | undefined {
   }
 }
 
-export const place: ExplorerPlace = {
-  path: trafficPath,
+export const place: ExplorerSurface = {
+  ...{ path: trafficPath, files: trafficPath },
   box: staffBox,
   defaultRange: '24h',
   example: 'customer:acme port:443 -server:web-1',

@@ -32,7 +32,7 @@ export async function trafficDaySection(options: DayOptions): Promise<Html> {
   const view = readView(place, href, values, { serverCount: explored.servers.length, nowMs });
   const [{ answer, reasons }, { flags }] = await Promise.all([
     readChart(explored, view),
-    readExplorerFlags({ history, actor, hrefOf: place.eventHref }, explored, view),
+    readExplorerFlags({ history, actor, hrefOf: place.eventHref }, explored, place, view),
   ]);
   return section(
     { title: 'Traffic', actions: link(href, 'What used it', { kind: 'button' }) },
@@ -41,7 +41,7 @@ export async function trafficDaySection(options: DayOptions): Promise<Html> {
       title: 'In and out of the last 24 hours',
       unit: chartUnit(answer),
       data: answerChart(view, answer, { reasons, flags }),
-      dataUrl: withQuery(`${place.path}chart.json`, values),
+      dataUrl: withQuery(`${place.files}chart.json`, values),
       refreshSeconds: 60,
       source: `${stepText(answer.stepSeconds!)}, observed at the hypervisor`,
       emptyText: 'Nothing was observed in the last 24 hours.',

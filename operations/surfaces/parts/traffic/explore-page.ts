@@ -5,7 +5,7 @@ import type { SavedView } from '#operations/saved-views/index.ts';
 import {
   type AnsweredTable,
   type Dimension,
-  type ExplorerPage,
+  type ExplorerBody,
   explorerPage,
   type FlowPicture,
   stepText,
@@ -21,12 +21,12 @@ import {
   type Tone,
 } from '#service-kit/pages/index.ts';
 import type { Flags } from './flags.ts';
-import type { Explorer, ExplorerPlace, PeerLink } from './place.ts';
+import type { Explorer, ExplorerPlace, ExplorerSurface, PeerLink } from './place.ts';
 import type { ChartAnswers } from './read-answers.ts';
 import { savedLinks, savedSection } from './saved-views.ts';
 import type { TrafficView } from './traffic-view.ts';
 
-export interface TrafficPage {
+export interface ReadExplorer {
   place: ExplorerPlace;
   who: Explorer;
   explored: Exploration;
@@ -37,14 +37,23 @@ export interface TrafficPage {
   tables: readonly AnsweredTable[];
   /** Null: the chart is shown. */
   flows: FlowPicture | null;
-  views: readonly SavedView[];
   peerLink: PeerLink | null;
+}
+
+export interface TrafficPage extends ReadExplorer {
+  place: ExplorerSurface;
+  views: readonly SavedView[];
 }
 
 export function trafficPage(request: FastifyRequest, page: TrafficPage): Content {
   const { place, view, views, who, explored } = page;
   // Files are of the tables also where the page shows none.
-  const content = explorerPage(request, pageOf(page));
+  const content = explorerPage(request, {
+    ...trafficBody(page),
+    ...{ title: 'Traffic', range: view.range, state: stateOf(page) },
+    above: savedLinks(place, view, views),
+    below: savedSection(place, view, views, who),
+  });
   if (countAll(explored) > 0) return content;
   return [
     pageHeader({ title: 'Traffic', state: stateOf(page) }),
@@ -58,17 +67,15 @@ export function trafficPage(request: FastifyRequest, page: TrafficPage): Content
   ];
 }
 
-function pageOf(page: TrafficPage): ExplorerPage {
-  const { place, view, explored, views, who, chart, flags, tables } = page;
-  const { path, box, example } = place;
+export function trafficBody(page: ReadExplorer): ExplorerBody {
+  const { place, view, explored, chart, flags, tables, flows } = page;
+  const { path, files, box, example } = place;
   const { answer, whole, reasons } = chart;
   const rangeName = view.range.name === 'custom' ? undefined : view.range.name;
   return {
-    ...{ title: 'Traffic', view, range: view.range, nowMs: explored.nowMs, state: stateOf(page) },
-    ...{ answer, totals: whole, tables, flows: page.flows },
-    above: savedLinks(place, view, views),
+    ...{ view, nowMs: explored.nowMs, answer, totals: whole, tables, flows },
     form: {
-      ...{ path, completePath: `${path}complete`, box, example },
+      ...{ path, completePath: `${files}complete`, box, example },
       labelOf: (dimension, value) => nameIn(explored, dimension, value),
     },
     table: {
@@ -82,10 +89,9 @@ function pageOf(page: TrafficPage): ExplorerPage {
     around: { reasons, flags: flags.flags },
     chartNote: flags.note,
     chart: {
-      dataUrl: view.url.replace(path, `${path}chart.json`),
+      dataUrl: view.url.replace(path, `${files}chart.json`),
       source: `${stepText(answer.stepSeconds!)}, observed at the hypervisors; gaps stay empty`,
     },
-    below: savedSection(place, view, views, who),
   };
 }
 

@@ -18,10 +18,10 @@ import { type App, HttpError } from '#service-kit/http/index.ts';
 import { chartJson, sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { sendWantedFile, wantedFile } from '#service-kit/web/index.ts';
 import { readFlows } from './explore-flows.ts';
-import { type TrafficPage, trafficPage } from './explore-page.ts';
+import { type ReadExplorer, trafficPage } from './explore-page.ts';
 import { type FlagSource, readExplorerFlags } from './flags.ts';
 import { listValues } from './list-values.ts';
-import type { ExplorerPlace } from './place.ts';
+import type { ExplorerPlace, ExplorerSurface } from './place.ts';
 import { readChart, readTables } from './read-answers.ts';
 import { readQuestion, readView, type TrafficView } from './traffic-view.ts';
 
@@ -39,13 +39,14 @@ const Querystring = Type.Object({
 const schema = { querystring: Querystring };
 
 /** `prefix` is where the surface hangs; its routes are below it. */
-export function registerExplorer(app: App, deps: ExplorerDeps, place: ExplorerPlace, prefix: string): void {
+export function registerExplorer(app: App, deps: ExplorerDeps, place: ExplorerSurface, prefix: string): void {
   const path = place.path.slice(prefix.length);
   app.get(path, { schema }, async (request, reply) => {
-    const { table } = request.query;
-    // Files had the words of dimensions, such as `app`.
-    if (table !== undefined) request.query.table = groupOf(table, place.box) ?? table;
-    const content = trafficPage(request, await readPage(deps, place, request));
+    const [read, views] = await Promise.all([
+      readExplorer(deps, place, request),
+      deps.savedViews.list(place.whoOf(request).actor),
+    ]);
+    const content = trafficPage(request, { ...read, place, views });
     const file = sendWantedFile(request, reply, 'traffic');
     if (file) return file;
     const toast = { '1': 'Saved.', '2': 'Removed.' }[request.query.saved ?? ''] ?? null;
@@ -53,26 +54,20 @@ export function registerExplorer(app: App, deps: ExplorerDeps, place: ExplorerPl
   });
 
   app.get(`${path}chart.json`, { schema }, async (request, reply) => {
-    const { explored, view } = await open(deps, place, request);
-    const [{ answer, reasons }, { flags }] = await Promise.all([
-      readChart(explored, view),
-      readExplorerFlags(flagSource(deps, place, request), explored, view),
-    ]);
-    return reply.send(chartJson(chartUnit(answer), answerChart(view, answer, { reasons, flags })));
+    const { view, chart, flags } = await readExplorerChart(deps, place, request);
+    const { answer, reasons } = chart;
+    const data = answerChart(view, answer, { reasons, flags: flags.flags });
+    return reply.send(chartJson(chartUnit(answer), data));
   });
 
-  app.get(`${path}complete`, { schema }, async (request, reply) => {
-    const { explored } = await open(deps, place, request, { q: '' });
-    const found = await completeFilters(request.query.q ?? '', place.box, (dimension, typed) =>
-      listValues(explored, dimension, typed),
-    );
-    return reply.send(found);
-  });
+  app.get(`${path}complete`, { schema }, async (request, reply) =>
+    reply.send(await completeExplorer(deps, place, request)),
+  );
 
   registerViews(app, deps, place, path);
 }
 
-function registerViews(app: App, deps: ExplorerDeps, place: ExplorerPlace, path: string): void {
+function registerViews(app: App, deps: ExplorerDeps, place: ExplorerSurface, path: string): void {
   const Body = Type.Object({
     name: Type.String({ maxLength: 200 }),
     query: Type.String({ maxLength: 20_000 }),
@@ -98,44 +93,72 @@ function registerViews(app: App, deps: ExplorerDeps, place: ExplorerPlace, path:
   });
 }
 
-function flagSource(deps: ExplorerDeps, place: ExplorerPlace, request: FastifyRequest): FlagSource {
+/** Whole texts of the filter box. */
+export async function completeExplorer(
+  deps: Pick<ExplorerDeps, 'protectTraffic' | 'clock'>,
+  place: ExplorerPlace,
+  request: FastifyRequest,
+): Promise<string[]> {
+  const { explored } = await open(deps, place, request, { q: '' });
+  const { q = '' } = request.query as { q?: string };
+  return completeFilters(q, place.box, (dimension, typed) => listValues(explored, dimension, typed));
+}
+
+function flagSource(
+  deps: Pick<ExplorerDeps, 'serverHistory'>,
+  place: ExplorerPlace,
+  request: FastifyRequest,
+): FlagSource {
   return { history: deps.serverHistory, actor: place.whoOf(request).actor, hrefOf: place.eventHref };
 }
 
+type ReadDeps = Omit<ExplorerDeps, 'savedViews'>;
+
 async function open(
-  deps: ExplorerDeps,
+  deps: Pick<ExplorerDeps, 'protectTraffic' | 'clock'>,
   place: ExplorerPlace,
   request: FastifyRequest,
   changes: UrlValues = {},
 ): Promise<{ explored: Exploration; view: TrafficView }> {
-  const values = { ...(request.query as UrlValues), ...changes };
+  const query = request.query as { table?: string };
+  // Files had the words of dimensions, such as `app`.
+  if (query.table !== undefined) query.table = groupOf(query.table, place.box) ?? query.table;
+  const values = { ...(query as UrlValues), ...changes };
   const nowMs = deps.clock.nowMs();
   const { range, filters, measure } = readQuestion(place, values, nowMs);
   const { fromMs, toMs, stepSeconds } = range;
-  const { actor } = place.whoOf(request);
-  const explored = await deps.protectTraffic.explore(actor, {
-    ...{ fromMs, toMs, stepSeconds, filters, measure },
+  const explored = await deps.protectTraffic.explore(place.whoOf(request).actor, {
+    ...{ fromMs, toMs, stepSeconds, measure, filters: [...filters, ...(place.fixed ?? [])] },
   });
   const url = `${place.path}${request.url.includes('?') ? request.url.slice(request.url.indexOf('?')) : ''}`;
   const view = readView(place, url, values, { serverCount: explored.servers.length, nowMs });
   return { explored, view };
 }
 
-async function readPage(
-  deps: ExplorerDeps,
+/** What the chart alone shows. */
+export async function readExplorerChart(deps: ReadDeps, place: ExplorerPlace, request: FastifyRequest) {
+  const { explored, view } = await open(deps, place, request);
+  const [chart, flags] = await Promise.all([
+    readChart(explored, view),
+    readExplorerFlags(flagSource(deps, place, request), explored, place, view),
+  ]);
+  return { view, chart, flags };
+}
+
+/** What an explorer's page shows. */
+export async function readExplorer(
+  deps: ReadDeps,
   place: ExplorerPlace,
   request: FastifyRequest,
-): Promise<TrafficPage> {
+): Promise<ReadExplorer> {
   const { explored, view } = await open(deps, place, request);
-  const who = place.whoOf(request);
   const reading = readChart(explored, view);
-  const [chart, flags, tables, views, peerLink, flows] = await Promise.all([
+  const [chart, flags, tables, peerLink, flows] = await Promise.all([
     reading,
-    readExplorerFlags(flagSource(deps, place, request), explored, view),
+    readExplorerFlags(flagSource(deps, place, request), explored, place, view),
     readTables(explored, place, view, request, reading),
-    deps.savedViews.list(who.actor),
     place.readPeerLink?.(request) ?? null,
     view.tab === 'flows' && wantedFile(request) === null ? readFlows(explored, place) : null,
   ]);
-  return { place, who, explored, view, chart, flags, tables, flows, views, peerLink };
+  return { place, who: place.whoOf(request), explored, view, chart, flags, tables, flows, peerLink };
 }

@@ -70,10 +70,12 @@ export async function readFlags(
 export function readExplorerFlags(
   source: FlagSource,
   { servers, reached }: Pick<Exploration, 'servers' | 'reached'>,
+  { fixed = [] }: { fixed?: readonly Filter[] },
   { filters, range }: { filters: readonly Filter[]; range: FlagsAsk['range'] },
 ): Promise<Flags> {
   const isEveryServer = servers.length === reached.length;
-  return readFlags(source, { servers, isEveryServer, addresses: addressFilters(filters), range });
+  const addresses = addressFilters([...filters, ...fixed]);
+  return readFlags(source, { servers, isEveryServer, addresses, range });
 }
 
 const isObserved = ({ kind }: ServerEvent) => kind === 'attack' || kind === 'scan';

@@ -3,8 +3,16 @@
  * request reaches; a place only says what can be asked and where its links lead.
  */
 export { trafficDaySection } from './day-section.ts';
-export { type ExplorerDeps, registerExplorer } from './explore.routes.ts';
+export {
+  completeExplorer,
+  type ExplorerDeps,
+  readExplorer,
+  readExplorerChart,
+  registerExplorer,
+} from './explore.routes.ts';
+export { type ReadExplorer, trafficBody } from './explore-page.ts';
 export { type EventHref, type Flags, readFlags } from './flags.ts';
-export type { Explorer, ExplorerPlace, PeerLink } from './place.ts';
+export type { Explorer, ExplorerPlace, ExplorerSurface, PeerLink } from './place.ts';
+export type { ChartAnswers } from './read-answers.ts';
 export { byLiveBuckets, type Gap, gapsOf, lossNote, offTimes } from './reasons.ts';
 export { readTrafficRange } from './traffic-view.ts';

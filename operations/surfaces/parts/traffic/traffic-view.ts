@@ -72,8 +72,9 @@ export function readView(
   { serverCount, nowMs }: { serverCount: number; nowMs: number },
 ): TrafficView {
   const question = readQuestion(place, values, nowMs);
-  const view = readAskedView(place.box, url, values, () =>
-    preferred.filter(
+  const given = place.tables === undefined ? values : { by: 'none', ...values };
+  const view = readAskedView(place.box, url, given, () =>
+    (place.tables ?? preferred).filter(
       (one) =>
         !isOfApplications(one) || (question.measure === 'bytes' && serverCount <= serversWithApplications),
     ),

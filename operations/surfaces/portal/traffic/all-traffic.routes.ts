@@ -7,22 +7,21 @@ import { withQuery } from '#service-kit/pages/index.ts';
 import { sendCsv } from '#service-kit/web/index.ts';
 import {
   type ExplorerDeps,
-  type ExplorerPlace,
+  type ExplorerSurface,
   readTrafficRange,
   registerExplorer,
 } from '../../parts/index.ts';
 import { portalFrame } from '../frame.ts';
 import { eventHref } from './server-flags.ts';
 import { ranksCsv } from './traffic.csv.ts';
-import { trafficPath } from './traffic.page.ts';
-import { TrafficQuery } from './traffic-url.ts';
+import { TrafficQuery, trafficPath } from './traffic-url.ts';
 
 export const allTrafficPath = '/client/traffic/';
 /** Rows of a file. */
 const rowsMax = 10_000;
 
-const place: ExplorerPlace = {
-  path: allTrafficPath,
+const place: ExplorerSurface = {
+  ...{ path: allTrafficPath, files: allTrafficPath },
   box: customerBox,
   defaultRange: '1h',
   deploy: { label: 'Deploy a server', href: '/client/servers/new' },

@@ -4,24 +4,17 @@
  */
 import { Type } from 'typebox';
 import { hasCode } from '#common/errors/index.ts';
-import type { MinuteRow } from '#operations/protect/index.ts';
+import { type IdentityUse, type MinuteRow, passesIdentity } from '#operations/protect/index.ts';
+import { chartUnit, parseFilters, sidesOf } from '#service-kit/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { chartJson } from '#service-kit/pages/index.ts';
 import { sendCsv } from '#service-kit/web/index.ts';
-import { attackAreas } from '../protect/attacks.ts';
+import { readExplorerChart } from '../../parts/index.ts';
 import { findProtectedOf, type ProtectedServer } from '../protect/guard-protect.ts';
-import { readAttacksInChart } from '../protect/read-attacks.ts';
-import { readApplications } from './read-applications.ts';
+import { serverBox, serverChart, serverPlace } from './server-explorer.ts';
 import { applicationsCsv, minutesCsv } from './traffic.csv.ts';
-import {
-  chartOf,
-  readAround,
-  readServerAsk,
-  readView,
-  type TrafficDeps,
-  type TrafficRequest,
-} from './traffic.routes.ts';
-import { sinceCreation, TrafficQuery } from './traffic-url.ts';
+import { readAround, readServerAsk, type TrafficDeps, type TrafficRequest } from './traffic.routes.ts';
+import { TrafficQuery } from './traffic-url.ts';
 
 const schema = { params: Type.Object({ id: Type.String() }), querystring: TrafficQuery };
 const dayMs = 86_400_000;
@@ -76,32 +69,28 @@ async function readChart(deps: TrafficDeps, request: TrafficRequest): Promise<Re
   const asked = readServerAsk(deps, request);
   const { visitor, server } = found;
   const subject = { ...found.subject, address: asked.address };
-  const [steps, attacks, view] = await Promise.all([
+  const [steps, read] = await Promise.all([
     deps.protectTraffic.readSteps(visitor.actor, subject, asked.range),
-    readAttacksInChart(deps, visitor.actor, subject, asked.range),
-    readView(deps, found, asked),
+    readExplorerChart(deps, serverPlace(server, asked.address), request),
   ]);
-  const range = sinceCreation(asked.range, server.createdAt.getTime(), steps[0]?.at.getTime());
-  const areas = attackAreas(attacks);
-  const around = await readAround(deps, found, { range, address: asked.address, steps });
-  return chartJson('bit/s', {
-    ...chartOf(view, { ...asked, range }, steps, areas),
-    reasons: around.reasons,
-    flags: around.flags.flags,
-  });
+  const around = await readAround(deps, found, asked, steps);
+  return chartJson(chartUnit(read.chart.answer), serverChart(read, around));
 }
 
-/** Applications of the range and the filters that are asked for; without a range those of the last 24 hours. */
+/** Applications of the range and the filters that are asked for; without a range those of the last 24 hours. Most bytes first. */
 async function readShown(deps: TrafficDeps, request: TrafficRequest, { visitor, server }: ProtectedServer) {
-  const { range, address, filters } = readServerAsk(deps, request);
+  const { range, address } = readServerAsk(deps, request);
+  const { filters } = parseFilters(request.query.q ?? '', serverBox);
   const nowMs = deps.clock.nowMs();
   const subject = { serverIds: [server.id], addresses: address === null ? null : [address] };
-  const { rows } = await readApplications(deps.protectTraffic, visitor.actor, subject, {
-    range: request.query.range === undefined ? { fromMs: nowMs - dayMs, toMs: nowMs + dayMs } : range,
-    filters,
-    isPreviousObserved: false,
-  });
-  return rows;
+  const asked = request.query.range === undefined ? { fromMs: nowMs - dayMs, toMs: nowMs + dayMs } : range;
+  const { identities } = await deps.protectTraffic.readApplicationUse(visitor.actor, subject, asked);
+  const sides = sidesOf(filters);
+  const counted = (row: IdentityUse) =>
+    (sides.in ? row.inboundBytes : 0) + (sides.out ? row.outboundBytes : 0);
+  return identities
+    .filter((row) => counted(row) > 0 && passesIdentity(filters, row))
+    .sort((a, b) => counted(b) - counted(a) || a.name.localeCompare(b.name));
 }
 
 async function readExactMinutes(deps: TrafficDeps, request: TrafficRequest) {

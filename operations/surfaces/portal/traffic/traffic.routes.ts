@@ -3,29 +3,21 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { Bandwidth } from '#operations/bandwidth/index.ts';
-import {
-  type MinuteRow,
-  namesApplications,
-  type ProtectIncidents,
-  type ProtectTraffic,
-  type Usage,
-} from '#operations/protect/index.ts';
-import { sidesOf } from '#service-kit/explorer/index.ts';
+import type { MinuteRow, ProtectIncidents, ProtectTraffic, StepRow } from '#operations/protect/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { type ChartData, type Range, sendPage } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '#service-kit/web/index.ts';
-import { type Flags, type Gap, gapsOf } from '../../parts/index.ts';
+import { type Range, sendPage } from '#service-kit/pages/index.ts';
+import { noSuchPage, sendWantedFile } from '#service-kit/web/index.ts';
+import { completeExplorer, type Gap, gapsOf, readExplorer } from '../../parts/index.ts';
 import { attackAreas } from '../protect/attacks.ts';
-import { findSettingsOf, type ProtectedServer } from '../protect/guard-protect.ts';
+import { findProtectedOf, findSettingsOf, type ProtectedServer } from '../protect/guard-protect.ts';
 import { type AttackReaderDeps, readAttacksInChart, readOpenAttacks } from '../protect/read-attacks.ts';
-import { directionChartData, percentileLines, trafficChartData } from './explored-chart.ts';
 import { type LivePagesDeps, readLivePage } from './live.routes.ts';
 import { minutesShown } from './minutes.section.ts';
 import { readOffTimes } from './off-times.ts';
-import { type ApplicationView, readApplicationChart, readApplications } from './read-applications.ts';
+import { type ServerAround, serverBody, serverPlace } from './server-explorer.ts';
 import { readServerFlags } from './server-flags.ts';
-import { trafficPage, trafficPath, usageOnlyPage } from './traffic.page.ts';
-import { readAsk, sinceCreation, type TrafficAsk, TrafficQuery, urlOf } from './traffic-url.ts';
+import { trafficPage, usageOnlyPage } from './traffic.page.ts';
+import { readAsk, sinceCreation, type TrafficAsk, TrafficQuery } from './traffic-url.ts';
 
 export interface TrafficDeps extends LivePagesDeps, AttackReaderDeps {
   accounts: Accounts;
@@ -43,12 +35,15 @@ export type TrafficRequest = FastifyRequest<{
 
 export function registerTraffic(app: App, deps: TrafficDeps): void {
   app.get('/servers/:id/traffic', { schema }, (request, reply) => showPage(deps, request, reply));
+  app.get('/servers/:id/traffic/complete', { schema }, async (request, reply) => {
+    const { server } = await findProtectedOf(deps, request);
+    return reply.send(await completeExplorer(deps, serverPlace(server, null), request));
+  });
 }
 
-/** The view that a request asks for, of a server that was found for the visitor. */
-export function readServerAsk(deps: Pick<TrafficDeps, 'clock'>, request: TrafficRequest): TrafficAsk {
-  return readAsk(request.query, deps.clock.nowMs());
-}
+/** What a request asks of a server that was found for the visitor. */
+export const readServerAsk = (deps: Pick<TrafficDeps, 'clock'>, request: TrafficRequest): TrafficAsk =>
+  readAsk(request.query, deps.clock.nowMs());
 
 async function showPage(
   deps: TrafficDeps,
@@ -61,107 +56,50 @@ async function showPage(
   const usage = await readUsageOf(deps, found, asked.isByMonth);
   if (!found.settings.viewsOn) {
     if (request.query.range === 'live') throw noSuchPage();
-    const url = urlOf(trafficPath(server.id), asked);
     const nowMs = deps.clock.nowMs();
-    return sendPage(reply, usageOnlyPage({ visitor, server, usage, nowMs, url }));
+    return sendPage(reply, usageOnlyPage({ visitor, server, usage, nowMs, url: request.url }));
   }
   if (request.query.range === 'live')
     return sendPage(reply, await readLivePage(deps, found, request.query.address));
   const subject = { ...found.subject, address: asked.address };
-  const [traffic, live, minutes, view] = await Promise.all([
+  const [traffic, live, minutes, read] = await Promise.all([
     deps.protectTraffic.read(visitor.actor, subject, asked.range),
     deps.protectLive.readStatus(visitor.actor, subject),
     deps.protectTraffic.readStatus(visitor.actor, subject),
-    readView(deps, found, asked),
+    readExplorer(deps, serverPlace(server, asked.address), request),
   ]);
-  const range = sinceCreation(asked.range, server.createdAt.getTime(), traffic.steps[0]?.at.getTime());
-  const [attacks, openAttacks, around] = await Promise.all([
-    readAttacksInChart(deps, visitor.actor, subject, asked.range),
+  const [around, openAttacks] = await Promise.all([
+    readAround(deps, found, asked, traffic.steps),
     readOpenAttacks(deps, visitor.actor, subject),
-    readAround(deps, found, { range, address: asked.address, steps: traffic.steps }),
   ]);
-  const newest = await readNewestMinutes(deps, found, { ...asked, range }, traffic);
-  const page = trafficPage({
-    ...{ visitor, server, traffic, openAttacks, usage },
-    ask: { ...asked, range },
-    total: view.usage.total,
-    note: around.flags.note,
-    chartData: {
-      ...chartOf(view, { ...asked, range }, traffic.steps, attackAreas(attacks)),
-      reasons: around.reasons,
-      flags: around.flags.flags,
-    },
-    applications: view.applications.applications,
-    ports: view.applications.ports,
-    applicationsFromMs: view.applications.isShorter ? view.applications.use.fromMs : null,
+  const ask = { ...asked, range: around.range };
+  const newest = await readNewestMinutes(deps, found, ask, traffic);
+  const page = trafficPage(request, {
+    ...{ visitor, server, traffic, openAttacks, usage, ask },
+    explorer: serverBody(read, around),
     minutes: newest.minutes,
     minuteGaps: newest.gaps,
     delivery: { live, minutes },
   });
-  return sendPage(reply, page);
+  return sendWantedFile(request, reply, 'traffic') ?? sendPage(reply, page);
 }
 
-interface AroundAsk {
-  range: Range;
-  /** Attacks and scans of this address alone; null: of all. */
-  address: string | null;
-  steps: Parameters<typeof gapsOf>[0]['steps'];
-}
-
-/** Why times have no values, and what happened to the server: what the chart shows around its lines. */
+/** What the chart shows around its lines: since when, why times have no values, and attacks. */
 export async function readAround(
-  deps: Pick<TrafficDeps, 'serverHistory' | 'servers' | 'clock'>,
-  { visitor, server }: ProtectedServer,
-  { range, address, steps }: AroundAsk,
-): Promise<{ reasons: Gap[]; flags: Flags }> {
+  deps: Pick<TrafficDeps, 'servers' | 'clock'> & AttackReaderDeps,
+  { visitor, server, subject }: ProtectedServer,
+  { range: asked, address }: TrafficAsk,
+  steps: readonly StepRow[],
+): Promise<ServerAround> {
   const nowMs = deps.clock.nowMs();
-  const [off, flags] = await Promise.all([
+  const [off, attacks] = await Promise.all([
     readOffTimes(deps, { visitor, server }, nowMs),
-    readServerFlags(deps, { visitor, server, range, address }),
+    readAttacksInChart(deps, visitor.actor, { ...subject, address }, asked),
   ]);
+  const range: Range = sinceCreation(asked, server.createdAt.getTime(), steps[0]?.at.getTime());
   const createdMs = Math.min(server.createdAt.getTime(), steps[0]?.at.getTime() ?? nowMs);
-  return { reasons: gapsOf({ steps, range, createdMs, off, nowMs }), flags };
-}
-
-/** What the explorer's part of the page shows. */
-interface View {
-  usage: Usage;
-  applications: ApplicationView;
-  /** Null where the minutes themselves are the chart. */
-  chart: ChartData | null;
-}
-
-export async function readView(
-  deps: Pick<TrafficDeps, 'protectTraffic'>,
-  { visitor, server }: ProtectedServer,
-  { range, filters, by, address }: TrafficAsk,
-): Promise<View> {
-  const { actor } = visitor;
-  const subject = { serverIds: [server.id], addresses: address === null ? null : [address] };
-  const usage = await deps.protectTraffic.readUsage(actor, subject, range);
-  const isPreviousObserved = (usage.total?.previousMinutes ?? 0) > 0;
-  const applications = await readApplications(deps.protectTraffic, actor, subject, {
-    ...{ range, filters, isPreviousObserved },
-  });
-  if (by === null && !namesApplications(filters)) return { usage, applications, chart: null };
-  const chart = await readApplicationChart(deps.protectTraffic, actor, subject, {
-    ...{ range, filters, by, observed: usage.steps, found: applications, serverName: () => server.name },
-  });
-  return { usage, applications, chart };
-}
-
-/** The minutes with all that is known of them, one direction of them, or lines of applications. */
-export function chartOf(
-  { usage, chart }: View,
-  { range, filters }: TrafficAsk,
-  ...[steps, areas]: [Parameters<typeof trafficChartData>[0], Parameters<typeof trafficChartData>[2]]
-): ChartData {
-  const frame = { range: { fromMs: range.fromMs, toMs: range.toMs }, areas };
-  if (chart !== null) return { ...chart, ...frame };
-  const directions = sidesOf(filters);
-  const lines = percentileLines(usage.total, directions);
-  if (filters.length === 0) return { ...trafficChartData(steps, range, areas), lines };
-  return { ...directionChartData(usage.steps, range, directions), ...frame, lines };
+  const reasons: Gap[] = gapsOf({ steps, range, createdMs, off, nowMs });
+  return { steps, range, reasons, areas: attackAreas(attacks) };
 }
 
 /** The newest minutes of the range, newest first, and why others are missing up to now. */

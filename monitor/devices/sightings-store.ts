@@ -65,20 +65,20 @@ export async function findNeeds(db: Queryable, observations: readonly Observatio
 }
 
 /**
- * MACs that are not known as foreign, or were last reported more than `foreignNotedSeconds` ago. A MAC with many addresses only stays foreign
- * this way: becoming foreign requires a check against the inventory first.
+ * MACs that are not known as foreign, or were last reported more than `foreignNotedSeconds` ago, each once. A MAC with many addresses only
+ * stays foreign this way: becoming foreign requires a check against the inventory first. What a host reports outranks it.
  */
 export async function findNewForeign(db: Queryable, macs: readonly ForeignMac[]): Promise<ForeignMac[]> {
   if (macs.length === 0) return [];
   const { rows } = await sql<ForeignMac>`
-    select o.site_id as "siteId", o.mac, o.reason
+    select distinct on (o.site_id, o.mac) o.site_id as "siteId", o.mac, o.reason
     from unnest(${macs.map((one) => one.siteId)}::bigint[], ${macs.map((one) => one.mac)}::text[],
         ${macs.map((one) => one.reason)}::text[]) as o(site_id, mac, reason)
     where not exists (select 1 from foreign_macs f where f.site_id = o.site_id and f.mac = o.mac
       and f.seen_at > svc_now() - ${seconds(foreignNotedSeconds)} and (f.reason = o.reason or f.reason = 'sensor'))
       and (o.reason <> 'many_addresses' or exists (select 1 from foreign_macs f
         where f.site_id = o.site_id and f.mac = o.mac and f.reason = 'many_addresses'))
-    order by o.site_id, o.mac`.execute(db);
+    order by o.site_id, o.mac, o.reason = 'many_addresses'`.execute(db);
   return rows;
 }
 

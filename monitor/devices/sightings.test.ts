@@ -3,6 +3,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import { systemActor } from '#monitor/operators/index.ts';
 import { addSensor, minutesAgo, renewRunningMinute } from '#monitor/testing/facts.ts';
 import { createWorld, fingerprintTables, type World } from '#monitor/testing/world.ts';
+import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 import type { SightingUpload } from './index.ts';
 
 let world: World;
@@ -161,6 +162,14 @@ test('NET-2.2.9: a MAC that claims more addresses than a host has owns none of t
   await record(upload(7, ...many(20), host(macA, '203.0.113.7')), upload(7, host(macB, '203.0.113.7')));
   assert.deepEqual(await world.devices.listClaims([await idOf(macA)]), []);
   assert.deepEqual(await events(), []);
+  // A sensor that was away for more than an hour comes back, and says that this MAC is a router's.
+  await moveDatabaseClock(world.database, '61 minutes');
+  const neighbours = [{ segment: 'br0', mac: macA, address: '198.51.100.1', isRouter: true }];
+  const inventory = { interfaces: [], neighbours } as unknown as NonNullable<SightingUpload['inventory']>;
+  await record({ ...upload(6, ...many(65)), inventory });
+  await moveDatabaseClock(world.database, '0 minutes');
+  const live = (await bindings(macA)).filter((line) => line.endsWith('live'));
+  assert.deepEqual(live, ['198.51.100.1 6-6 live'], 'its own, by its neighbours');
 });
 
 test('NET-3.3: a guest whose first minute arrives after it was destroyed is archived from the start', async () => {

@@ -54,7 +54,7 @@ export function sitePage(request: FastifyRequest, page: SitePage): Content {
   const shown = [...(view.by === null ? [] : [{ dimension: view.by, answer }]), ...page.tables];
   return explorerPage(request, {
     ...{ title: 'Explorer', view, range, nowMs, around, answer, state: stateOf(page) },
-    // The same by whatever is grouped.
+    // They do not depend on the grouping.
     totals: { ...answer, total: whole.total, previousTotal: whole.previousTotal },
     actions: place !== null && page.inOperations(place),
     above: savedLinks(view, page.saved),

@@ -54,8 +54,7 @@ export function sitePage(request: FastifyRequest, page: SitePage): Content {
   const shown = [...(view.by === null ? [] : [{ dimension: view.by, answer }]), ...page.tables];
   return explorerPage(request, {
     ...{ title: 'Explorer', view, range, nowMs, around, answer, state: stateOf(page) },
-    // They do not depend on the grouping.
-    totals: { ...answer, total: whole.total, previousTotal: whole.previousTotal },
+    totals: totalsOf(page),
     actions: place !== null && page.inOperations(place),
     above: savedLinks(view, page.saved),
     form: formOf(page.offered, view, page.serverNames),
@@ -71,8 +70,15 @@ export function sitePage(request: FastifyRequest, page: SitePage): Content {
   });
 }
 
-function stateOf({ answer, whole, nowMs }: SitePage) {
-  const { measure, total, previousTotal } = whole;
+/** Figures of all traffic, however it is grouped. */
+const totalsOf = ({ answer, whole }: SitePage): Answer => ({
+  ...answer,
+  ...{ total: whole.total, previousTotal: answer.previousTotal && whole.previousTotal },
+});
+
+function stateOf(page: SitePage) {
+  const { answer, nowMs } = page;
+  const { measure, total, previousTotal } = totalsOf(page);
   if (answer.newestMs === null)
     return { tone: 'neutral', text: 'No minute of this site has arrived yet.' } as const;
   const change = previousTotal && changeText(sizeOf(total, measure) ?? 0, sizeOf(previousTotal, measure));

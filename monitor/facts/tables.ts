@@ -27,7 +27,6 @@ export const tables = [
   'name_tens',
   'pair_hours',
   'pair_name_hours',
-  'pair_peer_hours',
   'pair_tens',
   'peer_network_hours',
   'rolled_days',

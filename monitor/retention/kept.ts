@@ -44,7 +44,6 @@ export const keptFacts: readonly KeptTable[] = [
   partitioned('traffic', 'application_facts', 'minute'),
   partitioned('pairs', 'pair_hours', 'hour'),
   partitioned('pairs', 'pair_name_hours', 'hour'),
-  partitioned('pairs', 'pair_peer_hours', 'hour'),
   partitioned('pairs', 'pair_tens', 'start'),
   partitioned('pairs', 'usage_tens', 'start'),
   partitioned('traffic', 'address_hours', 'hour'),

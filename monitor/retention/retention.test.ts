@@ -214,7 +214,6 @@ test('NET-8.R1, NET-8.R2, NET-8.R3, NET-8.R4: pairs of endpoints and tokens are 
     'minute_verdicts',
     'pair_hours',
     'pair_name_hours',
-    'pair_peer_hours',
     'pair_tens',
     'usage_tens',
     'name_pair_minutes',

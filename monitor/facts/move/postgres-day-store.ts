@@ -86,7 +86,6 @@ const factTables = [
   ...[
     'pair_hours',
     'pair_name_hours',
-    'pair_peer_hours',
     'pair_tens',
     'usage_tens',
     'address_hours',

@@ -11,7 +11,7 @@ import {
   splitPlaces,
 } from '../contract/exploration.ts';
 import { ownedMinutes } from './detail-store.ts';
-import { isOfSensors, judgedFacts, judgedPairs, noAddress } from './judge-store.ts';
+import { judgedFacts, judgedPairs, noAddress } from './judge-store.ts';
 import { excludedLocals, namePieces, namePiecesWithout } from './name-pieces-store.ts';
 import type { Pieces, Reading } from './pieces.ts';
 import {
@@ -24,7 +24,6 @@ import {
   type MinuteParts,
   type Parts,
   type Span,
-  spansOf,
   tenSeconds,
   type UsageParts,
   uniteSpans,
@@ -118,8 +117,7 @@ export function piecesOf(coverage: Coverage, asked: Reading & ExploredView): Pie
     return namePieces(coverage, asked, coverage.namesUpTo(asked.stepSeconds ?? daySeconds));
   if (coverage.isYoung && isOfPairs(asked)) return pairPieces(coverage, asked);
   const locals = excludedOf(asked);
-  if (locals === null)
-    return isOfSensorHours(asked) ? sensorPieces(coverage, asked) : usagePieces(coverage, asked);
+  if (locals === null) return usagePieces(coverage, asked);
   const step = asked.stepSeconds ?? hourSeconds;
   return namePiecesWithout(
     coverage,
@@ -298,43 +296,6 @@ function usagePieces(coverage: Coverage, asked: Exploration): Pieces {
   };
 }
 
-/** Whether sensors are all that is asked for of captures, and hours fit: an address mostly counts at one sensor for hours. */
-const isOfSensorHours = (asked: Exploration): boolean =>
-  fitsHours(asked) &&
-  !usesDimension(asked, 'scope', 'device') &&
-  !asked.by.includes('sensor') &&
-  asked.filters.filter(({ dimension, is }) => dimension === 'sensor' && is).length === 1 &&
-  !asked.filters.some(({ dimension, is }) => dimension === 'sensor' && !is);
-
-/** Usage that sensors counted: of hours where no other one counted for the address, of facts elsewhere. */
-function sensorPieces(coverage: Coverage, asked: Exploration): Pieces {
-  const { siteId } = coverage;
-  const rolled: Parts & MinuteParts = asked.measure === 'packets' ? coverage.detailed.all : coverage;
-  if (rolled.hours.length === 0) return usagePieces(coverage, asked);
-  const wholeHours = spansOf(rolled.hours, hourSeconds);
-  const judging = { ...judgingOf(siteId, asked, withoutHours(rolled)), wholeHours };
-  const { locals } = judging;
-  const isLocal = locals === null ? sql`true` : sql`local = any(${locals}::inet[])`;
-  const isNamed = nameCondition(asked);
-  return {
-    kind: 'usage of sensors',
-    before: sql`${judgedFacts(judging)},`,
-    columns: ['start', ...usageColumns, ...amounts],
-    parts: [
-      sql`select minute, ${localOrNone('j')}, segment, null::text, name, protocol, server_port, direction, inbound_bytes, outbound_bytes,
-          packets
-        from judged j where owns and ${isLocal} and ${isNamed} and ${isOfSensors(sql`capture_id`, judging.sensors!)}`,
-      sql`select hour, ${localOrNone('h')}, segment, null::text, name, protocol, server_port, direction, inbound_bytes, outbound_bytes,
-          ${asked.measure === 'packets' ? sql`packets` : sql`null::numeric`}
-        from application_hours h where site_id = ${siteId} and ${inHours(rolled.hours)} and inbound_bytes is not null and ${isLocal}
-          and ${isNamed} and local = any(array(select distinct local from sensor_hours))
-          and (hour, local) in (select hour, local from sensor_hours where is_alone)`,
-    ],
-    filters: asked.filters.filter((one) => one.dimension !== 'sensor'),
-    grains: grainsOf(rolled),
-  };
-}
-
 function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
   const { siteId } = coverage;
   const parts = usagePartsOf(coverage, asked, coverage.detailed.pairs);
@@ -347,9 +308,6 @@ function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
   const inHour = sql`site_id = ${siteId} and ${inHours(parts.hours)}`;
   const kept = keptPairsOf(asked);
   const hours = {
-    'connections by peer': sql`select hour, null::inet, '', null::text, null::text, null::smallint, null::int, direction, peer,
-        null::bigint, null::smallint, inbound_bytes, outbound_bytes, packets
-      from pair_peer_hours where ${inHour}`,
     'connections by name': sql`select hour, null::inet, '', null::text, name, protocol, server_port, direction, peer,
         null::bigint, null::smallint, inbound_bytes, outbound_bytes, packets
       from pair_name_hours where ${inHour} and ${isNamed}`,
@@ -377,16 +335,9 @@ function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
   };
 }
 
-const ofPeers: readonly ExploredDimension[] = ['peer', 'country', 'as', 'direction'];
-
 /** The smallest sums of hours that hold all that is asked for of connections. */
-function keptPairsOf(asked: Asked): 'connections by peer' | 'connections by name' | 'connections' {
-  if (usesDimension(asked, ...addressOnly)) return 'connections';
-  const isOfPeers = [...asked.by, ...asked.filters.map((one) => one.dimension)].every((one) =>
-    ofPeers.includes(one),
-  );
-  return isOfPeers ? 'connections by peer' : 'connections by name';
-}
+const keptPairsOf = (asked: Asked): 'connections by name' | 'connections' =>
+  usesDimension(asked, ...addressOnly) ? 'connections' : 'connections by name';
 
 /** Whose the local address was, joined only where it is asked for. */
 function deviceOf(asked: Exploration, siteId: number, parts: Parts, of: RawBuilder<unknown>) {

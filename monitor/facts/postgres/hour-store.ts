@@ -58,7 +58,6 @@ export async function recomputeHour(
       'application_hours',
       'pair_hours',
       'pair_name_hours',
-      'pair_peer_hours',
       'name_pair_hours',
       'site_hours',
     ],
@@ -134,23 +133,19 @@ async function sumApplications(
   );
 }
 
-/** Pairs by application and remote address, and by remote address alone. */
+/** Pairs by application and remote address. */
 async function sumPeers(
   trx: Queryable,
   { start, site }: MadeHour,
   ofHour: RawBuilder<unknown>,
 ): Promise<void> {
   await sql`
-    with by_name as materialized (
-      select direction, name, protocol, server_port, case direction when 2 then client else server end as peer,
-        sum(inbound_bytes) as inbound_bytes, sum(outbound_bytes) as outbound_bytes, sum(packets) as packets
-      from pair_hours where ${ofHour} and inbound_bytes is not null group by direction, name, protocol, server_port, 5),
-    named as (
-      insert into pair_name_hours (hour, site_id, direction, name, protocol, server_port, peer, inbound_bytes, outbound_bytes, packets)
-      select ${start}, ${site}, direction, name, protocol, server_port, peer, inbound_bytes, outbound_bytes, packets from by_name)
-    insert into pair_peer_hours (hour, site_id, direction, peer, inbound_bytes, outbound_bytes, packets)
-    select ${start}, ${site}, direction, peer, sum(inbound_bytes), sum(outbound_bytes), sum(packets)
-    from by_name group by direction, peer`.execute(trx);
+    insert into pair_name_hours (hour, site_id, direction, name, protocol, server_port, peer, inbound_bytes, outbound_bytes, packets)
+    select ${start}, ${site}, direction, name, protocol, server_port, case direction when 2 then client else server end,
+      sum(inbound_bytes), sum(outbound_bytes), sum(packets)
+    from pair_hours where ${ofHour} and inbound_bytes is not null group by direction, name, protocol, server_port, 7`.execute(
+    trx,
+  );
 }
 
 /** Pairs of each name, in one value. */

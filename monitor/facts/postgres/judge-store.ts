@@ -6,7 +6,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { directionCode } from '../contract/codes.ts';
 import type * as facts from '../contract/facts.ts';
-import { inSpans, type Span, withoutSpans } from './span-store.ts';
+import { inSpans, type Span } from './span-store.ts';
 
 /** What stands for the missing local endpoint of traffic between two foreign ones, so that rows of it compare. */
 export const noAddress = sql`'0.0.0.0'::inet`;
@@ -34,8 +34,6 @@ export interface Judging {
   locals?: readonly string[] | null;
   /** Null: of all sensors. Others of judged minutes are then left out, among them those that don't count. */
   sensors?: readonly string[] | null;
-  /** Of sensors: whole hours among the judged minutes, of which only facts are read that no kept hour holds by itself (`shared_hours`). */
-  wholeHours?: readonly Span[];
 }
 
 /** Whether a capture is of one of these sensors; the ids are looked up once. */
@@ -47,7 +45,7 @@ export const isOfSensors = (
 
 /** `fresh_owners`: owners of minutes that are not judged yet; `owners`: in all of them. */
 export function judgedOwners(judging: Judging): RawBuilder<unknown> {
-  const { siteId, judged, unjudged, direction, locals = null, sensors = null, wholeHours = [] } = judging;
+  const { siteId, judged, unjudged, direction, locals = null, sensors = null } = judging;
   return sql`fresh as materialized (
       select minute, capture_id, vantage, direction, coalesce(local_address, ${noAddress}) as local, name, protocol, server_port,
         evidence, is_attributed, inbound_bytes, outbound_bytes, packets, last_sent_at, segment as own_segment
@@ -74,53 +72,19 @@ export function judgedOwners(judging: Judging): RawBuilder<unknown> {
       order by minute, direction, local, segment, bytes desc, c.sensor_id, c.name collate "C"),
     owners as materialized (
       select minute, direction, local, capture_id, vantage, segment from minute_owners
-      where site_id = ${siteId} and ${inSpans(withoutSpans(judged, wholeHours))} and ${inDirection(direction)} and ${isLocal('local', locals)}
+      where site_id = ${siteId} and ${inSpans(judged)} and ${inDirection(direction)} and ${isLocal('local', locals)}
         and ${ofSensors(sensors)}
-      ${ofSharedHours(judging)}
       union all select * from fresh_owners)`;
 }
 
 const ofSensors = (sensors: readonly string[] | null) =>
   sensors === null ? sql`true` : isOfSensors(sql.ref('capture_id'), sensors);
 
-/**
- * `sensor_hours`: of these hours, by local address, those in which captures of these sensors count, and whether no others do (`is_alone`). What
- * is kept of such an hour is of the sensors alone. One pass by worker: there are as many owners as minutes of addresses.
- */
-function sensorHours({ siteId, sensors = null, wholeHours = [] }: Judging): RawBuilder<unknown> {
-  if (sensors === null || wholeHours.length === 0) return sql``;
-  const isOfThem = isOfSensors(sql.ref('capture_id'), sensors);
-  return sql`sensor_hours as materialized (
-      select ${hourOfMinute} as hour, local, bool_and(${isOfThem}) as is_alone
-      from minute_owners where site_id = ${siteId} and ${inSpans(wholeHours)} group by 1, 2 having bool_or(${isOfThem})),
-    shared_hours as materialized (select hour, local from sensor_hours where not is_alone),`;
-}
-
-const hourOfMinute = sql`date_bin('1 hour', minute, timestamptz 'epoch')`;
-
-/** Owners in shared hours; where there are none, nothing is read. */
-function ofSharedHours({ siteId, sensors = null, wholeHours = [] }: Judging): RawBuilder<unknown> {
-  if (sensors === null || wholeHours.length === 0) return sql``;
-  return sql`union all
-    select minute, direction, local, capture_id, vantage, segment from minute_owners
-    where exists (select from shared_hours) and site_id = ${siteId} and ${inSpans(wholeHours)} and ${ofSensors(sensors)}
-      and (${hourOfMinute}, local) in (select hour, local from shared_hours)`;
-}
-
 /** Facts that sensors count: an index finds them by their local address; others don't count. */
-function ofCounted({ sensors = null, local = null, locals = null, judged, wholeHours = [] }: Judging) {
-  if (sensors === null) return sql`true`;
-  const isOf = (found: RawBuilder<unknown>) =>
-    local !== null || locals !== null
-      ? sql`true`
-      : sql`(local_address is null or local_address = any(array(${found})))`;
-  const isCounted = isOf(
-    sql`select distinct local from owners where ${isOfSensors(sql.ref('capture_id'), sensors)}`,
-  );
-  if (wholeHours.length === 0) return isCounted;
-  return sql`(${inSpans(withoutSpans(judged, wholeHours))} and ${isCounted}
-    or ${inSpans(wholeHours)} and ${isOf(sql`select local from shared_hours`)}
-      and (${hourOfMinute}, coalesce(local_address, ${noAddress})) in (select hour, local from shared_hours))`;
+function ofCounted({ sensors = null, local = null, locals = null }: Judging) {
+  if (sensors === null || local !== null || locals !== null) return sql`true`;
+  const counted = sql`select distinct local from owners where ${isOfSensors(sql.ref('capture_id'), sensors)}`;
+  return sql`(local_address is null or local_address = any(array(${counted})))`;
 }
 
 const isLocal = (column: string, locals: readonly string[] | null) =>
@@ -131,7 +95,7 @@ export function judgedFacts(judging: Judging): RawBuilder<unknown> {
   const { siteId, judged, direction, key = null, local = null, locals = null, sensors = null } = judging;
   const ofLocal = local === null ? sql`true` : sql`local_address = ${local}::inet`;
   const ofFreshLocal = local === null ? sql`true` : sql`local = ${local}::inet`;
-  return sql`${sensorHours(judging)} ${judgedOwners(judging)},
+  return sql`${judgedOwners(judging)},
     judged as (
       select f.*, o.capture_id is not null as owns, coalesce(o.segment, f.own_segment) as segment
       from (select minute, capture_id, vantage, direction, coalesce(local_address, ${noAddress}) as local, name, protocol,

@@ -32,7 +32,6 @@ const rolledUp = [
   ['peer_network_hours', day],
   ['pair_hours', hour],
   ['pair_name_hours', hour],
-  ['pair_peer_hours', hour],
   ['name_pair_hours', hour],
   ['name_hour_locals', day],
   ['name_days', 28 * day],

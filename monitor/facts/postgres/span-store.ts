@@ -287,19 +287,6 @@ export function uniteSpans(a: readonly Span[], b: readonly Span[]): Span[] {
   return united;
 }
 
-/** What is left of spans without others. */
-export const withoutSpans = (spans: readonly Span[], others: readonly Span[]): Span[] =>
-  others.reduce<Span[]>(
-    (left, { from, to }) =>
-      left.flatMap((span) =>
-        [
-          { from: span.from, to: Math.min(span.to, from) },
-          { from: Math.max(span.from, to), to: span.to },
-        ].filter((part) => part.from < part.to),
-      ),
-    [...spans],
-  );
-
 /** Condition that `minute` lies in one of the spans; constants, so that partitions are left out when it is planned. */
 export function inSpans(spans: readonly Span[], column = 'minute'): RawBuilder<unknown> {
   if (spans.length === 0) return sql`false`;

@@ -48,6 +48,7 @@ export {
   type Gap,
   gapsOf,
   lossNote,
+  mostText,
   offTimes,
   type PeerLink,
   type ReadExplorer,

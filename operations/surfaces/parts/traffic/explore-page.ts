@@ -24,7 +24,7 @@ import type { Flags } from './flags.ts';
 import type { Explorer, ExplorerPlace, ExplorerSurface, PeerLink } from './place.ts';
 import type { ChartAnswers } from './read-answers.ts';
 import { savedLinks, savedSection } from './saved-views.ts';
-import type { TrafficView } from './traffic-view.ts';
+import { orderOf, type TrafficView } from './traffic-view.ts';
 
 export interface ReadExplorer {
   place: ExplorerPlace;
@@ -115,10 +115,19 @@ function stateOf({ explored, tables, view }: TrafficPage): { tone: Tone; text: s
   const counted = `${formatCount(servers.length)} of ${formatCount(all)} servers`;
   if (servers.length === 0)
     return { tone: 'neutral', text: `None of ${formatCount(all)} servers passes the filters.${hidden}` };
+  const most = mostText({ tables, view });
+  return most === null
+    ? { tone: 'neutral', text: `Nothing observed of ${counted}.${hidden}` }
+    : { tone: 'good', text: `${most} ${counted}.${hidden}`.trim() };
+}
+
+/** `web-1 used the most: 12.0 kB in, 3.00 kB out.` of the first table; blank: it has another order; null: it has no rows. */
+export function mostText({ tables, view }: Pick<ReadExplorer, 'tables' | 'view'>): string | null {
   const first = tables[0]?.answer.rows[0];
-  if (first === undefined) return { tone: 'neutral', text: `Nothing observed of ${counted}.${hidden}` };
+  if (tables[0] === undefined || first === undefined) return null;
+  const { order, isAscending } = orderOf(view, tables[0].dimension);
+  if (order !== 'share' || isAscending) return '';
   const { inBytes, outBytes } = first.amount;
   const packets = view.measure === 'packets' ? `${formatCount(first.amount.packets)} packets, ` : '';
-  const bytes = `${packets}${formatBytes(inBytes)} in, ${formatBytes(outBytes)} out`;
-  return { tone: 'good', text: `${first.key[0]!.label} used the most: ${bytes}. ${counted}.${hidden}` };
+  return `${first.key[0]!.label} used the most: ${packets}${formatBytes(inBytes)} in, ${formatBytes(outBytes)} out.`;
 }

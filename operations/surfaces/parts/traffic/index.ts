@@ -10,7 +10,7 @@ export {
   readExplorerChart,
   registerExplorer,
 } from './explore.routes.ts';
-export { type ReadExplorer, trafficBody } from './explore-page.ts';
+export { mostText, type ReadExplorer, trafficBody } from './explore-page.ts';
 export { type EventHref, type Flags, readFlags } from './flags.ts';
 export type { Explorer, ExplorerPlace, ExplorerSurface, PeerLink } from './place.ts';
 export type { ChartAnswers } from './read-answers.ts';

@@ -66,7 +66,7 @@ test('applications obey the range, and are filtered by name, port and direction'
   assert.deepEqual(await names('range=6h&q=-app:NEW.example'), ['old.example', 'other.example']);
   assert.deepEqual(await names('range=6h&q=transport:udp'), []);
   const page = await reader.page('/traffic?range=1h');
-  assert.match(page, /Only app new\.example/);
+  assert.match(page, /new\.example used the most: 300 B in, 100 B out\./);
   assert.match(page, /href="[^"]*q=app%3Anew\.example[^"]*"/);
   assert.doesNotMatch(page, /old\.example/);
 });

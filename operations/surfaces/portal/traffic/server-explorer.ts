@@ -8,11 +8,18 @@ import {
   type ExplorerBody,
   type ExplorerBox,
 } from '#service-kit/explorer/index.ts';
-import type { ChartArea, ChartData, ChartReason, Range } from '#service-kit/pages/index.ts';
+import {
+  type ChartArea,
+  type ChartData,
+  type ChartReason,
+  html,
+  type Range,
+} from '#service-kit/pages/index.ts';
 import {
   type ChartAnswers,
   type ExplorerPlace,
   lossNote,
+  mostText,
   type ReadExplorer,
   trafficBody,
 } from '../../parts/index.ts';
@@ -91,7 +98,11 @@ function minutesOf({ steps, range }: ServerAround, { answer }: ChartAnswers): Pa
   };
 }
 
-export const serverBody = (read: ReadExplorer, around: ServerAround): ExplorerBody => ({
-  ...trafficBody(read),
-  drawn: serverChart(read, around),
-});
+export function serverBody(read: ReadExplorer, around: ServerAround): ExplorerBody {
+  const most = mostText(read);
+  return {
+    ...trafficBody(read),
+    drawn: serverChart(read, around),
+    notes: most && html`<p class="hint">${most}</p>`,
+  };
+}

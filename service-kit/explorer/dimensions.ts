@@ -44,7 +44,7 @@ const table = {
     none: 'Unknown application',
   },
   service: {
-    ...{ word: 'app', one: 'Application', many: 'Applications by port' },
+    ...{ word: 'app', one: 'Application', many: 'Applications and ports' },
     ...{ filteredBy: 'application', follows: 'application' },
   },
   peer: {

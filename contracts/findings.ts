@@ -51,10 +51,7 @@ const unable = {
     words: 'the scan names several products',
     sentence: 'The answer of the service names several products.',
   },
-  no_version: {
-    words: 'it shows no version',
-    sentence: 'The service does not show its version.',
-  },
+  no_version: { words: 'it shows no version', sentence: 'The service does not show its version.' },
   ambiguous_version: {
     words: 'its version is not exact',
     sentence: 'The version can be read in several ways.',

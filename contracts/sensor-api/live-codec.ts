@@ -27,6 +27,7 @@ import { liveBounds } from './telemetry-bounds.ts';
 import { arePlausible, decodeTotals, encodeTotals } from './telemetry-totals.ts';
 import {
   canonicalAddressText,
+  checkColumns,
   countOf,
   malformed,
   momentOf,
@@ -176,9 +177,7 @@ function decodeHosts(
 ): { hosts: LiveHost[]; leftOut: number } {
   if (!hosts) return { hosts: [], leftOut: 0 };
   const { address, rxBytes, txBytes, packets } = hosts;
-  if ([rxBytes, txBytes, packets].some((column) => column.length !== address.length)) {
-    throw malformed('the columns of hosts differ in length');
-  }
+  checkColumns('hosts', address.length, [rxBytes, txBytes, packets]);
   if (new Set(address).size !== address.length) throw malformed('an address occurs twice in hosts');
   const hasMergedFrames = (totals?.mergedFrames ?? 0n) > 0n;
   const taken: LiveHost[] = [];

@@ -15,6 +15,7 @@ import type {
 import {
   canonicalAddressText,
   canonicalPrefixText,
+  checkColumns,
   countOf,
   malformed,
   momentOf,
@@ -47,11 +48,8 @@ export function* decodeDetectorMinute(message: MinuteMessage, slice: Slice): Sli
   const { address, isOutbound, attackBytes, attackPackets, maxima } = message;
   const { length } = address;
   if (message.ticks > 60) throw malformed('detector.ticks is over 60');
-  const columns: unknown[][] = [isOutbound, attackBytes, attackPackets];
-  for (const one of maxima) columns.push(one.oneSecond, one.tenSeconds);
-  if (columns.some((column) => column.length !== length)) {
-    throw malformed('the columns of a detector minute differ in length');
-  }
+  const columns = maxima.flatMap((one) => [one.oneSecond, one.tenSeconds]);
+  checkColumns('a detector minute', length, [isOutbound, attackBytes, attackPackets, ...columns]);
   if (slice.isFullFor(length)) yield slice.end();
   slice.add(length);
   const rows = address.map(

@@ -26,6 +26,7 @@ import type {
 import {
   canonicalAddressText,
   canonicalPrefixText,
+  checkColumns,
   countOf,
   malformed,
   momentOf,
@@ -196,8 +197,7 @@ function decodeDetails(details: WireDetails): VectorDetails {
 function decodeReason(message: ReasonMessage | undefined): Pick<IncidentObservation, 'reason'> {
   if (!message) return {};
   const { ordinaryRule: rules, ordinaryPackets, ordinaryBytes } = message;
-  if (rules.length !== ordinaryPackets.length || rules.length !== ordinaryBytes.length)
-    throw malformed('the columns of an incident differ in length');
+  checkColumns('an incident', rules.length, [ordinaryPackets, ordinaryBytes]);
   const field = (name: string) => `incidents.reason.${name}`;
   const ordinary = rules.map((rule, i) => ({
     rule: rule as OrdinaryRule,
@@ -238,9 +238,8 @@ function decodeThreshold({ thresholdMetric, thresholdValue }: Incident): Inciden
 function decodeColumns(message: Incident): Pick<IncidentObservation, 'remotes' | 'seconds'> {
   const { remotePrefix, remoteShare } = message;
   const { at, bps, pps } = message.seconds ?? { at: [], bps: [], pps: [] };
-  const isEven =
-    remotePrefix.length === remoteShare.length && at.length === bps.length && at.length === pps.length;
-  if (!isEven) throw malformed('the columns of an incident differ in length');
+  checkColumns('an incident', remotePrefix.length, [remoteShare]);
+  checkColumns('an incident', at.length, [bps, pps]);
   return {
     remotes: remotePrefix.map((prefix, i) => ({
       prefix: canonicalPrefixText(prefix, 'incidents.remote_prefix'),

@@ -1,7 +1,7 @@
 /** Results of probes as columns: column i of every list is one result. */
 import type { ProbeResult } from './telemetry.ts';
 import { type ProbeColumns, ProbeFailure as WireFailure } from './telemetry_pb.js';
-import { countOf, malformed, minuteOf, namesOf } from './telemetry-values.ts';
+import { checkColumns, countOf, malformed, minuteOf, namesOf } from './telemetry-values.ts';
 
 const failures = namesOf(WireFailure);
 
@@ -23,11 +23,7 @@ export function encodeProbes(results: readonly ProbeResult[]) {
 /** The results in these columns. Throws `telemetry.malformed`. */
 export function decodeProbes(columns: ProbeColumns): ProbeResult[] {
   const { length } = columns.probe;
-  for (const values of Object.values(columns)) {
-    if (Array.isArray(values) && values.length !== length) {
-      throw malformed('the columns of probes differ in length');
-    }
-  }
+  checkColumns('probes', length, Object.values(columns).filter(Array.isArray));
   const results = columns.probe.map((probe, i) => decodeResult(columns, countOf(probe, 'probes.probe'), i));
   const keys = new Set(results.map((one) => `${one.probe} ${one.minute} ${one.firstSentMs}`));
   if (keys.size !== results.length) throw malformed('a part of a minute of a probe occurs twice');

@@ -3,9 +3,9 @@ import type { SpoofedTraffic } from './telemetry.ts';
 import type { SpoofedColumns } from './telemetry_pb.js';
 import {
   canonicalAddressText,
+  checkColumns,
   cleanText,
   countOf,
-  malformed,
   plainText,
   textMax,
 } from './telemetry-values.ts';
@@ -21,8 +21,7 @@ export function encodeSpoofed(rows: readonly SpoofedTraffic[]) {
 
 /** The rows of this message. Throws `telemetry.malformed`. */
 export function decodeSpoofed({ deviceKey, address, bytes, packets }: SpoofedColumns): SpoofedTraffic[] {
-  if ([address, bytes, packets].some((column) => column.length !== deviceKey.length))
-    throw malformed('the columns of spoofed traffic differ in length');
+  checkColumns('spoofed traffic', deviceKey.length, [address, bytes, packets]);
   return deviceKey.map((key, i) => ({
     deviceKey: plainText(key, textMax, 'spoofed.device_key'),
     address: address[i] === '' ? '' : canonicalAddressText(address[i]!, 'spoofed.address'),

@@ -9,6 +9,7 @@ import type { TelemetryUsageRow } from './telemetry.ts';
 import { NameEvidence, type UsageColumns, UsageColumnsSchema, UsageDirection } from './telemetry_pb.js';
 import {
   canonicalAddressText,
+  checkColumns,
   cleanText,
   countOf,
   malformed,
@@ -73,12 +74,8 @@ export function* decodeUsage(
 ): Sliced<TelemetryUsageRow[]> {
   const length = columns.client.length;
   if (columns.texts.length > 3 * length) throw malformed('usage.texts holds more texts than rows can name');
-  for (const [column, values] of Object.entries(columns)) {
-    if (Array.isArray(values) && column !== 'texts' && values.length !== length) {
-      throw malformed('the columns of usage differ in length');
-    }
-  }
-  const { texts } = columns;
+  const { texts, ...others } = columns;
+  checkColumns('usage', length, Object.values(others).filter(Array.isArray));
   for (let i = 0; i < texts.length; i += 1) {
     if (i % rowsAtOnce === 0) {
       if (slice.isFullFor(rowsAtOnce)) yield slice.end();

@@ -83,6 +83,12 @@ export function momentOf(value: bigint, field: string): number {
   return moment;
 }
 
+/** Column i of every list is one row. */
+export function checkColumns(what: string, length: number, columns: readonly (readonly unknown[])[]): void {
+  if (columns.some((column) => column.length !== length))
+    throw malformed(`the columns of ${what} differ in length`);
+}
+
 /** Names of an enum as plain data has them, such as `tls_sni`. */
 export type NameOf<Values> = Exclude<Lowercase<keyof Values & string>, 'unspecified'>;
 

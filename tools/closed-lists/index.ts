@@ -31,7 +31,7 @@ export const closedLists: readonly ClosedList[] = [
   {
     names: protocolNames,
     // The explorer completes the most used ones.
-    files: ['contracts/ip-protocols.ts', 'monitor/explorer/values.ts', 'monitor/explorer/complete.ts'],
+    files: ['contracts/ip-protocols.ts', 'monitor/explorer/complete.ts'],
   },
   { names: gapReasons, files: ['contracts/minute-reasons.ts'] },
   { names: minuteReasons, files: ['contracts/minute-reasons.ts'] },

@@ -405,6 +405,14 @@ describe('components', () => {
     assert.doesNotMatch(String(pages.severityBar({ label: 'x', counts: {} })), /NaN| x="/);
   });
 
+  test('a segment says how many members more there are, where there are any', () => {
+    const members = [{ name: 'web', tone: 'good' as const, detail: '10.0.0.2', state: 'running' }];
+    const of = (more?: number) =>
+      String(pages.segment({ label: 'x', title: 'x', members, more, emptyText: 'x' }));
+    assert.match(of(3), /and 3 more/);
+    for (const more of [0, undefined]) assert.doesNotMatch(of(more), / more/);
+  });
+
   test('a missing value reads unknown, in figures, facts and tables', () => {
     assert.match(String(pages.stat({ label: 'x', value: undefined, unit: 'Mbit/s' })), /unknown<\/span>/);
     assert.match(String(pages.definitionList([{ term: 'x', value: null }])), /unknown/);

@@ -80,6 +80,12 @@ test('no account is left out: those behind the first fifty stand on the next pag
   );
   assert.equal(new Set(names.flat()).size, 62);
   assert.match(pages[0]!.text, /50 of 62/);
+  const ways = pages.map(({ text }) =>
+    [...text.matchAll(/<a href="[^"?]*\?([^"]*)"[^>]*>(← Previous|Next →)</g)].map(
+      ([, query, word]) => `${word} ${/page=\d/.exec(query!)?.[0] ?? 'the first'}`,
+    ),
+  );
+  assert.deepEqual(ways.slice(0, 2), [['Next → page=2'], ['← Previous the first']]);
 });
 
 test('charts of an account begin when it did: no zero stands before', async () => {

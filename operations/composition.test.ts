@@ -1,3 +1,4 @@
+// Own process: it sets by the environment how long data is kept.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Command } from 'commander';

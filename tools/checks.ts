@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { checkBoundaries } from './boundaries/index.ts';
 import { findDeadPaths } from './doc-paths/index.ts';
 import { checkGlossary } from './glossary/index.ts';
+import { planTests } from './plan-tests.ts';
 import { openTree, type Tree } from './tree.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
@@ -51,6 +52,18 @@ const ownChecks = (tree: Tree): Check[] => [
   {
     name: 'paths in documents',
     run: () => linesOf(findDeadPaths(tree).map(({ at, path }) => `${at}: there is no ${path}`)),
+  },
+  {
+    name: 'plan of the tests',
+    run() {
+      const tests = tree.files.filter((file) => file.endsWith('.test.ts'));
+      try {
+        for (const part of ['fast', 'slow'] as const) planTests(root, tests, part);
+      } catch (error) {
+        return (error as Error).message;
+      }
+      return null;
+    },
   },
   // Those that load the programs are loaded late: code that does not load must not keep the others from running.
   {

@@ -407,10 +407,10 @@ describe('components', () => {
 
   test('a segment says how many members more there are, where there are any', () => {
     const members = [{ name: 'web', tone: 'good' as const, detail: '10.0.0.2', state: 'running' }];
-    const of = (more?: number) =>
-      String(pages.segment({ label: 'x', title: 'x', members, more, emptyText: 'x' }));
-    assert.match(of(3), /and 3 more/);
-    for (const more of [0, undefined]) assert.doesNotMatch(of(more), / more/);
+    const of = (rest: { more?: number }) =>
+      String(pages.segment({ label: 'x', title: 'x', members, emptyText: 'x', ...rest }));
+    assert.match(of({ more: 3 }), /and 3 more/);
+    for (const rest of [{ more: 0 }, {}]) assert.doesNotMatch(of(rest), / more/);
   });
 
   test('a missing value reads unknown, in figures, facts and tables', () => {

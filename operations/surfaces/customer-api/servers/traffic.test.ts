@@ -69,7 +69,7 @@ test('the points are the numbers of the Traffic page: of one address, of all, an
     all.map((point) => Number(point[name]!.toPrecision(6)));
   assert.deepEqual(
     chart.series.map((series) => series.values.map((value) => Number(value.toPrecision(6)))),
-    [drawn('inbound_bps'), drawn('outbound_bps'), drawn('expected_bps'), drawn('attack_bps')],
+    [drawn('outbound_bps'), drawn('inbound_bps'), drawn('expected_bps'), drawn('attack_bps')],
   );
   assert.deepEqual(
     all.map((point) => [point.inbound_bytes, point.observed_addresses]),

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import { detectFile } from '#sensor/capture-reader/index.ts';
 import { corpusFolder } from '#sensor/testing/corpus.ts';
 import { printInProcess } from '#sensor/testing/read-in-process.ts';
@@ -30,11 +32,11 @@ interface Answer {
   }[];
 }
 
-/** What `sensor detect` says of a capture by thresholds of a hundredth, and its warnings. */
+/** What `sensor detect` says of a capture of the corpus, or of a file by its path, by thresholds of a hundredth, and its warnings. */
 async function answerOf(name: string, protect: string | null) {
   const { status, stdout, stderr } = await printInProcess((screen) =>
     detectFile(
-      join(folder, `${name}.pcap.gz`),
+      name.startsWith('/') ? name : join(folder, `${name}.pcap.gz`),
       { json: true, thresholds: join(folder, 't100.json'), ...(protect && { protect: [protect] }) },
       screen,
     ),
@@ -216,4 +218,30 @@ test('NET-1.1: time-all-zero: packets without times are not judged as complete',
   assert.equal(found.detector.complete, false);
   assert.equal(found.capture.first_at, null);
   assert.match(stderr, /The packets have no times/);
+});
+
+test('NET-1.1: carpet-scattered: eight addresses of eight networks below a threshold are an incident of the capture, after quiet minutes', {
+  skip,
+}, async () => {
+  // The file has the attack alone: six and a half minutes with its first packet each second stand before it.
+  const file = gunzipSync(readFileSync(join(folder, 'carpet-scattered-8x0.9.pcap.gz')));
+  const [header, packets] = [file.subarray(0, 24), file.subarray(24)];
+  const first = packets.subarray(0, 16 + packets.readUInt32LE(8));
+  const quiet = Array.from({ length: 390 }, (_, i) => {
+    const packet = Buffer.from(first);
+    packet.writeUInt32LE(first.readUInt32LE(0) - 390 + i, 0);
+    return packet;
+  });
+  const place = mkdtempSync(join(tmpdir(), 'svc-carpet-'));
+  try {
+    const path = join(place, 'carpet.pcap');
+    writeFileSync(path, Buffer.concat([header, ...quiet, packets]));
+    const { found } = await answerOf(path, '198.18.0.0/16');
+    assert.deepEqual(
+      found.incidents.map((one) => [one.target.kind, one.class, one.severity]),
+      [['capture', 'udp_flood', 'attack']],
+    );
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
 });

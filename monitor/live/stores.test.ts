@@ -8,7 +8,7 @@ import { startRedis } from '#service-kit/redis/testing/redis-server.ts';
 import { createRedisStore } from './redis-store.ts';
 import { compareStores } from './testing/compare-stores.ts';
 
-const histories = Number(process.env.SVC_TEST_LIVE_HISTORIES ?? 10);
+const histories = Number(process.env.SVC_TEST_LIVE_HISTORIES ?? 25);
 const sensor = { id: 1, siteId: 7 };
 
 /** One look at the clock for all windows of a test, which must not fall onto one another. */

@@ -10,6 +10,7 @@ import { createApiClient } from '#operations/surfaces/customer-api/testing/clien
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { loopOf } from '#operations/testing/loop-of.ts';
 import { moveWorldClock } from '#operations/testing/world-time.ts';
+import { until } from '#service-kit/testing/until.ts';
 
 const month = 40_000;
 let world: World;
@@ -116,8 +117,11 @@ test('API-3.1: an order waits for what spends the last credit, and is not made a
     answer = create().finally(() => {
       hasAnswered = true;
     });
-    while (!hasAnswered && (await pool.query(waits)).rowCount === 0)
-      await new Promise((wake) => setTimeout(wake, 5));
+    await until(
+      'the order waits',
+      60_000,
+      async () => hasAnswered || (await pool.query(waits)).rowCount !== 0,
+    );
   });
   assert.equal((await answer!).status, 402);
   assert.equal((await state(tenant)).servers, 1);

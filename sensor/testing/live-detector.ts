@@ -37,7 +37,7 @@ spool.open();
 const told = new Map<string, string>();
 const detection = createDetection({
   captures: [interfaceName],
-  uplinks: [],
+  uplinks: [{ name: interfaceName, linkBps: () => null }],
   stateDirectory: directory,
   spool,
   clock,

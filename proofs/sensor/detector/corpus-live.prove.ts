@@ -37,6 +37,8 @@ interface Row {
   protect?: string;
   /** How often each packet is sent: then thresholds are the defaults. */
   copies?: number;
+  /** How long the sensor listens before: what an uplink usually has is known after five whole minutes. */
+  quietMs?: number;
 }
 
 const everything = '203.0.113.0/24';
@@ -67,6 +69,10 @@ const rows: readonly Row[] = [
   ...ordinaryFiles.map((file) => ({ file, right: [], copies: divisor })),
   { file: 'vector-rotate', right: ['amplification'], copies: divisor },
   { file: 'pulse-0.9s-every5s-10x', right: ['udp_flood'], copies: divisor },
+  {
+    ...{ file: 'carpet-scattered-8x0.9', right: ['udp_flood'] },
+    ...{ protect: '198.18.0.0/16', quietMs: 390_000 },
+  },
 ];
 
 /** Averages of FastNetMon fill first; the sensor needs no more than its threads. */
@@ -130,7 +136,7 @@ async function replayInPace(row: Row, hasOther: boolean, which: 'both' | 'arrivi
 }
 
 async function replay(row: Row, hasOther: boolean, which: 'both' | 'arriving'): Promise<Played | null> {
-  const { file, right, protect = everything, copies } = row;
+  const { file, right, protect = everything, copies, quietMs = 0 } = row;
   const folder = mkdtempSync(join(tmpdir(), 'svc-corpus-live-'));
   const link = openReplayLink();
   const place = { words: link.words, interfaceName: link.near, folder };
@@ -141,7 +147,7 @@ async function replay(row: Row, hasOther: boolean, which: 'both' | 'arriving'): 
   const other = hasOther ? startFastNetMon({ ...place, folder: otherFolder }, scope) : null;
   try {
     await Promise.all([sensor.ready, other?.ready]);
-    await wait(settleMs[other ? 'beside' : 'alone']);
+    await wait(settleMs[other ? 'beside' : 'alone'] + quietMs);
     const path = join(corpusFolder(), 'detection', `${file}.pcap.gz`);
     const words = [...link.words, process.execPath, '--disable-warning=ExperimentalWarning', replayFile];
     const options = [path, link.far, link.near, String(copies ?? 1), which, protect];

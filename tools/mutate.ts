@@ -8,10 +8,10 @@
  *   --at I               only the I-th of them; may be repeated
  *   --numbers            doubles and halves each number of the specification (tools/numbers)
  *
- * Works on a copy of the tree in a temporary folder, with databases in memory. First the fast tests run unbroken, once each, to
- * see what they execute: those that name a rule say where its code is, and all of them may notice; `.cache/coverage` keeps that
- * for the same tree. Then each break is put in alone. One that no test notices which executes it has survived, and the exit code
- * is 1.
+ * Works on copies of the tree in temporary folders, one a processor, with databases in memory. First the fast tests run
+ * unbroken to see what they execute: those that name a rule say where its code is, and all of them may notice; `.cache/coverage`
+ * keeps that for the same tree. Then each break is put in alone. One that no test notices which executes it has survived, and
+ * the exit code is 1.
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -22,13 +22,16 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { availableParallelism, tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { silentReporter } from '#common/reporter/index.ts';
@@ -65,23 +68,8 @@ class Copy {
   }
 
   /** The title of the first test that failed, or null: what runs after it has nothing to say. */
-  async run(tests: readonly string[], environment: Record<string, string> = {}): Promise<string | null> {
-    // A group of its own, so that what never ends can be killed with everything that it started.
-    const child = spawn(
-      process.execPath,
-      ['--disable-warning=ExperimentalWarning', 'tools/test.ts', ...tests],
-      {
-        cwd: this.path,
-        detached: true,
-        stdio: ['ignore', 'pipe', 'ignore'],
-        env: {
-          ...process.env,
-          SVC_TEST_MEMORY_DIR: this.#memory,
-          SVC_CORPUS_DIR: process.env.SVC_CORPUS_DIR ?? join(root, '../shared/corpus'),
-          ...environment,
-        },
-      },
-    );
+  async run(tests: readonly string[]): Promise<string | null> {
+    const child = this.#start(tests);
     const end = () => child.exitCode === null && process.kill(-child.pid!, 'SIGKILL');
     let text = '';
     let failed: string | undefined;
@@ -95,6 +83,47 @@ class Copy {
     const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
     clearTimeout(timer);
     return failed ?? (signal ? 'a test did not end in time' : code === 0 ? null : 'no test ended');
+  }
+
+  /** What each of these tests executes of the code. One that fails notices nothing, and is named. */
+  async measureCoverage(tests: readonly string[]): Promise<Map<string, Map<string, Executed[]>>> {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-coverage-'));
+    const child = this.#start(tests, { NODE_V8_COVERAGE: folder });
+    const failing = new Set<string>();
+    for await (const line of createInterface({ input: child.stdout })) {
+      const file = /^(?:ok|FAIL) +(\S+\.test\.ts)/.exec(line)?.[1];
+      if (!file) continue;
+      if (line.startsWith('FAIL')) failing.add(file);
+      console.log(line.startsWith('FAIL') ? `fails unbroken: ${file}` : line);
+    }
+    const executed = new Map<string, Map<string, Executed[]>>();
+    for (const process of readdirSync(folder, { withFileTypes: true })) {
+      if (!process.isDirectory()) continue;
+      for (const name of readdirSync(join(folder, process.name))) {
+        const file = relative(this.path, decodeURIComponent(name));
+        if (!tests.includes(file) || failing.has(file)) continue;
+        const parts = [...readCoverage(join(folder, process.name, name), this.path)];
+        executed.set(file, new Map(parts.filter(([code]) => isCode(code))));
+      }
+    }
+    rmSync(folder, { recursive: true, force: true });
+    return executed;
+  }
+
+  /** In a group of its own, so that what never ends can be killed with everything that it started. */
+  #start(tests: readonly string[], environment: Record<string, string> = {}) {
+    const args = ['--disable-warning=ExperimentalWarning', 'tools/test.ts', ...tests];
+    return spawn(process.execPath, args, {
+      cwd: this.path,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'ignore'],
+      env: {
+        ...process.env,
+        SVC_TEST_MEMORY_DIR: this.#memory,
+        SVC_CORPUS_DIR: process.env.SVC_CORPUS_DIR ?? join(root, '../shared/corpus'),
+        ...environment,
+      },
+    });
   }
 
   async remove(): Promise<void> {
@@ -115,25 +144,19 @@ function findTestsOfRules(tests: readonly string[], read: (file: string) => stri
   return found;
 }
 
-/** What each test executes of the code, kept for the same tree. One that fails unbroken notices nothing, and is named. */
-async function measureCoverage(copy: Copy, tests: readonly string[], folder: string) {
-  mkdirSync(folder, { recursive: true });
+/** What each fast test executes of the code, kept for the same tree. */
+async function readExecuted(copy: Copy, tests: readonly string[], kept: string) {
+  if (!existsSync(kept)) {
+    const partly = `${kept}.part`;
+    mkdirSync(partly, { recursive: true });
+    for (const [test, files] of await copy.measureCoverage(tests))
+      writeFileSync(join(partly, encodeURIComponent(test)), JSON.stringify([...files]));
+    renameSync(partly, kept);
+  }
   const executed = new Map<string, Map<string, Executed[]>>();
-  for (const [i, test] of tests.entries()) {
-    const kept = join(folder, `${test.replaceAll('/', '+')}.json`);
-    if (!existsSync(kept)) {
-      const raw = mkdtempSync(join(tmpdir(), 'svc-coverage-'));
-      const failed = await copy.run([test], { NODE_V8_COVERAGE: raw });
-      const covered =
-        failed === null ? [...readCoverage(raw, copy.path)].filter(([file]) => isCode(file)) : [];
-      rmSync(raw, { recursive: true, force: true });
-      console.log(
-        `${i + 1} of ${tests.length}: ${test}${failed === null ? '' : ` fails unbroken: ${failed}`}`,
-      );
-      if (failed !== null) continue;
-      writeFileSync(kept, JSON.stringify(covered));
-    }
-    executed.set(test, new Map(JSON.parse(readFileSync(kept, 'utf8')) as [string, Executed[]][]));
+  for (const name of readdirSync(kept)) {
+    const files = JSON.parse(readFileSync(join(kept, name), 'utf8')) as [string, Executed[]][];
+    executed.set(decodeURIComponent(name), new Map(files));
   }
   return executed;
 }
@@ -150,7 +173,7 @@ async function main(): Promise<number> {
   });
   const tree = openTree(root);
   const readText = (file: string) => tree.read(file);
-  const copy = new Copy(tree.files);
+  const copies = Array.from({ length: availableParallelism() }, () => new Copy(tree.files));
   try {
     let breaks = numberBreaks(readText).filter(
       ({ rule }) => positionals.length === 0 || positionals.some((wanted) => rule.startsWith(wanted)),
@@ -159,45 +182,40 @@ async function main(): Promise<number> {
       const tests = tree.files.filter(
         (name) => name.endsWith('.test.ts') && !name.startsWith('tools/') && !isSlow(root, name),
       );
-      const testsOfRules = findTestsOfRules(tests, readText);
       const hash = createHash('sha256');
       for (const file of tree.files.filter((name) => /^(?!tools\/).*\.ts$/.test(name)))
         hash.update(`${file}\0${readText(file)}\0`);
-      const executed = await measureCoverage(
-        copy,
-        tests,
-        `${root}/.cache/coverage/${hash.digest('hex').slice(0, 16)}`,
-      );
-      breaks = drawBreaks(
-        { testsOfRules, executed, readText, isCode },
-        Number(values.seed),
-        Number(values.count),
-      );
+      const kept = `${root}/.cache/coverage/${hash.digest('hex').slice(0, 16)}`;
+      const executed = await readExecuted(copies[0]!, tests, kept);
+      const testsOfRules = findTestsOfRules(tests, readText);
+      const places = { testsOfRules, executed, readText, isCode };
+      breaks = drawBreaks(places, Number(values.seed), Number(values.count));
     }
+    const waiting = [...breaks.entries()].filter(([i]) => !values.at || values.at.includes(`${i + 1}`));
+    const tried = waiting.length;
     let survivors = 0;
-    let tried = 0;
-    for (const [i, one] of breaks.entries()) {
-      if (values.at && !values.at.includes(`${i + 1}`)) continue;
-      const text = readText(one.file);
-      const path = join(copy.path, one.file);
-      let failed: string | null = null;
-      writeFileSync(path, breakText(text, one));
-      for (let at = 0; at < one.tests.length && failed === null; at += together)
-        failed = await copy.run(one.tests.slice(at, at + together));
-      writeFileSync(path, text);
-      tried += 1;
-      if (failed === null) survivors += 1;
-      const line = text.slice(0, one.start).split('\n').length;
-      const was = text.slice(one.start, one.end).replace(/\s+/g, ' ');
-      console.log(
-        `${failed === null ? 'survived' : 'noticed '} ${i + 1}  ${one.rule}  ${one.file}:${line}  ${was} → ${one.replacement}`,
-      );
-      console.log(`           ${failed ?? `passed: ${one.tests.length} files`}`);
-    }
+    const work = async (copy: Copy) => {
+      for (let next = waiting.shift(); next; next = waiting.shift()) {
+        const [i, one] = next;
+        const text = readText(one.file);
+        writeFileSync(join(copy.path, one.file), breakText(text, one));
+        let failed: string | null = null;
+        for (let at = 0; at < one.tests.length && failed === null; at += together)
+          failed = await copy.run(one.tests.slice(at, at + together));
+        writeFileSync(join(copy.path, one.file), text);
+        if (failed === null) survivors += 1;
+        const line = text.slice(0, one.start).split('\n').length;
+        const was = text.slice(one.start, one.end).replace(/\s+/g, ' ');
+        const place = `${i + 1}  ${one.rule}  ${one.file}:${line}  ${was} → ${one.replacement}`;
+        console.log(`${failed === null ? 'survived' : 'noticed '} ${place}`);
+        console.log(`           ${failed ?? `passed: ${one.tests.length} files`}`);
+      }
+    };
+    await Promise.all(copies.map(work));
     console.log(`${tried} breaks: ${tried - survivors} noticed, ${survivors} survived`);
     return survivors === 0 ? 0 : 1;
   } finally {
-    await copy.remove();
+    for (const copy of copies) await copy.remove();
   }
 }
 

@@ -73,7 +73,7 @@ const firstTests: FirstTests = {
  * Files of one process. A process of its own costs a file about 2 s of processor time for loading a program; 20 fast files
  * hold some 550 MB at most, and 8 slow ones take less than a minute.
  */
-const batchMax = { fast: 20, slow: 8 } as const;
+export const batchMax = { fast: 20, slow: 8 } as const;
 
 export interface TestPlan {
   /** Each in one process, all at once. */
@@ -114,7 +114,8 @@ export function planTests(
   return { waiting: waiting.map((together) => [...together]), batches };
 }
 
-function shareProcesses(root: string, files: readonly string[], filesMax: number) {
+/** Those that need a process of their own, each alone, and the others in processes of at most `filesMax` files. */
+export function shareProcesses(root: string, files: readonly string[], filesMax: number) {
   const sharing = files.filter((file) => mayShareProcess(root, file));
   const shared: string[][] = [];
   for (let at = 0; at < sharing.length; at += filesMax) shared.push(sharing.slice(at, at + filesMax));

@@ -1,7 +1,7 @@
 /** Runs test files in processes, a bounded number at once, prints what happens and tells what came of each file. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { relative, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type FileResult, type TestMessage, TestReport } from './test-report.ts';
 
@@ -64,6 +64,12 @@ async function runLane({ batches, concurrency, after }: Lane, report: TestReport
   await Promise.all(Array.from({ length: concurrency }, work));
 }
 
+/** Each process has a folder of its own for coverage, which it divides by file (`tools/mutations/divide-coverage.ts`). */
+function coverageOf([first]: Batch): Record<string, string> {
+  const { NODE_V8_COVERAGE: folder } = process.env;
+  return folder ? { NODE_V8_COVERAGE: join(folder, first!.replaceAll('/', '+')) } : {};
+}
+
 /** A file that told nothing, because it has no test or its process died, fails. */
 async function runBatch(batch: Batch, report: TestReport, silentMs: number): Promise<void> {
   const files = batch.map((file) => resolve(root, file));
@@ -72,6 +78,7 @@ async function runBatch(batch: Batch, report: TestReport, silentMs: number): Pro
     serialization: 'advanced',
     execArgv: files.length > 1 ? sharedExecArgv : execArgv,
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: { ...process.env, ...coverageOf(batch) },
   });
   const hanging = setTimeout(() => child.kill(), silentMs);
   child.on('message', (message: TestMessage) => {

@@ -6,16 +6,17 @@
 import { spawn } from 'node:child_process';
 import { createHash, randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, statfsSync } from 'node:fs';
+import { existsSync, mkdirSync, statfsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { cpus, freemem } from 'node:os';
+import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { silentReporter } from '#common/reporter/index.ts';
 import { stopDetachedServer } from '#service-kit/postgres/detached.ts';
 import { shareBrowser } from '#service-kit/testing/browser.ts';
 import { testServerDir } from '#service-kit/testing/index.ts';
-import { planTests } from './plan-tests.ts';
+import { batchMax, planTests, shareProcesses } from './plan-tests.ts';
 import { type Lane, runTests } from './run-tests.ts';
 import { installSystemPackages } from './system-packages.ts';
 import { closeRun } from './test-report.ts';
@@ -122,8 +123,16 @@ async function main(): Promise<number> {
     return 0;
   }
   if (positionals.length > 0) {
-    const lane = { batches: positionals.map((file) => [file]), concurrency: processesMax.fast };
-    return closeRun(await runTests([lane]));
+    const files = positionals.map((file) => relative(root, resolve(root, file)));
+    const missing = files.filter((file) => !existsSync(`${root}/${file}`));
+    if (missing.length > 0) {
+      console.log(`There is no file ${missing.join(', ')}.`);
+      return 2;
+    }
+    // A few files are done sooner each in its own process; many load the programs once for several.
+    const together = Math.min(batchMax.fast, Math.ceil(files.length / 6));
+    const { alone, shared } = shareProcesses(root, files, together);
+    return closeRun(await runTests([{ batches: [...alone, ...shared], concurrency: processesMax.fast }]));
   }
   const seed = values.seed === undefined ? null : Number(values.seed) || randomInt(1, 1_000_000);
   if (seed !== null) console.log(`The order of the files is of --seed ${seed}.`);

@@ -28,10 +28,12 @@ export function readCoverage(folder: string, root: string): Map<string, Executed
     for (const { url, functions } of result) {
       if (!url.startsWith(prefix) || url.includes('/node_modules/')) continue;
       const file = url.slice(prefix.length);
-      const ranges = functions.flatMap((one, at) =>
-        at === 0 ? one.ranges.map((range) => ({ ...range, count: 0 })) : one.ranges,
+      const ranges = functions.flatMap(({ functionName, ranges }) =>
+        functionName === '' && ranges[0]!.startOffset === 0
+          ? ranges.map((range) => ({ ...range, count: 0 }))
+          : ranges,
       );
-      found.set(file, [...(found.get(file) ?? []), ranges]);
+      if (ranges.some(({ count }) => count > 0)) found.set(file, [...(found.get(file) ?? []), ranges]);
     }
   }
   return found;

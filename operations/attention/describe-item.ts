@@ -18,7 +18,6 @@ const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(
 
 const namesOf = (all: readonly { name: string }[]) => all.map((each) => each.name).join(', ');
 
-/** Over 80 lines: a text for each kind of item. */
 export function describeItem(item: AttentionItem): ItemText {
   switch (item.kind) {
     case 'attacks':

@@ -42,7 +42,7 @@ export class KnownHosts {
   /**
    * Counts what was found, from `first` up to `end`, until one has to go the long way; returns its number.
    *
-   * Over 80 lines: calls that V8 does not inline would cost each packet.
+   * It is one function, because calls that V8 does not inline would cost each packet.
    */
   count(first: number, end: number, second: number): number {
     const { batch, finder, hosts, pairs, limits, sampler } = this.#parts;

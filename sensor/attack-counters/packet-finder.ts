@@ -40,7 +40,7 @@ export class PacketFinder {
   /**
    * Finds the entries of one block. Returns how many have a protected end.
    *
-   * Over 80 lines: calls that V8 does not inline would cost each packet.
+   * It is one function, because calls that V8 does not inline would cost each packet.
    */
   find(first: number, end: number): number {
     const { batch, scope, hosts } = this.#parts;

@@ -11,8 +11,7 @@ const clean: Record<string, string> = {
   'contracts/admin-api/schemas.ts': `import { Type } from 'typebox'; export const b = Type;`,
   'operations/main.ts': `import { p } from './surfaces/portal/index.ts'; export const m = p;`,
   'operations/migrations/0001-create.sql': 'create table servers (id int); create table accounts (id int);',
-  'operations/servers/tables.ts': `export const tables = ['servers'];`,
-  'operations/accounts/tables.ts': `export const tables = ['accounts'];`,
+  'operations/accounts/store.ts': 'export const x = `select 1 from accounts`;',
   'operations/surfaces/portal/read-names-store.ts':
     'export const x = `select 1 from servers s join accounts a on a.id = s.id`;',
   'operations/servers/index.ts': `export { s } from './store.ts';`,
@@ -32,6 +31,9 @@ const rulesOfTheTree = [
   'files are short',
   'functions are short',
 ];
+
+/** Rules whose offences name a folder. */
+const namesFolders: string[] = ['features form no cycle', tableRules.unused];
 
 /** Rule → one offender planted beside the clean tree. */
 const offenders: Record<string, Record<string, string>> = {
@@ -85,18 +87,18 @@ const offenders: Record<string, Record<string, string>> = {
   },
   'files import one another in no circle': {
     'operations/billing/charge.ts': `import { a } from './ledger.ts'; export const b = a;`,
-    'operations/billing/ledger.ts': `import type { b } from './charge.ts'; export const a = 1 as typeof b;`,
+    'operations/billing/ledger.ts': `import { b } from './charge.ts'; export const a = b;`,
   },
-  [tableRules.owner]: { 'operations/volumes/tables.ts': `export const tables = ['servers'];` },
-  [tableRules.foreign]: {
+  [tableRules.owner]: {
     'operations/billing/store.ts': 'export const x = `select 1 from ledger l join servers s on s.id = l.id`;',
   },
+  [tableRules.unused]: { 'operations/migrations/0002-more.sql': 'create table orders (id int);' },
   [tableRules.readModel]: {
     'operations/views/read-servers-store.ts': 'export const x = `update servers set id = 2`;',
   },
-  'files are short': { 'operations/billing/charge.ts': 'export const x = 1;\n'.repeat(401) },
+  'files are short': { 'operations/billing/charge.ts': 'export const x = 1;\n'.repeat(701) },
   'functions are short': {
-    'operations/billing/charge.ts': `export function charge() {\n${'  f();\n'.repeat(79)}}\n`,
+    'operations/billing/charge.ts': `export function charge() {\n${'  f();\n'.repeat(119)}}\n`,
   },
   'features form no cycle': {
     'operations/billing/index.ts': `import { s } from '#operations/ordering/index.ts'; export const x = s;`,
@@ -122,12 +124,21 @@ for (const [rule, planted] of Object.entries(offenders)) {
   test(`the planted offender is caught: ${rule}`, () => {
     const offences = checkTree({ ...clean, ...planted });
     assert.ok(
-      offences.some((offence) => offence.rule === rule && offence.file in planted) ||
-        offences.some((offence) => offence.rule === rule && rule === 'features form no cycle'),
+      offences.some((one) => one.rule === rule && (one.file in planted || namesFolders.includes(rule))),
       JSON.stringify(offences),
     );
   });
 }
+
+test('a circle by types is allowed inside one feature, and refused across features', () => {
+  const types = (file: string, other: string) => ({
+    [file]: `import type { b } from '${other}'; export const a = 1 as typeof b;`,
+  });
+  const door = { 'common/a/x.ts': `import { a } from './y.ts'; export const b = a;` };
+  assert.deepEqual(checkTree({ ...clean, ...door, ...types('common/a/y.ts', './x.ts') }), []);
+  const across = { 'common/a/x.ts': `import { a } from '../b/y.ts'; export const b = a;` };
+  assert.equal(checkTree({ ...clean, ...across, ...types('common/b/y.ts', '../a/x.ts') }).length, 1);
+});
 
 test('two circles that share a file are one, and a circle of three files counts once', () => {
   const three = {
@@ -138,20 +149,20 @@ test('two circles that share a file are one, and a circle of three files counts 
   assert.equal(checkTree({ ...clean, ...three }).length, 1);
 });
 
-const long = (comment: string, lines = 81) => ({
+const long = (comment: string, lines = 121) => ({
   'operations/billing/charge.ts': `${comment}export const charge = () => {\n${'  f();\n'.repeat(lines - 2)}};\n`,
 });
 
-test('a function of 80 lines is allowed, and a longer one whose comment gives the reason', () => {
-  assert.deepEqual(checkTree({ ...clean, ...long('', 80) }), []);
+test('a function of 120 lines is allowed, and a longer one whose comment gives the reason', () => {
+  assert.deepEqual(checkTree({ ...clean, ...long('', 120) }), []);
   assert.equal(checkTree({ ...clean, ...long('') }).length, 1);
   assert.equal(checkTree({ ...clean, ...long('/** Charges. */\n') }).length, 1);
-  assert.deepEqual(checkTree({ ...clean, ...long('/** Over 80 lines: one loop. */\n') }), []);
-  assert.deepEqual(checkTree({ ...clean, ...long('// Over 80 lines: one loop.\n') }), []);
+  assert.deepEqual(checkTree({ ...clean, ...long('/** Over 120 lines: one loop. */\n') }), []);
+  assert.deepEqual(checkTree({ ...clean, ...long('// Over 120 lines: one loop.\n') }), []);
 });
 
 test('tests, proofs and generated code may be long', () => {
-  const text = long('', 500)['operations/billing/charge.ts'];
+  const text = long('', 800)['operations/billing/charge.ts'];
   for (const file of [
     'operations/a/a.test.ts',
     'operations/a/testing/b.ts',
@@ -162,7 +173,7 @@ test('tests, proofs and generated code may be long', () => {
 
 const foreign = (body: string) =>
   checkTree({ ...clean, 'operations/billing/store.ts': body }).filter(
-    ({ rule }) => rule === tableRules.foreign,
+    ({ rule, file }) => rule === tableRules.owner && file === 'operations/billing/store.ts',
   );
 
 for (const [how, body] of Object.entries({
@@ -221,15 +232,29 @@ for (const body of [
     );
   });
 
-test('a table that no feature owns, and one that no migration makes, are refused', () => {
-  const more = { 'operations/migrations/0002-more.sql': 'create table orders (id int);' };
-  assert.match(checkTree({ ...clean, ...more })[0]!.what, /orders has no owner/);
-  const dropped = { 'operations/migrations/0002-less.sql': 'drop table accounts;' };
-  assert.match(checkTree({ ...clean, ...dropped })[0]!.what, /no migration makes accounts/);
+test('a table that no SQL names is refused, under its last name', () => {
   const renamed = { 'operations/migrations/0002-name.sql': 'alter table accounts rename to tenants;' };
   assert.deepEqual(
-    checkTree({ ...clean, ...renamed }).map(({ what }) => what.split(':')[0]),
-    ['no migration makes accounts', 'tenants has no owner'],
+    checkTree({ ...clean, ...renamed }).map(({ what }) => what),
+    ['no SQL names tenants'],
+  );
+  const dropped = { 'operations/migrations/0002-less.sql': 'drop table accounts;' };
+  assert.deepEqual(checkTree({ ...clean, ...dropped }), []);
+});
+
+test('a table of the service kit has one feature over all programs', () => {
+  const leases = {
+    'service-kit/migrations/0001-leases.sql': 'create table leases (id int);',
+    'service-kit/leases/store.ts': 'export const x = `select 1 from leases`;',
+  };
+  assert.deepEqual(checkTree({ ...clean, ...leases }), []);
+  const second = { 'operations/servers/lease-store.ts': 'export const x = `select 1 from leases`;' };
+  assert.deepEqual(
+    checkTree({ ...clean, ...leases, ...second }).map(({ rule, file }) => [rule, file]),
+    [
+      [tableRules.owner, 'operations/servers/lease-store.ts'],
+      [tableRules.owner, 'service-kit/leases/store.ts'],
+    ],
   );
 });
 

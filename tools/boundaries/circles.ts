@@ -1,9 +1,11 @@
 /**
  * Counts circles of files: sets of files that import one another, directly or through each other.
  *
- * Type-only imports count too. Two files that need each other's types can only be read together.
+ * Type-only imports count too, except inside one feature: a file may name the types of the door that calls it.
  */
-import type { Module } from './module.ts';
+import type { Module, Place } from './module.ts';
+
+const featureOf = ({ path, unit, top }: Place) => `${top}/${unit ?? path.split('/')[1]}`;
 
 /** Every circle of two or more files, each as a sorted list of paths (Tarjan's strongly connected components). */
 export function findFileCircles(modules: readonly Module[]): string[][] {
@@ -11,7 +13,14 @@ export function findFileCircles(modules: readonly Module[]): string[][] {
   const edges = new Map(
     modules.map(({ place, imports }) => [
       place.path,
-      [...new Set(imports.flatMap(({ target }) => (target && paths.has(target.path) ? [target.path] : [])))],
+      [
+        ...new Set(
+          imports.flatMap(({ target, isTypeOnly }) => {
+            if (target === null || !paths.has(target.path)) return [];
+            return isTypeOnly && featureOf(target) === featureOf(place) ? [] : [target.path];
+          }),
+        ),
+      ],
     ]),
   );
   const order = new Map<string, number>();

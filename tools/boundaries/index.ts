@@ -8,7 +8,7 @@ import { findFileCircles } from './circles.ts';
 import type { Offence } from './module.ts';
 import { readModule } from './read-module.ts';
 import { checkCycles, rules } from './rules.ts';
-import { checkSizes, medianLines } from './sizes.ts';
+import { checkSizes, describeLines } from './sizes.ts';
 import { checkTables } from './tables.ts';
 
 export interface BoundaryReport {
@@ -45,7 +45,7 @@ export function checkBoundaries(tree: Tree, modulesMin: number): BoundaryReport 
     ...checkSizes(modules),
     ...checkTables(modules, readMigrations(tree)),
   );
-  return { offences, figures: `${modules.length} modules, median of ${medianLines(modules)} lines` };
+  return { offences, figures: `${modules.length} modules, ${describeLines(modules)}` };
 }
 
 function readMigrations(tree: Tree) {

@@ -1,6 +1,6 @@
 /**
- * Who may name which table in SQL. Every table has one owner, a folder whose `tables.ts` lists it; other features reach its
- * rows through the owner's `index.ts`, or through a read model.
+ * Who may name which table in SQL. A table belongs to the one feature whose store files name it; other features reach its
+ * rows through that feature's `index.ts`, or through a read model.
  *
  * A read model (`surfaces/…/read-…-store.ts`, `<program>/views/…-store.ts`) may join the tables of any feature, and only
  * reads. Migrations are exempt: foreign keys and cascades go across features.
@@ -15,8 +15,8 @@ export interface Migration {
 }
 
 export const tableRules = {
-  owner: 'every table has one owner',
-  foreign: 'SQL names tables of its own feature',
+  owner: 'SQL of one feature names a table',
+  unused: 'every table is named by a feature',
   readModel: 'a read model only reads',
 } as const;
 
@@ -24,56 +24,46 @@ const isReadModel = (path: string) =>
   /^\w+\/(surfaces\/.*\/read-[a-z-]+-store|views\/(.*\/)?([a-z-]+-)?store)\.ts$/.test(path);
 
 export function checkTables(modules: readonly Module[], migrations: readonly Migration[]): Offence[] {
-  const offences: Offence[] = [];
-  const kit = ownersOf('service-kit', modules, migrations, offences);
-  for (const program of programs) {
-    const owners = new Map([...kit, ...ownersOf(program, modules, migrations, offences)]);
-    const tables = new Set(owners.keys());
-    for (const module of modules) {
-      const { path, top, isTest } = module.place;
-      if (top !== program || isTest) continue;
-      if (isReadModel(path)) {
-        offences.push(...writesOf(module));
-        continue;
-      }
-      const own = unitOf(module);
-      for (const { table, text } of usesOf(module, tables)) {
-        const owner = owners.get(table)!;
-        if (owner === own) continue;
-        offences.push({ rule: tableRules.foreign, file: path, what: `names ${table} of ${owner}: ${text}` });
+  const stores = modules.filter(({ place }) => !place.isTest && !isReadModel(place.path));
+  const offences = modules
+    .filter(({ place }) => !place.isTest && isReadModel(place.path))
+    .flatMap((module) => writesOf(module));
+  for (const top of ['service-kit', ...programs]) {
+    const tables = tablesOfMigrations(migrations.filter((one) => one.top === top).map(({ text }) => text));
+    // The tables of service-kit are in the database of every program.
+    const tops: readonly string[] = top === 'service-kit' ? ['service-kit', ...programs] : [top];
+    const own = stores.filter(({ place }) => tops.includes(place.top));
+    const users = usersOf(own, tables);
+    for (const table of tables) {
+      const uses = [...(users.get(table) ?? [])];
+      // A statement may put the name together; a list of its feature has it whole.
+      if (uses.length === 0 && !own.some(({ storeTexts }) => storeTexts.includes(table)))
+        offences.push({ rule: tableRules.unused, file: `${top}/migrations`, what: `no SQL names ${table}` });
+      if (uses.length < 2) continue;
+      for (const [unit, { file, text }] of uses) {
+        const others = uses.map(([other]) => other).filter((other) => other !== unit);
+        const what = `names ${table}, as ${others.join(' and ')} does: ${text}`;
+        offences.push({ rule: tableRules.owner, file, what });
       }
     }
   }
   return offences;
 }
 
-const unitOf = (module: Module) =>
-  module.place.top === 'service-kit'
-    ? `service-kit/${module.place.inside.split('/')[0]}`
-    : `${module.place.unit}`;
+const unitOf = ({ place }: Module) => `${place.top}/${place.unit ?? place.inside.split('/')[0]}`;
 
-/** Table → the folder that declares it. Tables without an owner, with two, or that do not exist are offences. */
-function ownersOf(
-  top: string,
-  modules: readonly Module[],
-  migrations: readonly Migration[],
-  offences: Offence[],
-): Map<string, string> {
-  const existing = tablesOfMigrations(migrations.filter((one) => one.top === top).map(({ text }) => text));
-  const owners = new Map<string, string>();
-  const refuse = (file: string, what: string) => offences.push({ rule: tableRules.owner, file, what });
-  for (const module of modules) {
-    if (module.place.top !== top) continue;
-    for (const table of module.declaredTables) {
-      if (owners.has(table)) refuse(module.place.path, `${table} belongs to ${owners.get(table)} already`);
-      else if (!existing.has(table)) refuse(module.place.path, `no migration makes ${table}`);
-      owners.set(table, unitOf(module));
+/** Table → the features that name it, each with its first use. */
+function usersOf(modules: readonly Module[], tables: ReadonlySet<string>) {
+  const users = new Map<string, Map<string, { file: string; text: string }>>();
+  for (const module of modules)
+    for (const { table, text } of usesOf(module, tables)) {
+      const units = users.get(table) ?? new Map();
+      users.set(
+        table,
+        units.set(unitOf(module), units.get(unitOf(module)) ?? { file: module.place.path, text }),
+      );
     }
-  }
-  for (const table of existing)
-    if (!owners.has(table))
-      refuse(`${top}/migrations`, `${table} has no owner: name it in a feature's tables.ts`);
-  return owners;
+  return users;
 }
 
 function usesOf(module: Module, tables: ReadonlySet<string>) {

@@ -46,7 +46,7 @@ const tickMs = 1_000;
 const openMs = 10_000;
 
 /**
- * Over 80 lines: its parts share the state of one connection, which changes under all of them when it ends.
+ * Over 120 lines: its parts share the state of one connection, which changes under all of them when it ends.
  */
 export function createSession(options: SessionOptions): Session {
   const { peer, clock, reporter } = options;

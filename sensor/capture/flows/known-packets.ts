@@ -34,7 +34,7 @@ export class KnownPackets {
    * Counts the Ethernet frame from `at` to `end` as `packets` packets. Returns its IP length, or 0 when the slow path
    * must count it. `vlanTci` is the tag that the kernel removed, -1 for none.
    *
-   * Over 80 lines: most packets take this way alone, and calls that V8 does not inline would cost each of them.
+   * It is one function: most packets take this way alone, and calls that V8 does not inline would cost each of them.
    */
   count(
     bytes: Uint8Array,

@@ -7,7 +7,6 @@
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { Part } from './index.ts';
 
 export interface WorkLoopOptions {
   name: string;
@@ -23,14 +22,9 @@ export interface WorkLoopOptions {
   work(signal: AbortSignal): Promise<boolean>;
 }
 
-export interface WorkLoop extends Part {
-  /** Ends a rest now. */
-  wake(): void;
-  /** Works until nothing is due; for tests and commands. */
-  drain(): Promise<void>;
-}
+export type WorkLoop = ReturnType<typeof createWorkLoop>;
 
-export function createWorkLoop(options: WorkLoopOptions): WorkLoop {
+export function createWorkLoop(options: WorkLoopOptions) {
   const { name, clock, reporter, work } = options;
   let stopping = new AbortController();
   let rest = new AbortController();
@@ -57,10 +51,12 @@ export function createWorkLoop(options: WorkLoopOptions): WorkLoop {
 
   return {
     name,
+    /** Ends a rest now. */
     wake() {
       rest.abort();
       rest = new AbortController();
     },
+    /** Works until nothing is due; for tests and commands. */
     async drain() {
       while (await work(stopping.signal));
     },

@@ -7,28 +7,22 @@ import { readEntries, streamEntries } from './read-entries.ts';
 import type { AuditFilter } from './store.ts';
 
 /** The trail as a surface reads it: pages, and files of everything that fits. */
-export interface AuditTrail {
-  page(
-    filter: AuditFilter,
-    query: AuditQuery,
-  ): Promise<{ entries: StoredEntry[]; nextBefore: number | null }>;
-  /** Answers with a file, streamed; `change` is applied to every entry first. */
-  sendFile(
-    reply: FastifyReply,
-    filter: AuditFilter,
-    format: 'csv' | 'json',
-    change?: (entry: StoredEntry) => StoredEntry,
-  ): FastifyReply;
-}
+export type AuditTrail = ReturnType<typeof createAuditTrail>;
 
-export function createAuditTrail(deps: { db: () => Queryable }): AuditTrail {
+export function createAuditTrail(deps: { db: () => Queryable }) {
   return {
-    page: (filter, query) =>
+    page: (filter: AuditFilter, query: AuditQuery) =>
       readEntries(deps.db(), filter, {
         before: query.before ? Number(query.before) : null,
         limit: auditRowsShown,
       }),
-    sendFile(reply, filter, format, change = (entry) => entry) {
+    /** Answers with a file, streamed; `change` is applied to every entry first. */
+    sendFile(
+      reply: FastifyReply,
+      filter: AuditFilter,
+      format: 'csv' | 'json',
+      change: (entry: StoredEntry) => StoredEntry = (entry) => entry,
+    ): FastifyReply {
       async function* changed() {
         for await (const batch of streamEntries(deps.db(), filter)) yield batch.map(change);
       }

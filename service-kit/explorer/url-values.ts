@@ -33,16 +33,11 @@ export interface Question {
   compare: 'previous' | null;
 }
 
-export interface UrlReader {
-  /** The text of a value; null: it is left out. */
-  text(name: string): string | null;
-  /** The value that a text means; with a fault and the fallback where it means none. */
-  take<T>(name: string, fallback: T, parse: (text: string) => Parsed<T>): T;
-  faults: TextFault[];
-}
+export type UrlReader = ReturnType<typeof readUrl>;
 
-export function readUrl(values: UrlValues): UrlReader {
+export function readUrl(values: UrlValues) {
   const faults: TextFault[] = [];
+  /** The text of a value; null: it is left out. */
   const text = (name: string): string | null => {
     const value = values[name];
     const joined = Array.isArray(value) ? value.join(name === 'q' ? ' ' : ',') : value;
@@ -51,7 +46,8 @@ export function readUrl(values: UrlValues): UrlReader {
   return {
     text,
     faults,
-    take(name, fallback, parse) {
+    /** The value that a text means; with a fault and the fallback where it means none. */
+    take<T>(name: string, fallback: T, parse: (text: string) => Parsed<T>): T {
       const given = text(name);
       if (given === null) return fallback;
       const parsed = parse(given);

@@ -10,7 +10,6 @@ import Fastify, {
 } from 'fastify';
 import { CodedError } from '#common/errors/index.ts';
 import { parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { PAGE_HEADERS } from '#service-kit/pages/send-page.ts';
 import { isConnectionFailure, isLockTimeout } from '#service-kit/postgres/failures.ts';
@@ -51,13 +50,7 @@ export interface HttpServerOptions {
   errorPage?: (request: FastifyRequest, status: number, fields: ErrorFields) => string | null;
 }
 
-export interface HttpServer extends Part {
-  readonly app: App;
-  /** Everything that it answers, for lists that must leave no route out. */
-  readonly routes: readonly { method: string; url: string }[];
-  /** `http://host:port`, valid after `start` (with the real port when 0 was asked for). */
-  readonly url: string;
-}
+export type HttpServer = Awaited<ReturnType<typeof createHttpServer>>;
 
 const bodyBytesMax = 256 * 1024;
 const slowMs = 1_000;
@@ -70,7 +63,7 @@ const problemType = 'application/problem+json';
 /** Of every answer that says nothing else: it is kept nowhere, and is what its type says. */
 const usualHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
-export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+export async function createHttpServer(options: HttpServerOptions) {
   const app = makeApp(options);
   const routes: { method: string; url: string }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
@@ -82,8 +75,10 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Http
   return {
     name: 'http',
     app,
+    /** Everything that it answers, for lists that must leave no route out. */
     routes,
-    get url() {
+    /** `http://host:port`, valid after `start` (with the real port when 0 was asked for). */
+    get url(): string {
       return url;
     },
     async start() {

@@ -20,19 +20,9 @@ export interface EventLogOptions extends Bounds {
   keysMax?: number;
 }
 
-export interface EventLog {
-  /** The key's events, which become the last used. */
-  touch(key: string): KeyEvents;
-  /** Records an event if there is room for it. */
-  take(events: KeyEvents, id: EventId): Counted;
-  /** Records an event that was allowed elsewhere. */
-  record(events: KeyEvents, id: EventId): void;
-  remove(events: KeyEvents, id: EventId): void;
-  /** Events within the window with their ages, the newest `max` of them. */
-  list(events: KeyEvents, max: number): { id: EventId; ageMs: number }[];
-}
+export type EventLog = ReturnType<typeof createEventLog>;
 
-export function createEventLog(options: EventLogOptions): EventLog {
+export function createEventLog(options: EventLogOptions) {
   const { capacity, windowMs, clock, keysMax = 50_000 } = options;
   const known = new Map<string, KeyEvents>();
 
@@ -52,7 +42,8 @@ export function createEventLog(options: EventLogOptions): EventLog {
   };
 
   return {
-    touch(key) {
+    /** The key's events, which become the last used. */
+    touch(key: string): KeyEvents {
       const events = known.get(key) ?? { stamps: [], ids: [], start: 0, knownIn: 0, untold: 0 };
       // Back to the end of the map's order: the first key is the longest unused.
       known.delete(key);
@@ -60,7 +51,8 @@ export function createEventLog(options: EventLogOptions): EventLog {
       if (known.size > keysMax) known.delete(known.keys().next().value!);
       return events;
     },
-    take(events, id) {
+    /** Records an event if there is room for it. */
+    take(events: KeyEvents, id: EventId): Counted {
       const now = clock.monotonicMs();
       expire(events, now);
       const isAllowed = events.stamps.length - events.start < capacity;
@@ -68,18 +60,20 @@ export function createEventLog(options: EventLogOptions): EventLog {
       const oldest = events.stamps[events.start] ?? now;
       return { isAllowed, count: events.stamps.length - events.start, oldestAgeMs: now - oldest };
     },
-    record(events, id) {
+    /** Records an event that was allowed elsewhere. */
+    record(events: KeyEvents, id: EventId) {
       const now = clock.monotonicMs();
       expire(events, now);
       record(events, id, now);
     },
-    remove(events, id) {
+    remove(events: KeyEvents, id: EventId) {
       const at = events.ids.lastIndexOf(id);
       if (at < events.start) return;
       events.stamps.splice(at, 1);
       events.ids.splice(at, 1);
     },
-    list(events, max) {
+    /** Events within the window with their ages, the newest `max` of them. */
+    list(events: KeyEvents, max: number): { id: EventId; ageMs: number }[] {
       const now = clock.monotonicMs();
       expire(events, now);
       const from = Math.max(events.start, events.ids.length - max);

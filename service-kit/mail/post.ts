@@ -18,18 +18,7 @@ export type Delivery =
   | { kind: 'shown'; to: string; url: string }
   | { kind: 'failed'; to: string; reason: string };
 
-export interface Post {
-  /** False when nothing can send mail. */
-  readonly canSend: boolean;
-  /** The absolute URL of a path of this program. */
-  linkTo(path: string): string;
-  /** Null when the mail server took it; else the reason. */
-  send(mail: Mail): Promise<string | null>;
-  /** Does work and sends its mail after the answer, so that how long an answer takes says nothing. Never rejects. */
-  sendLater(work: () => Promise<Mail | null>): void;
-  /** Resolves when nothing is on its way any more. */
-  idle(): Promise<void>;
-}
+export type Post = ReturnType<typeof createPost>;
 
 export interface PostOptions {
   smtp: SmtpSettings | null;
@@ -48,10 +37,11 @@ export function ownUrl(settings: { publicUrl: string | null; host: string; port:
   return `http://${host.includes(':') ? `[${host}]` : host}:${settings.port}`;
 }
 
-export function createPost(options: PostOptions): Post {
+export function createPost(options: PostOptions) {
   const { smtp, folder, reporter } = options;
   const pending = new Set<Promise<void>>();
 
+  /** Null when the mail server took it; else the reason. */
   const send = async (mail: Mail): Promise<string | null> => {
     const { id = randomUUID(), ...content } = mail;
     if (folder !== null)
@@ -70,13 +60,17 @@ export function createPost(options: PostOptions): Post {
     }
   };
   return {
+    /** False when nothing can send mail. */
     canSend: smtp !== null || folder !== null,
-    linkTo: (path) => `${options.baseUrl().replace(/\/+$/, '')}${path}`,
+    /** The absolute URL of a path of this program. */
+    linkTo: (path: string) => `${options.baseUrl().replace(/\/+$/, '')}${path}`,
     send,
-    sendLater(work) {
+    /** Does work and sends its mail after the answer, so that how long an answer takes says nothing. Never rejects. */
+    sendLater(work: () => Promise<Mail | null>) {
       const run: Promise<void> = attempt(work).finally(() => pending.delete(run));
       pending.add(run);
     },
+    /** Resolves when nothing is on its way any more. */
     async idle() {
       while (pending.size > 0) await Promise.all(pending);
     },

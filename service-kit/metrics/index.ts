@@ -20,25 +20,10 @@ interface PoolState {
   waitingCount: number;
 }
 
-export interface Meters {
-  readonly contentType: string;
-  /** Names get the program's prefix. */
-  counter(name: string, help: string, labels: string[]): Counter;
-  gauge(name: string, help: string, labels?: string[]): Gauge;
-  histogram(name: string, help: string, labels: string[], buckets: number[]): Histogram;
-  /**
-   * All metrics as text. `read` reads stored state, which `show` sets; without an answer `show` is given null, removes what
-   * it set, and no stale value remains.
-   */
-  render<State>(
-    pool: PoolState,
-    read: () => Promise<State>,
-    show: (state: State | null) => void,
-  ): Promise<string>;
-}
+export type Meters = ReturnType<typeof createMeters>;
 
 /** `prefix` is the program's, such as `svc_monitor_`. */
-export function createMeters(prefix: string): Meters {
+export function createMeters(prefix: string) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix });
   const common = (name: string, help: string, labelNames: string[]) => ({
@@ -57,10 +42,20 @@ export function createMeters(prefix: string): Meters {
   let lastReadMs = Number.NEGATIVE_INFINITY;
   return {
     contentType: registry.contentType,
-    counter: (name, help, labels) => new Counter(common(name, help, labels)),
+    /** Names get the program's prefix. */
+    counter: (name: string, help: string, labels: string[]) => new Counter(common(name, help, labels)),
     gauge,
-    histogram: (name, help, labels, buckets) => new Histogram({ ...common(name, help, labels), buckets }),
-    async render(pool, read, show) {
+    histogram: (name: string, help: string, labels: string[], buckets: number[]) =>
+      new Histogram({ ...common(name, help, labels), buckets }),
+    /**
+     * All metrics as text. `read` reads stored state, which `show` sets; without an answer `show` is given null, removes what
+     * it set, and no stale value remains.
+     */
+    async render<State>(
+      pool: PoolState,
+      read: () => Promise<State>,
+      show: (state: State | null) => void,
+    ): Promise<string> {
       connections.set({ state: 'open' }, pool.totalCount);
       connections.set({ state: 'idle' }, pool.idleCount);
       connections.set({ state: 'waiting' }, pool.waitingCount);

@@ -6,7 +6,6 @@
  * own. A wait that the connection fails under is woken and looks for itself: a lost message costs time, never a lie.
  */
 import type pg from 'pg';
-import type { Part } from '#common/lifecycle/index.ts';
 import { createListener } from './listener.ts';
 
 export interface NotificationsOptions {
@@ -24,14 +23,9 @@ export interface WaitOptions {
   signal?: AbortSignal | undefined;
 }
 
-export interface Notifications extends Part {
-  /** What `look` says, as soon as `isEnough` of it, or else at the end of the time. `look` runs at every change. */
-  waitFor<T>(options: WaitOptions, look: () => Promise<T>, isEnough: (seen: T) => boolean): Promise<T>;
-  /** Ends every wait now; the server calls it before it closes. */
-  release(): void;
-}
+export type Notifications = ReturnType<typeof createNotifications>;
 
-export function createNotifications(options: NotificationsOptions): Notifications {
+export function createNotifications(options: NotificationsOptions) {
   const listener = createListener(options.pool, options.channel);
   const waitsMax = options.waitsMax ?? 1_000;
   let waits = 0;
@@ -73,7 +67,8 @@ export function createNotifications(options: NotificationsOptions): Notification
 
   return {
     name: 'notifications',
-    async waitFor(wait, look, isEnough) {
+    /** What `look` says, as soon as `isEnough` of it, or else at the end of the time. `look` runs at every change. */
+    async waitFor<T>(wait: WaitOptions, look: () => Promise<T>, isEnough: (seen: T) => boolean): Promise<T> {
       if (waits >= waitsMax || wait.timeoutMs <= 0) return look();
       waits += 1;
       try {
@@ -82,6 +77,7 @@ export function createNotifications(options: NotificationsOptions): Notification
         waits -= 1;
       }
     },
+    /** Ends every wait now; the server calls it before it closes. */
     release() {
       releasing.abort();
     },

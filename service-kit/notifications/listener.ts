@@ -9,19 +9,16 @@ export interface Subscription {
   close(): void;
 }
 
-export interface Listener {
-  subscribe(topic: string): Subscription;
-  close(): Promise<void>;
-}
+export type Listener = ReturnType<typeof createListener>;
 
-export function createListener(pool: () => pg.Pool, channel: string): Listener {
+export function createListener(pool: () => pg.Pool, channel: string) {
   const waiters = createWaiters();
   const connection = createConnection(pool, channel, { heard: waiters.wake, lost: waiters.wakeAll });
   let subscriptions = 0;
   const giveBack = () => connection.giveBack(() => subscriptions > 0);
 
   return {
-    subscribe(topic) {
+    subscribe(topic: string): Subscription {
       subscriptions += 1;
       let forget = () => {};
       return {

@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url';
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { speakCopy } from './copy.ts';
 import { checkPlace, type EmbeddedUse } from './database-place.ts';
@@ -37,16 +36,7 @@ export interface DatabaseOptions {
   reporter: Reporter;
 }
 
-export interface Database extends Part {
-  /** Usable between `start` and `stop`. */
-  readonly db: Queryable;
-  readonly pool: pg.Pool;
-  /**
-   * Connections of their own that can only read: what is asked here neither writes by accident nor waits for a connection
-   * that writers hold.
-   */
-  readonly reader: Queryable;
-}
+export type Database = ReturnType<typeof createDatabase>;
 
 /** Names of the migrations that this program brings and its database has not had yet. */
 export async function listMissingMigrations(
@@ -157,7 +147,7 @@ export function createPool(
   return { pool, db: new Kysely({ dialect: new PostgresDialect({ pool }) }) };
 }
 
-export function createDatabase(options: DatabaseOptions): Database {
+export function createDatabase(options: DatabaseOptions) {
   let embedded: EmbeddedPostgres | null = null;
   let open: { pool: pg.Pool; db: Queryable; reader: Queryable } | null = null;
   const opened = () => {
@@ -166,13 +156,18 @@ export function createDatabase(options: DatabaseOptions): Database {
   };
   return {
     name: 'database',
-    get db() {
+    /** Usable between `start` and `stop`. */
+    get db(): Queryable {
       return opened().db;
     },
-    get pool() {
+    get pool(): pg.Pool {
       return opened().pool;
     },
-    get reader() {
+    /**
+     * Connections of their own that can only read: what is asked here neither writes by accident nor waits for a connection
+     * that writers hold.
+     */
+    get reader(): Queryable {
       return opened().reader;
     },
     async start() {

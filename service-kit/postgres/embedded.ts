@@ -9,7 +9,6 @@ import { createHash } from 'node:crypto';
 import { createServer, type Server } from 'node:net';
 import { join, resolve } from 'node:path';
 import { CodedError } from '#common/errors/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { adminRole, prepareDatabase, protectAudit } from './access.ts';
 import { prepareCluster, socketFolder } from './cluster.ts';
@@ -25,16 +24,9 @@ export interface EmbeddedPostgresOptions {
   serverSettings?: Readonly<Record<string, string>>;
 }
 
-export interface EmbeddedPostgres extends Part {
-  /** Connection URL of the database, as the role that owns it and nothing else; valid after `start`. */
-  readonly url: string;
-  /** The same as the superuser, for backups. */
-  readonly adminUrl: string;
-  /** Takes the audit trail from the program's role, once the migrations have made it. */
-  protectAudit(): Promise<void>;
-}
+export type EmbeddedPostgres = ReturnType<typeof createEmbeddedPostgres>;
 
-export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): EmbeddedPostgres {
+export function createEmbeddedPostgres(options: EmbeddedPostgresOptions) {
   const dir = resolve(options.dir);
   const dataDir = join(dir, 'data');
   const logFile = join(dir, 'server.log');
@@ -48,10 +40,12 @@ export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): Embedd
 
   return {
     name: 'postgresql',
-    get url() {
+    /** Connection URL of the database, as the role that owns it and nothing else; valid after `start`. */
+    get url(): string {
       return urlAs(options.databaseName);
     },
-    get adminUrl() {
+    /** The same as the superuser, for backups. */
+    get adminUrl(): string {
       return urlAs(adminRole);
     },
     async start() {
@@ -66,6 +60,7 @@ export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): Embedd
         throw error;
       }
     },
+    /** Takes the audit trail from the program's role, once the migrations have made it. */
     protectAudit: () => protectAudit(socketDir(), options.databaseName),
     async stop() {
       await server?.stop();

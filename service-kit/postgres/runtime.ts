@@ -5,29 +5,17 @@
  * them; ours runs none), so we make them in a folder of our own. Where the package lies below a folder that only root may
  * enter, the server's user could not read it: then it runs a copy.
  */
-import type { ChildProcess, SpawnOptions } from 'node:child_process';
+import type { SpawnOptions } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { cp, mkdir, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { CodedError } from '#common/errors/index.ts';
 import { removeTree, spawnInside } from '#common/folders/index.ts';
-import type { SystemUser } from '#common/system-users/index.ts';
 import { chooseIdentity, isPassable } from './identity.ts';
 
 /** How the server's programs are run, and as whom. */
-export interface PostgresRuntime extends SystemUser {
-  /**
-   * Runs a program with `dataDir`, a folder of the server's user, as its working directory, to be named as `dataFolder` in its
-   * arguments: the user need not be able to pass the folders above it.
-   */
-  spawn(
-    program: 'postgres' | 'initdb',
-    dataDir: string,
-    args: readonly string[],
-    options: SpawnOptions,
-  ): ChildProcess;
-}
+export type PostgresRuntime = Awaited<ReturnType<typeof prepareRuntime>>;
 
 /** The data folder as the server's processes name it: their own working directory. */
 export const dataFolder = '/proc/self/cwd';
@@ -36,7 +24,7 @@ export const dataFolder = '/proc/self/cwd';
 const copiesFolder = '/var/lib/svc-postgres';
 
 /** Makes the library names in `folder`; the binaries are the package's, or those of another folder for a test. */
-export async function prepareRuntime(folder: string, packaged = findBinaries()): Promise<PostgresRuntime> {
+export async function prepareRuntime(folder: string, packaged = findBinaries()) {
   const identity = chooseIdentity();
   const isReadable = isPassable(packaged) && isPassable(folder);
   const copy = join(copiesFolder, createHash('sha256').update(packaged).digest('hex').slice(0, 16));
@@ -48,8 +36,16 @@ export async function prepareRuntime(folder: string, packaged = findBinaries()):
   const env = { LD_LIBRARY_PATH: `${names}:${join(native, 'lib')}` };
   return {
     ...identity,
-    spawn: (program, dataDir, args, options) =>
-      spawnInside(dataDir, [join(native, 'bin', program), ...args], { ...options, env }),
+    /**
+     * Runs a program with `dataDir`, a folder of the server's user, as its working directory, to be named as `dataFolder` in its
+     * arguments: the user need not be able to pass the folders above it.
+     */
+    spawn: (
+      program: 'postgres' | 'initdb',
+      dataDir: string,
+      args: readonly string[],
+      options: SpawnOptions,
+    ) => spawnInside(dataDir, [join(native, 'bin', program), ...args], { ...options, env }),
   };
 }
 

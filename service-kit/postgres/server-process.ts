@@ -16,20 +16,16 @@ interface ServerProcessOptions {
   reporter: Reporter;
 }
 
-export interface ServerProcess {
-  /** Starts the server and waits until it answers. From then on it is started again whenever it ends. */
-  launch(runtime: PostgresRuntime): Promise<void>;
-  /** Ends the server, also one that is just started again; when this resolves, none runs and none will. */
-  stop(): Promise<void>;
-}
+export type ServerProcess = ReturnType<typeof createServerProcess>;
 
 /** Creates the process of one start: what was stopped is not launched again. */
-export function createServerProcess(options: ServerProcessOptions): ServerProcess {
+export function createServerProcess(options: ServerProcessOptions) {
   const { reporter } = options;
   let child: ChildProcess | null = null;
   let isStopping = false;
   let relaunched: Promise<void> = Promise.resolve();
 
+  /** Starts the server and waits until it answers. From then on it is started again whenever it ends. */
   async function launch(runtime: PostgresRuntime): Promise<void> {
     await stopOrphan(options.dataDir, options.socketDir(), reporter);
     if (isStopping) throw stoppedMeanwhile();
@@ -79,6 +75,7 @@ export function createServerProcess(options: ServerProcessOptions): ServerProces
 
   return {
     launch,
+    /** Ends the server, also one that is just started again; when this resolves, none runs and none will. */
     async stop() {
       isStopping = true;
       await endChild();

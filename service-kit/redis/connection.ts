@@ -35,21 +35,7 @@ const loadRedis = () => createRequire(import.meta.url)('@redis/client') as typeo
 type Client = ReturnType<typeof openClient>;
 type Ask = <T>(work: () => Promise<T>) => Promise<T>;
 
-export interface RedisConnection {
-  client: Client;
-  /** The same client; texts in its answers are bytes. */
-  bytes: ReturnType<typeof withBytes>;
-  /** Grows with each connection that was made: what the store held before may be lost. */
-  readonly generation: number;
-  /** Runs a command. Throws `<prefix>_full` and `<prefix>_unavailable`. */
-  ask: Ask;
-  /** Throws `<prefix>_evicts`, and as `ask`. */
-  requireNoEviction(): Promise<void>;
-  /** The present problem, as a sentence for the operator; null without one. */
-  findProblem(): Promise<string | null>;
-  start(): Promise<void>;
-  stop(): Promise<void>;
-}
+export type RedisConnection = ReturnType<typeof createRedisConnection>;
 
 function openClient(url: string) {
   return loadRedis().createClient({
@@ -66,7 +52,7 @@ function openClient(url: string) {
 const withBytes = (client: Client) =>
   client.withTypeMapping({ [loadRedis().RESP_TYPES.BLOB_STRING]: Buffer });
 
-export function createRedisConnection(options: RedisConnectionOptions): RedisConnection {
+export function createRedisConnection(options: RedisConnectionOptions) {
   const { title, reporter } = options;
   const client = openClient(options.url);
   let lastError = '';
@@ -89,13 +75,18 @@ export function createRedisConnection(options: RedisConnectionOptions): RedisCon
 
   return {
     client,
+    /** The same client; texts in its answers are bytes. */
     bytes: withBytes(client),
-    get generation() {
+    /** Grows with each connection that was made: what the store held before may be lost. */
+    get generation(): number {
       return generation;
     },
+    /** Runs a command. Throws `<prefix>_full` and `<prefix>_unavailable`. */
     ask,
+    /** Throws `<prefix>_evicts`, and as `ask`. */
     requireNoEviction,
-    async findProblem() {
+    /** The present problem, as a sentence for the operator; null without one. */
+    async findProblem(): Promise<string | null> {
       if (!client.isReady) return `The ${title} does not answer${lastError ? `: ${lastError}` : ''}.`;
       try {
         await requireNoEviction();

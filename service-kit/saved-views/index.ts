@@ -20,34 +20,13 @@ export interface NamedView {
   query: string;
 }
 
-export interface ViewKeeper {
-  /** A view as it is stored; what is no part of a view is left out. Throws `saved_views.invalid`. */
-  prepare(given: NamedView): NamedView;
-  /**
-   * Stores a view with its entry in the audit trail, which has `details` beside the query, and returns its id. `store` answers
-   * null where there are `max` others; then `saved_views.invalid` is thrown.
-   */
-  save(
-    db: Queryable,
-    actor: AuditActor,
-    view: NamedView,
-    details: object,
-    store: (trx: Queryable, max: number) => Promise<{ id: number } | null>,
-  ): Promise<number>;
-  /** Removes a view with its entry in the audit trail. False: `remove` found none. */
-  remove<View extends NamedView>(
-    db: Queryable,
-    actor: AuditActor,
-    id: number,
-    detailsOf: (removed: View) => object,
-    remove: (trx: Queryable) => Promise<View | null>,
-  ): Promise<boolean>;
-}
+export type ViewKeeper = ReturnType<typeof createViewKeeper>;
 
 /** `fullText` says where there are already as many views as there may be (`max`). */
-export function createViewKeeper(fullText: (max: number) => string): ViewKeeper {
+export function createViewKeeper(fullText: (max: number) => string) {
   return {
-    prepare(given) {
+    /** A view as it is stored; what is no part of a view is left out. Throws `saved_views.invalid`. */
+    prepare(given: NamedView): NamedView {
       const name = oneLine(given.name.toWellFormed());
       if (name === '' || name.length > nameMax)
         throw invalid(`Give the view a name of at most ${nameMax} characters.`);
@@ -56,7 +35,17 @@ export function createViewKeeper(fullText: (max: number) => string): ViewKeeper 
         throw invalid(`The filters are too long to save: a view has at most ${queryMax} characters.`);
       return { name, query };
     },
-    async save(db, actor, { name, query }, details, store) {
+    /**
+     * Stores a view with its entry in the audit trail, which has `details` beside the query, and returns its id. `store` answers
+     * null where there are `max` others; then `saved_views.invalid` is thrown.
+     */
+    async save(
+      db: Queryable,
+      actor: AuditActor,
+      { name, query }: NamedView,
+      details: object,
+      store: (trx: Queryable, max: number) => Promise<{ id: number } | null>,
+    ): Promise<number> {
       const { id } = await recorded<{ id: number }>(
         db,
         actor,
@@ -73,13 +62,14 @@ export function createViewKeeper(fullText: (max: number) => string): ViewKeeper 
       );
       return id;
     },
+    /** Removes a view with its entry in the audit trail. False: `remove` found none. */
     async remove<View extends NamedView>(
       db: Queryable,
       actor: AuditActor,
       id: number,
       detailsOf: (removed: View) => object,
       remove: (trx: Queryable) => Promise<View | null>,
-    ) {
+    ): Promise<boolean> {
       const removed = await recorded<View | null>(
         db,
         actor,

@@ -24,68 +24,31 @@ export interface FactorState extends store.FactorCounts {
 /** What was proved by a code. */
 export type CodeKind = 'totp' | 'recovery';
 
-export interface SecondFactors {
-  stateOf(personId: number): Promise<FactorState>;
-  /** A new shared secret, not in use until a code of it was confirmed; null when the person has an app already. */
-  beginTotp(personId: number, email: string): Promise<{ secret: string; uri: string } | null>;
-  /** The secret that waits to be confirmed, to be shown again after a wrong code. */
-  pendingTotp(personId: number, email: string): Promise<{ secret: string; uri: string } | null>;
-  /** Puts the app in use. `codes` are new recovery codes when it is the first factor. Null for a wrong code. */
-  confirmTotp(personId: number, code: string): Promise<{ codes: readonly string[] | null } | null>;
-  /** False when there was none. */
-  removeTotp(personId: number): Promise<boolean>;
-  /** Whether a text is a code of the app or a recovery code; either is used up by it. Limit how often this is asked. */
-  takeCode(personId: number, text: string): Promise<CodeKind | null>;
-  /** Recovery codes that take the place of all earlier ones. */
-  renewRecoveryCodes(personId: number): Promise<readonly string[]>;
-  listPasskeys(personId: number): Promise<passkeyStore.PasskeySummary[]>;
-  /** What a browser needs to make a passkey for this person. */
-  beginPasskey(
-    site: passkeys.PasskeySite,
-    person: { id: number; email: string; name: string },
-  ): Promise<object>;
-  /** Adds the passkey of a browser's answer, as JSON. `codes` as for an app. Null when the answer is refused. */
-  addPasskey(
-    site: passkeys.PasskeySite,
-    personId: number,
-    name: string,
-    answer: string,
-  ): Promise<{ codes: readonly string[] | null } | null>;
-  /** False when the person has no such passkey. */
-  removePasskey(personId: number, id: string): Promise<boolean>;
-  /** What a browser needs to sign by any passkey of this site. */
-  beginPasskeySignIn(site: passkeys.PasskeySite): Promise<object>;
-  /** The person whose passkey signed a browser's answer, as JSON; null when it is refused. A challenge works once. */
-  takePasskey(site: passkeys.PasskeySite, answer: string): Promise<number | null>;
-  /** Notes that this browser has shown the password; the secret for its cookie, good for ten minutes. */
-  beginStep(personId: number): Promise<string>;
-  /** The person of such a secret, or null. */
-  findStep(secret: string): Promise<number | null>;
-  endStep(secret: string): Promise<void>;
-}
+export type SecondFactors = ReturnType<typeof createSecondFactors>;
 
-export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
+export function createSecondFactors(deps: SecondFactorsDeps) {
   const { db } = deps;
   return {
-    stateOf: (personId) => stateOf(db(), personId),
+    stateOf: (personId: number) => stateOf(db(), personId),
     ...appFactor(deps),
     ...passkeyFactor(deps),
     ...stepSecrets(deps),
-    async takeCode(personId, text) {
+    /** Whether a text is a code of the app or a recovery code; either is used up by it. Limit how often this is asked. */
+    async takeCode(personId: number, text: string): Promise<CodeKind | null> {
       if (await takeTotp(deps, personId, true, text)) return 'totp';
       return (await store.takeRecoveryCode(db(), personId, digestRecoveryCode(text))) ? 'recovery' : null;
     },
-    renewRecoveryCodes: (personId) => renewRecoveryCodes(db(), personId),
+    /** Recovery codes that take the place of all earlier ones. */
+    renewRecoveryCodes: (personId: number) => renewRecoveryCodes(db(), personId),
   };
 }
 
 /** The authenticator app. */
-function appFactor(
-  deps: SecondFactorsDeps,
-): Pick<SecondFactors, 'beginTotp' | 'pendingTotp' | 'confirmTotp' | 'removeTotp'> {
+function appFactor(deps: SecondFactorsDeps) {
   const { db, secrets, issuer } = deps;
   return {
-    async beginTotp(personId, email) {
+    /** A new shared secret, not in use until a code of it was confirmed; null when the person has an app already. */
+    async beginTotp(personId: number, email: string): Promise<{ secret: string; uri: string } | null> {
       const secret = createTotpSecret();
       await secrets.ready();
       const isNew = await db()
@@ -95,49 +58,59 @@ function appFactor(
         );
       return isNew ? { secret, uri: totpUri(secret, issuer, email) } : null;
     },
-    async pendingTotp(personId, email) {
+    /** The secret that waits to be confirmed, to be shown again after a wrong code. */
+    async pendingTotp(personId: number, email: string): Promise<{ secret: string; uri: string } | null> {
       await secrets.ready();
       const totp = await store.findTotp(db(), personId);
       if (totp === null || totp.isConfirmed) return null;
       const secret = await openTotp(secrets, db(), personId, totp);
       return { secret, uri: totpUri(secret, issuer, email) };
     },
-    confirmTotp: (personId, code) => adding(db(), personId, () => takeTotp(deps, personId, false, code)),
-    removeTotp: (personId) => removing(db(), personId, (tx) => store.deleteTotp(tx, personId)),
+    /** Puts the app in use. `codes` are new recovery codes when it is the first factor. Null for a wrong code. */
+    confirmTotp: (personId: number, code: string) =>
+      adding(db(), personId, () => takeTotp(deps, personId, false, code)),
+    /** False when there was none. */
+    removeTotp: (personId: number) => removing(db(), personId, (tx) => store.deleteTotp(tx, personId)),
   };
 }
 
-function passkeyFactor({
-  db,
-  issuer,
-}: SecondFactorsDeps): Pick<
-  SecondFactors,
-  'listPasskeys' | 'beginPasskey' | 'addPasskey' | 'removePasskey' | 'beginPasskeySignIn' | 'takePasskey'
-> {
+function passkeyFactor({ db, issuer }: SecondFactorsDeps) {
   return {
-    listPasskeys: (personId) => passkeyStore.listPasskeys(db(), personId),
-    beginPasskey: (site, person) => passkeys.beginRegistration(db(), site, person, issuer),
-    addPasskey: (site, personId, name, answer) =>
+    listPasskeys: (personId: number) => passkeyStore.listPasskeys(db(), personId),
+    /** What a browser needs to make a passkey for this person. */
+    beginPasskey: (
+      site: passkeys.PasskeySite,
+      person: { id: number; email: string; name: string },
+    ): Promise<object> => passkeys.beginRegistration(db(), site, person, issuer),
+    /** Adds the passkey of a browser's answer, as JSON. `codes` as for an app. Null when the answer is refused. */
+    addPasskey: (site: passkeys.PasskeySite, personId: number, name: string, answer: string) =>
       adding(db(), personId, () =>
         passkeys.finishRegistration(db(), site, personId, name, parseJson(answer)),
       ),
-    removePasskey: (personId, id) =>
+    /** False when the person has no such passkey. */
+    removePasskey: (personId: number, id: string) =>
       removing(db(), personId, (tx) => passkeyStore.deletePasskey(tx, personId, id)),
-    beginPasskeySignIn: (site) => passkeys.beginAuthentication(db(), site),
-    takePasskey: (site, answer) => passkeys.finishAuthentication(db(), site, parseJson(answer)),
+    /** What a browser needs to sign by any passkey of this site. */
+    beginPasskeySignIn: (site: passkeys.PasskeySite): Promise<object> =>
+      passkeys.beginAuthentication(db(), site),
+    /** The person whose passkey signed a browser's answer, as JSON; null when it is refused. A challenge works once. */
+    takePasskey: (site: passkeys.PasskeySite, answer: string) =>
+      passkeys.finishAuthentication(db(), site, parseJson(answer)),
   };
 }
 
 /** The time between the password and the second factor. */
-function stepSecrets({ db }: SecondFactorsDeps): Pick<SecondFactors, 'beginStep' | 'findStep' | 'endStep'> {
+function stepSecrets({ db }: SecondFactorsDeps) {
   return {
-    async beginStep(personId) {
+    /** Notes that this browser has shown the password; the secret for its cookie, good for ten minutes. */
+    async beginStep(personId: number): Promise<string> {
       const secret = randomBytes(32).toString('base64url');
       await store.insertStep(db(), digestOf(secret), personId);
       return secret;
     },
-    findStep: (secret) => store.findStep(db(), digestOf(secret)),
-    endStep: (secret) => store.deleteStep(db(), digestOf(secret)),
+    /** The person of such a secret, or null. */
+    findStep: (secret: string) => store.findStep(db(), digestOf(secret)),
+    endStep: (secret: string) => store.deleteStep(db(), digestOf(secret)),
   };
 }
 

@@ -15,16 +15,9 @@ export interface KeyringDeps {
   columns: readonly SecretColumn[];
 }
 
-export interface Keyring {
-  /** Reads all keys; makes the first one in a database without any secret. */
-  load(): Promise<void>;
-  /** The key of this id, read now where it is newer than this process; throws `secrets.no_key`. */
-  get(db: Queryable, id: number): Promise<Buffer>;
-  /** A new key, wrapped and written; it seals as soon as the transaction has committed. Throws `secrets.wrong_key`. */
-  add(trx: Queryable): Promise<number>;
-}
+export type Keyring = ReturnType<typeof createKeyring>;
 
-export function createKeyring(deps: KeyringDeps): Keyring {
+export function createKeyring(deps: KeyringDeps) {
   const keys = new Map<number, Buffer>();
   const contextOf = (id: number) => placeText('svc data key', deps.program, id);
 
@@ -34,6 +27,7 @@ export function createKeyring(deps: KeyringDeps): Keyring {
       if (!keys.has(one.id)) keys.set(one.id, await unwrap(one, deps.wrapper, contextOf(one.id)));
     return stored.length;
   };
+  /** A new key, wrapped and written; it seals as soon as the transaction has committed. Throws `secrets.wrong_key`. */
   const add = async (trx: Queryable) => {
     await store.lockKeys(trx);
     // All keys were perhaps wrapped anew while this process ran: then its wrapping key is no longer the right one.
@@ -59,12 +53,14 @@ export function createKeyring(deps: KeyringDeps): Keyring {
     await add(trx);
   };
   return {
+    /** Reads all keys; makes the first one in a database without any secret. */
     async load() {
       if ((await read()) > 0) return;
       await deps.db().transaction().execute(addFirst);
       await read();
     },
-    async get(db, id) {
+    /** The key of this id, read now where it is newer than this process; throws `secrets.no_key`. */
+    async get(db: Queryable, id: number): Promise<Buffer> {
       if (!keys.has(id)) await read(db);
       const key = keys.get(id);
       if (key === undefined)

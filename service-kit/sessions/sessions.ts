@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { emailDigest } from './email.ts';
-import type { Session, SessionProof, SessionSummary } from './session.ts';
+import type { Session, SessionProof } from './session.ts';
 import * as store from './store.ts';
 
 /** Where a session was started from, for the list of sessions. */
@@ -26,51 +26,14 @@ export interface SessionsOptions {
   failuresMax?: number;
 }
 
-export interface Sessions {
-  readonly cookieName: string;
-  /** Starts a session; returns the value of `Set-Cookie`. */
-  start(personId: number, origin?: SessionOrigin, proof?: SessionProof): Promise<string>;
-  /**
-   * The session of a request's `Cookie` header, or null. Reading it counts as use, which keeps an idle session alive,
-   * unless `isActivity` is false.
-   */
-  read(cookieHeader: string | undefined, options?: { isActivity?: boolean }): Promise<Session | null>;
-  /**
-   * Notes that the person of this session has proved who they are once more. The session gets a new secret; returns the
-   * value of `Set-Cookie`, or null when there is no such session. `hasSecondFactor`: they did it by a second factor.
-   */
-  confirm(cookieHeader: string | undefined, hasSecondFactor?: boolean): Promise<string | null>;
-  /** Ends the request's session; returns a `Set-Cookie` that clears the cookie. */
-  end(cookieHeader: string | undefined): Promise<string>;
-  /** Ends one session of a person; false when they have no such session. */
-  endOne(personId: number, sessionId: string): Promise<boolean>;
-  /** Ends all sessions of a person, as after a changed password. */
-  endAll(personId: number): Promise<void>;
-  /** Ends the person's sessions but the one of this request. */
-  endOthers(personId: number, cookieHeader: string | undefined): Promise<void>;
-  /** The living sessions of a person, the last used first. */
-  list(personId: number, cookieHeader: string | undefined): Promise<SessionSummary[]>;
-  /**
-   * To be asked before the password is looked at; null when this email or source has failed too often. A browser in
-   * which this person has signed in before has a count of its own, so that failures of strangers do not lock the owner
-   * out. An attempt counts as failed from here on until it is given back, so that many at once can't pass the limit
-   * together.
-   */
-  beginAttempt(email: string, source: string, cookieHeader?: string): Promise<SignInAttempt | null>;
-  /** The same for a code of a second factor: five failures in ten minutes, apart for browsers that are known. */
-  beginCode(email: string, cookieHeader: string | undefined): Promise<SignInAttempt | null>;
-  /** Counts one of something that is limited, such as mails to an address; false when there were too many. */
-  countUse(bucket: string, usesMax: number): Promise<boolean>;
-  /** After a sign-in: the value of `Set-Cookie` by which this browser is known again; null when it is already. */
-  knowDevice(email: string, cookieHeader: string | undefined): Promise<string | null>;
-}
+export type Sessions = ReturnType<typeof createSessions>;
 
 /** One source alone can't use up the attempts of an email, so it locks out only itself. */
 const sourcesPerEmail = 5;
 /** A code has a million values, three of which are right at a time. */
 const codeFailuresMax = 5;
 
-export function createSessions(options: SessionsOptions): Sessions {
+export function createSessions(options: SessionsOptions) {
   const cookieName = options.isHttps ? `__Host-${options.cookieName}` : options.cookieName;
   const idleHours = options.idleHours ?? 12;
   const absoluteHours = options.absoluteHours ?? 24 * 14;
@@ -91,36 +54,63 @@ export function createSessions(options: SessionsOptions): Sessions {
   };
   return {
     cookieName,
-    async start(personId, origin, proof = { hasSecondFactor: false }) {
+    /** Starts a session; returns the value of `Set-Cookie`. */
+    async start(
+      personId: number,
+      origin?: SessionOrigin,
+      proof: SessionProof = { hasSecondFactor: false },
+    ): Promise<string> {
       const secret = newSecret();
       const csrfToken = randomBytes(24).toString('base64url');
       const made = { digest: digest(secret), personId, csrfToken, absoluteHours };
       await store.insertSession(options.db(), { ...made, ...proof, ...shortened(origin) });
       return `${cookieName}=${secret}; ${attributes}; Max-Age=${absoluteHours * 3600}`;
     },
-    async read(cookieHeader, { isActivity = true } = {}) {
+    /**
+     * The session of a request's `Cookie` header, or null. Reading it counts as use, which keeps an idle session alive,
+     * unless `isActivity` is false.
+     */
+    async read(
+      cookieHeader: string | undefined,
+      { isActivity = true }: { isActivity?: boolean } = {},
+    ): Promise<Session | null> {
       const secret = secretOf(cookieHeader);
       return secret === null ? null : store.findSession(options.db(), digest(secret), idleHours, isActivity);
     },
-    async confirm(cookieHeader, hasSecondFactor = false) {
+    /**
+     * Notes that the person of this session has proved who they are once more. The session gets a new secret; returns the
+     * value of `Set-Cookie`, or null when there is no such session. `hasSecondFactor`: they did it by a second factor.
+     */
+    async confirm(cookieHeader: string | undefined, hasSecondFactor = false): Promise<string | null> {
       const old = currentDigest(cookieHeader);
       if (old === null) return null;
       const secret = newSecret();
       const seconds = await store.renewSession(options.db(), old, digest(secret), hasSecondFactor);
       return seconds === null ? null : `${cookieName}=${secret}; ${attributes}; Max-Age=${seconds}`;
     },
-    async end(cookieHeader) {
+    /** Ends the request's session; returns a `Set-Cookie` that clears the cookie. */
+    async end(cookieHeader: string | undefined): Promise<string> {
       const secret = secretOf(cookieHeader);
       if (secret !== null) await store.deleteSession(options.db(), digest(secret));
       return `${cookieName}=; ${attributes}; Max-Age=0`;
     },
-    endOne: (personId, sessionId) => store.deleteSessionOf(options.db(), personId, sessionId),
-    endAll: (personId) => store.deleteSessionsOf(options.db(), personId),
-    endOthers: (personId, cookieHeader) =>
+    /** Ends one session of a person; false when they have no such session. */
+    endOne: (personId: number, sessionId: string) => store.deleteSessionOf(options.db(), personId, sessionId),
+    /** Ends all sessions of a person, as after a changed password. */
+    endAll: (personId: number) => store.deleteSessionsOf(options.db(), personId),
+    /** Ends the person's sessions but the one of this request. */
+    endOthers: (personId: number, cookieHeader: string | undefined) =>
       store.deleteSessionsOf(options.db(), personId, currentDigest(cookieHeader)),
-    list: (personId, cookieHeader) =>
+    /** The living sessions of a person, the last used first. */
+    list: (personId: number, cookieHeader: string | undefined) =>
       store.listSessions(options.db(), personId, currentDigest(cookieHeader), idleHours),
-    async beginAttempt(email, source, cookieHeader) {
+    /**
+     * To be asked before the password is looked at; null when this email or source has failed too often. A browser in
+     * which this person has signed in before has a count of its own, so that failures of strangers do not lock the owner
+     * out. An attempt counts as failed from here on until it is given back, so that many at once can't pass the limit
+     * together.
+     */
+    async beginAttempt(email: string, source: string, cookieHeader?: string): Promise<SignInAttempt | null> {
       const device = await knownDevice(email, cookieHeader);
       const asked =
         device === null
@@ -133,16 +123,19 @@ export function createSessions(options: SessionsOptions): Sessions {
       if (window === null) return null;
       return { giveBack: () => store.giveBack(options.db(), Object.keys(asked), window) };
     },
-    async beginCode(email, cookieHeader) {
+    /** The same for a code of a second factor: five failures in ten minutes, apart for browsers that are known. */
+    async beginCode(email: string, cookieHeader: string | undefined): Promise<SignInAttempt | null> {
       const device = await knownDevice(email, cookieHeader);
       const bucket = device === null ? `code:${emailDigest(email)}` : `code-device:${device}`;
       const window = await store.takeAttempt(options.db(), { [bucket]: codeFailuresMax });
       return window === null ? null : { giveBack: () => store.giveBack(options.db(), [bucket], window) };
     },
-    async countUse(bucket, usesMax) {
+    /** Counts one of something that is limited, such as mails to an address; false when there were too many. */
+    async countUse(bucket: string, usesMax: number): Promise<boolean> {
       return (await store.takeAttempt(options.db(), { [bucket]: usesMax })) !== null;
     },
-    async knowDevice(email, cookieHeader) {
+    /** After a sign-in: the value of `Set-Cookie` by which this browser is known again; null when it is already. */
+    async knowDevice(email: string, cookieHeader: string | undefined): Promise<string | null> {
       if ((await knownDevice(email, cookieHeader)) !== null) return null;
       const secret = newSecret();
       await store.insertDevice(options.db(), digest(secret), emailDigest(email), deviceDays);

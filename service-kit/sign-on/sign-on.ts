@@ -10,7 +10,7 @@ import {
 import type { AuditActor } from '#service-kit/audit/index.ts';
 import type { Session } from '#service-kit/sessions/index.ts';
 import type { SignInPerson } from '#service-kit/sign-in/index.ts';
-import { acceptAssertion, findAnswer, type Refusal, takeAnswer } from './accept-assertion.ts';
+import { acceptAssertion, findAnswer, takeAnswer } from './accept-assertion.ts';
 import {
   createKey,
   linkAccount,
@@ -21,7 +21,7 @@ import {
   writeAccount,
 } from './change-peer.ts';
 import type { SignOnDeps } from './deps.ts';
-import { type Issued, type IssueRequest, issueAssertion } from './issue-assertion.ts';
+import { type IssueRequest, issueAssertion } from './issue-assertion.ts';
 import * as store from './store.ts';
 
 /** What the settings page shows. */
@@ -34,38 +34,12 @@ export interface SignOnView {
 }
 
 /** `Actor`: the actors of the program. Changes throw `sign_on.invalid` with `details.field`. */
-export interface SignOn<Actor extends AuditActor> {
-  view(): Promise<SignOnView>;
-  /** As in `SignOnDeps`. */
-  findOperator(personId: number): Promise<SignInPerson | null>;
-  createKey(actor: Actor): Promise<void>;
-  setKey(actor: Actor, key: KeyObject): Promise<void>;
-  savePeer(actor: Actor, input: PeerInput): Promise<void>;
-  linkAccount(actor: Actor, input: { subjectId: number; personId: number }): Promise<void>;
-  /** False when there is no such link. */
-  unlinkAccount(actor: Actor, subjectId: number): Promise<boolean>;
+export type SignOn<Actor extends AuditActor> = ReturnType<typeof createSignOn<Actor>>;
 
-  /** Where pages link to at the other program: builds the address of a place there. Null where nothing is set up. */
-  links(): Promise<((place: Place, range?: PlaceRange) => string) | null>;
-  /** Null: nothing is signed for this audience. */
-  issue(actor: Actor, person: SignInPerson, session: Session, asked: IssueRequest): Promise<Issued | null>;
-
-  /** Where a browser asks for an assertion to us; null where the other program's operators are not accepted. */
-  askAddress(): Promise<{ address: string; audience: string } | null>;
-  accept(assertion: string): Promise<{ ticket: string } | { refused: Refusal }>;
-  findAnswer(secret: string | null, ticket: string | null): Promise<store.Answer | null>;
-  /** The operator here that the answer's subject is linked with, or why there is none. */
-  findLinked(answer: store.Answer): Promise<SignInPerson | 'not_linked' | 'no_access'>;
-  /** Uses the ticket up and notes the use of the link; false when it was used before. */
-  take(ticket: string, answer: store.Answer): Promise<boolean>;
-  /** Links the answer's subject with the person of this session. Throws like `linkAccount`. */
-  linkOwn(actor: Actor, person: SignInPerson, answer: store.Answer): Promise<void>;
-}
-
-export function createSignOn<Actor extends AuditActor>(deps: SignOnDeps<Actor>): SignOn<Actor> {
+export function createSignOn<Actor extends AuditActor>(deps: SignOnDeps<Actor>) {
   const { db, findOperator } = deps;
   return {
-    async view() {
+    async view(): Promise<SignOnView> {
       const [key, peer, accounts] = await Promise.all([
         store.readKey(db()),
         store.readPeer(db()),
@@ -74,36 +48,46 @@ export function createSignOn<Actor extends AuditActor>(deps: SignOnDeps<Actor>):
       const { publicKey = null, createdAt: keyCreatedAt = null } = key ?? {};
       return { publicKey, keyCreatedAt, peer, accounts };
     },
+    /** As in `SignOnDeps`. */
     findOperator,
-    createKey: (actor) => createKey(deps, actor),
-    setKey: (actor, key) => setKey(deps, actor, key),
-    savePeer: (actor, input) => savePeer(deps, actor, input),
-    linkAccount: (actor, input) => linkAccount(deps, actor, input),
-    unlinkAccount: (actor, subjectId) => unlinkAccount(deps, actor, subjectId),
+    createKey: (actor: Actor) => createKey(deps, actor),
+    setKey: (actor: Actor, key: KeyObject) => setKey(deps, actor, key),
+    savePeer: (actor: Actor, input: PeerInput) => savePeer(deps, actor, input),
+    linkAccount: (actor: Actor, input: { subjectId: number; personId: number }) =>
+      linkAccount(deps, actor, input),
+    /** False when there is no such link. */
+    unlinkAccount: (actor: Actor, subjectId: number) => unlinkAccount(deps, actor, subjectId),
 
-    async links() {
+    /** Where pages link to at the other program: builds the address of a place there. Null where nothing is set up. */
+    async links(): Promise<((place: Place, range?: PlaceRange) => string) | null> {
       const peer = await store.readPeer(db());
       return peer?.isOffered ? (place, range) => beginUrl(peer.address, placePath(place, range)) : null;
     },
-    issue: (actor, person, session, asked) => issueAssertion(deps, actor, person, session, asked),
+    /** Null: nothing is signed for this audience. */
+    issue: (actor: Actor, person: SignInPerson, session: Session, asked: IssueRequest) =>
+      issueAssertion(deps, actor, person, session, asked),
 
-    async askAddress() {
+    /** Where a browser asks for an assertion to us; null where the other program's operators are not accepted. */
+    async askAddress(): Promise<{ address: string; audience: string } | null> {
       const [peer, own] = [await store.readPeer(db()), await store.readKey(db())];
       const key = own && parseKeyText(own.publicKey);
       return peer?.isAccepted && key ? { address: peer.address, audience: keyIdOf(key) } : null;
     },
-    accept: (assertion) => acceptAssertion(deps, assertion),
-    findAnswer: (secret, ticket) => findAnswer(deps, secret, ticket),
-    async findLinked({ subjectId }) {
+    accept: (assertion: string) => acceptAssertion(deps, assertion),
+    findAnswer: (secret: string | null, ticket: string | null) => findAnswer(deps, secret, ticket),
+    /** The operator here that the answer's subject is linked with, or why there is none. */
+    async findLinked({ subjectId }: store.Answer): Promise<SignInPerson | 'not_linked' | 'no_access'> {
       const linked = await store.findAccount(db(), subjectId);
       return linked === null ? 'not_linked' : ((await findOperator(linked.personId)) ?? 'no_access');
     },
-    async take(ticket, { subjectId, subjectEmail }) {
+    /** Uses the ticket up and notes the use of the link; false when it was used before. */
+    async take(ticket: string, { subjectId, subjectEmail }: store.Answer): Promise<boolean> {
       if (!(await takeAnswer(deps, ticket))) return false;
       await store.noteUse(db(), subjectId, subjectEmail);
       return true;
     },
-    linkOwn: (actor, person, { subjectId, subjectEmail }) =>
+    /** Links the answer's subject with the person of this session. Throws like `linkAccount`. */
+    linkOwn: (actor: Actor, person: SignInPerson, { subjectId, subjectEmail }: store.Answer) =>
       writeAccount(deps, actor, { subjectId, subjectEmail, personId: person.id }),
   };
 }

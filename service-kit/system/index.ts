@@ -5,11 +5,10 @@
  * Disks and loops are judged from stored facts by the database's clock, so every process has the same result. That the database
  * takes no writes can't be stored; each process finds it out by itself.
  */
-import type { Part } from '#common/lifecycle/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createDiskWatch, type DiskWatchDeps } from './disks.ts';
-import { readState, type SystemState } from './state.ts';
-import { createWriteCheck, type WriteCheck } from './write-check.ts';
+import { readState } from './state.ts';
+import { createWriteCheck } from './write-check.ts';
 
 export { createDatabaseWatch, type DatabaseWatchDeps } from './database-watch.ts';
 export { diskLimits } from './disks.ts';
@@ -19,21 +18,17 @@ export { judgeSystem, type SystemState } from './state.ts';
 export { measuredOfSystem, type SystemKind, type SystemSubject, systemKindNames } from './subject.ts';
 export type { WriteCheck } from './write-check.ts';
 
-export interface System {
-  /** Samples the disk; for every process. */
-  readonly watch: Part;
-  readonly checkWrites: WriteCheck;
-  read(): Promise<SystemState>;
-}
+export type System = ReturnType<typeof createSystem>;
 
 export interface SystemDeps extends DiskWatchDeps {
   /** Connections that only read; the same as the others when absent. */
   reader?: () => Queryable;
 }
 
-export function createSystem(deps: SystemDeps): System {
+export function createSystem(deps: SystemDeps) {
   const reader = deps.reader ?? deps.db;
   return {
+    /** Samples the disk; for every process. */
     watch: createDiskWatch(deps),
     checkWrites: createWriteCheck(deps.db),
     read: () => readState(reader()),

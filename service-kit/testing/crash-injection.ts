@@ -4,7 +4,6 @@
  */
 import type pg from 'pg';
 import { createPool } from '#service-kit/postgres/database.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
 
 export interface CrashPoint {
   /** Statements that are answered before the crash. Infinity: there is none. */
@@ -13,16 +12,12 @@ export interface CrashPoint {
   from?: RegExp;
 }
 
-export interface CrashingDatabase extends AsyncDisposable {
-  readonly pool: pg.Pool;
-  readonly db: Queryable;
-  readonly hasCrashed: boolean;
-}
+export type CrashingDatabase = ReturnType<typeof createCrashingDatabase>;
 
 type Query = (...args: unknown[]) => Promise<unknown>;
 
 /** Connections of their own to this database, for one process. */
-export function createCrashingDatabase(url: string, { statements, from }: CrashPoint): CrashingDatabase {
+export function createCrashingDatabase(url: string, { statements, from }: CrashPoint) {
   const { pool, db } = createPool(url, 6, { prepares: 'always' });
   const clients = new Set<pg.PoolClient>();
   let left = statements;
@@ -54,7 +49,7 @@ export function createCrashingDatabase(url: string, { statements, from }: CrashP
   return {
     pool,
     db,
-    get hasCrashed() {
+    get hasCrashed(): boolean {
       return hasCrashed;
     },
     [Symbol.asyncDispose]: () => db.destroy(),

@@ -6,25 +6,14 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { createPool } from '#service-kit/postgres/database.ts';
 import { applyMigrations } from '#service-kit/postgres/migrations.ts';
-import type { Queryable } from '#service-kit/postgres/queryable.ts';
 import { createTestDatabase } from './index.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-export interface EarlierDatabase extends AsyncDisposable {
-  url: string;
-  pool: pg.Pool;
-  db: Queryable;
-  /** Applies the migrations that are missing. */
-  upgrade(): Promise<void>;
-}
+export type EarlierDatabase = Awaited<ReturnType<typeof createEarlierDatabase>>;
 
 /** Migrations whose number is below `before` (such as `0200`), of the program and of the kit. */
-export async function createEarlierDatabase(
-  program: string,
-  before: string,
-  kitBefore = before,
-): Promise<EarlierDatabase> {
+export async function createEarlierDatabase(program: string, before: string, kitBefore = before) {
   const server = await createTestDatabase('service-kit');
   const name = `${new URL(server.url.replace(/^.*?\/(svc_test[^?]*)/, 'http://x/$1')).pathname.slice(1)}_old`;
   await server.pool.query(`create database ${name} template template0`);
@@ -51,6 +40,7 @@ export async function createEarlierDatabase(
     url,
     pool,
     db,
+    /** Applies the migrations that are missing. */
     upgrade: () => apply(folders.map((one) => join(root, one, 'migrations'))),
     async [Symbol.asyncDispose]() {
       await db.destroy();

@@ -14,7 +14,6 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 import { startDetachedServer } from '#service-kit/postgres/detached.ts';
 import { applyMigrations, readMigrations } from '#service-kit/postgres/migrations.ts';
-import type { Queryable } from '#service-kit/postgres/queryable.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const kitMigrations = fileURLToPath(new URL('../migrations', import.meta.url));
@@ -25,22 +24,13 @@ export function testServerDir(): string {
   return inMemory ? `${inMemory}/postgres` : `${root}.cache/test-postgres`;
 }
 
-export interface TestDatabase extends AsyncDisposable {
-  readonly url: string;
-  readonly pool: pg.Pool;
-  readonly db: Queryable;
-  /** Connections that can only read. */
-  readonly reader: Queryable;
-  readonly readerPool: pg.Pool;
-  /** Drops the database; also what `await using` calls. */
-  drop(): Promise<void>;
-}
+export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>;
 
 /**
  * A fresh database with the migrations of this folder (`operations`, `monitor`, or `service-kit` for the kit's own alone).
  * `kept` names a database that `keepDatabase` has left behind: this one is a copy of it where there is one.
  */
-export async function createTestDatabase(program: string, kept?: string): Promise<TestDatabase> {
+export async function createTestDatabase(program: string, kept?: string) {
   const template = await templateOf(program);
   const name = `svc_test_${program.replace('-', '_')}_${process.pid}_${randomBytes(4).toString('hex')}`;
   const url = await databaseUrl(name);
@@ -51,11 +41,20 @@ export async function createTestDatabase(program: string, kept?: string): Promis
   // Each connection is a process that reads the catalogue and plans its statements anew.
   const { pool, db } = createPool(url, 6, { prepares: 'always' });
   const { db: reader, pool: readerPool } = createPool(url, 2, { isReadOnly: true, prepares: 'always' });
+  /** Drops the database; also what `await using` calls. */
   const drop = async () => {
     await Promise.all([db.destroy(), reader.destroy()]);
     await administer(`drop database if exists ${name} with (force)`);
   };
-  return { url, pool, db, reader, readerPool, drop, [Symbol.asyncDispose]: drop };
+  return {
+    url,
+    pool,
+    db /** Connections that can only read. */,
+    reader,
+    readerPool,
+    drop,
+    [Symbol.asyncDispose]: drop,
+  };
 }
 
 /** Named after the migrations as well: a database of earlier ones is of no use. */

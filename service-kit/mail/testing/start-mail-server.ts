@@ -4,16 +4,10 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Mail } from './mail-server.ts';
 
-export interface MailServer extends AsyncDisposable {
-  url: string;
-  /** All that was taken so far, in order. */
-  mails: Mail[];
-  /** Those to one address, with their text as a reader sees it, once the server has written all that it took. */
-  mailsTo(email: string): Promise<Mail[]>;
-}
+export type MailServer = Awaited<ReturnType<typeof startMailServer>>;
 
 /** Starts a mail server as a process of its own. */
-export async function startMailServer(): Promise<MailServer> {
+export async function startMailServer() {
   const file = fileURLToPath(new URL('./mail-server.ts', import.meta.url));
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -28,8 +22,10 @@ export async function startMailServer(): Promise<MailServer> {
   const { port } = JSON.parse(first) as { port: number };
   return {
     url: `smtp://monitor:${encodeURIComponent('p@ss word')}@127.0.0.1:${port}`,
+    /** All that was taken so far, in order. */
     mails,
-    async mailsTo(email) {
+    /** Those to one address, with their text as a reader sees it, once the server has written all that it took. */
+    async mailsTo(email: string): Promise<Mail[]> {
       // The server answers a mark after every mail that it took before.
       const marked = once(child.stdout, 'mark');
       child.stdin.write('\n');

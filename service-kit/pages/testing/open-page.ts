@@ -1,11 +1,7 @@
 /** A page in a browser of its own, with everything that the browser complains about. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 
-export interface OpenedPage extends AsyncDisposable {
-  page: Page;
-  /** Messages of the console, script errors and refusals of the policy. */
-  complaints: string[];
-}
+export type OpenedPage = Awaited<ReturnType<typeof openPage>>;
 
 /** Opens an address at 1440 px, light, unless told otherwise; `prepare` runs before the page is asked for. */
 export async function openPage(
@@ -13,7 +9,7 @@ export async function openPage(
   url: string,
   options: BrowserContextOptions = {},
   prepare?: (page: Page) => Promise<unknown>,
-): Promise<OpenedPage> {
+) {
   const context = await browser.newContext({
     viewport: { width: 1440, height: 900 },
     colorScheme: 'light',
@@ -32,5 +28,9 @@ export async function openPage(
   }
   await prepare?.(page);
   await page.goto(url, { waitUntil: 'load' });
-  return { page, complaints, [Symbol.asyncDispose]: () => context.close() };
+  return {
+    page /** Messages of the console, script errors and refusals of the policy. */,
+    complaints,
+    [Symbol.asyncDispose]: () => context.close(),
+  };
 }

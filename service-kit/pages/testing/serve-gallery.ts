@@ -4,20 +4,11 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { launchBrowser } from '#service-kit/testing/browser.ts';
 import { registerAssets, registerGallery } from '../index.ts';
-import { type OpenedPage, openPage } from './open-page.ts';
+import { openPage } from './open-page.ts';
 
-export interface ServedGallery {
-  /** Without a slash at its end. */
-  url: string;
-  open(
-    path: string,
-    options?: BrowserContextOptions,
-    prepare?: (page: Page) => Promise<unknown>,
-  ): Promise<OpenedPage>;
-  stop(): Promise<void>;
-}
+export type ServedGallery = Awaited<ReturnType<typeof serveGallery>>;
 
-export async function serveGallery(): Promise<ServedGallery> {
+export async function serveGallery() {
   const server = await createHttpServer({
     host: '127.0.0.1',
     port: 0,
@@ -31,8 +22,10 @@ export async function serveGallery(): Promise<ServedGallery> {
   await server.start();
   const browser = await launchBrowser();
   return {
+    /** Without a slash at its end. */
     url: server.url,
-    open: (path, options, prepare) => openPage(browser, `${server.url}${path}`, options, prepare),
+    open: (path: string, options?: BrowserContextOptions, prepare?: (page: Page) => Promise<unknown>) =>
+      openPage(browser, `${server.url}${path}`, options, prepare),
     stop: async () => {
       await browser.close();
       await server.stop();

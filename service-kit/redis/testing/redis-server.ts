@@ -2,14 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 
-export interface RedisServer extends AsyncDisposable {
-  url: string;
-  /** Sends a command through `redis-cli`, like an administrator. */
-  cli(...args: string[]): Promise<string>;
-  kill(): Promise<void>;
-  /** Starts it again after `kill`, at the same address and without what it held. */
-  revive(): Promise<void>;
-}
+export type RedisServer = Awaited<ReturnType<typeof startRedisAt>>;
 
 /** Starts a real redis-server without persistence. */
 export async function startRedis(...settings: string[]): Promise<RedisServer> {
@@ -24,7 +17,7 @@ export async function startRedis(...settings: string[]): Promise<RedisServer> {
   }
 }
 
-async function startRedisAt(port: number, settings: readonly string[]): Promise<RedisServer> {
+async function startRedisAt(port: number, settings: readonly string[]) {
   const base = [
     '--port',
     String(port),
@@ -51,7 +44,8 @@ async function startRedisAt(port: number, settings: readonly string[]): Promise<
   };
   return {
     url: `redis://127.0.0.1:${port}`,
-    async cli(...args) {
+    /** Sends a command through `redis-cli`, like an administrator. */
+    async cli(...args: string[]): Promise<string> {
       const cli = spawn('redis-cli', ['-p', String(port), ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
       let text = '';
       cli.stdout.on('data', (piece: Buffer) => {
@@ -61,6 +55,7 @@ async function startRedisAt(port: number, settings: readonly string[]): Promise<
       return text.trim();
     },
     kill,
+    /** Starts it again after `kill`, at the same address and without what it held. */
     async revive() {
       child = await launch();
     },

@@ -4,16 +4,10 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Received } from './receiver.ts';
 
-export interface Receiver extends AsyncDisposable {
-  url: string;
-  /** All that arrived so far, in order. */
-  received: Received[];
-  /** Lets it know a secret. */
-  learn(secret: string): void;
-}
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
 /** Starts a receiver as a process of its own. */
-export async function startReceiver(): Promise<Receiver> {
+export async function startReceiver() {
   const file = fileURLToPath(new URL('./receiver.ts', import.meta.url));
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -24,8 +18,10 @@ export async function startReceiver(): Promise<Receiver> {
   lines.on('line', (line) => received.push(JSON.parse(line) as Received));
   return {
     url: `http://127.0.0.1:${(JSON.parse(first) as { port: number }).port}`,
+    /** All that arrived so far, in order. */
     received,
-    learn: (secret) => void child.stdin.write(`${secret}\n`),
+    /** Lets it know a secret. */
+    learn: (secret: string) => void child.stdin.write(`${secret}\n`),
     async [Symbol.asyncDispose]() {
       const exited = once(child, 'exit');
       child.kill();

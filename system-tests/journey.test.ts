@@ -22,9 +22,8 @@ const serviceNames = services.map(({ name }) => name.split('.').slice(-2).join('
 const spokenProtocols = ['DNS'];
 
 interface ApplicationView {
-  name: string;
-  transport: string;
-  server_port: number | null;
+  application: string;
+  service: string | null;
 }
 
 interface IncidentView {
@@ -151,23 +150,23 @@ describe('the journey of a server', needsRoot, () => {
   });
 
   test('its owner sees the applications in the traffic, and no others', async () => {
-    const path = `/client/servers/${server.id}/protect/applications.json`;
-    const { applications } = await customer.getJson<{ applications: ApplicationView[] }>(path);
-    const names = new Set(applications.map((entry) => entry.name));
+    const path = `/client/servers/${server.id}/traffic?range=24h&by=service&format=json&table=service`;
+    const { rows } = await customer.getJson<{ rows: ApplicationView[] }>(path);
+    // What no application is known of has no port.
+    const applications = rows.filter(({ service }) => service !== null);
+    const names = new Set(applications.map((entry) => entry.application));
     for (const name of spokenNames) assert.ok(names.has(name), `${name} is missing in ${[...names]}`);
     const strange = [...names].filter(
       (name) => ![...spokenNames, ...serviceNames, ...spokenProtocols].includes(name),
     );
     assert.deepEqual(strange, []);
-    const kinds = new Set(
-      applications.map((entry) => `${entry.name} ${entry.transport} ${entry.server_port}`),
-    );
+    const kinds = new Set(applications.map((entry) => `${entry.application} ${entry.service}`));
     // By SNI, by Host, and two that only a DNS answer names.
     const expected = [
-      'example.com tcp 443',
-      'example.edu tcp 80',
-      'example.org udp 123',
-      'example.net tcp 43',
+      'example.com tcp/443',
+      'example.edu tcp/80',
+      'example.org udp/123',
+      'example.net tcp/43',
     ];
     for (const kind of expected) assert.ok(kinds.has(kind), `${kind} is missing in ${[...kinds].join('; ')}`);
   });
@@ -180,7 +179,7 @@ describe('the journey of a server', needsRoot, () => {
       '/traffic/minutes.json',
       '/protect',
       '/protect/minutes.json',
-      '/protect/applications.json',
+      '/traffic?format=json&table=application',
     ]) {
       const foreign = await other.get(`/client/servers/${server.id}${tab}`);
       const missing = await other.get(`/client/servers/999999${tab}`);

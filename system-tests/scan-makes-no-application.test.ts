@@ -98,10 +98,9 @@ async function observe(packetsOf: (address: string) => Uint8Array[], scanner: st
 }
 
 const readApplications = async (get: (tail: string) => Promise<Response>) => {
-  const { applications } = (await (await get('protect/applications.json')).json()) as {
-    applications: { name: string; server_port: number | null }[];
-  };
-  return applications.map((row) => [row.name, row.server_port]);
+  const answer = await get('traffic?range=24h&by=service&format=json&table=service');
+  const { rows } = (await answer.json()) as { rows: { application: string; service: string | null }[] };
+  return rows.flatMap(({ application, service }) => (service === null ? [] : [[application, service]]));
 };
 
 test('NET-2.4.4: a scan of 14 closed ports puts no service on the customer’s page, a visit does', async () => {
@@ -111,7 +110,7 @@ test('NET-2.4.4: a scan of 14 closed ports puts no service on the customer’s p
   );
   const { applications, get } = observed;
   assert.ok(applications.length > 10, 'the scan is in the facts');
-  assert.deepEqual(await readApplications(get), [['HTTPS', 8443]]);
+  assert.deepEqual(await readApplications(get), [['HTTPS', 'tcp/8443']]);
   const page = await (await get('protect')).text();
   for (const name of ['SSH', 'Telnet', 'PostgreSQL', 'Remote Desktop', 'ICMP']) {
     assert.doesNotMatch(page, new RegExp(`>${name}<`), name);
@@ -148,5 +147,5 @@ test('NET-2.4.2: the provider’s own scan is, to the byte, the part of the cust
       ],
     ],
   );
-  assert.deepEqual(await readApplications(get), [['HTTPS', 8443]]);
+  assert.deepEqual(await readApplications(get), [['HTTPS', 'tcp/8443']]);
 });

@@ -1,15 +1,16 @@
-/** From sums of facts to an answer: rates, gaps, shares, the rest, and the period before beside all of them. */
+/** From sums of facts to an answer: rates, gaps, the rest, and the period before beside all of them. */
 import type { Explored, ExploredAmount } from '#monitor/facts/index.ts';
 import {
   type Amount,
+  type Course,
   type Measure,
   minus,
   percentile95,
-  type Rest,
   type Row,
   restRates,
   type Sides,
-  sizeOf,
+  seriesOf,
+  shareOut,
   type Value,
 } from '#service-kit/explorer/index.ts';
 import { listTimes, type Steps } from './choose-steps.ts';
@@ -23,13 +24,14 @@ export interface Period {
   explored: Explored;
 }
 
-/** Of the measure: bit/s of both directions, or packets/s. */
-const rateOf = (amount: ExploredAmount, measure: Measure): number =>
-  measure === 'packets' ? (amount.packets ?? 0) : (amount.inBytes + amount.outBytes) * 8;
-
 /** Of each direction: bit/s. */
 const inward = (amount: ExploredAmount): number => amount.inBytes * 8;
 const outward = (amount: ExploredAmount): number => amount.outBytes * 8;
+/** Of the measure: bit/s of both directions, or packets/s. */
+const ofMeasure = (measure: Measure) => (amount: ExploredAmount) =>
+  measure === 'packets' ? (amount.packets ?? 0) : inward(amount) + outward(amount);
+
+const amountOf = ({ inBytes, outBytes, packets }: ExploredAmount): Amount => ({ inBytes, outBytes, packets });
 
 /** The mean over observed minutes of each step; null without one, and 0 where nothing was seen in any. */
 function ratesOf(
@@ -48,14 +50,16 @@ function ratesOf(
   });
 }
 
-const noAmount = (measure: Measure): Amount => ({
-  inBytes: 0,
-  outBytes: 0,
-  packets: measure === 'packets' ? 0 : null,
-});
-
-const amountOf = ({ inBytes, outBytes, packets }: ExploredAmount): Amount => ({ inBytes, outBytes, packets });
-const textOf = (key: readonly (string | null)[]) => JSON.stringify(key);
+function courseOf(period: Period, sides: Sides, measure: Measure): Course {
+  const observed = new Map(period.explored.observed.map((one) => [one.timeMs, one.minutes]));
+  const side = (isCounted: boolean, read: typeof inward) =>
+    ratesOf(period, null, read).map((rate) => (isCounted ? rate : null));
+  return {
+    ...{ inBps: side(sides.in, inward), outBps: side(sides.out, outward) },
+    rates: ratesOf(period, null, ofMeasure(measure)),
+    minutes: listTimes(period.steps).map((timeMs) => observed.get(timeMs) ?? 0),
+  };
+}
 
 /** Bytes of the directions that count. */
 function ofSides({ steps, explored }: Period, sides: Sides): Period {
@@ -82,85 +86,42 @@ export function buildAnswer(
     /** Which bytes count. */
     sides: Sides;
   },
-): Pick<
+): Omit<
   Answer,
-  | 'rows'
-  | 'rest'
-  | 'apart'
-  | 'total'
-  | 'ownScans'
-  | 'previousTotal'
-  | 'timesMs'
-  | 'series'
-  | 'percentile95'
-  | 'percentile95In'
-  | 'percentile95Out'
-  | 'percentileSeconds'
+  'from' | 'to' | 'stepSeconds' | 'measure' | 'by' | 'source' | 'grains' | 'newestMs' | 'limits'
 > {
   const { measure, label, sides } = options;
   const now = ofSides(period, sides);
   const before = periodBefore && ofSides(periodBefore, sides);
-  const { explored } = now;
-  const all = (amount: ExploredAmount) => rateOf(amount, measure);
-  const total = ratesOf(now, null, all);
-  const isBytes = measure === 'bytes';
-  const side = (of: Period, isCounted: boolean, read: typeof inward) =>
-    ratesOf(of, null, read).map((rate) => (isCounted ? rate : null));
-  const inBps = side(now, sides.in, inward);
-  const outBps = side(now, sides.out, outward);
+  const { explored, steps } = now;
+  const course = courseOf(now, sides, measure);
+  const textOf = (key: readonly (string | null)[]) => JSON.stringify(key);
   const earlier = new Map(before?.explored.rows.map((one) => [textOf(one.key), amountOf(one)]));
-  const size = sizeOf(explored.total, measure) ?? 0;
-  const shareOf = (amount: Amount) => (size > 0 ? (sizeOf(amount, measure) ?? 0) / size : 0);
+  const nothing: Amount = { inBytes: 0, outBytes: 0, packets: measure === 'packets' ? 0 : null };
   const rows = explored.rows.map(
-    (one, place): Row => ({
+    (one, place): Omit<Row, 'share'> => ({
       key: label(one.key),
       amount: amountOf(one),
-      share: shareOf(one),
-      previous: before ? (earlier.get(textOf(one.key)) ?? noAmount(measure)) : null,
-      rates: ratesOf(now, place, all),
+      previous: before ? (earlier.get(textOf(one.key)) ?? nothing) : null,
+      rates: ratesOf(now, place, ofMeasure(measure)),
     }),
   );
-  const observed = new Map(explored.observed.map((one) => [one.timeMs, one.minutes]));
-  const timesMs = listTimes(now.steps);
-  return {
-    rows,
-    rest: restOf(now, before, rows, total, shareOf),
-    apart: [],
-    total: amountOf(explored.total),
-    ownScans: explored.ownScans,
-    previousTotal: before ? amountOf(before.explored.total) : null,
-    timesMs,
-    series: {
-      inBps,
-      outBps,
-      pps: isBytes ? [] : total,
-      minutes: timesMs.map((timeMs) => observed.get(timeMs) ?? 0),
-      previous: before ? ratesOf(before, null, all) : [],
-      previousInBps: before && isBytes ? side(before, sides.in, inward) : [],
-      previousOutBps: before && isBytes ? side(before, sides.out, outward) : [],
-    },
-    percentile95: percentile95(total),
-    percentile95In: isBytes ? percentile95(inBps) : null,
-    percentile95Out: isBytes ? percentile95(outBps) : null,
-    percentileSeconds: now.steps.stepSeconds,
+  const groups = explored.groups - rows.length;
+  const leave = (of: Explored) => minus(of.total, ...of.rows);
+  const rest = {
+    ...{ groups, amount: leave(explored), previous: before && leave(before.explored) },
+    rates: restRates(course.rates, rows),
   };
-}
-
-function restOf(
-  { explored }: Period,
-  before: Period | null,
-  rows: readonly Row[],
-  total: Rates,
-  shareOf: (amount: Amount) => number,
-): Rest | null {
-  const groups = explored.groups - explored.rows.length;
-  if (groups <= 0) return null;
-  const amount = minus(explored.total, ...explored.rows);
+  const isBytes = measure === 'bytes';
   return {
-    groups,
-    amount,
-    share: shareOf(amount),
-    previous: before ? minus(before.explored.total, ...before.explored.rows) : null,
-    rates: restRates(total, rows),
+    ...shareOut(measure, amountOf(explored.total), { rows, rest: groups > 0 ? rest : null, apart: [] }),
+    ownScans: explored.ownScans,
+    previousTotal: before && amountOf(before.explored.total),
+    timesMs: listTimes(steps),
+    series: seriesOf(measure, course, before && courseOf(before, sides, measure)),
+    percentile95: percentile95(course.rates),
+    percentile95In: isBytes ? percentile95(course.inBps) : null,
+    percentile95Out: isBytes ? percentile95(course.outBps) : null,
+    percentileSeconds: steps.stepSeconds,
   };
 }

@@ -2,6 +2,7 @@
 import { type ChartData, type ChartSeries, coloursOf, REST_COLOUR } from '#service-kit/pages/index.ts';
 import type { Answer, Row } from './answer.ts';
 import { sidesOf } from './filter-text.ts';
+import type { Measure } from './url-values.ts';
 import { type ExploreView, onlyHref } from './view.ts';
 
 /** What is drawn around the lines. */
@@ -53,6 +54,9 @@ function directions(view: ExploreView, answer: Answer): Drawn {
   };
 }
 
+/** A rest below it is what is left of adding up fractions. */
+const least: Readonly<Record<Measure, number>> = { bytes: 0.5, packets: 0.0001 };
+
 function parts(view: ExploreView, answer: Answer): Drawn {
   const colours = coloursOf(answer.rows.map(nameInLegend));
   const series: ChartSeries[] = answer.rows.map((row) => {
@@ -64,7 +68,7 @@ function parts(view: ExploreView, answer: Answer): Drawn {
       href: value === null || view.by === null ? undefined : onlyHref(view, view.by, value),
     };
   });
-  if (answer.rest?.rates.some((rate) => rate !== null && rate > 0))
+  if (answer.rest?.rates.some((rate) => rate !== null && rate >= least[answer.measure]))
     series.push({ label: 'Rest', colour: REST_COLOUR, values: answer.rest.rates });
   return {
     series: [...series, ...ghostOfAll(answer)],

@@ -15,7 +15,7 @@ import {
   sparkLine,
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable, wantedFile } from '#service-kit/web/index.ts';
-import { type Amount, type Answer, type Remainder, type RowDetails, sizeOf } from './answer.ts';
+import { type Amount, type Answer, orderOf, type Remainder, type RowDetails, sizeOf } from './answer.ts';
 import { changeText } from './change-text.ts';
 import { type Dimension, dimensionTable, manyOf, nameOf } from './dimensions.ts';
 import type { Measure } from './url-values.ts';
@@ -110,46 +110,15 @@ const totalOf = ({ rows, apart, total, previousTotal }: Answer): Line => ({
   ...{ share: rows.length + apart.length === 0 ? 0 : 1, details: null },
 });
 
-type SortedLine = Pick<Line, 'label' | 'isRest' | 'amount' | 'share' | 'previous'> &
-  Partial<Pick<Line, 'details'>>;
-
-/** How large a line is by a column; null: not known. */
-function figureOf({ amount, share, previous, details }: SortedLine, key: string, measure: Measure) {
-  switch (key) {
-    case 'in':
-      return amount.inBytes;
-    case 'out':
-      return amount.outBytes;
-    case 'packets':
-      return amount.packets;
-    case 'change':
-      return changeOf(sizeOf(amount, measure), previous && sizeOf(previous, measure));
-    case 'last':
-      return details?.lastSentMs ?? null;
-    case 'p95':
-      return details?.percentile95Out ?? null;
-    default:
-      return share;
-  }
+/** What is left stays the last, in its order. */
+function sortLines<T extends Pick<Line, 'label' | 'isRest' | 'amount' | 'previous'>>(
+  lines: readonly T[],
+  sort: Sort,
+  measure: Measure,
+): T[] {
+  const order = orderOf<T>(sort, measure, ({ label }) => label);
+  return lines.toSorted((a, b) => (a.isRest || b.isRest ? Number(a.isRest) - Number(b.isRest) : order(a, b)));
 }
-
-/** What is left stays the last, and so do rows of which nothing is known. */
-export function sortLines<T extends SortedLine>(lines: readonly T[], sort: Sort, measure: Measure): T[] {
-  const sign = sort.direction === 'asc' ? 1 : -1;
-  return lines.toSorted((a, b) => {
-    if (a.isRest !== b.isRest) return a.isRest ? 1 : -1;
-    // What is left keeps its order.
-    if (a.isRest) return 0;
-    if (sort.by === 'name') return sign * a.label.localeCompare(b.label, 'en', { numeric: true });
-    const [x, y] = [a, b].map((line) => figureOf(line, sort.by, measure)) as [number | null, number | null];
-    if (x === null || y === null) return x === y ? 0 : x === null ? 1 : -1;
-    return x === y ? 0 : sign * (x < y ? -1 : 1);
-  });
-}
-
-/** How many times as much as before; what is new comes before everything, what was and is nothing is not known. */
-const changeOf = (now: number | null, before: number | null): number | null =>
-  now === null || before === null || (before === 0 && now === 0) ? null : now / before;
 
 /** A value that leads to itself alone, with a quiet minus that leaves it out, and what else there is of it. */
 function nameCell(view: ExploreView, dimension: Dimension, row: Line, { moreOf }: TableOptions): Content {

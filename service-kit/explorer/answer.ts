@@ -1,4 +1,5 @@
 /** The answer to a question of traffic, the same from every program: rows of a dimension, steps, totals, and what is missing. */
+import type { Sort } from '#service-kit/pages/index.ts';
 import type { Dimension } from './dimensions.ts';
 import type { Measure } from './url-values.ts';
 
@@ -113,21 +114,84 @@ export interface Answer {
   limits: readonly Limit[];
 }
 
+/** In place of steps in an answer that has none. */
+export const withoutSteps: Pick<
+  Answer,
+  'timesMs' | 'series' | 'percentile95' | 'percentile95In' | 'percentile95Out' | 'percentileSeconds'
+> = {
+  timesMs: [],
+  series: {
+    ...{ inBps: [], outBps: [], pps: [], minutes: [], previous: [], previousInBps: [], previousOutBps: [] },
+  },
+  ...{ percentile95: null, percentile95In: null, percentile95Out: null, percentileSeconds: null },
+};
+
 /** Of the measure; null where packets are not known. */
 export const sizeOf = (amount: Amount, measure: Measure): number | null =>
   measure === 'packets' ? amount.packets : amount.inBytes + amount.outBytes;
 
+/** All of them together; packets are those that are known. */
+export function sumOf(amounts: Iterable<Amount>): Amount {
+  const sum: Amount = { inBytes: 0, outBytes: 0, packets: null };
+  for (const { inBytes, outBytes, packets } of amounts) {
+    sum.inBytes += inBytes;
+    sum.outBytes += outBytes;
+    if (packets !== null) sum.packets = (sum.packets ?? 0) + packets;
+  }
+  return sum;
+}
+
 /** What parts leave of a whole, never less than nothing. */
 export function minus(whole: Amount, ...parts: readonly Amount[]): Amount {
-  const left = (of: (amount: Amount) => number) =>
-    Math.max(
-      0,
-      parts.reduce((rest, part) => rest - of(part), of(whole)),
-    );
+  const known = sumOf(parts);
+  const left = (all: number, part: number | null) => Math.max(0, all - (part ?? 0));
   return {
-    inBytes: left((one) => one.inBytes),
-    outBytes: left((one) => one.outBytes),
-    packets: whole.packets === null ? null : left((one) => one.packets ?? 0),
+    inBytes: left(whole.inBytes, known.inBytes),
+    outBytes: left(whole.outBytes, known.outBytes),
+    packets: whole.packets === null ? null : left(whole.packets, known.packets),
+  };
+}
+
+/** The rows of an answer, what they leave and what is beside them, with their shares of the total. */
+export function shareOut(
+  measure: Measure,
+  total: Amount,
+  parts: {
+    rows: readonly Omit<Row, 'share'>[];
+    rest: Omit<Rest, 'share'> | null;
+    apart: readonly Omit<Apart, 'share'>[];
+  },
+): Pick<Answer, 'measure' | 'total' | 'rows' | 'rest' | 'apart'> {
+  const all = sizeOf(total, measure) ?? 0;
+  const withShare = <T extends { amount: Amount }>(one: T): T & { share: number | null } => {
+    const size = sizeOf(one.amount, measure);
+    return { ...one, share: size === null ? null : all > 0 ? size / all : 0 };
+  };
+  const { rows, rest, apart } = parts;
+  return {
+    ...{ measure, total, rows: rows.map(withShare), apart: apart.map(withShare) },
+    rest: rest && withShare(rest),
+  };
+}
+
+/** Everything over time, step by step; null in a gap. */
+export interface Course {
+  inBps: readonly (number | null)[];
+  outBps: readonly (number | null)[];
+  /** Of the measure, both directions together. */
+  rates: readonly (number | null)[];
+  /** Observed minutes of each step. */
+  minutes: readonly number[];
+}
+
+/** `before`: the period before, as many steps of it; null: not asked for, or not observed. */
+export function seriesOf(measure: Measure, now: Course, before: Course | null): Answer['series'] {
+  const isPackets = measure === 'packets';
+  return {
+    ...{ inBps: now.inBps, outBps: now.outBps, pps: isPackets ? now.rates : [], minutes: now.minutes },
+    previous: before?.rates ?? [],
+    previousInBps: isPackets ? [] : (before?.inBps ?? []),
+    previousOutBps: isPackets ? [] : (before?.outBps ?? []),
   };
 }
 
@@ -151,4 +215,54 @@ export function restRates(
 export function percentile95(rates: readonly (number | null)[]): number | null {
   const known = rates.filter((rate) => rate !== null).sort((a, b) => a - b);
   return known.length === 0 ? null : known[Math.ceil(known.length * 0.95) - 1]!;
+}
+
+/** What rows are put in order by. */
+export interface Ordered {
+  amount: Amount;
+  previous: Amount | null;
+  details?: RowDetails | null | undefined;
+}
+
+/** How large a row is by a column of its table; null: not known. */
+function figureOf({ amount, previous, details }: Ordered, column: string, measure: Measure): number | null {
+  switch (column) {
+    case 'in':
+      return amount.inBytes;
+    case 'out':
+      return amount.outBytes;
+    case 'packets':
+      return amount.packets;
+    case 'change':
+      return changeOf(sizeOf(amount, measure), previous && sizeOf(previous, measure));
+    case 'last':
+      return details?.lastSentMs ?? null;
+    case 'p95':
+      return details?.percentile95Out ?? null;
+    default:
+      return sizeOf(amount, measure);
+  }
+}
+
+/** How many times as much as before; what is new comes before everything, what was and is nothing is not known. */
+const changeOf = (now: number | null, before: number | null): number | null =>
+  now === null || before === null || (before === 0 && now === 0) ? null : now / before;
+
+// Made once: a comparison by the language alone looks for its rules each time.
+const byLanguage = new Intl.Collator('en', { numeric: true });
+export const compareNames = (a: string, b: string): number => byLanguage.compare(a, b);
+
+/** The order of rows by a column; rows of which nothing is known are the last, and equal ones are equal. */
+export function orderOf<T extends Ordered>(
+  { by, direction }: Sort,
+  measure: Measure,
+  nameOf: (row: T) => string,
+): (a: T, b: T) => number {
+  const sign = direction === 'asc' ? 1 : -1;
+  if (by === 'name') return (a, b) => sign * compareNames(nameOf(a), nameOf(b));
+  return (a, b) => {
+    const [x, y] = [figureOf(a, by, measure), figureOf(b, by, measure)];
+    if (x === null || y === null) return x === y ? 0 : x === null ? 1 : -1;
+    return x === y ? 0 : sign * (x < y ? -1 : 1);
+  };
 }

@@ -1,7 +1,15 @@
 /** What both explorers stand on, by itself. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { changeText, type FlowEnd, flowGraph, totalsOfNext, unattributedPairs } from './index.ts';
+import {
+  changeText,
+  type FlowEnd,
+  flowGraph,
+  type Ordered,
+  orderOf,
+  totalsOfNext,
+  unattributedPairs,
+} from './index.ts';
 
 const end = (key: string, value: string | null = key): FlowEnd => ({ key, label: key, value });
 
@@ -93,4 +101,19 @@ test('a change is a part, from ten times on a multiple, and nothing where the va
     ],
     ['+14 %', '−3 %', '±0 %', '× 12', 'new', 'none', null],
   );
+});
+
+test('rows are in the order of a column both ways, those of which it is not known last', () => {
+  const row = (name: string, now: number | null, before: number | null): Ordered & { name: string } => ({
+    ...{ name, amount: { inBytes: 0, outBytes: 0, packets: now } },
+    previous: before === null ? null : { inBytes: 0, outBytes: 0, packets: before },
+  });
+  const rows = [row('new', 5, 0), row('unknown', null, 2), row('web-10', 4, 2), row('web-9', 9, 3)];
+  const inOrder = (by: string, direction: 'asc' | 'desc') =>
+    rows.toSorted(orderOf({ by, direction }, 'packets', ({ name }) => name)).map(({ name }) => name);
+  assert.deepEqual(inOrder('share', 'desc'), ['web-9', 'new', 'web-10', 'unknown']);
+  assert.deepEqual(inOrder('packets', 'asc'), ['web-10', 'new', 'web-9', 'unknown']);
+  assert.deepEqual(inOrder('change', 'desc'), ['new', 'web-9', 'web-10', 'unknown']);
+  assert.deepEqual(inOrder('change', 'asc'), ['web-10', 'web-9', 'new', 'unknown']);
+  assert.deepEqual(inOrder('name', 'asc'), ['new', 'unknown', 'web-9', 'web-10']);
 });

@@ -15,9 +15,13 @@ const traffic = { tenantIds: [1], serverIds: [1], addresses: [{ isNot: false, va
 // A quarter past one hour to ten past another one: hours, tens and minutes.
 const range = { fromMs: 900_000, toMs: 11_460_000, stepSeconds: 3600 };
 const trafficQuery = {
-  ...{ ...range, shownFromMs: 0, before: { fromMs: 0, toMs: 900_000 }, directions: { in: true, out: true } },
-  filters: ['app', 'port', 'transport'].map((dimension) => ({ dimension, isNot: true, values: ['443'] })),
-  ...{ order: 'total', isAscending: false, limit: 1 },
+  ...{ ...range, shownFromMs: 0, before: { fromMs: 0, toMs: 900_000 }, sides: { in: true, out: true } },
+  filters: ['application', 'port', 'transport'].map((dimension) => ({
+    dimension,
+    is: false,
+    values: ['443'],
+  })),
+  ...{ order: { by: 'share', direction: 'desc' }, limit: 1 },
 };
 
 export const given: Arguments = {

@@ -4,32 +4,28 @@
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Sides } from '#service-kit/explorer/index.ts';
+import type { Sort } from '#service-kit/pages/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { countedSums, identity, type RowsQuery, type SumKey } from './application-rows-store.ts';
 import type { ExplorerScope } from './explorer-store.ts';
 import { grainOfStep, splitRange } from './split-range.ts';
 import type { UsageRange } from './usage-store.ts';
 
-export const applicationGroups = [
-  'app',
-  'service',
-  'port',
-  'transport',
-  'server',
-  'address',
-  'flow',
-  'all',
-] as const;
 /** `service`: a name with its port; `flow`: a name by server; `all`: everything together. */
-export type ApplicationGroup = (typeof applicationGroups)[number];
-
-export const applicationOrders = ['total', 'in', 'out', 'change', 'last', 'name'] as const;
-export type ApplicationOrder = (typeof applicationOrders)[number];
+export type ApplicationGroup =
+  | 'app'
+  | 'service'
+  | 'port'
+  | 'transport'
+  | 'server'
+  | 'address'
+  | 'flow'
+  | 'all';
 
 export interface ApplicationQuery extends UsageRange, RowsQuery {
   by: ApplicationGroup;
   /** Which bytes count. */
-  directions: Sides;
+  sides: Sides;
 }
 
 /** What a group is named by; what it is not grouped by is null. */
@@ -42,23 +38,23 @@ export interface ApplicationKey {
 }
 
 export interface ApplicationSum extends ApplicationKey {
-  inboundBytes: number;
-  outboundBytes: number;
-  previousInbound: number;
-  previousOutbound: number;
+  inBytes: number;
+  outBytes: number;
+  previousIn: number;
+  previousOut: number;
   lastSentAt: Date;
   /** Of all groups, not of those returned alone. */
   groups: number;
-  allInbound: number;
-  allOutbound: number;
+  allIn: number;
+  allOut: number;
   /** Its course where it was read beside the sums. */
   steps: ApplicationStep[] | null;
 }
 
 export interface ApplicationStep extends ApplicationKey {
   at: Date;
-  inboundBytes: number;
-  outboundBytes: number;
+  inBytes: number;
+  outBytes: number;
 }
 
 /** The columns that each group is of. */
@@ -132,14 +128,13 @@ export async function listApplicationSums(
   scope: ExplorerScope,
   query: ApplicationQuery & {
     before: UsageRange | null;
-    order: ApplicationOrder;
-    isAscending: boolean;
+    order: Sort;
     limit: number;
     /** Of the course that may be read beside the sums. */
     stepSeconds: number;
   },
 ): Promise<ApplicationSum[]> {
-  const { fromMs, toMs, by, directions, stepSeconds } = query;
+  const { fromMs, toMs, by, sides, stepSeconds } = query;
   const isTimed = hasCourse(by, stepSeconds);
   const parts = {
     now: splitRange({ fromMs, toMs }, 'hours'),
@@ -155,7 +150,7 @@ export async function listApplicationSums(
     by === 'address'
       ? sql`max(last_sent_at) over (partition by server_id, ${identity})`
       : sql.ref('last_sent_at');
-  const order = sql`${orderOf(query)} ${query.isAscending ? sql`asc` : sql`desc`}, ${keys}`;
+  const order = sql`${orderOf(query)} ${query.order.direction === 'asc' ? sql`asc` : sql`desc`}, ${keys}`;
   const statement = sql<SumRow>`
     with ${sums},
     named as (
@@ -166,13 +161,13 @@ export async function listApplicationSums(
     groups as (
       select ${keys}, sum(inbound)::bigint as inbound, sum(outbound)::bigint as outbound, sum(before_in)::bigint as before_in,
         sum(before_out)::bigint as before_out, max(last_sent_at) as last_sent_at
-      from named group by ${keys} having ${counted(directions, 'sum(inbound)', 'sum(outbound)')} > 0),
+      from named group by ${keys} having ${counted(sides, 'sum(inbound)', 'sum(outbound)')} > 0),
     ranked as (
       select *, count(*) over () as groups, sum(inbound) over () as all_in, sum(outbound) over () as all_out
       from groups order by ${order} limit ${query.limit})
-    select ${namedKeys}, inbound as "inboundBytes", outbound as "outboundBytes", before_in as "previousInbound",
-      before_out as "previousOutbound", last_sent_at as "lastSentAt", groups::int, all_in::bigint as "allInbound",
-      all_out::bigint as "allOutbound", times, inbounds, outbounds
+    select ${namedKeys}, inbound as "inBytes", outbound as "outBytes", before_in as "previousIn",
+      before_out as "previousOut", last_sent_at as "lastSentAt", groups::int, all_in::bigint as "allIn",
+      all_out::bigint as "allOut", times, inbounds, outbounds
     from ranked left join lateral (${isTimed ? courseOfRanked : noCourse}) course on true
     order by ${order}`;
   return inTransaction(db, async (trx) => {
@@ -197,14 +192,13 @@ function withSteps({ times, inbounds, outbounds, ...row }: SumRow): ApplicationS
   const key = { serverId, address, name, transport, serverPort };
   const steps = times?.map((at, index) => ({
     ...{ ...key, at },
-    inboundBytes: inbounds![index]!,
-    outboundBytes: outbounds![index]!,
+    ...{ inBytes: inbounds![index]!, outBytes: outbounds![index]! },
   }));
   return { ...row, steps: steps ?? null };
 }
 
-const counted = (directions: Sides, inbound: string, outbound: string) => {
-  const columns = [...(directions.in ? [inbound] : []), ...(directions.out ? [outbound] : [])];
+const counted = (sides: Sides, inbound: string, outbound: string) => {
+  const columns = [...(sides.in ? [inbound] : []), ...(sides.out ? [outbound] : [])];
   // In an order, a number alone would be a place among the columns.
   return columns.length === 0 ? sql`0::bigint` : sql.raw(columns.join(' + '));
 };
@@ -221,12 +215,8 @@ const nameColumn: Readonly<Record<ApplicationGroup, KeyColumn>> = {
   transport: 'transport',
 };
 
-function orderOf({
-  order,
-  by,
-  directions,
-}: ApplicationQuery & { order: ApplicationOrder }): RawBuilder<unknown> {
-  switch (order) {
+function orderOf({ order, by, sides }: ApplicationQuery & { order: Sort }): RawBuilder<unknown> {
+  switch (order.by) {
     case 'in':
       return sql.ref('inbound');
     case 'out':
@@ -238,7 +228,7 @@ function orderOf({
     case 'change':
       return sql`(inbound + outbound)::float8 / nullif(before_in + before_out, 0)`;
     default:
-      return counted(directions, 'inbound', 'outbound');
+      return counted(sides, 'inbound', 'outbound');
   }
 }
 
@@ -261,7 +251,7 @@ export async function listApplicationSteps(
   const { rows } = await sql<ApplicationStep>`
     with ${sums},
     named as (select ${keysOf(by)}, ${stepOf(stepSeconds)} as step, inbound, outbound from sums ${withSeries(by)})
-    select ${namedKeys}, step as at, sum(inbound)::bigint as "inboundBytes", sum(outbound)::bigint as "outboundBytes"
+    select ${namedKeys}, step as at, sum(inbound)::bigint as "inBytes", sum(outbound)::bigint as "outBytes"
     from named group by ${keys}, step order by step`.execute(db);
   return rows;
 }

@@ -188,17 +188,21 @@ for (const [range, fromMs, toMs, stepSeconds, hasBefore] of ranges)
         compared += rows.length;
         assert.deepEqual(
           inOrder(
-            ranking.rows.map((row) => [
-              row.inboundBytes,
-              row.outboundBytes,
-              hasBefore ? row.previous && sizeOf(row.previous, 'bytes') : 0,
-              row.lastSentAt,
+            ranking.rows.map(({ amount, previous, details }) => [
+              amount.inBytes,
+              amount.outBytes,
+              hasBefore ? previous && sizeOf(previous, 'bytes') : 0,
+              details!.lastSentMs,
             ]),
           ),
-          inOrder(rows.map((row) => [row.inbound, row.outbound, hasBefore ? row.previous : 0, row.sent])),
+          inOrder(
+            rows.map((row) => [row.inbound, row.outbound, hasBefore ? row.previous : 0, row.sent.getTime()]),
+          ),
           which,
         );
-        await checkLines(explored, ranking, { fromMs, toMs, stepSeconds, which, condition });
+        await checkLines(explored, dimension as RankedDimension, {
+          ...{ fromMs, toMs, stepSeconds, which, condition },
+        });
       }
     assert.ok(compared > 60, `${compared} rows`);
   });
@@ -206,20 +210,19 @@ for (const [range, fromMs, toMs, stepSeconds, hasBefore] of ranges)
 /** A line's bytes are those of its row, and all lines together those of the minutes, step by step. */
 async function checkLines(
   explored: Awaited<ReturnType<World['protectTraffic']['explore']>>,
-  ranking: Awaited<ReturnType<typeof explored.rank>>,
+  dimension: RankedDimension,
   of: { fromMs: number; toMs: number; stepSeconds: number; which: string; condition: string },
 ): Promise<void> {
   const { which } = of;
-  const { times, lines } = await explored.lines(ranking, { count: 3, hasRest: true });
-  const { lines: all } = await explored.lines(ranking, { count: 500, hasRest: false });
-  const course = await explored.course();
-  const minutes = new Map(course.times.map((at, index) => [at.getTime(), course.minutes[index]!]));
-  const bytesOf = (rates: (number | null)[]) =>
-    rates.map((rate, index) => Math.round(((rate ?? 0) * minutes.get(times[index]!.getTime())! * 60) / 8));
+  const { answer } = await explored.chart(dimension, { top: 3, read: 3, isCompared: false });
+  const { rows: all } = await explored.table(dimension, { limit: 500, hasRates: true });
+  const { timesMs, series } = answer;
+  const bytesOf = (rates: readonly (number | null)[]) =>
+    rates.map((rate, index) => Math.round(((rate ?? 0) * series.minutes[index]! * 60) / 8));
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
   assert.deepEqual(
     all.map(({ rates }) => sum(bytesOf(rates))),
-    ranking.rows.map((row) => row.inboundBytes + row.outboundBytes),
+    all.map(({ amount }) => sizeOf(amount, 'bytes')),
     `${which}: lines`,
   );
   if (of.condition === 'true') return;
@@ -228,10 +231,10 @@ async function checkLines(
     [new Date(of.fromMs), new Date(of.toMs), new Date(0)],
   );
   const expected = new Map(rows.map((row) => [row.at.getTime(), row.inbound + row.outbound]));
-  const found = lines.map(({ rates }) => bytesOf(rates));
+  const found = [...answer.rows, answer.rest!].map(({ rates }) => bytesOf(rates));
   assert.deepEqual(
-    times.map((_, index) => sum(found.map((bytes) => bytes[index]!))),
-    times.map((at) => expected.get(at.getTime()) ?? 0),
+    timesMs.map((_, index) => sum(found.map((bytes) => bytes[index]!))),
+    timesMs.map((ms) => expected.get(ms) ?? 0),
     `${which}: the first lines and the rest`,
   );
 }

@@ -3,10 +3,11 @@
  * and the servers, and reads every part of the range from the coarsest sums that hold it.
  */
 import { type RawBuilder, sql } from 'kysely';
+import type { Amount } from '#service-kit/explorer/index.ts';
 import { asColumns, type Columns, fromColumns, type Queryable } from '#service-kit/postgres/index.ts';
 import { grainOfStep, type RangePart, splitRange } from './split-range.ts';
 import { packetsOfMinute } from './sum-store.ts';
-import type { UsageRange, UsageStep } from './usage-store.ts';
+import type { UsageRange } from './usage-store.ts';
 
 export { listTrafficServers, type TrafficServer } from '#operations/views/index.ts';
 
@@ -102,8 +103,8 @@ export interface AddressSum {
   allocationId: number;
   serverId: number;
   address: string;
-  inboundBytes: number;
-  outboundBytes: number;
+  inBytes: number;
+  outBytes: number;
   /** Both directions; null where no minute has them, or they were not asked for. */
   packets: number | null;
   /** Some observed minutes have no packets. */
@@ -111,7 +112,7 @@ export interface AddressSum {
 }
 /** Without packets those columns say the same in each row, so they are not sent. */
 const sumColumns = ({ hasPackets }: Measured): (keyof AddressSum)[] => [
-  ...(['allocationId', 'serverId', 'address', 'inboundBytes', 'outboundBytes'] as const),
+  ...(['allocationId', 'serverId', 'address', 'inBytes', 'outBytes'] as const),
   ...(hasPackets ? (['packets', 'arePacketsPartial'] as const) : []),
 ];
 const toSums = (columns: Columns): AddressSum[] =>
@@ -120,8 +121,8 @@ const toSums = (columns: Columns): AddressSum[] =>
       allocationId: row.allocationId,
       serverId: row.serverId,
       address: row.address,
-      inboundBytes: row.inboundBytes,
-      outboundBytes: row.outboundBytes,
+      inBytes: row.inBytes,
+      outBytes: row.outBytes,
       packets: row.packets ?? null,
       arePacketsPartial: row.arePacketsPartial ?? false,
     }),
@@ -142,8 +143,8 @@ const summed = ({
 /** By allocation first: that is a sum over numbers, and few rows are left to be joined. */
 const addressSumsOf = (measured: Measured, sums: RawBuilder<unknown>) =>
   asColumns(
-    sql`select allocation_id as "allocationId", server_id as "serverId", address, inbound as "inboundBytes",
-        outbound as "outboundBytes", packets, is_partial as "arePacketsPartial"
+    sql`select allocation_id as "allocationId", server_id as "serverId", address, inbound as "inBytes",
+        outbound as "outBytes", packets, is_partial as "arePacketsPartial"
       from ${sums} sums join chosen using (allocation_id) where in_minutes | out_minutes <> 0`,
     sumColumns(measured),
   );
@@ -165,11 +166,7 @@ export async function listAddressSums(
 }
 
 /** What the provider's own port scans caused of all that these series exchanged. */
-export async function sumOwnScans(
-  db: Queryable,
-  scope: ExplorerScope,
-  range: UsageRange,
-): Promise<{ inboundBytes: number; outboundBytes: number }> {
+export async function sumOwnScans(db: Queryable, scope: ExplorerScope, range: UsageRange): Promise<Amount> {
   const rows = (part: RangePart) => {
     const ofPart =
       part.grain === 'minutes'
@@ -179,11 +176,11 @@ export async function sumOwnScans(
       from ${ofPart} ${onlyChosen(scope)}`;
   };
   const parts = splitRange(range, 'hours');
-  if (parts.length === 0) return { inboundBytes: 0, outboundBytes: 0 };
-  const { rows: found } = await sql<{ inboundBytes: number; outboundBytes: number }>`
-    with ${chosen(scope)} select coalesce(sum(inbound), 0)::bigint as "inboundBytes", coalesce(sum(outbound), 0)::bigint as "outboundBytes"
+  if (parts.length === 0) return { inBytes: 0, outBytes: 0, packets: null };
+  const { rows: found } = await sql<{ inBytes: number; outBytes: number }>`
+    with ${chosen(scope)} select coalesce(sum(inbound), 0)::bigint as "inBytes", coalesce(sum(outbound), 0)::bigint as "outBytes"
     from (${unionAll(parts, rows)}) parts`.execute(db);
-  return found[0]!;
+  return { ...found[0]!, packets: null };
 }
 
 /** What is added up to one line: everything, or servers or addresses by the number of their line. */
@@ -192,16 +189,27 @@ export type LinesOf =
   | { servers: readonly { id: number; line: number }[] }
   | { addresses: readonly { address: string; serverId: number; line: number }[] };
 
-export interface LineStep extends UsageStep {
-  /** Packets per second of both directions, over the minutes that have packets; null where there are none. */
+/** A step of a line. Rates are means over the minutes in which any of its addresses was observed; null: none. */
+export interface LineStep {
+  /** Of the line; null: of everything. */
+  id: number | null;
+  timeMs: number;
+  inBytes: number;
+  outBytes: number;
+  /** Bit/s. */
+  inBps: number | null;
+  outBps: number | null;
+  /** Packets per second of both directions, over the minutes that have packets. */
   pps: number | null;
+  /** Minutes with observed traffic. */
+  minutes: number;
 }
 
 interface StepRow {
   id: number | null;
-  atMs: number;
-  inboundBytes: number;
-  outboundBytes: number;
+  timeMs: number;
+  inBytes: number;
+  outBytes: number;
   inMinutes: number;
   outMinutes: number;
   packets: number | null;
@@ -209,7 +217,7 @@ interface StepRow {
   minutes: number;
 }
 const stepColumns: readonly (keyof StepRow)[] = [
-  ...(['id', 'atMs', 'inboundBytes', 'outboundBytes', 'inMinutes', 'outMinutes'] as const),
+  ...(['id', 'timeMs', 'inBytes', 'outBytes', 'inMinutes', 'outMinutes'] as const),
   ...(['packets', 'packetMinutes', 'minutes'] as const),
 ];
 
@@ -227,8 +235,8 @@ function stepsOf({ stepSeconds }: StepRange, times: RawBuilder<unknown>): RawBui
     stepSeconds > 3600 ? [sql`date_bin('1 hour', at, 'epoch')`, step(sql`hour`)] : [step(sql`at`), sql`hour`];
   const bits = (minutes: RawBuilder<unknown>) => sql`sum(bit_count((${minutes})::bit(64)))::int`;
   return asColumns(
-    sql`select id, (date_part('epoch', ${at}) * 1000)::bigint as "atMs", sum(inbound)::bigint as "inboundBytes",
-        sum(outbound)::bigint as "outboundBytes", ${bits(sql`in_minutes`)} as "inMinutes", ${bits(sql`out_minutes`)} as "outMinutes",
+    sql`select id, (date_part('epoch', ${at}) * 1000)::bigint as "timeMs", sum(inbound)::bigint as "inBytes",
+        sum(outbound)::bigint as "outBytes", ${bits(sql`in_minutes`)} as "inMinutes", ${bits(sql`out_minutes`)} as "outMinutes",
         sum(packets)::bigint as packets, ${bits(sql`packet_minutes`)} as "packetMinutes",
         ${bits(sql`in_minutes | out_minutes`)} as minutes
       from (
@@ -241,16 +249,11 @@ function stepsOf({ stepSeconds }: StepRange, times: RawBuilder<unknown>): RawBui
 }
 
 function toSteps(columns: Columns): LineStep[] {
-  const rate = (bytes: number, minutes: number) => (minutes === 0 ? null : (bytes * 8) / (minutes * 60));
-  return fromColumns<StepRow>(columns).map((row) => ({
-    id: row.id,
-    at: new Date(row.atMs),
-    inboundBytes: row.inboundBytes,
-    outboundBytes: row.outboundBytes,
-    minutes: row.minutes,
-    pps: row.packetMinutes === 0 ? null : (row.packets ?? 0) / (row.packetMinutes * 60),
-    inboundBps: rate(row.inboundBytes, row.inMinutes),
-    outboundBps: rate(row.outboundBytes, row.outMinutes),
+  const rate = (count: number, minutes: number) => (minutes === 0 ? null : count / (minutes * 60));
+  return fromColumns<StepRow>(columns).map(({ inMinutes, outMinutes, packets, packetMinutes, ...row }) => ({
+    ...row,
+    ...{ inBps: rate(row.inBytes * 8, inMinutes), outBps: rate(row.outBytes * 8, outMinutes) },
+    pps: rate(packets ?? 0, packetMinutes),
   }));
 }
 
@@ -314,10 +317,11 @@ function lineJoin(of: LinesOf): RawBuilder<unknown> {
 export interface MinutePercentile {
   /** Null: of all servers together. */
   serverId: number | null;
-  inboundP95: number | null;
-  outboundP95: number | null;
+  /** Bit/s. */
+  percentile95In: number | null;
+  percentile95Out: number | null;
   /** Packets per second; null where they were not asked for. */
-  packetsP95: number | null;
+  percentile95Packets: number | null;
 }
 
 /** 95 % of the observed minutes are not above it; of each server, or of all together. Reads every minute: for a few servers. */
@@ -335,9 +339,9 @@ export async function listMinutePercentiles(
       from chosen join protect_minutes using (allocation_id)
       where ${within(sql`minute`, range)} and (inbound_bps is not null or outbound_bps is not null)
       group by 1, 2)
-    select owner::bigint as "serverId", (percentile_disc(0.95) within group (order by inbound) * 8 / 60.0)::float8 as "inboundP95",
-      (percentile_disc(0.95) within group (order by outbound) * 8 / 60.0)::float8 as "outboundP95",
-      percentile_disc(0.95) within group (order by pps) as "packetsP95"
+    select owner::bigint as "serverId", (percentile_disc(0.95) within group (order by inbound) * 8 / 60.0)::float8 as "percentile95In",
+      (percentile_disc(0.95) within group (order by outbound) * 8 / 60.0)::float8 as "percentile95Out",
+      percentile_disc(0.95) within group (order by pps) as "percentile95Packets"
     from by_minute group by 1`.execute(db);
   return rows;
 }

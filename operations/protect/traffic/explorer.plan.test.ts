@@ -40,9 +40,8 @@ const rowsOf = (nodes: readonly PlanNode[], table: string) =>
 test('a day of all servers is read from the hours of its days, and from no minute', async () => {
   const explored = await world.protectTraffic.explore(systemActor, { ...day, filters: [] });
   const nodes = await explainStatements(world.database, async () => {
-    const ranking = await explored.rank('server', { limit: 3 });
-    assert.equal(ranking.rows.length, 3);
-    await explored.lines(ranking, { count: 3, hasRest: true });
+    const { rows } = await explored.table('server', { limit: 3, hasRates: true });
+    assert.equal(rows.length, 3);
   });
   assert.equal(of(nodes, 'protect_minutes').length, 0, JSON.stringify(nodes));
   // Of three months in the table; the index knows which pages are of a day, not which rows.
@@ -65,9 +64,8 @@ test('a day of one server is looked up by its addresses', async () => {
 test('applications of 24 hours are read from hours alone', async () => {
   const explored = await world.protectTraffic.explore(systemActor, { ...day, filters: [] });
   const nodes = await explainStatements(world.database, async () => {
-    const ranking = await explored.rank('application', { limit: 5 });
-    assert.ok(ranking.rows.length > 0);
-    await explored.lines(ranking, { count: 5, hasRest: true });
+    const { rows } = await explored.table('application', { limit: 5, hasRates: true });
+    assert.ok(rows.length > 0);
   });
   assert.ok(of(nodes, 'protect_application_hours').length > 0);
   assert.equal(of(nodes, 'protect_minutes').length, 0, JSON.stringify(nodes));
@@ -82,10 +80,10 @@ test('applications of a few servers, and the course of those that are shown, are
     of(await explainStatements(world.database, run), 'protect_application_hours').filter(
       (node) => node['Relation Name'] !== undefined && node['Actual Loops'] > 0,
     );
-  const ranking = await explored.rank('application', { limit: 2 });
+  await explored.rank('application', { limit: 2 });
   const ranked = await readsOf(() => explored.rank('application', { limit: 3 }));
   assert.equal(ranked.length, 1, JSON.stringify(ranked));
-  const drawn = await readsOf(() => explored.lines(ranking, { count: 2, hasRest: true }));
+  const drawn = await readsOf(() => explored.table('application', { limit: 2, hasRates: true }));
   assert.equal(drawn.length, 1, JSON.stringify(drawn));
 });
 
@@ -100,12 +98,12 @@ test('the course of a few applications is read by their names, and not among tho
   const explored = await world.protectTraffic.explore(systemActor, { ...day, filters: [] });
   const ranking = await explored.rank('application', { limit: 3 });
   const nodes = await explainStatements(world.database, async () => {
-    const { lines } = await explored.lines(ranking, { count: 3, hasRest: false });
+    const { rows } = await explored.table('application', { limit: 3, hasRates: true });
     assert.deepEqual(
-      lines.map(({ label }) => label),
-      ranking.rows.map(({ label }) => label),
+      rows.map(({ key }) => key),
+      ranking.rows.map(({ key }) => key),
     );
-    assert.ok(lines.every(({ rates }) => rates.some((rate) => rate !== null && rate > 0)));
+    assert.ok(rows.every(({ rates }) => rates.some((rate) => rate !== null && rate > 0)));
   });
   const most = servers * 2 * 3 * 49;
   assert.ok(rowsOf(nodes, 'protect_application_hours') <= most, JSON.stringify(nodes));
@@ -119,10 +117,8 @@ test('ports of a day and their course are one read of the hours, beside a look f
   for (const dimension of ['port', 'transport'] as const) {
     const explored = await world.protectTraffic.explore(systemActor, { ...day, filters: [] });
     const nodes = await explainStatements(world.database, async () => {
-      const ranking = await explored.rank(dimension, { limit: 5 });
-      assert.ok(ranking.rows.length > 0);
-      const { lines } = await explored.lines(ranking, { count: 5, hasRest: true });
-      assert.ok(lines[0]!.rates.some((rate) => rate !== null && rate > 0));
+      const { answer } = await explored.chart(dimension, { top: 5, read: 5, isCompared: false });
+      assert.ok(answer.rows[0]!.rates.some((rate) => rate !== null && rate > 0));
     });
     const read = of(nodes, 'protect_application_hours').map((node) => rowsReadBy(node));
     const sum = read.reduce((total, rows) => total + rows, 0);
@@ -139,8 +135,8 @@ test('servers, their addresses and customers of a day, and the course of all of 
       explored.rank('address', { limit: 3 }),
     ]);
     for (const { rows } of rankings) assert.ok(rows.length > 0);
-    await explored.total();
-    assert.ok((await explored.course()).minutes.length > 0);
+    const { whole } = await explored.chart(null, { top: 3, read: 3, isCompared: false });
+    assert.ok(whole.series.minutes.length > 0);
   });
   const reads = of(nodes, 'protect_usage_hours').filter((node) => node['Relation Name'] !== undefined);
   // The sums of the day with the course that the total is of, and those of the day before.

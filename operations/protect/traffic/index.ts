@@ -16,7 +16,6 @@ import { createTrafficRetention } from './jobs.ts';
 import type { ProtectTraffic } from './protect-traffic.ts';
 import {
   readAddresses,
-  readApplications,
   readLatest,
   readMinutes,
   readStatus,
@@ -30,20 +29,11 @@ import * as sources from './source-store.ts';
 export {
   customerBox,
   type ExplorationAsk,
-  type ExploredCourse,
-  type ExploredLine,
-  type ExploredLines,
-  type ExploredTotal,
-  type Flow,
+  isOfApplications,
+  namesApplications,
   type RankedDimension,
-  type RankedValue,
-  type Ranking,
-  type RankOrder,
-  rankOrders,
-  serverNamer,
   staffBox,
 } from './exploration.ts';
-export { bytesOf, namesApplications, passesIdentity } from './explore.ts';
 export type { Exploration } from './explore-traffic.ts';
 export type { TrafficServer } from './explorer-store.ts';
 export { isStale } from './minute.ts';
@@ -51,11 +41,11 @@ export { createMinutesReceiver } from './minutes-receiver.ts';
 export type { ProjectSources, ProtectTraffic } from './protect-traffic.ts';
 export type { Traffic, TrafficRange, TrafficSubject } from './read-traffic.ts';
 export { hasExactMinutes } from './read-traffic.ts';
-export type { ApplicationUse, UsageQuery, UsageSubject } from './read-usage.ts';
+export { type ApplicationUse, bytesOf, type UsageQuery, type UsageSubject } from './read-usage.ts';
 export type { ConflictRow, SetAsideRow, Source, SourceRow, Standing } from './source-store.ts';
 export { readStandings } from './source-store.ts';
-export type { ApplicationRow, LatestRow, MinuteRow, MinuteStatus, SeriesRow, StepRow } from './store.ts';
-export { addressFilters } from './traffic-names.ts';
+export type { LatestRow, MinuteRow, MinuteStatus, SeriesRow, StepRow } from './store.ts';
+export { addressFilters, serverNamer } from './traffic-names.ts';
 export type { IdentityUse, UsageStep, UsageTotal } from './usage-store.ts';
 
 /** Minutes set aside that a page shows. */
@@ -77,7 +67,6 @@ export function createProtectTraffic(deps: ProtectTrafficDeps): ProtectTraffic {
     readSteps: (actor, subject, range) => readSteps(ranges(), actor, subject, range),
     readAddresses: (actor, subject) => readAddresses(deps.db(), actor, subject),
     readStatus: (actor, subject) => readStatus(deps.db(), actor, subject),
-    readApplications: (actor, subject) => readApplications(ranges(), actor, subject),
     readLatest: (actor, serverIds) => readLatest(deps.db(), actor, serverIds),
     async readSources(actor, projectId) {
       requireStaff(actor);

@@ -7,7 +7,7 @@ import type { Exploration } from './explore-traffic.ts';
 import type { Traffic, TrafficRange, TrafficSubject } from './read-traffic.ts';
 import type { ApplicationUse, UsageQuery, UsageSubject } from './read-usage.ts';
 import type { ConflictRow, SetAsideRow, Source, SourceRow } from './source-store.ts';
-import type { ApplicationRow, LatestRow, MinuteRow, MinuteStatus, StepRow } from './store.ts';
+import type { LatestRow, MinuteRow, MinuteStatus, StepRow } from './store.ts';
 import type { UsageRange, UsageStep, UsageTotal } from './usage-store.ts';
 
 export interface ProtectTraffic {
@@ -20,7 +20,6 @@ export interface ProtectTraffic {
   readAddresses(actor: Actor, subject: TrafficSubject): Promise<string[]>;
   /** How the delivery of a server's minutes stands (NET-4.10). */
   readStatus(actor: Actor, subject: TrafficSubject): Promise<MinuteStatus>;
-  readApplications(actor: Actor, subject: TrafficSubject): Promise<ApplicationRow[]>;
   /** By server id: the newest minute of each server that was observed at all. */
   readLatest(actor: Actor, serverIds: readonly number[]): Promise<Map<number, LatestRow>>;
   /** Totals of a range, by the id of the server or the tenant; those that the actor does not reach count nothing. */

@@ -1,5 +1,5 @@
 /**
- * What a customer sees of their own server: traffic of a range, and applications of the last 24 hours.
+ * What a customer sees of their own server: its traffic of a range.
  *
  * The actor must have access to the server's tenant, and the rows are filtered by tenant and server in the query as well, so
  * the former owner of an address is never shown to its present one.
@@ -26,7 +26,6 @@ export interface TrafficRange {
 export interface Traffic {
   series: store.SeriesRow[];
   steps: store.StepRow[];
-  applications: store.ApplicationRow[];
   /** Start of the newest observed minute, and when it was received; null before the first. */
   latestMinuteMs: number | null;
   latestReceivedMs: number | null;
@@ -43,10 +42,9 @@ export async function readTraffic(
   range: TrafficRange,
 ): Promise<Traffic> {
   const scope = scopeOf(actor, subject);
-  const [series, steps, applications, nowMs] = await Promise.all([
+  const [series, steps, nowMs] = await Promise.all([
     store.listSeries(db, scope),
     store.listSteps(db, scope, range),
-    store.listApplications(db, scope),
     readNowMs(db),
   ]);
   const latest = series
@@ -56,7 +54,6 @@ export async function readTraffic(
   return {
     series,
     steps,
-    applications,
     latestMinuteMs: latest?.latestMinute?.getTime() ?? null,
     latestReceivedMs: latest?.latestReceivedAt?.getTime() ?? null,
     nowMs,
@@ -85,15 +82,6 @@ export async function readSteps(
 /** Addresses of the server of which minutes were received: those that a reader may ask for, in the order of their assignment. */
 export async function readAddresses(db: Queryable, actor: Actor, subject: TrafficSubject): Promise<string[]> {
   return store.listAddresses(db, scopeOf(actor, subject));
-}
-
-/** The applications of the last 24 hours alone. */
-export async function readApplications(
-  db: Queryable,
-  actor: Actor,
-  subject: TrafficSubject,
-): Promise<store.ApplicationRow[]> {
-  return store.listApplications(db, scopeOf(actor, subject));
 }
 
 /** The newest minute of each of these servers that the actor reaches; a server without any is absent. */

@@ -31,6 +31,9 @@ export interface ApplicationUse {
   fromMs: number;
 }
 
+export const bytesOf = (of: { inboundBytes: number; outboundBytes: number }): number =>
+  of.inboundBytes + of.outboundBytes;
+
 /** Totals by the id of the server or the tenant. */
 export async function readTotals(
   db: Queryable,

@@ -255,36 +255,6 @@ export async function listLatest(
   return rows;
 }
 
-export interface ApplicationRow {
-  name: string;
-  transport: string | null;
-  serverPort: number | null;
-  inboundBytes: number;
-  outboundBytes: number;
-  lastSentAt: Date;
-}
-
-/**
- * Applications of the last 24 hours, most bytes first. One is listed only if the address itself sent bytes for it in
- * that time: what strangers send in, or scan for, neither creates nor renews a row (NET-2.4.4).
- */
-export async function listApplications(db: Queryable, scope: SeriesScope): Promise<ApplicationRow[]> {
-  const { rows } = await sql<ApplicationRow>`
-    select name, transport, server_port as "serverPort", sum(inbound_bytes)::bigint as "inboundBytes",
-           sum(outbound_bytes)::bigint as "outboundBytes",
-           max(minute) filter (where outbound_bytes > 0) as "lastSentAt"
-    from (
-      select minute, seen.*
-      from protect_series join protect_minutes using (allocation_id),
-        jsonb_to_recordset(applications) as seen(name text, transport text, server_port integer,
-          inbound_bytes bigint, outbound_bytes bigint)
-      where ${seriesOf(scope)} and minute > svc_now() - interval '24 hours') observed
-    group by name, transport, server_port
-    having bool_or(outbound_bytes > 0)
-    order by sum(inbound_bytes) + sum(outbound_bytes) desc, name, server_port`.execute(db);
-  return rows;
-}
-
 /** Deletes at most `limit` expired minutes; how many they were. */
 export async function deleteExpired(tx: Queryable, olderThan: string, limit: number): Promise<number> {
   await sql`delete from protect_set_aside where minute < svc_now() - ${olderThan}::interval`.execute(tx);

@@ -119,18 +119,17 @@ test('the explorer counts for any range, from any sums, what the minutes say', a
       const explored = await world.protectTraffic.explore(systemActor, {
         ...{ ...range, stepSeconds, filters, measure: 'packets' },
       });
-      const { ownScans } = await explored.rank('application', { limit: 5 });
-      const [total, course, ranking] = [
-        await explored.total(),
-        await explored.course(),
-        await explored.rank('server', { limit: 5, hasPercentiles: true }),
-      ];
+      const { apart } = await explored.rank('application', { limit: 5 });
+      const scans = apart.find(({ label }) => label.startsWith('port scans'))?.amount;
+      const { whole } = await explored.chart(null, { top: 5, read: 5, isCompared: false });
+      const ranking = await explored.rank('server', { limit: 5, hasPercentiles: true });
+      const { total, series } = whole;
       const found = {
-        inbound: total.inboundBytes,
-        outbound: total.outboundBytes,
-        minutes: course.minutes.reduce((sum, each) => sum + each, 0),
+        inbound: total.inBytes,
+        outbound: total.outBytes,
+        minutes: series.minutes.reduce((sum, each) => sum + each, 0),
         packets: total.packets,
-        ...{ scanIn: ownScans!.inboundBytes, scanOut: ownScans!.outboundBytes },
+        ...{ scanIn: scans?.inBytes ?? 0, scanOut: scans?.outBytes ?? 0 },
       };
       assert.deepEqual(found, rows[0], `${from} to ${to} in steps of ${stepSeconds}`);
       const { rows: expected } = await world.database.pool.query<{ rate: number | null; pps: number | null }>(
@@ -142,21 +141,17 @@ test('the explorer counts for any range, from any sums, what the minutes say', a
         [tenant.id, new Date(range.fromMs), new Date(range.toMs), stepSeconds],
       );
       assert.deepEqual(
-        course.inboundBps.map((rate) => rate?.toPrecision(12)),
+        series.inBps.map((rate) => rate?.toPrecision(12)),
         expected.map(({ rate }) => rate?.toPrecision(12)),
         'rates are of the minutes in which any address was observed',
       );
       assert.deepEqual(
-        course.pps.map((rate) => rate?.toPrecision(12)),
+        series.pps.map((rate) => rate?.toPrecision(12)),
         expected.map(({ pps }) => pps?.toPrecision(12)),
         'and those of packets of the minutes that have packets',
       );
-      const steps = course.inboundBytes.reduce((sum, each) => sum + each, 0);
-      assert.equal(steps, rows[0].inbound, 'the steps are the total');
-      if (ranking.rows.length > 0) {
-        assert.equal(ranking.rows[0]!.inboundBytes, rows[0].inbound);
-        assert.equal(ranking.rows[0]!.packets, rows[0].packets);
-      }
+      const [row] = ranking.rows;
+      if (row) assert.deepEqual([row.amount.inBytes, row.amount.packets], [rows[0].inbound, rows[0].packets]);
     }
   }
 });
@@ -182,7 +177,7 @@ test('NET-2.4.4: applications of a range are those of its minutes, where the ser
     const range = { fromMs: ago(fromMinutes), toMs: ago(toMinutes), stepSeconds: 60 };
     const explored = await world.protectTraffic.explore(systemActor, { ...range, filters });
     const { rows } = await explored.rank('application', { limit: 9 });
-    return rows.map((row) => [row.label, row.inboundBytes, row.outboundBytes]);
+    return rows.map(({ key, amount }) => [key[0]!.label, amount.inBytes, amount.outBytes]);
   };
   assert.deepEqual(await names(140, 0), [
     ['kept.example', 31, 5],

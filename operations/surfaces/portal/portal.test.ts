@@ -105,14 +105,14 @@ test('another customer’s server is, byte for byte, a server that does not exis
     '',
     '/traffic',
     '/traffic/minutes.json',
-    '/traffic/applications.csv',
+    '/traffic?format=csv&table=application',
     '/bandwidth',
     '/settings',
     '/protect',
     '/protect/minutes.json',
     '/protect/minutes.csv',
     '/protect/chart.json',
-    '/protect/applications.json',
+    '/traffic/minutes.csv',
   ]) {
     const theirs = await get(`/client/servers/${serverId}${tail}`, cookie);
     const missing = await get(`/client/servers/987654321${tail}`, cookie);

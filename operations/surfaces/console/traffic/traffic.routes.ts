@@ -33,7 +33,6 @@ export const place: ExplorerSurface = {
   defaultRange: '24h',
   example: 'customer:acme port:443 -server:web-1',
   flowColumns: ['customer', 'server', 'application'],
-  ownScans: 'port scans by the sensors',
   whoOf: (request) => {
     const { actor, csrfToken, canChange } = request.staff!;
     return { actor, csrfToken, canSave: canChange, canShare: canChange };

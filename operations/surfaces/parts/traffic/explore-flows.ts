@@ -1,15 +1,19 @@
 /** Flows of the range: customer to server to application, as far as applications are kept. */
-import type { Exploration, RankedValue } from '#operations/protect/index.ts';
-import { type FlowEnd, type FlowPicture, unattributedPairs } from '#service-kit/explorer/index.ts';
+import type { Exploration } from '#operations/protect/index.ts';
+import {
+  type FlowEnd,
+  type FlowPicture,
+  type Row,
+  sizeOf,
+  unattributedPairs,
+  type Value,
+} from '#service-kit/explorer/index.ts';
 import type { ExplorerPlace } from './place.ts';
 
 /** Flows that are read, largest first. */
 const flowsMax = 2_000;
 
-const endOf = ({ label, value }: { label: string; value: string | null }): FlowEnd => ({
-  key: value ?? `(${label})`,
-  ...{ label, value },
-});
+const endOf = ({ label, value }: Value): FlowEnd => ({ key: value ?? `(${label})`, label, value });
 
 /** Each server has its whole traffic, of which applications hold a part. */
 export async function readFlows(
@@ -24,15 +28,16 @@ export async function readFlows(
     hasCustomers ? explored.rank('customer', { limit }) : null,
   ]);
   const last = columns.length - 2;
-  const sizeOf = (row: RankedValue) => row.inboundBytes + row.outboundBytes;
-  const totals = servers.rows.map((row) => ({ from: endOf(row), size: sizeOf(row) }));
+  const partOf = ({ key, amount }: Row) => ({ from: endOf(key[0]!), size: sizeOf(amount, 'bytes')! });
+  const totals = servers.rows.map(partOf);
   const known = flows.map(({ server, application, bytes }) => ({
     ...{ column: last, from: endOf(server), to: endOf(application), size: bytes },
   }));
-  const customerOf = new Map(customers?.rows.map((row) => [row.tenantId, endOf(row)]));
+  const customerOf = new Map(customers?.rows.map((row) => [row.details!.customerId, endOf(row.key[0]!)]));
   const first = servers.rows.flatMap((row) => {
-    const from = customerOf.get(row.tenantId);
-    return from ? [{ column: 0, from, to: endOf(row), size: sizeOf(row) }] : [];
+    const customer = customerOf.get(row.details!.customerId);
+    const { from, size } = partOf(row);
+    return customer ? [{ column: 0, from: customer, to: from, size }] : [];
   });
   return {
     ...{ columns, colourColumn: columns.length - 1, title: 'Which application on which server' },

@@ -24,7 +24,7 @@ import type { Flags } from './flags.ts';
 import type { Explorer, ExplorerPlace, ExplorerSurface, PeerLink } from './place.ts';
 import type { ChartAnswers } from './read-answers.ts';
 import { savedLinks, savedSection } from './saved-views.ts';
-import { orderOf, type TrafficView } from './traffic-view.ts';
+import type { TrafficView } from './traffic-view.ts';
 
 export interface ReadExplorer {
   place: ExplorerPlace;
@@ -125,8 +125,8 @@ function stateOf({ explored, tables, view }: TrafficPage): { tone: Tone; text: s
 export function mostText({ tables, view }: Pick<ReadExplorer, 'tables' | 'view'>): string | null {
   const first = tables[0]?.answer.rows[0];
   if (tables[0] === undefined || first === undefined) return null;
-  const { order, isAscending } = orderOf(view, tables[0].dimension);
-  if (order !== 'share' || isAscending) return '';
+  const { by, direction } = view.sorts[tables[0].dimension]!;
+  if (by !== 'share' || direction === 'asc') return '';
   const { inBytes, outBytes } = first.amount;
   const packets = view.measure === 'packets' ? `${formatCount(first.amount.packets)} packets, ` : '';
   return `${first.key[0]!.label} used the most: ${packets}${formatBytes(inBytes)} in, ${formatBytes(outBytes)} out.`;

@@ -152,11 +152,10 @@ export async function readExplorer(
   request: FastifyRequest,
 ): Promise<ReadExplorer> {
   const { explored, view } = await open(deps, place, request);
-  const reading = readChart(explored, view);
   const [chart, flags, tables, peerLink, flows] = await Promise.all([
-    reading,
+    readChart(explored, view),
     readExplorerFlags(flagSource(deps, place, request), explored, place, view),
-    readTables(explored, place, view, request, reading),
+    readTables(explored, view, request),
     place.readPeerLink?.(request) ?? null,
     view.tab === 'flows' && wantedFile(request) === null ? readFlows(explored, place) : null,
   ]);

@@ -28,7 +28,7 @@ async function readValues(explored: Exploration, dimension: RankedDimension): Pr
       return sorted(reached.map(({ clusterName }) => clusterName));
     default: {
       const { rows } = await explored.rank(dimension, { limit: valuesMax });
-      return rows.flatMap(({ value }) => value ?? []);
+      return rows.flatMap(({ key }) => key[0]!.value ?? []);
     }
   }
 }

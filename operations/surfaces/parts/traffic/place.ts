@@ -30,8 +30,6 @@ export interface ExplorerPlace {
   tables?: readonly RankedDimension[];
   /** Filters that show how one writes them. */
   example: string;
-  /** What the provider's own port scans are called to its readers. */
-  ownScans: string;
   /** Columns of the picture of flows: the last is `application`. */
   flowColumns: readonly ('customer' | 'server' | 'application')[];
   whoOf(request: FastifyRequest): Explorer;
@@ -52,7 +50,3 @@ export interface ExplorerSurface extends ExplorerPlace {
 
 /** Nothing where a row is no server, address or customer. */
 export type PeerLink = (row: Line, dimension: Dimension, explored: Exploration) => Content;
-
-/** Dimensions of applications: their bytes alone are known, of the last 24 hours (NET-2.4.4). */
-export const isOfApplications = (dimension: string): boolean =>
-  ['application', 'service', 'port', 'transport'].includes(dimension);

@@ -1,12 +1,6 @@
 /** What the explorer shows, as its URL says it. */
+import { isOfApplications, namesApplications, type RankedDimension } from '#operations/protect/index.ts';
 import {
-  namesApplications,
-  type RankedDimension,
-  type RankOrder,
-  rankOrders,
-} from '#operations/protect/index.ts';
-import {
-  type Dimension,
   type ExploreView,
   type Question,
   readQuestion as readAsked,
@@ -16,7 +10,7 @@ import {
   type UrlValues,
 } from '#service-kit/explorer/index.ts';
 import { type Range, readRange } from '#service-kit/pages/index.ts';
-import { type ExplorerPlace, isOfApplications } from './place.ts';
+import type { ExplorerPlace } from './place.ts';
 
 const hourMs = 3_600_000;
 
@@ -82,16 +76,4 @@ export function readView(
   const by = view.by as RankedDimension | null;
   const shown = [...(by === null ? [] : [by]), ...view.tables] as RankedDimension[];
   return { ...view, ...question, by, shown };
-}
-
-/** The order of a table. */
-export function orderOf(
-  { sorts }: TrafficView,
-  dimension: Dimension,
-): { order: RankOrder; isAscending: boolean } {
-  const sort = sorts[dimension]!;
-  return {
-    order: rankOrders.find((one) => one === sort.by) ?? 'share',
-    isAscending: sort.direction === 'asc',
-  };
 }

@@ -97,8 +97,6 @@ const tails = [
   '/live-chart.json',
   '/minutes.json',
   '/minutes.csv',
-  '/applications.json',
-  '/applications.csv',
 ];
 /** The same data of the Traffic tab, which itself stays for the usage. */
 const trafficTails = [
@@ -108,8 +106,6 @@ const trafficTails = [
   '/live-chart.json',
   '/minutes.json',
   '/minutes.csv',
-  '/applications.json',
-  '/applications.csv',
 ];
 
 test('NET-1.6: switched off, pages and JSON are 404 and the tab tells how to turn them on; on again, all that was observed is there', async () => {

@@ -41,9 +41,6 @@ const minute = (...applications: DeliveredMinute['applications'] & object[]): De
   ...{ in: 1_200, out: 600, coverage: 1, applications },
 });
 
-interface Shown {
-  applications: { name: string; inbound_bytes: number; outbound_bytes: number }[];
-}
 interface Drawn {
   times: number[];
   series: { label: string; values: (number | null)[] }[];
@@ -55,11 +52,11 @@ test('applications obey the range, and are filtered by name, port and direction'
     [ago(100), minute(application('old.example', 443, 90, 10))],
     [ago(20), minute(application('new.example', 443, 300, 100), application('other.example', 80, 30, 10))],
   ]);
-  const names = async (query: string) =>
-    ((await reader.json(`/traffic/applications.json?${query}`)) as unknown as Shown).applications.map(
-      ({ name }) => name,
-    );
-  assert.deepEqual(await names(''), ['new.example', 'old.example', 'other.example']);
+  const names = async (query: string) => {
+    const file = await reader.json(`/traffic?${query}&by=application&format=json&table=application`);
+    const { rows } = file as unknown as { rows: { application: string }[] };
+    return rows.map(({ application }) => application).filter((name) => name !== 'without an application');
+  };
   assert.deepEqual(await names('range=1h'), ['new.example', 'other.example']);
   assert.deepEqual(await names('range=6h&q=port:443'), ['new.example', 'old.example']);
   assert.deepEqual(await names('range=6h&q=port:tcp/80'), ['other.example']);
@@ -161,8 +158,10 @@ test('all servers of a person are one view: by server, filtered by server, and w
     (await fetch(`${world.url}/client/${path}`, { headers: { cookie, accept: 'text/html' } })).text();
   const servers = async (query: string) =>
     (
-      JSON.parse(await get(`traffic/servers.json?${query}`)) as { servers: Record<string, unknown>[] }
-    ).servers.map((row) => [row.name, row.inbound_bytes, row.outbound_bytes, row.previous_bytes]);
+      JSON.parse(await get(`traffic/?${query}&by=server&format=json&table=server`)) as {
+        rows: Record<string, unknown>[];
+      }
+    ).rows.map((row) => [row.server, row.inbound_bytes, row.outbound_bytes, row.previous_bytes]);
   assert.deepEqual(await servers('range=1h'), [
     ['alpha', 12_000, 3_000, 6_000],
     ['beta', 6_000, 1_500, 3_000],
@@ -195,8 +194,8 @@ test('all servers of a person are one view: by server, filtered by server, and w
     own.series[0]!.values.map((value, index) => value! + own.series[1]!.values[index]!),
   );
   assert.match(
-    await get('traffic/servers.csv?range=1h'),
-    /^server_id,name,inbound_bytes.*\r\n\d+,alpha,12000,3000,6000/,
+    await get('traffic/?range=1h&by=server&format=csv&table=server'),
+    /^server,inbound_bytes,outbound_bytes,.*\r\nalpha,12000,3000,/,
   );
 });
 

@@ -44,7 +44,7 @@ export const serverPlace = (server: Server, address: string | null): ExplorerPla
     fixed('server', `${server.clusterId}/${server.id}`),
     ...(address === null ? [] : [fixed('address', address)]),
   ],
-  ...{ flowColumns: ['server', 'application'], ownScans: 'port scans by your provider' },
+  flowColumns: ['server', 'application'],
   whoOf: (request: FastifyRequest) => ({ ...request.visitor!, canSave: false, canShare: false }),
   eventHref,
   hrefOf: () => null,

@@ -4,20 +4,19 @@
  */
 import { Type } from 'typebox';
 import { hasCode } from '#common/errors/index.ts';
-import { type IdentityUse, type MinuteRow, passesIdentity } from '#operations/protect/index.ts';
-import { chartUnit, parseFilters, sidesOf } from '#service-kit/explorer/index.ts';
+import type { MinuteRow } from '#operations/protect/index.ts';
+import { chartUnit } from '#service-kit/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { chartJson } from '#service-kit/pages/index.ts';
 import { sendCsv } from '#service-kit/web/index.ts';
 import { readExplorerChart } from '../../parts/index.ts';
-import { findProtectedOf, type ProtectedServer } from '../protect/guard-protect.ts';
-import { serverBox, serverChart, serverPlace } from './server-explorer.ts';
-import { applicationsCsv, minutesCsv } from './traffic.csv.ts';
+import { findProtectedOf } from '../protect/guard-protect.ts';
+import { serverChart, serverPlace } from './server-explorer.ts';
+import { minutesCsv } from './traffic.csv.ts';
 import { readAround, readServerAsk, type TrafficDeps, type TrafficRequest } from './traffic.routes.ts';
 import { TrafficQuery } from './traffic-url.ts';
 
 const schema = { params: Type.Object({ id: Type.String() }), querystring: TrafficQuery };
-const dayMs = 86_400_000;
 
 export function registerTrafficFiles(app: App, deps: TrafficDeps): void {
   for (const path of ['/servers/:id/traffic', '/servers/:id/protect']) {
@@ -39,28 +38,6 @@ export function registerTrafficFiles(app: App, deps: TrafficDeps): void {
       const { server, minutes } = await readExactMinutes(deps, request);
       return sendCsv(reply, `server-${server.id}-minutes.csv`, minutesCsv(minutes));
     });
-
-    app.get(`${path}/applications.json`, { schema }, async (request, reply) => {
-      const found = await findProtectedOf(deps, request);
-      const applications = await readShown(deps, request, found);
-      return reply.send({
-        server_id: found.server.id,
-        applications: applications.map((each) => ({
-          name: each.name,
-          transport: each.transport,
-          server_port: each.serverPort,
-          inbound_bytes: each.inboundBytes,
-          outbound_bytes: each.outboundBytes,
-          last_sent_at: each.lastSentAt.toISOString(),
-        })),
-      });
-    });
-
-    app.get(`${path}/applications.csv`, { schema }, async (request, reply) => {
-      const found = await findProtectedOf(deps, request);
-      const applications = await readShown(deps, request, found);
-      return sendCsv(reply, `server-${found.server.id}-applications.csv`, applicationsCsv(applications));
-    });
   }
 }
 
@@ -75,22 +52,6 @@ async function readChart(deps: TrafficDeps, request: TrafficRequest): Promise<Re
   ]);
   const around = await readAround(deps, found, asked, steps);
   return chartJson(chartUnit(read.chart.answer), serverChart(read, around));
-}
-
-/** Applications of the range and the filters that are asked for; without a range those of the last 24 hours. Most bytes first. */
-async function readShown(deps: TrafficDeps, request: TrafficRequest, { visitor, server }: ProtectedServer) {
-  const { range, address } = readServerAsk(deps, request);
-  const { filters } = parseFilters(request.query.q ?? '', serverBox);
-  const nowMs = deps.clock.nowMs();
-  const subject = { serverIds: [server.id], addresses: address === null ? null : [address] };
-  const asked = request.query.range === undefined ? { fromMs: nowMs - dayMs, toMs: nowMs + dayMs } : range;
-  const { identities } = await deps.protectTraffic.readApplicationUse(visitor.actor, subject, asked);
-  const sides = sidesOf(filters);
-  const counted = (row: IdentityUse) =>
-    (sides.in ? row.inboundBytes : 0) + (sides.out ? row.outboundBytes : 0);
-  return identities
-    .filter((row) => counted(row) > 0 && passesIdentity(filters, row))
-    .sort((a, b) => counted(b) - counted(a) || a.name.localeCompare(b.name));
 }
 
 async function readExactMinutes(deps: TrafficDeps, request: TrafficRequest) {

@@ -1,5 +1,5 @@
-import type { IdentityUse, MinuteRow } from '#operations/protect/index.ts';
-import { csvLines, type DataValue, tableCsv } from '#service-kit/pages/index.ts';
+import type { MinuteRow } from '#operations/protect/index.ts';
+import { tableCsv } from '#service-kit/pages/index.ts';
 
 /** Exact values; an empty cell was not observed. */
 export function minutesCsv(minutes: readonly MinuteRow[]): string {
@@ -21,23 +21,4 @@ export function minutesCsv(minutes: readonly MinuteRow[]): string {
     ],
     minutes,
   );
-}
-
-export function applicationsCsv(applications: readonly IdentityUse[]): string {
-  return tableCsv(
-    [
-      { field: 'name', value: (row) => row.name },
-      { field: 'transport', value: (row) => row.transport },
-      { field: 'server_port', value: (row) => row.serverPort },
-      { field: 'inbound_bytes', value: (row) => row.inboundBytes },
-      { field: 'outbound_bytes', value: (row) => row.outboundBytes },
-      { field: 'last_sent_at', value: (row) => row.lastSentAt.toISOString() },
-    ],
-    applications,
-  );
-}
-
-/** Rows of one kind; the names of the first are the header. */
-export function ranksCsv(rows: readonly Record<string, DataValue>[]): string {
-  return csvLines([Object.keys(rows[0] ?? {}), ...rows.map((row) => Object.values(row))]);
 }

@@ -269,27 +269,18 @@ test('NET-2.4.4: an application is listed for 24 hours after the server last sen
     8: { in: 9, out: 9, applications: [seen('example.com', 100, 10), seen('scanner.example', 900, 0)] },
     7: { in: 9, out: 9, applications: [seen('example.com', 50, 0), seen('example.com', 1, 1, 80)] },
   });
-  const { applications } = (await (await reader.get('/applications.json')).json()) as {
-    applications: object[];
-  };
-  assert.deepEqual(applications, [
-    {
-      name: 'example.com',
-      transport: 'tcp',
-      server_port: 443,
-      inbound_bytes: 150,
-      outbound_bytes: 10,
-      last_sent_at: iso(minutesAgo(8)),
-    },
-    {
-      name: 'example.com',
-      transport: 'tcp',
-      server_port: 80,
-      inbound_bytes: 1,
-      outbound_bytes: 1,
-      last_sent_at: iso(minutesAgo(7)),
-    },
-  ]);
+  const file = await reader.get('?range=24h&by=service&format=json&table=service');
+  const { rows } = (await file.json()) as { rows: Record<string, unknown>[] };
+  assert.deepEqual(
+    rows.map((row) => [
+      ...[row.application, row.service, row.inbound_bytes, row.outbound_bytes, row.last_sent_at],
+    ]),
+    [
+      ['example.com', 'tcp/443', 150, 10, iso(minutesAgo(8))],
+      ['example.com', 'tcp/80', 1, 1, iso(minutesAgo(7))],
+      ['without an application', null, 0, 7, null],
+    ],
+  );
   const page = await (await reader.get()).text();
   assert.match(page, /example\.com/);
   assert.doesNotMatch(page, /scanner\.example|yesterday\.example/);
@@ -339,7 +330,7 @@ test('a name that came from the network is shown as text, and is no formula in t
   const page = await (await reader.get()).text();
   assert.ok(!page.includes('<script>alert'));
   assert.ok(page.includes('&lt;script&gt;alert(1)&lt;/script&gt;'));
-  const csv = await (await reader.get('/applications.csv')).text();
+  const csv = await (await reader.get('?by=service&format=csv&table=service')).text();
   assert.match(csv, /^'=cmd\|calc,/m);
   assert.match(csv, /^"a,""b""",/m);
 });

@@ -1,3 +1,4 @@
+// Slow: goes through many orders of the same uploads.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IncidentObservation } from '#contracts/sensor-api/detection.ts';

@@ -1,3 +1,4 @@
+// Slow: looks at every page of a monitor.
 // Own process: it changes how long data is kept, before anything is loaded.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// Slow: reads hundreds of broken capture files.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// Slow: reads files while each read of the process is delayed.
 /**
  * Compressed files read beside others, with every read of the process delayed by strace, so that late reads become
  * visible.

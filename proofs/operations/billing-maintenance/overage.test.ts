@@ -1,3 +1,4 @@
+// Slow: goes through forty histories of charges.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { prove } from './overage.prove.ts';

@@ -41,12 +41,12 @@ const programs: Record<string, Program> = {
 async function main(argv: string[]): Promise<void> {
   if (await programs[argv[0]!]?.runAtOnce?.(argv.slice(1))) return;
   const { Command } = await import('commander');
-  const { sensorVersion: version } = await import('#sensor/version.ts');
+  const { versionText } = await import('#sensor/version.ts');
   const root = new Command('svc')
     .description(
       'Operations, network monitoring and packet sensors for companies that rent out virtual servers.',
     )
-    .version(version)
+    .version(versionText)
     .showHelpAfterError('(./svc --help lists what there is)');
   for (const [name, program] of Object.entries(programs)) {
     const command = root.command(name).description(program.sentence);

@@ -6,10 +6,10 @@ async function main([command, ...args]: string[]): Promise<void> {
   if (command === 'read' && (await readAtOnce(args))) return;
   const { Command } = await import('commander');
   const { addCommands } = await import('./main.ts');
-  const { sensorVersion } = await import('./version.ts');
+  const { versionText } = await import('./version.ts');
   const root = new Command('svc-sensor')
     .description('Captures packets on a hypervisor, names applications, and reads capture files.')
-    .version(sensorVersion)
+    .version(versionText)
     .showHelpAfterError('(svc-sensor --help lists the commands)');
   addCommands(root);
   await root.parseAsync(process.argv.slice(2), { from: 'user' });

@@ -45,7 +45,7 @@ const servers: Record<string, (t: TestContext) => Promise<Served>> = {
     const enrol = async () => {
       enrolled += 1;
       const { token } = await monitor.sensors.createToken(monitorActor, siteId);
-      const names = { host_name: `host-${enrolled}`, node: `hv-${enrolled}`, sensor_version: '0.1.24' };
+      const names = { host_name: `host-${enrolled}`, node: `hv-${enrolled}`, sensor_version: '0.2.0' };
       return `authorization: Bearer ${(await monitor.sensors.enrol({ token, ...names }))!.credential}`;
     };
     const reader = await monitor.readTokens.create(monitorActor, siteId, { name: 'Grafana', days: '30' });

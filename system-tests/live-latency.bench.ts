@@ -41,7 +41,7 @@ export async function run(report: (line: string) => void): Promise<void> {
   await connection.save(monitorActor, { baseUrl: operations.url, token, isEnabled: true });
   const enrolment = await sensors.createToken(monitorActor, monitor.siteId);
   const made = await sensors.enrol({
-    ...{ token: enrolment.token, host_name: 'node-1', node: 'node-1', sensor_version: '0.1.24' },
+    ...{ token: enrolment.token, host_name: 'node-1', node: 'node-1', sensor_version: '0.2.0' },
   });
   const sensor = (await sensors.authenticate(made!.credential))!;
   const { loop } = feeds.find(live.name);
@@ -55,7 +55,7 @@ export async function run(report: (line: string) => void): Promise<void> {
     );
     await store.receive(
       sensor,
-      compressUpload(encodeLive({ runId, sensorVersion: '0.1.24', windows })),
+      compressUpload(encodeLive({ runId, sensorVersion: '0.2.0', windows })),
       'zstd',
     );
   }

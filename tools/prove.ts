@@ -1,5 +1,5 @@
 /**
- * Runs a proof with a large N: the same code that a test runs with a small one. Prints its result as a row of docs/proofs.md.
+ * Runs a proof with a large N: the same code that a test runs with a small one. Prints the claim and the result.
  *
  * With --only one case is run alone, by the number by which the proof named it when it failed.
  *
@@ -70,14 +70,9 @@ const commit = spawnSync('git', ['rev-parse', '--short', 'HEAD'], {
 const started = Date.now();
 const result = await proof.prove({ n, seed, report });
 const minutes = ((Date.now() - started) / 60_000).toFixed(1);
-const row = [
-  proof.name,
-  result.claim,
-  `${result.tried} tried, ${result.failures} failed`,
-  String(seed),
-  commit,
-  `${minutes} min`,
-];
-console.log(`| ${row.join(' | ')} |`);
+console.log(`${proof.name}: ${result.claim}`);
+console.log(
+  `${result.tried} tried, ${result.failures} failed; seed ${seed}, commit ${commit}, ${minutes} min`,
+);
 if (result.plantedBugsCaught) console.log(`planted bugs caught: ${result.plantedBugsCaught}`);
 process.exit(result.failures === 0 ? 0 : 1);

@@ -14,7 +14,7 @@ export interface DeadPath {
 }
 
 /** A record of the past names files as they were. */
-const recordPattern = /^(CHANGELOG\.md|docs\/mended-faults\.md|docs\/decisions\/)/;
+const recordPattern = /^(CHANGELOG\.md|docs\/decisions\/)/;
 
 /** Checks the Markdown files of the tree. */
 export function findDeadPaths(tree: Tree): DeadPath[] {

@@ -9,7 +9,7 @@ import type { Random } from './random-uploads.ts';
 
 export const hostsOfUpload = 50;
 export const usageOfUpload = 200;
-export const sensorVersion = '0.1.24';
+export const sensorVersion = '0.2.0';
 /** Tables that have a row for each host, application and connection of an upload. */
 export const factTables = ['host_minutes', 'application_facts', 'endpoint_pairs'] as const;
 /** Requests that are under way at the same time. */

@@ -1,6 +1,7 @@
 /** Bodies about bandwidth, and the account payload. */
 import { type Static, Type } from 'typebox';
-import { Id, Moment, Money, monthOrDayPattern, Nullable, OneOf, ProjectionHours } from './schema-kit.ts';
+import { Nullable } from '../scalars.ts';
+import { Id, Moment, Money, monthOrDayPattern, OneOf, ProjectionHours } from './schema-kit.ts';
 import { Usage } from './usage-schemas.ts';
 
 const Bytes = Type.Integer({ minimum: 0 });

@@ -2,14 +2,8 @@
 import { type Static, Type } from 'typebox';
 import { type CountedSeverity, findingSeverities, unableReasons } from '../findings.ts';
 import { transports } from '../ip-protocols.ts';
-import {
-  momentPattern,
-  Nullable,
-  OneOf,
-  Pagination,
-  plainTextPattern,
-  TenantSelector,
-} from './schema-kit.ts';
+import { Nullable } from '../scalars.ts';
+import { momentPattern, OneOf, Pagination, plainTextPattern, TenantSelector } from './schema-kit.ts';
 
 export const findingReasonMax = 500;
 

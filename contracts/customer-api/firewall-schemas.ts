@@ -1,7 +1,8 @@
 /** Bodies about firewalls. */
 import { type Static, Type } from 'typebox';
 import { firewallProtocols } from '../ip-protocols.ts';
-import { Id, Moment, Nullable, OneOf } from './schema-kit.ts';
+import { Nullable } from '../scalars.ts';
+import { Id, Moment, OneOf } from './schema-kit.ts';
 
 const Direction = OneOf(['inbound', 'outbound']);
 const Verdict = OneOf(['accept', 'drop']);

@@ -9,7 +9,8 @@ import {
   incidentSeverities,
   incidentStates,
 } from '../incidents.ts';
-import { Id, Nullable, OneOf, Pagination } from './schema-kit.ts';
+import { Nullable } from '../scalars.ts';
+import { Id, OneOf, Pagination } from './schema-kit.ts';
 
 const time = (description: string, example: string) =>
   Type.String({ format: 'date-time', description, examples: [example] });

@@ -1,6 +1,7 @@
 /** What a key is told about itself. */
 import { type Static, Type } from 'typebox';
-import { Id, Moment, Nullable, OneOf } from './schema-kit.ts';
+import { Nullable } from '../scalars.ts';
+import { Id, Moment, OneOf } from './schema-kit.ts';
 
 export const Key = Type.Object(
   {

@@ -1,12 +1,12 @@
 /** Bodies about private networks and the servers on them. */
 import { type Static, Type } from 'typebox';
+import { Nullable } from '../scalars.ts';
 import {
   Id,
   Labels,
   LabelValue,
   Moment,
   Name,
-  Nullable,
   OneOf,
   Pagination,
   plainTextPattern,

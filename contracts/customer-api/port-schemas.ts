@@ -2,7 +2,8 @@
 import { type Static, Type } from 'typebox';
 import { transports } from '../ip-protocols.ts';
 import { portStates, scanKinds, scanMethods, scanProfiles, scanStates } from '../port-scan/index.ts';
-import { Id, Nullable, OneOf } from './schema-kit.ts';
+import { Nullable } from '../scalars.ts';
+import { Id, OneOf } from './schema-kit.ts';
 
 const time = (description: string, example: string) =>
   Type.String({ format: 'date-time', description, examples: [example] });

@@ -9,8 +9,6 @@ import { unseenCharacters } from '#common/text/index.ts';
 import { Nullable, Timestamp } from '../scalars.ts';
 import { errorKinds } from './errors.ts';
 
-export { Nullable } from '../scalars.ts';
-
 /** One of a closed list of words. */
 export const OneOf = <const V extends readonly string[]>(values: V, description?: string) =>
   Type.Unsafe<V[number]>({ type: 'string', enum: [...values], ...(description ? { description } : {}) });

@@ -1,5 +1,6 @@
 /** Bodies about servers and their actions. */
 import { type Static, Type } from 'typebox';
+import { Nullable } from '../scalars.ts';
 import { FirewallSummary } from './firewall-schemas.ts';
 import { PrivateNetworkAttachment } from './network-schemas.ts';
 import {
@@ -10,7 +11,6 @@ import {
   Moment,
   Money,
   Name,
-  Nullable,
   OneOf,
   Pagination,
   pageQuery,

@@ -1,6 +1,7 @@
 /** Bodies about workspaces. */
 import { type Static, Type } from 'typebox';
-import { Id, Moment, Nullable, OneOf, Pagination } from './schema-kit.ts';
+import { Nullable } from '../scalars.ts';
+import { Id, Moment, OneOf, Pagination } from './schema-kit.ts';
 
 export const Tenant = Type.Object(
   {

@@ -1,7 +1,8 @@
 /** Bodies about observed traffic. */
 import { type Static, Type } from 'typebox';
 import { minuteReasons } from '../minute-reasons.ts';
-import { Id, momentPattern, Nullable, OneOf } from './schema-kit.ts';
+import { Nullable } from '../scalars.ts';
+import { Id, momentPattern, OneOf } from './schema-kit.ts';
 
 /** Lengths of the steps, in seconds. */
 export const trafficSteps = {

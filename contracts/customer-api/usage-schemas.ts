@@ -1,6 +1,7 @@
 /** Bodies about counted requests. */
 import { type Static, Type } from 'typebox';
-import { Id, Moment, Money, monthPattern, Nullable, OneOf, ProjectionHours } from './schema-kit.ts';
+import { Nullable } from '../scalars.ts';
+import { Id, Moment, Money, monthPattern, OneOf, ProjectionHours } from './schema-kit.ts';
 
 export const UsageQuery = Type.Object(
   {

@@ -7,7 +7,8 @@
 import { type TSchema, Type } from 'typebox';
 import { findingSeverities } from '../findings.ts';
 import { transports } from '../ip-protocols.ts';
-import { Id, Moment, Nullable, OneOf } from './schema-kit.ts';
+import { Nullable } from '../scalars.ts';
+import { Id, Moment, OneOf } from './schema-kit.ts';
 
 const Href = Type.String({ description: 'API path of the resource.' });
 const aboutServer = Type.Object({ server_id: Id, tenant_id: Id, href: Href }, { title: 'ServerEventData' });

@@ -6,9 +6,6 @@ import { type Static, Type } from 'typebox';
 import type { AttackClass } from '../attack-classes.ts';
 import type { AttackDirection, IncidentCoverage, IncidentSeverity, TargetKind } from '../incidents.ts';
 
-export { type AttackClass, attackClasses, attackClassOf } from '../attack-classes.ts';
-export { type AttackDirection, attackDirections } from '../incidents.ts';
-
 /** What has a threshold: packets and bits of one second, by kind of traffic. */
 export const metrics = [
   'pps',

@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { formatAddress } from '#common/ip/index.ts';
+import { gapReasons } from '../minute-reasons.ts';
 import { runAtOnce } from './decode-slices.ts';
 import { uploadBytesMax } from './http.ts';
 import { decodeLive, encodeLive, type LiveUpload } from './live-codec.ts';
@@ -15,7 +16,6 @@ import {
   decodeUploadSliced,
   decompressUpload,
   encodeUpload,
-  gapReasons,
   type TelemetryMinute,
   type TelemetryUpload,
   type TelemetryUsageRow,

@@ -7,13 +7,12 @@
  * what is wrong, and never returns counters that JavaScript can't hold exactly.
  */
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { type GapReason, gapReasons } from '../minute-reasons.ts';
 import { decodeMessage, isWithinBounds, runAtOnce, type Slice, type Sliced } from './decode-slices.ts';
 import { uploadBytesMax } from './http.ts';
 import { isPlausible, looseCount, type SetAside } from './set-aside.ts';
 import {
   captureNameMax,
-  type GapReason,
-  gapReasons,
   type TelemetryGap,
   type TelemetryHost,
   type TelemetryMinute,

@@ -1,9 +1,8 @@
 /** What a sensor sees of incidents, on the wire. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { incidentCoverages, incidentSeverities, targetKinds } from '../incidents.ts';
+import { attackClassOf } from '../attack-classes.ts';
+import { attackDirections, incidentCoverages, incidentSeverities, targetKinds } from '../incidents.ts';
 import {
-  attackClassOf,
-  attackDirections,
   type IncidentObservation,
   type IncidentReason,
   type IncidentTarget,

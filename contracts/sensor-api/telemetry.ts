@@ -18,8 +18,6 @@ import type {
 } from './telemetry_pb.js';
 import type { NameOf } from './telemetry-values.ts';
 
-export { type GapReason, gapReasons } from '../minute-reasons.ts';
-
 /** Version of this contract (NET-9.1). */
 export const telemetryContractVersion = 1;
 /** Usage rows one capture may report for one minute (NET-8.6). */

@@ -11,7 +11,6 @@ export {
   assertionSeconds,
   clockSkewSeconds,
   signAssertion,
-  type VerifiedAssertion,
   verifyAssertion,
 } from './assertion.ts';
 export { keyIdOf, keyText, parseKeyText } from './key-text.ts';

@@ -1,6 +1,7 @@
 /** Attacks on servers of the simulated site: one on every third UTC day. */
 import { createHash } from 'node:crypto';
-import type { AttackClass, IncidentObservation, Metric } from '#contracts/sensor-api/detection.ts';
+import type { AttackClass } from '#contracts/attack-classes.ts';
+import type { IncidentObservation, Metric } from '#contracts/sensor-api/detection.ts';
 import { captureName, type Hypervisor, nodes, serversEach } from './plan.ts';
 import { between, createDraw } from './random.ts';
 

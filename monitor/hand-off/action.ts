@@ -1,5 +1,5 @@
 /** Actions: what a rule does about one address, from its start to its end. */
-import type { AttackDirection } from '#contracts/sensor-api/detection.ts';
+import type { AttackDirection } from '#contracts/incidents.ts';
 import type { Incident, IncidentAction } from '#monitor/incidents/index.ts';
 import type { RuleKind, RuleTarget } from './rule.ts';
 

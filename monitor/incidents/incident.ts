@@ -1,11 +1,7 @@
 /** Incidents and the observations that they are made of. Times are unix milliseconds, of the sensors. */
-import type { ActionKind, IncidentSeverity, IncidentState } from '#contracts/incidents.ts';
-import type {
-  AttackClass,
-  AttackDirection,
-  IncidentObservation,
-  IncidentTarget,
-} from '#contracts/sensor-api/detection.ts';
+import type { AttackClass } from '#contracts/attack-classes.ts';
+import type { ActionKind, AttackDirection, IncidentSeverity, IncidentState } from '#contracts/incidents.ts';
+import type { IncidentObservation, IncidentTarget } from '#contracts/sensor-api/detection.ts';
 
 /** What is correlated: observations of different keys never are of one incident. */
 export interface IncidentKey {

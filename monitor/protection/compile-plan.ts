@@ -4,13 +4,8 @@
  * A sensor takes the values of the longest prefix and nothing else, so the levels are put together in advance. Prefixes
  * with the same values share a group of the plan. Pure.
  */
-import {
-  type AttackDirection,
-  attackDirections,
-  type PlanDetection,
-  type ThresholdSet,
-  thresholdDefaults,
-} from '#contracts/sensor-api/detection.ts';
+import { type AttackDirection, attackDirections } from '#contracts/incidents.ts';
+import { type PlanDetection, type ThresholdSet, thresholdDefaults } from '#contracts/sensor-api/detection.ts';
 import type { ServerAddress } from '#monitor/views/index.ts';
 import { hostPrefix, PrefixMap } from './prefixes.ts';
 import type { HostGroup, ServerSettings, Settings } from './settings.ts';

@@ -6,12 +6,8 @@ import {
   attackClassOf,
   attackClassRows,
 } from '#contracts/attack-classes.ts';
-import {
-  type AttackDirection,
-  attackDirections,
-  type Metric,
-  type ThresholdValues,
-} from '#contracts/sensor-api/detection.ts';
+import { type AttackDirection, attackDirections } from '#contracts/incidents.ts';
+import type { Metric, ThresholdValues } from '#contracts/sensor-api/detection.ts';
 import { parseRate } from './thresholds.ts';
 
 export const drillSecondsMax = 600;

@@ -1,6 +1,7 @@
 /** Replays of groups, and what they found of each address. */
 import { sql } from 'kysely';
-import type { AttackDirection, Metric } from '#contracts/sensor-api/detection.ts';
+import type { AttackDirection } from '#contracts/incidents.ts';
+import type { Metric } from '#contracts/sensor-api/detection.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { ThresholdChoices } from './thresholds.ts';
 

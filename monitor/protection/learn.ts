@@ -1,12 +1,8 @@
 /**
  * Thresholds that fit the traffic that an address has had ("learn"). Pure; a person reviews them before they apply.
  */
-import {
-  type AttackDirection,
-  type Metric,
-  metrics,
-  type ThresholdSet,
-} from '#contracts/sensor-api/detection.ts';
+import type { AttackDirection } from '#contracts/incidents.ts';
+import { type Metric, metrics, type ThresholdSet } from '#contracts/sensor-api/detection.ts';
 
 /** What the 99.9th percentile is multiplied by. */
 export const learnFactor = 2;

@@ -1,12 +1,6 @@
 /** Detector minutes of one address, without those of sensors that may not speak for it. */
-import {
-  type AttackDirection,
-  attackDirections,
-  countingRule,
-  type Metric,
-  metrics,
-  type ThresholdSet,
-} from '#contracts/sensor-api/detection.ts';
+import { type AttackDirection, attackDirections } from '#contracts/incidents.ts';
+import { countingRule, type Metric, metrics, type ThresholdSet } from '#contracts/sensor-api/detection.ts';
 import { checkAddresses } from '#monitor/placements/index.ts';
 import {
   countMaxima,

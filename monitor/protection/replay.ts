@@ -8,9 +8,8 @@
  * - No second reached a threshold, or none reached that ratio and the ten seconds carry less than two at it: none.
  * - The sum of ten seconds is so large that one half of them must have decided: certain.
  */
+import { type AttackDirection, attackDirections } from '#contracts/incidents.ts';
 import {
-  type AttackDirection,
-  attackDirections,
   fastTriggerRatio,
   type Metric,
   metrics,

@@ -1,7 +1,7 @@
 /** What is set of thresholds and additional prefixes, and the writes that only the version in the form may make. */
 import { sql } from 'kysely';
 import { CodedError } from '#common/errors/index.ts';
-import { attackDirections } from '#contracts/sensor-api/detection.ts';
+import { attackDirections } from '#contracts/incidents.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import type { HostGroup, ServerKey, ServerSettings, Settings, SiteSettings } from './settings.ts';
 import { noChoices, type ThresholdChoices } from './thresholds.ts';

@@ -4,9 +4,8 @@
  * Nothing here reads or writes; the form's texts are parsed and the levels are put together.
  */
 import { CodedError } from '#common/errors/index.ts';
+import { type AttackDirection, attackDirections } from '#contracts/incidents.ts';
 import {
-  type AttackDirection,
-  attackDirections,
   type Metric,
   metrics,
   type ThresholdSet,

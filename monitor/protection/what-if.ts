@@ -1,11 +1,6 @@
 /** What other thresholds would have found, and which fit what was there: over the detector minutes that are stored. */
-import {
-  type AttackDirection,
-  attackDirections,
-  type Metric,
-  type ThresholdSet,
-  thresholdDefaults,
-} from '#contracts/sensor-api/detection.ts';
+import { type AttackDirection, attackDirections } from '#contracts/incidents.ts';
+import { type Metric, type ThresholdSet, thresholdDefaults } from '#contracts/sensor-api/detection.ts';
 import type { ProtectionDeps } from './deps.ts';
 import { explainAddress } from './explain-address.ts';
 import { learnMinutesMin, type Proposal, propose } from './learn.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { GapReason } from '#contracts/sensor-api/telemetry.ts';
+import type { GapReason } from '#contracts/minute-reasons.ts';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry-codec.ts';
 import {
   captureMinute,

@@ -8,7 +8,8 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { GapReason, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { GapReason } from '#contracts/minute-reasons.ts';
+import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import type { CountingOrder } from '#sensor/attack-counters/index.ts';
 import type { OwnScan } from '#sensor/capture/index.ts';
 import type { CaptureDetection } from '#sensor/detection/index.ts';

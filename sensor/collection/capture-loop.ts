@@ -7,7 +7,7 @@
  * arrive while a full ring is drained may not be.
  */
 import { startOfMinuteMs } from '#common/clock/index.ts';
-import type { GapReason } from '#contracts/sensor-api/telemetry.ts';
+import type { GapReason } from '#contracts/minute-reasons.ts';
 import { type CountingOrder, LiveCounters } from '#sensor/attack-counters/index.ts';
 import { type Capture, createCapture, type MinuteReport, type OwnScan } from '#sensor/capture/index.ts';
 import { type HostTime, offsetOf } from '#sensor/host-time/index.ts';

@@ -1,5 +1,5 @@
 /** Messages between a capture's thread and the sensor's main thread. */
-import type { GapReason } from '#contracts/sensor-api/telemetry.ts';
+import type { GapReason } from '#contracts/minute-reasons.ts';
 import type { CountingOrder, MemberSecond } from '#sensor/attack-counters/index.ts';
 import type { LocalScope, MinuteReport, OwnScan, WindowReport } from '#sensor/capture/index.ts';
 import type { CaptureMethod, SourceSpec } from '#sensor/packet-source/index.ts';

@@ -5,7 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { GapReason, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { GapReason } from '#contracts/minute-reasons.ts';
+import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import type { MinuteRange, Spool, StampedBy } from '#sensor/spool/index.ts';
 import { type AnyRecordSource, hasReady, takeReady } from './ready-records.ts';
 

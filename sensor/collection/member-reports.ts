@@ -1,5 +1,6 @@
 /** Joins what the members of one capture report of the same minute, and of the same live window. */
-import type { GapReason, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { GapReason } from '#contracts/minute-reasons.ts';
+import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import type { LocalScope, WindowReport } from '#sensor/capture/index.ts';
 import type { CaptureDetection } from '#sensor/detection/index.ts';
 import type { MemberMinute } from './capture-messages.ts';

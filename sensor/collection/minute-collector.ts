@@ -6,7 +6,8 @@
  * passed; if they come later, they are collected as usual.
  */
 import type { Reporter } from '#common/reporter/index.ts';
-import type { GapReason, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { GapReason } from '#contracts/minute-reasons.ts';
+import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { clockStepMs, type Moment, offsetOf } from '#sensor/host-time/index.ts';
 import type { Spool } from '#sensor/spool/index.ts';
 import { type Commits, createCommits, gapOf } from './commits.ts';

@@ -1,5 +1,6 @@
 /** Commits the minutes of a timeline, and the gaps between them, stamped by its clock. */
-import type { GapReason, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { GapReason } from '#contracts/minute-reasons.ts';
+import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { type MinuteRange, missingBetween } from '#sensor/spool/index.ts';
 import { type Commit, type Commits, gapOf } from './commits.ts';
 import type { Reported, Timeline } from './timelines.ts';

@@ -3,7 +3,8 @@
  * old clock, later frames get those of the new one, and a minute that occurs in both is kept twice.
  */
 import { startOfMinuteMs } from '#common/clock/index.ts';
-import type { GapReason, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { GapReason } from '#contracts/minute-reasons.ts';
+import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { clockStepMs } from '#sensor/host-time/index.ts';
 import { joinParts } from './merge-minutes.ts';
 

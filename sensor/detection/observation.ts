@@ -1,6 +1,6 @@
 /** An incident of the detector as it is told to the monitor. */
+import type { AttackClass } from '#contracts/attack-classes.ts';
 import {
-  type AttackClass,
   type IncidentObservation,
   type IncidentTarget,
   type IncidentVector,

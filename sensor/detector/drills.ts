@@ -1,5 +1,6 @@
 /** Synthetic counters for an operator's drill: they are judged as traffic is, apart from it, and never counted. */
-import type { AttackClass, AttackDirection } from '#contracts/sensor-api/detection.ts';
+import type { AttackClass } from '#contracts/attack-classes.ts';
+import type { AttackDirection } from '#contracts/incidents.ts';
 import { Bin } from '#sensor/attack-counters/index.ts';
 import { kindOfDrill } from './classify.ts';
 import type { TargetSecond, TargetWindow } from './target-window.ts';

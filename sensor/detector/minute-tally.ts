@@ -1,7 +1,6 @@
 /** Adds up what the detector of one capture says of one minute: ticks, largest rates, traffic of attacks. */
+import { type AttackDirection, attackDirections } from '#contracts/incidents.ts';
 import {
-  type AttackDirection,
-  attackDirections,
   type DetectorMinute,
   type DetectorRow,
   detectorRowsMax,

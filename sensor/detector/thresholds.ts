@@ -3,9 +3,8 @@
  *
  * A metric without a threshold has the value infinity and is not judged.
  */
+import { type AttackDirection, attackDirections } from '#contracts/incidents.ts';
 import {
-  type AttackDirection,
-  attackDirections,
   type Metric,
   metrics,
   type ThresholdValues,

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { CodedError } from '#common/errors/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
-import type { GapReason, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { GapReason } from '#contracts/minute-reasons.ts';
+import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
 import type { CommittedBy } from '#sensor/spool/index.ts';
 import { firstMinute, sampleMinute } from './sample-minutes.ts';

@@ -29,7 +29,7 @@ export {
 export { answerChart, type ChartAround, chartUnit } from './answer-chart.ts';
 export type { Line } from './answer-table.ts';
 export { changeText } from './change-text.ts';
-export { completeFilters, completionsMax, type ListValues } from './complete.ts';
+export { completeFilters, completionsMax } from './complete.ts';
 export {
   countryName,
   type Dimension,
@@ -42,7 +42,6 @@ export {
   type AnsweredTable,
   amountText,
   type ExplorerBody,
-  type ExplorerPage,
   explorerBody,
   explorerPage,
   type FlowPicture,
@@ -51,7 +50,6 @@ export {
 export { exploreForm } from './filter-form.ts';
 export {
   type Filter,
-  type FilterBox,
   filterTextMax,
   parseFilters,
   passes,
@@ -61,7 +59,7 @@ export {
   type TextFault,
 } from './filter-text.ts';
 export { type FlowEnd, type FlowPair, flowGraph, totalsOfNext, unattributedPairs } from './flow-graph.ts';
-export { type ShownView, savedViewLinks, savedViewsSection } from './saved-views-section.ts';
+export { savedViewLinks, savedViewsSection } from './saved-views-section.ts';
 export {
   type ExplorerBox,
   groupOf,

@@ -17,7 +17,7 @@ export interface Lease {
   trustedUntilMs: number;
 }
 
-export interface HoldingDeps {
+interface HoldingDeps {
   db: () => Queryable;
   clock: Clock;
   /** How long a lease outlives its holder. */

@@ -7,6 +7,6 @@
 
 export { createExpiryLoop } from './expiry-loop.ts';
 export { isTrusted, type Lease, renewLease, resignLease, takeLease } from './hold-lease.ts';
-export { createLeasedLoop, type LeasedLoop, type LeasedLoopOptions } from './leased-loop.ts';
+export { createLeasedLoop, type LeasedLoop } from './leased-loop.ts';
 export { cutPastHolder, heldTerm, holdsTerm, type LeaseState, listLeases, nameTerm } from './store.ts';
 export { ifHeld, LeaseLost, underLease } from './under-lease.ts';

@@ -12,5 +12,5 @@
  *
  * What has to hold without exception (orders of an account in an hour, failed sign-ins) is counted in the database.
  */
-export { createLimits, type Limits, type LimitsOptions } from './limits.ts';
-export type { Allowance, Bounds, SlidingLog } from './sliding-log.ts';
+export { createLimits, type Limits } from './limits.ts';
+export type { Allowance, SlidingLog } from './sliding-log.ts';

@@ -6,7 +6,7 @@
  * text; the person asks again. Without a mail server nothing is sent, and each operation says what it does instead.
  */
 
-export { type CaughtMail, listCaughtMail } from './catch-mail.ts';
+export { listCaughtMail } from './catch-mail.ts';
 export { registerCaughtMail } from './caught-mail.page.ts';
-export { createPost, type Delivery, type Mail, ownUrl, type Post, type PostOptions } from './post.ts';
-export { type SmtpMail, type SmtpSettings, sendBySmtp } from './send-by-smtp.ts';
+export { createPost, type Delivery, type Mail, ownUrl, type Post } from './post.ts';
+export { type SmtpSettings, sendBySmtp } from './send-by-smtp.ts';

@@ -36,12 +36,6 @@ export interface OutboxDeclaration<Target extends Claim, Message> {
   attempt(target: Target, message: Message, signal: AbortSignal): Promise<boolean>;
 }
 
-export interface OutboxDeps {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-}
-
 export interface OutboxSender extends Part {
   /** Delivers what is due, until nothing is; for tests. */
   drain(): Promise<void>;
@@ -55,7 +49,11 @@ const pollMs = 1_000;
 
 export function createOutboxSender<Target extends Claim, Message>(
   outbox: OutboxDeclaration<Target, Message>,
-  deps: OutboxDeps,
+  deps: {
+    db: () => Queryable;
+    clock: Clock;
+    reporter: Reporter;
+  },
 ): OutboxSender {
   const { db, clock, reporter } = deps;
   const { name, failure, workers, table } = outbox;

@@ -2,7 +2,7 @@
 import type { ChartData } from './chart-data.ts';
 import { coloursOf, REST_COLOUR } from './colours.ts';
 import type { Range } from './range.ts';
-import type { SankeyLink, SankeyNode } from './sankey.ts';
+import type { SankeyLink, SankeyNode } from './sankey-layout.ts';
 
 /** A day's rhythm with some noise, two gaps and one attack; the same for the same times. */
 export function trafficOf(nowMs: number, range: Range): ChartData {

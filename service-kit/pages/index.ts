@@ -92,7 +92,9 @@ export {
 } from './page-header.ts';
 export { PALETTE_HITS_MAX, PALETTE_TEXT_MAX, type PaletteHit, sendPaletteHits } from './palette.ts';
 export { RANGE_DAYS_MAX, type Range, type RangeName, rangePicker, readRange } from './range.ts';
-export { restLabel, type SankeyLink, type SankeyNode, type SankeyOptions, sankey } from './sankey.ts';
+export { type SankeyOptions, sankey } from './sankey.ts';
+export type { SankeyLink, SankeyNode } from './sankey-layout.ts';
+export { restLabel } from './sankey-narrow.ts';
 export { type SegmentMember, type SegmentOptions, segment } from './segment.ts';
 export { CONTENT_SECURITY_POLICY, isRefresh, PAGE_HEADERS, sendPage } from './send-page.ts';
 export {

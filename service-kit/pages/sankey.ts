@@ -20,9 +20,6 @@ import {
 } from './sankey-layout.ts';
 import { narrowPicture } from './sankey-narrow.ts';
 
-export type { SankeyLink, SankeyNode } from './sankey-layout.ts';
-export { restLabel } from './sankey-narrow.ts';
-
 export interface SankeyOptions extends SankeyGraph {
   /** Unique in the page. */
   id: string;

@@ -25,7 +25,7 @@ class CopyTaker {
   }
 }
 
-/** Appends rows made by `createRowWriter` to these columns of a table. The names go into the statement as they are. */
+/** Appends rows made by `RowWriter` to these columns of a table. The names go into the statement as they are. */
 export async function copyRows(
   db: Queryable,
   table: string,

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { sql } from 'kysely';
 import { createTestDatabase } from '../testing/index.ts';
 import { copyRows } from './copy.ts';
-import { createRowWriter } from './row-writer.ts';
+import { RowWriter } from './row-writer.ts';
 
 const columns = ['id', 'small', 'whole', 'count', 'is_set', 'name', 'at', 'address'];
 
@@ -54,7 +54,7 @@ test('PostgreSQL reads what the writer wrote: limits, Unicode, both families, no
   await sql`create table written (id int, small smallint, whole int, count bigint, is_set boolean, name text,
     at timestamptz, address inet)`.execute(database.db);
   // A small buffer grows on the way.
-  const writer = createRowWriter(1);
+  const writer = new RowWriter(1);
   for (let id = 0; id < 500; id += 1) {
     const row = rows[id % rows.length]!;
     writer.row(columns.length);
@@ -77,7 +77,7 @@ test('PostgreSQL reads what the writer wrote: limits, Unicode, both families, no
 });
 
 test('a number that its column does not hold is refused, not cut', () => {
-  const writer = createRowWriter();
+  const writer = new RowWriter();
   for (const value of [32_768, -32_769, 0.5, Number.NaN])
     assert.throws(() => writer.smallint(value), RangeError);
   for (const value of [2 ** 31, 0.5, Number.NaN]) assert.throws(() => writer.integer(value), RangeError);

@@ -13,33 +13,15 @@ const epochMs = 946_684_800_000;
 const knownMax = 65_536;
 const knownAddresses = new Map<string, Buffer>();
 
-export interface RowWriter {
-  /** Rows begun. */
-  readonly count: number;
-  row(columns: number): void;
-  smallint(value: number): void;
-  integer(value: number | null): void;
-  bigint(value: number): void;
-  boolean(value: boolean): void;
-  text(value: string): void;
-  /** Unix milliseconds; null for none. */
-  timestamp(unixMs: number | null): void;
-  inet(address: string | null): void;
-  finish(): Uint8Array;
-}
-
-export function createRowWriter(bytesExpected = 65_536): RowWriter {
-  return new BufferRowWriter(bytesExpected);
-}
-
 /** A class, since every field of telemetry passes here: its methods are shared and its fields have fixed places. */
-class BufferRowWriter implements RowWriter {
+export class RowWriter {
+  /** Rows begun. */
   count = 0;
   private buffer: Buffer;
   private view: DataView;
   private at: number;
 
-  constructor(bytesExpected: number) {
+  constructor(bytesExpected = 65_536) {
     this.buffer = Buffer.allocUnsafe(Math.max(bytesExpected, 1024));
     this.view = viewOf(this.buffer);
     this.at = signature.copy(this.buffer);
@@ -93,6 +75,7 @@ class BufferRowWriter implements RowWriter {
     this.at += 4 + length;
   }
 
+  /** Unix milliseconds; null for none. */
   timestamp(unixMs: number | null): void {
     if (unixMs === null) this.none();
     else this.bigint((unixMs - epochMs) * 1000);

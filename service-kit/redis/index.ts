@@ -3,4 +3,4 @@
  *
  * A store that evicts keys is refused, and its URL, which may hold a password, is in no message.
  */
-export { createRedisConnection, type RedisConnection, type RedisConnectionOptions } from './connection.ts';
+export { createRedisConnection } from './connection.ts';

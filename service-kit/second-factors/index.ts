@@ -15,7 +15,6 @@ export {
   type FactorState,
   removeSecondFactors,
   type SecondFactors,
-  type SecondFactorsDeps,
 } from './second-factors.ts';
 
 /** Ends sign-ins of a person that wait for the second factor, within the transaction of what makes them invalid. */

@@ -8,7 +8,7 @@ import { createRecoveryCodes, digestRecoveryCode } from './recovery-codes.ts';
 import * as store from './store.ts';
 import { createTotpSecret, stepOfCode, totpUri } from './totp.ts';
 
-export interface SecondFactorsDeps {
+interface SecondFactorsDeps {
   db: () => Queryable;
   clock: Clock;
   secrets: Secrets;

@@ -7,8 +7,7 @@
  * (passwords, API keys) is not kept here: a digest is enough.
  */
 
-export { createKeyWrapper, type KeyWrapperOptions } from './create-key-wrapper.ts';
+export { createKeyWrapper } from './create-key-wrapper.ts';
 export type { KeyWrapper } from './key-wrapper.ts';
 export type { SecretColumn } from './secret-column.ts';
-export { createSecrets, type SecretsDeps } from './secrets.ts';
-export type { RotationResult, Secrets } from './secrets-service.ts';
+export { createSecrets, type Secrets } from './secrets.ts';

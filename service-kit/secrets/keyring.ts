@@ -7,17 +7,15 @@ import type { KeyWrapper } from './key-wrapper.ts';
 import type { SecretColumn } from './secret-column.ts';
 import * as store from './store.ts';
 
-export interface KeyringDeps {
+export type Keyring = ReturnType<typeof createKeyring>;
+
+export function createKeyring(deps: {
   db: () => Queryable;
   /** Which program's database this is: a key of one program is never taken for one of the other. */
   program: string;
   wrapper: KeyWrapper;
   columns: readonly SecretColumn[];
-}
-
-export type Keyring = ReturnType<typeof createKeyring>;
-
-export function createKeyring(deps: KeyringDeps) {
+}) {
   const keys = new Map<number, Buffer>();
   const contextOf = (id: number) => placeText('svc data key', deps.program, id);
 

@@ -11,10 +11,16 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { headerOf } from './envelope.ts';
 import type { Keyring } from './keyring.ts';
 import type { SecretColumn } from './secret-column.ts';
-import type { RotationResult, Secrets } from './secrets-service.ts';
+import type { Secrets } from './secrets.ts';
 import * as store from './store.ts';
 
-export interface RotationDeps {
+export interface RotationResult {
+  keyId: number;
+  sealed: number;
+  deletedKeys: number;
+}
+
+interface RotationDeps {
   db: () => Queryable;
   columns: readonly SecretColumn[];
   keyring: Keyring;

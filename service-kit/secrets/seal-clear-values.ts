@@ -4,7 +4,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { forgetClearValues } from './forget-clear-values.ts';
 import type { SecretColumn } from './secret-column.ts';
-import type { Secrets } from './secrets-service.ts';
+import type { Secrets } from './secrets.ts';
 import * as store from './store.ts';
 
 interface SealClearDeps {

@@ -17,13 +17,4 @@ export { foldEmail } from './email.ts';
 export { type PasswordOwner, passwordFault, passwordLengthMin } from './password-policy.ts';
 export { hashPassword, verifyPassword } from './passwords.ts';
 export type { Session, SessionProof, SessionSummary } from './session.ts';
-export {
-  createSessions,
-  endSessions,
-  forgetDevices,
-  readCookie,
-  type SessionOrigin,
-  type Sessions,
-  type SessionsOptions,
-  type SignInAttempt,
-} from './sessions.ts';
+export { createSessions, endSessions, forgetDevices, readCookie, type Sessions } from './sessions.ts';

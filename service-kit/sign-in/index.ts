@@ -6,7 +6,7 @@
  */
 
 export { registerAccountPages } from './account.routes.ts';
-export type { AccountPagesDeps, AccountPagesOptions } from './account-options.ts';
+export type { AccountPagesDeps } from './account-options.ts';
 export { completeSignIn } from './complete-sign-in.ts';
 export { type ConfirmDeps, confirmIdentity } from './confirm-identity.ts';
 export type { SignInDeps } from './deps.ts';

@@ -5,13 +5,6 @@ import { foldEmail, type Sessions } from '#service-kit/sessions/index.ts';
 import { resetMail } from './mails.ts';
 import type { SignInPeople } from './people.ts';
 
-export interface RequestResetDeps {
-  db: () => Queryable;
-  people: SignInPeople;
-  sessions: Sessions;
-  post: Post;
-}
-
 /** Requests of one source in ten minutes. */
 export const requestsPerSourceMax = 20;
 /** Mails to one address in ten minutes, so that strangers can't fill a mailbox. */
@@ -19,7 +12,15 @@ const mailsPerAddressMax = 3;
 const linkHours = 1;
 
 /** The mail with a link for the person of this address; null when there is none, or when they were mailed enough. */
-export async function requestReset(deps: RequestResetDeps, email: string): Promise<Mail | null> {
+export async function requestReset(
+  deps: {
+    db: () => Queryable;
+    people: SignInPeople;
+    sessions: Sessions;
+    post: Post;
+  },
+  email: string,
+): Promise<Mail | null> {
   const person = await deps.people.findByEmail(foldEmail(email));
   if (person === null) return null;
   if (!(await deps.sessions.countUse(`reset-person:${person.id}`, mailsPerAddressMax))) return null;

@@ -8,13 +8,11 @@
  */
 import { signingKey } from './store.ts';
 
-export type { SignOnDeps } from './deps.ts';
 export { seedSignOn } from './seed-sign-on.ts';
-export { registerSignOnSettings, type SignOnSettingsOptions } from './settings.routes.ts';
-export { registerSignOn, type SignOnRouteDeps } from './sign-on.routes.ts';
-export { createSignOn, type SignOn, type SignOnView } from './sign-on.ts';
-export { registerSignOnPages, type SignOnPagesOptions } from './sign-on-pages.routes.ts';
-export type { LinkedAccount, Peer } from './store.ts';
+export { registerSignOnSettings } from './settings.routes.ts';
+export { registerSignOn } from './sign-on.routes.ts';
+export { createSignOn, type SignOn } from './sign-on.ts';
+export { registerSignOnPages } from './sign-on-pages.routes.ts';
 
 /** Where sign-on keeps sealed secrets. */
 export const signOnSecrets = [signingKey] as const;

@@ -33,7 +33,7 @@ import type { SignOn } from './sign-on.ts';
 import { linkPath } from './sign-on-pages.routes.ts';
 import type { Answer } from './store.ts';
 
-export interface SignOnRouteDeps<Actor extends AuditActor>
+interface SignOnRouteDeps<Actor extends AuditActor>
   extends Pick<SignInDeps, 'area' | 'people' | 'sessions' | 'factors' | 'post' | 'clock'> {
   signOn: SignOn<Actor>;
   /** The console's first page. */

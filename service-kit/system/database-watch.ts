@@ -9,7 +9,11 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import type { WriteCheck } from './write-check.ts';
 
-export interface DatabaseWatchDeps {
+const checkEveryMs = 15_000;
+/** A restart of the database takes a shorter time. */
+const toldAfterMs = 60_000;
+
+export function createDatabaseWatch(deps: {
   checkWrites: WriteCheck;
   /** Addresses to mail; asked while the database answers. */
   listRecipients: () => Promise<readonly string[]>;
@@ -18,13 +22,7 @@ export interface DatabaseWatchDeps {
   reporter: Reporter;
   /** Name of the program, for the subject. */
   program: string;
-}
-
-const checkEveryMs = 15_000;
-/** A restart of the database takes a shorter time. */
-const toldAfterMs = 60_000;
-
-export function createDatabaseWatch(deps: DatabaseWatchDeps): Part {
+}): Part {
   const { clock, reporter, program } = deps;
   let recipients: readonly string[] = [];
   let failingSinceMs: number | null = null;

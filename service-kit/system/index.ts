@@ -10,22 +10,22 @@ import { createDiskWatch, type DiskWatchDeps } from './disks.ts';
 import { readState } from './state.ts';
 import { createWriteCheck } from './write-check.ts';
 
-export { createDatabaseWatch, type DatabaseWatchDeps } from './database-watch.ts';
+export { createDatabaseWatch } from './database-watch.ts';
 export { diskLimits } from './disks.ts';
 export { createSystemGauges } from './meters.ts';
 export { systemSections } from './sections.ts';
 export { judgeSystem, type SystemState } from './state.ts';
-export { measuredOfSystem, type SystemKind, type SystemSubject, systemKindNames } from './subject.ts';
+export { measuredOfSystem, type SystemSubject, systemKindNames } from './subject.ts';
 export type { WriteCheck } from './write-check.ts';
 
 export type System = ReturnType<typeof createSystem>;
 
-export interface SystemDeps extends DiskWatchDeps {
-  /** Connections that only read; the same as the others when absent. */
-  reader?: () => Queryable;
-}
-
-export function createSystem(deps: SystemDeps) {
+export function createSystem(
+  deps: DiskWatchDeps & {
+    /** Connections that only read; the same as the others when absent. */
+    reader?: () => Queryable;
+  },
+) {
   const reader = deps.reader ?? deps.db;
   return {
     /** Samples the disk; for every process. */

@@ -14,4 +14,4 @@ export {
   wantedFile,
 } from './data-table.ts';
 export { askToSignIn, isChange, lacksSecondFactor, noSuchPage, readSession, requireToken } from './guard.ts';
-export { type PersonButtonOptions, passwordLinkButton, removeFactorsButton } from './person-buttons.ts';
+export { passwordLinkButton, removeFactorsButton } from './person-buttons.ts';

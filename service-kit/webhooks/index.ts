@@ -3,7 +3,6 @@
  * to look into our network. What is sent, when, and how often again is the program's own.
  */
 export {
-  type Address,
   type Answer,
   type DeliveryRequest,
   type Outcome,

@@ -98,6 +98,8 @@ interface Around {
 function readBody(program: unknown, text: string): Body {
   const body: Body = { texts: [], builderTables: [], longFunctions: [] };
   const visit = (node: Node, around: Around): void => {
+    // A module's name is no SQL.
+    if (node.type === 'ImportDeclaration') return;
     readText(node, body);
     const inner = readFunction(node, around, text, body);
     for (const key of visitorKeys[node.type]!) {

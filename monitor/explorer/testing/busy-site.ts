@@ -5,7 +5,7 @@
 import type { BenchDatabase } from '#monitor/facts/testing/bench-monitor.ts';
 import { seededBelow } from '#monitor/facts/testing/random-uploads.ts';
 import { systemActor } from '#monitor/operators/index.ts';
-import { copyRows, createRowWriter } from '#service-kit/postgres/index.ts';
+import { copyRows, RowWriter } from '#service-kit/postgres/index.ts';
 
 export const servers = 1000;
 const sensors = 20;
@@ -148,9 +148,9 @@ const deviceOf = (server: number) => `br0|02:00:00:00:${hex(server >> 8)}:${hex(
 
 /** One name in ten is served by the server itself, by SSH; one in ten is asked over UDP. */
 function drawMinutes({ siteId, captureIds, from, to, perMinute }: Filling) {
-  const hosts = createRowWriter(4 << 20);
-  const facts = createRowWriter(32 << 20);
-  const pairs = createRowWriter(32 << 20);
+  const hosts = new RowWriter(4 << 20);
+  const facts = new RowWriter(32 << 20);
+  const pairs = new RowWriter(32 << 20);
   for (let minute = from; minute < to; minute += 60) {
     const random = seededBelow(minute / 60);
     const place = (to: typeof hosts, server: number) => {

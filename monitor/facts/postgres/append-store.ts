@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { zeroTotals } from '#contracts/sensor-api/telemetry-totals.ts';
 import type { ForeignCheck } from '#monitor/placements/index.ts';
-import { copyRows, createRowWriter, type Queryable, type RowWriter } from '#service-kit/postgres/index.ts';
+import { copyRows, type Queryable, RowWriter } from '#service-kit/postgres/index.ts';
 import { directionCode, evidenceCode, vantageCode } from '../contract/codes.ts';
 import { collectUsage, localAddressOf, type NameApplication, type Usage } from '../contract/collect-facts.ts';
 import { type FactUpload, pairsKeptMs } from '../contract/facts.ts';
@@ -132,10 +132,10 @@ async function copyFacts(
   minutes: readonly OriginMinute[],
   how: { nameApplication: NameApplication; isForeign: ForeignCheck; pairsFromMs: number },
 ): Promise<void> {
-  const hosts = createRowWriter(256 * 1024);
-  const facts = createRowWriter(1024 * 1024);
-  const pairs = createRowWriter(1024 * 1024);
-  const late = createRowWriter(64 * 1024);
+  const hosts = new RowWriter(256 * 1024);
+  const facts = new RowWriter(1024 * 1024);
+  const pairs = new RowWriter(1024 * 1024);
+  const late = new RowWriter(64 * 1024);
   for (const one of minutes) {
     const place = placeOf(one, how.isForeign);
     const usage = collectUsage(one.minute.usage, how.nameApplication);

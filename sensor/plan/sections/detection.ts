@@ -1,9 +1,9 @@
 /** What the detector protects beside the targets, by which thresholds, and which drills run. */
 import { canonicalAddress, formatPrefix, parsePrefix } from '#common/ip/index.ts';
+import { attackClasses } from '#contracts/attack-classes.ts';
+import { attackDirections } from '#contracts/incidents.ts';
 import {
   additionalCidrsMax,
-  attackClasses,
-  attackDirections,
   drillsMax,
   metrics,
   thresholdGroupsMax,

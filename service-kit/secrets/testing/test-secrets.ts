@@ -2,8 +2,7 @@
 import { silentReporter } from '#common/reporter/index.ts';
 import { decrypt, encrypt } from '../envelope.ts';
 import type { KeyWrapper } from '../key-wrapper.ts';
-import { createSecrets, type SecretsDeps } from '../secrets.ts';
-import type { Secrets } from '../secrets-service.ts';
+import { createSecrets, type Secrets, type SecretsDeps } from '../secrets.ts';
 
 const key = Buffer.alloc(32, 7);
 

@@ -1,11 +1,7 @@
 /** Thresholds as a table, and as the form that sets those of one level. */
 import type { FastifyRequest } from 'fastify';
-import {
-  type AttackDirection,
-  attackDirections,
-  type Metric,
-  metrics,
-} from '#contracts/sensor-api/detection.ts';
+import { type AttackDirection, attackDirections } from '#contracts/incidents.ts';
+import { type Metric, metrics } from '#contracts/sensor-api/detection.ts';
 import { type Level, metricNames, type ResolvedSet, type ThresholdTexts } from '#monitor/protection/index.ts';
 import {
   type Content,

@@ -1,5 +1,6 @@
 /** Thresholds in words: what a metric counts, its rate with its unit, and the level that a value comes from. */
-import { attackDirections, type Metric, metrics } from '#contracts/sensor-api/detection.ts';
+import { attackDirections } from '#contracts/incidents.ts';
+import { type Metric, metrics } from '#contracts/sensor-api/detection.ts';
 import {
   isBitRate,
   type Level,

@@ -8,23 +8,21 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import { requireOperator, requireStaff } from '#operations/accounts/index.ts';
+import type { TelemetryRequest } from '#contracts/admin-api/schemas.ts';
+import { kept } from '#contracts/retention.ts';
+import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
+import type { Sender } from '#operations/feeds/index.ts';
 import { record } from '#service-kit/audit/index.ts';
+import { createExpiryLoop } from '#service-kit/leases/index.ts';
 import { type Queryable, withCustomPlans } from '#service-kit/postgres/index.ts';
+import type { ExplorationAsk } from './exploration.ts';
 import { openExploration } from './explore-traffic.ts';
-import { createTrafficRetention } from './jobs.ts';
-import type { ProtectTraffic } from './protect-traffic.ts';
-import {
-  readAddresses,
-  readLatest,
-  readMinutes,
-  readStatus,
-  readSteps,
-  readTraffic,
-} from './read-traffic.ts';
-import { readApplicationUse, readServerSteps, readTotals } from './read-usage.ts';
+import * as reads from './read-traffic.ts';
 import { type ReceiveTelemetryDeps, receiveTelemetry } from './receive-telemetry.ts';
 import * as sources from './source-store.ts';
+import { deleteExpired } from './store.ts';
+import { deleteExpiredSums } from './sum-store.ts';
+import type { UsageGroup, UsageRange } from './usage-store.ts';
 
 export {
   customerBox,
@@ -37,50 +35,90 @@ export {
 export type { Exploration } from './explore-traffic.ts';
 export type { TrafficServer } from './explorer-store.ts';
 export { isStale } from './minute.ts';
-export { createMinutesReceiver } from './minutes-receiver.ts';
-export type { ProjectSources, ProtectTraffic } from './protect-traffic.ts';
-export type { Traffic, TrafficRange, TrafficSubject } from './read-traffic.ts';
-export { hasExactMinutes } from './read-traffic.ts';
-export { type ApplicationUse, bytesOf, type UsageQuery, type UsageSubject } from './read-usage.ts';
-export type { ConflictRow, SetAsideRow, Source, SourceRow, Standing } from './source-store.ts';
-export { readStandings } from './source-store.ts';
-export type { LatestRow, MinuteRow, MinuteStatus, SeriesRow, StepRow } from './store.ts';
+export {
+  bytesOf,
+  hasExactMinutes,
+  type Traffic,
+  type TrafficSubject,
+} from './read-traffic.ts';
+export { createMinutesReceiver } from './receive-telemetry.ts';
+export {
+  type ConflictRow,
+  readStandings,
+  type SetAsideRow,
+  type Source,
+  type SourceRow,
+  type Standing,
+} from './source-store.ts';
+export type { LatestRow, MinuteRow, MinuteStatus, StepRow } from './store.ts';
 export { addressFilters, serverNamer } from './traffic-names.ts';
-export type { IdentityUse, UsageStep, UsageTotal } from './usage-store.ts';
+export type { UsageStep, UsageTotal } from './usage-store.ts';
 
 /** Minutes set aside that a page shows. */
 const setAsideShown = 20;
 
-export interface ProtectTrafficDeps extends ReceiveTelemetryDeps {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-}
+export type ProtectTraffic = ReturnType<typeof createProtectTraffic>;
+export type ProjectSources = Awaited<ReturnType<ProtectTraffic['readSources']>>;
 
-export function createProtectTraffic(deps: ProtectTrafficDeps): ProtectTraffic {
+export function createProtectTraffic(
+  deps: ReceiveTelemetryDeps & { db: () => Queryable; clock: Clock; reporter: Reporter },
+) {
+  const { db } = deps;
   /** For ranges of minutes, hours and days. */
-  const ranges = () => withCustomPlans(deps.db());
+  const ranges = () => withCustomPlans(db());
+  const retention = createExpiryLoop({
+    ...deps,
+    name: 'operations-traffic-retention',
+    deleteExpired: async (trx, rowsMax) =>
+      Math.max(
+        await deleteExpired(trx, kept.traffic, rowsMax),
+        await deleteExpiredSums(trx, kept.traffic, rowsMax),
+      ),
+  });
   return {
-    work: { parts: [createTrafficRetention(deps)] },
-    receive: (scope, request) => receiveTelemetry(deps, scope, request),
-    read: (actor, subject, range) => readTraffic(ranges(), actor, subject, range),
-    readSteps: (actor, subject, range) => readSteps(ranges(), actor, subject, range),
-    readAddresses: (actor, subject) => readAddresses(deps.db(), actor, subject),
-    readStatus: (actor, subject) => readStatus(deps.db(), actor, subject),
-    readLatest: (actor, serverIds) => readLatest(deps.db(), actor, serverIds),
-    async readSources(actor, projectId) {
+    /** What it does beside the calls. */
+    work: { parts: [retention] },
+    receive: (scope: Sender, request: TelemetryRequest) => receiveTelemetry(deps, scope, request),
+    read: (actor: Actor, subject: reads.TrafficSubject, range: reads.TrafficRange) =>
+      reads.readTraffic(ranges(), actor, subject, range),
+    readSteps: (actor: Actor, subject: reads.TrafficSubject, range: reads.TrafficRange) =>
+      reads.readSteps(ranges(), actor, subject, range),
+    readMinutes: (actor: Actor, subject: reads.TrafficSubject, range: UsageRange) =>
+      reads.readMinutes(ranges(), actor, subject, range),
+    readAddresses: (actor: Actor, subject: reads.TrafficSubject) => reads.readAddresses(db(), actor, subject),
+    readStatus: (actor: Actor, subject: reads.TrafficSubject) => reads.readStatus(db(), actor, subject),
+    readLatest: (actor: Actor, serverIds: readonly number[]) => reads.readLatest(db(), actor, serverIds),
+    readTotals: (actor: Actor, subject: reads.UsageSubject, range: UsageRange, of?: UsageGroup) =>
+      reads.readTotals(ranges(), actor, subject, range, of),
+    readServerSteps: (
+      actor: Actor,
+      subject: reads.UsageSubject,
+      query: reads.TrafficRange,
+      of?: UsageGroup,
+    ) => reads.readServerSteps(ranges(), actor, subject, query, of),
+    readApplicationUse: (actor: Actor, subject: reads.UsageSubject, range: UsageRange) =>
+      reads.readApplicationUse(ranges(), actor, subject, range),
+    explore: (actor: Actor, ask: ExplorationAsk) => openExploration(ranges(), actor, ask),
+
+    /** What delivers for an admin project: its sources, those that are refused, minutes that were set aside. Staff only. */
+    async readSources(actor: Actor, projectId: number) {
       requireStaff(actor);
       const [owned, conflicts, setAside] = await Promise.all([
-        sources.listSources(deps.db(), projectId),
-        sources.listConflicts(deps.db(), projectId),
-        sources.listSetAside(deps.db(), projectId, setAsideShown),
+        sources.listSources(db(), projectId),
+        sources.listConflicts(db(), projectId),
+        sources.listSetAside(db(), projectId, setAsideShown),
       ]);
       return { sources: owned, conflicts, setAside };
     },
-    async handOver(actor, to, owner) {
+
+    /** Gives a refused source what this owner holds; false when nothing waits for it any more. Operators only. */
+    async handOver(
+      actor: Actor,
+      to: sources.Source,
+      owner: { projectId: number | null; siteId: number },
+    ): Promise<boolean> {
       requireOperator(actor);
-      return deps
-        .db()
+      return db()
         .transaction()
         .execute(async (trx) => {
           const generations = await sources.handOver(trx, to, owner);
@@ -94,10 +132,5 @@ export function createProtectTraffic(deps: ProtectTrafficDeps): ProtectTraffic {
           return true;
         });
     },
-    readTotals: (actor, subject, range, of) => readTotals(ranges(), actor, subject, range, of),
-    readServerSteps: (actor, subject, query, of) => readServerSteps(ranges(), actor, subject, query, of),
-    readApplicationUse: (actor, subject, range) => readApplicationUse(ranges(), actor, subject, range),
-    readMinutes: (actor, subject, range) => readMinutes(ranges(), actor, subject, range),
-    explore: (actor, ask) => openExploration(ranges(), actor, ask),
   };
 }

@@ -6,23 +6,37 @@
  * itself; a request that fails half-way is sent again, and what was stored is then `unchanged`. A minute that no link
  * carries is set aside by name and the others are stored. Sums of the minutes change in the same transaction.
  */
+import { CodedError } from '#common/errors/index.ts';
 import { findImplausible } from '#contracts/admin-api/plausible.ts';
-import type {
-  ReceiptOutcome,
-  SetAsideReason,
-  TelemetryReceipts,
-  TelemetryRequest,
-  TelemetryTarget,
+import {
+  minutesContract,
+  type ReceiptOutcome,
+  type SetAsideReason,
+  type TelemetryReceipts,
+  type TelemetryRequest,
+  type TelemetryTarget,
 } from '#contracts/admin-api/schemas.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
-import type { Sender } from '#operations/feeds/index.ts';
+import { defineReceiver, type FeedReceiver, type Sender } from '#operations/feeds/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { isTargetOf, liesInGeneration } from '../generation.ts';
-import { checkSeries } from './check-series.ts';
 import { minuteMs, type StoredMinute, toStoredMinute } from './minute.ts';
 import { claimSeries, noteSetAside, type Source } from './source-store.ts';
 import * as store from './store.ts';
 import { sumWritten } from './sum-store.ts';
+
+/** The receiver of the minute feed (NET-2.4). */
+export function createMinutesReceiver(traffic: {
+  receive(sender: Sender, request: TelemetryRequest): Promise<TelemetryReceipts>;
+}): FeedReceiver {
+  return defineReceiver<TelemetryRequest, TelemetryReceipts>({
+    contract: minutesContract,
+    hint: 'Read allocation targets and deliver minute telemetry.',
+    readsTargets: true,
+    invalidCode: 'protect_traffic.invalid',
+    receive: (sender, request) => traffic.receive(sender, request),
+  });
+}
 
 export interface ReceiveTelemetryDeps {
   db: () => Queryable;
@@ -84,4 +98,40 @@ async function receiveTarget(
   const written = minutes.length === 0 ? [] : await store.upsertMinutes(transaction, allocation.id, minutes);
   if (written.length > 0) await sumWritten(transaction, allocation.id, written);
   return { receipt: written.length > 0 ? 'accepted' : 'unchanged', setAside };
+}
+
+interface SeriesFault {
+  /** Such as `targets.0.series.3.timestamp`. */
+  path: string;
+  message: string;
+}
+
+/** Minutes that end later than this after our clock are a wrong clock, not telemetry. */
+const aheadMsMax = 5 * 60_000;
+
+/**
+ * Throws `protect_traffic.invalid` (details: `fields`) for what the schema can't see: timestamps that are no whole UTC
+ * minutes, minutes sent twice or still to come.
+ */
+function checkSeries(request: TelemetryRequest, nowMs: number): void {
+  const faults: SeriesFault[] = [];
+  for (const [t, target] of request.targets.entries()) {
+    const seen = new Set<number>();
+    for (const [p, point] of target.series.entries()) {
+      const path = `targets.${t}.series.${p}`;
+      const ms = Date.parse(point.timestamp);
+      if (!Number.isFinite(ms) || ms % 60_000 !== 0 || /\.\d*[1-9]/.test(point.timestamp)) {
+        faults.push({ path: `${path}.timestamp`, message: 'must be the start of a whole UTC minute' });
+      } else if (ms + 60_000 > nowMs + aheadMsMax) {
+        faults.push({ path: `${path}.timestamp`, message: 'is a minute that is not over yet' });
+      } else if (seen.has(ms)) {
+        faults.push({ path: `${path}.timestamp`, message: 'appears twice in one series' });
+      }
+      seen.add(ms);
+    }
+  }
+  if (faults.length === 0) return;
+  throw new CodedError('protect_traffic.invalid', 'Some fields are not as they must be.', {
+    fields: faults.slice(0, 20),
+  });
 }

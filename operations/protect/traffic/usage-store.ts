@@ -32,7 +32,14 @@ const minutesOf = ({ fromMs, toMs }: UsageRange) =>
 export type UsageGroup = 'server' | 'tenant';
 const groups = { server: sql`server_id`, tenant: sql`tenant_id` } as const;
 
-const isObserved = sql`(inbound_bps is not null or outbound_bps is not null)`;
+/** Sums over the addresses of each owner, minute by minute. */
+const byMinute = (scope: UsageScope, range: UsageRange, of: UsageGroup) => sql`by_minute as (
+  select ${groups[of]} as owner, minute, sum(inbound_bps) as inbound_bps, sum(outbound_bps) as outbound_bps,
+    sum(inbound_bytes) as inbound_bytes, sum(outbound_bytes) as outbound_bytes
+  from protect_series join protect_minutes using (allocation_id)
+  where ${seriesOf(scope)} and ${minutesOf(range)} and (inbound_bps is not null or outbound_bps is not null)
+  group by 1, 2)`;
+
 /** How long an application is shown (NET-2.4.4). */
 const applicationsShown = sql.lit('24 hours');
 
@@ -48,21 +55,15 @@ export interface UsageStep {
   minutes: number;
 }
 
-/** Sums over the addresses minute by minute, then means over the observed minutes, as `listSteps` has them. */
+/** Means over the observed minutes, as `listSteps` has them. */
 export async function listUsageSteps(
   db: Queryable,
   scope: UsageScope,
   range: UsageRange & { stepSeconds: number },
   of: UsageGroup,
 ): Promise<UsageStep[]> {
-  const group = groups[of];
   const { rows } = await sql<UsageStep>`
-    with by_minute as (
-      select ${group} as owner, minute, sum(inbound_bps) as inbound_bps, sum(outbound_bps) as outbound_bps,
-        sum(inbound_bytes) as inbound_bytes, sum(outbound_bytes) as outbound_bytes
-      from protect_series join protect_minutes using (allocation_id)
-      where ${seriesOf(scope)} and ${minutesOf(range)} and ${isObserved}
-      group by 1, 2)
+    with ${byMinute(scope, range, of)}
     select owner::bigint as id, date_bin(make_interval(secs => ${range.stepSeconds}), minute, 'epoch') as at,
       avg(inbound_bps) as "inboundBps", avg(outbound_bps) as "outboundBps",
       sum(inbound_bytes)::bigint as "inboundBytes", sum(outbound_bytes)::bigint as "outboundBytes",
@@ -89,14 +90,8 @@ export async function listUsageTotals(
   range: UsageRange,
   of: UsageGroup,
 ): Promise<UsageTotal[]> {
-  const group = groups[of];
   const { rows } = await sql<UsageTotal>`
-    with by_minute as (
-      select ${group} as owner, minute, sum(inbound_bps) as inbound_bps, sum(outbound_bps) as outbound_bps,
-        sum(inbound_bytes) as inbound_bytes, sum(outbound_bytes) as outbound_bytes
-      from protect_series join protect_minutes using (allocation_id)
-      where ${seriesOf(scope)} and ${minutesOf(range)} and ${isObserved}
-      group by 1, 2)
+    with ${byMinute(scope, range, of)}
     select owner::bigint as id, coalesce(sum(inbound_bytes), 0)::bigint as "inboundBytes",
       coalesce(sum(outbound_bytes), 0)::bigint as "outboundBytes",
       percentile_disc(0.95) within group (order by inbound_bps) as "inboundP95",

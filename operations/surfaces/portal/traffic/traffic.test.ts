@@ -5,6 +5,7 @@ import { systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { deliverMinutes } from '#operations/testing/deliver-minutes.ts';
+import { loopOf } from '#operations/testing/loop-of.ts';
 import { moveWorldClock } from '#operations/testing/world-time.ts';
 
 let world: World;
@@ -359,9 +360,6 @@ test('the next owner of an address sees nothing of the traffic before', async ()
 
 test('minutes older than three months are deleted by the retention loop, newer ones stay', async () => {
   await using old = await createWorld();
-  const { createTrafficRetention } = await import('#operations/protect/traffic/jobs.ts');
-  const { systemClock } = await import('#common/clock/index.ts');
-  const { silentReporter } = await import('#common/reporter/index.ts');
   const { tenant } = await old.createCustomer('Retained');
   const { serverId, allocations } = await old.deploy(tenant, 'old');
   await old.backdate(serverId, '1 day');
@@ -397,11 +395,7 @@ test('minutes older than three months are deleted by the retention loop, newer o
     );
   }
   await moveWorldClock(old.database, '3 months -300 minutes');
-  const db = () => old.database.db;
-  assert.equal(
-    await createTrafficRetention({ db, clock: systemClock, reporter: silentReporter }).runOnce(),
-    true,
-  );
+  assert.equal(await loopOf(old.protectTraffic, 'operations-traffic-retention').runOnce(), true);
   const { rows } = await old.database.pool.query('select minute from protect_minutes');
   assert.deepEqual(
     rows.map((row) => row.minute.getTime()),

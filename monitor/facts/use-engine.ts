@@ -2,8 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Engine } from './clickhouse/engine-store.ts';
-import { hasClickhouseFacts, readStoreId, writeStoreId } from './clickhouse/identity-store.ts';
+import { type Engine, hasClickhouseFacts, readStoreId, writeStoreId } from './clickhouse/engine-store.ts';
 import {
   describeOther,
   type EngineIdentity,

@@ -3,7 +3,7 @@
  * process no longer renews ends by itself. Urgent uploads hold no facts and are applied all the same.
  */
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import * as store from './hold-store.ts';
+import * as store from './store.ts';
 
 export interface InboxHold {
   /** Begins a hold under this id, in the place of any other. */

@@ -13,27 +13,28 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { applyObservations, type SensorObservations } from './apply-observations.ts';
 import { type AttackPeriods, readAttackPeriods } from './attack-periods-store.ts';
 import { createIncidentConsumer } from './consume-incidents.ts';
-import { type DeliverableIncident, type Delivery, listDeliverable, noteDelivered } from './delivery-store.ts';
 import type { IncidentsDeps } from './deps.ts';
 import type { Incident } from './incident.ts';
 import * as read from './read-store.ts';
+import { type DeliverableIncident, type Delivery, listDeliverable, noteDelivered } from './read-store.ts';
 import { rejudgeAddresses } from './rejudge.ts';
 import { createStaleLoop } from './watch-stale.ts';
 
-export { setIncidentActions } from './actions-store.ts';
 export type { SensorObservations } from './apply-observations.ts';
 export type { AttackPeriod, AttackPeriods, UnassignablePeriod } from './attack-periods-store.ts';
 export { requireIncidentsAlone } from './consume-incidents.ts';
-export type { DeliverableIncident, Delivery } from './delivery-store.ts';
 export type { IncidentChange, IncidentsDeps } from './deps.ts';
 export type { Incident, IncidentAction, Observation, Transition, TransitionKind } from './incident.ts';
-export type {
-  CurvePoint,
-  OpenCounts,
-  RemotePrefix,
-  SensorView,
-  StoredIncident,
-  StoredTransition,
+export {
+  type CurvePoint,
+  type DeliverableIncident,
+  type Delivery,
+  type OpenCounts,
+  type RemotePrefix,
+  type SensorView,
+  type StoredIncident,
+  type StoredTransition,
+  setIncidentActions,
 } from './read-store.ts';
 export { lockSites as lockIncidents } from './store.ts';
 export { comparedRate, isBitMetric, nameOfClass, titleOfIncident } from './words.ts';

@@ -1,8 +1,7 @@
-/** Incidents for people: lists, one incident with all that belongs to it. */
+/** Incidents for people and for operations: lists, one incident with all that belongs to it, what was delivered. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Incident, Said, TransitionKind } from './incident.ts';
-import { type IncidentRow, incidentColumns, toIncident } from './incident-columns-store.ts';
+import type { Incident, IncidentAction, Said, TransitionKind } from './incident.ts';
 
 const ms = (column: string) => sql`(extract(epoch from ${sql.ref(column)}) * 1000)::float8`;
 
@@ -186,4 +185,70 @@ export async function listForeign(db: Queryable, siteId: number, limit: number):
     db,
   );
   return rows;
+}
+
+/**
+ * Replaces the actions of incidents; one that changes gets a higher revision and is delivered again. The caller holds the
+ * lock of their site (`lockSites`), or a revision could be given twice.
+ */
+export async function setIncidentActions(
+  trx: Queryable,
+  given: readonly { id: string; actions: readonly IncidentAction[] }[],
+): Promise<void> {
+  await sql`
+    update incidents i set actions = g.actions, revision = i.revision + 1, changed_at = svc_now()
+    from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g(id uuid, actions jsonb)
+    where i.id = g.id and i.actions <> g.actions`.execute(trx);
+}
+
+/** How statements read an incident (`incidents i`). */
+export const incidentColumns = sql`i.id, i.site_id as "siteId", i.target_kind as "targetKind", i.target as "targetValue",
+  i.target_key as "targetKey", i.direction, i.severity, i.class, i.is_drill as "isDrill", i.revision, i.state,
+  ${ms('i.started_at')} as "startedAtMs", ${ms('i.detected_at')} as "detectedAtMs",
+  ${ms('i.last_observed_at')} as "lastObservedAtMs", ${ms('i.recovered_at')} as "recoveredAtMs", i.measured,
+  i.correlation_id as "correlationId", i.merged_into as "mergedInto", i.is_withdrawn as "isWithdrawn", i.actions`;
+
+export type IncidentRow = Omit<Incident, 'target'> & {
+  targetKind: Incident['target']['kind'];
+  targetValue: string;
+};
+
+export function toIncident({ targetKind, targetValue, ...row }: IncidentRow): Incident {
+  return { ...row, target: { kind: targetKind, value: targetValue } };
+}
+
+export interface DeliverableIncident extends Incident {
+  /** Operations has not answered about this revision. */
+  isPending: boolean;
+}
+
+/** An answer of operations about a revision. */
+export interface Delivery {
+  id: string;
+  revision: number;
+  outcome: string;
+}
+
+/** More are delivered by the next ticks; the oldest changes first. */
+const listedMax = 10_000;
+
+/** Host incidents of these sites that are pending or active. An attack that turned out to be of another node's server is never new here. */
+export async function listDeliverable(
+  db: Queryable,
+  siteIds: readonly number[],
+): Promise<DeliverableIncident[]> {
+  const { rows } = await sql<IncidentRow & { isPending: boolean }>`
+    select ${incidentColumns}, i.delivered_revision < i.revision as "isPending" from incidents i
+    where i.site_id = any(${[...siteIds]}::bigint[]) and i.target_kind = 'host' and (i.delivered_revision < i.revision or i.state = 'active')
+      and not (i.is_withdrawn and i.delivered_revision = 0)
+    order by i.delivered_revision = i.revision, i.changed_at, i.id limit ${listedMax}`.execute(db);
+  return rows.map(({ isPending, ...row }) => ({ ...toIncident(row), isPending }));
+}
+
+export async function noteDelivered(trx: Queryable, delivered: readonly Delivery[]): Promise<void> {
+  await sql`
+    update incidents i set delivered_revision = greatest(i.delivered_revision, g.revision), delivered_at = svc_now(),
+      delivery_outcome = g.outcome
+    from jsonb_to_recordset(${JSON.stringify(delivered)}::jsonb) as g(id uuid, revision int, outcome text)
+    where i.id = g.id`.execute(trx);
 }

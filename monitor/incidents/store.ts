@@ -3,8 +3,8 @@ import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { reopenMs } from './correlate.ts';
 import type { Incident, Observation, Transition } from './incident.ts';
-import { type IncidentRow, incidentColumns, toIncident } from './incident-columns-store.ts';
 import type { Statement, Verdict } from './judge-ownership.ts';
+import { type IncidentRow, incidentColumns, toIncident } from './read-store.ts';
 
 const at = (column: string) => sql`to_timestamp(${sql.ref(column)} / 1000)`;
 

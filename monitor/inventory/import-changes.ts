@@ -9,7 +9,7 @@ import { inventoryContract } from '#contracts/admin-api/schemas.ts';
 import { type OpenConnection, OperationsError } from '#monitor/operations-client/index.ts';
 import { ifHeld, type Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { addChanges, readChangesCursor, writeChangesCursor } from './change-store.ts';
+import { addChanges, readChangesCursor, writeChangesCursor } from './store.ts';
 
 /** Pages of one run; the next run goes on. */
 const pagesMax = 100;

@@ -34,13 +34,12 @@ import { inTransaction } from '#service-kit/postgres/index.ts';
 import { applyNotice } from './apply-notice.ts';
 import { importChanges } from './import-changes.ts';
 import { type ImportDeps, importInventory } from './import-inventory.ts';
-import { listNodeServers, type NodeServer } from './node-store.ts';
 import * as store from './store.ts';
+import { listNodeServers, type NodeServer } from './store.ts';
 
 export type { ServerChange, ToldChange } from '#monitor/views/index.ts';
 export { inventoryStaleMs } from './import-inventory.ts';
-export type { NodeServer } from './node-store.ts';
-export type { ClusterCount, ImportState } from './store.ts';
+export type { ClusterCount, ImportState, NodeServer } from './store.ts';
 
 export interface Inventory {
   /** The loop that imports every `intervalSeconds`, unless automatic import is off. */

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { InventoryChange } from '#contracts/admin-api/inventory-changes.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { InventoryMachine } from './inventory.ts';
 
@@ -179,5 +180,61 @@ export async function listClusters(db: Queryable): Promise<ClusterCount[]> {
   const { rows } = await sql<ClusterCount>`
     select cluster_id as "clusterId", count(*) filter (where retired_at is null)::int as machines
     from inventory_vms group by cluster_id order by cluster_id`.execute(db);
+  return rows;
+}
+
+/** Null: nothing of this connection's list was read. */
+export async function readChangesCursor(db: Queryable, revision: number): Promise<string | null> {
+  const { rows } = await sql<{ after: string | null }>`
+    select changes_after as after from inventory_state where changes_revision = ${revision}`.execute(db);
+  return rows[0]?.after ?? null;
+}
+
+export async function writeChangesCursor(trx: Queryable, revision: number, after: string): Promise<void> {
+  await sql`update inventory_state set changes_after = ${after}, changes_revision = ${revision}`.execute(trx);
+}
+
+/** Adds those that are not there yet; returns how many. */
+export async function addChanges(trx: Queryable, changes: readonly InventoryChange[]): Promise<number> {
+  if (changes.length === 0) return 0;
+  const { rows } = await sql`
+    insert into vm_changes (id, cluster_id, vm_id, kind, occurred_at)
+    select c.id, c.cluster_id, c.virtual_machine_id, c.kind, c.at
+    from jsonb_to_recordset(${JSON.stringify(changes)}::jsonb)
+      as c(id uuid, cluster_id bigint, virtual_machine_id bigint, kind text, at timestamptz)
+    on conflict (id) do nothing returning 1`.execute(trx);
+  return rows.length;
+}
+
+export interface NodeServer {
+  clusterId: number;
+  vmId: number;
+  name: string;
+  state: string;
+  addresses: string[];
+  /** The last import that listed the server, unix milliseconds. */
+  seenAtMs: number;
+  /** The oldest such import of its interfaces; null: it has none. */
+  interfacesSeenAtMs: number | null;
+}
+
+/** The live servers of one node. */
+export async function listNodeServers(
+  db: Queryable,
+  clusterIds: readonly number[],
+  node: string,
+  limit: number,
+): Promise<NodeServer[]> {
+  const { rows } = await sql<NodeServer>`
+    select v.cluster_id as "clusterId", v.vm_id as "vmId", v.name, v.state,
+      (extract(epoch from v.last_seen_at) * 1000)::float8 as "seenAtMs",
+      (extract(epoch from i.seen_at) * 1000)::float8 as "interfacesSeenAtMs", coalesce(i.addresses, '{}') as addresses
+    from inventory_vms v
+    left join lateral (
+      select min(n.last_seen_at) as seen_at, array_agg(host(a) order by a) filter (where a is not null) as addresses
+      from inventory_interfaces n left join lateral unnest(n.addresses) a on true
+      where n.cluster_id = v.cluster_id and n.vm_id = v.vm_id and n.retired_at is null) i on true
+    where v.cluster_id = any(${[...clusterIds]}::bigint[]) and v.node = ${node} and v.retired_at is null
+    order by lower(v.name), v.vm_id limit ${limit}`.execute(db);
   return rows;
 }

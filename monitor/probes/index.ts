@@ -11,15 +11,14 @@ import type { PlanSection } from '#monitor/sensors/index.ts';
 import { listSensorViews, type SensorView } from '#monitor/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as availability from './availability-store.ts';
+import { listNewestMinutes, type ProbeMinutes } from './availability-store.ts';
 import { createProbeConsumer, type SensorResults } from './consume-probes.ts';
 import { addProbe, changeProbe, endProbe } from './manage-probe.ts';
-import { listNewestMinutes, type ProbeMinutes } from './newest-store.ts';
 import type { Probe, ProbeChange, ProbeInput } from './probe.ts';
 import { createProbesSection } from './probes-section.ts';
 import * as store from './store.ts';
 
-export type { Availability, HistoryStep } from './availability-store.ts';
-export type { ProbeMinutes } from './newest-store.ts';
+export type { Availability, HistoryStep, ProbeMinutes } from './availability-store.ts';
 export {
   describeTarget,
   type Probe,

@@ -6,9 +6,8 @@ import { listAddressesOfServers, listProtectedAddresses } from '#monitor/views/i
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { compileGroups, type PlanGroup, scopeGroups, toWire } from './compile-plan.ts';
 import type { ProtectionDeps } from './deps.ts';
-import { listOpenDrills } from './drill-store.ts';
 import type { Settings } from './settings.ts';
-import { readSettings } from './store.ts';
+import { listOpenDrills, readSettings } from './store.ts';
 import { resolveSite, valuesOf } from './thresholds.ts';
 
 const name = 'detection';

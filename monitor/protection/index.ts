@@ -13,7 +13,6 @@ import * as change from './change-settings.ts';
 import type { ProtectionDeps } from './deps.ts';
 import { createDetectionSection } from './detection-section.ts';
 import type { Drill, DrillInput } from './drill.ts';
-import { listDrills } from './drill-store.ts';
 import {
   type AddressProtection,
   describeSite,
@@ -25,6 +24,7 @@ import { type GroupReplay, listReplayed, listReplays, type ReplayedAddress } fro
 import { cancelGroupReplay, createReplayWorker, startGroupReplay } from './replay-groups.ts';
 import { startDrill, stopDrill } from './run-drills.ts';
 import type { ServerKey } from './settings.ts';
+import { listDrills } from './store.ts';
 import type { ThresholdTexts } from './thresholds.ts';
 import { askWhatIf, type Learned, learnThresholds, type WhatIf } from './what-if.ts';
 

@@ -8,8 +8,8 @@ import { record } from '#service-kit/audit/index.ts';
 import { inTransaction } from '#service-kit/postgres/index.ts';
 import type { ProtectionDeps } from './deps.ts';
 import { type DrillInput, drillDelaySeconds, parseDrill } from './drill.ts';
-import * as store from './drill-store.ts';
 import { explainAddress } from './explain-address.ts';
+import * as store from './store.ts';
 
 /** Returns the id of the drill. Throws `protection.invalid`. */
 export async function startDrill(

@@ -13,27 +13,25 @@ import type { PlanSection } from '#monitor/sensors/index.ts';
 import type { ClusterMapping } from '#monitor/sites/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Exclusion } from './choose-targets.ts';
-import * as delivery from './delivery-store.ts';
 import type { ScansDeps } from './deps.ts';
-import { listEvidence, type ServiceEvidenceAt } from './evidence-store.ts';
+import { listEvidence, type ServiceEvidenceAt } from './observation-store.ts';
+import { readSchedule, type SiteSchedule } from './plan-store.ts';
 import { countExcluded, readPlan } from './read-plan.ts';
 import * as reads from './read-store.ts';
 import { receiveReport } from './receive-report.ts';
 import * as requests from './request-store.ts';
 import { createScanSection } from './scan-section.ts';
 import type { ScanSchedule } from './schedule.ts';
-import { readSchedule, type SiteSchedule } from './schedule-store.ts';
 import { setSchedule } from './set-schedule.ts';
 
 export type { Exclusion } from './choose-targets.ts';
-export type { DeliverableScan, ScanBody } from './delivery-store.ts';
 export type { ScannedServer } from './deps.ts';
-export type { ServiceEvidenceAt } from './evidence-store.ts';
 export { freshnessOf } from './freshness.ts';
 export { type HostedApplication, matchApplications } from './match-applications.ts';
+export type { ServiceEvidenceAt } from './observation-store.ts';
 export { progressOf } from './progress.ts';
 export type { OpenPort, OverdueScans, ScanAttempt, SensorScans } from './read-store.ts';
-export type { PendingUpdate } from './request-store.ts';
+export type { DeliverableScan, PendingUpdate, ScanBody } from './request-store.ts';
 export type { ScanSchedule } from './schedule.ts';
 
 /** What the port-scan feed exchanges with operations. */
@@ -51,8 +49,8 @@ export interface ScanExchange {
   listDeliverable(
     clusterIds: readonly number[],
     connectionRevision: number,
-  ): Promise<delivery.DeliverableScan[]>;
-  readBodies(db: Queryable, results: readonly delivery.ReportedResult[]): Promise<delivery.ScanBody[]>;
+  ): Promise<requests.DeliverableScan[]>;
+  readBodies(db: Queryable, results: readonly requests.ReportedResult[]): Promise<requests.ScanBody[]>;
   noteDelivered(trx: Queryable, delivered: readonly { scanId: string; outcome: string }[]): Promise<void>;
 }
 
@@ -91,9 +89,9 @@ export function createScans(deps: ScansDeps): Scans {
     noteListing: requests.noteListing,
     listPendingUpdates: (...asked) => requests.listPendingUpdates(deps.db(), ...asked),
     noteAnswers: requests.noteAnswers,
-    listDeliverable: (clusterIds, revision) => delivery.listDeliverable(deps.db(), clusterIds, revision),
-    readBodies: delivery.readBodies,
-    noteDelivered: delivery.noteDelivered,
+    listDeliverable: (clusterIds, revision) => requests.listDeliverable(deps.db(), clusterIds, revision),
+    readBodies: requests.readBodies,
+    noteDelivered: requests.noteDelivered,
     listAttempts: (siteId, limit) => reads.listAttempts(deps.db(), siteId, limit),
     listOpenPorts: (siteId, limit) => reads.listOpenPorts(deps.db(), siteId, limit),
     listServicesAt: (address) => reads.listServicesAt(deps.db(), address),

@@ -20,10 +20,9 @@ import {
   exclusions,
 } from './choose-targets.ts';
 import type { ScansDeps } from './deps.ts';
-import { nameTargets, notePlan, readPlanState, touchTargets } from './plan-store.ts';
+import { nameTargets, notePlan, readPlanState, readSchedule, touchTargets } from './plan-store.ts';
 import { listPlannedRequests, listWithdrawn } from './request-store.ts';
 import { latestBoundary } from './schedule.ts';
-import { readSchedule } from './schedule-store.ts';
 
 /** Addresses of one node that are looked at; those beyond the plan's bound are counted. */
 const candidatesMax = 2 * scanTargetsMax;

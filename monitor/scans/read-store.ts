@@ -5,7 +5,7 @@ import type { ScanMethod, ScanPhase, ScanProfile, ScanTransport } from '#contrac
 import { kept } from '#contracts/retention.ts';
 import type { ScanPool } from '#contracts/sensor-api/port-scans.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { joinIdentification, knownColumns } from './identification-store.ts';
+import { joinIdentification, knownColumns } from './observation-store.ts';
 
 const ms = (column: string) => sql`floor(extract(epoch from ${sql.ref(column)}) * 1000)::float8`;
 

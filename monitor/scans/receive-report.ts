@@ -8,6 +8,8 @@ import { CodedError } from '#common/errors/index.ts';
 import { isIdentified, type ScanService } from '#contracts/port-scan/index.ts';
 import type { ScanReceipt, ScanReport, ScanResult } from '#contracts/sensor-api/port-scans.ts';
 import { inTransaction, type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import type { ScansDeps } from './deps.ts';
+import { closeUnseen, upsertIdentifications, upsertObservations } from './observation-store.ts';
 import {
   findTarget,
   lockAttempt,
@@ -16,10 +18,7 @@ import {
   writeHeartbeat,
   writeResult,
   writeStarted,
-} from './attempt-store.ts';
-import type { ScansDeps } from './deps.ts';
-import { upsertIdentifications } from './identification-store.ts';
-import { closeUnseen, upsertObservations } from './observation-store.ts';
+} from './plan-store.ts';
 import { fromTargetId } from './read-plan.ts';
 
 /** Throws `scans.unknown_target` and `scans.malformed`: the sensor must not send the report again. */

@@ -4,8 +4,8 @@ import { lockSite } from '#monitor/sites/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { inTransaction } from '#service-kit/postgres/index.ts';
 import type { ScansDeps } from './deps.ts';
+import { readSchedule, writeSchedule } from './plan-store.ts';
 import { parseSchedule, type ScanSchedule } from './schedule.ts';
-import { readSchedule, writeSchedule } from './schedule-store.ts';
 
 /** Sets when the daily full scans of a site begin; sensors follow with their next plan. Throws `scans.invalid`, `scans.no_site`. */
 export async function setSchedule(

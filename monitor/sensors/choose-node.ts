@@ -4,8 +4,7 @@ import { type ChangedAddress, lockNodes } from '#monitor/placements/index.ts';
 import { lockSite } from '#monitor/sites/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { listOccupants, type Occupant } from './node-store.ts';
-import { type ChosenNode, updateNode } from './store.ts';
+import { type ChosenNode, listOccupants, type Occupant, updateNode } from './store.ts';
 
 const nameLengthMax = 255;
 

@@ -9,8 +9,14 @@ import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { checkNode, requireFreeNode } from './choose-node.ts';
 import { insertFirstCredential } from './credential-store.ts';
-import { listOccupants } from './node-store.ts';
-import { type ChosenNode, insertSensor, insertToken, revokeSensor, useToken } from './store.ts';
+import {
+  type ChosenNode,
+  insertSensor,
+  insertToken,
+  listOccupants,
+  revokeSensor,
+  useToken,
+} from './store.ts';
 
 export interface EnrolmentToken {
   token: string;

@@ -22,7 +22,6 @@ import {
   createAuthentication,
 } from './authenticate-sensor.ts';
 import { chooseNode } from './choose-node.ts';
-import * as conditions from './condition-store.ts';
 import { createInventoryConsumer } from './consume-inventory.ts';
 import { noteMisuse } from './credential-store.ts';
 import type { SensorsDeps } from './deps.ts';
@@ -32,12 +31,12 @@ import {
   type EnrolmentToken,
   enrolSensor,
 } from './enrol-sensor.ts';
+import * as conditions from './health-store.ts';
+import { listLags, type SensorLag, type SensorSummary, summarizeSensors } from './health-store.ts';
 import type { SensorInventory } from './inventory-store.ts';
 import * as inventories from './inventory-store.ts';
-import { listLags, type SensorLag } from './lag-store.ts';
 import { readHealth, type SensorHealth } from './read-health.ts';
 import { readPlan } from './read-plan.ts';
-import * as refusals from './refusal-store.ts';
 import {
   createFollowUps,
   finishRotation,
@@ -46,13 +45,11 @@ import {
   rotateCredential,
 } from './rotate-credential.ts';
 import * as store from './store.ts';
-import { type SensorSummary, summarizeSensors } from './summary-store.ts';
 
 export type { AuthenticatedSensor, CredentialCheck } from './authenticate-sensor.ts';
-export { isClockRight, type KnownCondition } from './condition-store.ts';
 export type { EnrolmentPlace, EnrolmentToken } from './enrol-sensor.ts';
+export { isClockRight, type KnownCondition, type SensorLag, type SensorSummary } from './health-store.ts';
 export type { HostInterfaces, SensorInventory } from './inventory-store.ts';
-export type { SensorLag } from './lag-store.ts';
 export {
   listSection,
   type PlanNode,
@@ -67,7 +64,6 @@ export { leftOutOf } from './read-plan.ts';
 export type { RotationOutcome } from './rotate-credential.ts';
 export { isSilent, isSilentFor, silentAfterSeconds } from './silence.ts';
 export type { ChosenNode, Contact, EnrolledSensor, SensorState } from './store.ts';
-export type { SensorSummary } from './summary-store.ts';
 
 const credentialDaysDefault = 90;
 
@@ -164,7 +160,7 @@ export function createSensors(deps: SensorsDeps): Sensors {
     requestRotation: (actor, siteId, sensorId) => requestRotation(db(), actor, siteId, sensorId),
     readPlan: (siteId, sensorId) => readPlan(deps, siteId, sensorId ?? null),
     noteContacts: (trx, contacts) => store.upsertContacts(trx, contacts),
-    noteRefusal: (sensorId, refusal) => refusals.upsertRefusal(db(), sensorId, refusal),
+    noteRefusal: (sensorId, refusal) => store.upsertRefusal(db(), sensorId, refusal),
     inventoryConsumer: createInventoryConsumer(),
     noteCondition: (sensorId, condition) => conditions.upsertCondition(db(), sensorId, condition),
     listConditions: (siteId) => conditions.listConditions(db(), siteId),

@@ -3,7 +3,7 @@ import { SensorPlan } from '#contracts/sensor-api/http.ts';
 import { readPlanScope } from '#monitor/views/index.ts';
 import type { SensorsDeps } from './deps.ts';
 import type { SectionCount } from './plan-section.ts';
-import { listSubjects } from './plan-store.ts';
+import { listSubjects } from './store.ts';
 
 /**
  * What a sensor should do: the settings of its site, and what each section asks of its node. Without a sensor, what every

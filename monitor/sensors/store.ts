@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { PlanNode, PlanSubject } from './plan-section.ts';
 
 export interface EnrolledSensor {
   id: number;
@@ -154,4 +155,51 @@ export async function updateNode(
     update sensors s set node = ${node.name}, cluster_id = ${node.clusterId}::bigint, is_node_bound = true
     from held where s.id = held.id returning held.node`.execute(trx);
   return rows[0]?.node ?? null;
+}
+
+// Which sensors a node has. A node has one; installations of before may have more.
+
+export interface Occupant {
+  id: number;
+  hostName: string;
+}
+
+/** Sensors on this node that may still send. A cluster that is not known may be any of the site's. */
+export async function listOccupants(
+  db: Queryable,
+  siteId: number,
+  node: PlanNode,
+  exceptSensorId: number | null = null,
+): Promise<Occupant[]> {
+  const { rows } = await sql<Occupant>`
+    select id, host_name as "hostName" from sensors
+    where site_id = ${siteId} and revoked_at is null and node = ${node.name}
+      and coalesce(cluster_id = ${node.clusterId}::bigint, true) and id is distinct from ${exceptSensorId}::bigint
+    order by id`.execute(db);
+  return rows;
+}
+
+/** The sensors that have a plan. */
+export async function listSubjects(db: Queryable, siteId: number | null): Promise<PlanSubject[]> {
+  const { rows } = await sql<PlanSubject>`
+    select id as "sensorId", site_id as "siteId",
+      json_build_object('name', node, 'clusterId', cluster_id) as node
+    from sensors where revoked_at is null and (${siteId}::bigint is null or site_id = ${siteId}::bigint)`.execute(
+    db,
+  );
+  return rows;
+}
+
+/** After a pause of ten minutes a refusal is a new one. */
+export async function upsertRefusal(
+  db: Queryable,
+  sensorId: number,
+  refusal: { code: string; message: string },
+): Promise<void> {
+  await sql`
+    insert into sensor_refusals as held (sensor_id, code, message, first_refused_at, last_refused_at)
+    values (${sensorId}, ${refusal.code}, ${refusal.message.slice(0, 300)}, svc_now(), svc_now())
+    on conflict (sensor_id) do update set code = excluded.code, message = excluded.message, last_refused_at = svc_now(),
+      first_refused_at = case when held.last_refused_at > svc_now() - interval '10 minutes'
+        then held.first_refused_at else svc_now() end`.execute(db);
 }

@@ -23,24 +23,23 @@ import { createIgnores, type Ignores } from './ignores/index.ts';
 import { type ImportResult, importFiles } from './import-files.ts';
 import { createNvdClient, type NvdSource } from './nvd/client.ts';
 import { listTrackers, readFixes, type StoredTracker } from './packages/fix-store.ts';
-import { listPortFindings, type PortFindings } from './port-count-store.ts';
 import { products } from './products.ts';
 import * as projections from './projection-store.ts';
 import { type PlaceProjection, readProjections } from './read-projections.ts';
 import { readServer, type ServerWithServices } from './read-server.ts';
 import * as reads from './read-store.ts';
+import { listPortFindings, type PortFindings } from './read-store.ts';
 import { createRefresher, type RefreshResult } from './refresh.ts';
 import * as store from './store.ts';
 
 export type { ApartFinding, Assessment, Finding } from './assess-service.ts';
 export type { FoundOfServer } from './assessing/deps.ts';
 export { listActive as listActiveFindings, type NewFindings } from './assessing/noted-store.ts';
-export { noteEvidence } from './assessing/queue-store.ts';
+export { noteEvidence } from './assessing/server-store.ts';
 export { type CopyAge, oldCopySeconds, overdueSeconds } from './copy-age.ts';
 export type { ServiceEvidence } from './identify-service.ts';
 export { type Ignore, type IgnoredFinding, type IgnoreInput, ignoreReasonMax } from './ignores/index.ts';
 export type { StoredTracker } from './packages/fix-store.ts';
-export type { PortFindings } from './port-count-store.ts';
 export type { AnsweredPlace, DeliverablePlace } from './projection-store.ts';
 export { readCpeEvidence, readNmapEvidence, type ServiceAt } from './read-evidence.ts';
 export type { PlaceProjection } from './read-projections.ts';
@@ -50,6 +49,7 @@ export type {
   AssessedService,
   AssessmentTotals,
   FindingCounts,
+  PortFindings,
   TouchedService,
   TouchingCve,
 } from './read-store.ts';

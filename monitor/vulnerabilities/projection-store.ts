@@ -4,7 +4,7 @@ import type { UnableReason } from '#contracts/findings.ts';
 import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { reasonOf } from './assessing/server-store.ts';
-import { isOfIgnore, isOpenIgnore } from './ignores/open-ignore-store.ts';
+import { isOfIgnore, isOpenIgnore } from './ignores/store.ts';
 
 export interface Place {
   clusterId: number;

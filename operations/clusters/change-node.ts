@@ -5,7 +5,6 @@ import { listAllLocations } from '#operations/catalog/index.ts';
 import { driverNames, type HypervisorNode, type Hypervisors } from '#operations/hypervisors/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
-import { ensureCluster, listClusters } from './cluster-store.ts';
 import type { Room } from './node.ts';
 import * as store from './store.ts';
 
@@ -29,10 +28,10 @@ export async function createCluster(
     throw invalid('driver', `Choose one of ${driverNames.join(', ')}.`);
   if (!(await listAllLocations(deps.db())).some((one) => one.id === cluster.locationId))
     throw invalid('location', 'There is no such location.');
-  const clusters = await listClusters(deps.db());
+  const clusters = await store.listClusters(deps.db());
   if (clusters.some((one) => one.name === cluster.name)) throw nameTaken();
   return inTransaction(deps.db(), async (trx) => {
-    const id = await ensureCluster(trx, cluster);
+    const id = await store.ensureCluster(trx, cluster);
     const subject = { kind: 'cluster', id, name: cluster.name };
     await record(trx, actor, { operation: 'cluster.create', subject, after: cluster });
     return id;
@@ -44,7 +43,7 @@ export async function addNode(deps: ChangeDeps, actor: Actor, node: store.NewNod
   requireOperator(actor);
   if (!namePattern.test(node.name))
     throw invalid('name', 'Lower-case letters, digits, dots and dashes, such as node-1.');
-  const cluster = (await listClusters(deps.db())).find((one) => one.id === node.clusterId);
+  const cluster = (await store.listClusters(deps.db())).find((one) => one.id === node.clusterId);
   if (!cluster) throw notFound();
   requireRoom(node);
   requireReachable(deps, { ...node, driver: cluster.driver });

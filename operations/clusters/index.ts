@@ -8,17 +8,20 @@ import { type Actor, requireStaff } from '#operations/accounts/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { addNode, changeNode, createCluster, removeNode } from './change-node.ts';
-import { type Cluster, listClusters } from './cluster-store.ts';
 import type { Node } from './node.ts';
 import * as store from './store.ts';
+import { type Cluster, listClusters } from './store.ts';
 
-export { type Cluster, ensureCluster, listClusters, lockCluster } from './cluster-store.ts';
 export { isAway, type Node, type Room } from './node.ts';
 export { placeGuest } from './place-guest.ts';
 export {
+  type Cluster,
   type DayRoom,
+  ensureCluster,
   ensureNode,
   findNodeOfServer,
+  listClusters,
+  lockCluster,
   type NewNode,
   type NodeChange,
   noteSeen,

@@ -1,10 +1,9 @@
 /** Adds a network interface to a network whose row is locked, and chooses its address. */
 import { CodedError } from '#common/errors/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
-import * as attachments from './attachment-store.ts';
 import { invalidField, limitExceeded } from './errors.ts';
 import { attachmentMac, lowestFreeAddress, memberAddress, memberCapacity } from './network.ts';
-import type * as store from './store.ts';
+import * as store from './store.ts';
 
 /** The caller queues what the hypervisor has to do about it. */
 export async function addNic(
@@ -15,10 +14,10 @@ export async function addNic(
 ): Promise<{ id: number; networkId: number; serverId: number; mac: string }> {
   requireSameLocation(network, server);
   const ip = await chooseAddress(tx, network, server.ip, ipField);
-  const id = await attachments.nextAttachmentId(tx);
+  const id = await store.nextAttachmentId(tx);
   const mac = attachmentMac(id);
   try {
-    await attachments.insertAttachment(tx, {
+    await store.insertAttachment(tx, {
       id,
       networkId: network.id,
       serverId: server.serverId,
@@ -45,7 +44,7 @@ export async function chooseAddress(
   wanted: string | undefined,
   field: string,
 ): Promise<string> {
-  const taken = await attachments.listTakenAddresses(tx, network.id);
+  const taken = await store.listTakenAddresses(tx, network.id);
   if (wanted === undefined) {
     const free = lowestFreeAddress(network.cidr, taken);
     if (free !== null) return free;

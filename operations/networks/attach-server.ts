@@ -8,7 +8,6 @@ import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { addNic } from './add-nic.ts';
-import * as attachments from './attachment-store.ts';
 import { requireWriter, type Scope, scopeOf } from './authorise.ts';
 import type { Precondition } from './change-network.ts';
 import type { NetworksDeps } from './deps.ts';
@@ -41,7 +40,7 @@ export async function attachServer(
   precondition?: Precondition,
 ): Promise<AttachResult> {
   const scope = scopeOf(actor, tenantId);
-  if (!(await attachments.hasServer(deps.db(), scope, input.serverId))) throw noSuchServer();
+  if (!(await store.hasServer(deps.db(), scope, input.serverId))) throw noSuchServer();
   requireWriter(actor);
   const wasThere = await deps
     .db()
@@ -60,7 +59,7 @@ export async function attachServer(
           'The server is not ready. Wait until it runs, or until it is gone.',
           { isOnItsWay: ['queued', 'provisioning'].includes(server.provisioningState) },
         );
-      const present = await attachments.findNicOf(tx, network.id, server.id);
+      const present = await store.findNicOf(tx, network.id, server.id);
       const wasThere =
         present !== null
           ? await keepNic(tx, present, network.cidr, input.ip)
@@ -80,7 +79,7 @@ export async function attachServer(
 
 async function keepNic(
   tx: Queryable,
-  nic: attachments.Nic,
+  nic: store.Nic,
   cidr: string,
   ip: string | undefined,
 ): Promise<boolean> {
@@ -96,7 +95,7 @@ async function keepNic(
       { ip: nic.address },
     );
   if (nic.state === 'error') {
-    await attachments.setNicState(tx, nic.id, { state: 'attaching' });
+    await store.setNicState(tx, nic.id, { state: 'attaching' });
     await enqueueNic(tx, 'networks.attach', nic);
   }
   return true;
@@ -135,9 +134,8 @@ export async function detachServer(
   precondition?: Precondition,
 ): Promise<Attachment> {
   const scope = scopeOf(actor, tenantId);
-  if (!(await attachments.hasServer(deps.db(), scope, input.serverId))) throw noSuchServer();
-  if ((await attachments.findNicOf(deps.db(), input.networkId, input.serverId)) === null)
-    throw noSuchNetwork();
+  if (!(await store.hasServer(deps.db(), scope, input.serverId))) throw noSuchServer();
+  if ((await store.findNicOf(deps.db(), input.networkId, input.serverId)) === null) throw noSuchNetwork();
   requireWriter(actor);
   const before = await deps
     .db()
@@ -164,10 +162,8 @@ async function markDetaching(
   if (server === null) throw noSuchServer();
   await precondition?.(tx);
   const [nic, shown] = [
-    await attachments.findNicOf(tx, input.networkId, input.serverId),
-    (await attachments.listAttachments(tx, [input.serverId])).find(
-      (one) => one.networkId === input.networkId,
-    ),
+    await store.findNicOf(tx, input.networkId, input.serverId),
+    (await store.listAttachments(tx, [input.serverId])).find((one) => one.networkId === input.networkId),
   ];
   if (nic === null || shown === undefined) throw noSuchNetwork();
   if (nic.state === 'detaching') return shown;
@@ -176,7 +172,7 @@ async function markDetaching(
       'networks.last_interface',
       'This is the last interface of a server without a public address. Attach another network first, or destroy the server.',
     );
-  await attachments.setNicState(tx, nic.id, { state: 'detaching' });
+  await store.setNicState(tx, nic.id, { state: 'detaching' });
   await enqueueNic(tx, 'networks.detach', nic);
   await recordNic(tx, actor, 'network.detach_server', server.tenantId, input);
   return { ...shown, state: 'detaching', error: null };
@@ -199,6 +195,6 @@ async function findAttachment(
   deps: NetworksDeps,
   of: { serverId: number; networkId: number },
 ): Promise<Attachment | null> {
-  const found = await attachments.listAttachments(deps.db(), [of.serverId]);
+  const found = await store.listAttachments(deps.db(), [of.serverId]);
   return found.find((one) => one.networkId === of.networkId) ?? null;
 }

@@ -4,11 +4,9 @@ import type { Actor } from '#operations/accounts/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import * as attachments from './attachment-store.ts';
 import { requireWriter, scopeOf } from './authorise.ts';
 import type { NetworksDeps } from './deps.ts';
 import { invalidField, noSuchNetwork } from './errors.ts';
-import * as holds from './hold-store.ts';
 import type { Network } from './network.ts';
 import * as store from './store.ts';
 import { validateNetworkFields } from './validate-network-fields.ts';
@@ -99,7 +97,7 @@ export async function deleteNetwork(
       const network = await store.lockNetwork(tx, scope, id);
       if (network === null) throw noSuchNetwork();
       await precondition?.(tx);
-      const members = await attachments.listMembers(tx, id);
+      const members = await store.listMembers(tx, id);
       if (members.length > 0) {
         const isDetaching = members.every((member) => member.state === 'detaching');
         const many = members.length === 1 ? '1 attached server' : `${members.length} attached servers`;
@@ -111,7 +109,7 @@ export async function deleteNetwork(
           { servers: members.map((member) => member.serverId), isDetaching },
         );
       }
-      if ((await holds.countHolds(tx, id)) > 0)
+      if ((await store.countHolds(tx, id)) > 0)
         throw new CodedError(
           'networks.in_use',
           `A server for network ${id} is being ordered and its payment is under way. Try again in a few seconds.`,

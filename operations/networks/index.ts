@@ -10,7 +10,6 @@ import { guestName, type PrivateInterface } from '#operations/hypervisors/index.
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type AttachInput, type AttachResult, attachServer, detachServer } from './attach-server.ts';
-import * as attachments from './attachment-store.ts';
 import { scopeOf } from './authorise.ts';
 import {
   type ChangeNetworkInput,
@@ -28,11 +27,9 @@ import type { Attachment, Network, NetworkMember } from './network.ts';
 import { driverOf } from './reach-hypervisors.ts';
 import * as store from './store.ts';
 
-export { deleteNicsOf, detachAll, markAttached } from './attachment-store.ts';
 export type { ChangeNetworkInput, Precondition } from './change-network.ts';
 export { type CreateNetworkInput, immutableField } from './create-network.ts';
 export type { NetworksDeps } from './deps.ts';
-export { takeHold as releaseHeldNetwork } from './hold-store.ts';
 export { holdNetwork, joinHeldNetwork } from './join-network.ts';
 export {
   type Attachment,
@@ -42,7 +39,14 @@ export {
   type NetworkMember,
   type SyncState,
 } from './network.ts';
-export type { LabelCondition, NetworkFilter } from './store.ts';
+export {
+  deleteNicsOf,
+  detachAll,
+  type LabelCondition,
+  markAttached,
+  type NetworkFilter,
+  takeHold as releaseHeldNetwork,
+} from './store.ts';
 
 /** Methods with a `tenantId` act within that tenant; null stands for everything that the actor reaches. */
 export interface Networks {
@@ -116,11 +120,11 @@ export function createNetworks(deps: NetworksDeps): Networks {
     findNetwork: (actor, tenantId, id) => store.findNetwork(deps.db(), scopeOf(actor, tenantId), id),
     async findNetworkIn(tx, actor, tenantId, id) {
       const network = await store.findNetwork(tx, scopeOf(actor, tenantId), id);
-      return network && { network, members: await attachments.listMembers(tx, id) };
+      return network && { network, members: await store.listMembers(tx, id) };
     },
     async listMembers(actor, tenantId, id) {
       if ((await store.findNetwork(deps.db(), scopeOf(actor, tenantId), id)) === null) return [];
-      return attachments.listMembers(deps.db(), id);
+      return store.listMembers(deps.db(), id);
     },
     listNetworks: (actor, tenantId, filter) =>
       store.listNetworks(deps.db(), scopeOf(actor, tenantId), filter),
@@ -133,8 +137,8 @@ export function createNetworks(deps: NetworksDeps): Networks {
       deleteNetwork(deps, actor, tenantId, id, precondition),
     syncNetwork: (actor, tenantId, id, precondition) => syncNetwork(deps, actor, tenantId, id, precondition),
     async listAttachments(actor, tenantId, serverId) {
-      if (!(await attachments.hasServer(deps.db(), scopeOf(actor, tenantId), serverId))) throw noSuchServer();
-      return attachments.listAttachments(deps.db(), [serverId]);
+      if (!(await store.hasServer(deps.db(), scopeOf(actor, tenantId), serverId))) throw noSuchServer();
+      return store.listAttachments(deps.db(), [serverId]);
     },
     attachServer: (actor, tenantId, input, precondition) =>
       attachServer(deps, actor, tenantId, input, precondition),
@@ -142,11 +146,11 @@ export function createNetworks(deps: NetworksDeps): Networks {
       detachServer(deps, actor, tenantId, input, precondition),
     checkJoin: (server, input) => checkJoin(deps, server, input),
     async listInterfaces(serverId) {
-      const nics = await attachments.listNicsOf(deps.db(), { serverId });
+      const nics = await store.listNicsOf(deps.db(), { serverId });
       return nics.filter((nic) => nic.state !== 'detaching').map(interfaceOf);
     },
     async unplugAll(serverId) {
-      const nics = await attachments.listNicsOf(deps.db(), { serverId });
+      const nics = await store.listNicsOf(deps.db(), { serverId });
       const driver = nics.length === 0 ? null : await driverOf(deps, serverId);
       for (const nic of nics) await driver?.detachInterface(guestName(serverId), interfaceOf(nic));
     },

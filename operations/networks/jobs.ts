@@ -17,7 +17,6 @@ import {
 import { noteServerChange } from '#operations/server-changes/index.ts';
 import { enqueueJob, finishJob, type Job, type JobHandler } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import * as attachments from './attachment-store.ts';
 import type { NetworksDeps } from './deps.ts';
 import { driverOf, driversOf } from './reach-hypervisors.ts';
 import * as store from './store.ts';
@@ -61,7 +60,7 @@ export function networkJobs(deps: NetworksDeps): Record<string, JobHandler> {
 
 async function reconcileNic(deps: NetworksDeps, job: Job): Promise<void> {
   const payload = payloadOf(job);
-  const nic = await attachments.findNic(deps.db(), payload.attachment_id);
+  const nic = await store.findNic(deps.db(), payload.attachment_id);
   const isWanted = nic !== null && nic.state !== 'detaching';
   if (isWanted && !nic.isReady) return;
   let requiresReboot = false;
@@ -78,16 +77,16 @@ async function reconcileNic(deps: NetworksDeps, job: Job): Promise<void> {
     .execute(async (tx) => {
       if (!(await finishJob(tx, job)))
         throw new CodedError('jobs.overtaken', 'Another worker has taken this job over.');
-      const state = await attachments.lockNicState(tx, payload.attachment_id);
+      const state = await store.lockNicState(tx, payload.attachment_id);
       const isStillWanted = state !== null && state !== 'detaching';
       if (isStillWanted !== isWanted) {
         // The members changed meanwhile, so the NICs attached or detached by this run may be wrong.
         await enqueueJob(tx, isStillWanted ? 'networks.attach' : 'networks.detach', payload);
       } else if (isStillWanted) {
-        await attachments.setNicState(tx, payload.attachment_id, { state: 'attached', requiresReboot });
+        await store.setNicState(tx, payload.attachment_id, { state: 'attached', requiresReboot });
         if (state !== 'attached') await noteServerChange(tx, payload.server_id, 'network_attached');
       } else if (state === 'detaching') {
-        const wasAttached = await attachments.deleteNic(tx, payload.attachment_id);
+        const wasAttached = await store.deleteNic(tx, payload.attachment_id);
         if (wasAttached) await noteServerChange(tx, payload.server_id, 'network_detached');
       }
     });
@@ -97,7 +96,7 @@ async function reconcileNic(deps: NetworksDeps, job: Job): Promise<void> {
 async function applyNic(
   deps: NetworksDeps,
   payload: NicPayload,
-  nic: attachments.Nic | null,
+  nic: store.Nic | null,
   isWanted: boolean,
 ): Promise<{ requiresReboot: boolean }> {
   const driver = await driverOf(deps, payload.server_id);
@@ -113,7 +112,7 @@ async function applyNic(
 }
 
 /** A segment that ends at its node would split the network without an error, so the interface fails instead. */
-async function requireOneNode(deps: NetworksDeps, nic: attachments.Nic): Promise<void> {
+async function requireOneNode(deps: NetworksDeps, nic: store.Nic): Promise<void> {
   const here = (await findNodeOfServer(deps.db(), nic.serverId))?.id;
   for (const other of await plugged(deps, nic.networkId)) {
     if (other.serverId === nic.serverId) continue;
@@ -129,8 +128,8 @@ async function failNic(deps: NetworksDeps, payload: NicPayload, error: string): 
     .db()
     .transaction()
     .execute(async (tx) => {
-      if ((await attachments.lockNicState(tx, id)) !== 'attaching') return;
-      await attachments.setNicState(tx, id, { state: 'error', error: hypervisorFault });
+      if ((await store.lockNicState(tx, id)) !== 'attaching') return;
+      await store.setNicState(tx, id, { state: 'error', error: hypervisorFault });
     });
 }
 
@@ -163,7 +162,7 @@ async function syncDrivers(
   deps: NetworksDeps,
   networkId: number,
   drivers: ReadonlySet<HypervisorDriver>,
-  nics: readonly attachments.Nic[],
+  nics: readonly store.Nic[],
 ): Promise<void> {
   const members = new Map<HypervisorDriver, { guest: string; interface: PrivateInterface }[]>();
   for (const driver of drivers) members.set(driver, []);
@@ -188,10 +187,10 @@ async function syncDrivers(
 }
 
 /** A network interface that the sync has plugged in is attached, unless its detachment was requested since. */
-async function settleNic(tx: Queryable, nic: attachments.Nic): Promise<void> {
-  const state = await attachments.lockNicState(tx, nic.id);
+async function settleNic(tx: Queryable, nic: store.Nic): Promise<void> {
+  const state = await store.lockNicState(tx, nic.id);
   if (state !== 'attaching' && state !== 'error') return;
-  await attachments.setNicState(tx, nic.id, { state: 'attached' });
+  await store.setNicState(tx, nic.id, { state: 'attached' });
   await noteServerChange(tx, nic.serverId, 'network_attached');
 }
 
@@ -206,17 +205,17 @@ async function failSync(deps: NetworksDeps, networkId: number, error: string): P
 }
 
 /** The network interfaces that guests of this network should have now: those of servers that exist at a hypervisor. */
-async function plugged(deps: NetworksDeps, networkId: number): Promise<attachments.Nic[]> {
-  const nics = await attachments.listNicsOf(deps.db(), { networkId });
+async function plugged(deps: NetworksDeps, networkId: number): Promise<store.Nic[]> {
+  const nics = await store.listNicsOf(deps.db(), { networkId });
   return nics.filter((nic) => nic.state !== 'detaching' && nic.isReady);
 }
 
-function idsOf(nics: readonly attachments.Nic[]): string {
+function idsOf(nics: readonly store.Nic[]): string {
   return nics.map((nic) => nic.id).join();
 }
 
 /** A network interface as the drivers know it. */
-export function interfaceOf(nic: attachments.Nic): PrivateInterface {
+export function interfaceOf(nic: store.Nic): PrivateInterface {
   return {
     networkId: nic.networkId,
     mac: nic.mac,

@@ -3,7 +3,6 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { addNic, chooseAddress, requireSameLocation } from './add-nic.ts';
 import type { NetworksDeps } from './deps.ts';
 import { noSuchNetwork } from './errors.ts';
-import * as holds from './hold-store.ts';
 import * as store from './store.ts';
 
 /** A server that is being ordered. */
@@ -29,7 +28,7 @@ export async function holdNetwork(tx: Queryable, server: JoiningServer, input: J
   if (network === null) throw noSuchNetwork();
   requireSameLocation(network, server);
   const ip = await chooseAddress(tx, network, input.ip, 'network_ip');
-  await holds.insertHold(tx, { networkId: network.id, serverId: server.serverId, ip });
+  await store.insertHold(tx, { networkId: network.id, serverId: server.serverId, ip });
 }
 
 /**
@@ -39,7 +38,7 @@ export async function holdNetwork(tx: Queryable, server: JoiningServer, input: J
 export async function joinHeldNetwork(tx: Queryable, server: JoiningServer, input: JoinInput): Promise<void> {
   const network = await store.lockNetwork(tx, [server.tenantId], input.networkId);
   if (network === null) throw noSuchNetwork();
-  const ip = (await holds.takeHold(tx, server.serverId)) ?? input.ip;
+  const ip = (await store.takeHold(tx, server.serverId)) ?? input.ip;
   await addNic(tx, network, { ...server, ip }, 'network_ip');
 }
 

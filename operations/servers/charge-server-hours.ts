@@ -7,7 +7,7 @@
  */
 import { appendLedgerEntry, lockFreeBalances } from '#operations/billing/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import * as store from './charge-store.ts';
+import * as store from './store.ts';
 
 const batchMax = 200;
 

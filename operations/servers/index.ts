@@ -15,7 +15,6 @@ import {
   destroyServer,
   type PowerRequest,
 } from './change-server.ts';
-import { sumRemainingMonth } from './charge-store.ts';
 import type { ServersDeps } from './deps.ts';
 import { type DescribeServerInput, describeServer } from './describe-server.ts';
 import { serverJobs } from './jobs.ts';
@@ -166,7 +165,7 @@ export function createServers(deps: ServersDeps): Servers {
     countServers: (actor, tenantId, filter) => store.countServers(deps.db(), scope(actor, tenantId), filter),
     search: (actor, typed, limit) => findServers(deps.db(), scopeOf(actor), typed, limit),
     remainingCostOfMonth: async (actor, tenantId) =>
-      scopeOfTenant(actor, tenantId).length === 0 ? 0 : sumRemainingMonth(deps.db(), tenantId),
+      scopeOfTenant(actor, tenantId).length === 0 ? 0 : store.sumRemainingMonth(deps.db(), tenantId),
     countByStatus: (actor, tenantId) => store.countByStatus(deps.db(), scope(actor, tenantId)),
     countOfTenants: (tenantIds) => store.countOfTenants(deps.db(), tenantIds),
     changePower: (actor, tenantId, serverId, request, hooks) =>

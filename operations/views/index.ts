@@ -6,13 +6,6 @@
  */
 
 export {
-  type AccessFacts,
-  accessColumns,
-  findAccess,
-  listDebtors,
-  listSettledDebtors,
-} from './access-store.ts';
-export {
   type DueAlertMail,
   type DueAttackMail,
   type DueFindingMail,
@@ -24,15 +17,6 @@ export {
   type ListedInMail,
   mailableMembers,
 } from './alert-mail-store.ts';
-export {
-  findNic,
-  findNicOf,
-  hasServer,
-  listAttachments,
-  listNetworkMembers,
-  listNicsOf,
-  type Nic,
-} from './attachment-store.ts';
 export {
   type AttackQuery,
   type AttackRow,
@@ -64,46 +48,59 @@ export {
   readQueueHealth,
   subscribedEndpoints,
 } from './delivery-store.ts';
-export { eventRow, type NewEvent } from './event-subject-store.ts';
+export {
+  type AddressCondition,
+  eventRow,
+  listAttackEvents,
+  listServerEvents,
+  listServersOfAddresses,
+  type NewEvent,
+  type ServerEvent,
+  serverChangeRow,
+} from './event-store.ts';
 export {
   countFindings,
   countFindingsOfServers,
-  isOutdated as isOutdatedCount,
-  type ServerFindingCount,
-} from './finding-count-store.ts';
-export {
-  type FindingListQuery,
-  type ListedFinding,
-  listAllFindings,
-} from './finding-list-store.ts';
-export {
   countServerFindings,
   type FindingFilter,
+  type FindingListQuery,
   type FindingPlace,
   type FindingQuery,
   type FindingRow,
   type FindingScope,
   type FindingState,
   type FindingSummary,
+  type FindingTotals,
+  type FindingTotalsQuery,
+  isOutdated as isOutdatedCount,
+  type ListedFinding,
+  listAllFindings,
   listServerFindings,
   listUnableServices,
+  type ServerFindingCount,
   summarizeServerFindings,
+  totalFindings,
   type UnableRow,
 } from './finding-store.ts';
-export { type FindingTotals, type FindingTotalsQuery, totalFindings } from './finding-total-store.ts';
 export { findKeys, type KeyRow, type KeySummary, listKeys, type ReachableTenant } from './key-store.ts';
-export { countLiving } from './living-store.ts';
 export { listOfferedLocations } from './location-store.ts';
 export {
   type Attachment,
   type AttachmentState,
   countNetworks,
   findNetwork,
+  findNic,
+  findNicOf,
+  hasServer,
   type LabelCondition,
+  listAttachments,
+  listNetworkMembers,
   listNetworks,
+  listNicsOf,
   type Network,
   type NetworkFilter,
   type NetworkMember,
+  type Nic,
   ownsNetwork,
   type SyncState,
 } from './network-store.ts';
@@ -116,14 +113,15 @@ export {
   type SetAsideRow,
   type SourceRow,
 } from './protect-source-store.ts';
-export { listScanCandidates, type ScanCandidate } from './scan-candidate-store.ts';
 export {
   countPendingScans,
   type ListedScan,
   listAllScans,
+  listScanCandidates,
   type PendingScans,
+  type ScanCandidate,
   type ScanListQuery,
-} from './scan-list-store.ts';
+} from './scan-store.ts';
 export type { Scope } from './scope.ts';
 export {
   type AddressHit,
@@ -133,26 +131,6 @@ export {
   searchServers,
   searchWords,
 } from './search-store.ts';
-export type {
-  ActionCommand,
-  PowerCommand,
-  PowerState,
-  ProvisioningState,
-  Server,
-  ServerAction,
-  ServerAddress,
-  ServerFailure,
-  ServerStatus,
-} from './server.ts';
-export { serverChangeRow } from './server-change-store.ts';
-export {
-  type AddressCondition,
-  listAttackEvents,
-  listServerEvents,
-  listServersOfAddresses,
-  type ServerEvent,
-} from './server-event-store.ts';
-export { type InventoryRow, listInventory } from './server-inventory-store.ts';
 export {
   countByStatus,
   countServers,
@@ -161,12 +139,41 @@ export {
   listServers,
   type ServerFilter,
 } from './server-list-store.ts';
-export { findOwnedServer, type OwnedServer } from './server-owner-store.ts';
-export { clusterLocation, nodeServers, serverSizes } from './server-part-store.ts';
-export { actionFields, findServer, rfc3339 } from './server-store.ts';
-export { type DaySpending, listDaySpending } from './spending-store.ts';
-export { chargeableTenant, organizationTenants, ownsTenant } from './tenant-part-store.ts';
-export type { TenantStatus } from './tenant-status.ts';
+export {
+  type ActionCommand,
+  actionFields,
+  clusterLocation,
+  findOwnedServer,
+  findServer,
+  type InventoryRow,
+  listInventory,
+  nodeServers,
+  type OwnedServer,
+  type PowerCommand,
+  type PowerState,
+  type ProvisioningState,
+  rfc3339,
+  type Server,
+  type ServerAction,
+  type ServerAddress,
+  type ServerFailure,
+  type ServerStatus,
+  serverSizes,
+} from './server-store.ts';
+export {
+  type AccessFacts,
+  accessColumns,
+  chargeableTenant,
+  countLiving,
+  type DaySpending,
+  findAccess,
+  listDaySpending,
+  listDebtors,
+  listSettledDebtors,
+  organizationTenants,
+  ownsTenant,
+  type TenantStatus,
+} from './tenant-store.ts';
 export { listTrafficServers, type TrafficServer } from './traffic-server-store.ts';
 export {
   type FleetAccount,

@@ -3,7 +3,7 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { TenantStatus } from './tenant-status.ts';
+import type { TenantStatus } from './tenant-store.ts';
 
 export interface ReachableTenant {
   id: number;

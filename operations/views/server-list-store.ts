@@ -2,8 +2,7 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Scope } from './scope.ts';
-import type { Server, ServerStatus } from './server.ts';
-import { serverText } from './server-store.ts';
+import { type Server, type ServerStatus, serverText } from './server-store.ts';
 
 /** What a label has to be: there, absent, one value, any other value. */
 export interface LabelTerm {

@@ -1,8 +1,8 @@
-/** A server with everything that its view shows. */
-import { CompiledQuery } from 'kysely';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+/** Servers: one with everything that its view shows, its owner, the inventory, and parts of other statements. */
+import { CompiledQuery, type RawBuilder, sql } from 'kysely';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import type { Attachment } from './network-store.ts';
 import type { Scope } from './scope.ts';
-import type { Server } from './server.ts';
 
 /** A moment as RFC 3339 text. */
 export const rfc3339 = (column: string) =>
@@ -75,4 +75,163 @@ export async function findServer(db: Queryable, scope: Scope, serverId: number):
   const text = `${serverText} where s.id = $1 and ${ofOwner} and s.provisioning_state <> 'deleted'`;
   const values = scope === 'all' ? [serverId] : [serverId, scope];
   return (await db.executeQuery<Server>(CompiledQuery.raw(text, values))).rows[0] ?? null;
+}
+
+/** A server as its owner sees it, in one row. */
+export type ProvisioningState = 'queued' | 'provisioning' | 'ready' | 'failed' | 'deleting' | 'deleted';
+
+export type PowerState = 'unknown' | 'starting' | 'running' | 'stopping' | 'stopped' | 'rebooting';
+
+/** The one state to poll; `deleted` servers are not there any more. */
+export type ServerStatus = 'queued' | 'provisioning' | 'failed' | 'deleting' | PowerState;
+
+export type PowerCommand = 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset';
+
+export type ActionCommand = 'create' | 'destroy' | PowerCommand;
+
+export interface ServerAddress {
+  address: string;
+  family: 4 | 6;
+  prefixLength: number;
+  gateway: string;
+  isPrimary: boolean;
+  reverseDns: string | null;
+}
+
+export interface ServerFailure {
+  code: string;
+  message: string;
+  at: string;
+}
+
+export interface Server {
+  id: number;
+  tenantId: number;
+  orderId: number;
+  name: string;
+  hostname: string;
+  provisioningState: ProvisioningState;
+  powerState: PowerState;
+  failure: ServerFailure | null;
+  labels: Record<string, string>;
+  hourlyQuanta: number;
+  monthlyCapQuanta: number;
+  createdAt: Date;
+  provisionedAt: Date | null;
+  statusChangedAt: Date;
+  updatedAt: Date;
+  planId: number;
+  planSlug: string;
+  planName: string;
+  vcpus: number;
+  memoryMb: number;
+  diskGb: number;
+  imageId: number;
+  imageSlug: string;
+  imageName: string;
+  imageFamily: string;
+  locationId: number;
+  locationSlug: string;
+  locationName: string;
+  country: string;
+  clusterId: number;
+  clusterName: string;
+  /** Where its guest was made; null before that. For staff. */
+  node: string | null;
+  addresses: ServerAddress[];
+  /** False for a server that is reached through private networks only. */
+  hasPublicIp: boolean;
+  privateNetworks: Attachment[];
+  /** Null until the first change: all traffic passes. */
+  firewall: { isEnabled: boolean; status: 'applied' | 'pending' | 'failed'; ruleCount: number } | null;
+  /** The unfinished action, while which the server is locked. */
+  currentAction: ServerAction | null;
+}
+
+export interface ServerAction {
+  id: number;
+  serverId: number;
+  command: ActionCommand;
+  status: 'queued' | 'running' | 'success' | 'error';
+  /** Percent. */
+  progress: number;
+  /** False when the server was in the wanted state already. */
+  changed: boolean;
+  outcome: string | null;
+  error: { code: string; message: string } | null;
+  requestedByKey: string | null;
+  /** RFC 3339 text. */
+  createdAt: string;
+  startedAt: string | null;
+  finishedAt: string | null;
+}
+
+/** The image and the sizes of a server `s`, as a lateral row; none of these rows is locked with the server's. */
+export const serverSizes: RawBuilder<unknown> = sql`
+  select i.slug as "imageSlug", p.vcpus, p.memory_mb as "memoryMb", p.disk_gb as "diskGb"
+  from images i, plans p where i.id = s.image_id and p.id = s.plan_id`;
+
+/** The ids of the servers that hold room on a node. */
+export const nodeServers = (nodeId: number): RawBuilder<unknown> => sql`
+  select server_id from node_reservations where node_id = ${nodeId} and released_at is null`;
+
+/** The location of a server `s`, as a lateral row. */
+export const clusterLocation: RawBuilder<unknown> = sql`
+  select c.location_id as "locationId" from clusters c where c.id = s.cluster_id`;
+
+export interface OwnedServer {
+  tenantId: number;
+  name: string;
+  createdAt: Date;
+}
+
+/** A living server of the scope; null for any other. */
+export async function findOwnedServer(
+  db: Queryable,
+  scope: Scope,
+  serverId: number,
+): Promise<OwnedServer | null> {
+  const owned = scope === 'all' ? sql`true` : sql`tenant_id = any(${[...scope]}::bigint[])`;
+  const { rows } = await sql<OwnedServer>`
+    select tenant_id as "tenantId", name, created_at as "createdAt" from servers
+    where id = ${serverId} and ${owned} and provisioning_state <> 'deleted'`.execute(db);
+  return rows[0] ?? null;
+}
+
+export interface InventoryRow {
+  id: number;
+  clusterId: number;
+  node: string | null;
+  name: string;
+  provisioningState: Exclude<ProvisioningState, 'deleted'>;
+  powerState: PowerState;
+  updatedAt: Date;
+  interfaces: {
+    id: number;
+    macAddress: string;
+    bridge: string | null;
+    vlan: number | null;
+    addresses: string[];
+  }[];
+}
+
+/** Living servers with their network interfaces, in the order of their ids, and the moment that the page is true for. */
+export async function listInventory(
+  db: Queryable,
+  query: { afterId: number; limit: number; clusterIds?: readonly number[] },
+): Promise<{ rows: InventoryRow[]; asOf: Date }> {
+  const inClusters =
+    query.clusterIds === undefined ? sql`true` : sql`s.cluster_id = any(${[...query.clusterIds]}::bigint[])`;
+  const asOf = new Date(await readNowMs(db));
+  const { rows } = await sql<InventoryRow>`
+    select s.id, s.cluster_id as "clusterId", s.node, s.name, s.provisioning_state as "provisioningState",
+      s.power_state as "powerState", s.updated_at as "updatedAt",
+      coalesce((select json_agg(json_build_object('id', n.id, 'macAddress', n.mac_address, 'bridge', n.bridge,
+          'vlan', n.vlan, 'addresses', coalesce((select json_agg(host(a.address) order by a.is_primary desc, a.id)
+            from allocations a where a.server_id = s.id and a.released_at is null), '[]')) order by n.id)
+        from server_interfaces n where n.server_id = s.id and n.released_at is null), '[]') as interfaces
+    from servers s
+    where s.id > ${query.afterId} and s.provisioning_state <> 'deleted' and ${inClusters}
+    order by s.id limit ${query.limit}`.execute(db);
+  return { rows, asOf };
 }

@@ -17,14 +17,12 @@ import * as applications from './application-store.ts';
 import { createArrivals } from './arrival-store.ts';
 import * as details from './detail-store.ts';
 import * as devices from './device-store.ts';
-import { createEngine, type Engine, type FactClient } from './engine-store.ts';
+import { createEngine, type Engine, type FactClient, readEngineState, readStoreId } from './engine-store.ts';
 import { explore } from './explore-store.ts';
-import { readStoreId } from './identity-store.ts';
 import { migrate } from './migrate-store.ts';
 import * as pairs from './pair-store.ts';
 import * as peers from './peer-store.ts';
 import * as sites from './site-store.ts';
-import { readEngineState } from './state-store.ts';
 import { rejudgeAddresses } from './verdict-store.ts';
 
 export interface ClickhouseFactsDeps {

@@ -7,8 +7,9 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { CodedError } from '#common/errors/index.ts';
-import { type Fragment, toStatement } from './statement.ts';
+import { CodedError, describeError } from '#common/errors/index.ts';
+import type { FactEngineState } from '../contract/engine-state.ts';
+import { ch, type Fragment, plain, text, toStatement } from './statement.ts';
 
 export type FactClient = Pick<ClickHouseClient, 'query' | 'command' | 'exec' | 'close'>;
 
@@ -147,4 +148,72 @@ function unavailable(cause: unknown): CodedError {
   const why = isServerError(cause) ? ` (${cause.type ?? cause.code})` : '';
   const message = `ClickHouse, which holds the traffic facts, does not answer or takes nothing${why}.`;
   return new CodedError('facts.unavailable', message, {}, cause);
+}
+
+/** Null: they have none yet. */
+export async function readStoreId(engine: Engine): Promise<string | null> {
+  const [row] = await engine.rows<{ id: string }>(
+    ch`select toString(min(id)) as id from store_identity having count() > 0`,
+  );
+  return row?.id ?? null;
+}
+
+/** Gives the tables a number; of an earlier installation they had another one. */
+export async function writeStoreId(engine: Engine, id: string): Promise<void> {
+  await engine.run(plain('alter table store_identity delete where 1 settings mutations_sync = 1'));
+  await engine.run(ch`insert into store_identity (id) select toUUID(${text(id)})`);
+}
+
+export async function hasClickhouseFacts(engine: Engine): Promise<boolean> {
+  const [row] = await engine.rows<{ has: number }>(ch`
+    select (select count() from (select 1 from capture_minutes where site_id > 0 limit 1)) + (select count() from (select 1 from host_minutes where site_id > 0 limit 1))
+      + (select count() from (select 1 from application_facts where site_id > 0 limit 1)) as has`);
+  return row!.has > 0;
+}
+
+/** A health page waits no longer for it. */
+const limitMs = 2_000;
+/** ClickHouse slows inserts down at 1,000 parts of a partition and refuses them at 3,000. */
+const partsMax = 500;
+/** A tenth of the disk, which merges need as room. */
+const freeShareMin = 0.1;
+
+/** How ClickHouse stands, for the health page. */
+export async function readEngineState(engine: Engine): Promise<FactEngineState> {
+  const begunMs = performance.now();
+  try {
+    const [parts] = await engine.rows<{ parts: number; most: number; rows: number; bytes: number }>(
+      ch`select toFloat64(sum(several)) as parts, toFloat64(max(several)) as most, toFloat64(sum(all_rows)) as rows,
+          toFloat64(sum(all_bytes)) as bytes
+        from (select count() as several, sum(rows) as all_rows, sum(bytes_on_disk) as all_bytes from system.parts
+          where active and database = currentDatabase() group by table, partition)`,
+      limitMs,
+    );
+    const answerMs = performance.now() - begunMs;
+    const [disk] = await engine.rows<{ free: number; total: number }>(
+      ch`select toFloat64(min(free_space)) as free, toFloat64(min(total_space)) as total from system.disks where total_space > 0`,
+      limitMs,
+    );
+    const { most, ...counted } = parts!;
+    const free = disk?.free ?? null;
+    const isFull = disk !== undefined && disk.total > 0 && disk.free < disk.total * freeShareMin;
+    const problem =
+      most > partsMax
+        ? `ClickHouse merges facts too slowly: a table has ${most} parts of one day.`
+        : isFull
+          ? 'The disk of ClickHouse is nearly full.'
+          : null;
+    return { name: 'ClickHouse', problem, answerMs, ...counted, freeBytes: free };
+  } catch (error) {
+    const problem = `Traffic facts can't be read: ${describeError(error)}`;
+    return {
+      name: 'ClickHouse',
+      problem,
+      answerMs: null,
+      parts: null,
+      rows: null,
+      bytes: null,
+      freeBytes: null,
+    };
+  }
 }

@@ -1,8 +1,7 @@
 /** Moves and deletes facts by the places that a person names. */
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createFactClient, describeStart, type FactsPlace, placeText } from '../clickhouse/connect.ts';
-import { createEngine, type Engine } from '../clickhouse/engine-store.ts';
-import { hasClickhouseFacts, readStoreId } from '../clickhouse/identity-store.ts';
+import { createEngine, type Engine, hasClickhouseFacts, readStoreId } from '../clickhouse/engine-store.ts';
 import { migrate } from '../clickhouse/migrate-store.ts';
 import { dropTables } from '../clickhouse/table-store.ts';
 import {

@@ -1,7 +1,6 @@
 /** The two engines of a move, with what it does to each. */
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Engine } from '../clickhouse/engine-store.ts';
-import { hasClickhouseFacts, readStoreId, writeStoreId } from '../clickhouse/identity-store.ts';
+import { type Engine, hasClickhouseFacts, readStoreId, writeStoreId } from '../clickhouse/engine-store.ts';
 import { hasPostgresFacts, type SiteDay } from '../control/engine-use-store.ts';
 import type { KeptBounds } from '../control/move-store.ts';
 import { readVerdictEpoch } from '../control/verdict-span-store.ts';

@@ -8,15 +8,21 @@ import { zeroTotals } from '#contracts/sensor-api/telemetry-totals.ts';
 import type { ForeignCheck } from '#monitor/placements/index.ts';
 import { copyRows, type Queryable, RowWriter } from '#service-kit/postgres/index.ts';
 import { directionCode, evidenceCode, vantageCode } from '../contract/codes.ts';
-import { collectUsage, localAddressOf, type NameApplication, type Usage } from '../contract/collect-facts.ts';
+import {
+  collectUsage,
+  localAddressOf,
+  type NameApplication,
+  type NamedPair,
+  type Usage,
+} from '../contract/collect-facts.ts';
 import { type FactUpload, pairsKeptMs } from '../contract/facts.ts';
+import { sumPeers } from '../contract/sum-peers.ts';
 import { type OriginMinute, placeMinutes } from '../control/capture-store.ts';
 import { divideUploads } from '../control/divide-uploads.ts';
 import { insertGaps } from '../control/gap-store.ts';
 import { placeOf, type RowPlace } from '../control/row-place.ts';
 import { claimTokens } from '../control/token-store.ts';
 import { type SensorMinute, trimUnobservedGaps } from '../control/unobserved-gap-store.ts';
-import { isLateForPeers, latePeerColumns, writeLatePeers } from './late-peers.ts';
 
 /** Limits counters of a sensor to values that a double holds exactly. */
 const counterMax = Number.MAX_SAFE_INTEGER;
@@ -248,4 +254,39 @@ async function findKnown(trx: Queryable, minutes: readonly SensorMinute[]): Prom
     trx,
   );
   return rows;
+}
+
+/** Peer networks of minutes that arrive too late for their pairs, written beside the facts. */
+export const latePeerColumns = [
+  ...['site_id', 'minute', 'capture_id', 'vantage', 'direction', 'local', 'segment', 'peer'],
+  ...['inbound_bytes', 'outbound_bytes', 'packets', 'is_foreign'],
+];
+
+const hourMs = 3_600_000;
+
+/**
+ * Whether the minute's hour may have lost pairs before it is rolled up again. An hour ahead of time, because the roll-up waits
+ * until facts have settled; what is in the pairs as well is counted once.
+ */
+export const isLateForPeers = (minuteMs: number, pairsFromMs: number): boolean =>
+  Math.floor(minuteMs / hourMs) * hourMs < pairsFromMs + hourMs;
+
+/** Pairs of a capture's minute, summed by local address and network. */
+export function writeLatePeers(to: RowWriter, place: RowPlace, pairs: readonly NamedPair[]): void {
+  const counterMax = Number.MAX_SAFE_INTEGER;
+  for (const sum of sumPeers(pairs)) {
+    to.row(latePeerColumns.length);
+    to.bigint(place.siteId);
+    to.timestamp(place.minuteMs);
+    to.bigint(place.captureId);
+    to.smallint(place.vantage);
+    to.smallint(directionCode(sum.direction));
+    to.inet(sum.local);
+    to.text(place.segmentOf(sum.local));
+    to.inet(sum.peer);
+    to.bigint(Math.min(sum.inboundBytes, counterMax));
+    to.bigint(Math.min(sum.outboundBytes, counterMax));
+    to.bigint(Math.min(sum.packets, counterMax));
+    to.boolean(place.isForeign(sum.local));
+  }
 }

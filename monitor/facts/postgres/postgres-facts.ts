@@ -18,9 +18,9 @@ import * as applications from './application-store.ts';
 import * as details from './detail-store.ts';
 import * as devices from './device-store.ts';
 import { explore } from './explore-store.ts';
+import { rejudgeAddresses } from './judge-store.ts';
 import { createPartitionMaker } from './partition-store.ts';
 import * as peers from './peer-store.ts';
-import { rejudgeAddresses } from './rejudge-store.ts';
 import { rollUp } from './roll-up.ts';
 import { type Coverage, groupByHash, limitStatements, readCovered } from './span-store.ts';
 

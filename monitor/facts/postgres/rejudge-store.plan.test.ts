@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
 import { captureMinute, createMonitorWorld, createSpool, host, testMinute } from '#monitor/testing/index.ts';
-import { rejudgeAddresses } from './rejudge-store.ts';
+import { rejudgeAddresses } from './judge-store.ts';
 
 test('judging an address again looks up where its server was once, however many minutes it has', async () => {
   await using world = await createMonitorWorld();

@@ -5,12 +5,17 @@
  */
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { pairsKeptMs } from '../contract/facts.ts';
-import { findDirtyDays, recomputeDay } from './day-store.ts';
-import { beginHour, findDirtyHours, recomputeHour, type SiteHour } from './hour-store.ts';
+import {
+  beginHour,
+  findDirtyDays,
+  findDirtyHours,
+  recomputeDay,
+  recomputeHour,
+  type SiteHour,
+} from './hour-store.ts';
 import * as minuteStore from './minute-store.ts';
 import type { PartitionMaker } from './partition-store.ts';
 import { hourSeconds } from './span-store.ts';
-import { findDirtyBuckets, recomputeBucket } from './ten-minute-store.ts';
 
 /** Minutes of one transaction. */
 const marksMax = 500;
@@ -29,10 +34,10 @@ export async function rollUp(
   if (hours === 'none') return;
   const pairsFrom = ((await readNowMs(db)) - pairsKeptMs) / 1000;
   await judgeMinutes(db, partitions, hours, pairsFrom, mayGoOn);
-  for (const bucket of await findDirtyBuckets(db)) {
+  for (const bucket of await minuteStore.findDirtyBuckets(db)) {
     if (!(await mayGoOn())) return;
     await ensureRollUps(db, partitions, bucket.start, pairsFrom);
-    await underLock(db, bucket.siteId, (trx) => recomputeBucket(trx, bucket, pairsFrom));
+    await underLock(db, bucket.siteId, (trx) => minuteStore.recomputeBucket(trx, bucket, pairsFrom));
   }
   for (const siteHour of await findDirtyHours(db, hours)) {
     if (!(await mayGoOn())) return;

@@ -1,7 +1,7 @@
 /** What peer networks cost: processor time of PostgreSQL when an hour's are made, and their disk, both for a million connections. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { recomputePeers } from '../postgres/peer-hour-store.ts';
+import { recomputePeers } from '../postgres/peer-store.ts';
 import { preferHashing } from '../postgres/span-store.ts';
 import type { BenchDatabase } from './bench-monitor.ts';
 import { processorSeconds } from './processor-time.ts';

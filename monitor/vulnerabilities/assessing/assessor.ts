@@ -10,7 +10,7 @@ import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import { assessmentRules } from './bind-services.ts';
 import { checkSoftware } from './check-software.ts';
 import type { AssessorDeps } from './deps.ts';
-import { type DueServer, listDue, postpone } from './queue-store.ts';
+import { type DueServer, listDue, postpone } from './server-store.ts';
 import { areUsesOutdated, countUses, deleteUnused } from './software-store.ts';
 import type { Turn } from './turn.ts';
 import { visitServers } from './visit-servers.ts';

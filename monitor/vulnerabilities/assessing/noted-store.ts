@@ -1,7 +1,7 @@
 /** Severe findings of which operators are told, each once for a server, port and software. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { isIgnored } from '../ignores/open-ignore-store.ts';
+import { isIgnored } from '../ignores/store.ts';
 import type { ServerKey } from './server-store.ts';
 
 /** Findings of a service that were not noted before, and the most severe of them. */

@@ -6,7 +6,6 @@ import { assessmentRules, type BoundService, bindServices } from './bind-service
 import { checkSoftware } from './check-software.ts';
 import type { AssessorDeps, FoundOfServer } from './deps.ts';
 import * as noted from './noted-store.ts';
-import type { DueServer } from './queue-store.ts';
 import * as store from './server-store.ts';
 import { ensureSoftware, listSoftware, outdateUses, type Software } from './software-store.ts';
 import type { Turn } from './turn.ts';
@@ -18,7 +17,7 @@ import type { Turn } from './turn.ts';
 export async function visitServers(
   deps: AssessorDeps,
   turn: Turn,
-  servers: readonly DueServer[],
+  servers: readonly store.DueServer[],
 ): Promise<void> {
   const changed = servers.filter(({ isChanged }) => isChanged);
   const services = await bind(deps, turn, changed);
@@ -35,7 +34,7 @@ export async function visitServers(
   });
 }
 
-async function bind(deps: AssessorDeps, turn: Turn, servers: readonly DueServer[]) {
+async function bind(deps: AssessorDeps, turn: Turn, servers: readonly store.DueServer[]) {
   if (servers.length === 0) return [];
   const evidence = await deps.scans.listEvidence(servers);
   const byServer = Map.groupBy(evidence, ({ clusterId, vmId }) => `${clusterId} ${vmId}`);
@@ -70,7 +69,7 @@ function findLost(before: readonly store.SevereService[], after: readonly store.
 async function tellOfNew(
   { onChecked }: AssessorDeps,
   trx: Queryable,
-  servers: readonly DueServer[],
+  servers: readonly store.DueServer[],
   lost: ReadonlySet<string>,
 ): Promise<void> {
   const found = Map.groupBy(await noted.noteFindings(trx, servers), keyOf);

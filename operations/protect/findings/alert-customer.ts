@@ -10,9 +10,8 @@ import { emit } from '#operations/events/index.ts';
 import type { ListedInMail } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { findingAlertsSince, findSettings } from '../settings/index.ts';
-import * as store from './alert-store.ts';
 import { rankOf } from './finding.ts';
-import type { ChangedFinding, Generation } from './projection-store.ts';
+import * as store from './store.ts';
 
 export interface AlertDeps {
   /** Whether mails can be sent at all. */
@@ -20,10 +19,10 @@ export interface AlertDeps {
 }
 
 export interface AlertInput {
-  of: Generation;
+  of: store.Generation;
   projection: Projection;
   /** What the check changed. */
-  changed: readonly ChangedFinding[];
+  changed: readonly store.ChangedFinding[];
   nowMs: number;
 }
 
@@ -72,7 +71,7 @@ export async function alertCustomer(deps: AlertDeps, tx: Queryable, input: Alert
   });
 }
 
-async function emitNew(tx: Queryable, { serverId, address }: Generation, told: readonly News[]) {
+async function emitNew(tx: Queryable, { serverId, address }: store.Generation, told: readonly News[]) {
   const fresh = told.filter(({ previousRank }) => previousRank < 0);
   for (const { transport, port, fingerprint, cveId, severity } of fresh.slice(0, eventsMax))
     await emit(tx, {

@@ -2,7 +2,7 @@ import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { createLeasedLoop, ifHeld, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { listOutdated, storeCounts } from './count-store.ts';
+import { listOutdated, storeCounts } from './store.ts';
 
 const addressesMax = 500;
 

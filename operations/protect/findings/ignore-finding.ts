@@ -14,9 +14,8 @@ import { lockLiving } from '#operations/servers/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { findSettings } from '../settings/index.ts';
-import { storeCounts } from './count-store.ts';
 import type { FindingKey, FindingSubject } from './finding.ts';
-import * as store from './ignore-store.ts';
+import * as store from './store.ts';
 
 export interface IgnoreFindingDeps {
   db: () => Queryable;
@@ -64,7 +63,7 @@ export async function ignoreFinding(
       added.push(allocation);
     }
     if (!isFound) throw new CodedError('protect_findings.no_finding', 'The server has no such finding now.');
-    await storeCounts(tx, idsOf(added));
+    await store.storeCounts(tx, idsOf(added));
     if (added.length > 0)
       await record(tx, customer, {
         operation: 'protect.ignore_finding',
@@ -87,7 +86,7 @@ export async function endIgnore(
     const ended: Allocation[] = [];
     for (const allocation of selectAddresses(allocations, key))
       if (await store.endIgnore(tx, of, { ...key, allocationId: allocation.id })) ended.push(allocation);
-    await storeCounts(tx, idsOf(ended));
+    await store.storeCounts(tx, idsOf(ended));
     if (ended.length > 0)
       await record(tx, customer, {
         operation: 'protect.end_ignore',

@@ -23,15 +23,13 @@ import { createExpiryLoop } from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { createAlertMailer } from '../alert-mails/index.ts';
-import { deleteExpiredNotices } from './alert-store.ts';
 import { createCountLoop } from './count-findings.ts';
 import type { FindingSubject } from './finding.ts';
 import { findingMails } from './finding-mail.ts';
 import { endIgnore, ignoreFinding } from './ignore-finding.ts';
-import { deleteExpired } from './projection-store.ts';
 import type { ProtectFindings } from './protect-findings.ts';
 import { receiveProjections } from './receive-projections.ts';
-import { readStatus } from './status-store.ts';
+import { deleteExpired, deleteExpiredNotices, readStatus } from './store.ts';
 
 export type {
   FindingFilter,
@@ -50,7 +48,7 @@ export type { FindingKey, FindingSubject } from './finding.ts';
 export { createFindingsReceiver } from './findings-receiver.ts';
 export type { IgnoreFindingInput, IgnoreFindingResult } from './ignore-finding.ts';
 export type { ProtectFindings, ServerFindings } from './protect-findings.ts';
-export type { FindingStatus } from './status-store.ts';
+export type { FindingStatus } from './store.ts';
 
 export interface ProtectFindingsDeps {
   db: () => Queryable;

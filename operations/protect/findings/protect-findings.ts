@@ -19,7 +19,7 @@ import type {
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { FindingKey, FindingSubject } from './finding.ts';
 import type { IgnoreFindingInput, IgnoreFindingResult } from './ignore-finding.ts';
-import type { FindingStatus } from './status-store.ts';
+import type { FindingStatus } from './store.ts';
 
 /** What a page or a call shows beside the list of findings. */
 export interface ServerFindings {

@@ -20,8 +20,7 @@ import { hasForeignScan, isDeliveredByOther } from '../scans/index.ts';
 import { readStandings, type Source } from '../traffic/index.ts';
 import { type AlertDeps, alertCustomer } from './alert-customer.ts';
 import { checkProjections } from './check-projections.ts';
-import * as store from './projection-store.ts';
-import { noteRefusal } from './status-store.ts';
+import * as store from './store.ts';
 
 export interface ReceiveProjectionsDeps extends AlertDeps {
   db: () => Queryable;
@@ -77,7 +76,7 @@ async function receiveProjection(
   if (await hasForeignScan(tx, allocation.id, [...scanIds])) return 'unmatched';
   const age = await claim(tx, allocation, sent);
   if (age === null) {
-    await noteRefusal(tx, allocation.id);
+    await store.noteRefusal(tx, allocation.id);
     return 'source_conflict';
   }
   if (age !== 'newer') {

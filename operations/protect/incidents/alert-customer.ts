@@ -9,7 +9,7 @@ import type { Incident } from '#contracts/admin-api/incidents.ts';
 import { emit } from '#operations/events/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { channelsSince, findSettings, openChannels } from '../settings/index.ts';
-import * as store from './alert-store.ts';
+import * as store from './store.ts';
 
 export interface AlertDeps {
   /** Whether mails can be sent at all. */

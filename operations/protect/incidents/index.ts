@@ -16,7 +16,6 @@ import { attackMails } from './attack-mail.ts';
 import { createIncidentRetention } from './jobs.ts';
 import type { IncidentSubject, ProtectIncidents } from './protect-incidents.ts';
 import { type ReceiveIncidentsDeps, receiveIncidents } from './receive-incidents.ts';
-import { readStatus } from './status-store.ts';
 import * as store from './store.ts';
 
 export type { AttackQuery, AttackRow, OpenAttackCounts } from '#operations/views/index.ts';
@@ -25,8 +24,7 @@ export type { IncidentCursor, IncidentQuery, IncidentRow, IncidentVector } from 
 export { actionsOf } from './incident.ts';
 export { createIncidentsReceiver } from './incidents-receiver.ts';
 export type { IncidentSubject, ProjectOutcomes, ProtectIncidents } from './protect-incidents.ts';
-export type { IncidentStatus } from './status-store.ts';
-export type { OpenAttack, RefusalRow } from './store.ts';
+export type { IncidentStatus, OpenAttack, RefusalRow } from './store.ts';
 
 /** Incidents that were not applied: those that a page shows. */
 const refusalsShown = 20;
@@ -51,7 +49,7 @@ export function createProtectIncidents(deps: ProtectIncidentsDeps): ProtectIncid
       return store.findIncident(deps.db(), scopeOf(actor, subject), id);
     },
     async readStatus(actor, subject) {
-      return readStatus(deps.db(), scopeOf(actor, subject));
+      return store.readStatus(deps.db(), scopeOf(actor, subject));
     },
     async readOpen(actor, serverIds) {
       if (actor.kind === 'project' || serverIds.length === 0) return new Map();

@@ -4,8 +4,7 @@ import type { Sender } from '#operations/feeds/index.ts';
 import type { AttackQuery, AttackRow, OpenAttackCounts } from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { IncidentFilter, IncidentQuery, IncidentRow, Refusal } from './incident.ts';
-import type { IncidentStatus } from './status-store.ts';
-import type { OpenAttack, RefusalRow } from './store.ts';
+import type { IncidentStatus, OpenAttack, RefusalRow } from './store.ts';
 
 /** The server of a page or a call; the caller has looked it up for this actor. */
 export interface IncidentSubject {

@@ -4,8 +4,9 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Incident } from '#contracts/admin-api/incidents.ts';
 import { attackClassOf } from '#contracts/attack-classes.ts';
 import { kept } from '#contracts/retention.ts';
-import { incidentStateNow } from '#operations/views/index.ts';
+import { incidentStateNow, mailableMembers } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { AlertChannel } from '../settings/index.ts';
 import type { Source } from '../traffic/source-store.ts';
 import type { IncidentFilter, IncidentQuery, IncidentRow, Refusal } from './incident.ts';
 
@@ -284,4 +285,98 @@ export async function countOutcomes(
     select 'applied', count(*) from protect_incidents
     where project_id = ${projectId} and changed_at > svc_now() - ${refusalsKeptFor}::interval`.execute(db);
   return rows;
+}
+
+export { hasSubscriber } from '#operations/views/index.ts';
+
+/** What the customer was told so far, of the present episode. */
+export interface Told {
+  episode: number;
+  isStartTold: boolean;
+  isEndTold: boolean;
+  told: AlertChannel[];
+}
+
+/** The mark of an incident that the caller has locked. */
+export async function readTold(tx: Queryable, incidentId: string): Promise<Told> {
+  const { rows } = await sql<Told>`
+    select episode, start_told_at is not null as "isStartTold", end_told_at is not null as "isEndTold", told
+    from protect_incidents where incident_id = ${incidentId}::uuid`.execute(tx);
+  return rows[0]!;
+}
+
+/** Notes that the start of this episode is told by these channels, and which of them have a recipient. */
+export async function noteStart(
+  tx: Queryable,
+  incidentId: string,
+  episode: number,
+  told: readonly AlertChannel[],
+  reached: readonly AlertChannel[],
+): Promise<void> {
+  await sql`
+    update protect_incidents set episode = ${episode}, start_told_at = svc_now(), end_told_at = null,
+      told = ${[...told]}::text[], alerted_at = case when ${reached.length > 0} then svc_now() else alerted_at end,
+      alerted_by = case when ${reached.length > 0} then ${[...reached]}::text[] else alerted_by end
+    where incident_id = ${incidentId}::uuid`.execute(tx);
+}
+
+export async function noteEnd(tx: Queryable, incidentId: string): Promise<void> {
+  await sql`update protect_incidents set end_told_at = svc_now() where incident_id = ${incidentId}::uuid`.execute(
+    tx,
+  );
+}
+
+/** A mail about the start for each member who may be mailed; returns how many. */
+export async function queueStartMails(
+  tx: Queryable,
+  incidentId: string,
+  episode: number,
+  serverId: number,
+): Promise<number> {
+  const { numAffectedRows } = await sql`
+    insert into attack_mails (incident_id, episode, moment, person_id)
+    select ${incidentId}::uuid, ${episode}::int, 'started', reader.id from (${mailableMembers(serverId)}) reader
+    on conflict do nothing`.execute(tx);
+  return Number(numAffectedRows ?? 0n);
+}
+
+/** A mail about the end for each reader who was mailed the start. */
+export async function queueEndMails(tx: Queryable, incidentId: string, episode: number): Promise<void> {
+  await sql`
+    insert into attack_mails (incident_id, episode, moment, person_id)
+    select incident_id, episode, 'ended', person_id from attack_mails
+    where incident_id = ${incidentId}::uuid and episode = ${episode} and moment = 'started'
+    on conflict do nothing`.execute(tx);
+}
+
+export interface IncidentStatus {
+  /** Of a delivery, also one that was refused or repeated. */
+  attemptedAt: Date | null;
+  receivedAt: Date | null;
+  /** The newest observation that was received. */
+  latestAt: Date | null;
+  /** Of the last 24 hours. */
+  incidents: number;
+  addresses: number;
+  /** The last delivery was about another address, or came from another source. */
+  isRefused: boolean;
+}
+
+/** How the delivery of attacks of a server stands (NET-2.9, NET-4.10). */
+export async function readStatus(
+  db: Queryable,
+  of: { serverId: number; tenantId: number },
+): Promise<IncidentStatus> {
+  const { rows } = await sql<IncidentStatus>`
+    with held as (
+      select address, last_observed_at, source_seen_at, (select max(refused_at) from protect_incident_refusals r
+        where r.incident_id = i.incident_id and r.outcome = 'identity_conflict') as refused_at
+      from protect_incidents i where server_id = ${of.serverId} and tenant_id = ${of.tenantId})
+    select max(greatest(source_seen_at, refused_at)) as "attemptedAt", max(source_seen_at) as "receivedAt",
+      max(last_observed_at) as "latestAt",
+      count(*) filter (where last_observed_at > svc_now() - interval '24 hours')::int as incidents,
+      count(distinct address) filter (where last_observed_at > svc_now() - interval '24 hours')::int as addresses,
+      coalesce(max(refused_at) > max(source_seen_at), false) as "isRefused"
+    from held`.execute(db);
+  return rows[0]!;
 }

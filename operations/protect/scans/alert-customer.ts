@@ -9,8 +9,8 @@ import type { DeliveredScan } from '#contracts/admin-api/port-scans.ts';
 import { emit } from '#operations/events/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { findSettings, portChannelsSince } from '../settings/index.ts';
-import * as store from './alert-store.ts';
 import type { PortRow } from './merge-ports.ts';
+import * as store from './port-store.ts';
 
 export interface AlertDeps {
   /** Whether mails can be sent at all. */

@@ -16,20 +16,19 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAlertMailer } from '../alert-mails/index.ts';
 import { createRequestKeeper } from './keep-requests.ts';
 import { listForMonitor } from './list-requests.ts';
-import { listFetchedClusters } from './monitor-store.ts';
 import { portMails } from './port-mail.ts';
-import { deleteExpiredScans } from './port-store.ts';
+import { deleteExpiredScans, readStatus } from './port-store.ts';
 import { readPorts, readResult } from './ports-of-server.ts';
 import type { ProtectScans } from './protect-scans.ts';
 import { receiveScans } from './receive-scans.ts';
 import { requestScan } from './request-scan.ts';
-import { cancelQueued, deleteExpiredRequests } from './request-store.ts';
+import { cancelQueued, deleteExpiredRequests, listFetchedClusters } from './request-store.ts';
 import { overdueMs } from './scan-request.ts';
-import { readStatus } from './status-store.ts';
 import { updateRequests } from './update-requests.ts';
 
 export type { ListedScan, PendingScans, ScanListQuery } from '#operations/views/index.ts';
 export { readCursor as readScanCursor } from './list-requests.ts';
+export { hasForeignScan, isDeliveredByOther, type ScanStatus } from './port-store.ts';
 export {
   type FoundService,
   isGuess,
@@ -39,8 +38,6 @@ export {
 } from './ports-of-server.ts';
 export type { ProtectScans } from './protect-scans.ts';
 export { createScansReceiver } from './scans-receiver.ts';
-export { hasForeignScan, isDeliveredByOther } from './standing-store.ts';
-export type { ScanStatus } from './status-store.ts';
 
 export interface ProtectScansDeps {
   db: () => Queryable;

@@ -11,7 +11,6 @@ import type { Addresses } from '#operations/addresses/index.ts';
 import { listScanCandidates, type ScanCandidate } from '#operations/views/index.ts';
 import { createLeasedLoop, ifHeld, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { listFetchedClusters } from './monitor-store.ts';
 import { isPublic } from './request-scan.ts';
 import * as store from './request-store.ts';
 import { requestLimits } from './scan-request.ts';
@@ -55,7 +54,7 @@ async function endReleased({ db, addresses }: KeepRequestsDeps, lease: Lease): P
 }
 
 async function requestNew({ db, isDocumentationGlobal }: KeepRequestsDeps, lease: Lease): Promise<void> {
-  const clusterIds = await listFetchedClusters(db());
+  const clusterIds = await store.listFetchedClusters(db());
   if (clusterIds?.length === 0) return;
   const found = await listScanCandidates(db(), clusterIds, candidatesMax);
   const byTenant = Map.groupBy(

@@ -3,7 +3,7 @@ import type { ScanRequestsPage } from '#contracts/admin-api/port-scans.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import * as store from './monitor-store.ts';
+import * as store from './request-store.ts';
 
 export interface ListRequestsDeps {
   db: () => Queryable;

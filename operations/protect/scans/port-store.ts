@@ -1,4 +1,4 @@
-/** Every statement on results of scans and on what is known of ports. */
+/** Every statement on results of scans, on what is known of ports, and on mails about them. */
 
 import { sql } from 'kysely';
 import type { DeliveredScan } from '#contracts/admin-api/port-scans.ts';
@@ -11,6 +11,7 @@ import type {
   ScanTransport,
 } from '#contracts/port-scan/index.ts';
 import { kept } from '#contracts/retention.ts';
+import { mailableMembers } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Source } from '../traffic/index.ts';
 import { type Coverage, closedAtOf, type Evidence, type PortAnswer, type PortRow } from './merge-ports.ts';
@@ -297,4 +298,78 @@ export async function deleteExpiredScans(tx: Queryable, limit: number): Promise<
       and not exists (select 1 from port_scans p where p.allocation_id = s.allocation_id)
       and not exists (select 1 from port_observations o where o.allocation_id = s.allocation_id)`.execute(tx);
   return Math.max(Number(scans.numAffectedRows ?? 0n), Number(ports.numAffectedRows ?? 0n));
+}
+
+/** A mail about a scan for each member who may be mailed. */
+export async function queueMails(tx: Queryable, scanId: string, serverId: number): Promise<void> {
+  await sql`
+    insert into port_mails (scan_id, person_id)
+    select ${scanId}::uuid, reader.id from (${mailableMembers(serverId)}) reader
+    on conflict do nothing`.execute(tx);
+}
+
+/** Whether one of these scans is known as one of another generation. A scan that is not known yet may be of any. */
+export async function hasForeignScan(
+  tx: Queryable,
+  allocationId: number,
+  scanIds: readonly string[],
+): Promise<boolean> {
+  const { rows } = await sql<{ isForeign: boolean }>`
+    select exists (select 1 from port_scans where scan_id = any(${[...scanIds]}::uuid[]) and allocation_id <> ${allocationId})
+      or exists (select 1 from scan_requests where id = any(${[...scanIds]}::uuid[]) and allocation_id <> ${allocationId})
+      as "isForeign"`.execute(tx);
+  return rows[0]!.isForeign;
+}
+
+/** Whether another source delivers the scans of a generation. */
+export async function isDeliveredByOther(
+  tx: Queryable,
+  allocationId: number,
+  { projectId, siteId }: Source,
+): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from port_scan_series where allocation_id = ${allocationId}
+      and (project_id, source_site_id) <> (${projectId}::bigint, ${siteId}::bigint)
+      and received_at > svc_now() - ${silence}::interval`.execute(tx);
+  return rows.length > 0;
+}
+
+/** Without an accepted scan for so long, refused deliveries are what holds it back: the hourly scan is missing. */
+const refusedFor = sql.lit('2 hours');
+
+export interface ScanStatus {
+  /** Of a delivery, also one that was refused or repeated. */
+  attemptedAt: Date | null;
+  receivedAt: Date | null;
+  /** End of the newest scan that was received. */
+  latestAt: Date | null;
+  /** Addresses with results, and the results of the last 24 hours. */
+  addresses: number;
+  scans: number;
+  /** Deliveries are tried and none of them was taken: another source delivers. */
+  isRefused: boolean;
+}
+
+/** How the delivery of scans of a server stands (NET-2.9, NET-4.10). */
+export async function readStatus(
+  db: Queryable,
+  of: { serverId: number; tenantId: number },
+): Promise<ScanStatus> {
+  const { rows } = await sql<ScanStatus>`
+    select max(attempted_at) as "attemptedAt", max(received_at) filter (where latest.at is not null) as "receivedAt",
+      max(latest.at) as "latestAt", count(latest.at)::int as addresses, coalesce(sum(day.scans), 0)::int as scans,
+      coalesce(max(refused_at) > max(received_at) + ${refusedFor}::interval, false) as "isRefused"
+    from port_scan_series series
+    left join lateral (select finished_at as at from port_scans
+      where allocation_id = series.allocation_id order by finished_at desc limit 1) latest on true
+    left join lateral (select count(*) as scans from port_scans
+      where allocation_id = series.allocation_id and finished_at > svc_now() - interval '24 hours') day on true
+    where server_id = ${of.serverId} and tenant_id = ${of.tenantId}`.execute(db);
+  return rows[0]!;
+}
+
+/** Notes a delivery that was refused; nothing where no source has delivered yet. */
+export async function noteRefusal(tx: Queryable, allocationId: number): Promise<void> {
+  await sql`update port_scan_series set attempted_at = svc_now(), refused_at = svc_now()
+    where allocation_id = ${allocationId}`.execute(tx);
 }

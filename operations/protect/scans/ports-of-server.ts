@@ -14,9 +14,8 @@ import {
 import type { Addresses } from '#operations/addresses/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { answerOf, newestOf, type PortAnswer, type PortRow } from './merge-ports.ts';
-import { listFetchedClusters } from './monitor-store.ts';
 import * as ports from './port-store.ts';
-import { listRequests } from './request-store.ts';
+import { listFetchedClusters, listRequests } from './request-store.ts';
 import { isOverdue } from './scan-request.ts';
 import { isPending } from './transitions.ts';
 

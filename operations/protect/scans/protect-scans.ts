@@ -10,10 +10,10 @@ import type { Sender } from '#operations/feeds/index.ts';
 import type { ListedScan, PendingScans, ScanListQuery } from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { PageCursor } from './monitor-store.ts';
+import type { ScanStatus } from './port-store.ts';
 import type { PortSubject, ScanResult, ServerPorts } from './ports-of-server.ts';
 import type { RequestScanResult } from './request-scan.ts';
-import type { ScanStatus } from './status-store.ts';
+import type { PageCursor } from './request-store.ts';
 
 export interface ProtectScans {
   /** What it does beside the calls. */

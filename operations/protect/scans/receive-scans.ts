@@ -15,7 +15,6 @@ import { checkScans } from './check-scans.ts';
 import { mergeScan } from './merge-ports.ts';
 import * as ports from './port-store.ts';
 import * as requests from './request-store.ts';
-import { noteRefusal } from './status-store.ts';
 import { nextState } from './transitions.ts';
 
 export interface ReceiveScansDeps extends AlertDeps {
@@ -62,7 +61,7 @@ async function receiveScan(deps: ReceiveScansDeps, tx: Queryable, sent: Sent): P
   const coverage =
     standing === 'held' ? null : await ports.claimSeries(tx, allocation, source, standing === 'owned');
   if (coverage === null) {
-    await noteRefusal(tx, allocation.id);
+    await ports.noteRefusal(tx, allocation.id);
     return 'source_conflict';
   }
   const request = await lockRequest(tx, allocation, sent);

@@ -1,6 +1,13 @@
-/** At which sites something is that operations links to, by what both programs know. */
+/** Sites: their names, and at which of them something is that operations links to. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+
+export async function nameSites(db: Queryable, ids: readonly number[]): Promise<Map<number, string>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await sql<{ id: number; name: string }>`
+    select id, name from sites where id = any(${[...ids]}::bigint[])`.execute(db);
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
 
 /** The sites of the clusters in which operations named addresses of this billing account. */
 export async function listSitesOfAccount(db: Queryable, accountId: number): Promise<number[]> {

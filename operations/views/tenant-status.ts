@@ -1,1 +1,0 @@
-export type TenantStatus = 'ACTIVE' | 'SUSPENDED' | 'CLOSED';

@@ -122,15 +122,15 @@ export const given: Arguments = {
     ['0193a1f0-0000-7000-8000-000000000001', { projectId: 1, siteId: 1 }, { state: 'running' }],
     ['0193a1f0-0000-7000-8000-000000000001', { projectId: 1, siteId: 1 }, { state: 'partial' }],
   ],
-  'operations/views/finding-total-store.ts:totalFindings': [
+  'operations/views/finding-store.ts:totalFindings': [
     [{ severities: ['critical', 'high'], customer: 'a', cveId: 'CVE-2024-6387' }],
     [{ severities: ['critical', 'high'] }],
   ],
-  'operations/views/finding-list-store.ts:listAllFindings': [
+  'operations/views/finding-store.ts:listAllFindings': [
     [{ state: 'ignored', severities: ['critical'], tenantId: 1, serverId: 1, customer: 'a', limit: 1 }],
     [{ cveId: 'CVE-2024-6387', limit: 1 }],
   ],
-  'operations/views/scan-list-store.ts:listAllScans': (
+  'operations/views/scan-store.ts:listAllScans': (
     ['running', 'queued', 'overdue', 'failed', 'complete', undefined] as const
   ).map((state) => [
     {
@@ -139,7 +139,7 @@ export const given: Arguments = {
     },
     300,
   ]),
-  'operations/views/scan-list-store.ts:countPendingScans': [[[1], 300]],
+  'operations/views/scan-store.ts:countPendingScans': [[[1], 300]],
   'operations/views/server-list-store.ts:listServers': (['newest', 'oldest', 'name', '-name'] as const).map(
     (order) => [[1], { ...filter, order, after: { id: 1, name: 'a' } }],
   ),

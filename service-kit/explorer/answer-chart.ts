@@ -21,6 +21,9 @@ export function answerChart(view: ExploreView, answer: Answer, around: ChartArou
 export const chartUnit = ({ measure }: Pick<Answer, 'measure'>) =>
   measure === 'packets' ? ('packets/s' as const) : ('bit/s' as const);
 
+/** What differences of sums may leave of nothing. */
+const trace = 0.001;
+
 type Drawn = Pick<ChartData, 'series' | 'lines' | 'shape'>;
 
 function directions(view: ExploreView, answer: Answer): Drawn {
@@ -58,7 +61,8 @@ function directions(view: ExploreView, answer: Answer): Drawn {
 const least: Readonly<Record<Measure, number>> = { bytes: 0.5, packets: 0.0001 };
 
 function parts(view: ExploreView, answer: Answer): Drawn {
-  const colours = coloursOf(answer.rows.map(nameInLegend));
+  const apart = answer.apart.filter(({ rates }) => rates.some((rate) => rate !== null && rate >= least[answer.measure]));
+  const colours = coloursOf([...answer.rows.map(nameInLegend), ...apart.map(({ label }) => label)]);
   const series: ChartSeries[] = answer.rows.map((row) => {
     const { value } = row.key[0]!;
     return {
@@ -68,6 +72,7 @@ function parts(view: ExploreView, answer: Answer): Drawn {
       href: value === null || view.by === null ? undefined : onlyHref(view, view.by, value),
     };
   });
+  for (const { label, rates } of apart) series.push({ label, colour: colours.get(label), values: rates });
   if (answer.rest?.rates.some((rate) => rate !== null && rate >= least[answer.measure]))
     series.push({ label: 'Rest', colour: REST_COLOUR, values: answer.rest.rates });
   return {

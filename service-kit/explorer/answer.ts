@@ -195,6 +195,18 @@ export function seriesOf(measure: Measure, now: Course, before: Course | null): 
   };
 }
 
+/** Of both directions together, in the measure, step by step; null in a gap. */
+export const wholeRates = (
+  measure: Measure,
+  { inBps, outBps, pps }: Pick<Answer['series'], 'inBps' | 'outBps' | 'pps'>,
+): readonly (number | null)[] =>
+  measure === 'packets'
+    ? pps
+    : inBps.map((inbound, at) => {
+        const outbound = outBps[at] ?? null;
+        return inbound === null && outbound === null ? null : (inbound ?? 0) + (outbound ?? 0);
+      });
+
 /** What the rows leave of everything, step by step; null in a gap. */
 export function restRates(
   all: readonly (number | null)[],

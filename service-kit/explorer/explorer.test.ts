@@ -8,7 +8,7 @@ import {
   type Ordered,
   orderOf,
   totalsOfNext,
-  unattributedPairs,
+  unclassifiedPairs,
 } from './index.ts';
 
 const end = (key: string, value: string | null = key): FlowEnd => ({ key, label: key, value });
@@ -61,9 +61,9 @@ test('flows: a picture has the sums of the table: what no application and no pee
     { from: web, size: 719 },
     { from: db, size: 225 },
   ];
-  const first = [...known, ...unattributedPairs(0, totals, known)];
+  const first = [...known, ...unclassifiedPairs(0, totals, known)];
   const toPeers = [{ column: 1, from: dns, to: end('peer'), size: 40 }];
-  const pairs = [...first, ...toPeers, ...unattributedPairs(1, totalsOfNext(0, first), toPeers)];
+  const pairs = [...first, ...toPeers, ...unclassifiedPairs(1, totalsOfNext(0, first), toPeers)];
   const { nodes, links } = flowGraph(pairs, {
     ...{ columns: 3, colourColumn: 1, nameOf: () => 'Name', hrefOf: () => '/' },
   });
@@ -72,15 +72,15 @@ test('flows: a picture has the sums of the table: what no application and no pee
   assert.deepEqual(drawn, [
     'web > dns 12',
     'db > dns 31',
-    'web > Unattributed 707',
-    'db > Unattributed 194',
+    'web > Unclassified 707',
+    'db > Unclassified 194',
     'dns > peer 40',
-    'dns > Unattributed 3',
-    'Unattributed > Unattributed 901',
+    'dns > Unclassified 3',
+    'Unclassified > Unclassified 901',
   ]);
-  const unattributed = nodes.filter(({ label }) => label === 'Unattributed');
+  const unclassified = nodes.filter(({ label }) => label === 'Unclassified');
   assert.deepEqual(
-    unattributed.map(({ column, href }) => [column, href]),
+    unclassified.map(({ column, href }) => [column, href]),
     [
       [1, undefined],
       [2, undefined],

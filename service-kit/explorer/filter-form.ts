@@ -74,9 +74,17 @@ export function exploreForm(view: ExploreView, options: ExploreFormOptions): Con
   const cancel = filters.length > 0 && link(withQuery(url, { q: undefined }), 'Remove all filters');
   return html`<div class="explore-form">${form(
     { action: path, method: 'get', submit: 'Show', submitKind: 'primary', layout: 'inline', cancel },
-    [kept.map(([name, value]) => hiddenField(name, value)), input, choices],
+    [
+      kept.map(([name, value]) => hiddenField(name, value)),
+      input,
+      html`<details class="explore-choices"><summary>${summaryOf(view)}</summary><div>${choices}</div></details>`,
+    ],
   )}${chipList(view, options)}${faultBanner(view)}<script type="module" src="${assetUrl('explore.js')}"></script></div>`;
 }
+
+/** What is chosen, on the button that the choices hide behind on a phone. */
+const summaryOf = ({ by, top, shape }: ExploreView): string =>
+  by === null ? 'In and out' : `${manyOf(by)} · Top ${top} · ${shape === 'stacked' ? 'Stack' : 'Lines'}`;
 
 function faultBanner({ faults }: ExploreView): Content {
   if (faults.length === 0) return '';

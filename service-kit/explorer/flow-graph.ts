@@ -26,13 +26,13 @@ export interface FlowPair {
 }
 
 /** Traffic of which no name in this column is known. A space can't begin a key. */
-const unattributed: FlowEnd = { key: ' unattributed', label: 'Unattributed', value: null };
+const unclassified: FlowEnd = { key: ' unclassified', label: 'Unclassified', value: null };
 
 /**
- * Pairs to `Unattributed` for what the pairs of a column leave of each name's total, so that a picture has the sums of the tables
- * beside it. What is unattributed in the column before stays so.
+ * Pairs to `Unclassified` for what the pairs of a column leave of each name's total, so that a picture has the sums of the tables
+ * beside it. What is unclassified in the column before stays so.
  */
-export function unattributedPairs(
+export function unclassifiedPairs(
   column: number,
   totals: readonly { from: FlowEnd; size: number }[],
   pairs: readonly FlowPair[],
@@ -42,7 +42,7 @@ export function unattributedPairs(
     if (pair.column === column) known.set(pair.from.key, (known.get(pair.from.key) ?? 0) + pair.size);
   return totals.flatMap(({ from, size }) => {
     const left = size - (known.get(from.key) ?? 0);
-    return left > 0 ? [{ column, from, to: unattributed, size: left }] : [];
+    return left > 0 ? [{ column, from, to: unclassified, size: left }] : [];
   });
 }
 
@@ -77,7 +77,7 @@ export function flowGraph(
   const nodes = new Map<string, SankeyNode>();
   const links = new Map<string, SankeyLink>();
   const nodeOf = ({ key, label, value }: FlowEnd, column: number): SankeyNode => {
-    if (key === unattributed.key) return { id: `${column} ${key}`, label, column, colour: REST_COLOUR };
+    if (key === unclassified.key) return { id: `${column} ${key}`, label, column, colour: REST_COLOUR };
     if (!top[column]!.has(key)) {
       const label = restLabel(nameOf(column));
       return { id: `${column} rest`, label, column, colour: REST_COLOUR, isRest: true };
@@ -109,7 +109,7 @@ function largest(pairs: readonly FlowPair[], column: number): Set<string> {
   for (const pair of pairs) {
     if (pair.column !== Math.max(0, column - 1)) continue;
     const { key } = column === 0 ? pair.from : pair.to;
-    if (key !== unattributed.key) sums.set(key, (sums.get(key) ?? 0) + pair.size);
+    if (key !== unclassified.key) sums.set(key, (sums.get(key) ?? 0) + pair.size);
   }
   const bySize = [...sums].sort(([, a], [, b]) => b - a).slice(0, flowNamesMax);
   return new Set(bySize.map(([key]) => key));

@@ -24,6 +24,7 @@ export {
   sizeOf,
   sumOf,
   type Value,
+  wholeRates,
   withoutSteps,
 } from './answer.ts';
 export { answerChart, type ChartAround, chartUnit } from './answer-chart.ts';
@@ -58,7 +59,7 @@ export {
   sidesOf,
   type TextFault,
 } from './filter-text.ts';
-export { type FlowEnd, type FlowPair, flowGraph, totalsOfNext, unattributedPairs } from './flow-graph.ts';
+export { type FlowEnd, type FlowPair, flowGraph, totalsOfNext, unclassifiedPairs } from './flow-graph.ts';
 export { savedViewLinks, savedViewsSection } from './saved-views-section.ts';
 export {
   type ExplorerBox,

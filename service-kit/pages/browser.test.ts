@@ -164,6 +164,49 @@ describe('pages in a browser', () => {
     assert.deepEqual(opened.complaints, []);
   });
 
+  test('by keyboard arrows move the crosshair, and with Shift choose a range that Enter asks for', async () => {
+    await using opened = await open('/dev/gallery?range=6h');
+    const { page } = opened;
+    const box = page.locator('#explained [role="img"]');
+    await box.waitFor();
+    assert.match((await box.getAttribute('aria-label')) ?? '', /: least .+, most .+ gaps?; the table below/);
+    await box.focus();
+    await page.keyboard.press('ArrowLeft');
+    const tip = page.locator('#explained .chart-tip');
+    const before = (await tip.locator('p').textContent()) ?? '';
+    for (let step = 0; step < 30; step += 1) await page.keyboard.press('Shift+ArrowLeft');
+    assert.notEqual(await tip.locator('p').textContent(), before);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/range=custom/);
+    assert.deepEqual(opened.complaints, []);
+  });
+
+  test('the crosshair’s box has six rows, the largest first', async () => {
+    await using opened = await open('/dev/gallery?range=6h');
+    const { page } = opened;
+    const plot = page.locator('#stacked .u-over');
+    await plot.waitFor();
+    await plot.hover({ position: { x: 300, y: 60 } });
+    const rows = await page.locator('#stacked .chart-tip td:nth-child(3)').allTextContents();
+    const sizes = rows.map((text) => Number(text.replaceAll(/[^\d.]/g, '')));
+    assert.ok(rows.length > 1 && rows.length <= 6);
+    assert.deepEqual(
+      sizes,
+      sizes.toSorted((a, b) => b - a),
+    );
+  });
+
+  test('several gaps are one line, and each is told on demand', async () => {
+    await using opened = await open('/dev/gallery?range=24h');
+    const { page } = opened;
+    const words = page.locator('#explained .ribbon-words');
+    await words.waitFor();
+    assert.match((await words.locator('summary').textContent()) ?? '', /^Data missing: /);
+    assert.equal(await words.locator('li').first().isVisible(), false);
+    await words.locator('summary').click();
+    assert.equal(await words.locator('li').first().isVisible(), true);
+  });
+
   test('a flag leads to what happened; several at one place open the list of all', async () => {
     await using opened = await open('/dev/gallery?range=24h');
     const { page } = opened;
@@ -326,7 +369,7 @@ describe('assets', () => {
       for (const [, imported = ''] of text.matchAll(/(?:from |import |import\()'\.\/([\w.-]+)'/g))
         left.push(imported);
     }
-    for (const name of ['pages.css', 'uplot.js', 'chart-marks.js', 'refresh.js', 'palette.js', 'htmx.js'])
+    for (const name of ['pages.css', 'uplot.js', 'chart.js', 'refresh.js', 'palette.js', 'htmx.js'])
       assert.ok(sizes.has(name), name);
     const all = [...sizes.values()].reduce((sum, size) => sum + size, 0);
     assert.ok(all < 64 * 1024, `${all} bytes: ${JSON.stringify(Object.fromEntries(sizes))}`);

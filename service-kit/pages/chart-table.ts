@@ -41,7 +41,7 @@ export function valuesTable(options: {
   const total = data.timesMs.length;
   const note =
     all.length > TABLE_ROWS_MAX
-      ? `The newest ${TABLE_ROWS_MAX} of ${formatCount(total)} points.`
+      ? `Showing the last ${TABLE_ROWS_MAX} of ${formatCount(total)} points. Export for the full list.`
       : `${formatCount(total)} points.`;
   return html`<details class="chart-values"><summary>Values as a table</summary><p class="hint">${note} ${
     options.csvHref && link(options.csvHref, 'All as CSV')

@@ -86,6 +86,68 @@ test('flags are a list of links, newest first, and travel to the script in order
   assert.throws(() => page(dataOf([1], { flags: [{ timeMs: at(0), text: 'x', href: 'javascript:x' }] })));
 });
 
+describe('what is drawn', () => {
+  const range = { fromMs: at(0), toMs: at(30) };
+  const late = Array.from({ length: 30 }, (_, index) => (index < 18 ? null : index));
+  const json = (data: ChartData) =>
+    chartJson('bit/s', data) as {
+      times: { startMs: number; count: number };
+      range: { fromMs: number };
+      isBars: boolean;
+      summary: string;
+      series: { label: string; colour?: number }[];
+    };
+
+  test('a range begins at the first value, unless something is missing before it', () => {
+    const young = json(
+      dataOf(late, { range, reasons: [{ fromMs: at(0), toMs: at(18), text: 'x', tone: 'neutral' }] }),
+    );
+    assert.deepEqual([young.range.fromMs, young.times.startMs, young.times.count], [at(18), at(18), 12]);
+    const lost = json(
+      dataOf(late, { range, reasons: [{ fromMs: at(9), toMs: at(18), text: 'capture failed' }] }),
+    );
+    assert.deepEqual([lost.range.fromMs, lost.times.startMs], [at(9), at(9)]);
+    const days = json(dataOf(late, { range, shape: 'bars' }));
+    assert.equal(days.range.fromMs, at(0), 'all days of a month stay');
+    const text = textOf(
+      page(dataOf(late, { range, reasons: [{ fromMs: at(0), toMs: at(18), text: 'x', tone: 'neutral' }] })),
+    );
+    assert.match(text, /12 points\./);
+  });
+
+  test('fewer than ten steps are bars, lines of more than two names are not', () => {
+    const few = { fromMs: at(0), toMs: at(9) };
+    assert.equal(json(dataOf([1, 2, 3], { range: few })).isBars, true);
+    assert.equal(json(dataOf([1, 2, 3], { range })).isBars, false);
+    const series = ['a', 'b', 'c'].map((label) => ({ label, values: [1, 2, 3] }));
+    assert.equal(json(dataOf([1, 2, 3], { range: few, series })).isBars, false);
+    assert.equal(json(dataOf([1, 2, 3], { range: few, series, shape: 'stacked' })).isBars, true);
+  });
+
+  test('lines have the colour of their names, and never those of in and out beside them', () => {
+    const named = ['github.com', 'DNS'].map((label) => ({ label, values: [1, 2] }));
+    const colours = coloursOf(['github.com', 'DNS']);
+    assert.deepEqual(
+      json(dataOf([1, 2], { series: named })).series.map(
+        ({ label, colour }) => colour === colours.get(label),
+      ),
+      [true, true],
+    );
+    const [, ...beside] = json(
+      dataOf([1, 2], { series: [{ label: 'In', role: 'in', values: [1, 2] }, ...named] }),
+    ).series;
+    assert.ok(beside.every(({ colour }) => colour !== 1 && colour !== 2));
+  });
+
+  test('its name for screen readers says least, most and gaps', () => {
+    assert.equal(
+      json(dataOf([null, 5, 2e6, null, null, 7])).summary,
+      'least 5 bit/s, most 2.00 Mbit/s, 2 gaps',
+    );
+    assert.equal(json(dataOf([3, 4])).summary, 'least 3 bit/s, most 4 bit/s, no gaps');
+  });
+});
+
 describe('colours of names', () => {
   const names = ['github.com', 'DNS', 'SSH', 'example.com', 'NTP'];
   test('are the same in any order, all different up to twelve, and never the grey of the rest', () => {

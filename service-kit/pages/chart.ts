@@ -5,9 +5,10 @@
  * gap and is drawn as one, with its reason in a ribbon below. Without JavaScript the table stands in the chart's place.
  */
 import { assetUrl } from './assets.ts';
-import type { ChartData, ChartReason, ChartUnit } from './chart-data.ts';
-import { flagList, spanText, valuesTable } from './chart-table.ts';
-import { attributes, type Html, html, jsonScript } from './html.ts';
+import type { ChartData, ChartReason, ChartSeries, ChartUnit } from './chart-data.ts';
+import { flagList, formatChartValue, spanText, valuesTable } from './chart-table.ts';
+import { coloursOf, SIDE_COLOURS } from './colours.ts';
+import { attributes, type Content, type Html, html, jsonScript } from './html.ts';
 import { safeHref } from './link.ts';
 
 export interface ChartOptions {
@@ -22,8 +23,8 @@ export interface ChartOptions {
   /** A button stops and resumes the refreshing. */
   canPause?: boolean;
   /** Where the data comes from and how fresh it is. */
-  source?: string | undefined;
-  /** Height of the plot in pixels: `normal` 240, `small` 140. */
+  source?: Content;
+  /** Height of the plot in pixels: `normal` 320, 240 on a phone; `small` 140. */
   size?: 'normal' | 'small';
   csvHref?: string | undefined;
   /**
@@ -41,7 +42,7 @@ const reasonsSaid = 3;
 
 /** A chart with its table, and with the list of its flags. */
 export function chart(options: ChartOptions): Html {
-  const { data } = options;
+  const data = fromFirstValue(options.data);
   const hasValues = data.series.some((series) => series.values.some((value) => value !== null));
   const emptyText = options.emptyText ?? EMPTY_TEXT;
   const plot =
@@ -66,7 +67,7 @@ export function chart(options: ChartOptions): Html {
       : html`<p class="chart-empty">${emptyText}${whyEmpty(data.reasons ?? [])}</p>`;
   return html`<figure class="chart" id="${options.id}"><figcaption class="chart-title"><span>${options.title}</span>${
     options.source && html`<span class="source">${options.source}</span>`
-  }</figcaption>${plot}${hasValues && valuesTable(options)}${flagList(data.flags ?? [])}</figure>`;
+  }</figcaption>${plot}${hasValues && valuesTable({ ...options, data })}${flagList(data.flags ?? [])}</figure>`;
 }
 
 function whyEmpty(reasons: readonly ChartReason[]): string {
@@ -88,19 +89,23 @@ function phoneLegendRows(data: ChartData): number {
 }
 
 /** What a `dataUrl` answers, as JSON. */
-export function chartJson(unit: ChartUnit, data: ChartData): Record<string, unknown> {
+export function chartJson(unit: ChartUnit, given: ChartData): Record<string, unknown> {
+  const data = fromFirstValue(given);
+  const colours = lineColours(data);
   return {
     unit,
     times: compactTimes(data.timesMs),
     stepMs: data.stepMs ?? null,
     shape: data.shape ?? 'lines',
+    isBars: isDrawnAsBars(data),
+    summary: summaryOf(data, unit),
     range: data.range ? { fromMs: data.range.fromMs, toMs: data.range.toMs } : null,
     series: data.series.map((series) => ({
       label: series.label,
       role: series.role ?? 'line',
       isExpected: series.isExpected ?? false,
       ...(series.isPrevious && { isPrevious: true }),
-      ...(series.colour && { colour: series.colour }),
+      ...colourOf(series, colours),
       ...(series.href && { href: safeHref(series.href) }),
       values: series.values.map(shortValue),
     })),
@@ -119,6 +124,74 @@ export function chartJson(unit: ChartUnit, data: ChartData): Record<string, unkn
       href: href === undefined ? null : safeHref(href),
     })),
   };
+}
+
+/**
+ * The data from the first value on, where the range begins before it: a young server's hour is not drawn at the edge of an
+ * empty day. What should have been measured before, and was not, stays in the chart, and so do all days of a month.
+ */
+function fromFirstValue(data: ChartData): ChartData {
+  const { timesMs, series, range, reasons = [], stepMs = 60_000 } = data;
+  const first = timesMs.findIndex((_time, index) =>
+    series.some(({ values }) => (values[index] ?? null) !== null),
+  );
+  if (!range || data.shape === 'bars' || first < 0) return data;
+  const missing = reasons.filter(({ tone }) => tone !== 'neutral').map(({ fromMs }) => fromMs);
+  const fromMs = Math.min(timesMs[first]!, ...missing);
+  if (fromMs < range.fromMs + stepMs) return data;
+  const kept = timesMs.findIndex((time) => time >= fromMs);
+  return {
+    ...data,
+    timesMs: timesMs.slice(kept),
+    series: series.map((one) => ({ ...one, values: one.values.slice(kept) })),
+    range: { ...range, fromMs },
+  };
+}
+
+/** A chart in a few words: its least and its greatest value, and how many stretches have none. */
+function summaryOf({ series, timesMs, stepMs }: ChartData, unit: ChartUnit): string {
+  const main = series.filter((one) => !one.isPrevious && !one.isExpected);
+  const values = main.flatMap((one) => one.values.filter((value) => value !== null));
+  if (values.length === 0) return 'no values';
+  const [least, most] = [Math.min, Math.max].map((of) => values.reduce((a, b) => of(a, b)));
+  const isKnown = (index: number) => main.some((one) => (one.values[index] ?? null) !== null);
+  const gaps = timesMs.filter((timeMs, index) => {
+    if (index === 0) return !isKnown(0);
+    if (isKnown(index)) return stepMs !== undefined && timeMs - timesMs[index - 1]! > stepMs * 1.5;
+    return isKnown(index - 1);
+  }).length;
+  return `least ${formatChartValue(least!, unit)}, most ${formatChartValue(most!, unit)}, ${gaps === 1 ? '1 gap' : `${gaps || 'no'} gaps`}`;
+}
+
+/** Fewer steps than this are bars: a line through a few points says more than was measured. */
+const barsBelow = 10;
+/** Bars of more lines than this do not stand beside one another. */
+const barLinesMax = 2;
+
+function isDrawnAsBars({ shape, series, timesMs, range, stepMs }: ChartData): boolean {
+  if (shape === 'bars') return true;
+  const steps = range && stepMs ? (range.toMs - range.fromMs) / stepMs : timesMs.length;
+  const lines = series.filter((one) => isLine(one) && !one.isPrevious && !one.isExpected);
+  return steps < barsBelow && (shape === 'stacked' || lines.length <= barLinesMax);
+}
+
+const isLine = ({ role = 'line' }: ChartSeries) => role === 'line';
+
+/** Names have the colour of their hash; a single line takes the first one, and none has those of in and out beside them. */
+function lineColours({ series }: ChartData): Map<string, number> {
+  const lines = series.filter((one) => isLine(one) && !one.isPrevious && !one.isExpected && !one.colour);
+  const hasSides = lines.length < series.filter((one) => !one.isPrevious && !one.isExpected).length;
+  return lines.length < 2 && !hasSides
+    ? new Map()
+    : coloursOf(
+        lines.map(({ label }) => label),
+        hasSides ? SIDE_COLOURS : [],
+      );
+}
+
+function colourOf(series: ChartSeries, colours: ReadonlyMap<string, number>) {
+  const colour = series.colour ?? (isLine(series) ? colours.get(series.label) : undefined);
+  return colour === undefined ? {} : { colour };
 }
 
 /** Rounds to readable digits: means of minutes have seventeen digits, which would be half of a page. */

@@ -10,11 +10,17 @@ export const REST_COLOUR = 8;
 /** Every number of the palette but the grey. */
 const hues = [1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13];
 
-/** A number of the palette for each name; the same for the same set of names in any order. */
-export function coloursOf(names: readonly string[]): Map<string, number> {
+/** Of in and out, which charts draw in the same two colours everywhere. */
+export const SIDE_COLOURS: readonly number[] = [1, 2];
+
+/**
+ * A number of the palette for each name; the same for the same set of names in any order. `reserved`: numbers that no name
+ * has as long as others are left.
+ */
+export function coloursOf(names: readonly string[], reserved: readonly number[] = []): Map<string, number> {
   const inOrder = [...new Set(names)].sort((a, b) => hash(a) - hash(b) || (a < b ? -1 : 1));
   const colours = new Map<string, number>();
-  const taken = new Set<number>();
+  const taken = new Set<number>(reserved);
   for (const name of inOrder) {
     const wanted = hues[hash(name) % hues.length]!;
     if (taken.has(wanted)) continue;

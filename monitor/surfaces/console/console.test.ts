@@ -113,25 +113,25 @@ test("a gap is null in the chart's data and empty in its CSV, never 0", async ()
   await using server = await startMonitorServer();
   await seed(server);
   const visitor = await server.signIn('viewer');
-  const from = new Date((testMinute - 120) * 1000).toISOString().slice(0, 16);
-  const to = new Date((testMinute + 60) * 1000).toISOString().slice(0, 16);
+  const from = new Date(testMinute * 1000).toISOString().slice(0, 16);
+  const to = new Date((testMinute + 180) * 1000).toISOString().slice(0, 16);
   const query = `range=custom&from=${from}&to=${to}`;
   const { text } = await visitor.get(`/sites/${server.siteId}/traffic.json?${query}`);
   const json = JSON.parse(text) as { unit: string; series: { label: string; values: (number | null)[] }[] };
   assert.equal(json.unit, 'bit/s');
-  assert.deepEqual(json.series[0]!.values, [null, null, 1_000_000]);
+  assert.deepEqual(json.series[0]!.values, [1_000_000, null, null]);
   const used = await visitor.get(`/sites/${server.siteId}/applications.json?${query}`);
   assert.deepEqual((JSON.parse(used.text) as typeof json).series, [
-    { label: 'example.net', role: 'line', isExpected: false, values: [null, null, 146.667] },
+    { label: 'example.net', role: 'line', isExpected: false, values: [146.667, null, null] },
   ]);
   const points = `/sites/${server.siteId}/traffic?${query}&table=points&format=`;
   const csv = (await visitor.get(`${points}csv`)).text.split('\r\n');
-  assert.match(csv[1]!, /^[^,]+,,,,,0$/);
-  assert.match(csv[3]!, /^[^,]+,1000000,100000,[\d.]+,1,1$/);
+  assert.match(csv[1]!, /^[^,]+,1000000,100000,[\d.]+,1,1$/);
+  assert.match(csv[3]!, /^[^,]+,,,,,0$/);
   const file = JSON.parse((await visitor.get(`${points}json`)).text) as { rows: { in_bps: number | null }[] };
   assert.deepEqual(
     file.rows.map((row) => row.in_bps),
-    [null, null, 1_000_000],
+    [1_000_000, null, null],
   );
 });
 

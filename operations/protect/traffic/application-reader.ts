@@ -297,10 +297,10 @@ async function rank(
   };
   const beside = [
     {
-      label: `port scans by ${scope.tenantIds === 'all' ? 'the sensors' : 'your provider'}`,
+      label: `Port scans by ${scope.tenantIds === 'all' ? 'the sensors' : 'your provider'}`,
       amount: ownScans,
     },
-    { label: 'without an application', amount: whole && minus(whole, all, ...(ownScans ? [ownScans] : [])) },
+    { label: 'Unclassified', amount: whole && minus(whole, all, ...(ownScans ? [ownScans] : [])) },
   ].flatMap(({ label, amount }) =>
     amount !== null && sizeOf(amount, 'bytes')! > 0 ? [{ label, amount, previous: null, rates: [] }] : [],
   );

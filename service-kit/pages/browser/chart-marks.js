@@ -27,7 +27,7 @@ function between(data, { fromMs, toMs }) {
   return `${from.replace(' UTC', '')} to ${isSameDay && !isShort ? to.slice(11) : to}`;
 }
 
-/** Hatched stretches under the plot, and below them each reason in words with its time. */
+/** Hatched stretches under the plot, and below them what they are, on one line. */
 export function drawRibbon(box, plot, data) {
   box.replaceChildren();
   const reasons = (data.reasons ?? []).filter((one) => place(plot, one.fromMs, one.toMs));
@@ -50,20 +50,32 @@ export function drawRibbon(box, plot, data) {
     plot.setCursor({ left, top: 10 }, true, true);
   });
   strip.addEventListener('mouseleave', () => plot.setCursor({ left: -10, top: -10 }, true, true));
-  box.append(strip, words(data, reasons));
+  box.append(strip, words(box, data, reasons));
 }
 
-/** Each different reason once; a single stretch with its time, several with their number. */
-function words(data, reasons) {
-  const groups = new Map();
-  for (const reason of reasons) groups.set(reason.text, [...(groups.get(reason.text) ?? []), reason]);
-  const items = [...groups].map(([text, all]) => {
-    const [first] = all;
-    const when = all.length === 1 ? between(data, first) : `${all.length} times`;
-    return make('span', '', make('span', `ribbon-swatch ribbon-${first.tone}`), `${text}, ${when}`);
+/** A single stretch with its reason and its time; several with their number, and what each is on demand. */
+function words(box, data, reasons) {
+  const item = (name, { tone }, text) => make(name, '', make('span', `ribbon-swatch ribbon-${tone}`), text);
+  const told = (reason) => `${reason.text}, ${between(data, reason)}`;
+  if (reasons.length === 1) return make('p', 'ribbon-words', item('span', reasons[0], told(reasons[0])));
+  const missing = reasons.filter(({ tone }) => tone === 'warn');
+  const [what, of] = missing.length > 0 ? ['Data missing', missing] : ['No data expected', reasons];
+  const line = item('summary', of[0], `${what}: ${of.length === 1 ? told(of[0]) : `${of.length} periods`}`);
+  const list = make(
+    'ul',
+    '',
+    ...reasons.slice(-reasonsMax).map((reason) => item('li', reason, told(reason))),
+  );
+  const details = make('details', 'ribbon-words', line, list);
+  details.open = box.isOpen === true;
+  details.addEventListener('toggle', () => {
+    box.isOpen = details.open;
   });
-  return make('p', 'ribbon-words', ...items);
+  return details;
 }
+
+/** The latest that are listed; the table below has all. */
+const reasonsMax = 40;
 
 /** A flag nearer than this to the one before joins it; the flag of several, with their number, is wider. */
 const room = { single: 16, several: 24 };

@@ -39,6 +39,9 @@ function mixed(rgb, ground, share) {
     .join(', ')})`;
 }
 
+/** Most rows of the crosshair's box; the table below has all. */
+const tipRowsMax = 6;
+
 /** When the data beside it may be new. */
 const rereadOn = ['htmx:after:swap', 'refreshed'];
 
@@ -48,7 +51,8 @@ class Chart extends HTMLElement {
     this.legend = make('div', 'chart-legend');
     this.box = make('div', '');
     this.box.setAttribute('role', 'img');
-    this.box.setAttribute('aria-label', `${this.dataset.title}; the table below has the values`);
+    this.box.tabIndex = 0;
+    this.box.addEventListener('keydown', (event) => this.steer(event));
     this.nothing = make('p', 'chart-nothing', this.dataset.emptyText ?? '');
     this.tip = make('div', 'chart-tip');
     this.tip.hidden = true;
@@ -138,29 +142,20 @@ class Chart extends HTMLElement {
     );
     this.nothing.hidden = data.series.some((series) => series.values.some((value) => value !== null));
     this.scale = chooseScale(data.unit, largest);
-    // A chart of one meaning keeps one hue for both directions; several lines take the palette in order.
-    this.colours = data.series.map((series, index) =>
-      series.role === 'attack' ? 'colour-bad' : `series-${this.colourNumber(series, index)}`,
+    this.colours = data.series.map((series) =>
+      series.role === 'attack' ? 'colour-bad' : `series-${series.colour ?? (series.role === 'out' ? 2 : 1)}`,
+    );
+    this.box.setAttribute(
+      'aria-label',
+      `${this.dataset.title}: ${data.summary}; the table below has the values`,
     );
     drawLegend(this);
     this.plot = new uPlot(this.options(order), [times, ...columns], this.box);
     this.plot.over.addEventListener('dblclick', () => zoomOutLink()?.click());
   }
 
-  /** In and out keep their two colours; other lines their own or the palette in order, behind those two where they are. */
-  colourNumber(series, index) {
-    if (series.colour) return series.colour;
-    if (series.role === 'in') return 1;
-    if (series.role === 'out') return 2;
-    if (series.isExpected || series.isPrevious) return 1;
-    const { series: all } = this.data;
-    const first = all.some((other) => other.role !== 'line') ? 2 : 0;
-    const before = all.slice(0, index).filter((other) => other.role === 'line' && !other.isExpected).length;
-    return ((first + before) % 8) + 1;
-  }
-
   options(order) {
-    const height = this.classList.contains('size-small') ? 140 : 240;
+    const height = Number(getComputedStyle(this).getPropertyValue('--plot-height'));
     const axis = { stroke: this.colour('colour-text'), font: `12px ${getComputedStyle(this).fontFamily}` };
     const grid = { stroke: this.colour('colour-grid'), width: 1 };
     return {
@@ -194,7 +189,7 @@ class Chart extends HTMLElement {
           size: 28,
           gap: 4,
           space: 64,
-          ...(this.data.shape === 'bars' && barDistance(this.data) >= 60_000
+          ...(this.data.isBars && barDistance(this.data) >= 60_000
             ? {
                 splits: (plot) => barTicks(this.data, plot.bbox.width / devicePixelRatio / 64),
                 values: (_plot, ticks) => formatBarTicks(this.data, ticks),
@@ -229,7 +224,7 @@ class Chart extends HTMLElement {
     const stroke = this.colour(this.colours[index]);
     const isBeside = series.isExpected || series.isPrevious;
     const isFilled = !isBeside && series.role !== 'line';
-    if (this.data.shape === 'bars' && !isBeside) return this.barOptions(series, index, stroke);
+    if (this.data.isBars && !isBeside) return this.barOptions(series, index, stroke);
     if (this.data.shape === 'stacked' && !isBeside) return this.stackOptions(series, stroke);
     return {
       label: series.label,
@@ -261,7 +256,7 @@ class Chart extends HTMLElement {
   /** Bars of several lines stand side by side; in and out share their place above and below zero. */
   barOptions(series, _index, stroke) {
     const sides = this.data.series.filter((one) => one.role === 'line' && !one.isExpected);
-    const isAlone = series.role !== 'line' || sides.length < 2;
+    const isAlone = this.data.shape === 'stacked' || series.role !== 'line' || sides.length < 2;
     return {
       label: series.label,
       show: !this.hidden_.has(series.label),
@@ -279,7 +274,7 @@ class Chart extends HTMLElement {
   }
 
   timeRange(least, most) {
-    if (this.data.shape !== 'bars') return this.lineRange(least, most);
+    if (!this.data.isBars) return this.lineRange(least, most);
     // A bar stands around its time, so the first and the last need half a step beside them.
     const half = barDistance(this.data) / 2;
     const [from, to] = this.lineRange(least, most);
@@ -319,6 +314,30 @@ class Chart extends HTMLElement {
     return line.role === 'in' ? 'series-1' : line.role === 'out' ? 'series-2' : 'colour-text';
   }
 
+  /** Arrows move the crosshair and, with Shift, choose a range; Enter asks for that range, Escape goes back out. */
+  steer(event) {
+    const { plot } = this;
+    const times = plot.data[0];
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (step !== undefined && times.length > 0) {
+      const at = plot.cursor.idx ?? times.length - 1;
+      const next = Math.min(times.length - 1, Math.max(0, at + step));
+      this.anchor = event.shiftKey && this.dataset.zoom !== undefined ? (this.anchor ?? at) : undefined;
+      const [from, to] = [this.anchor ?? next, next].map((index) => plot.valToPos(times[index], 'x'));
+      const select = {
+        left: Math.min(from, to),
+        width: Math.abs(to - from),
+        top: 0,
+        height: plot.over.clientHeight,
+      };
+      plot.setSelect(select, false);
+      plot.setCursor({ left: to, top: 10 }, true, true);
+    } else if (event.key === 'Enter' && this.anchor !== undefined) this.zoom(plot);
+    else if (event.key === 'Escape') zoomOutLink()?.click();
+    else return;
+    event.preventDefault();
+  }
+
   /** The page for the range that was dragged over, in whole steps; a slip of the hand is none. */
   zoom({ select: { left, width }, posToVal }) {
     if (width < 8) return;
@@ -352,14 +371,18 @@ class Chart extends HTMLElement {
     const said = [formatMoment(ms, this.data.stepMs), area?.label, this.data.notes[ms] ?? why];
     const time = make('p', '', said.filter(Boolean).join(' · '));
     const values = document.createElement('table');
-    this.data.series.forEach((series, index) => {
-      if (this.hidden_.has(series.label)) return;
-      const value = this.values[index][idx] ?? null;
+    const all = this.data.series
+      .map((series, index) => ({ series, index, value: this.values[index][idx] ?? null }))
+      .filter(({ series }) => !this.hidden_.has(series.label))
+      .sort((a, b) => (b.value ?? -1) - (a.value ?? -1));
+    for (const { series, index, value } of all.slice(0, tipRowsMax)) {
       const row = values.insertRow();
       row.insertCell().append(swatch(this, index), this.nameInTip(series));
       row.insertCell().textContent = value === null ? 'no data' : formatScaled(this.data.unit, value);
       row.insertCell().textContent = value === null ? '' : this.exactText(Math.abs(value));
-    });
+    }
+    if (all.length > tipRowsMax)
+      values.insertRow().insertCell().textContent = `and ${all.length - tipRowsMax} more`;
     this.tip.replaceChildren(time, values);
     this.tip.hidden = false;
     const at = plot.over.offsetLeft + left;

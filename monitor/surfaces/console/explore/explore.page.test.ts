@@ -70,10 +70,10 @@ test('tables stand in the order of any column, in the URL, with totals last and 
   assert.deepEqual(largest.sorted, ['descending Share']);
   const total = /<tfoot>[\s\S]*<\/tfoot>/.exec(largest.table)![0].replaceAll(/<[^>]+>/g, ' ');
   assert.match(total, /Total\s+900 kB\s+5\.20 kB/);
-  const unattributed = /<tr[^>]*>(?:(?!<\/tr>)[\s\S])*unattributed[\s\S]*?<\/tr>/.exec(largest.table)![0];
+  const unclassified = /<tr[^>]*>(?:(?!<\/tr>)[\s\S])*Unclassified[\s\S]*?<\/tr>/.exec(largest.table)![0];
   assert.match(
-    unattributed.replaceAll(/<[^>]+>/g, ' '),
-    /port scans by the sensors, and what else is unattributed\s+100 B\s+5\.00 kB\s+0\.6 %/,
+    unclassified.replaceAll(/<[^>]+>/g, ' '),
+    /Unclassified\s+100 B\s+5\.00 kB\s+0\.6 %/,
     'what counters of addresses hold and no application is a row of its own',
   );
   for (const by of ['application', 'address', 'peer']) {
@@ -224,7 +224,7 @@ test('the period before is read once, also where both directions are drawn besid
   // A chart's values have six digits.
   const bytesOf = (rate: number) => Math.round((rate * 60) / 8 / 100) * 100;
   assert.deepEqual(
-    before.map((one) => [one.label, bytesOf(one.values[5]!)]),
+    before.map((one) => [one.label, bytesOf(one.values.find((value) => value)!)]),
     [
       ['Out, previous', 5200],
       ['In, previous', 900_100],
@@ -247,7 +247,7 @@ test('tables beside a chart in steps of ten minutes read a day by the hour', asy
   };
   await visitor.get(`${path.split('?')[0]}?range=24h&step=600&by=application&q=address:${local}`);
   assert.deepEqual(read.sort(), [
-    // What is unattributed follows from the sum of everything, of the same reading.
+    // What is unclassified follows from the sum of everything, of the same reading.
     'addresses  null',
     'addresses server 3600',
     'applications application 600',

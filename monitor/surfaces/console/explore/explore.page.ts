@@ -11,9 +11,11 @@ import {
   type FlowPicture,
   minus,
   type Row,
+  restRates,
   sizeOf,
   totalsOfNext,
-  unattributedPairs,
+  unclassifiedPairs,
+  wholeRates,
 } from '#service-kit/explorer/index.ts';
 import { type Content, formatAge, formatDuration, html, type Range } from '#service-kit/pages/index.ts';
 import { type OperationsLink, placeOfFilters } from '../parts/operations-link.ts';
@@ -51,14 +53,15 @@ export function sitePage(request: FastifyRequest, page: SitePage): Content {
   const { view, answer, whole, range, nowMs, around } = page;
   const place = placeOfFilters(view.query.filters);
   const query = view.url.split('?')[1];
+  const charted = withUnclassified(answer, whole);
   const shown = [...(view.by === null ? [] : [{ dimension: view.by, answer }]), ...page.tables];
   return explorerPage(request, {
-    ...{ title: 'Explorer', view, range, nowMs, around, answer, state: stateOf(page) },
+    ...{ title: 'Explorer', view, range, nowMs, around, answer: charted, state: stateOf(page) },
     totals: totalsOf(page),
     actions: place !== null && page.inOperations(place),
     above: savedLinks(view, page.saved),
     form: formOf(page.offered, view, page.serverNames),
-    tables: shown.map((one) => ({ ...one, answer: withUnattributed(one.answer, whole) })),
+    tables: shown.map((one) => ({ ...one, answer: withUnclassified(one.answer, whole) })),
     table: { fields: { in: 'in_bytes', out: 'out_bytes' } },
     flows: page.flows && flowsOf(page.flows),
     notes: ownScansNote(whole),
@@ -90,9 +93,9 @@ function stateOf(page: SitePage) {
 
 /**
  * A table of usage that says what the counters of addresses hold beside it: under an attack sensors do not attribute most packets, and
- * port scans are no application. The row has no steps, and the total is that of the counters.
+ * port scans are no application. The total is that of the counters.
  */
-function withUnattributed(answer: Answer, whole: Answer): Answer {
+function withUnclassified(answer: Answer, whole: Answer): Answer {
   if (answer.source !== 'applications' || whole.source !== 'addresses') return answer;
   const { measure, previousTotal } = answer;
   const amount = minus(whole.total, answer.total);
@@ -104,16 +107,28 @@ function withUnattributed(answer: Answer, whole: Answer): Answer {
     share: (one.share ?? 0) * scale,
   });
   const previous = previousTotal && whole.previousTotal && minus(whole.previousTotal, previousTotal);
-  const label = whole.ownScans
-    ? 'port scans by the sensors, and what else is unattributed'
-    : 'unattributed, as most packets of an attack';
   return {
     ...answer,
     rows: answer.rows.map(scaled),
     rest: answer.rest && scaled(answer.rest),
     ...{ total: whole.total, previousTotal: whole.previousTotal },
-    apart: [{ label, amount, share: 1 - scale, previous, rates: [] }],
+    apart: [
+      { label: 'Unclassified', amount, share: 1 - scale, previous, rates: unclassifiedRates(answer, whole) },
+    ],
   };
+}
+
+/** Known where both were read in the same steps. */
+function unclassifiedRates(answer: Answer, whole: Answer): (number | null)[] {
+  if (answer.timesMs.length === 0 || answer.stepSeconds !== whole.stepSeconds) return [];
+  const rateAt = new Map(
+    wholeRates(whole.measure, whole.series).map((rate, at) => [whole.timesMs[at], rate]),
+  );
+  const known = wholeRates(answer.measure, answer.series);
+  return restRates(
+    answer.timesMs.map((ms) => rateAt.get(ms) ?? null),
+    [{ rates: known }],
+  );
 }
 
 /** Counters of addresses hold the sensors' own port scans, sums of applications do not. */
@@ -139,13 +154,13 @@ function flowsOf({ servers, left, right }: Flows): FlowPicture {
     from: endOf(row, 0),
     size: sizeOf(row.amount, left.measure) ?? 0,
   }));
-  const first = [...ofServers, ...unattributedPairs(0, totals, ofServers)];
+  const first = [...ofServers, ...unclassifiedPairs(0, totals, ofServers)];
   const toPeers = pairsOf(right, 1);
   return {
     ...{ columns: ['server', 'application', 'peer'], colourColumn: 1, title: 'Who talks to whom' },
-    source: 'unattributed: no flow is known, as of most packets of an attack, port scans, or before 24 hours',
+    source: 'unclassified: no flow is known, as of most packets of an attack, port scans, or before 24 hours',
     measure: left.measure,
-    pairs: [...first, ...toPeers, ...unattributedPairs(1, totalsOfNext(0, first), toPeers)],
+    pairs: [...first, ...toPeers, ...unclassifiedPairs(1, totalsOfNext(0, first), toPeers)],
     limits: right.limits,
   };
 }

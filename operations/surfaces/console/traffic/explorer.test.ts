@@ -134,14 +134,14 @@ test('applications are those of all servers, of one customer, and by server', as
     ['web.example', 33_000, 200],
     ['db.example', 3_000, 100],
     ['git.example', 90, 30],
-    ['port scans by the sensors', 6_000, 1_200],
-    ['without an application', 101_910, 70_470],
+    ['Port scans by the sensors', 6_000, 1_200],
+    ['Unclassified', 101_910, 70_470],
   ]);
   assert.deepEqual((await bytes('by=application&q=direction:in', 'application')).at(-2), [
-    ...['port scans by the sensors', 6_000, 0],
+    ...['Port scans by the sensors', 6_000, 0],
   ]);
   const ofAcorn = (await bytes('by=application&q=customer:Acorn', 'application')).map(([name]) => name);
-  assert.ok(!ofAcorn.includes('port scans by the sensors'), 'another customer’s servers were scanned');
+  assert.ok(!ofAcorn.includes('Port scans by the sensors'), 'another customer’s servers were scanned');
   assert.deepEqual(await bytes('by=application&q=customer:Acorn+-app:git.example', 'application'), [
     ['db.example', 3_000, 100],
     ['web.example', 3_000, 100],
@@ -225,7 +225,7 @@ test('the chart has parts and the rest, in and out with the period before, and c
   const flows = await (await get('?tab=flows')).text();
   // As in the tables: what no application is known of is in the picture too.
   assert.match(flows, /Customer Birch, 180 kB/);
-  assert.match(flows, /Application Unattributed/);
+  assert.match(flows, /Application Unclassified/);
   assert.match(flows, /Application git\.example/);
 });
 

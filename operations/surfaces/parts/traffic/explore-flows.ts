@@ -5,7 +5,7 @@ import {
   type FlowPicture,
   type Row,
   sizeOf,
-  unattributedPairs,
+  unclassifiedPairs,
   type Value,
 } from '#service-kit/explorer/index.ts';
 import type { ExplorerPlace } from './place.ts';
@@ -42,8 +42,8 @@ export async function readFlows(
   return {
     ...{ columns, colourColumn: columns.length - 1, title: 'Which application on which server' },
     source:
-      'unattributed: no application is known, as of most packets of an attack, port scans, or before 24 hours',
-    pairs: [...first, ...known, ...unattributedPairs(last, totals, known)],
+      'unclassified: no application is known, as of most packets of an attack, port scans, or before 24 hours',
+    pairs: [...first, ...known, ...unclassifiedPairs(last, totals, known)],
     measure: 'bytes',
   };
 }

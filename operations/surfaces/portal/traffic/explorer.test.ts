@@ -77,7 +77,7 @@ test('the applications say how much of all traffic they are, where that is not a
   const rest = async (query: string) => {
     const answer = await reader.json(`/traffic?${query}&format=json&table=application`);
     const { rows } = answer as unknown as { rows: Record<string, unknown>[] };
-    const row = rows.find(({ application }) => application === 'without an application');
+    const row = rows.find(({ application }) => application === 'Unclassified');
     return row && [row.inbound_bytes, row.outbound_bytes, row.share];
   };
   assert.deepEqual(await rest('range=1h'), [900, 540, 0.8]);

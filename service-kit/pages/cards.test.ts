@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { table } from './index.ts';
+import { html, table } from './index.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -34,6 +34,36 @@ function listsOf(source: string): string[] {
 }
 
 const saysCard = (list: string) => /\bcard[:,]/.test(list);
+
+describe('equal columns', () => {
+  const columns = [
+    { key: 'name', header: 'Name', cell: (row: { name: string }) => row.name },
+    { key: 'place', header: 'Location', cell: () => 'New York 1' },
+    { key: 'note', header: 'Note', cell: () => '' },
+    { key: 'out', header: 'Out', kind: 'figure' as const, cell: () => '0 B' },
+    { key: 'change', header: 'Change', kind: 'actions' as const, cell: () => html`<button>Edit</button>` },
+  ];
+  const listOf = (names: readonly string[], more = {}) =>
+    String(
+      table({
+        ...{ caption: 'Servers', columns, rows: names.map((name) => ({ name })), card: { line: ['place'] } },
+        ...{ empty: { title: 'None', text: '' }, ...more },
+      }),
+    );
+  const headersOf = (list: string) =>
+    [...list.matchAll(/<th scope="col"[^>]*>([^<]*)/g)].map(([, text]) => text);
+
+  test('what all rows have in common is said once, below them; buttons and what a total differs in stay', () => {
+    const list = listOf(['a', 'b', 'c']);
+    assert.deepEqual(headersOf(list), ['Name', 'Change']);
+    assert.match(list, /All rows: <span>Location: New York 1<\/span><span>Out: 0 B<\/span>/);
+    assert.deepEqual(headersOf(listOf(['a', 'b'])), ['Name', 'Location', 'Note', 'Out', 'Change']);
+    const sorted = listOf(['a', 'b', 'c'], { sort: { by: 'place', direction: 'asc' } });
+    assert.deepEqual(headersOf(sorted), ['Name', 'Location', 'Change']);
+    const same = listOf(['a', 'a', 'a']);
+    assert.deepEqual(headersOf(same), ['Name', 'Change'], 'the first column is the row');
+  });
+});
 
 describe('cards', () => {
   test('every list declares its card', () => {

@@ -64,6 +64,9 @@ describe('format', () => {
     assert.equal(formatAge(ms - 47 * 3_600_000, ms), '47 h ago');
     assert.equal(formatAge(ms - 49 * 3_600_000, ms), '2 days ago');
     assert.equal(formatAge(ms + 240_000, ms), 'in 4 min');
+    assert.equal(formatAge(ms - 100 * 86_400_000, ms), '3 months ago');
+    assert.equal(formatAge(ms + 365 * 86_400_000 - 5000, ms), 'in 1 year');
+    assert.equal(formatAge(ms + 730 * 86_400_000, ms), 'in 2 years');
     assert.equal(formatAge(ms, ms), 'now');
   });
 

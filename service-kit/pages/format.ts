@@ -71,13 +71,22 @@ export function formatTime(ms: Known<number>, precision: 'minutes' | 'seconds' |
   return `${iso.slice(0, 10)} ${iso.slice(11, precision === 'seconds' ? 19 : 16)} UTC`;
 }
 
-/** `20 s ago`, `3 min ago`, `2 h ago`, `5 days ago`, `in 4 min`; `never` for what has not happened. */
+/** `20 s ago`, `3 min ago`, `2 h ago`, `5 days ago`, `3 months ago`, `in 1 year`; `never` for what has not happened. */
 export function formatAge(ms: Known<number>, nowMs: number): string {
   if (ms === null || ms === undefined) return 'never';
   const seconds = Math.round((nowMs - ms) / 1000);
   if (Math.abs(seconds) < 2) return 'now';
-  const span = formatDuration(Math.abs(seconds));
+  const span = formatSpan(Math.abs(seconds));
   return seconds > 0 ? `${span} ago` : `in ${span}`;
+}
+
+/** As `formatDuration`, and months and years from 60 days on. A page's script says the same. */
+function formatSpan(seconds: number): string {
+  const days = seconds / 86_400;
+  if (days < 60) return formatDuration(seconds);
+  if (days < 345) return `${Math.floor(days / 30.44)} months`;
+  const years = Math.max(1, Math.round(days / 365.25));
+  return years === 1 ? '1 year' : `${years} years`;
 }
 
 /** One unit, rounded down: `45 s`, `12 min`, `3 h`, `5 days`. */

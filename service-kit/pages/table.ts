@@ -2,7 +2,7 @@
  * Tables, the main furniture: the first column is the link, figures stand right-aligned with their unit in the header.
  *
  * Sorting, paging and filtering are links and GET forms, so they work without JavaScript and can be bookmarked.
- * A cell of `null` or `undefined` reads "unknown". Every list renews itself (`browser/refresh.js`), and on a phone each row
+ * A column whose cells are all equal is said once, below the table. A cell of `null` or `undefined` reads "unknown". Every list renews itself (`browser/refresh.js`), and on a phone each row
  * is a card: its title, a second line of what matters most, then the rest with their headers, then its buttons.
  */
 import { createHash } from 'node:crypto';
@@ -96,7 +96,7 @@ export interface TableOptions<Row> {
 
 /** A table in a box of its own that scrolls sideways where it is too wide. */
 export function table<Row>(options: TableOptions<Row>): Html {
-  const body = options.rows.length === 0 ? emptyState(options.empty) : scrollBox(options);
+  const body = options.rows.length === 0 ? emptyState(options.empty) : rowsAndSame(options);
   const list = options.id ?? options.caption.toLowerCase().replace(/[^a-z0-9]+/g, '-');
   const seconds = options.refreshSeconds ?? REFRESH_SECONDS;
   return html`<div${attributes({
@@ -106,17 +106,58 @@ export function table<Row>(options: TableOptions<Row>): Html {
   })}>${options.filter && html`<div class="table-filter">${options.filter}</div>`}${body}${footer(options)}</div>`;
 }
 
-function scrollBox<Row>(options: TableOptions<Row>): Html {
+/** Fewer rows than this are equal by chance. */
+const equalRowsMin = 3;
+
+/** The columns whose cells differ, and what the others say of every row. */
+function rowsAndSame<Row>(options: TableOptions<Row>): Content {
+  const { rows, columns, totals, sort } = options;
+  const contents = rows.map((row) => columns.map((column) => contentOf(column, row)));
+  const titleAt = placesOf(options).indexOf('title');
+  const isSame = columns.map((column, at) => {
+    if (rows.length < equalRowsMin || at === titleAt || at === 0 || column.key === sort?.by) return false;
+    if (column.kind === 'actions' || column.kind === 'picture') return false;
+    const first = String(contents[0]![at]);
+    if (/<(?:input|select|button|form)/.test(first)) return false;
+    if (totals !== undefined && String(contentOf(column, totals)) !== first) return false;
+    return contents.every((row) => String(row[at]) === first);
+  });
+  const differs = (_: unknown, at: number) => !isSame[at];
+  const said = columns.flatMap(({ header, unit }, at) =>
+    isSame[at] && header !== '' && String(contents[0]![at]) !== ''
+      ? [html`<span>${header}${unit && `, ${unit}`}: ${contents[0]![at]}</span>`]
+      : [],
+  );
+  return [
+    scrollBox(
+      { ...options, columns: columns.filter(differs) },
+      contents.map((row) => row.filter(differs)),
+    ),
+    said.length > 0 && html`<p class="hint table-same">All rows: ${said}</p>`,
+  ];
+}
+
+const contentOf = <Row>(column: Column<Row>, row: Row): Html =>
+  html`${column.cell(row) ?? html`<span class="unknown">unknown</span>`}`;
+
+function scrollBox<Row>(options: TableOptions<Row>, contents: readonly (readonly Html[])[]): Html {
   const caption = html`<caption class="${classes(!options.captionVisible && 'visually-hidden')}">${options.caption}</caption>`;
   const head = options.columns.map((column) => headerCell(column, options));
   const places = placesOf(options);
   const keys = new Map<string, number>();
-  const rows = options.rows.map((row) => bodyRow(row, options, places, keys));
-  const totals =
-    options.totals === undefined
+  const rows = options.rows.map((row, index) => bodyRow(row, contents[index]!, options, places, keys));
+  const { totals } = options;
+  const last =
+    totals === undefined
       ? ''
-      : html`<tfoot>${bodyRow(options.totals, options, places, new Map())}</tfoot>`;
-  return html`<div class="table-scroll" tabindex="0" role="region" aria-label="${options.caption}"><table data-rows>${caption}<thead><tr>${head}</tr></thead><tbody>${rows}</tbody>${totals}</table></div>`;
+      : html`<tfoot>${bodyRow(
+          totals,
+          options.columns.map((column) => contentOf(column, totals)),
+          options,
+          places,
+          new Map(),
+        )}</tfoot>`;
+  return html`<div class="table-scroll" tabindex="0" role="region" aria-label="${options.caption}"><table data-rows>${caption}<thead><tr>${head}</tr></thead><tbody>${rows}</tbody>${last}</table></div>`;
 }
 
 type Place = 'title' | 'line' | 'rest' | 'off';
@@ -188,15 +229,13 @@ function keyOf(title: string, keys: Map<string, number>): string {
 
 function bodyRow<Row>(
   row: Row,
+  contents: readonly Html[],
   options: TableOptions<Row>,
   places: readonly Place[],
   keys: Map<string, number>,
 ): Html {
   const tone = options.rowTone?.(row);
-  const contents = options.columns.map(
-    (column) => column.cell(row) ?? html`<span class="unknown">unknown</span>`,
-  );
-  const key = keyOf(String(html`${contents[places.indexOf('title')]}`), keys);
+  const key = keyOf(String(contents[places.indexOf('title')]), keys);
   const rowAttributes = attributes({ 'data-key': key, class: tone ? `tone-${tone}` : undefined });
   const across = (content: Content) =>
     html`<td${attributes({ colspan: options.columns.length })}>${content}</td>`;

@@ -249,6 +249,16 @@ const units = [
   [1, 's', 0],
 ];
 
+/** The same words as the server's. */
+function spanOf(seconds) {
+  const days = seconds / 86_400;
+  const years = Math.max(1, Math.round(days / 365.25));
+  if (days >= 345) return years === 1 ? '1 year' : `${years} years`;
+  if (days >= 60) return `${Math.floor(days / 30.44)} months`;
+  const [length, unit] = units.find(([, , least]) => seconds >= least);
+  return `${Math.floor(seconds / length)} ${unit}`;
+}
+
 function growAges() {
   for (const element of document.querySelectorAll('time[data-now]')) {
     let seen = seenAges.get(element);
@@ -259,8 +269,7 @@ function growAges() {
     const nowMs = Number(seen.now) + performance.now() - seen.at;
     const seconds = Math.round((nowMs - Date.parse(element.dateTime)) / 1000);
     const size = Math.abs(seconds);
-    const [length, unit] = units.find(([, , least]) => size >= least);
-    const span = `${Math.floor(size / length)} ${unit}`;
+    const span = spanOf(size);
     const text = size < 2 ? 'now' : seconds > 0 ? `${span} ago` : `in ${span}`;
     if (element.textContent !== text) element.textContent = text;
   }

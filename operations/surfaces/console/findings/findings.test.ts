@@ -90,10 +90,7 @@ test('staff see the findings of all customers, the worst first, filter them, and
     ['CVE-2019-9511', 'CVE-2021-23017', shared, shared],
     rows.join('\n'),
   );
-  assert.match(
-    rows[0]!,
-    /low 2\.0 alpha-1 .*Alpha tcp\/80 nginx 1\.14\.0 scan \d+ (?:s|min) ago .*known exploited/,
-  );
+  assert.match(rows[0]!, /low 2\.0 alpha-1 .*Alpha tcp\/80 nginx 1\.14\.0 .*known exploited/);
   for (const href of [
     `/console/servers/${one.serverId}`,
     `/console/customers/${two.tenant.id}`,

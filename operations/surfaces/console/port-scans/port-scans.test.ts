@@ -145,7 +145,7 @@ test('more than a page is paged without a gap, also where requests are of the sa
   const seen: string[] = [];
   for (let query: string | undefined = `?server=${many.serverId}`; query !== undefined; ) {
     const page = await get(query);
-    seen.push(...rowsOf(page).map((row) => / (n\d+) /.exec(row)![1]!));
+    seen.push(...rowsOf(page).map((row) => /\b(n\d+)\b/.exec(row)![1]!));
     query = /href="\/console\/port-scans\/(\?[^"]*after=[^"]*)"/.exec(page)?.[1]?.replaceAll('&amp;', '&');
     assert.ok(seen.length <= 230, 'a page comes again');
   }

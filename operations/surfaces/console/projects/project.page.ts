@@ -15,7 +15,6 @@ import {
   drawer,
   field,
   form,
-  formatTime,
   type Html,
   html,
   moment,
@@ -100,7 +99,7 @@ function tokensTable({ tokens, staff, project, nowMs }: ProjectPageOptions): Htm
       {
         key: 'expires',
         header: 'Expires',
-        cell: (token) => (token.expiresAt === null ? 'never' : formatTime(token.expiresAt.getTime())),
+        cell: (token) => age(token.expiresAt?.getTime(), nowMs),
       },
       {
         key: 'used',

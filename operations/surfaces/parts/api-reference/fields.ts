@@ -35,12 +35,12 @@ export function typeOf(schema: Json, places: Places): Content {
     return words.map((word, index) => html`${index > 0 ? ' · ' : ''}<code>${String(word)}</code>`);
   }
   if (schema.type === 'array') return html`list of ${typeOf((schema.items ?? {}) as Json, places)}`;
-  if (schema.type === 'object') return schema.properties ? 'object' : 'object of texts';
-  if (schema.type === 'string') return schema.format === 'date-time' ? 'time' : 'text';
+  if (schema.type === 'object') return schema.properties ? 'object' : 'object of strings';
+  if (schema.type === 'string') return schema.format === 'date-time' ? 'time' : 'string';
   return typeof schema.type === 'string' ? schema.type : 'anything';
 }
 
-/** What a value must be beyond its type. */
+/** What a value must be beyond its type, such as `, at most 15 characters`. */
 function boundsOf(schema: Json): string {
   const parts: string[] = [];
   const range = (from: unknown, to: unknown, unit: string) => {
@@ -52,7 +52,7 @@ function boundsOf(schema: Json): string {
   range(schema.minimum, schema.maximum, '');
   range(undefined, schema.maxItems, ' entries');
   if (schema.default !== undefined) parts.push(`default ${JSON.stringify(schema.default)}`);
-  return parts.length === 0 ? '' : `${parts.join(', ')}.`;
+  return parts.map((part) => `, ${part}`).join('');
 }
 
 export interface FieldRow {
@@ -70,8 +70,8 @@ export function fieldRows(schema: Json, places: Places, side: 'answer' | 'reques
     const absent = side === 'answer' && !required.has(name) && 'Where it applies. ';
     const row = {
       name: `${path}${name}`,
-      type: typeOf(property, places),
-      text: html`${needed}${absent}${prose(textOf(property))} ${boundsOf(property)}`,
+      type: html`${typeOf(property, places)}${boundsOf(property)}`,
+      text: html`${needed}${absent}${prose(textOf(property))}`,
     };
     const suffix = property.type === 'array' ? '[].' : '.';
     const below = inner === null ? [] : fieldRows(inner, places, side, `${path}${name}${suffix}`);

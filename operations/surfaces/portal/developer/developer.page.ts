@@ -127,7 +127,7 @@ function keysTable({ keys, counts, visitor, tenants, nowMs }: DeveloperPageOptio
       {
         key: 'expires',
         header: 'Expires',
-        cell: (key) => (key.expiresAt === null ? 'never' : formatTime(key.expiresAt.getTime())),
+        cell: (key) => age(key.expiresAt?.getTime(), nowMs),
       },
       {
         key: 'revoke',

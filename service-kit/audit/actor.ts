@@ -2,7 +2,7 @@ import type { RequestOrigin } from '#service-kit/http/index.ts';
 
 /** What every kind of actor may carry for the audit trail; guards set it where the request is known. */
 export interface Traceable {
-  /** The e-mail address or name by which people know the actor, as it is now. */
+  /** The email address or name by which people know the actor, as it is now. */
   readonly name?: string | undefined;
   /** From where the request came; absent for background jobs and commands. */
   readonly origin?: RequestOrigin | undefined;

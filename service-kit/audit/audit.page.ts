@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox';
 import {
   type Content,
   code,
+  definitionList,
   field,
   form,
   formatTime,
@@ -14,6 +15,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import type { ActorKind } from './actor.ts';
 import type { StoredEntry } from './entry.ts';
+import { sentenceOf } from './sentence.ts';
 import type { AuditFilter } from './store.ts';
 
 /** Entries that one page shows. */
@@ -69,7 +71,7 @@ export function auditTable(options: AuditTableOptions): Html {
   const isNarrowed = Object.values(filter).some((value) => value);
   return table<StoredEntry>({
     caption: 'Audit trail',
-    card: { title: 'operation', line: ['at', 'who', 'subject'] },
+    card: { title: 'what', line: ['at'] },
     isStacked: true,
     rows: entries,
     filter: filterForm(path, query, isNarrowed),
@@ -77,11 +79,7 @@ export function auditTable(options: AuditTableOptions): Html {
     jsonHref: withQuery(here, { format: 'json' }),
     columns: [
       { key: 'at', header: 'When', cell: (entry) => formatTime(entry.occurredAtMs, 'seconds') },
-      { key: 'who', header: 'Who', cell: actorCell },
-      { key: 'operation', header: 'Operation', cell: (entry) => code(entry.operation) },
-      { key: 'subject', header: 'Subject', cell: subjectCell },
-      { key: 'change', header: 'Change', kind: 'prose', cell: changeCell },
-      { key: 'source', header: 'From', kind: 'code', cell: sourceCell },
+      { key: 'what', header: 'Activity', kind: 'prose', cell: activityCell },
     ],
     pages: {
       label: before ? 'Older entries' : 'Newest entries',
@@ -125,6 +123,16 @@ const actorWords: Readonly<Record<ActorKind, string>> = {
   anonymous: 'visitor',
 };
 
+/** A sentence, and the entry as it is kept one step away. */
+const activityCell = (entry: StoredEntry): Content =>
+  html`${sentenceOf(entry)}<details class="entry-details"><summary>Details</summary>${definitionList([
+    { term: 'Who', value: actorCell(entry) },
+    { term: 'Operation', value: code(entry.operation) },
+    { term: 'Subject', value: subjectCell(entry) },
+    { term: 'Change', value: changeCell(entry) },
+    { term: 'From', value: entry.sourceAddress === null ? 'no address' : code(entry.sourceAddress) },
+  ])}</details>`;
+
 function actorCell(entry: StoredEntry): Content {
   const name = entry.actorName ?? entry.actorId ?? actorWords[entry.actorKind];
   const kind = name === actorWords[entry.actorKind] ? '' : actorWords[entry.actorKind];
@@ -136,16 +144,12 @@ function subjectCell(entry: StoredEntry): Content {
   return html`${subjectKind} ${subjectId}${subjectName && html` <div class="hint">${subjectName}</div>`}`;
 }
 
-function sourceCell(entry: StoredEntry): Content {
-  return entry.sourceAddress ?? html`<span class="hint absent">–</span>`;
-}
-
 const valueMax = 120;
 const membersShown = 8;
 
 function changeCell(entry: StoredEntry): Content {
   const names = [...new Set([...Object.keys(entry.before ?? {}), ...Object.keys(entry.after ?? {})])];
-  if (names.length === 0) return html`<span class="hint absent">–</span>`;
+  if (names.length === 0) return 'none';
   const lines = names.slice(0, membersShown).map((name) => {
     const [was, is] = [entry.before?.[name], entry.after?.[name]];
     if (was === undefined) return html`${name}: ${show(is)}`;

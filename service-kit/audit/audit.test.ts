@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { giveObjects } from '#service-kit/postgres/access.ts';
 import { createTestDatabase, moveDatabaseClock, type TestDatabase } from '#service-kit/testing/index.ts';
-import { type AuditActor, type AuditEntry, auditTable, record } from './index.ts';
+import { type AuditActor, type AuditEntry, auditTable, record, sentenceOf } from './index.ts';
 import { readEntries, streamEntries } from './read-entries.ts';
 import { deleteExpired } from './store.ts';
 
@@ -207,6 +207,31 @@ test('the trail says what a change set where there was nothing, and nothing wher
   const { entries } = await readEntries(database.db, { operation: 'thing.route' }, { limit: 1 });
   const trail = String(auditTable({ path: '/audit/', query: {}, entries, nextBefore: null, emptyText: '' }));
   assert.match(trail, /<div>by: x → none<\/div><div>to: none → y<\/div>/);
+  assert.match(trail, /ada@example\.com routed thing mail<details[^>]*><summary>Details<\/summary>/);
+});
+
+test('an entry is a sentence: who did what to what, and what a new server is made of', async () => {
+  const sentence = async (entry: AuditEntry, actor = ada) => {
+    await write(actor, entry);
+    const { entries } = await readEntries(database.db, {}, { limit: 1 });
+    return sentenceOf(entries[0]!);
+  };
+  const server = { kind: 'server', id: 7, name: 'db-1' };
+  const after = { plan: 'kvm-1', image: 'ubuntu-24.04', orderId: 3 };
+  assert.equal(
+    await sentence({ operation: 'server.create', subject: server, after }),
+    'ada@example.com deployed server db-1, kvm-1, ubuntu-24.04',
+  );
+  const tenant = { kind: 'tenant', id: 4, name: 'Acorn $& Co' };
+  assert.equal(
+    await sentence({ operation: 'tenant.set_billing_profile', subject: tenant }),
+    'ada@example.com set the billing profile of workspace Acorn $& Co',
+  );
+  assert.equal(
+    await sentence({ operation: 'key.revoke', subject: { kind: 'key', id: 'k1' } }),
+    'ada@example.com revoked API key k1',
+  );
+  assert.equal(await sentence({ operation: 'session.start', subject: server }), 'ada@example.com signed in');
 });
 
 test('entries are kept for a year and go after it', async () => {

@@ -12,4 +12,5 @@ export { record } from './record.ts';
 export { recorded } from './record-change.ts';
 export { createAuditRetention } from './retention.ts';
 export { type AuditTrail, createAuditTrail } from './send-audit.ts';
+export { sentenceOf } from './sentence.ts';
 export { deleteExpired as deleteExpiredEntries } from './store.ts';

@@ -10,6 +10,7 @@ import {
 import type { App } from '#service-kit/http/index.ts';
 import { pageHeader, sendPage } from '#service-kit/pages/index.ts';
 import { portalFrame } from '../frame.ts';
+import type { Visitor } from '../guard.ts';
 
 export interface ActivityDeps {
   auditTrail: AuditTrail;
@@ -21,10 +22,7 @@ export function registerActivity(app: App, deps: ActivityDeps): void {
   app.get('/activity/', { schema: { querystring: AuditQuery } }, async (request, reply) => {
     const visitor = request.visitor!;
     const { query } = request;
-    const { ownedOrganizationIds, tenantIds, personId } = visitor.actor;
-    // What concerns the organization itself, such as its members and keys, is its owner's to read.
-    const scope = { organizationIds: ownedOrganizationIds, tenantIds, personId };
-    const filter = { ...readAuditFilter(query), scope };
+    const filter = { ...readAuditFilter(query), scope: scopeOf(visitor) };
     if (query.format) return deps.auditTrail.sendFile(reply, filter, query.format, withoutStaff);
     const { entries, nextBefore } = await deps.auditTrail.page(filter, query);
     const text = `Changes to your servers, keys, cards and people. Kept for ${keptText('audit')}.`;
@@ -38,6 +36,20 @@ export function registerActivity(app: App, deps: ActivityDeps): void {
       ]),
     );
   });
+}
+
+/** What concerns the organization itself, such as its members and keys, is its owner's to read. */
+function scopeOf({ actor: { ownedOrganizationIds, tenantIds, personId } }: Visitor) {
+  return { organizationIds: ownedOrganizationIds, tenantIds, personId };
+}
+
+/** The newest entries that the visitor may read. */
+export async function readLatestActivity(
+  { auditTrail }: ActivityDeps,
+  visitor: Visitor,
+): Promise<readonly StoredEntry[]> {
+  const { entries } = await auditTrail.page({ scope: scopeOf(visitor) }, {});
+  return entries.map(withoutStaff);
 }
 
 /** That an operator did it is for customers to know; which of them, and from which address, is not. */

@@ -48,6 +48,7 @@ export {
   type PendingScans,
   type ProtectScans,
   readScanCursor,
+  requestLimits,
   type ScanListQuery,
   type ScanStatus,
   type ServerPorts,

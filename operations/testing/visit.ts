@@ -13,11 +13,15 @@ export async function visit(
   const get = (path: string) => fetch(`${world.url}${path}`, { headers, redirect: 'manual' });
   const page = async (path: string) => (await get(path)).text();
   const token = /name="csrf_token" value="([^"]+)"/.exec(await page(home))![1]!;
-  const post = (path: string, fields: Record<string, string>) =>
+  const post = (path: string, fields: Record<string, string | readonly string[]>) =>
     fetch(`${world.url}${path}`, {
       method: 'POST',
       headers,
-      body: new URLSearchParams({ csrf_token: token, ...fields }),
+      body: new URLSearchParams(
+        Object.entries({ csrf_token: token, ...fields }).flatMap(([name, value]) =>
+          [value].flat().map((each): [string, string] => [name, each]),
+        ),
+      ),
       redirect: 'manual',
     });
   return { get, page, post };

@@ -132,6 +132,7 @@ const never = [
   '/client/servers/:id/firewall/edit',
   '/client/servers/:id/protect/scan',
   '/client/servers/:id/protect/findings/:address/:service/:cve/ignore',
+  '/client/servers/:id/protect/findings/ignore',
   '/client/servers/:id/protect/findings/:address/:service/:cve/end-ignore',
   '/client/servers/:id/protect/settings',
   '/client/settings/organization',

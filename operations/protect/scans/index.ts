@@ -37,6 +37,7 @@ export {
   type ServerScan,
 } from './ports-of-server.ts';
 export type { ProtectScans } from './protect-scans.ts';
+export { requestLimits } from './scan-request.ts';
 export { createScansReceiver } from './scans-receiver.ts';
 
 export interface ProtectScansDeps {

@@ -41,6 +41,11 @@ export const portalCases = Object.fromEntries([
     'protect.ignore_finding',
     async (stage) => ({ ...(await findingOf(stage)), reason: 'audited', days: '30' }),
   ),
+  form('POST /client/servers/:id/protect/findings/ignore', 'protect.ignore_finding', async (stage) => {
+    const of = await findingOf(stage);
+    const finding = [of[':address'], of[':service'], of[':cve'], of.fingerprint].join(' ');
+    return { ':id': of[':id'], finding, reason: 'audited', days: '30' };
+  }),
   form(
     'POST /client/servers/:id/protect/findings/:address/:service/:cve/end-ignore',
     'protect.end_ignore',

@@ -125,7 +125,15 @@ const outcomeTones: Readonly<Record<ComparedIncident['outcome'], Tone>> = {
 const ruleText = ({ isOlderRule }: ComparedIncident) => (isOlderRule ? 'by flows' : 'by pairs');
 const ruleColumn = { key: 'rule', header: 'Counted', cell: ruleText, value: ruleText };
 
-const ratioText = (ratio: number | null): string => (ratio === null ? 'not judged' : ratio.toFixed(2));
+/** What thresholds make of it: an incident, and how often its peak was their value. */
+const sideCell = (isIncident: boolean, ratio: number | null): Content => [
+  isIncident ? 'incident' : 'no incident',
+  html` <span class="hint">${ratio === null ? 'not judged' : `${ratio.toFixed(2)} × threshold`}</span>`,
+];
+
+/** Those that change, then the others; the newest first. */
+const differencesFirst = (compared: readonly ComparedIncident[]): ComparedIncident[] =>
+  compared.toReversed().toSorted((a, b) => Number(a.outcome === 'kept') - Number(b.outcome === 'kept'));
 
 /** The incident that was detected at that time; its page says why. */
 const detectedIn = (incidents: readonly Incident[], row: ComparedIncident) =>
@@ -142,10 +150,10 @@ function findingTable(
   return dataTable<ComparedIncident>(request, {
     id: 'findings',
     caption: 'Incidents compared',
-    card: { line: ['outcome', 'metric', 'peak'] },
+    card: { line: ['present_ratio', 'ratio', 'metric', 'peak'] },
     refreshSeconds: 0,
     isStacked: true,
-    rows: compared.toReversed(),
+    rows: differencesFirst(compared),
     columns: [
       {
         key: 'from',
@@ -155,16 +163,20 @@ function findingTable(
       },
       { key: 'to', header: 'To', cell: (row) => formatTime(row.toMs), value: (row) => isoTime(row.toMs) },
       {
-        key: 'outcome',
-        header: 'Incident',
-        cell: (row) => badge(outcomeTones[row.outcome], row.outcome),
-        value: (row) => row.outcome,
+        key: 'present_ratio',
+        header: 'Present thresholds',
+        cell: (row) => sideCell(row.outcome !== 'new', row.presentRatio),
+        value: (row) => row.presentRatio,
       },
       {
-        key: 'certainty',
-        header: 'Certainty',
-        cell: (row) => (row.isCertain ? 'certain' : 'possible'),
-        value: (row) => (row.isCertain ? 'certain' : 'possible'),
+        key: 'ratio',
+        header: 'These thresholds',
+        cell: (row) => [
+          sideCell(row.outcome !== 'lost', row.ratio),
+          row.outcome !== 'kept' && html` ${badge(outcomeTones[row.outcome], row.outcome)}`,
+          row.outcome !== 'lost' && !row.isCertain && html` <span class="hint">possible</span>`,
+        ],
+        value: (row) => row.ratio,
       },
       {
         key: 'metric',
@@ -180,20 +192,6 @@ function findingTable(
         value: (row) => row.rate,
       },
       {
-        key: 'ratio',
-        header: 'Times these thresholds',
-        kind: 'figure',
-        cell: (row) => ratioText(row.ratio),
-        value: (row) => row.ratio,
-      },
-      {
-        key: 'present_ratio',
-        header: 'Times the present',
-        kind: 'figure',
-        cell: (row) => ratioText(row.presentRatio),
-        value: (row) => row.presentRatio,
-      },
-      {
         key: 'detected',
         header: 'Detected',
         cell: (row) => {
@@ -203,6 +201,10 @@ function findingTable(
         value: (row) => detectedIn(incidents, row)?.id ?? null,
       },
       ...(olderMinutes === 0 ? [] : [ruleColumn]),
+    ],
+    fields: [
+      { field: 'outcome', value: (row) => row.outcome },
+      { field: 'certainty', value: (row) => (row.isCertain ? 'certain' : 'possible') },
     ],
     empty:
       minutes === 0

@@ -7,7 +7,6 @@ import {
   type Content,
   code,
   definitionList,
-  field,
   form,
   formatCount,
   type Html,
@@ -35,9 +34,7 @@ import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
 import { ignorerOf, untilOf } from './findings.page.ts';
 import { findingHref, findingsPath, findingsTable, serviceHref } from './findings.section.ts';
-
-/** How long an ignore may hold, in days; empty: until it is ended. */
-export const ignoreDays = ['', '30', '90', '180', '365'] as const;
+import { type IgnoreInput, ignoreFields } from './ignore-fields.ts';
 
 export interface FindingPageOptions {
   visitor: Visitor;
@@ -46,10 +43,9 @@ export interface FindingPageOptions {
   /** Of the original of a package: nothing to ignore. */
   isUpstream: boolean;
   nowMs: number;
-  reasonMax: number;
   toast?: { tone: Tone; text: string } | undefined;
   /** What a refused form held, and what was wrong with it. */
-  refused?: { reason: string; days: string; isEverywhere: boolean; error: string };
+  refused?: IgnoreInput;
 }
 
 export function findingPage(options: FindingPageOptions): Html {
@@ -139,7 +135,7 @@ function recordOf(finding: FindingRow, nowMs: number): Html {
 const bound =
   'It holds for this version of this service, on this port. Another version, or another server with this address, starts without it.';
 
-function ignoreSection({ visitor, server, finding, reasonMax, refused }: FindingPageOptions): Html {
+function ignoreSection({ visitor, server, finding, refused }: FindingPageOptions): Html {
   return section(
     {
       title: 'Ignore',
@@ -157,32 +153,7 @@ function ignoreSection({ visitor, server, finding, reasonMax, refused }: Finding
       [
         // The version that the person has seen: if it has changed since, nothing is ignored.
         hiddenField('fingerprint', finding.fingerprint),
-        field({
-          name: 'reason',
-          label: 'Reason',
-          hint: 'For example: patched by the distribution, or not reachable from the internet.',
-          required: true,
-          maxLength: reasonMax,
-          value: refused?.reason ?? '',
-        }),
-        field({
-          kind: 'select',
-          name: 'days',
-          label: 'For how long',
-          value: refused?.days ?? '90',
-          options: ignoreDays.map((value) => ({
-            value,
-            label: value === '' ? 'Until it is ended' : value === '365' ? 'A year' : `${value} days`,
-          })),
-        }),
-        server.addresses.length > 1 &&
-          field({
-            kind: 'checkbox',
-            name: 'everywhere',
-            label: 'At every address of this server',
-            hint: 'Where the same version on the same port has this finding.',
-            checked: refused?.isEverywhere ?? true,
-          }),
+        ignoreFields(server, refused),
       ],
     ),
   );

@@ -3,7 +3,9 @@ import type { FindingRow, UnableRow } from '#operations/protect/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import {
   age,
+  attributes,
   code,
+  form,
   formatCount,
   type Html,
   html,
@@ -29,7 +31,9 @@ import {
   findingsTable,
   oldDatabase,
   serviceHref,
+  servicesTable,
 } from './findings.section.ts';
+import { type IgnoreInput, ignoreFields, pickOf } from './ignore-fields.ts';
 
 export type FindingsView = 'active' | 'ignored' | 'unable';
 
@@ -37,6 +41,8 @@ export interface FindingsPageOptions {
   visitor: Visitor;
   server: Server;
   findings: Omit<FindingsOfPage, 'worst'>;
+  /** The worst active ones for the table of services, on the first page of all of them. */
+  worst: readonly FindingRow[];
   view: FindingsView;
   /** A page of the view; none of `unable`. */
   rows: readonly FindingRow[];
@@ -46,6 +52,7 @@ export interface FindingsPageOptions {
   isFirst: boolean;
   nextHref: string | undefined;
   toast: { tone: Tone; text: string } | undefined;
+  refused?: IgnoreInput | undefined;
 }
 
 export function findingsPage(options: FindingsPageOptions): Html {
@@ -66,6 +73,7 @@ export function findingsPage(options: FindingsPageOptions): Html {
     [
       oldDatabase(findings),
       summary.active > 0 && bar(server.id, findings),
+      options.worst.length > 0 && servicesTable(server.id, options.worst, summary.active),
       tabs('Potential vulnerabilities', [
         tab('active', 'Active', summary.active),
         tab('ignored', 'Ignored', summary.ignored),
@@ -73,7 +81,7 @@ export function findingsPage(options: FindingsPageOptions): Html {
       ]),
       severity !== undefined &&
         html`<p>Only severity ${severity}. ${link(withQuery(options.url, { severity: undefined }), 'Show all severities')}</p>`,
-      view === 'unable' ? unableTable(options) : listOf(options),
+      view === 'unable' ? unableTable(options) : view === 'active' ? ignorable(options) : listOf(options),
       section({ title: 'How to read this', id: 'reading' }, [
         html`<p>${findingMeaning}</p>`,
         html`<p>Ignored findings are counted apart. Services that could not be assessed have no findings, which does not mean that there are none.</p>`,
@@ -81,6 +89,22 @@ export function findingsPage(options: FindingsPageOptions): Html {
         html`<p class="hint">${nvdNotice}</p>`,
       ]),
     ],
+  );
+}
+
+/** The list with a box for each finding, and the form that ignores the ticked ones. */
+function ignorable(options: FindingsPageOptions): Html {
+  const { visitor, server, rows, refused } = options;
+  if (rows.length === 0) return listOf(options);
+  return form(
+    {
+      action: `${findingsPath(server.id)}/ignore`,
+      csrfToken: visitor.csrfToken,
+      submit: 'Ignore the selected findings',
+      submitKind: 'button',
+      error: refused?.error,
+    },
+    [listOf(options), ignoreFields(server, refused)],
   );
 }
 
@@ -110,6 +134,18 @@ function listOf({ server, findings, view, rows, severity, ...options }: Findings
               kind: 'figure',
               cell: (row) => age(row.firstFoundAt?.getTime(), nowMs),
             },
+            {
+              key: 'pick',
+              header: 'Ignore',
+              kind: 'actions',
+              cell: (row) =>
+                html`<input${attributes({
+                  type: 'checkbox',
+                  name: 'finding',
+                  value: pickOf(row),
+                  'aria-label': `Select ${row.cveId}, ${row.transport}/${row.port} of ${row.address}`,
+                })}>`,
+            },
           ],
     empty:
       severity !== undefined
@@ -127,7 +163,7 @@ export const ignorerOf = (row: Pick<FindingRow, 'ignoredBy' | 'isIgnoredByKey'>)
   `${row.ignoredBy ?? 'a former member'}${row.isIgnoredByKey ? ' (API key)' : ''},`;
 
 export const untilOf = ({ ignoredUntil }: Pick<FindingRow, 'ignoredUntil'>, nowMs: number) =>
-  ignoredUntil === null ? 'no end' : moment(ignoredUntil.getTime(), nowMs);
+  ignoredUntil === null ? 'no expiry' : moment(ignoredUntil.getTime(), nowMs);
 
 function unableTable({ server, findings }: FindingsPageOptions): Html {
   return table<UnableRow>({

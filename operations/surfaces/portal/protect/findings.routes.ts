@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
-import { schemas } from '#contracts/customer-api/index.ts';
 import { countedSeverities } from '#contracts/findings.ts';
 import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import type {
@@ -17,10 +16,11 @@ import type { App } from '#service-kit/http/index.ts';
 import { sendPage, type Tone, withQuery } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { readFindingCursor, writeFindingCursor } from '../../parts/index.ts';
-import { type FindingPageOptions, findingPage, ignoreDays, servicePage } from './finding.page.ts';
+import { type FindingPageOptions, findingPage, servicePage } from './finding.page.ts';
 import { type FindingsView, findingsPage } from './findings.page.ts';
-import { findingHref, findingsPath } from './findings.section.ts';
+import { findingHref, findingsPath, groupedMax } from './findings.section.ts';
 import { findProtectedOf, type ProtectedServer, type ProtectGuardDeps } from './guard-protect.ts';
+import { type IgnoreInput, ignoreDays } from './ignore-fields.ts';
 
 export interface FindingPagesDeps extends ProtectGuardDeps {
   protectFindings: Pick<ProtectFindings, 'read' | 'list' | 'ignore' | 'endIgnore'>;
@@ -45,19 +45,29 @@ const FindingId = Type.Object({
   ...{ id: Type.String(), address: Type.String(), service: Type.String(), cve: Type.String() },
 });
 const DoneQuery = Type.Object({ done: Type.Optional(Type.String({ maxLength: 10 })) });
-const IgnoreForm = Type.Object({
+const ignoreProperties = {
   reason: Type.String({ maxLength: 10_000 }),
   days: Type.String({ maxLength: 4 }),
-  fingerprint: Type.String({ maxLength: 64 }),
   // A box that is not ticked is not sent.
   everywhere: Type.Optional(Type.String({ maxLength: 4 })),
+};
+const IgnoreForm = Type.Object({ ...ignoreProperties, fingerprint: Type.String({ maxLength: 64 }) });
+const Pick = Type.String({ maxLength: 200 });
+const SeveralForm = Type.Object({
+  ...ignoreProperties,
+  finding: Type.Optional(Type.Union([Pick, Type.Array(Pick, { maxItems: pageSize })])),
 });
 const EndForm = Type.Object({ fingerprint: Type.String({ maxLength: 64 }) });
-const reasonMax = schemas.findingReasonMax;
 
 /** What a page says after a click: the word in the URL chooses, its text never comes from there. */
 const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
   ignored: { tone: 'good', text: 'The finding is ignored.' },
+  several: { tone: 'good', text: 'The selected findings are ignored.' },
+  none: { tone: 'bad', text: 'No finding was selected. Tick the findings to ignore.' },
+  changed: {
+    tone: 'bad',
+    text: 'Some of these findings have changed since the page was opened. The others are ignored.',
+  },
   ended: { tone: 'good', text: 'The finding is active again.' },
   gone: { tone: 'bad', text: 'The finding has changed since the page was opened. Nothing was done.' },
 };
@@ -93,8 +103,12 @@ export function registerFindings(app: App, deps: FindingPagesDeps): void {
     { schema: { params: FindingId, querystring: DoneQuery } },
     async (request, reply) => {
       const found = await findOne(deps, request);
-      return sendPage(reply, findingPage({ ...found, reasonMax, toast: toastOf(request.query.done) }));
+      return sendPage(reply, findingPage({ ...found, toast: toastOf(request.query.done) }));
     },
+  );
+
+  app.post(`${path}/ignore`, { schema: { params: Id, body: SeveralForm } }, async (request, reply) =>
+    ignoreSeveral(deps, await findProtectedOf(deps, request), request.body, reply),
   );
 
   app.post(
@@ -136,11 +150,13 @@ async function showList(
   { visitor, server, subject }: ProtectedServer,
   query: { view?: string; severity?: string; after?: string; done?: string },
   reply: FastifyReply,
+  refused?: IgnoreInput,
 ): Promise<FastifyReply> {
   const view: FindingsView = (['ignored', 'unable'] as const).find((name) => name === query.view) ?? 'active';
   const severity = countedSeverities.find((name) => name === query.severity);
   const after = readFindingCursor(query.after);
-  const [read, { latestAt }, found] = await Promise.all([
+  const isWhole = view === 'active' && severity === undefined && after === undefined;
+  const [read, { latestAt }, found, worst] = await Promise.all([
     deps.protectFindings.read(visitor.actor, subject),
     deps.protectScans.readStatus(visitor.actor, subject),
     view === 'unable'
@@ -148,19 +164,20 @@ async function showList(
       : deps.protectFindings.list(visitor.actor, subject, {
           ...{ state: view, severities: severity && [severity], after, limit: pageSize + 1 },
         }),
+    isWhole ? deps.protectFindings.list(visitor.actor, subject, { state: 'active', limit: groupedMax }) : [],
   ]);
   const rows = found.slice(0, pageSize);
   const last = rows.at(-1);
   const url = withQuery(findingsPath(server.id), { view: view === 'active' ? undefined : view, severity });
   const page = {
-    ...{ visitor, server, view, rows, severity, url },
+    ...{ visitor, server, view, rows, worst, severity, url, refused },
     findings: { ...read, hasScan: latestAt !== null },
     isFirst: after === undefined,
     nextHref:
       found.length > pageSize && last ? withQuery(url, { after: writeFindingCursor(last) }) : undefined,
     toast: toastOf(query.done),
   };
-  return sendPage(reply, findingsPage(page));
+  return sendPage(reply, findingsPage(page), refused === undefined ? 200 : 422);
 }
 
 interface Place {
@@ -196,7 +213,7 @@ async function showService(
   return sendPage(reply, servicePage({ visitor, server, service, reason, rows, isCut, nowMs }));
 }
 
-type FoundFinding = Omit<FindingPageOptions, 'reasonMax' | 'toast' | 'refused'>;
+type FoundFinding = Omit<FindingPageOptions, 'toast' | 'refused'>;
 
 /** The finding of a path, of the service itself or of its original; 404 where the server has none. */
 async function findOne(deps: FindingPagesDeps, request: FindingRequest): Promise<FoundFinding> {
@@ -215,25 +232,74 @@ async function findOne(deps: FindingPagesDeps, request: FindingRequest): Promise
 interface IgnoreBody {
   reason: string;
   days: string;
-  fingerprint: string;
   everywhere?: string;
+}
+
+/** The reason and the end of a form, and what is shown again where they are refused. */
+function readIgnore({ reason, days, everywhere }: IgnoreBody, nowMs: number) {
+  const length = ignoreDays.find((choice) => choice === days) ?? '90';
+  const isEverywhere = everywhere === 'on';
+  return {
+    ...{ reason, isEverywhere },
+    until: length === '' ? null : new Date(nowMs + Number(length) * 86_400_000),
+    /** Null: another fault. */
+    refusalOf: (error: unknown): IgnoreInput | null => {
+      if (!(error instanceof CodedError) || error.code !== 'protect_findings.invalid') return null;
+      const faults = error.details.fields as { path: string; message: string }[];
+      const message = faults.map((fault) => `${fault.path}: ${fault.message}.`).join(' ');
+      return { reason, days: length, isEverywhere, error: message };
+    },
+  };
+}
+
+/** Each finding by itself: one that has changed meanwhile keeps no other from being ignored. */
+async function ignoreSeveral(
+  deps: FindingPagesDeps,
+  found: ProtectedServer,
+  { finding = [], ...body }: IgnoreBody & { finding?: string | string[] },
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { visitor, server, subject } = found;
+  const picks = typeof finding === 'string' ? [finding] : finding;
+  const path = findingsPath(server.id);
+  if (picks.length === 0) return reply.redirect(withQuery(path, { done: 'none' }), 303);
+  const { nowMs } = await deps.protectFindings.read(visitor.actor, subject);
+  const { reason, until, isEverywhere, refusalOf } = readIgnore(body, nowMs);
+  const done = new Set<string>();
+  for (const pick of picks) {
+    const [address = '', service = '', cveId = '', fingerprint = ''] = pick.split(' ');
+    const { address: named, ...place } = placeOf({ address, service });
+    const key = { ...place, address: isEverywhere ? null : named, cveId, fingerprint };
+    try {
+      done.add(
+        await outcomeOf(async () => {
+          await deps.protectFindings.ignore(visitor.actor, server.id, { ...key, reason, until });
+          return 'several';
+        }),
+      );
+    } catch (error) {
+      const refused = refusalOf(error);
+      if (refused === null) throw error;
+      return showList(deps, found, {}, reply, refused);
+    }
+  }
+  const outcome = !done.has('gone') ? 'several' : done.has('several') ? 'changed' : 'gone';
+  return reply.redirect(withQuery(path, { done: outcome }), 303);
 }
 
 async function ignoreOne(
   deps: FindingPagesDeps,
   request: FindingRequest,
-  { reason, days, fingerprint, everywhere }: IgnoreBody,
+  { fingerprint, ...body }: IgnoreBody & { fingerprint: string },
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { visitor, server } = await findProtectedOf(deps, request);
-  const length = ignoreDays.find((choice) => choice === days) ?? '90';
   const { nowMs } = await deps.protectFindings.read(visitor.actor, {
     serverId: server.id,
     tenantId: server.tenantId,
   });
-  const until = length === '' ? null : new Date(nowMs + Number(length) * 86_400_000);
+  const { reason, until, isEverywhere, refusalOf } = readIgnore(body, nowMs);
   const { address, ...place } = placeOf(request.params);
-  const isEverywhere = everywhere === 'on';
   const key = { ...place, address: isEverywhere ? null : address, cveId: request.params.cve, fingerprint };
   try {
     const done = await outcomeOf(async () => {
@@ -242,11 +308,9 @@ async function ignoreOne(
     });
     return reply.redirect(withQuery(findingsPath(server.id), { done }), 303);
   } catch (error) {
-    if (!(error instanceof CodedError) || error.code !== 'protect_findings.invalid') throw error;
-    const faults = error.details.fields as { path: string; message: string }[];
-    const message = faults.map((fault) => `${fault.path}: ${fault.message}.`).join(' ');
-    const refused = { reason, days: length, isEverywhere, error: message };
-    return sendPage(reply, findingPage({ ...(await findOne(deps, request)), reasonMax, refused }), 422);
+    const refused = refusalOf(error);
+    if (refused === null) throw error;
+    return sendPage(reply, findingPage({ ...(await findOne(deps, request)), refused }), 422);
   }
 }
 

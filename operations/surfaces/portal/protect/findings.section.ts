@@ -4,6 +4,7 @@ import type { FindingRow, ServerFindings } from '#operations/protect/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import {
   age,
+  badge,
   banner,
   type Column,
   type Content,
@@ -31,7 +32,7 @@ import {
 } from '../../parts/index.ts';
 
 export interface FindingsOfPage extends ServerFindings {
-  /** The worst active ones. */
+  /** The worst active ones, at most `groupedMax`. */
   worst: readonly FindingRow[];
   /** Whether any scan of the server is known. */
   hasScan: boolean;
@@ -53,7 +54,7 @@ export const findingHref = (serverId: number, finding: Place & { cveId: string }
 
 export function findingsSection(server: Server, findings: FindingsOfPage): Html {
   const path = findingsPath(server.id);
-  const { summary, nowMs, hasScan } = findings;
+  const { summary, hasScan } = findings;
   return section(
     {
       title: 'Potential vulnerabilities',
@@ -65,12 +66,7 @@ export function findingsSection(server: Server, findings: FindingsOfPage): Html 
       html`<p>${findingsState(findings).text}</p>`,
       oldDatabase(findings),
       summary.active > 0 && bar(server.id, findings),
-      summary.active > 0 &&
-        findingsTable(server.id, findings.worst, nowMs, {
-          caption: 'Worst potential vulnerabilities',
-          jsonHref: `${path}.json`,
-          empty: emptyOf(findings),
-        }),
+      summary.active > 0 && servicesTable(server.id, findings.worst, summary.active),
       summary.checkedAt !== null && agesLine(findings),
       (hasScan || summary.checkedAt !== null) && html`<p class="hint">${findingMeaning} ${nvdNotice}</p>`,
     ],
@@ -82,6 +78,75 @@ export function bar(serverId: number, { summary }: Pick<ServerFindings, 'summary
     label: 'Active potential vulnerabilities by severity',
     counts: summary,
     href: (severity) => withQuery(findingsPath(serverId), { severity }),
+  });
+}
+
+/** Findings that a table of services is made of. */
+export const groupedMax = 500;
+
+/** A service with its findings, at all addresses that run the same version of it. */
+interface ServiceGroup {
+  /** Worst first; one of each CVE and address. */
+  rows: [FindingRow, ...FindingRow[]];
+  addresses: string[];
+  cves: number;
+}
+
+function groupsOf(findings: readonly FindingRow[]): ServiceGroup[] {
+  const groups = Map.groupBy(findings, ({ transport, port, product, version }) =>
+    JSON.stringify([transport, port, product, version]),
+  );
+  return [...groups.values()].map((rows) => ({
+    rows: rows as ServiceGroup['rows'],
+    addresses: [...new Set(rows.map(({ address }) => address))],
+    cves: new Set(rows.map(({ cveId }) => cveId)).size,
+  }));
+}
+
+/** Findings by service: what there is to upgrade, the worst first. */
+export function servicesTable(serverId: number, findings: readonly FindingRow[], active: number): Html {
+  return table<ServiceGroup>({
+    caption: 'Services with potential vulnerabilities',
+    card: { line: ['cves', 'worst', 'fixed'] },
+    columns: [
+      {
+        key: 'service',
+        header: 'Service',
+        cell: ({ rows: [worst] }) => [
+          link(serviceHref(serverId, worst), softwareOf(worst)),
+          html` <span class="hint">${worst.transport}/${worst.port}</span>`,
+        ],
+      },
+      {
+        key: 'cves',
+        header: 'CVEs',
+        kind: 'figure',
+        cell: ({ cves }) => formatCount(cves),
+      },
+      {
+        key: 'worst',
+        header: 'Worst',
+        cell: ({ rows }) => [
+          severityBadge(rows[0].severity, rows[0].score),
+          ' ',
+          rows.some(({ isKnownExploited }) => isKnownExploited) && badge('bad', 'known exploited'),
+        ],
+      },
+      { key: 'fixed', header: 'Worst fixed in', cell: ({ rows: [worst] }) => worst.package?.fixed_in ?? '' },
+      {
+        key: 'addresses',
+        header: 'Addresses',
+        kind: 'code',
+        cell: ({ addresses }) => addresses.map((address) => html`<div>${code(address)}</div>`),
+      },
+    ],
+    rows: groupsOf(findings),
+    jsonHref: `${findingsPath(serverId)}.json`,
+    pages:
+      active > findings.length
+        ? { label: `Of the ${formatCount(findings.length)} worst findings` }
+        : undefined,
+    empty: { title: 'No findings', text: 'Services with potential vulnerabilities appear here.' },
   });
 }
 

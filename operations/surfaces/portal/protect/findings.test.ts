@@ -78,15 +78,16 @@ test('NET-2.6.1: the pages say severity, evidence and ages, active and ignored a
       /4 active, 1 known to be exploited, 1 critical, 1 high\. 1 service could not be assessed\./,
     );
     assert.match(page, /1 critical .{0,3}1 high .{0,3}1 medium .{0,3}0 low .{0,3}1 unrated/, 'the bar');
-    assert.match(
-      page,
-      /CVE-2023-38408 .*critical 9\.8 .*tcp\/22 .*OpenSSH 9\.6p1 .*scan \d+ (?:s|min) ago .*known exploited/,
-    );
+    assert.match(page, /OpenSSH 9\.6p1 tcp\/22 4 .{0,3}critical 9\.8 .*known exploited/, 'by service');
     assert.match(page, /not confirmed that the server can be attacked/);
     assert.match(page, /Database fetched .{0,30}3 h ago/);
     assert.match(page, /uses the NVD API but is not endorsed or certified by the NVD/);
     assert.doesNotMatch(page, /is vulnerable|CVE-2024-38476/);
   }
+  assert.match(
+    await reader.text(),
+    /CVE-2023-38408 .*critical 9\.8 .*known exploited .*Service: tcp\/22 OpenSSH 9\.6p1 .*Evidence: scan \d+ (?:s|min) ago/,
+  );
   const one = await reader.text(`${reader.ssh}/${cves[2]}`);
   assert.match(one, /What CVE-2021-41617 is about\./);
   assert.match(one, /medium 5\.0 .*disputed .*incomplete/);
@@ -200,7 +201,7 @@ test('NET-2.6.5: a finding is ignored with a reason until a day, by whom is show
   assert.match(await reader.text(), /4 active/);
   assert.match((await end(fingerprintOf('OpenSSH 9.6p1'))).headers.get('location')!, /done=gone/);
   await reader.ignore(cves[1], { days: '' });
-  assert.match(await reader.text(`${reader.ssh}/${cves[1]}`), /until no end/);
+  assert.match(await reader.text(`${reader.ssh}/${cves[1]}`), /until no expiry/);
   const next = projectedService({
     ...several(),
     version: '9.8p1',
@@ -211,6 +212,32 @@ test('NET-2.6.5: a finding is ignored with a reason until a day, by whom is show
   const late = await reader.ignore(cves[0]);
   assert.equal(late.headers.get('location'), `${reader.path}?done=gone`, 'the version that was seen is gone');
   assert.match(await reader.text('?done=gone'), /has changed since the page was opened\. Nothing was done\./);
+});
+
+test('NET-2.6.5: several findings are ignored at once with one reason; one that has changed keeps no other from it', async () => {
+  const reader = await createReader('Several');
+  await deliver(projectionOf(reader.first, { services: [several()], checkedSecondsAgo: 60 }));
+  const page = await reader.page(reader.path);
+  const picks = [...page.matchAll(/type="checkbox" name="finding" value="([^"]+)"/g)].map(
+    ([, value]) => value!,
+  );
+  assert.equal(picks.length, 4);
+  const send = (finding: readonly string[], reason = 'mended by hand') =>
+    reader.post(`${reader.path}/ignore`, { reason, days: '30', finding });
+  const none = await send([]);
+  assert.equal(none.headers.get('location'), `${reader.path}?done=none`);
+  assert.match(await reader.text('?done=none'), /No finding was selected\./);
+  const two = await send(picks.slice(0, 2));
+  assert.deepEqual([two.status, two.headers.get('location')], [303, `${reader.path}?done=several`]);
+  assert.match(await reader.text(), /2 active\. 2 ignored\./);
+  const changed = picks[2]!.replace(fingerprintOf('OpenSSH 9.6p1'), fingerprintOf('OpenSSH 9.7p1'));
+  const mixed = await send([changed, picks[3]!]);
+  assert.equal(mixed.headers.get('location'), `${reader.path}?done=changed`);
+  assert.match(await reader.text(), /1 active\. 3 ignored\./);
+  const blank = await send([picks[2]!], ' ');
+  assert.equal(blank.status, 422);
+  assert.match(textOf(await blank.text()), /reason: is required/);
+  assert.equal((await send(['no address tcp-22 CVE-2024-6387 x'])).status, 404);
 });
 
 test('an ignore without a reason, or with one that is no line of text, is refused in words, and nothing that was typed is lost', async () => {

@@ -2,9 +2,15 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
-import type { ObservedPort, ProtectScans, ServerScan } from '#operations/protect/index.ts';
+import {
+  type ObservedPort,
+  type ProtectScans,
+  requestLimits,
+  type ServerPorts,
+  type ServerScan,
+} from '#operations/protect/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { sendPage, type Tone, withQuery } from '#service-kit/pages/index.ts';
+import { formatTime, sendPage, type Tone, withQuery } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { findProtectedOf, type ProtectGuardDeps } from './guard-protect.ts';
 import { scanPage } from './scan.page.ts';
@@ -27,19 +33,32 @@ const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
     tone: 'bad',
     text: 'The server has more than 32 public addresses, which is the limit of one request. Nothing was requested.',
   },
-  cooldown: {
-    tone: 'bad',
-    text: 'A scan of this server was requested less than 10 minutes ago. Try again 10 minutes after that request.',
-  },
   limit_exceeded: {
     tone: 'bad',
     text: 'The account would have more than 100 addresses waiting for a scan. Try again when some are done.',
   },
 };
 
-/** The toast of a page that a click led to. */
-export const toastOf = (outcome: string | undefined) =>
-  outcome !== undefined && Object.hasOwn(outcomes, outcome) ? outcomes[outcome] : undefined;
+/** The toast of a page that a click led to. The end of a cooldown is that of the latest request on the page. */
+export function toastOf(outcome: string | undefined, { scans, nowMs }: Pick<ServerPorts, 'scans' | 'nowMs'>) {
+  if (outcome === 'cooldown') {
+    const endMs = cooldownEndMs(scans);
+    return endMs <= nowMs
+      ? undefined
+      : {
+          tone: 'bad' as const,
+          text: `No scan can be requested until ${formatTime(endMs)}: one was requested less than 10 minutes ago.`,
+        };
+  }
+  return outcome !== undefined && Object.hasOwn(outcomes, outcome) ? outcomes[outcome] : undefined;
+}
+
+const cooldownEndMs = (scans: readonly ServerScan[]): number =>
+  Math.max(
+    0,
+    ...scans.map(({ kind, requestedAt }) => (kind === 'manual' ? (requestedAt?.getTime() ?? 0) : 0)),
+  ) +
+  requestLimits.cooldownSeconds * 1000;
 
 export function registerPorts(app: App, deps: PortPagesDeps): void {
   const path = '/servers/:id/protect';
@@ -79,7 +98,7 @@ async function requestScan(
   } catch (error) {
     const [feature, reason] = error instanceof CodedError ? error.code.split('.') : [];
     if (feature !== 'port_scans' || reason === undefined) throw error;
-    if (!Object.hasOwn(outcomes, reason)) throw noSuchPage();
+    if (reason !== 'cooldown' && !Object.hasOwn(outcomes, reason)) throw noSuchPage();
     return reason;
   }
 }

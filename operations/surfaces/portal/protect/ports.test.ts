@@ -56,6 +56,27 @@ test('NET-2.7.1, NET-5.6: the button queues a scan of every address and answers 
   assert.match(page, /No monitor fetches scan requests right now/);
 });
 
+test('NET-8.1: a scan that is refused by the cooldown says until when', async () => {
+  const reader = await createReader('Impatient');
+  await reader.click();
+  await world.database.pool.query(
+    "update scan_requests set state = 'complete', finished_at = svc_now() where server_id = $1",
+    [reader.serverId],
+  );
+  const refused = await reader.click();
+  assert.equal(refused.headers.get('location'), `${reader.path}?scan=cooldown`);
+  const { rows } = await world.database.pool.query<{ at: Date }>(
+    "select max(requested_at) + interval '10 minutes' as at from scan_requests where server_id = $1 and kind = 'manual'",
+    [reader.serverId],
+  );
+  const until = rows[0]!.at.toISOString().slice(0, 16).replace('T', ' ');
+  assert.ok(
+    textOf(await reader.page(`${reader.path}?scan=cooldown`)).includes(
+      `No scan can be requested until ${until} UTC`,
+    ),
+  );
+});
+
 test('NET-2.7.1, NET-5.6: without its token, signed out, or for the server of another customer, the button does nothing', async () => {
   const reader = await createReader('Guarded');
   const other = await createReader('Stranger');

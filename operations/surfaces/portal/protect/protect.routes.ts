@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import type { ProtectFindings, ProtectIncidents, ProtectScans } from '#operations/protect/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage, withQuery } from '#service-kit/pages/index.ts';
+import { groupedMax } from './findings.section.ts';
 import { findSettingsOf, type ProtectGuardDeps } from './guard-protect.ts';
 import { toastOf } from './ports.routes.ts';
 import { protectPage } from './protect.page.ts';
@@ -20,7 +21,6 @@ const schema = {
   params: Type.Object({ id: Type.String() }),
   querystring: Type.Object({ range: text, from: text, to: text, address: text, scan: text }),
 };
-const worstShown = 5;
 
 export function registerProtect(app: App, deps: ProtectDeps): void {
   app.get('/servers/:id/protect', { schema }, async (request, reply) => {
@@ -36,14 +36,14 @@ export function registerProtect(app: App, deps: ProtectDeps): void {
       deps.protectFindings.readStatus(visitor.actor, subject),
       deps.protectScans.read(visitor.actor, subject),
       deps.protectFindings.read(visitor.actor, subject),
-      deps.protectFindings.list(visitor.actor, subject, { state: 'active', limit: worstShown }),
+      deps.protectFindings.list(visitor.actor, subject, { state: 'active', limit: groupedMax }),
       readListedAttacks(deps, visitor.actor, subject),
     ]);
     const page = protectPage({
       ...{ visitor, server, settings, attacks, ports },
       delivery: { attacks: attacksStatus, scans: scansStatus, findings: findingsStatus },
       findings: { ...findings, worst, hasScan: scansStatus.latestAt !== null },
-      toast: toastOf(scan),
+      toast: toastOf(scan, ports),
     });
     return sendPage(reply, page);
   });

@@ -27,8 +27,8 @@ export interface EditedRule {
 }
 
 const directions = [
-  ['inbound', 'Coming in'],
-  ['outbound', 'Going out'],
+  ['inbound', 'Inbound'],
+  ['outbound', 'Outbound'],
 ] as const;
 const verdicts = [
   ['accept', 'Allow'],

@@ -54,11 +54,25 @@ export function firewallPage(options: FirewallPageOptions): Html {
         title: 'No firewall outside this server',
         text: 'The hypervisor of this server filters no traffic. Use a firewall inside the server.',
       }),
+    offBanner(options),
     ...(['inbound', 'outbound'] as const).map((direction) => rulesSection(options, direction)),
     firewall.isSupported && addSection(options),
     firewall.isSupported && policiesSection(options),
     firewall.implicitRules.length > 0 && implicitSection(firewall),
   ]);
+}
+
+/** Rules of a firewall that is off filter nothing, as a reader who has just added the first one must know. */
+function offBanner(options: FirewallPageOptions): Content {
+  const { firewall } = options;
+  if (!firewall.isSupported || firewall.isEnabled || firewall.rules.length === 0) return '';
+  const policy = firewall.inboundPolicy === 'drop' ? 'dropped' : 'allowed';
+  return banner({
+    tone: 'warn',
+    title: 'Switch the firewall on to apply these rules',
+    text: `It is off, so all traffic passes. Once it is on, inbound traffic that no rule matches is ${policy}.`,
+    actions: switchButton(options),
+  });
 }
 
 function stateOf({ firewall, nowMs }: FirewallPageOptions): { tone: Tone; text: Content } {
@@ -99,7 +113,7 @@ function switchButton({ visitor, server, firewall }: FirewallPageOptions): Conte
   );
 }
 
-const titles: Record<Direction, string> = { inbound: 'Coming in', outbound: 'Going out' };
+const titles: Record<Direction, string> = { inbound: 'Inbound', outbound: 'Outbound' };
 const verdicts = { accept: 'allowed', drop: 'dropped' } as const;
 
 /** In the words of the form. */
@@ -116,7 +130,7 @@ function rulesSection(options: FirewallPageOptions, direction: Direction): Html 
       description: `The first matching rule decides. Default action: ${policy === 'accept' ? 'allow' : 'drop'}.`,
     },
     table({
-      caption: `Rules for what is ${titles[direction].toLowerCase()}`,
+      caption: `${titles[direction]} rules`,
       card: { title: 'action', line: ['protocol', 'ports', 'peers'], without: ['position'] },
       columns: [
         { key: 'position', header: '#', kind: 'figure', cell: (rule) => formatCount(rule.position) },
@@ -146,7 +160,7 @@ function rulesSection(options: FirewallPageOptions, direction: Direction): Html 
         firewall.isSupported && options.edit?.ruleId === rule.id && editForm(options, rule, options.edit),
       empty: {
         title: 'No rules',
-        text: `Everything ${titles[direction].toLowerCase()} is ${verdicts[policy]}${firewall.isEnabled ? '' : ' once the firewall is switched on'}.`,
+        text: `All ${direction} traffic is ${verdicts[policy]}${firewall.isEnabled ? '' : ' once the firewall is switched on'}.`,
       },
     }),
   );
@@ -276,8 +290,8 @@ function policiesSection({ visitor, server, firewall }: FirewallPageOptions): Ht
       },
       [
         hiddenField('version', firewall.version),
-        select('inbound', 'Coming in', firewall.inboundPolicy),
-        select('outbound', 'Going out', firewall.outboundPolicy),
+        select('inbound', 'Inbound', firewall.inboundPolicy),
+        select('outbound', 'Outbound', firewall.outboundPolicy),
       ],
     ),
   );
@@ -286,11 +300,11 @@ function policiesSection({ visitor, server, firewall }: FirewallPageOptions): Ht
 function implicitSection(firewall: EffectiveFirewall): Html {
   return section(
     {
-      title: 'Rules of the platform',
+      title: 'Platform rules',
       description: 'Applied before your rules in every firewall that is switched on.',
     },
     table({
-      caption: 'Rules of the platform',
+      caption: 'Platform rules',
       card: { line: ['direction', 'action'] },
       refreshSeconds: 0,
       columns: [

@@ -70,6 +70,21 @@ async function formOf(ruleId: number, values: Record<string, string> = {}) {
   return { ...form, ...fields, ...values };
 }
 
+test('the first rule of a firewall that is off offers to switch it on, and says what passes until then', async () => {
+  const offer = /Switch the firewall on to apply these rules/;
+  const page = await visitor.page(path);
+  assert.match(page, offer);
+  assert.match(
+    page,
+    /It is off, so all traffic passes\. Once it is on, inbound traffic that no rule matches is (?:allowed|dropped)\./,
+  );
+  const { version } = await read();
+  const answer = await visitor.post(`${path}/switch`, { version: String(version), enabled: 'yes' });
+  assert.equal(answer.status, 303);
+  assert.doesNotMatch(await visitor.page(path), offer);
+  await change({ kind: 'switch', isEnabled: false });
+});
+
 describe('a rule is edited in its row', () => {
   test('every field of it can be changed, the order stays', async () => {
     const [, second] = (await read()).rules;

@@ -95,6 +95,8 @@ export interface Servers {
   /** Living servers by status; statuses that none has are left out. */
   countByStatus(actor: Actor, tenantId: number | null): Promise<Map<ServerStatus, number>>;
   countOfTenants(tenantIds: readonly number[]): Promise<Map<number, number>>;
+  /** Quanta that each of these servers has cost this month; those without a charge are left out. */
+  costOfMonth(actor: Actor, serverIds: readonly number[]): Promise<Map<number, number>>;
   /** Quanta that a tenant's servers will still cost until the month ends. */
   remainingCostOfMonth(actor: Actor, tenantId: number): Promise<number>;
   /** Throws `servers.not_found`, `servers.busy`, `servers.not_ready`. */
@@ -164,6 +166,7 @@ export function createServers(deps: ServersDeps): Servers {
     listServers: (actor, tenantId, filter) => store.listServers(deps.db(), scope(actor, tenantId), filter),
     countServers: (actor, tenantId, filter) => store.countServers(deps.db(), scope(actor, tenantId), filter),
     search: (actor, typed, limit) => findServers(deps.db(), scopeOf(actor), typed, limit),
+    costOfMonth: (actor, serverIds) => store.listMonthCharges(deps.db(), scopeOf(actor), serverIds),
     remainingCostOfMonth: async (actor, tenantId) =>
       scopeOfTenant(actor, tenantId).length === 0 ? 0 : store.sumRemainingMonth(deps.db(), tenantId),
     countByStatus: (actor, tenantId) => store.countByStatus(deps.db(), scope(actor, tenantId)),

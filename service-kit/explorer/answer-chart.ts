@@ -22,7 +22,6 @@ export const chartUnit = ({ measure }: Pick<Answer, 'measure'>) =>
   measure === 'packets' ? ('packets/s' as const) : ('bit/s' as const);
 
 /** What differences of sums may leave of nothing. */
-const trace = 0.001;
 
 type Drawn = Pick<ChartData, 'series' | 'lines' | 'shape'>;
 

@@ -1,27 +1,16 @@
 /** Traffic in the console's lists: what a server or a customer does now, and did in the last 24 hours. */
 import type { Actor } from '#operations/accounts/index.ts';
-import {
-  isStale,
-  type LatestRow,
-  type ProtectTraffic,
-  type UsageStep,
-  type UsageTotal,
-} from '#operations/protect/index.ts';
-import { type Column, formatBitRate, formatBytes, link, spark } from '#service-kit/pages/index.ts';
+import { isStale, type LatestRow, type ProtectTraffic, type UsageTotal } from '#operations/protect/index.ts';
+import { type Column, formatBitRate, formatBytes, link } from '#service-kit/pages/index.ts';
+import { type DaySteps, dayOf, daySpark, readDaySteps } from '../parts/index.ts';
 import { customerTrafficHref, serverTrafficHref } from './traffic/traffic-link.ts';
 
 /** By the id of the row. */
-export interface ListTraffic {
+export interface ListTraffic extends DaySteps {
   totals: ReadonlyMap<number, UsageTotal>;
-  steps: ReadonlyMap<number, readonly UsageStep[]>;
-  /** Starts of the steps. */
-  times: readonly number[];
   /** Of servers alone. */
   latest: ReadonlyMap<number, LatestRow>;
 }
-
-const hourMs = 3_600_000;
-const stepsShown = 24;
 
 /** The last 24 hours of these servers, or of these customers together. */
 export async function readListTraffic(
@@ -30,25 +19,18 @@ export async function readListTraffic(
   rows: { serverIds: readonly number[] } | { tenantIds: readonly number[] },
   nowMs: number,
 ): Promise<ListTraffic> {
-  const toMs = Math.ceil(nowMs / hourMs) * hourMs;
-  const fromMs = toMs - stepsShown * hourMs;
   const isOfServers = 'serverIds' in rows;
   const of = isOfServers ? 'server' : 'tenant';
   const subject = isOfServers ? rows : { ...rows, serverIds: null };
-  const [totals, steps, latest] = await Promise.all([
-    traffic.readTotals(actor, subject, { fromMs, toMs }, of),
-    traffic.readServerSteps(actor, subject, { fromMs, toMs, stepSeconds: hourMs / 1000 }, of),
+  const [totals, day, latest] = await Promise.all([
+    traffic.readTotals(actor, subject, dayOf(nowMs), of),
+    readDaySteps(traffic, actor, subject, of, nowMs),
     traffic.readLatest(actor, isOfServers ? rows.serverIds : []),
   ]);
-  return {
-    totals,
-    steps,
-    latest,
-    times: Array.from({ length: stepsShown }, (_, index) => fromMs + index * hourMs),
-  };
+  return { totals, latest, ...day };
 }
 
-/** In and out now, the 95th percentile of 24 hours, and their course. */
+/** In and out now, the 95th percentile of 24 hours, and their trend. */
 export function serverTrafficColumns<Row>(
   traffic: ListTraffic,
   idOf: (row: Row) => number,
@@ -66,7 +48,7 @@ export function serverTrafficColumns<Row>(
   ];
 }
 
-/** Bytes of 24 hours, the 95th percentile and the course. */
+/** Bytes of 24 hours, the 95th percentile and the trend. */
 export function customerTrafficColumns<Row>(traffic: ListTraffic, idOf: (row: Row) => number): Column<Row>[] {
   const bytes = (key: 'inboundBytes' | 'outboundBytes') => (row: Row) => {
     const total = traffic.totals.get(idOf(row));
@@ -79,9 +61,9 @@ export function customerTrafficColumns<Row>(traffic: ListTraffic, idOf: (row: Ro
   ];
 }
 
-/** The course leads to the explorer, which says what it was of. */
+/** The trend leads to the explorer, which says what it was of. */
 function dayColumns<Row>(
-  { totals, steps, times }: ListTraffic,
+  traffic: ListTraffic,
   idOf: (row: Row) => number,
   hrefOf: (id: number) => string,
 ): Column<Row>[] {
@@ -91,23 +73,17 @@ function dayColumns<Row>(
       header: 'Out, 95th percentile',
       kind: 'figure',
       cell: (row) => {
-        const rate = totals.get(idOf(row))?.outboundP95 ?? null;
+        const rate = traffic.totals.get(idOf(row))?.outboundP95 ?? null;
         return rate === null ? null : formatBitRate(rate);
       },
     },
     {
-      key: 'course',
+      key: 'trend',
       header: '24 hours',
       kind: 'picture',
       cell: (row) => {
-        const byTime = new Map(steps.get(idOf(row))?.map((step) => [step.at.getTime(), step]));
-        const values = (key: 'inboundBps' | 'outboundBps') =>
-          times.map((ms) => byTime.get(ms)?.[key] ?? null);
-        const picture = spark(
-          { in: values('inboundBps'), out: values('outboundBps') },
-          'In and out over the last 24 hours',
-        );
-        return link(hrefOf(idOf(row)), picture, { kind: 'quiet', label: 'Explore the traffic' });
+        const picture = daySpark(traffic, idOf(row));
+        return picture && link(hrefOf(idOf(row)), picture, { kind: 'quiet', label: 'Explore the traffic' });
       },
     },
   ];

@@ -26,7 +26,7 @@ export const nvdNotice = 'This product uses the NVD API but is not endorsed or c
 
 /** What a finding is, and what it is not (NET-2.6.1). */
 export const findingMeaning =
-  'A potential vulnerability: the version that a scan read is in the range of a public record. It is not confirmed that the server can be attacked, and not known whether a patch is installed: a package of a distribution may keep the version when it is patched.';
+  'A potential vulnerability: the detected version matches a published vulnerability. It is not confirmed that the server can be attacked, and not known whether a patch is installed: a package of a distribution may keep the version when it is patched.';
 
 /** Evidence that no scan has renewed for so long is stale: every port is scanned daily (NET-2.7.10). */
 const freshMs = 27 * 3_600_000;

@@ -11,7 +11,7 @@ interface ShownIncident {
 
 export function incidentBadge({ state, isDrill }: ShownIncident): Html {
   if (state === 'active') return badge(isDrill ? 'info' : 'bad', 'active');
-  return state === 'stale' ? badge('warn', 'no news') : badge('neutral', 'recovered');
+  return state === 'stale' ? badge('warn', 'no recent data') : badge('neutral', 'recovered');
 }
 
 export const upperFirst = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
@@ -30,7 +30,7 @@ export function durationOf(
 /** An attacked server in two or three words. */
 export function openAttackWords(open: OpenAttack): { tone: Tone; text: string } {
   if (open.isDrill) return { tone: 'info', text: 'attack drill' };
-  if (!open.isActive) return { tone: 'warn', text: 'attack, no news' };
+  if (!open.isActive) return { tone: 'warn', text: 'attack, no recent data' };
   return { tone: 'bad', text: open.isInbound ? 'under attack' : 'sends an attack' };
 }
 

@@ -276,6 +276,7 @@ const secondLines = [
   /from protect_incidents/,
   /from bandwidth_days/,
   /from credit_balances/,
+  /from servers s join server_charges/,
   /from server_orders/,
   /from ledger_entries/,
   /from charges/,

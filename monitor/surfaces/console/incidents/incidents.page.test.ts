@@ -62,7 +62,7 @@ test('an attack is on the overview, the list, the site’s and the address’s p
   );
   const id = await idOf('198.51.100.7');
   const href = `/sites/${server.siteId}/incidents/${id}`;
-  assert.match((await viewer.get('/')).text, /Attacks.*in progress or without news/s);
+  assert.match((await viewer.get('/')).text, /Attacks.*active or without recent data/s);
   const list = (await viewer.get('/incidents')).text;
   assert.match(list, /1 attack in progress/);
   assert.ok(list.includes(href));

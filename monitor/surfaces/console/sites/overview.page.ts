@@ -1,25 +1,35 @@
 /** The page of every site with its state and recent traffic, and the form for a new site. */
 import type { FastifyRequest } from 'fastify';
-import type { Episode } from '#monitor/alerts/index.ts';
+import { type Episode, measuredOf, titleOf } from '#monitor/alerts/index.ts';
+import type { Incident } from '#monitor/incidents/index.ts';
 import {
   actionButton,
+  age,
+  agenda,
   type Content,
+  chart,
   codeBlock,
+  coloursOf,
   drawer,
   field,
   form,
   formatBitRate,
   formatCount,
+  link,
   pageHeader,
+  REST_COLOUR,
   refreshing,
   section,
   stat,
   stats,
   type Tone,
 } from '#service-kit/pages/index.ts';
+import { dataTable } from '#service-kit/web/index.ts';
+import { placeOf } from '../alerts/alert.page.ts';
 import type { Viewer } from '../guard.ts';
+import { incidentColumns } from '../parts/incident-table.ts';
 import { collectionSentence } from '../parts/site-state.ts';
-import { alertsMax, recentMs, type SiteLine, type SitesOverview } from './read-site-lines.ts';
+import { alertsMax, recentMs, type SiteLine, type SitesOverview, stepSeconds } from './read-site-lines.ts';
 import { sitesTable } from './sites-table.ts';
 
 /** On one page. */
@@ -37,6 +47,8 @@ export interface OverviewPage extends SitesOverview {
   viewer: Viewer;
   /** Attacks of all sites that are not over. */
   attacks: number;
+  /** Of all sites, the newest first. */
+  incidents: readonly Incident[];
   /** The command that enrols a sensor. */
   enrolment: string;
   refused: RefusedSite | undefined;
@@ -44,7 +56,7 @@ export interface OverviewPage extends SitesOverview {
 }
 
 export function overviewPage(request: FastifyRequest, overview: OverviewPage): Content {
-  const { lines, page, sensors, silent, waiting, open, viewer, refused, nowMs } = overview;
+  const { lines, page, sensors, silent, waiting, open, incidents, viewer, refused, nowMs } = overview;
   const total = viewer.sites.length;
   const newSite = newSiteForm(viewer.csrfToken, refused);
   return [
@@ -57,15 +69,113 @@ export function overviewPage(request: FastifyRequest, overview: OverviewPage): C
     refused && newSite,
     total > 0 && sensors === 0 && firstSensor(viewer, overview.enrolment),
     refreshing({ id: 'sites', url: request.url, everySeconds: 15 }, [
+      open.length > 0 && attentionSection(open, nowMs),
       sensors > 0 &&
         overallStats(
           lines,
           { sensors, silent, waiting, alerts: open.length, attacks: overview.attacks },
           nowMs,
         ),
+      trafficChart(lines, nowMs),
       sitesTable(request, lines, { page, shown: sitesShown, total }, nowMs),
+      incidents.length > 0 && latestIncidents(request, incidents, viewer, nowMs),
     ]),
   ];
+}
+
+const alertsShown = 5;
+
+function attentionSection(open: readonly Episode[], nowMs: number): Content {
+  return section(
+    { title: 'Needs attention', actions: link('/alerts', 'All alerts', { kind: 'button' }) },
+    agenda(
+      'Needs attention',
+      open.slice(0, alertsShown).map((episode) => ({
+        tone: episode.acknowledgedAtMs === null ? 'bad' : 'warn',
+        state: episode.acknowledgedAtMs === null ? 'open' : 'acknowledged',
+        title: link(placeOf(episode), titleOf(episode)),
+        text: [
+          episode.siteName && `${episode.siteName}: `,
+          measuredOf(episode),
+          ', ',
+          age(episode.openedAtMs, nowMs),
+        ],
+      })),
+    ),
+  );
+}
+
+/** Lines of the largest sites; the others are one. */
+const chartSites = 10;
+
+/** All traffic of the last 24 hours, site by site; nothing where none was observed. */
+function trafficChart(lines: readonly SiteLine[], nowMs: number): Content {
+  const times = lines[0]?.day.timesMs ?? [];
+  const ratesOf = ({ day }: SiteLine) =>
+    day.inBps.map((inbound, at) => {
+      const outbound = day.outBps[at] ?? null;
+      return inbound === null && outbound === null ? null : (inbound ?? 0) + (outbound ?? 0);
+    });
+  const sites = lines
+    .map((line) => ({ name: line.site.name, rates: ratesOf(line) }))
+    .map((site) => ({ ...site, sum: site.rates.reduce<number>((all, rate) => all + (rate ?? 0), 0) }))
+    .filter(({ sum }) => sum > 0)
+    .toSorted((a, b) => b.sum - a.sum);
+  if (sites.length === 0) return '';
+  const colours = coloursOf(sites.slice(0, chartSites).map(({ name }) => name));
+  const rest = sites.slice(chartSites);
+  return chart({
+    id: 'traffic',
+    title: 'All traffic of the last 24 hours by site',
+    unit: 'bit/s',
+    source: 'in and out together, means of 10 minutes; gaps stay empty',
+    data: {
+      timesMs: times,
+      stepMs: stepSeconds * 1000,
+      range: { fromMs: times[0]!, toMs: nowMs },
+      shape: 'stacked',
+      series: [
+        ...sites
+          .slice(0, chartSites)
+          .map(({ name, rates }) => ({ label: name, colour: colours.get(name), values: rates })),
+        ...(rest.length === 0
+          ? []
+          : [
+              {
+                label: 'Rest',
+                colour: REST_COLOUR,
+                values: times.map((_, at) => rest.reduce((all, { rates }) => all + (rates[at] ?? 0), 0)),
+              },
+            ]),
+      ],
+    },
+  });
+}
+
+function latestIncidents(
+  request: FastifyRequest,
+  incidents: readonly Incident[],
+  viewer: Viewer,
+  nowMs: number,
+): Content {
+  const names = new Map(viewer.sites.map((site) => [site.id, site.name]));
+  return section(
+    {
+      title: 'Latest incidents',
+      id: 'latest',
+      actions: link('/incidents', 'All incidents', { kind: 'button' }),
+    },
+    dataTable<Incident>(request, {
+      id: 'incidents',
+      caption: 'Latest incidents',
+      card: { line: ['state', 'target', 'started'] },
+      rows: incidents,
+      isStacked: true,
+      isComplete: false,
+      columns: incidentColumns(nowMs, viewer.sites.length > 1 ? (row) => names.get(row.siteId) ?? '' : null),
+      empty: { title: 'No incidents yet', text: 'Attacks that sensors detect appear here within seconds.' },
+    }),
+  );
 }
 
 /** Alerts first: they matter more than the age of the data. */
@@ -156,7 +266,7 @@ function overallStats(
     stat({
       label: 'Attacks',
       value: formatCount(attacks),
-      source: attacks > 0 ? 'in progress or without news' : 'none in progress',
+      source: attacks > 0 ? 'active or without recent data' : 'none active',
       tone: attacks > 0 ? 'bad' : undefined,
       href: '/incidents',
     }),
@@ -168,7 +278,7 @@ function overallStats(
       href: '/alerts',
     }),
     stat({
-      label: 'Sites without a fresh minute',
+      label: 'Sites with stale data',
       value: formatCount(late),
       source: 'older than 15 min',
       tone: late > 0 ? 'warn' : undefined,

@@ -32,6 +32,8 @@ export function registerOverview(app: App, deps: ConsoleDeps): void {
   );
 }
 
+const incidentsShown = 5;
+
 async function showOverview(
   deps: ConsoleDeps,
   request: FastifyRequest,
@@ -45,11 +47,12 @@ async function showOverview(
   const sites = viewer.sites.slice(first, first + sitesShown);
   const known = await readSiteLines(deps, sites, nowMs);
   const open = await deps.incidents.countOpen();
+  const incidents = await deps.incidents.list({}, incidentsShown);
   const attacks = open.reduce((sum, site) => sum + site.attacks + site.stale, 0);
   const enrolment = enrolCommand(deps.monitorUrl(), request, 'TOKEN');
   const content = overviewPage(request, {
     ...known,
-    ...{ page, viewer, attacks, enrolment, refused, nowMs },
+    ...{ page, viewer, attacks, incidents, enrolment, refused, nowMs },
   });
   return sendConsolePage(request, reply, { title: 'Overview', status: refused ? 422 : 200 }, content);
 }

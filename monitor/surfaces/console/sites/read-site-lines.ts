@@ -12,8 +12,8 @@ export interface SiteLine {
   /** Enrolled moments ago and not heard yet. */
   waiting: number;
   newestMinuteMs: number | undefined;
-  /** The last six hours in steps of ten minutes, and the newest minute. */
-  hours: SiteTraffic;
+  /** The last 24 hours in steps of ten minutes, and the newest minute. */
+  day: SiteTraffic;
   inBps: number | null;
   outBps: number | null;
   lastHour: Collection;
@@ -26,7 +26,7 @@ export interface SiteLine {
 export const recentMs = 15 * 60_000;
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
-const stepSeconds = 600;
+export const stepSeconds = 600;
 /** Gaps of a site are counted up to this number. */
 export const gapsMax = 100;
 /** Open alerts are counted up to this number. */
@@ -82,15 +82,15 @@ async function readLine(
   const { site, newestMinuteMs } = known;
   const toMs = Math.ceil(nowMs / (stepSeconds * 1000)) * stepSeconds * 1000;
   const isRecent = newestMinuteMs !== undefined && newestMinuteMs >= nowMs - recentMs;
-  const [gaps, hours, newest, lastHour] = await Promise.all([
+  const [gaps, day, newest, lastHour] = await Promise.all([
     deps.traffic.listGaps(site.id, nowMs - dayMs, nowMs, gapsMax),
-    deps.traffic.readSiteTraffic(site.id, toMs - 6 * hourMs, toMs, stepSeconds),
+    deps.traffic.readSiteTraffic(site.id, toMs - dayMs, toMs, stepSeconds),
     isRecent ? deps.traffic.readSiteTraffic(site.id, newestMinuteMs, newestMinuteMs + 60_000, 60) : null,
     deps.traffic.readCollection(site.id, nowMs - hourMs, nowMs),
   ]);
   return {
     ...known,
-    hours,
+    day,
     inBps: newest?.inBps[0] ?? null,
     outBps: newest?.outBps[0] ?? null,
     lastHour,

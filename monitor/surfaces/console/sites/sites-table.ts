@@ -65,11 +65,11 @@ const identityColumns: DataColumn<SiteLine>[] = [
     value: (row) => row.silent,
   },
   {
-    key: 'hours',
-    header: 'Last 6 h',
+    key: 'day',
+    header: '24 hours',
     kind: 'picture',
-    cell: ({ hours, site }) =>
-      spark({ in: hours.inBps, out: hours.outBps }, `In and out of ${site.name} over the last six hours`),
+    cell: ({ day, site }) =>
+      spark({ in: day.inBps, out: day.outBps }, `In and out of ${site.name} over the last 24 hours`),
   },
 ];
 

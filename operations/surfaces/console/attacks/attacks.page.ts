@@ -9,7 +9,10 @@ import {
   formatBitRate,
   formatCount,
   type Html,
+  link,
+  section,
   type Tone,
+  table,
 } from '#service-kit/pages/index.ts';
 import { durationOf, incidentBadge } from '../../parts/index.ts';
 import type { Staff } from '../guard.ts';
@@ -35,8 +38,8 @@ export interface AttacksPageOptions {
 }
 
 export const stateChoices = [
-  { value: 'open', label: 'Going on', states: ['active', 'stale'] },
-  { value: 'stale', label: 'No news', states: ['stale'] },
+  { value: 'open', label: 'Active', states: ['active', 'stale'] },
+  { value: 'stale', label: 'No recent data', states: ['stale'] },
   { value: 'recovered', label: 'Recovered', states: ['recovered'] },
 ] as const;
 
@@ -52,7 +55,7 @@ export function attacksPage(options: AttacksPageOptions): Html {
     fields: fieldsOf(query),
     columns: columnsOf(options.inMonitor, nowMs),
     rows: attacks,
-    rowTone: (row) => (isOpen(row) && !row.isDrill && row.state !== 'stale' ? 'bad' : undefined),
+    rowTone,
     empty: {
       title: 'No attacks',
       text: 'Attacks appear here when a monitor delivers them. Its admin project needs the permission ddos_incident_ingest.',
@@ -61,11 +64,34 @@ export function attacksPage(options: AttacksPageOptions): Html {
   });
 }
 
+/** The last ones, for the overview. */
+export function latestAttacks(attacks: readonly AttackRow[], inMonitor: MonitorLink, nowMs: number): Html {
+  return section(
+    {
+      title: 'Latest attacks',
+      id: 'attacks',
+      actions: link('/console/attacks/', 'All attacks', { kind: 'button' }),
+    },
+    table<AttackRow>({
+      caption: 'Latest attacks',
+      card: { line: ['customer', 'class', 'state'] },
+      columns: columnsOf(inMonitor, nowMs),
+      rows: attacks,
+      rowTone,
+      empty: { title: 'No attacks', text: 'Attacks appear here when a monitor delivers them.' },
+    }),
+  );
+}
+
+const rowTone = (row: AttackRow) =>
+  isOpen(row) && !row.isDrill && row.state !== 'stale' ? ('bad' as const) : undefined;
+
 const isOpen = (row: AttackRow) => row.state !== 'recovered' && !row.isReleased;
 
 function stateOf({ attacks, servers, stale }: OpenAttackCounts): { tone: Tone; text: string } {
   const many = (count: number, one: string) => `${formatCount(count)} ${one}${count === 1 ? '' : 's'}`;
-  if (attacks === 0 && stale > 0) return { tone: 'warn', text: `No news of ${many(stale, 'attack')}.` };
+  if (attacks === 0 && stale > 0)
+    return { tone: 'warn', text: `No recent data on ${many(stale, 'attack')}.` };
   if (attacks === 0) return { tone: 'good', text: 'All quiet.' };
   return { tone: 'bad', text: `${many(attacks, 'attack')} on ${many(servers, 'server')} now.` };
 }

@@ -1,9 +1,14 @@
 /** `/console/`: attention items first, then the key figures. */
 import { type AttentionItem, describeItem, findAttentionItems } from '#operations/attention/index.ts';
 import type { Node } from '#operations/clusters/index.ts';
+import type { AttackRow } from '#operations/protect/index.ts';
+import { exploreHref } from '#service-kit/explorer/index.ts';
 import {
   agenda,
+  type ChartData,
+  type ChartUnit,
   type Content,
+  chart,
   formatCount,
   formatMoney,
   formatPercent,
@@ -17,10 +22,12 @@ import {
   stats,
   type Tone,
 } from '#service-kit/pages/index.ts';
+import { latestAttacks } from '../attacks/attacks.page.ts';
 import { roomChart } from '../clusters/clusters.page.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
-import { requestsChart } from '../usage/usage.page.ts';
+import type { MonitorLink } from '../monitor-link.ts';
+import { trafficPath } from '../traffic/traffic-link.ts';
 import { firstSteps, type Step, stepsSection } from './first-steps.ts';
 import type { OverviewFacts } from './overview-facts.ts';
 import { type TopTalkers, talkersSection } from './top-talkers.ts';
@@ -29,11 +36,22 @@ export interface OverviewOptions {
   staff: Staff;
   /** Absent while no traffic was observed. */
   talkers: TopTalkers | undefined;
+  /** Null while none was observed. */
+  traffic: OverviewTraffic | null;
+  /** The newest first. */
+  attacks: readonly AttackRow[];
+  inMonitor: MonitorLink;
   facts: OverviewFacts;
   nowMs: number;
 }
 
-export function overviewPage({ staff, facts, talkers, nowMs }: OverviewOptions): Html {
+export interface OverviewTraffic {
+  unit: ChartUnit;
+  data: ChartData;
+}
+
+export function overviewPage(options: OverviewOptions): Html {
+  const { staff, facts, talkers, traffic, attacks, nowMs } = options;
   const items = findAttentionItems(facts, nowMs);
   const steps = firstSteps(facts);
   const next = steps.find((step) => !step.isDone);
@@ -49,13 +67,26 @@ export function overviewPage({ staff, facts, talkers, nowMs }: OverviewOptions):
         }),
         items.length > 0 && attentionSection(items),
         (facts.customerCount > 0 || facts.nodes.length > 0) && figures(facts),
-        talkers && talkersSection(talkers, nowMs),
+        attacks.length > 0 && latestAttacks(attacks, options.inMonitor, nowMs),
       ]),
+      traffic && trafficChart(traffic),
+      talkers &&
+        refreshing({ id: 'talkers', url: '/console/', everySeconds: 30 }, talkersSection(talkers, nowMs)),
       next && stepsSection(steps, staff.canChange),
       hasGuests && roomChart(facts),
-      facts.usage.count > 0 && requestsChart(facts.usage, 'small'),
     ],
   );
+}
+
+function trafficChart({ unit, data }: OverviewTraffic): Html {
+  return chart({
+    id: 'traffic',
+    title: 'All traffic of the last 24 hours by customer',
+    ...{ unit, data },
+    dataUrl: exploreHref(`${trafficPath}chart.json`, {}, { by: 'customer' }),
+    refreshSeconds: 60,
+    source: link(trafficPath, 'Explore traffic'),
+  });
 }
 
 const toneOf = ({ urgency }: AttentionItem): 'bad' | 'warn' => (urgency === 'now' ? 'bad' : 'warn');

@@ -1,18 +1,25 @@
+import type { FastifyRequest } from 'fastify';
 import type { Clock } from '#common/clock/index.ts';
-import type { Accounts } from '#operations/accounts/index.ts';
+import type { Accounts, Actor } from '#operations/accounts/index.ts';
 import type { AdminProjects } from '#operations/admin-projects/index.ts';
 import { type ReadFactsDeps, readAttentionFacts } from '#operations/attention/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
-import type { ProtectFindings, ProtectTraffic } from '#operations/protect/index.ts';
+import type { ProtectFindings, ProtectIncidents, ProtectTraffic } from '#operations/protect/index.ts';
+import type { ServerHistory } from '#operations/server-history/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
+import { answerChart, chartUnit } from '#service-kit/explorer/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
+import type { SignOn } from '#service-kit/sign-on/index.ts';
+import { readExplorerChart } from '../../parts/index.ts';
 import type { Staff } from '../guard.ts';
+import { readMonitorLink } from '../monitor-link.ts';
+import { place } from '../traffic/traffic.routes.ts';
 import { readListTraffic } from '../traffic-columns.ts';
-import { overviewPage } from './overview.page.ts';
+import { type OverviewTraffic, overviewPage } from './overview.page.ts';
 import type { OverviewFacts } from './overview-facts.ts';
 import { mostTraffic, type TopTalkers } from './top-talkers.ts';
 
@@ -24,8 +31,11 @@ export interface OverviewDeps extends ReadFactsDeps {
   clusters: Clusters;
   metering: Metering;
   protectFindings: Pick<ProtectFindings, 'totalAll'>;
+  protectIncidents: ProtectIncidents;
   protectTraffic: ProtectTraffic;
+  serverHistory: ServerHistory;
   servers: Servers;
+  signOn: SignOn<Actor>;
   clock: Clock;
 }
 
@@ -34,12 +44,25 @@ export function registerOverview(app: App, deps: OverviewDeps): void {
   app.get('/', async (request, reply) => {
     const staff = request.staff!;
     const nowMs = deps.clock.nowMs();
-    const [facts, talkers] = await Promise.all([
+    const [facts, talkers, traffic, attacks, inMonitor] = await Promise.all([
       readFacts(deps, staff, nowMs),
       readTalkers(deps, staff, nowMs),
+      readTraffic(deps, request),
+      deps.protectIncidents.listAll(staff.actor, { severity: 'attack', limit: attacksShown }),
+      readMonitorLink(deps.signOn),
     ]);
-    return sendPage(reply, overviewPage({ staff, facts, talkers, nowMs }));
+    return sendPage(reply, overviewPage({ staff, facts, talkers, traffic, attacks, inMonitor, nowMs }));
   });
+}
+
+const attacksShown = 5;
+
+/** All traffic of the last 24 hours by customer; null where nothing was observed. */
+async function readTraffic(deps: OverviewDeps, request: FastifyRequest): Promise<OverviewTraffic | null> {
+  const { view, chart, flags } = await readExplorerChart(deps, place, request, { by: 'customer' });
+  const { answer, reasons } = chart;
+  if (answer.rows.length === 0) return null;
+  return { unit: chartUnit(answer), data: answerChart(view, answer, { reasons, flags: flags.flags }) };
 }
 
 /** By the last hour, which is quick for many servers as well; those that still exist. */

@@ -60,7 +60,7 @@ export function accountUsagePage({ staff, tenant, usage, months }: AccountUsageO
           source: 'so far, above the free quota',
         }),
       ),
-      requestsChart(usage, 'normal'),
+      requestsChart(usage),
       monthsChart(months),
       section(
         { title: 'By key' },

@@ -72,7 +72,7 @@ export function fleetUsagePage(options: FleetUsageOptions): Html {
         source: 'the rest with the next maintenance, or once it makes a whole $0.0001',
       }),
     ),
-    requestsChart(usage, 'normal'),
+    requestsChart(usage),
     monthsChart(options.months),
     section({ title: 'Who calls', id: 'who' }, [
       tabs('Requests by', [
@@ -89,17 +89,13 @@ export function fleetUsagePage(options: FleetUsageOptions): Html {
   ]);
 }
 
-/** A month's days; also drawn small on the overview. */
-export function requestsChart(
-  usage: Pick<FleetUsage, 'days' | 'startsAt' | 'endsAt' | 'asOf'>,
-  size: 'normal' | 'small',
-): Html {
+/** A month's days. */
+export function requestsChart(usage: Pick<FleetUsage, 'days' | 'startsAt' | 'endsAt' | 'asOf'>): Html {
   const isEmpty = usage.days.every((day) => day.count === 0);
   return chart({
     id: 'requests-by-day',
     title: 'API requests by day',
     unit: 'count',
-    size,
     source: `UTC days, counted up to ${formatTime(usage.asOf.getTime())}`,
     data: {
       timesMs: usage.days.map((day) => Date.parse(day.date)),

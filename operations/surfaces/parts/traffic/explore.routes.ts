@@ -135,9 +135,14 @@ async function open(
   return { explored, view };
 }
 
-/** What the chart alone shows. */
-export async function readExplorerChart(deps: ReadDeps, place: ExplorerPlace, request: FastifyRequest) {
-  const { explored, view } = await open(deps, place, request);
+/** What the chart alone shows; `changes` are values in place of those of the request. */
+export async function readExplorerChart(
+  deps: ReadDeps,
+  place: ExplorerPlace,
+  request: FastifyRequest,
+  changes?: UrlValues,
+) {
+  const { explored, view } = await open(deps, place, request, changes);
   const [chart, flags] = await Promise.all([
     readChart(explored, view),
     readExplorerFlags(flagSource(deps, place, request), explored, place, view),

@@ -3,6 +3,7 @@
  * request reaches; a place only says what can be asked and where its links lead.
  */
 export { trafficDaySection } from './day-section.ts';
+export { type DaySteps, dayOf, daySpark, readDaySteps } from './day-spark.ts';
 export {
   completeExplorer,
   type ExplorerDeps,

@@ -22,11 +22,6 @@ export interface OverviewTraffic {
 
 const endOf = (latest: LatestRow) => latest.minute.getTime() + 60_000;
 
-/** When a server's traffic was last observed. */
-export function observedAtMs(latest: LatestRow | undefined): number | null {
-  return latest === undefined ? null : endOf(latest);
-}
-
 /** The current rate; null when it is unknown. */
 export function rateNow(
   latest: LatestRow | undefined,

@@ -52,7 +52,7 @@ export function serverNetworksPage(options: ServerNetworksOptions): Html {
 function stateOf(server: Server): { tone: Tone; text: string } {
   const nics = server.privateNetworks;
   const reach = server.hasPublicIp ? '' : ' It has no public address.';
-  if (nics.length === 0) return { tone: 'neutral', text: `On no private network.${reach}` };
+  if (nics.length === 0) return { tone: 'neutral', text: `Not attached to a private network.${reach}` };
   const attached = nics.filter((nic) => nic.state === 'attached').length;
   const names = `${formatCount(attached)} of ${formatCount(nics.length)} private ${nics.length === 1 ? 'network' : 'networks'} attached.${reach}`;
   if (nics.some((nic) => nic.state === 'error')) return { tone: 'bad', text: names };
@@ -102,7 +102,7 @@ function cardsTable({ visitor, server, nowMs }: ServerNetworksOptions): Html {
     ],
     rows: server.privateNetworks,
     empty: {
-      title: 'On no private network',
+      title: 'Not attached to a private network',
       text: 'A private network connects this server with your other servers, separate from the internet.',
     },
   });

@@ -89,7 +89,7 @@ function destroySection({ server, visitor, confirmError }: ServerSettingsOptions
       csrfToken: visitor.csrfToken,
       name: server.name,
       consequence:
-        'Its disk and its addresses are gone for good, at once. Charging ends with the current hour.',
+        'This permanently deletes the disk and releases its IP addresses. Charging ends with the current hour.',
       submit: 'Destroy server',
       ...(confirmError === undefined ? {} : { error: confirmError }),
     }),

@@ -1,5 +1,10 @@
 import type { Tenant } from '#operations/accounts/index.ts';
-import type { LatestRow, OpenAttack, ServerFindingCount } from '#operations/protect/index.ts';
+import {
+  isStale,
+  type LatestRow,
+  type OpenAttack,
+  type ServerFindingCount,
+} from '#operations/protect/index.ts';
 import { type Server, type ServerStatus, statusOf } from '#operations/servers/index.ts';
 import {
   age,
@@ -9,6 +14,7 @@ import {
   type Content,
   code,
   formatCount,
+  formatMoneyAbout,
   type Html,
   html,
   link,
@@ -20,10 +26,17 @@ import {
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { changingStatuses, findingCountWords, openAttackBadge } from '../../parts/index.ts';
+import {
+  changingStatuses,
+  type DaySteps,
+  daySpark,
+  findingCountWords,
+  openAttackBadge,
+} from '../../parts/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
-import { observedAtMs, rateNow } from './overview-figures.ts';
+import { type AccountFigures, accountFigures } from './account-figures.ts';
+import { rateNow } from './overview-figures.ts';
 import { statusBadge, statusTone } from './server-frame.ts';
 
 export interface ServersPageOptions {
@@ -41,6 +54,11 @@ export interface ServersPageOptions {
   nextHref?: string | undefined;
   /** The newest observed minute, by server id. */
   traffic: ReadonlyMap<number, LatestRow>;
+  day: DaySteps;
+  /** Quanta of this month, by server id. */
+  costs: ReadonlyMap<number, number>;
+  /** Below the list of all servers; null below a part of them. */
+  account: AccountFigures | null;
   /** Open attacks, by server id. */
   attacks: ReadonlyMap<number, OpenAttack>;
   /** Active potential vulnerabilities, by server id. */
@@ -97,6 +115,7 @@ export function serversPage(options: ServersPageOptions): Html {
         pages: pagesOf(options),
         empty: emptyOf(options),
       }),
+      options.account && accountFigures(options.account, options.nowMs),
     ]),
   );
 }
@@ -154,7 +173,14 @@ function emptyOf({ counts, query }: ServersPageOptions) {
   };
 }
 
-function columnsFor({ tenants, traffic, attacks, findings, nowMs }: ServersPageOptions): Column<Server>[] {
+/** How old the newest minute is, where it is too old to be the present. */
+const observedHint = (latest: LatestRow | undefined, nowMs: number): Content =>
+  latest !== undefined &&
+  isStale(latest.minute.getTime(), nowMs) &&
+  html`<div class="hint">observed ${age(latest.minute.getTime() + 60_000, nowMs)}</div>`;
+
+function columnsFor(options: ServersPageOptions): Column<Server>[] {
+  const { tenants, traffic, attacks, findings, day, costs, nowMs } = options;
   const names = new Map(tenants.map((tenant) => [tenant.id, tenant.name]));
   const rateOf = (server: Server, name: 'inboundBps' | 'outboundBps') =>
     rateNow(traffic.get(server.id), name, nowMs);
@@ -179,12 +205,23 @@ function columnsFor({ tenants, traffic, attacks, findings, nowMs }: ServersPageO
     { key: 'in', header: 'In', kind: 'figure', cell: (server) => rateOf(server, 'inboundBps') },
     { key: 'out', header: 'Out', kind: 'figure', cell: (server) => rateOf(server, 'outboundBps') },
     {
-      key: 'observed',
-      header: 'Observed',
-      cell: (server) =>
-        link(`/client/servers/${server.id}/traffic`, age(observedAtMs(traffic.get(server.id)), nowMs), {
-          label: `Traffic of ${server.name}`,
-        }),
+      key: 'day',
+      header: '24 hours',
+      kind: 'picture',
+      cell: (server) => {
+        const picture = daySpark(day, server.id);
+        const label = `Traffic of ${server.name}`;
+        return [
+          picture && link(`/client/servers/${server.id}/traffic`, picture, { kind: 'quiet', label }),
+          observedHint(traffic.get(server.id), nowMs),
+        ];
+      },
+    },
+    {
+      key: 'cost',
+      header: 'This month',
+      kind: 'figure',
+      cell: (server) => formatMoneyAbout(costs.get(server.id) ?? 0),
     },
     { key: 'addresses', header: 'Address', kind: 'code', cell: addressesOf },
     { key: 'plan', header: 'Plan', cell: (server) => server.planName },

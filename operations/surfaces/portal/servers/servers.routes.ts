@@ -4,13 +4,17 @@ import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { Bandwidth } from '#operations/bandwidth/index.ts';
+import type { Billing } from '#operations/billing/index.ts';
 import type { ProtectFindings, ProtectIncidents, ProtectTraffic } from '#operations/protect/index.ts';
 import type { PowerCommand, ServerFilter } from '#operations/servers/index.ts';
+import type { AuditTrail } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
+import { readDaySteps } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { type LivePagesDeps, readLive } from '../traffic/live.routes.ts';
+import { readAccountFigures } from './account-figures.ts';
 import { findServerOf } from './guard-server.ts';
 import { type OverviewOptions, overviewPage } from './overview.page.ts';
 import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts';
@@ -21,6 +25,8 @@ export interface ServerPagesDeps extends LivePagesDeps {
   protectTraffic: ProtectTraffic;
   protectFindings: Pick<ProtectFindings, 'countOf'>;
   bandwidth: Bandwidth;
+  billing: Pick<Billing, 'balanceOf'>;
+  auditTrail: AuditTrail;
 }
 
 const pageSize = 100;
@@ -119,33 +125,22 @@ async function showList(
   ]);
   const servers = found.slice(0, pageSize);
   const ids = servers.map((server) => server.id);
-  const [traffic, attacks, findings] = await Promise.all([
+  const nowMs = deps.clock.nowMs();
+  const isWhole = query.q === undefined && query.status === undefined && query.after === undefined;
+  const [traffic, day, costs, attacks, findings, account] = await Promise.all([
     deps.protectTraffic.readLatest(visitor.actor, ids),
+    readDaySteps(deps.protectTraffic, visitor.actor, { serverIds: ids }, 'server', nowMs),
+    deps.servers.costOfMonth(visitor.actor, ids),
     deps.protectIncidents.readOpen(visitor.actor, ids),
     deps.protectFindings.countOf(visitor.actor, ids),
+    isWhole && total > 0 ? readAccountFigures(deps, visitor, tenants) : null,
   ]);
   const url = withQuery('/client/', query);
   const last = servers.at(-1);
   const nextHref =
     found.length > pageSize && last ? withQuery(url, { after: `${last.id}.${last.name}` }) : undefined;
-  const nowMs = deps.clock.nowMs();
-  return sendPage(
-    reply,
-    serversPage({
-      visitor,
-      servers,
-      tenants,
-      counts,
-      query,
-      url,
-      total,
-      nextHref,
-      traffic,
-      attacks,
-      findings,
-      nowMs,
-    }),
-  );
+  const page = { visitor, servers, tenants, counts, query, url, total, nextHref };
+  return sendPage(reply, serversPage({ ...page, traffic, day, costs, attacks, findings, account, nowMs }));
 }
 
 async function showOverview(

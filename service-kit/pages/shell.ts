@@ -25,6 +25,8 @@ export interface NavigationGroup {
   /** Heading over the items; left out for the first group. */
   label?: string;
   items: readonly NavigationItem[];
+  /** Folded under its label, for what is set up once; open where the current page is in it. */
+  isFolded?: boolean;
   /** The heading unfolds into these, other things with the same pages; its own one among them is `current`. */
   switch?: { label: string; items: readonly { label: string; href: string; current?: boolean }[] };
 }
@@ -113,10 +115,17 @@ export function brand(area: string, home: string): Html {
 }
 
 function sidebar(options: ShellOptions): Html {
-  const groups = options.navigation.map(
-    (group) =>
-      html`<div class="navigation-group">${groupHeading(group)}<ul>${group.items.map((item) => html`<li>${navigationLink(item)}</li>`)}</ul></div>`,
-  );
+  const groups = options.navigation.map((group) => {
+    const items =
+      group.items.length > 0 &&
+      html`<ul>${group.items.map((item) => html`<li>${navigationLink(item)}</li>`)}</ul>`;
+    const isOpen = group.items.some((item) => item.current);
+    return html`<div class="navigation-group">${
+      group.isFolded
+        ? html`<details class="navigation-switch navigation-fold"${attributes({ open: isOpen })}><summary><span>${group.label}</span></summary>${items}</details>`
+        : [groupHeading(group), items]
+    }</div>`;
+  });
   return html`<nav id="navigation" class="sidebar" popover aria-label="Main">${brand(options.area, options.home)}${groups}<div class="sidebar-foot">${themeSwitch()}${personBox(options)}</div></nav>`;
 }
 

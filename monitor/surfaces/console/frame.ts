@@ -29,19 +29,19 @@ const places = [
 
 /** Navigation of a site, by the last part of the path; entries as above. */
 export const sitePages = [
-  { path: 'live', label: 'Live', key: 'l' },
-  { path: 'traffic', label: 'Traffic', key: 't' },
-  { path: 'explore', label: 'Explorer', key: 'x' },
-  { path: 'applications', label: 'Applications', key: 'a' },
-  { path: 'devices', label: 'Devices', key: 'd' },
-  { path: 'incidents', label: 'Incidents', key: 'k' },
-  { path: 'events', label: 'Events', key: 'e' },
-  { path: 'port-scans', label: 'Port scans', key: 'r' },
-  { path: 'vulnerabilities', label: 'Findings', key: 'f' },
-  { path: 'availability', label: 'Availability', key: 'v' },
-  { path: 'protection', label: 'Protection', key: 'n' },
-  { path: 'sensors', label: 'Sensors', key: 's' },
-  { path: 'settings', label: 'Site settings', key: 'c' },
+  { path: 'live', label: 'Live', key: 'l', group: 'Traffic' },
+  { path: 'traffic', label: 'Traffic', key: 't', group: 'Traffic' },
+  { path: 'explore', label: 'Explorer', key: 'x', group: 'Traffic' },
+  { path: 'applications', label: 'Applications', key: 'a', group: 'Traffic' },
+  { path: 'devices', label: 'Devices', key: 'd', group: 'Traffic' },
+  { path: 'incidents', label: 'Incidents', key: 'k', group: 'Security' },
+  { path: 'protection', label: 'Protection', key: 'n', group: 'Security' },
+  { path: 'port-scans', label: 'Port scans', key: 'r', group: 'Security' },
+  { path: 'vulnerabilities', label: 'Findings', key: 'f', group: 'Security' },
+  { path: 'sensors', label: 'Sensors', key: 's', group: 'Health' },
+  { path: 'availability', label: 'Availability', key: 'v', group: 'Health' },
+  { path: 'events', label: 'Events', key: 'e', group: 'Health' },
+  { path: 'settings', label: 'Site settings', key: 'c', group: 'Setup' },
 ] as const;
 
 /** Maximum number of sites in the switcher; the overview has all. */
@@ -130,15 +130,19 @@ function navigationOf(request: FastifyRequest, at: PageOptions['site']): Navigat
       })),
   };
   if (!at) return [main];
-  const items = sitePages
-    .filter((page) => hasPage(request, `/sites/:siteId/${page.path}`))
-    .map((page) => ({
-      label: page.label,
-      href: `/sites/${at.site.id}/${page.path}`,
-      key: page.key,
-      current: page.path === at.page,
-    }));
-  return [main, { label: at.site.name, items, ...siteSwitch(viewerOf(request).sites, at) }];
+  const pages = sitePages.filter((page) => hasPage(request, `/sites/:siteId/${page.path}`));
+  const groups = [...Map.groupBy(pages, ({ group }) => group)].map(([label, of]) => ({
+    label,
+    isFolded: label === 'Setup',
+    items: of.map(({ label, path, key }) => ({
+      ...{ label, key, href: `/sites/${at.site.id}/${path}`, current: path === at.page },
+    })),
+  }));
+  return [
+    { ...main, label: 'All sites', isFolded: true },
+    { label: at.site.name, items: [], ...siteSwitch(viewerOf(request).sites, at) },
+    ...groups,
+  ];
 }
 
 /** The same page of other sites. */

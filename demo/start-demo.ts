@@ -281,7 +281,10 @@ function showWelcome(
   const login = (title: string, { email, password }: { email: string; password: string }) =>
     `    ${title.padEnd(22)} ${email.padEnd(30)} ${password}\n`;
   say(`
-Ready in ${seconds.toFixed(1)} s.
+Ready in ${seconds.toFixed(1)} s. Start here, one click signs you in:
+
+  ${steps.operationsUrl}/sign-in    as a customer, or as an operator of all customers
+  ${steps.monitorUrl}/sign-in    as an operator of the network: live traffic, attacks, a simulated site
 
   Customer portal        ${steps.operationsUrl}/client/
   Operators' console     ${steps.operationsUrl}/console/

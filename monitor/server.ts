@@ -3,6 +3,7 @@ import { systemClock } from '#common/clock/index.ts';
 import { noticePath } from '#contracts/destroy-notice/index.ts';
 import { createHttpServer, type HostRules, type HttpServer, healthPaths } from '#service-kit/http/index.ts';
 import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
+import { demoRolesOf } from '#service-kit/sign-in/index.ts';
 import type { MonitorConfig } from './config.ts';
 import type { Features } from './features.ts';
 import { monitorErrorPage, registerConsole } from './surfaces/console/index.ts';
@@ -42,6 +43,10 @@ export function createMonitorServer(
         processing: { ...config, roles: monitor.roles },
         monitorUrl: () => config.publicUrl,
         caughtMailFolder: config.isDemoWorld ? config.mailFolder : null,
+        demoRoles: demoRolesOf({ isDemo: config.isDemoWorld, host: config.host }, [
+          { label: 'Operator', email: 'operator@monitor.example' },
+          { label: 'Viewer', email: 'viewer@monitor.example' },
+        ]),
       });
     },
   });

@@ -15,8 +15,17 @@ import {
 } from '#service-kit/http/index.ts';
 import { registerMetrics } from '#service-kit/metrics/index.ts';
 import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
+import { demoRolesOf } from '#service-kit/sign-in/index.ts';
 import { registerSignOn } from '#service-kit/sign-on/index.ts';
 import type { Features } from './features.ts';
+
+/** People of the demo world (`commands/seed-demo`), as its sign-in page offers them. */
+const demoPeople = [
+  { label: 'Customer', email: 'customer@demo.example' },
+  { label: 'Another customer', email: 'other@demo.example' },
+  { label: 'Operator', email: 'operator@demo.example' },
+  { label: 'Support', email: 'support@demo.example' },
+];
 
 /** `onApp` sees the application before its routes are registered. */
 export function createServer(features: Features, onApp?: (app: App) => void): Promise<HttpServer> {
@@ -40,7 +49,8 @@ export function createServer(features: Features, onApp?: (app: App) => void): Pr
       registerAssets(app);
       // The gallery is for page development; production does not serve it.
       if (settings.demoWorld) registerGallery(app);
-      await registerPublic(app, { ...surfaces, publicUrl: settings.publicUrl });
+      const demoRoles = demoRolesOf({ isDemo: settings.demoWorld, host: settings.host }, demoPeople);
+      await registerPublic(app, { ...surfaces, publicUrl: settings.publicUrl, demoRoles });
       registerHealth(app, healthSources(features));
       registerSignOn(app, {
         ...features,

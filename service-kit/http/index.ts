@@ -13,6 +13,6 @@ export { originOf, type RequestOrigin } from './origin.ts';
 export { preferredType } from './preferred-type.ts';
 export { newRequestId } from './request-id.ts';
 export { type App, createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts';
-export { sourceBucket } from './source.ts';
+export { isLoopback, sourceBucket } from './source.ts';
 export { parseJsonBody, parseStrictJson } from './strict-json.ts';
 export { findUnkeepableTexts, unkeepableText } from './unkeepable.ts';

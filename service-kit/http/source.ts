@@ -10,3 +10,8 @@ export function sourceBucket(address: string): string {
   prefix.set(bytes.subarray(0, 8));
   return `${formatAddress(prefix)}/64`;
 }
+
+/** Whether an address is of this machine itself. */
+export function isLoopback(address: string): boolean {
+  return address === '::1' || /^(::ffff:)?127\./.test(address);
+}

@@ -6,7 +6,7 @@
  */
 import type { FastifyRequest } from 'fastify';
 import { staysOnMachine } from '#common/transport/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
+import { type App, HttpError, isLoopback } from '#service-kit/http/index.ts';
 import {
   emptyState,
   formatTime,
@@ -77,8 +77,4 @@ const withoutLinks = (text: string) => text.replaceAll(urlPattern, (url) => new 
 
 function refused(message: string): HttpError {
   return new HttpError(403, { code: 'forbidden', message });
-}
-
-function isLoopback(address: string): boolean {
-  return address === '::1' || /^(::ffff:)?127\./.test(address);
 }

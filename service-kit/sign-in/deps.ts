@@ -4,6 +4,7 @@ import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import type { DemoRole } from './demo.routes.ts';
 import type { SignInPeople } from './people.ts';
 
 export interface SignInDeps {
@@ -17,4 +18,6 @@ export interface SignInDeps {
   clock: Clock;
   /** Where people reach this program; null: as the request says. */
   publicUrl: string | null;
+  /** People whom one click signs in (`demoRolesOf`). */
+  demoRoles?: readonly DemoRole[];
 }

@@ -9,6 +9,7 @@ export { registerAccountPages } from './account.routes.ts';
 export type { AccountPagesDeps } from './account-options.ts';
 export { completeSignIn } from './complete-sign-in.ts';
 export { type ConfirmDeps, confirmIdentity } from './confirm-identity.ts';
+export { type DemoRole, demoRolesOf } from './demo.routes.ts';
 export type { SignInDeps } from './deps.ts';
 export { linkDelivery } from './link-delivery.ts';
 export { accessLinkMail, addedAsOwnerMail, factorsChangedMail, invitationMail } from './mails.ts';

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isLocalPath, sendPage, signInPage } from '#service-kit/pages/index.ts';
+import { demoSignInForms } from './demo.routes.ts';
 import type { SignInDeps } from './deps.ts';
 import { passkeySignInForm, siteOf } from './passkey-button.ts';
 
@@ -27,7 +28,7 @@ export function showSignIn(
     error,
     success,
     next,
-    alternative: siteOf(request, deps.publicUrl) && passkeySignInForm(next),
+    alternative: [siteOf(request, deps.publicUrl) && passkeySignInForm(next), demoSignInForms(deps)],
     resetHref: '/reset-password',
   });
   return sendPage(reply, page, status);

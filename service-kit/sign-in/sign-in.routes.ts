@@ -8,6 +8,7 @@ import { Type } from 'typebox';
 import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import { isLocalPath } from '#service-kit/pages/index.ts';
 import { csrfFault, otherSiteFault } from '#service-kit/sessions/index.ts';
+import { registerDemoSignIn } from './demo.routes.ts';
 import type { SignInDeps } from './deps.ts';
 import { registerPasskeySignIn } from './passkey.routes.ts';
 import type { SignInPerson } from './people.ts';
@@ -65,6 +66,7 @@ export function registerSignIn(app: App, deps: SignInDeps): void {
   registerSecondStep(app, deps);
   registerPasskeySignIn(app, deps);
   registerReset(app, deps);
+  registerDemoSignIn(app, deps);
 }
 
 /** A person who is locked out by failures of others has a way in that others can't shut: the mailed link. */

@@ -34,6 +34,7 @@ import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import type { DemoRole } from '#service-kit/sign-in/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
 
 export interface ConsoleDeps {
@@ -43,6 +44,7 @@ export interface ConsoleDeps {
   factors: SecondFactors;
   /** Where people reach this program; null: as the request says. */
   publicUrl: string | null;
+  demoRoles?: readonly DemoRole[];
   /** The console requires a second factor. */
   requireSecondFactor: boolean;
   /** Mails of a demo, to show at `/dev/mail/`; null or absent: none are caught. */

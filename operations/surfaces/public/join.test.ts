@@ -1,4 +1,4 @@
-/** Mailed links prove an e-mail address: invitations, new customers and password links. */
+/** Mailed links prove an email address: invitations, new customers and password links. */
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { after, before, test } from 'node:test';

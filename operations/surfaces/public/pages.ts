@@ -1,7 +1,7 @@
 /**
  * Pages that need no account: the front page, signing in and out, and the pages of errors.
  *
- * Sign-in is one door for customers and staff; where it leads follows from who came. It never says whether an e-mail
+ * Sign-in is one door for customers and staff; where it leads follows from who came. It never says whether an email
  * address exists, and refuses unread once an address or a source has failed too often.
  */
 import type { FastifyRequest } from 'fastify';
@@ -13,7 +13,7 @@ import { CONTENT_SECURITY_POLICY, errorPage } from '#service-kit/pages/index.ts'
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
-import { registerSignIn } from '#service-kit/sign-in/index.ts';
+import { type DemoRole, registerSignIn } from '#service-kit/sign-in/index.ts';
 import { registerFrontPage } from './front.page.ts';
 
 export interface PublicPagesDeps {
@@ -25,6 +25,7 @@ export interface PublicPagesDeps {
   publicUrl: string | null;
   clock: Clock;
   db: () => Queryable;
+  demoRoles: readonly DemoRole[];
 }
 
 /** Registers the pages, and the policy under which every HTML answer leaves. */

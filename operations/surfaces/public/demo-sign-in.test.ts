@@ -1,0 +1,46 @@
+/** One click signs in as a person of the demo, on this machine alone, and nowhere else. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemActor } from '#operations/accounts/index.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { demoRolesOf } from '#service-kit/sign-in/index.ts';
+
+const roles = [{ label: 'Customer', email: 'customer@demo.example' }];
+
+async function click(world: World, email: string, headers: Record<string, string> = {}) {
+  return fetch(`${world.url}/sign-in/demo`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { accept: 'text/html', ...headers },
+    body: new URLSearchParams({ email }),
+  });
+}
+
+test('the demo’s sign-in page signs in by one click, as its own people alone, and not for another site', async () => {
+  await using world = await createWorld({ demoWorld: true });
+  const person = { email: roles[0]!.email, name: 'Casey Customer', password: 'a password for tests' };
+  await world.accounts.createPerson(systemActor, { ...person, staffRole: null });
+  const { email: stranger } = await world.createCustomer('Stranger');
+  const page = await (await fetch(`${world.url}/sign-in`, { headers: { accept: 'text/html' } })).text();
+  assert.match(page, /action="\/sign-in\/demo"/);
+  const done = await click(world, person.email);
+  assert.deepEqual([done.status, done.headers.get('location')], [303, '/client/']);
+  const cookie = done.headers.get('set-cookie')!.split(';')[0]!;
+  const home = await fetch(`${world.url}/client/`, { headers: { accept: 'text/html', cookie } });
+  assert.match(await home.text(), /Casey Customer/);
+  assert.equal((await click(world, stranger)).status, 404, 'another person needs a password');
+  assert.equal((await click(world, 'operator@demo.example')).status, 404, 'a person who does not exist');
+  assert.equal((await click(world, person.email, { 'sec-fetch-site': 'cross-site' })).status, 403);
+});
+
+test('without the demo there is no such page, and none in a demo that other machines reach', async () => {
+  await using world = await createWorld();
+  const page = await (await fetch(`${world.url}/sign-in`, { headers: { accept: 'text/html' } })).text();
+  assert.doesNotMatch(page, /sign-in\/demo/);
+  assert.equal((await click(world, roles[0]!.email)).status, 404);
+  for (const host of ['0.0.0.0', '::', '192.0.2.7', 'demo.example', ''])
+    assert.deepEqual(demoRolesOf({ isDemo: true, host }, roles), [], host);
+  assert.deepEqual(demoRolesOf({ isDemo: false, host: '127.0.0.1' }, roles), []);
+  for (const host of ['127.0.0.1', '::1', 'localhost'])
+    assert.deepEqual(demoRolesOf({ isDemo: true, host }, roles), roles, host);
+});

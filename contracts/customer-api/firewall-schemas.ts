@@ -52,7 +52,7 @@ export const ServerFirewall = Type.Object(
         protocol: Protocol,
         description: Type.String(),
       }),
-      { description: 'Rules of the platform, applied first. They can not be edited.' },
+      { description: 'Platform rules, applied first. They can’t be edited.' },
     ),
   },
   { title: 'ServerFirewall' },

@@ -63,7 +63,7 @@ export interface BillingProfile {
 
 const emailLengthMax = 254;
 
-/** The stored spelling of an e-mail address; throws `accounts.invalid` for what can't be one. */
+/** The stored spelling of an email address; throws `accounts.invalid` for what can't be one. */
 export function parseEmail(text: string): string {
   const email = foldEmail(text);
   // Nothing that a mail program could read as a list of addresses or as another header.

@@ -32,7 +32,7 @@ const person = (name = 'Ada') => {
   });
 };
 
-test('a person signs in with the right password only; the e-mail is case-insensitive', async () => {
+test('a person signs in with the right password only; the email is case-insensitive', async () => {
   const ada = await person();
   assert.equal((await accounts.signIn(ada.email.toUpperCase(), 'a long password'))?.id, ada.id);
   assert.equal(await accounts.signIn(ada.email, 'a wrong password'), null);
@@ -54,7 +54,7 @@ test('the password is stored as argon2id and is in no answer', async () => {
   assert.doesNotMatch(JSON.stringify(await accounts.findPersonByEmail(ada.email)), /\$argon2/);
 });
 
-test('two people can not have one e-mail address', async () => {
+test('two people can not have one email address', async () => {
   const ada = await person();
   await assert.rejects(
     accounts.createPerson(systemActor, { email: ada.email, name: 'Eve', password: 'quite another one' }),

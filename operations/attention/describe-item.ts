@@ -22,13 +22,13 @@ export function describeItem(item: AttentionItem): ItemText {
   switch (item.kind) {
     case 'attacks':
       return {
-        title: many(item.count, 'attack is going on', 'attacks are going on'),
+        title: many(item.count, 'attack is active', 'attacks are active'),
         text: `${many(item.servers, 'server is', 'servers are')} concerned. Customers are told according to their settings.`,
         href: '/console/attacks/?state=open',
       };
     case 'attacks_stale':
       return {
-        title: `No news of ${item.count === 1 ? 'one attack' : `${formatCount(item.count)} attacks`}`,
+        title: `No recent data on ${item.count === 1 ? 'one attack' : `${formatCount(item.count)} attacks`}`,
         text: 'The monitor or its sensors are silent, so whether the attack goes on is unknown.',
         href: '/console/attacks/?state=stale',
       };

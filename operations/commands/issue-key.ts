@@ -15,7 +15,7 @@ export async function issueKeyCommand(options: {
   await withFeatures(async ({ accounts, apiKeys }) => {
     const person = await accounts.findPersonByEmail(options.email);
     if (person === null)
-      throw new CodedError('command.no_person', `No person has the e-mail ${options.email}.`);
+      throw new CodedError('command.no_person', `No person has the email ${options.email}.`);
     const memberships = await accounts.membershipsOf(person.id);
     const choice = memberships.filter(
       (one) => options.organization === undefined || one.organizationId === options.organization,

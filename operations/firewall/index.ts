@@ -30,7 +30,7 @@ export interface EffectiveFirewall extends Firewall {
   fingerprint: string;
   /** False where the hypervisor of the server filters nothing. */
   isSupported: boolean;
-  /** Rules of the platform that are in force before the customer's. */
+  /** Platform rules that are in force before the customer's. */
   implicitRules: readonly ImplicitRule[];
 }
 

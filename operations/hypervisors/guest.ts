@@ -130,7 +130,7 @@ export interface HypervisorDriver {
   readonly segmentReach: 'site' | 'node';
   /** Whether `applyFirewall` filters anything here. */
   readonly filtersTraffic: boolean;
-  /** Rules of the platform for every guest with a firewall. */
+  /** Platform rules for every guest with a firewall. */
   readonly implicitRules: readonly ImplicitRule[];
   /**
    * Resolves when the guest's public NIC is filtered so, now and after each start; null: not at all. Connections that

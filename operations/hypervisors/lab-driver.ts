@@ -35,7 +35,7 @@ const implicitRules: HypervisorDriver['implicitRules'] = [
     direction: 'outbound',
     action: 'drop',
     protocol: 'any',
-    description: 'Platform: on private networks, what carries another MAC or address than the server’s own',
+    description: 'Platform: spoofed traffic on private networks',
   },
 ];
 

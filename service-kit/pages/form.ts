@@ -208,7 +208,7 @@ export interface ConfirmOptions {
   csrfToken: string;
   /** What must be typed, usually the name of the thing. */
   name: string;
-  /** What will be gone for good. */
+  /** What is deleted permanently. */
   consequence: Content;
   /** The button's words: "Destroy server". */
   submit: string;

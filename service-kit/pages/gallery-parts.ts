@@ -229,7 +229,7 @@ export function galleryForms(csrfToken: string): Html {
         action: '/dev/gallery',
         csrfToken,
         name: 'web-1',
-        consequence: 'web-1, its disk and its addresses will be gone for good. Nothing can bring them back.',
+        consequence: 'This permanently deletes web-1 with its disk and releases its IP addresses.',
         submit: 'Destroy server',
       }),
     ],
@@ -274,7 +274,7 @@ function keyForm(csrfToken: string, prefix: string): Html {
       field({
         kind: 'number',
         name: `${prefix}days`,
-        label: 'Days until it ends',
+        label: 'Expires in (days)',
         min: 1,
         max: 365,
         disabled: true,

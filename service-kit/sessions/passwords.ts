@@ -17,7 +17,7 @@ export async function hashPassword(password: string): Promise<string> {
 
 let unknownHash: Promise<string> | null = null;
 
-/** True for the right password. With `stored` null (unknown e-mail) it does the same work and returns false. */
+/** True for the right password. With `stored` null (unknown email) it does the same work and returns false. */
 export async function verifyPassword(stored: string | null, password: string): Promise<boolean> {
   unknownHash ??= hashPassword('unknown');
   const match = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([^$]+)\$([^$]+)$/.exec(

@@ -43,7 +43,7 @@ export function factorSection(view: FactorView): Html {
       title: 'Second factor',
       id: 'factors',
       description:
-        'A second proof beside the password, at sign-in and before sensitive changes. Adding one ends your sessions in other browsers.',
+        'An extra step when you sign in and before sensitive changes. Adding one ends your sessions in other browsers.',
     },
     [
       isRequired &&

@@ -7,13 +7,13 @@ export function linkDelivery(delivery: Delivery): Content {
     case 'mailed':
       return banner({
         tone: 'good',
-        title: `A link was mailed to ${delivery.to}`,
+        title: `A link was emailed to ${delivery.to}`,
         text: 'It sets the password, works once, and ends after 72 hours.',
       });
     case 'failed':
       return banner({
         tone: 'bad',
-        title: `No link was mailed to ${delivery.to}`,
+        title: `No link was emailed to ${delivery.to}`,
         text: `${delivery.reason}. Send a password link again from the list of people.`,
       });
     case 'shown':

@@ -61,7 +61,7 @@ export function newBrowserMail(
   resetUrl: string,
 ): Mail {
   return mailOf(reader, 'New sign-in to your account', [
-    `your account was used from a browser that is new to us: ${oneLine(from.browser)}, address ${from.source}, ${formatTime(from.atMs)}.`,
+    `we noticed a sign-in from a new browser: ${oneLine(from.browser)}, address ${from.source}, ${formatTime(from.atMs)}.`,
     'If this was you, no action is needed. If not, set a new password now. That ends all sessions:',
     resetUrl,
   ]);

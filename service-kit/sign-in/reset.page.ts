@@ -22,8 +22,8 @@ export function resetPage(options: PageOptions & { canSend: boolean; email?: str
   const { area, canSend, email, error } = options;
   const content = canSend
     ? [
-        html`<p class="hint">Give the email address of your account. We mail you a link to set a new password.</p>`,
-        form({ action: '/reset-password', csrfToken: null, submit: 'Mail me a link', error }, [
+        html`<p class="hint">Give the email address of your account. We email you a link to set a new password.</p>`,
+        form({ action: '/reset-password', csrfToken: null, submit: 'Email me a link', error }, [
           field({
             kind: 'email',
             name: 'email',

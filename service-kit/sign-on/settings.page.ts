@@ -66,7 +66,7 @@ export function settingsContent(page: SignOnSettings): Content {
       {
         title: 'Linked accounts',
         id: 'accounts',
-        description: `An operator who follows a link from ${other} the first time signs in here once and links the accounts. An equal email address links nothing.`,
+        description: `An operator who follows a link from ${other} the first time signs in here once and links the accounts. Accounts aren’t linked by email address.`,
       },
       accountsPart(page),
     ),

@@ -153,7 +153,7 @@ function checkInput({ reason, until }: IgnoreFindingInput, nowMs: number): strin
   else if (until !== null && until.getTime() <= nowMs)
     fields.push({ path: 'until', message: 'must be in the future' });
   else if (until !== null && until.getTime() > nowMs + yearsMax * 366 * 86_400_000)
-    fields.push({ path: 'until', message: `must be within ${yearsMax} years; leave it out for no end` });
+    fields.push({ path: 'until', message: `must be within ${yearsMax} years; leave it out for no expiry` });
   if (fields.length === 0) return text;
   throw new CodedError('protect_findings.invalid', 'Some fields are not as they must be.', { fields });
 }

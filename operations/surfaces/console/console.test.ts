@@ -115,7 +115,7 @@ test('staff see whether webhooks are sent in time', async () => {
     description: '',
     eventTypes: ['server.created'],
   });
-  assert.match(await (await get('/console/webhooks/', support)).text(), /None fails/);
+  assert.match(await (await get('/console/webhooks/', support)).text(), /No failing endpoints/);
   await world.database.pool.query(
     "update webhook_endpoints set failing_since = svc_now() - interval '3 hours', consecutive_failures = 4",
   );

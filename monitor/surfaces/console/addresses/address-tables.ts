@@ -191,7 +191,7 @@ export function pointTable(request: FastifyRequest, points: readonly AddressPoin
     ],
     pages:
       points.length > shown.length
-        ? { label: `The newest ${shown.length} of ${formatCount(points.length)}; files have all` }
+        ? { label: `Showing ${shown.length} of ${formatCount(points.length)}. Export for the full list` }
         : undefined,
     empty: { title: 'Nothing yet', text: 'This range is in the future.' },
   });

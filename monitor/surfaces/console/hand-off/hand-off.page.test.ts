@@ -47,7 +47,7 @@ const revisionOf = async () =>
   String((await server.monitor.handOff.describeSite(server.siteId)).rules[0]!.revision);
 
 test('an operator adds a rule, rehearses it, and types its name to switch it on; a viewer only reads', async () => {
-  assert.match((await viewer.get(path)).text, /No rule is on: the monitor does nothing against attacks/);
+  assert.match((await viewer.get(path)).text, /No active rules: the monitor takes no action against attacks/);
   assert.equal((await viewer.get(`${path}/rules/new?kind=command`)).status, 403);
   assert.equal((await viewer.post(`${path}/rules`, body())).status, 403);
   assert.match((await operator.get(`${path}/rules/new?kind=command`)).text, /<option value="block.sh"/);
@@ -67,7 +67,7 @@ test('an operator adds a rule, rehearses it, and types its name to switch it on;
   assert.equal((await operator.post(`${rule}/mode`, toOn)).status, 409, 'an older form');
   const typed = { ...untyped, confirm_name: 'Block <i>' };
   assert.equal((await operator.post(`${rule}/mode`, typed)).status, 303);
-  assert.match((await viewer.get(path)).text, /1 rule is on/);
+  assert.match((await viewer.get(path)).text, /1 active rule/);
 });
 
 test('a refused form keeps what was typed and marks each wrong field', async () => {

@@ -90,10 +90,13 @@ function stateOf({ found, actions }: HandOffPage): { tone: Tone; text: string } 
   ).size;
   const rehearsed = dry > 0 ? ` ${plural(dry, 'rule is a dry run', 'rules are dry runs')}.` : '';
   if (on === 0 && addresses === 0)
-    return { tone: 'neutral', text: `No rule is on: the monitor does nothing against attacks.${rehearsed}` };
+    return {
+      tone: 'neutral',
+      text: `No active rules: the monitor takes no action against attacks.${rehearsed}`,
+    };
   return {
     tone: addresses > 0 ? 'warn' : 'good',
-    text: `${on === 0 ? 'No rule is on' : plural(on, 'rule is on', 'rules are on')}, ${plural(addresses, 'address has', 'addresses have')} actions.${rehearsed}`,
+    text: `${on === 0 ? 'No active rules' : plural(on, 'active rule', 'active rules')}, ${plural(addresses, 'address has', 'addresses have')} actions.${rehearsed}`,
   };
 }
 

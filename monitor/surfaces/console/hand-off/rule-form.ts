@@ -92,14 +92,14 @@ function peakFields(
   return [
     field({
       name: 'min_pps',
-      label: 'Least peak in packets a second',
+      label: 'Minimum peak (packets/s)',
       hint: 'Such as 200k. Leave both peaks empty for every attack; with both, one of them is enough.',
       value: typed('min_pps', rule?.minPps?.toString() ?? ''),
       ...errorOf('min_pps'),
     }),
     field({
       name: 'min_bps',
-      label: 'Least peak in bits a second',
+      label: 'Minimum peak (bit/s)',
       hint: 'Such as 1.5G.',
       value: typed('min_bps', rule?.minBps?.toString() ?? ''),
       ...errorOf('min_bps'),

@@ -31,7 +31,7 @@ const flagTexts: Readonly<Record<TransitionKind, [text: string, tone: Tone]>> = 
   detected: ['Detected', 'bad'],
   joined: ['Another interface sees it', 'info'],
   class_changed: ['Called another class', 'info'],
-  stale: ['No news', 'warn'],
+  stale: ['No recent data', 'warn'],
   observed_again: ['Observed again', 'info'],
   recovered: ['Recovered', 'good'],
   reopened: ['Began again', 'bad'],

@@ -219,7 +219,7 @@ function describe({ kind, details }: StoredTransition, sensors: SensorNames, sit
     case 'class_changed':
       return `The strongest interface calls it ${nameOfClass(String(details.to))}, before ${nameOfClass(String(details.from))}`;
     case 'stale':
-      return 'No news for 90 s: stale';
+      return 'No data for 90 s: stale';
     case 'observed_again':
       return 'Observed again';
     case 'recovered':

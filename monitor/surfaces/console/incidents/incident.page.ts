@@ -216,7 +216,7 @@ function handOffSection(
 ): Content {
   if (actions.length === 0) return false;
   return section(
-    { id: 'hand-off', title: 'Hand-off', description: 'What rules of this site did by themselves.' },
+    { id: 'hand-off', title: 'Hand-off', description: 'Automatic actions of this site’s rules.' },
     actionTable(request, { siteId: incident.siteId, actions, viewer, nowMs, isOfIncident: true }),
   );
 }

@@ -30,7 +30,7 @@ export function incidentTone({ state, severity }: Pick<Incident, 'state' | 'seve
   return state === 'active' ? 'bad' : 'warn';
 }
 
-const stateNames = { active: 'active', stale: 'stale: no news', recovered: 'recovered' } as const;
+const stateNames = { active: 'active', stale: 'stale: no recent data', recovered: 'recovered' } as const;
 
 export function stateBadge(incident: Incident): Content {
   const name =
@@ -71,7 +71,7 @@ export function incidentSentence(incident: Incident, nowMs: number): string {
   if (incident.state === 'active')
     return `${since}, ${peak}. Nothing of it now: recovered after a minute without it.`;
   if (incident.state === 'stale')
-    return `${since}, ${peak}. No news from its sensors since ${clockText(incident.lastObservedAtMs, nowMs)}.`;
+    return `${since}, ${peak}. No data from its sensors since ${clockText(incident.lastObservedAtMs, nowMs)}.`;
   return `${titleOfIncident(incident)} from ${clockText(incident.startedAtMs, nowMs)} to ${clockText(incident.recoveredAtMs!, nowMs)}, ${peak}. Recovered.`;
 }
 
@@ -94,7 +94,7 @@ export const directionText = ({ direction }: Pick<Incident, 'direction'>): strin
 
 export const classText = (incident: Incident): string => nameOfClass(incident.class, incident.severity);
 
-/** What attacks are going on at a site; nothing without any. */
+/** What attacks are active at a site; nothing without any. */
 export function attackBanner(counts: OpenCounts | undefined): Html | false {
   if (!counts || counts.attacks + counts.stale === 0) return false;
   const { attacks, stale, siteId } = counts;

@@ -65,7 +65,7 @@ export function portScansPage(request: FastifyRequest, page: PortScansPage): Con
       section(
         {
           id: 'scan-only',
-          title: 'Services that only scans know',
+          title: 'Open ports without traffic',
           description:
             'Open ports without observed traffic of the last 24 hours. They are no applications and have no bandwidth.',
         },
@@ -73,7 +73,7 @@ export function portScansPage(request: FastifyRequest, page: PortScansPage): Con
           request,
           {
             ...table,
-            ...{ id: 'scan-only', caption: 'Services that only scans know' },
+            ...{ id: 'scan-only', caption: 'Open ports without traffic' },
             rows: ports.filter(({ applications }) => applications?.length === 0),
           },
           {

@@ -79,7 +79,7 @@ function inviteForm(csrfToken: string, refused: ShownAnswer['invite']) {
       id: `field-email${suffix}`,
       kind: 'email',
       name: 'email',
-      label: 'E-mail address',
+      label: 'Email address',
       required: true,
       value: refused?.email,
       error: refused?.fault,
@@ -112,7 +112,7 @@ function peopleTable(
     rows: people,
     columns: [
       { key: 'name', header: 'Name', cell: (row) => row.name, value: (row) => row.name },
-      { key: 'email', header: 'E-mail', cell: (row) => row.email, value: (row) => row.email },
+      { key: 'email', header: 'Email', cell: (row) => row.email, value: (row) => row.email },
       {
         key: 'role',
         header: 'Role',

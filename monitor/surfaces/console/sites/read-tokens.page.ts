@@ -63,8 +63,8 @@ export function readTokensPage(page: ReadTokensPage): Content {
             }),
             field({
               name: 'days',
-              label: 'Days until it ends',
-              hint: 'Empty: it has no end.',
+              label: 'Expires in (days)',
+              hint: 'Leave blank for no expiry.',
               maxLength: 4,
               value: shown.refused?.days ?? '365',
             }),

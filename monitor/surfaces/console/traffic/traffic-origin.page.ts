@@ -113,7 +113,9 @@ function addressTable(request: FastifyRequest, siteId: number, minute: number, r
       },
     ],
     pages:
-      rows.length === addressesShown ? { label: `The ${addressesShown} largest; files have all` } : undefined,
+      rows.length === addressesShown
+        ? { label: `Showing the ${addressesShown} largest. Export for the full list` }
+        : undefined,
     empty: { title: 'No address', text: 'No capture saw a local address in this minute.' },
   });
 }

@@ -32,7 +32,7 @@ export const notConfirmed = "may be a distribution's package: not confirmed";
 export const byTracker = "by the security tracker of the package's distribution";
 
 export const findingMeaning =
-  'A potential vulnerability: the version that a scan read is in the range of a public record. It is not confirmed that the server can be attacked, and not known whether it is patched.';
+  'A potential vulnerability: the detected version matches a published vulnerability. It is not confirmed that the server can be attacked, and not known whether it is patched.';
 
 export function ratingBadge({ severity }: Pick<Finding, 'severity'>): Content {
   return severityBadge(severity?.rating ?? null, severity?.score ?? null);

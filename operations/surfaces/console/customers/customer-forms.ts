@@ -102,7 +102,7 @@ export function membersSection({
       card: { line: ['role', 'state', 'email'] },
       columns: [
         { key: 'name', header: 'Name', cell: (member) => member.personName },
-        { key: 'email', header: 'E-mail', cell: (member) => member.personEmail },
+        { key: 'email', header: 'Email', cell: (member) => member.personEmail },
         { key: 'role', header: 'Role', cell: (member) => badge('neutral', member.role) },
         {
           key: 'state',

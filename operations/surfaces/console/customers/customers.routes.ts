@@ -28,7 +28,7 @@ const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
   made: { tone: 'good', text: 'The customer is created.' },
   mailed: {
     tone: 'good',
-    text: 'The customer is created. A link to set the password was mailed to the owner.',
+    text: 'The customer is created. A link to set the password was emailed to the owner.',
   },
   credit: { tone: 'good', text: 'The payment is recorded.' },
   known: { tone: 'warn', text: 'This payment was recorded before. Nothing was changed.' },

@@ -45,8 +45,8 @@ export function newCustomerPage({ staff, given, fault }: NewCustomerOptions): Ht
           field({
             kind: 'email',
             name: 'email',
-            label: 'E-mail of its owner',
-            hint: 'We mail a link to set a password. A person who already has an account keeps their name and password.',
+            label: 'Owner’s email address',
+            hint: 'We email a link to set a password. A person who already has an account keeps their name and password.',
             required: true,
             maxLength: 254,
             autocomplete: 'off',

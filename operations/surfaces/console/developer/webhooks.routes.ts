@@ -114,7 +114,7 @@ function failingTable(failing: readonly FailingEndpoint[], nowMs: number): Html 
     ],
     rows: failing,
     empty: {
-      title: 'None fails',
+      title: 'No failing endpoints',
       text: 'Endpoints with failing deliveries appear here.',
     },
   });

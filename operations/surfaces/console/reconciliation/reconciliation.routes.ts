@@ -90,7 +90,7 @@ function page(options: PageOptions): Html {
           description: 'Payment result unknown. We void or refund it automatically.',
         },
         chargeTable(options, waiting, 'Waiting charges', {
-          title: 'Nothing waits',
+          title: 'Nothing pending',
           text: 'A charge without an answer appears here until the gateway reports its result.',
         }),
       ),

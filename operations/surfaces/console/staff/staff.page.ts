@@ -42,7 +42,7 @@ export function staffPage(options: StaffPageOptions): Html {
       card: { line: ['role', 'state', 'email'] },
       columns: [
         { key: 'name', header: 'Name', cell: (person) => person.name },
-        { key: 'email', header: 'E-mail', cell: (person) => person.email },
+        { key: 'email', header: 'Email', cell: (person) => person.email },
         {
           key: 'role',
           header: 'Role',
@@ -100,13 +100,13 @@ function actionsFor(staff: Staff, person: Person): Content {
 
 function addSection({ staff, given }: StaffPageOptions): Html {
   return section(
-    { title: 'Add a person', description: 'We mail them a link to set their password.' },
+    { title: 'Add a person', description: 'We email them a link to set their password.' },
     form({ action: '/console/staff/', csrfToken: staff.csrfToken, submit: 'Add', submitKind: 'button' }, [
       field({ name: 'name', label: 'Name', required: true, maxLength: 120, value: given?.name }),
       field({
         kind: 'email',
         name: 'email',
-        label: 'E-mail',
+        label: 'Email',
         required: true,
         maxLength: 254,
         autocomplete: 'off',

@@ -153,7 +153,7 @@ function membersSection({ visitor, canMail }: SettingsPageOptions, organization:
         card: { line: ['role', 'email'] },
         columns: [
           { key: 'name', header: 'Name', cell: (member) => member.personName },
-          { key: 'email', header: 'E-mail', cell: (member) => member.personEmail },
+          { key: 'email', header: 'Email', cell: (member) => member.personEmail },
           {
             key: 'role',
             header: 'Role',
@@ -188,8 +188,8 @@ function membersSection({ visitor, canMail }: SettingsPageOptions, organization:
               kind: 'email',
               id: `email-${id}`,
               name: 'email',
-              label: 'Invite by e-mail address',
-              hint: 'We mail a link. It works once and expires in seven days.',
+              label: 'Invite by email address',
+              hint: 'We email a link. It works once and expires in seven days.',
               required: true,
               maxLength: 254,
             }),
@@ -328,7 +328,7 @@ function profileSection(visitor: Visitor, tenant: Tenant, profile: BillingProfil
           kind: 'email',
           id: id('billing-email'),
           name: 'email',
-          label: 'E-mail for invoices',
+          label: 'Email address for invoices',
           value: profile?.email ?? '',
           required: true,
           maxLength: 254,

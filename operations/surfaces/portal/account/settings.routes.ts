@@ -37,7 +37,7 @@ const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
     text: 'Removed. Their sessions and keys no longer have access to this organization.',
   },
   revoked: { tone: 'good', text: 'The invitation is revoked.' },
-  invited: { tone: 'good', text: 'The invitation was mailed. It expires in seven days.' },
+  invited: { tone: 'good', text: 'The invitation was emailed. It expires in seven days.' },
 };
 
 export function registerSettings(app: App, deps: SettingsDeps): void {

@@ -54,7 +54,7 @@ export function webhooksPage(options: WebhooksPageOptions): Html {
       pageHeader({
         title: 'Webhooks',
         state: stateOf(endpoints),
-        actions: link('/client/developer/docs/#webhooks', 'How they are signed', { kind: 'button' }),
+        actions: link('/client/developer/docs/#webhooks', 'Verify signatures', { kind: 'button' }),
       }),
       developerTabs('webhooks'),
       organizations.length === 0
@@ -109,7 +109,7 @@ function endpointTable({ endpoints, tenants, nowMs }: WebhooksPageOptions): Html
     rows: endpoints,
     empty: {
       title: 'No endpoints yet',
-      text: 'Add a URL of yours. We send it an event when a server is ready, a network is synced or a key is created.',
+      text: 'Enter your endpoint URL. We send it an event when a server is ready, a network is synced or a key is created.',
     },
   });
 }

@@ -51,7 +51,7 @@ export function isHeadline(incident: IncidentRow, nowMs: number): boolean {
 export function attackState(open: readonly IncidentRow[]): { tone: Tone; text: string } {
   if (open.every(({ isDrill }) => isDrill)) return { tone: 'info', text: 'An attack drill is running.' };
   if (open.every((each) => each.state === 'stale'))
-    return { tone: 'warn', text: 'No news of an attack that began earlier.' };
+    return { tone: 'warn', text: 'No recent data on an attack that began earlier.' };
   const count = open.length === 1 ? '' : `: ${formatCount(open.length)} attacks`;
   const isInbound = open.some(({ direction }) => direction === 'inbound');
   return { tone: 'bad', text: `${isInbound ? 'Under attack' : 'Sending an attack'}${count}.` };
@@ -81,7 +81,7 @@ export function headline(incident: IncidentRow, nowMs: number): string {
 function textOf(incident: IncidentRow, nowMs: number): Content {
   const { address, direction, isDrill } = incident;
   if (incident.state === 'stale')
-    return html`No news from the sensor since ${clockTime(incident.lastObservedAt.getTime(), nowMs)}. The attack may go on. Address ${code(address)}.`;
+    return html`No data from the sensor since ${clockTime(incident.lastObservedAt.getTime(), nowMs)}. The attack may go on. Address ${code(address)}.`;
   if (isDrill)
     return html`An exercise of our operators. No attack traffic is sent. Address ${code(address)}.`;
   if (direction === 'outbound')

@@ -56,7 +56,7 @@ test('NET-2.9: the card of attacks tells the newest observation, and that silenc
   assert.match(await card('Attacks'), never);
   assert.match(
     await card('Attacks'),
-    /no incident in the last 24 hours .*Sent only while an incident is going on\./,
+    /no incident in the last 24 hours .*Sent only while an incident is active\./,
   );
   const flood = incidentOf(first.address);
   await world.deliverIncidents(flood);

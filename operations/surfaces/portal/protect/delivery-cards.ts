@@ -108,7 +108,7 @@ export function attacksCard(status: IncidentStatus, nowMs: number): Html {
           ? 'no incident in the last 24 hours'
           : `${incidents} of ${addresses(status.addresses)} in the last 24 hours`,
       problem: status.isRefused ? otherSite : null,
-      note: 'Sent only while an incident is going on.',
+      note: 'Sent only while an incident is active.',
     },
     nowMs,
   );

@@ -116,7 +116,7 @@ function stateOf(incident: IncidentRow, nowMs: number): { tone: Tone; text: Cont
   if (incident.state === 'stale')
     return {
       tone: 'warn',
-      text: `No news from the sensor since ${clockTime(lastObservedAt.getTime(), nowMs)}. It may go on.`,
+      text: `No data from the sensor since ${clockTime(lastObservedAt.getTime(), nowMs)}. It may go on.`,
     };
   if (severity === 'info')
     return { tone: 'info', text: `Since ${clockTime(incident.startedAt.getTime(), nowMs)}. No attack.` };

@@ -211,7 +211,7 @@ test('NET-3.2: without news the page says since when; it does not say that the a
   await deliver(incident);
   const text = textOf(await reader.page(reader.path));
   assert.ok(
-    text.includes(`No news from the sensor since ${last.slice(11, 19)} UTC. The attack may go on.`),
+    text.includes(`No data from the sensor since ${last.slice(11, 19)} UTC. The attack may go on.`),
     text,
   );
   assert.doesNotMatch(text, /[Rr]ecovered|Ended|has ended/);
@@ -224,7 +224,7 @@ test('NET-3.2: without news the page says since when; it does not say that the a
   await deliver(
     incidentOf(silent.address, { last_observed_at: secondsAgo(200), started_at: secondsAgo(300) }),
   );
-  assert.match(textOf(await silent.page(silent.path)), /No news from the sensor since/);
+  assert.match(textOf(await silent.page(silent.path)), /No data from the sensor since/);
 });
 
 test('after the recovery the page is quiet, the list has the attack, and its page has times, parts and measures', async () => {
@@ -238,7 +238,7 @@ test('after the recovery the page is quiet, the list has the attack, and its pag
   });
   await deliver(incident, recovered(incident));
   const text = textOf(await reader.page(reader.path));
-  assert.doesNotMatch(text, /Under attack|No news/);
+  assert.doesNotMatch(text, /Under attack|No data from/);
   assert.match(text, /SYN flood . recovered inbound/);
   const page = textOf(await reader.page(`${reader.path}/incidents/${incident.id}`));
   for (const part of [

@@ -342,20 +342,3 @@ export async function listMonthCharges(
       and c.month = date_trunc('month', svc_now() at time zone 'utc')::date`.execute(db);
   return new Map(rows.map(({ id, quanta }) => [id, quanta]));
 }
-
-/** What the running servers of a tenant will still cost until the month ends, each up to its cap. */
-export async function sumRemainingMonth(db: Queryable, tenantId: number): Promise<number> {
-  const { rows } = await sql<{ quanta: number }>`
-    with present as (
-      select svc_now() as now, date_trunc('month', svc_now() at time zone 'utc') as month)
-    select coalesce(sum(least(
-        s.hourly_quanta * ceil(greatest(0, extract(epoch from
-          (present.month + interval '1 month') at time zone 'utc' - greatest(now, coalesce(s.billed_until, s.provisioned_at, now)))) / 3600),
-        greatest(0, s.monthly_cap_quanta - coalesce(c.charged_quanta, 0)))), 0)::bigint as quanta
-    from present cross join servers s
-    left join server_charges c on c.server_id = s.id and c.month = present.month::date
-    where s.tenant_id = ${tenantId} and s.provisioning_state in ('queued', 'provisioning', 'ready')`.execute(
-    db,
-  );
-  return rows[0]!.quanta;
-}

@@ -60,7 +60,9 @@ function directions(view: ExploreView, answer: Answer): Drawn {
 const least: Readonly<Record<Measure, number>> = { bytes: 0.5, packets: 0.0001 };
 
 function parts(view: ExploreView, answer: Answer): Drawn {
-  const apart = answer.apart.filter(({ rates }) => rates.some((rate) => rate !== null && rate >= least[answer.measure]));
+  const apart = answer.apart.filter(({ rates }) =>
+    rates.some((rate) => rate !== null && rate >= least[answer.measure]),
+  );
   const colours = coloursOf([...answer.rows.map(nameInLegend), ...apart.map(({ label }) => label)]);
   const series: ChartSeries[] = answer.rows.map((row) => {
     const { value } = row.key[0]!;

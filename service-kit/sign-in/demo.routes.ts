@@ -2,7 +2,7 @@
  * `/sign-in/demo`: one click signs a visitor of the demo in as one of its people.
  *
  * There is no such route unless the demo world is on and the program listens on this machine alone, and then it answers
- * nobody who comes from elsewhere or under a name that others could give to this machine.
+ * no one who comes from elsewhere or under a name that others could give to this machine.
  */
 import { Type } from 'typebox';
 import { staysOnMachine } from '#common/transport/index.ts';

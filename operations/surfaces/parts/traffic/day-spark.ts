@@ -1,6 +1,6 @@
 /** The last 24 hours of each row of a list, hour by hour, as a small picture. */
 import type { Actor } from '#operations/accounts/index.ts';
-import type { ProtectTraffic, UsageStep, UsageSubject } from '#operations/protect/index.ts';
+import type { ProtectTraffic, UsageStep } from '#operations/protect/index.ts';
 import { type Content, spark } from '#service-kit/pages/index.ts';
 
 export interface DaySteps {
@@ -22,7 +22,7 @@ export function dayOf(nowMs: number): { fromMs: number; toMs: number } {
 export async function readDaySteps(
   traffic: Pick<ProtectTraffic, 'readServerSteps'>,
   actor: Actor,
-  subject: UsageSubject,
+  subject: Parameters<ProtectTraffic['readServerSteps']>[1],
   of: 'server' | 'tenant',
   nowMs: number,
 ): Promise<DaySteps> {

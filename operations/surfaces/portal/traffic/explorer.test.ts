@@ -55,7 +55,7 @@ test('applications obey the range, and are filtered by name, port and direction'
   const names = async (query: string) => {
     const file = await reader.json(`/traffic?${query}&by=application&format=json&table=application`);
     const { rows } = file as unknown as { rows: { application: string }[] };
-    return rows.map(({ application }) => application).filter((name) => name !== 'without an application');
+    return rows.map(({ application }) => application).filter((name) => name !== 'Unclassified');
   };
   assert.deepEqual(await names('range=1h'), ['new.example', 'other.example']);
   assert.deepEqual(await names('range=6h&q=port:443'), ['new.example', 'old.example']);

@@ -279,7 +279,7 @@ test('NET-2.4.4: an application is listed for 24 hours after the server last sen
     [
       ['example.com', 'tcp/443', 150, 10, iso(minutesAgo(8))],
       ['example.com', 'tcp/80', 1, 1, iso(minutesAgo(7))],
-      ['without an application', null, 0, 7, null],
+      ['Unclassified', null, 0, 7, null],
     ],
   );
   const page = await (await reader.get()).text();

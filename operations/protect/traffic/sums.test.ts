@@ -120,7 +120,7 @@ test('the explorer counts for any range, from any sums, what the minutes say', a
         ...{ ...range, stepSeconds, filters, measure: 'packets' },
       });
       const { apart } = await explored.rank('application', { limit: 5 });
-      const scans = apart.find(({ label }) => label.startsWith('port scans'))?.amount;
+      const scans = apart.find(({ label }) => label.startsWith('Port scans'))?.amount;
       const { whole } = await explored.chart(null, { top: 5, read: 5, isCompared: false });
       const ranking = await explored.rank('server', { limit: 5, hasPercentiles: true });
       const { total, series } = whole;

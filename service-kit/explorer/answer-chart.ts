@@ -21,8 +21,6 @@ export function answerChart(view: ExploreView, answer: Answer, around: ChartArou
 export const chartUnit = ({ measure }: Pick<Answer, 'measure'>) =>
   measure === 'packets' ? ('packets/s' as const) : ('bit/s' as const);
 
-/** What differences of sums may leave of nothing. */
-
 type Drawn = Pick<ChartData, 'series' | 'lines' | 'shape'>;
 
 function directions(view: ExploreView, answer: Answer): Drawn {

@@ -18,6 +18,7 @@ import {
   seriesOf,
   sidesOf,
   sizeOf,
+  sumOf,
 } from '#service-kit/explorer/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { createApplicationReader } from './application-reader.ts';
@@ -106,11 +107,13 @@ function createAnswers(opened: Opened) {
       const drawing = by && ranking?.then(({ rows }) => withRates(by, rows));
       if (by && drawing) drawn.set(by, drawing);
       const reader = readerOf(by);
-      const [course, previous, { arePacketsPartial, ...total }, ranked, lines, all] = await Promise.all([
-        main.course(),
-        isCompared && reader.stepSeconds === main.stepSeconds ? main.previousCourse() : null,
-        ...([main.total(), ranking, drawing, by && reader.all()] as const),
-      ]);
+      const ofNamed = by && reader === applications && !isFiltered ? applications.course() : null;
+      const [course, previous, { arePacketsPartial, ...total }, ranked, lines, all, named] =
+        await Promise.all([
+          main.course(),
+          isCompared && reader.stepSeconds === main.stepSeconds ? main.previousCourse() : null,
+          ...([main.total(), ranking, drawing, by && reader.all(), ofNamed] as const),
+        ]);
       const { measure = 'bytes' } = ask;
       const whole: Answer = {
         ...{ from: ask.fromMs / 1000, to: ask.toMs / 1000, stepSeconds: main.stepSeconds, measure, by: [] },
@@ -121,17 +124,27 @@ function createAnswers(opened: Opened) {
       const steps = atTheirTimes(measure, all, previous);
       const places = placesOf(all);
       const rows = lines.map((row) => ({ ...row, rates: pick(row.rates, places, steps.timesMs) }));
-      const [shown, left] = [
-        rows.slice(0, top),
-        minus(ranked.total, ...rows.slice(0, top).map(({ amount }) => amount)),
-      ];
+      const shown = rows.slice(0, top);
+      const ratesOf = (of: Steps) => pick(of.rates, places, steps.timesMs);
       const answer: Answer = {
         ...{ ...whole, ...steps, by: [by], stepSeconds: reader.stepSeconds, rows: shown },
         rest: {
-          ...{ groups: (ranked.rest?.groups ?? 0) + rows.length - shown.length, amount: left },
-          ...{ share: null, previous: null },
-          rates: restRates(pick(all.rates, places, steps.timesMs), shown),
+          groups: (ranked.rest?.groups ?? 0) + rows.length - shown.length,
+          amount: minus(ranked.total, ...[...shown, ...ranked.apart].map(({ amount }) => amount)),
+          ...{ share: null, previous: null, rates: restRates(ratesOf(named ?? all), shown) },
         },
+        apart: named
+          ? [
+              {
+                ...{ label: 'Unclassified', amount: sumOf(ranked.apart.map(({ amount }) => amount)) },
+                ...{
+                  share: null,
+                  previous: null,
+                  rates: restRates(ratesOf(all), [{ rates: ratesOf(named) }]),
+                },
+              },
+            ]
+          : [],
         percentile95: percentile95(course.rates),
       };
       // Without others each value has a line.

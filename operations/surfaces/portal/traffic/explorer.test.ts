@@ -102,7 +102,7 @@ test('the chart has a line for each application, and all lines together are the 
     [
       ['a.example', [rate(450), 0, 0]],
       ['b.example', [0, rate(150), 0]],
-      ['Rest', [1_350, 1_650, 1_800].map(rate)],
+      ['Unclassified', [1_350, 1_650, 1_800].map(rate)],
     ],
   );
   const { series: filtered } = await draw('q=app:a.example');

@@ -5,7 +5,7 @@
  */
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { keepAsSet } from '#contracts/retention.ts';
-import { defaultDays } from '#service-kit/credentials/expiry.ts';
+import { defaultDays } from '#service-kit/credentials/index.ts';
 import { addBackupCommands } from '#service-kit/postgres/backup-commands.ts';
 import { addRoleOption } from '#service-kit/roles/index.ts';
 import { addSecretsCommands } from '#service-kit/secrets/secrets-commands.ts';

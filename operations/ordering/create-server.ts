@@ -1,6 +1,6 @@
 /**
- * Orders one hourly-billed server. What it needs is held before the payment (`hold-server.ts`) and becomes the server
- * after it (`server-work.ts`).
+ * Orders one hourly-billed server, forecasts such an order, and finds what came of one. What it needs is held before the
+ * payment and becomes the server after it (`hold-server.ts`).
  */
 import type { Actor } from '#operations/accounts/index.ts';
 import { record } from '#service-kit/audit/index.ts';

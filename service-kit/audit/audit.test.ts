@@ -5,7 +5,7 @@ import pg from 'pg';
 import { giveObjects } from '#service-kit/postgres/access.ts';
 import { createTestDatabase, moveDatabaseClock, type TestDatabase } from '#service-kit/testing/index.ts';
 import { type AuditActor, type AuditEntry, auditTable, record, sentenceOf } from './index.ts';
-import { readEntries, streamEntries } from './read-entries.ts';
+import { readEntries, streamEntries } from './send-audit.ts';
 import { deleteExpired } from './store.ts';
 
 let database: TestDatabase;

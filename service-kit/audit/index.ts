@@ -1,3 +1,9 @@
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { createExpiryLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { deleteExpired } from './store.ts';
+
 /**
  * The audit trail of both server programs: who changed what, from where, with the state before and after.
  *
@@ -8,9 +14,18 @@
 export type { AuditActor, Traceable } from './actor.ts';
 export { AuditQuery, auditTable, readAuditFilter } from './audit.page.ts';
 export { type AuditEntry, changedMembers, type StoredEntry } from './entry.ts';
-export { record } from './record.ts';
-export { recorded } from './record-change.ts';
-export { createAuditRetention } from './retention.ts';
+export { record, recorded } from './record.ts';
 export { type AuditTrail, createAuditTrail } from './send-audit.ts';
 export { sentenceOf } from './sentence.ts';
 export { deleteExpired as deleteExpiredEntries } from './store.ts';
+
+/** Deletes entries that are older than a year. */
+export function createAuditRetention(deps: {
+  /** Of the lease; programs that share a database server have different ones. */
+  name: string;
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+}): LeasedLoop {
+  return createExpiryLoop({ ...deps, deleteExpired });
+}

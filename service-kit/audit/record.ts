@@ -1,4 +1,4 @@
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { type AuditActor, describeActor } from './actor.ts';
 import { type AuditEntry, keepable } from './entry.ts';
 import { insertEntry } from './store.ts';
@@ -25,4 +25,26 @@ export async function record(trx: Queryable, actor: AuditActor, entry: AuditEntr
 
 function toJson(state: object | null | undefined): string | null {
   return state === null || state === undefined ? null : JSON.stringify(keepable(state));
+}
+
+/**
+ * Runs a change and writes its entry in one transaction, for operations that need no transaction of their own. A change
+ * that answers `false` or `null` changed nothing and leaves no entry.
+ */
+export function recorded<Result>(
+  db: Queryable,
+  actor: AuditActor,
+  entry: AuditEntry | ((result: NoInfer<Exclude<Result, null | false>>) => AuditEntry),
+  change: (trx: Queryable) => Promise<Result>,
+): Promise<Result> {
+  return inTransaction(db, async (trx) => {
+    const result = await change(trx);
+    if (result !== false && result !== null)
+      await record(
+        trx,
+        actor,
+        typeof entry === 'function' ? entry(result as Exclude<Result, null | false>) : entry,
+      );
+    return result;
+  });
 }

@@ -1,10 +1,10 @@
+import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
+import { type DataField, isoTime, tableCsv, tableValues } from '#service-kit/pages/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type AuditQuery, auditRowsShown } from './audit.page.ts';
 import type { StoredEntry } from './entry.ts';
-import { exportEntries } from './export-entries.ts';
-import { readEntries, streamEntries } from './read-entries.ts';
-import type { AuditFilter } from './store.ts';
+import { type AuditFilter, listEntries } from './store.ts';
 
 /** The trail as a surface reads it: pages, and files of everything that fits. */
 export type AuditTrail = ReturnType<typeof createAuditTrail>;
@@ -36,4 +36,74 @@ export function createAuditTrail(deps: { db: () => Queryable }) {
         .send(exportEntries(changed(), format));
     },
   };
+}
+
+const fields: readonly DataField<StoredEntry>[] = [
+  { field: 'id', value: (entry) => entry.id },
+  { field: 'occurred_at', value: (entry) => isoTime(entry.occurredAtMs) },
+  { field: 'operation', value: (entry) => entry.operation },
+  { field: 'actor_kind', value: (entry) => entry.actorKind },
+  { field: 'actor_id', value: (entry) => entry.actorId },
+  { field: 'actor_name', value: (entry) => entry.actorName },
+  { field: 'person_id', value: (entry) => entry.personId },
+  { field: 'source_address', value: (entry) => entry.sourceAddress },
+  { field: 'request_id', value: (entry) => entry.requestId },
+  { field: 'subject_kind', value: (entry) => entry.subjectKind },
+  { field: 'subject_id', value: (entry) => entry.subjectId },
+  { field: 'subject_name', value: (entry) => entry.subjectName },
+  { field: 'organization_id', value: (entry) => entry.organizationId },
+  { field: 'tenant_id', value: (entry) => entry.tenantId },
+];
+const csvFields: readonly DataField<StoredEntry>[] = [
+  ...fields,
+  { field: 'before', value: (entry) => (entry.before === null ? null : JSON.stringify(entry.before)) },
+  { field: 'after', value: (entry) => (entry.after === null ? null : JSON.stringify(entry.after)) },
+];
+
+/** The entries as a file that is written while it is read: a year of them never stands in memory at once. */
+function exportEntries(batches: AsyncIterable<StoredEntry[]>, format: 'csv' | 'json'): Readable {
+  return Readable.from(format === 'csv' ? csvPieces(batches) : jsonPieces(batches));
+}
+
+async function* csvPieces(batches: AsyncIterable<StoredEntry[]>): AsyncGenerator<string> {
+  const header = tableCsv(csvFields, []);
+  yield header;
+  for await (const entries of batches) yield tableCsv(csvFields, entries).slice(header.length);
+}
+
+async function* jsonPieces(batches: AsyncIterable<StoredEntry[]>): AsyncGenerator<string> {
+  yield '{"rows":[';
+  let separator = '';
+  for await (const entries of batches) {
+    const values = tableValues(fields, entries);
+    const lines = entries.map(({ before, after }, index) =>
+      JSON.stringify({ ...values[index], before, after }),
+    );
+    yield `${separator}\n${lines.join(',\n')}`;
+    separator = ',';
+  }
+  yield '\n]}\n';
+}
+
+const rowsPerRead = 500;
+
+/** One page, newest first; `nextBefore` is the id to go on from, null at the end. */
+export async function readEntries(
+  db: Queryable,
+  filter: AuditFilter,
+  page: { before?: number | null; limit: number },
+): Promise<{ entries: StoredEntry[]; nextBefore: number | null }> {
+  const found = await listEntries(db, filter, page.before ?? null, page.limit + 1);
+  const entries = found.slice(0, page.limit);
+  return { entries, nextBefore: found.length > page.limit ? entries.at(-1)!.id : null };
+}
+
+/** Every entry that fits, newest first, read in batches: a year of entries never stands in memory at once. */
+export async function* streamEntries(db: Queryable, filter: AuditFilter): AsyncGenerator<StoredEntry[]> {
+  for (let before: number | null = null; ; ) {
+    const batch: StoredEntry[] = await listEntries(db, filter, before, rowsPerRead);
+    if (batch.length > 0) yield batch;
+    if (batch.length < rowsPerRead) return;
+    before = batch.at(-1)!.id;
+  }
 }

@@ -6,8 +6,6 @@
  */
 import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 
-export { defaultDays, expiryOf } from './expiry.ts';
-
 /** `svc`: customer API keys; `svcadm`: admin API tokens; `svcsen`: sensors; `svcread`: read tokens of the monitor. */
 export type CredentialPrefix = 'svc' | 'svcadm' | 'svcsen' | 'svcread';
 
@@ -80,4 +78,18 @@ export function readBearer(rawHeaders: readonly string[]): string | null {
 /** True when the request carries any `Authorization` header at all. */
 export function hasAuthorization(rawHeaders: readonly string[]): boolean {
   return rawHeaders.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'authorization');
+}
+
+/** What forms suggest, and what counts where the field is not sent. */
+export const defaultDays = 365;
+const dayMs = 86_400_000;
+
+/**
+ * When a credential expires by the days of a form: null for one that does not expire, which an empty field asks for.
+ * Undefined: the text is no number of days.
+ */
+export function expiryOf(days: string | undefined, nowMs: number): Date | null | undefined {
+  const text = days === undefined ? String(defaultDays) : days.trim();
+  if (text === '') return null;
+  return /^[1-9]\d{0,3}$/.test(text) ? new Date(nowMs + Number(text) * dayMs) : undefined;
 }

@@ -4,15 +4,12 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
 import { createWorkLoop, type WorkLoop } from '#common/lifecycle/work-loop.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Job, JobHandler } from './job.ts';
 import { claimJob, failJob, finishJob } from './store.ts';
-
-export type { FeatureWork } from './feature-work.ts';
-export type { Job, JobHandler } from './job.ts';
 
 export { enqueueJob, finishJob, type QueueState, readQueueState } from './store.ts';
 
@@ -65,4 +62,30 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     failure: 'jobs can not be read',
     work: runNext,
   });
+}
+
+/** What a feature does beside the calls that it answers. Any number of replicas may do it. */
+export interface FeatureWork {
+  /** Durable jobs by kind, for the workers that all features share. */
+  jobHandlers?: Readonly<Record<string, JobHandler>>;
+  /** Its own loops and workers, in the order in which they start. */
+  parts?: readonly Part[];
+}
+
+export interface Job {
+  id: number;
+  kind: string;
+  payload: unknown;
+  /** Counts from 1. */
+  attempts: number;
+  /** The fence: `finishJob` refuses another term. */
+  term: number;
+}
+
+export interface JobHandler {
+  /** Does the work. May call `finishJob` in its own last transaction; otherwise the runner finishes it. */
+  run(job: Job, signal: AbortSignal): Promise<void>;
+  /** After this many failed attempts `giveUp` is called once and the job ends. Absent: tries without end. */
+  attemptsMax?: number;
+  giveUp?(job: Job, error: string): Promise<void>;
 }

@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createTestDatabase, moveDatabaseClock } from '#service-kit/testing/index.ts';
-import { createJobRunner, enqueueJob, finishJob, type JobHandler } from './index.ts';
-import type { Job } from './job.ts';
+import { createJobRunner, enqueueJob, finishJob, type Job, type JobHandler } from './index.ts';
 import { claimJob } from './store.ts';
 
 function runner(db: Parameters<typeof claimJob>[0], handlers: Record<string, JobHandler>) {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Job } from './job.ts';
+import type { Job } from './index.ts';
 
 /** Puts work into the queue; give the transaction that decides on it. Returns the job's id. */
 export async function enqueueJob(db: Queryable, kind: string, payload: object, delayMs = 0): Promise<number> {

@@ -5,8 +5,15 @@
  * that a holder that slept past its time changes nothing.
  */
 
-export { createExpiryLoop } from './expiry-loop.ts';
-export { isTrusted, type Lease, renewLease, resignLease, takeLease } from './hold-lease.ts';
-export { createLeasedLoop, type LeasedLoop } from './leased-loop.ts';
+export {
+  ifHeld,
+  isTrusted,
+  type Lease,
+  LeaseLost,
+  renewLease,
+  resignLease,
+  takeLease,
+  underLease,
+} from './hold-lease.ts';
+export { createExpiryLoop, createLeasedLoop, type LeasedLoop } from './leased-loop.ts';
 export { cutPastHolder, heldTerm, holdsTerm, type LeaseState, listLeases, nameTerm } from './store.ts';
-export { ifHeld, LeaseLost, underLease } from './under-lease.ts';

@@ -12,5 +12,6 @@
  *
  * What has to hold without exception (orders of an account in an hour, failed sign-ins) is counted in the database.
  */
+
+export type { Allowance, SlidingLog } from './event-log.ts';
 export { createLimits, type Limits } from './limits.ts';
-export type { Allowance, SlidingLog } from './sliding-log.ts';

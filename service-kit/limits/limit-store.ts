@@ -1,4 +1,4 @@
-import type { Bounds, Counted, EventId } from './sliding-log.ts';
+import type { Bounds, Counted, EventId } from './event-log.ts';
 
 export interface StoredEvent {
   /** The limit's name. */

@@ -9,8 +9,8 @@ import { systemClock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import { type Reporter, silentReporter } from '#common/reporter/index.ts';
 import { createRedisConnection } from '#service-kit/redis/index.ts';
+import type { Counted } from './event-log.ts';
 import type { LimitStore, StoredEvent, TakeOrder } from './limit-store.ts';
-import type { Counted } from './sliding-log.ts';
 
 export interface RedisLimitsOptions {
   /** Never logged. */

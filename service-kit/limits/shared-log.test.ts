@@ -4,9 +4,9 @@ import { seededRandom } from '#common/random/index.ts';
 import { createReporter, type Reporter, silentReporter } from '#common/reporter/index.ts';
 import { startRedis } from '#service-kit/redis/testing/redis-server.ts';
 import { until } from '#service-kit/testing/until.ts';
-import { createOwnLog, createSharedLog } from './create-log.ts';
+import type { SlidingLog } from './event-log.ts';
+import { createOwnLog, createSharedLog } from './limits.ts';
 import { createRedisLimits } from './redis-store.ts';
-import type { SlidingLog } from './sliding-log.ts';
 
 const minute = 60_000;
 

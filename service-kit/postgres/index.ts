@@ -6,14 +6,11 @@
  * by a caller that knows that it is safe.
  */
 
-export { asColumns, type Columns, fromColumns } from './columns.ts';
-export { copyRows, copyText, readLines } from './copy.ts';
+export { asColumns, type Columns, copyRows, copyText, fromColumns, readLines } from './copy.ts';
 export { createDatabase, type Database, listMissingMigrations } from './database.ts';
 export type { EmbeddedUse } from './database-place.ts';
 export { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 export { isConnectionFailure, isLockTimeout, isUniqueViolation } from './failures.ts';
 export { withCustomPlans } from './prepare.ts';
-export type { Queryable } from './queryable.ts';
-export { readNowMs } from './read-now.ts';
+export { inTransaction, type Queryable, readNowMs } from './queryable.ts';
 export { RowWriter } from './row-writer.ts';
-export { inTransaction } from './transaction.ts';

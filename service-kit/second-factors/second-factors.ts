@@ -1,12 +1,11 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, randomInt } from 'node:crypto';
+import { Secret, TOTP } from 'otpauth';
 import type { Clock } from '#common/clock/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
 import * as passkeyStore from './passkey-store.ts';
 import * as passkeys from './passkeys.ts';
-import { createRecoveryCodes, digestRecoveryCode } from './recovery-codes.ts';
 import * as store from './store.ts';
-import { createTotpSecret, stepOfCode, totpUri } from './totp.ts';
 
 interface SecondFactorsDeps {
   db: () => Queryable;
@@ -199,4 +198,59 @@ function parseJson(text: string): unknown {
 
 function digestOf(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
+}
+
+/** How many a person gets at a time. */
+const recoveryCodesMax = 8;
+const alphabet = 'abcdefghijkmnpqrstuvwxyz23456789';
+const groups = 4;
+const groupLength = 6;
+
+/** Codes of 120 random bits each, in groups for reading; no letter that looks like a digit. */
+function createRecoveryCodes(): string[] {
+  return Array.from({ length: recoveryCodesMax }, () =>
+    Array.from({ length: groups }, () =>
+      Array.from({ length: groupLength }, () => alphabet[randomInt(alphabet.length)]).join(''),
+    ).join('-'),
+  );
+}
+
+/** SHA-256 of the code without spaces, dashes and capitals, as people copy it. */
+function digestRecoveryCode(text: string): Buffer {
+  return createHash('sha256')
+    .update(text.toLowerCase().replace(/[^a-z0-9]/g, ''))
+    .digest();
+}
+
+/** Time-based one-time passwords: SHA-1, six digits, 30 seconds, which every authenticator app reads. */
+const periodMs = 30_000;
+/** Steps before and after now that are accepted, for clocks that are a little off. */
+const stepsOff = 1;
+
+/** A new shared secret of 160 bits in Base32. */
+function createTotpSecret(): string {
+  return new Secret({ size: 20 }).base32;
+}
+
+/** The URI that an authenticator app reads from a QR code. */
+function totpUri(secret: string, issuer: string, label: string): string {
+  return totpOf(secret, { issuer, label }).toString();
+}
+
+/** The 30-second step that a code belongs to; null for a code that is wrong now. Comparison takes constant time. */
+function stepOfCode(secret: string, code: string, nowMs: number): number | null {
+  const token = code.replace(/\s/g, '');
+  if (!/^\d{6}$/.test(token)) return null;
+  const delta = totpOf(secret, {}).validate({ token, timestamp: nowMs, window: stepsOff });
+  return delta === null ? null : Math.floor(nowMs / periodMs) + delta;
+}
+
+function totpOf(secret: string, names: { issuer?: string; label?: string }): TOTP {
+  return new TOTP({
+    ...names,
+    algorithm: 'SHA1',
+    digits: 6,
+    period: periodMs / 1000,
+    secret: Secret.fromBase32(secret),
+  });
 }

@@ -7,7 +7,6 @@
  * (passwords, API keys) is not kept here: a digest is enough.
  */
 
-export { createKeyWrapper } from './create-key-wrapper.ts';
-export type { KeyWrapper } from './key-wrapper.ts';
+export { createKeyWrapper, type KeyWrapper } from './key-wrapper.ts';
 export type { SecretColumn } from './secret-column.ts';
 export { createSecrets, type Secrets } from './secrets.ts';

@@ -11,10 +11,14 @@ export {
   createBreachedPasswords,
   noBreachedPasswords,
 } from './breached-passwords.ts';
-export { browserName } from './browser-name.ts';
-export { csrfFault, otherSiteFault } from './csrf.ts';
 export { foldEmail } from './email.ts';
-export { type PasswordOwner, passwordFault, passwordLengthMin } from './password-policy.ts';
-export { hashPassword, verifyPassword } from './passwords.ts';
-export type { Session, SessionProof, SessionSummary } from './session.ts';
+export {
+  hashPassword,
+  type PasswordOwner,
+  passwordFault,
+  passwordLengthMin,
+  verifyPassword,
+} from './passwords.ts';
+export { browserName, type Session, type SessionProof, type SessionSummary } from './session.ts';
 export { createSessions, endSessions, forgetDevices, readCookie, type Sessions } from './sessions.ts';
+export { csrfFault, otherSiteFault } from './token-mask.ts';

@@ -1,6 +1,9 @@
 /** Passwords as argon2id (RFC 9106, 19 MiB, 2 passes: OWASP's recommendation), stored as a PHC string. */
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
+import type { ZxcvbnFactory } from '@zxcvbn-ts/core';
+import { type BreachedPasswords, noBreachedPasswords } from './breached-passwords.ts';
+import { isLeaked } from './leaked-passwords.ts';
 
 const derive = promisify(argon2);
 /** Memory in KiB and passes over it; `testing/cheap-passwords.ts` alone changes them. */
@@ -39,4 +42,87 @@ export async function verifyPassword(stored: string | null, password: string): P
 
 function unpadded(bytes: Buffer): string {
   return bytes.toString('base64').replace(/=+$/, '');
+}
+
+/** What a password must be (OWASP ASVS 5, 6.2): long, and none that a guesser tries early. No rules of composition. */
+
+export const passwordLengthMin = 12;
+const passwordLengthMax = 200;
+
+/** For whom a password is judged: their own name and address must not be in it. */
+export interface PasswordOwner {
+  email: string;
+  name: string;
+}
+
+/** Why this password is refused, as a sentence that says what to do; null when it is good. */
+export async function passwordFault(
+  password: string,
+  owner: PasswordOwner,
+  breached: BreachedPasswords = noBreachedPasswords,
+): Promise<string | null> {
+  const length = [...password].length;
+  if (length < passwordLengthMin || length > passwordLengthMax)
+    return `A password has ${passwordLengthMin} to ${passwordLengthMax} characters.`;
+  const words = wordsOf(owner);
+  if (isMadeOf(password, words))
+    return 'Choose a password without your name, your email address and the name of this service.';
+  if (await isEasilyGuessed(password, words))
+    return 'This password is common or follows a pattern. Choose several words that do not belong together.';
+  if ((await isLeaked(password)) || (await breached.has(password)))
+    return 'This password stands in a list of known leaks. Choose another one, and change it where else you use it.';
+  return null;
+}
+
+const productNames = ['svc', 'operations', 'monitor', 'virtualservers'];
+/** What a guesser adds to a known word. */
+const remainderMin = 8;
+
+/** The words that belong to this person and this service, the longest first. */
+function wordsOf({ email, name }: PasswordOwner): string[] {
+  const [local = '', domain = ''] = email.split('@');
+  const own = [email, local, ...local.split(/[.+_-]/), domain, domain.split('.')[0]!, ...name.split(/\s+/)];
+  return [...own.map(fold), ...productNames]
+    .filter((word) => word.length >= 3)
+    .sort((a, b) => b.length - a.length);
+}
+
+/** True when little is left of the password without these words. */
+function isMadeOf(password: string, words: readonly string[]): boolean {
+  const folded = fold(password);
+  const rest = words.reduce((text, word) => text.replaceAll(word, ''), folded);
+  return rest.length < folded.length && rest.length < remainderMin;
+}
+
+const fold = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+
+// How early a guesser would come to a password, by an offline list of some fifty thousand common passwords and the
+// patterns that people make of them (zxcvbn). The list is loaded when a password is first set, not at start.
+
+/** A billion guesses: what a slow hash withstands when a database is stolen. */
+const guessesMin = 1e9;
+/**
+ * One word of any language with a year and a few signs around it: what people make of a rule that asks for all of these. Random
+ * hexadecimal digits, where letters are few and others many, are not that.
+ */
+const wordAndYear = /^(?=.*(19|20)\d\d)(?=\p{L}*(\P{L}\p{L}*){4,8}$)\P{L}*\p{L}{3,12}\P{L}*$/u;
+/** Longer passwords are judged by their beginning, because the time grows with the square of the length. */
+const judgedLengthMax = 64;
+
+let estimator: Promise<ZxcvbnFactory> | null = null;
+
+/** True for a password that a guesser with the list tries among the first. `words` are those of its person. */
+async function isEasilyGuessed(password: string, words: readonly string[]): Promise<boolean> {
+  if (wordAndYear.test(password)) return true;
+  estimator ??= load();
+  const { guesses } = (await estimator).check(password.slice(0, judgedLengthMax), [...words]);
+  return guesses < guessesMin;
+}
+
+async function load(): Promise<ZxcvbnFactory> {
+  const [{ ZxcvbnFactory }, { adjacencyGraphs, dictionary }] = await Promise.all([
+    import('@zxcvbn-ts/core'),
+    import('@zxcvbn-ts/language-common'),
+  ]);
+  return new ZxcvbnFactory({ dictionary, graphs: adjacencyGraphs });
 }

@@ -4,14 +4,32 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
-import { accountSections } from './account.page.ts';
-import type { AccountPagesOptions } from './account-options.ts';
-import { factorSection } from './factor-pages.ts';
-import { registerFactors } from './factors.routes.ts';
+import type { Post } from '#service-kit/mail/index.ts';
+import {
+  age,
+  askButton,
+  badge,
+  type Content,
+  definitionList,
+  field,
+  form,
+  formatTime,
+  type Html,
+  html,
+  pageHeader,
+  section,
+  table,
+} from '#service-kit/pages/index.ts';
+import type { SecondFactors } from '#service-kit/second-factors/index.ts';
+import { browserName, type SessionSummary, type Sessions } from '#service-kit/sessions/index.ts';
+import { siteOf } from './factor-forms.ts';
+import { factorSection, registerFactors } from './factors.routes.ts';
 import { passwordChangedMail } from './mails.ts';
-import { siteOf } from './passkey-button.ts';
+import type { SignInPeople, SignInPerson } from './people.ts';
+import { passwordHint } from './reset.routes.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -135,4 +153,164 @@ async function show(
   const text = outcomes[shown.done ?? ''];
   const outcome = text === undefined ? {} : { toast: text };
   return options.send(request, reply, { title: 'Your account', content, status, ...outcome });
+}
+
+/** What every program's account pages need. */
+export interface AccountPagesDeps {
+  sessions: Sessions;
+  factors: SecondFactors;
+  post: Post;
+  clock: Clock;
+  /** Where people reach this program; null: as the request says. */
+  publicUrl: string | null;
+}
+
+export interface AccountPagesOptions extends AccountPagesDeps {
+  /** The path of the pages below the scope's prefix, such as `/account`. */
+  path: string;
+  /** The whole path, such as `/console/account`. */
+  base: string;
+  people: SignInPeople;
+  /** The person that the guard let in. */
+  personOf: (request: FastifyRequest) => SignInPerson & { csrfToken: string };
+  /** True where the person of this request must have a second factor. */
+  isFactorRequired: (request: FastifyRequest) => boolean;
+  /** Changes the password of the person of this request. Throws a `CodedError` with `details.field`. */
+  changePassword: (request: FastifyRequest, given: { current: string; next: string }) => Promise<void>;
+  /** Sends a page in the frame of its surface. */
+  send: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    page: { title: string; content: Content; toast?: string; status: number },
+  ) => FastifyReply;
+}
+
+interface AccountView {
+  base: string;
+  person: SignInPerson & { csrfToken: string };
+  sessions: readonly SessionSummary[];
+  /** The section about second factors. */
+  factors: Html;
+  nowMs: number;
+  passwordFault?: { field: string; message: string } | undefined;
+}
+
+/** The content of the page "Your account". */
+function accountSections(view: AccountView): Content {
+  const { person, sessions } = view;
+  const others = sessions.length - 1;
+  return [
+    pageHeader({
+      title: 'Your account',
+      state: {
+        tone: 'good',
+        text:
+          others <= 0
+            ? 'You are signed in in this browser only.'
+            : `You are signed in in ${others === 1 ? 'one other browser' : `${others} other browsers`}.`,
+      },
+    }),
+    definitionList([
+      { term: 'Name', value: person.name },
+      { term: 'Email', value: person.email },
+    ]),
+    passwordSection(view),
+    view.factors,
+    sessionsSection(view),
+  ];
+}
+
+function passwordSection({ base, person, passwordFault }: AccountView): Html {
+  const errorOf = (name: string) => (passwordFault?.field === name ? passwordFault.message : undefined);
+  return section(
+    { title: 'Password', id: 'password', description: 'Changing it ends your sessions in other browsers.' },
+    form(
+      {
+        action: `${base}/password`,
+        csrfToken: person.csrfToken,
+        submit: 'Change password',
+        submitKind: 'button',
+      },
+      [
+        // Password managers look for whose password this is.
+        html`<input type="hidden" name="username" autocomplete="username" value="${person.email}">`,
+        field({
+          kind: 'password',
+          name: 'current',
+          label: 'Current password',
+          required: true,
+          autocomplete: 'current-password',
+          error: errorOf('current'),
+        }),
+        field({
+          kind: 'password',
+          name: 'next',
+          label: 'New password',
+          hint: passwordHint,
+          required: true,
+          autocomplete: 'new-password',
+          error: errorOf('next'),
+        }),
+      ],
+    ),
+  );
+}
+
+function sessionsSection({ base, person, sessions, nowMs }: AccountView): Html {
+  const { csrfToken } = person;
+  const others = sessions.filter((session) => !session.isCurrent).length;
+  return section(
+    {
+      title: 'Sessions',
+      id: 'sessions',
+      description:
+        'Browsers that are signed in to your account. End sessions that you do not recognize, then change your password.',
+      actions:
+        others > 0 &&
+        askButton(
+          {
+            id: 'end-others',
+            label: others === 1 ? 'End the other session' : `End the ${others} other sessions`,
+            title: 'End all other sessions?',
+            action: `${base}/sessions/end-others`,
+            csrfToken,
+          },
+          'Who uses them has to sign in again. This browser stays signed in.',
+        ),
+    },
+    table<SessionSummary>({
+      caption: 'Sessions',
+      card: { line: ['seen', 'source'] },
+      columns: [
+        {
+          key: 'browser',
+          header: 'Browser',
+          cell: (session) => [
+            browserName(session.userAgent),
+            session.isCurrent && html` ${badge('good', 'this one')}`,
+          ],
+        },
+        { key: 'source', header: 'Address', kind: 'code', cell: (session) => session.source ?? 'unknown' },
+        { key: 'started', header: 'Signed in', cell: (session) => formatTime(session.startedAt.getTime()) },
+        { key: 'seen', header: 'Last used', cell: (session) => age(session.lastSeenAt.getTime(), nowMs) },
+        {
+          key: 'end',
+          header: '',
+          kind: 'actions',
+          cell: (session) =>
+            session.isCurrent
+              ? ''
+              : askButton(
+                  {
+                    ...{ id: `end-${session.id}`, label: 'End', title: 'End this session?' },
+                    ...{ action: `${base}/sessions/end`, csrfToken, fields: { session: session.id } },
+                  },
+                  'Who uses it has to sign in again.',
+                ),
+        },
+      ],
+      rows: sessions,
+      empty: { title: 'None', text: 'Your sessions appear here.' },
+    }),
+  );
 }

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { originOf } from '#service-kit/http/index.ts';
 import { isLocalPath } from '#service-kit/pages/index.ts';
 import { browserName, type SessionProof } from '#service-kit/sessions/index.ts';
-import type { SignInDeps } from './deps.ts';
+import type { SignInDeps } from './index.ts';
 import { newBrowserMail } from './mails.ts';
 import type { SignInPerson } from './people.ts';
 

@@ -11,11 +11,10 @@ import { HttpError, sourceBucket } from '#service-kit/http/index.ts';
 import { type Content, field, form, hiddenField, sendPage } from '#service-kit/pages/index.ts';
 import type { PasskeySite } from '#service-kit/second-factors/index.ts';
 import type { Session } from '#service-kit/sessions/index.ts';
-import { codeForm } from './code-form.ts';
-import type { SignInDeps } from './deps.ts';
-import { passkeyButton, passkeyOptionsPath, siteOf } from './passkey-button.ts';
+import { codeForm, passkeyButton, passkeyOptionsPath, siteOf } from './factor-forms.ts';
+import type { SignInDeps } from './index.ts';
 import type { SignInPerson } from './people.ts';
-import { alone } from './reset.page.ts';
+import { alone } from './reset.routes.ts';
 import { mailRecoveryUse } from './second-step.routes.ts';
 import { stepUpOf } from './step-up.ts';
 

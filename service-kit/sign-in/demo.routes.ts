@@ -9,7 +9,7 @@ import { staysOnMachine } from '#common/transport/index.ts';
 import { type App, HttpError, isLoopback } from '#service-kit/http/index.ts';
 import { type Content, form, hiddenField, html } from '#service-kit/pages/index.ts';
 import { otherSiteFault } from '#service-kit/sessions/index.ts';
-import type { SignInDeps } from './deps.ts';
+import type { SignInDeps } from './index.ts';
 import { proceedSignIn } from './second-step.routes.ts';
 
 const Body = Type.Object({ email: Type.String({ maxLength: 320 }) });

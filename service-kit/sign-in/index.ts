@@ -5,16 +5,43 @@
  * one never signs a person in.
  */
 
-export { registerAccountPages } from './account.routes.ts';
-export type { AccountPagesDeps } from './account-options.ts';
+import type { Clock } from '#common/clock/index.ts';
+import type { Post } from '#service-kit/mail/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { SecondFactors } from '#service-kit/second-factors/index.ts';
+import type { Sessions } from '#service-kit/sessions/index.ts';
+import type { DemoRole } from './demo.routes.ts';
+import type { SignInPeople } from './people.ts';
+
+export { type AccountPagesDeps, registerAccountPages } from './account.routes.ts';
 export { completeSignIn } from './complete-sign-in.ts';
 export { type ConfirmDeps, confirmIdentity } from './confirm-identity.ts';
 export { type DemoRole, demoRolesOf } from './demo.routes.ts';
-export type { SignInDeps } from './deps.ts';
-export { linkDelivery } from './link-delivery.ts';
-export { accessLinkMail, addedAsOwnerMail, factorsChangedMail, invitationMail } from './mails.ts';
+export {
+  accessLinkMail,
+  addedAsOwnerMail,
+  factorsChangedMail,
+  invitationMail,
+  linkDelivery,
+} from './mails.ts';
 export type { OwnOperation, SignInPeople, SignInPerson } from './people.ts';
-export { alone } from './reset.page.ts';
+export { alone } from './reset.routes.ts';
 export { proceedSignIn } from './second-step.routes.ts';
 export { registerSignIn } from './sign-in.routes.ts';
 export { requireStepUp, stepUpOf } from './step-up.ts';
+
+/** What signing in needs from the program. */
+export interface SignInDeps {
+  db: () => Queryable;
+  /** "Virtual servers", "Monitor". */
+  area: string;
+  people: SignInPeople;
+  sessions: Sessions;
+  factors: SecondFactors;
+  post: Post;
+  clock: Clock;
+  /** Where people reach this program; null: as the request says. */
+  publicUrl: string | null;
+  /** People whom one click signs in (`demoRolesOf`). */
+  demoRoles?: readonly DemoRole[];
+}

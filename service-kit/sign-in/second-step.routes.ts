@@ -9,13 +9,12 @@ import { Type } from 'typebox';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { hiddenField, isLocalPath, sendPage } from '#service-kit/pages/index.ts';
 import { otherSiteFault, readCookie } from '#service-kit/sessions/index.ts';
-import { codeForm } from './code-form.ts';
 import { completeSignIn } from './complete-sign-in.ts';
-import type { SignInDeps } from './deps.ts';
+import { codeForm, passkeySignInForm, siteOf } from './factor-forms.ts';
+import type { SignInDeps } from './index.ts';
 import { recoveryUsedMail } from './mails.ts';
-import { passkeySignInForm, siteOf } from './passkey-button.ts';
 import type { SignInPerson } from './people.ts';
-import { alone, backToSignIn } from './reset.page.ts';
+import { alone, backToSignIn } from './reset.routes.ts';
 
 const CodeForm = Type.Object({
   code: Type.String({ maxLength: 100 }),

@@ -4,17 +4,19 @@
  * Before there is a session there is no token to compare, so a form must come from our own page: a visitor can't be
  * signed in to a stranger's account. Signing out carries the session's token like any other form.
  */
+
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
-import { isLocalPath } from '#service-kit/pages/index.ts';
+import { isLocalPath, sendPage, signInPage } from '#service-kit/pages/index.ts';
 import { csrfFault, otherSiteFault } from '#service-kit/sessions/index.ts';
-import { registerDemoSignIn } from './demo.routes.ts';
-import type { SignInDeps } from './deps.ts';
-import { registerPasskeySignIn } from './passkey.routes.ts';
+import { completeSignIn } from './complete-sign-in.ts';
+import { demoSignInForms, registerDemoSignIn } from './demo.routes.ts';
+import { passkeyOptionsPath, passkeySignInForm, siteOf } from './factor-forms.ts';
+import type { SignInDeps } from './index.ts';
 import type { SignInPerson } from './people.ts';
 import { registerReset } from './reset.routes.ts';
 import { proceedSignIn, registerSecondStep } from './second-step.routes.ts';
-import { showSignIn } from './show-sign-in.ts';
 
 const SignInForm = Type.Object({
   email: Type.String({ maxLength: 320 }),
@@ -81,4 +83,67 @@ async function targetOf(
   next: string | undefined,
 ): Promise<string> {
   return isLocalPath(next) ? next : people.landingOf(person.id);
+}
+
+/**
+ * `/sign-in/passkey`: signing in by a passkey alone, also as the second step. Failures of others do not block it,
+ * because a passkey cannot be guessed.
+ */
+const PasskeyForm = Type.Object({
+  passkey: Type.String({ maxLength: 20_000 }),
+  next: Type.Optional(Type.String({ maxLength: 2_000 })),
+});
+/** Challenges for one source in ten minutes; each is a row for five. */
+const challengesMax = 100;
+
+function registerPasskeySignIn(app: App, deps: SignInDeps): void {
+  app.post(passkeyOptionsPath, { schema: hidden }, async (request, reply) => {
+    const site = siteOf(request, deps.publicUrl);
+    if (otherSiteFault(request) !== null || site === null)
+      throw new HttpError(403, { code: 'forbidden', message: 'Passkeys work on our own pages only.' });
+    if (!(await deps.sessions.countUse(`passkey:${sourceBucket(request.ip)}`, challengesMax)))
+      throw new HttpError(429, { code: 'rate_limited', message: 'Too many attempts. Wait ten minutes.' });
+    return reply.send(await deps.factors.beginPasskeySignIn(site));
+  });
+
+  app.post('/sign-in/passkey', { schema: { ...hidden, body: PasskeyForm } }, async (request, reply) => {
+    const { passkey, next } = request.body;
+    const site = siteOf(request, deps.publicUrl);
+    const isOurs = otherSiteFault(request) === null && site !== null;
+    const personId = isOurs ? await deps.factors.takePasskey(site, passkey) : null;
+    const person = personId === null ? null : await deps.people.find(personId);
+    if (person !== null) return completeSignIn(deps, request, reply, person, next, { hasSecondFactor: true });
+    const error = 'This passkey was not accepted. Try again, or sign in with your password.';
+    return showSignIn(deps, request, reply, 401, { next, error });
+  });
+}
+
+interface Shown {
+  email?: string;
+  next?: string | undefined;
+  error?: string;
+  done?: string | undefined;
+}
+
+/** The sign-in page. */
+function showSignIn(
+  deps: SignInDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  status: number,
+  shown: Shown,
+): FastifyReply {
+  const { email, error, done } = shown;
+  const next = isLocalPath(shown.next) ? shown.next : undefined;
+  const success = done === 'password' ? 'Your password is set. Sign in with it.' : undefined;
+  const page = signInPage({
+    area: deps.area,
+    email,
+    error,
+    success,
+    next,
+    alternative: [siteOf(request, deps.publicUrl) && passkeySignInForm(next), demoSignInForms(deps)],
+    resetHref: '/reset-password',
+  });
+  return sendPage(reply, page, status);
 }

@@ -5,7 +5,7 @@ import { requirePrivateTransport } from '#common/transport/index.ts';
 import { keyText, parseKeyText } from '#contracts/sign-on/index.ts';
 import { type AuditActor, record } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
-import type { SignOnDeps } from './deps.ts';
+import type { SignOnDeps } from './index.ts';
 import * as store from './store.ts';
 
 /** A peer as typed. */

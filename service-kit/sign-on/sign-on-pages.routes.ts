@@ -5,10 +5,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import { answerPath, askPath, isStateText, isTargetPath } from '#contracts/sign-on/index.ts';
 import type { AuditActor } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import type { Post } from '#service-kit/mail/index.ts';
+import type { Mail, Post } from '#service-kit/mail/index.ts';
 import {
   assetUrl,
   banner,
@@ -22,10 +23,9 @@ import {
   PAGE_HEADERS,
   sendPage,
 } from '#service-kit/pages/index.ts';
-import type { Sessions } from '#service-kit/sessions/index.ts';
+import { readCookie, type Sessions } from '#service-kit/sessions/index.ts';
 import { alone, type SignInPerson } from '#service-kit/sign-in/index.ts';
-import { clearedCookies, readCookies } from './cookies.ts';
-import { accountLinkedMail } from './mail.ts';
+import { ticketMinutes } from './assertions.ts';
 import type { SignOn } from './sign-on.ts';
 import type { Answer } from './store.ts';
 
@@ -173,4 +173,53 @@ function refuse<Actor extends AuditActor>(
     html`<div class="form-buttons">${link(home, 'To the console', { kind: 'primary' })}</div>`,
   ];
   return sendPage(reply, alone(area, 'You were not signed in', content), status);
+}
+
+type Named = Pick<Sessions, 'cookieName'>;
+
+/** The secret of a browser that has begun, to which its assertion is bound. */
+const secretName = ({ cookieName }: Named) => `${cookieName}_sign_on`;
+/** The ticket of the browser that brought an assertion. */
+const ticketName = ({ cookieName }: Named) => `${cookieName}_ticket`;
+
+interface SignOnCookies {
+  secret: string | null;
+  ticket: string | null;
+}
+
+/** The two cookies of a sign-on at the receiver; neither is known to the other program. */
+export function readCookies(sessions: Named, header: string | undefined): SignOnCookies {
+  return {
+    secret: readCookie(header, secretName(sessions)),
+    ticket: readCookie(header, ticketName(sessions)),
+  };
+}
+
+export const secretCookie = (sessions: Named, secret: string) => cookie(secretName(sessions), secret);
+export const ticketCookie = (sessions: Named, ticket: string) => cookie(ticketName(sessions), ticket);
+
+/** Values of `Set-Cookie` that clear both. */
+export const clearedCookies = (sessions: Named): string[] => [
+  cookie(secretName(sessions), null),
+  cookie(ticketName(sessions), null),
+];
+
+// Lax: a browser sends them when it follows the redirect after the form that came from the other site.
+function cookie(name: string, value: string | null): string {
+  const secure = name.startsWith('__Host-') ? '; Secure' : '';
+  const seconds = value === null ? 0 : ticketMinutes * 60;
+  return `${name}=${value ?? ''}; Path=/; HttpOnly; SameSite=Lax${secure}; Max-Age=${seconds}`;
+}
+
+/** For a person whose account can from now on be used from the other console. */
+function accountLinkedMail(reader: { email: string; name: string }, other: string, resetUrl: string): Mail {
+  // An address of the other program: a line break in it would be a paragraph of its own.
+  const account = oneLine(other);
+  const paragraphs = [
+    `Hello ${oneLine(reader.name)},`,
+    `your account was linked with the account ${account} of the other console. Who is signed in there as ${account} is signed in here as you.`,
+    'If this was not you, set a new password now and ask an operator to remove the link:',
+    resetUrl,
+  ];
+  return { to: reader.email, subject: 'Your account was linked', text: `${paragraphs.join('\n\n')}\n` };
 }

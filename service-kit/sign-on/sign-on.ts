@@ -10,7 +10,7 @@ import {
 import type { AuditActor } from '#service-kit/audit/index.ts';
 import type { Session } from '#service-kit/sessions/index.ts';
 import type { SignInPerson } from '#service-kit/sign-in/index.ts';
-import { acceptAssertion, findAnswer, takeAnswer } from './accept-assertion.ts';
+import { acceptAssertion, findAnswer, type IssueRequest, issueAssertion, takeAnswer } from './assertions.ts';
 import {
   createKey,
   linkAccount,
@@ -20,8 +20,7 @@ import {
   unlinkAccount,
   writeAccount,
 } from './change-peer.ts';
-import type { SignOnDeps } from './deps.ts';
-import { type IssueRequest, issueAssertion } from './issue-assertion.ts';
+import type { SignOnDeps } from './index.ts';
 import * as store from './store.ts';
 
 /** What the settings page shows. */

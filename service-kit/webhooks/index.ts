@@ -5,10 +5,12 @@
 export {
   type Answer,
   type DeliveryRequest,
+  formatSecret,
+  mintSecret,
   type Outcome,
   postDelivery,
   type Resolve,
   resolveByDns,
+  signDelivery,
 } from './post-delivery.ts';
-export { formatSecret, mintSecret, signDelivery } from './sign-delivery.ts';
 export { invalidWebhook, parseEndpointUrl, type TargetRules } from './target.ts';

@@ -6,6 +6,8 @@
  * beyond its status is not read, unless the sender has to understand it, so that an endpoint can't be used to look into our
  * network.
  */
+
+import { createHmac, randomBytes } from 'node:crypto';
 import { lookup as dnsLookup } from 'node:dns/promises';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
@@ -169,4 +171,31 @@ function describeFailure(error: unknown, limit: AbortSignal): string {
   if (/^(CERT_|ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code))
     return `the certificate is not accepted (${code})`;
   return `the connection broke${/^[A-Z_]{3,40}$/.test(code) ? ` (${code})` : ''}`;
+}
+
+/** How a secret is shown, once. */
+export function formatSecret(secret: Buffer): string {
+  return `whsec_${secret.toString('base64')}`;
+}
+
+export function mintSecret(): Buffer {
+  return randomBytes(32);
+}
+
+/** The headers of one attempt, by Standard Webhooks; several secrets give several signatures, and one that fits is enough. */
+export function signDelivery(
+  secrets: readonly Buffer[],
+  id: string,
+  timestampSeconds: number,
+  body: string,
+): Record<string, string> {
+  const signatures = secrets.map((secret) => {
+    const mac = createHmac('sha256', secret).update(`${id}.${timestampSeconds}.${body}`).digest('base64');
+    return `v1,${mac}`;
+  });
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestampSeconds),
+    'webhook-signature': signatures.join(' '),
+  };
 }

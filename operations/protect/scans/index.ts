@@ -1,7 +1,7 @@
 /**
  * Port scans of servers: who asked for one, what became of it, and what is known of the ports.
  *
- * A request is one address under an id that stays for good; `transitions.ts` has all that moves it. Monitors fetch pending
+ * A request is one address under an id that stays for good; `scan-request.ts` has all that moves it. Monitors fetch pending
  * requests and deliver results. A result belongs to the allocation generation that was scanned, so the next owner of an address
  * sees nothing of it. Reading asks for server and tenant in the query. All is kept for seven days.
  */

@@ -1,5 +1,14 @@
 import type { FastifyRequest } from 'fastify';
-import { assetUrl, form, type Html, hiddenField, html, isLocalPath } from '#service-kit/pages/index.ts';
+import {
+  assetUrl,
+  type Content,
+  field,
+  form,
+  type Html,
+  hiddenField,
+  html,
+  isLocalPath,
+} from '#service-kit/pages/index.ts';
 import { type PasskeySite, passkeySite } from '#service-kit/second-factors/index.ts';
 
 /** The path that gives the options of a sign-in by passkey. */
@@ -29,5 +38,40 @@ export function passkeySignInForm(next: string | undefined): Html {
   return form({ action: '/sign-in/passkey', csrfToken: null }, [
     isLocalPath(next) ? hiddenField('next', next) : '',
     passkeyButton({ label: 'Sign in with a passkey', field: 'passkey', source: passkeyOptionsPath }),
+  ]);
+}
+
+/** Asks for a code of the authenticator app, or a recovery code. */
+export function codeForm(options: {
+  action: string;
+  csrfToken: string | null;
+  submit: string;
+  /** The name of the field; default `code`. */
+  name?: string;
+  fields?: Content;
+  /** False for a person whose only code is a recovery code. */
+  hasTotp?: boolean;
+  /** Default: what signs in, the app's digits or a recovery code. */
+  hint?: string;
+  error?: string | undefined;
+}): Html {
+  const { action, csrfToken, submit, hasTotp = true } = options;
+  return form({ action, csrfToken, submit }, [
+    options.fields ?? '',
+    field({
+      name: options.name ?? 'code',
+      label: 'Code',
+      hint:
+        options.hint ??
+        (hasTotp
+          ? 'Six digits of your authenticator app, or one of your recovery codes.'
+          : 'One of your recovery codes.'),
+      required: true,
+      maxLength: 100,
+      autocomplete: 'one-time-code',
+      isCode: true,
+      autofocus: true,
+      error: options.error,
+    }),
   ]);
 }

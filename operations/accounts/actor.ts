@@ -7,6 +7,8 @@
  */
 import { CodedError } from '#common/errors/index.ts';
 import type { Traceable } from '#service-kit/audit/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import * as store from './store.ts';
 
 /** A customer: a signed-in person, or a key acting for one. Everything it sees lies in `tenantIds`. */
 export interface CustomerActor extends Traceable {
@@ -88,4 +90,25 @@ export function requireOwnerOrOperator(actor: Actor, organizationId: number): vo
 /** The refusal of an operation to an actor; surfaces make a 403 of it. */
 export function forbidden(message: string): CodedError {
   return new CodedError('accounts.forbidden', message);
+}
+
+/** The actor of a signed-in customer, with what they reach at this moment; null for who is gone or deactivated. */
+export async function customerActorOf(db: Queryable, personId: number): Promise<CustomerActor | null> {
+  const person = await store.findPerson(db, personId);
+  if (!person?.isActive) return null;
+  const [memberships, tenants] = await Promise.all([
+    store.listMemberships(db, { personId }),
+    store.listTenantsOfPerson(db, personId),
+  ]);
+  return {
+    kind: 'customer',
+    personId,
+    name: person.email,
+    keyId: null,
+    tenantIds: tenants.map((tenant) => tenant.id),
+    ownedOrganizationIds: memberships
+      .filter((membership) => membership.role === 'owner')
+      .map((membership) => membership.organizationId),
+    canWrite: true,
+  };
 }

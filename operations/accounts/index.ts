@@ -6,6 +6,7 @@
  * told otherwise. People are deactivated, never deleted.
  */
 
+import { searchWords } from '#operations/views/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Delivery, Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -15,6 +16,7 @@ import type { BillingProfile, Membership, Organization, Person, Tenant, TenantSt
 import {
   type Actor,
   type CustomerActor,
+  customerActorOf,
   requireOwnerOrOperator,
   requireStaff,
   type StaffActor,
@@ -31,14 +33,10 @@ import {
   createTenant,
 } from './create-organization.ts';
 import { type CreatePersonInput, createPerson, type InviteStaffInput, inviteStaff } from './create-person.ts';
-import { customerActorOf } from './customer-actor.ts';
-import type { Invitation } from './invitation.ts';
-import { acceptInvitation, findInvitation, inviteMember } from './invite-member.ts';
+import { acceptInvitation, findInvitation, type Invitation, inviteMember } from './invite-member.ts';
 import type { RevokeKeysOf } from './reset-person.ts';
-import { searchTenants } from './search-tenants.ts';
 import { sendAccessLink } from './send-access-link.ts';
-import { createSignInPeople } from './sign-in-people.ts';
-import { signInPerson } from './sign-in-person.ts';
+import { createSignInPeople, signInPerson } from './sign-in-people.ts';
 import * as store from './store.ts';
 
 export type {
@@ -66,7 +64,7 @@ export {
 } from './actor.ts';
 export { endDebtSuspension, suspendForDebt } from './change-tenant.ts';
 export type { CreateCustomerResult } from './create-customer.ts';
-export type { Invitation } from './invitation.ts';
+export type { Invitation } from './invite-member.ts';
 export { lockOrganization, lockPerson, lockTenantStatus } from './store.ts';
 
 export interface AccountsDeps {
@@ -236,4 +234,15 @@ export function createAccounts(deps: AccountsDeps): Accounts {
 function withoutHash(found: Person & { passwordHash: string | null }): Person {
   const { passwordHash: _, ...person } = found;
   return person;
+}
+
+const textMax = 100;
+
+/** Tenants with all of these beginnings of words in their own or their organization's name, or with this id. */
+async function searchTenants(db: Queryable, typed: string, limit: number): Promise<Tenant[]> {
+  const text = typed.slice(0, textMax).trim();
+  const words = searchWords(text);
+  if (words.length === 0) return [];
+  const id = /^\d{1,15}$/.test(text) ? Number(text) : null;
+  return store.findTenantsByWords(db, { id, words }, limit);
 }

@@ -18,7 +18,6 @@ import {
   parseOrganizationName,
 } from './account.ts';
 import { type Actor, requireOwnerOrOperator } from './actor.ts';
-import type { Invitation } from './invitation.ts';
 import { actorOfPerson } from './note-own.ts';
 import { type RevokeKeysOf, resetPerson } from './reset-person.ts';
 import * as store from './store.ts';
@@ -177,4 +176,13 @@ function wrongPassword() {
 
 function digestOf(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
+}
+
+/** An invitation to join an organization. */
+export interface Invitation {
+  id: number;
+  organizationId: number;
+  organizationName: string;
+  email: string;
+  expiresAt: Date;
 }

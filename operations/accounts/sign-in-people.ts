@@ -1,13 +1,12 @@
 import { findAccessLink } from '#service-kit/access-links/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { BreachedPasswords } from '#service-kit/sessions/index.ts';
-import { foldEmail } from '#service-kit/sessions/index.ts';
+import { type BreachedPasswords, foldEmail, verifyPassword } from '#service-kit/sessions/index.ts';
 import type { SignInPeople } from '#service-kit/sign-in/index.ts';
+import type { Person } from './account.ts';
 import { setPasswordByLink } from './change-password.ts';
 import { noteOwn } from './note-own.ts';
 import type { RevokeKeysOf } from './reset-person.ts';
-import { signInPerson } from './sign-in-person.ts';
 import * as store from './store.ts';
 
 /** The people of operations, customers and staff, as the sign-in pages know them. */
@@ -44,4 +43,18 @@ export function createSignInPeople(deps: {
       return person?.staffRole == null ? '/client/' : '/console/';
     },
   };
+}
+
+/**
+ * The person with this email and password, or null.
+ *
+ * An unknown email, a wrong password, a person without a password and a deactivated person take the same time and give
+ * the same answer.
+ */
+export async function signInPerson(db: Queryable, email: string, password: string): Promise<Person | null> {
+  const found = await store.findPersonByEmail(db, foldEmail(email));
+  const isRight = await verifyPassword(found?.passwordHash ?? null, password);
+  if (!found || !isRight || !found.isActive) return null;
+  const { passwordHash: _, ...person } = found;
+  return person;
 }

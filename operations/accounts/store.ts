@@ -14,7 +14,7 @@ import type {
   TenantStatus,
 } from './account.ts';
 import type { StaffRole } from './actor.ts';
-import type { Invitation } from './invitation.ts';
+import type { Invitation } from './invite-member.ts';
 
 export { countLiving } from '#operations/views/index.ts';
 

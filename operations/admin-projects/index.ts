@@ -9,14 +9,13 @@ import { CodedError } from '#common/errors/index.ts';
 import { oneLine } from '#common/text/index.ts';
 import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
-import { mintCredential } from '#service-kit/credentials/index.ts';
+import { mintCredential, parseCredential, secretMatches } from '#service-kit/credentials/index.ts';
+import { sourceBucket } from '#service-kit/http/index.ts';
 import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { type AdminProject, type AdminToken, invalid, parsePermissions } from './project.ts';
 import * as store from './store.ts';
-import { type TokenVerdict, type VerifyTokenInput, verifyToken } from './verify-token.ts';
 
 export type { AdminProject, AdminToken } from './project.ts';
-export type { TokenVerdict } from './verify-token.ts';
 
 export interface AdminProjectsDeps {
   db: () => Queryable;
@@ -164,4 +163,42 @@ async function named<T>(write: () => Promise<T>): Promise<T> {
     }
     throw error;
   }
+}
+
+export type TokenVerdict =
+  | { outcome: 'valid'; project: AdminProject }
+  | { outcome: 'refused' }
+  | { outcome: 'throttled'; retryAfterSeconds: number };
+
+interface VerifyTokenInput {
+  /** What `Authorization: Bearer` carried; null when it was absent or malformed. */
+  token: string | null;
+  /** True when the request carried any `Authorization`: one without it is refused but is no failed attempt. */
+  isAttempt: boolean;
+  sourceAddress: string;
+}
+
+/**
+ * Decides which project a caller of the admin API is.
+ *
+ * A valid token is never refused, however many failures its source address had (NET-5.2): only a failed check looks at
+ * the limit. A wrong secret, an unknown id, a revoked and an expired token give the same answer in the same time.
+ */
+async function verifyToken(
+  db: Queryable,
+  input: VerifyTokenInput,
+  failuresMax: number,
+): Promise<TokenVerdict> {
+  const presented = input.token === null ? null : parseCredential('svcadm', input.token);
+  if (presented) {
+    const found = await store.findToken(db, presented.id);
+    const isRight = secretMatches(found?.digest ?? null, presented.secret);
+    if (found && isRight && found.isActive) {
+      if (found.isStaleNote) await store.noteTokenUse(db, presented.id);
+      return { outcome: 'valid', project: found.project };
+    }
+  }
+  if (!input.isAttempt) return { outcome: 'refused' };
+  const { failures, retryAfterSeconds } = await store.addFailure(db, sourceBucket(input.sourceAddress));
+  return failures > failuresMax ? { outcome: 'throttled', retryAfterSeconds } : { outcome: 'refused' };
 }

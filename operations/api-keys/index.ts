@@ -9,21 +9,22 @@ import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, type CustomerActor, requireStaff } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { createLookup } from './batch-lookup.ts';
-import { activeKeysMax, type IssueKeyResult, issueKey } from './issue-key.ts';
-import type { IssueKeyInput } from './key.ts';
-import { narrowKey } from './narrow-key.ts';
-import { revokeKey, revokeKeysNamed } from './revoke-key.ts';
-import { rotateKey } from './rotate-key.ts';
+import {
+  activeKeysMax,
+  type IssueKeyResult,
+  issueKey,
+  narrowKey,
+  revokeKey,
+  revokeKeysNamed,
+  rotateKey,
+} from './change-keys.ts';
+import type { IssueKeyInput } from './store.ts';
 import * as store from './store.ts';
-import { type Principal, verifyKey } from './verify-key.ts';
+import { createLookup, type Principal, verifyKey } from './verify-key.ts';
 
-export { createLookup } from './batch-lookup.ts';
-export type { IssueKeyResult } from './issue-key.ts';
-export type { IssueKeyInput, ReachableTenant } from './key.ts';
-export { revokeKeysOf } from './revoke-key.ts';
-export type { KeyFacts, KeySummary } from './store.ts';
-export { actorOf, type Principal } from './verify-key.ts';
+export { type IssueKeyResult, revokeKeysOf } from './change-keys.ts';
+export type { IssueKeyInput, KeyFacts, KeySummary, ReachableTenant } from './store.ts';
+export { actorOf, createLookup, type Principal } from './verify-key.ts';
 
 export interface ApiKeys {
   /** The principal of a token, or null for every reason to refuse it (API-5.2). */

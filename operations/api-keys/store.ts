@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import { lockPerson } from '#operations/accounts/index.ts';
 import { organizationTenants } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { IssueKeyInput } from './key.ts';
 
 export { findKeys, type KeyRow, type KeySummary, listKeys } from '#operations/views/index.ts';
 
@@ -179,4 +178,18 @@ export async function revokeAllOf(tx: Queryable, personId: number): Promise<stri
     update api_keys set revoked_at = svc_now()
     where person_id = ${personId} and revoked_at is null returning key_id as "keyId"`.execute(tx);
   return rows.map((row) => row.keyId);
+}
+
+/** An API key: what it is made of, and what it reaches. */
+export type { ReachableTenant } from '#operations/views/index.ts';
+
+export interface IssueKeyInput {
+  organizationId: number;
+  /** For whom the key acts. */
+  personId: number;
+  name: string;
+  scope: 'read' | 'full';
+  /** null: all tenants of the organization, also later ones. */
+  tenantIds: readonly number[] | null;
+  expiresAt?: Date | null;
 }

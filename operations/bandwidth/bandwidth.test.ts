@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { periodsBetween } from './period.ts';
 import { additionalMs, computePool, fullYears } from './pool.ts';
+import { periodsBetween } from './read-bandwidth.ts';
 import { compareReadings, splitByDay } from './reading.ts';
 
 const gb = 1_000_000_000;

@@ -6,9 +6,17 @@
  * provider's own port scans caused is in the use and does not count against the pool.
  * Every figure says when it was last sampled, and one that never was is told apart from a real zero. Days are UTC days.
  */
+
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { keptMs } from '#contracts/retention.ts';
 import type { Actor } from '#operations/accounts/index.ts';
+import type { Clusters } from '#operations/clusters/index.ts';
+import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
-import type { BandwidthDeps } from './deps.ts';
+import { createLeasedLoop, ifHeld, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import type { PoolRules } from './pool.ts';
 import {
   type AccountBandwidth,
   type BandwidthHistory,
@@ -17,10 +25,8 @@ import {
   readHistory,
 } from './read-bandwidth.ts';
 import { createReadingLoop } from './record-readings.ts';
-import { createRollupLoop } from './roll-telemetry.ts';
 import type { Source } from './store.ts';
-
-export type { BandwidthDeps } from './deps.ts';
+import * as store from './store.ts';
 
 export type { AccountBandwidth, BandwidthHistory, BandwidthRow } from './read-bandwidth.ts';
 
@@ -50,4 +56,54 @@ export function createBandwidth(deps: BandwidthDeps): Bandwidth {
     readHistory: (actor, tenantId, serverId, query) => readHistory(deps, actor, tenantId, serverId, query),
     readAccount: (actor, account) => readAccount(deps, actor, account),
   };
+}
+
+/** What bandwidth needs from the rest of the program. */
+export interface BandwidthDeps {
+  db: () => Queryable;
+  clusters: Clusters;
+  hypervisors: Hypervisors;
+  clock: Clock;
+  reporter: Reporter;
+  /** What speaks for a day that both know of. */
+  source: Source;
+  /** What counts against the pool. */
+  poolCounts: 'outbound' | 'total';
+  rules: PoolRules;
+}
+
+const dayMs = 86_400_000;
+/** As long as minutes are kept: some come late, after an outage. */
+const wholeDays = keptMs('traffic') / dayMs + 1;
+const recentDays = 2;
+/** Every so many rounds all days are computed anew. */
+const roundsPerWhole = 60;
+
+/**
+ * Adds the monitor's minutes up to days, every minute, on one of the replicas: all of them where they say what a server used, and always
+ * the part that our own port scans caused, which no counter of a hypervisor tells.
+ */
+export function createRollupLoop(deps: {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+  source: store.Source;
+}): LeasedLoop {
+  let round = 0;
+  return createLeasedLoop({
+    name: 'operations.bandwidth_rollup',
+    intervalMs: 60_000,
+    ttlSeconds: 300,
+    ...deps,
+    async run(lease) {
+      const days = round % roundsPerWhole === 0 ? wholeDays : recentDays;
+      await ifHeld(deps.db(), lease, async (tx) => {
+        const today = Math.floor((await readNowMs(tx)) / dayMs) * dayMs;
+        const fromMs = today - (days - 1) * dayMs;
+        if (deps.source === 'telemetry') await store.rollMinutes(tx, fromMs);
+        await store.rollOwnScans(tx, fromMs);
+      });
+      round += 1;
+    },
+  });
 }

@@ -4,8 +4,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
 import { findOwnedServer, type Scope } from '#operations/views/index.ts';
 import { readNowMs } from '#service-kit/postgres/index.ts';
-import type { BandwidthDeps } from './deps.ts';
-import { type Granularity, isPeriodName, type Period, periodAt, periodOf, periodsBetween } from './period.ts';
+import type { BandwidthDeps } from './index.ts';
 import { computePool, type Pool } from './pool.ts';
 import * as store from './store.ts';
 
@@ -206,4 +205,43 @@ function invalidField(path: string, message: string): CodedError {
   return new CodedError('bandwidth.invalid', 'Some fields are not as they must be; see `fields`.', {
     fields: [{ path, code: 'invalid', message }],
   });
+}
+
+type Granularity = 'month' | 'day';
+
+interface Period {
+  /** `2025-11` or `2025-11-03`. */
+  name: string;
+  startMs: number;
+  endMs: number;
+}
+
+/** Months and days of UTC as texts and moments. */
+function periodOf(name: string): Period {
+  const [year, month, day] = name.split('-').map(Number) as [number, number, number | undefined];
+  const startMs = Date.UTC(year, month - 1, day ?? 1);
+  const endMs = day === undefined ? Date.UTC(year, month, 1) : startMs + 86_400_000;
+  return { name, startMs, endMs };
+}
+
+/** The period that holds this moment. */
+function periodAt(ms: number, granularity: Granularity): Period {
+  return periodOf(new Date(ms).toISOString().slice(0, granularity === 'month' ? 7 : 10));
+}
+
+/** The periods that touch the time from `fromMs` up to `toMs`, newest first. */
+export function periodsBetween(fromMs: number, toMs: number, granularity: Granularity): Period[] {
+  const periods: Period[] = [];
+  for (let period = periodAt(toMs - 1, granularity); period.endMs > fromMs; ) {
+    periods.push(period);
+    period = periodAt(period.startMs - 1, granularity);
+  }
+  return periods;
+}
+
+/** True for a text that names a real month or day. */
+function isPeriodName(text: string): boolean {
+  const match = /^(20\d{2})-(0[1-9]|1[0-2])(?:-(\d{2}))?$/.exec(text);
+  if (match === null) return false;
+  return new Date(periodOf(text).startMs).toISOString().startsWith(text);
 }

@@ -1,7 +1,7 @@
 import { appendLedgerEntry, lockFreeBalances } from '#operations/billing/index.ts';
 import type { DueOverage } from '#operations/metering/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { MaintenanceDeps } from './deps.ts';
+import type { MaintenanceDeps } from './index.ts';
 
 /** Few at a time: while a month's row is locked, its account's requests wait to be counted. */
 const batchMax = 20;

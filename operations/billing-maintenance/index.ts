@@ -6,12 +6,14 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { endDebtSuspension, suspendForDebt } from '#operations/accounts/index.ts';
+import { listDebtors, listSettledDebtors, lockFreeBalances } from '#operations/billing/index.ts';
+import type { Metering } from '#operations/metering/index.ts';
 import { chargeServerHours } from '#operations/servers/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import { chargeOverage } from './charge-overage.ts';
-import type { MaintenanceDeps } from './deps.ts';
-import { settleSuspensions } from './settle-suspensions.ts';
 
 export { chargeOverage } from './charge-overage.ts';
 
@@ -53,3 +55,43 @@ function createMaintenanceLoop(deps: MaintenanceLoopDeps): LeasedLoop {
     },
   });
 }
+
+/** What billing maintenance needs from the rest of the program. */
+export interface MaintenanceDeps {
+  db: () => Queryable;
+  metering: Metering;
+}
+
+/**
+ * Suspends active accounts whose credit is negative, and takes back such suspensions where it no longer is. What an
+ * operator suspended stays suspended. The balance is looked at again with its row locked, so a payment that arrives at
+ * the same moment is not overlooked; an account that is locked by another transaction waits for the next tick.
+ */
+async function settleSuspensions(
+  deps: Pick<MaintenanceDeps, 'db'>,
+): Promise<{ suspended: number; reactivated: number }> {
+  const settle = async (
+    tenantIds: readonly number[],
+    isDue: (balance: number) => boolean,
+    change: Change,
+  ) => {
+    let changed = 0;
+    for (const tenantId of tenantIds) {
+      const isChanged = await deps
+        .db()
+        .transaction()
+        .execute(async (tx) => {
+          const balance = (await lockFreeBalances(tx, [tenantId])).get(tenantId);
+          return balance !== undefined && isDue(balance) && change(tx, tenantId);
+        });
+      if (isChanged) changed += 1;
+    }
+    return changed;
+  };
+  const suspended = await settle(await listDebtors(deps.db()), (balance) => balance < 0, suspendForDebt);
+  const settled = await listSettledDebtors(deps.db());
+  const reactivated = await settle(settled, (balance) => balance >= 0, endDebtSuspension);
+  return { suspended, reactivated };
+}
+
+type Change = (tx: Queryable, tenantId: number) => Promise<boolean>;

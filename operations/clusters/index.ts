@@ -4,16 +4,17 @@
  * Room is reserved in the transaction that orders the server, with the cluster's nodes locked, so no node is ever sold
  * twice; it comes back when the guest is gone. A node that is closed keeps its guests and takes no new ones.
  */
+
+import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireStaff } from '#operations/accounts/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { addNode, changeNode, createCluster, removeNode } from './change-node.ts';
-import type { Node } from './node.ts';
+import { chooseNode, type Node, type Room } from './node.ts';
 import * as store from './store.ts';
 import { type Cluster, listClusters } from './store.ts';
 
 export { isAway, type Node, type Room } from './node.ts';
-export { placeGuest } from './place-guest.ts';
 export {
   type Cluster,
   type DayRoom,
@@ -67,4 +68,19 @@ export function createClusters(deps: ClustersDeps): Clusters {
     changeNode: (actor, nodeId, change) => changeNode(deps, actor, nodeId, change),
     removeNode: (actor, nodeId) => removeNode(deps, actor, nodeId),
   };
+}
+
+/**
+ * Reserves a server's room on a node of the cluster, inside the caller's transaction.
+ *
+ * The cluster's nodes stay locked until it ends, so two orders never get the same room. Throws `clusters.full`.
+ */
+export async function placeGuest(
+  tx: Queryable,
+  placement: { clusterId: number; serverId: number; room: Room },
+): Promise<Node> {
+  const node = chooseNode(await store.lockNodes(tx, placement.clusterId), placement.room);
+  if (node === null) throw new CodedError('clusters.full', 'No node of this cluster has room for it.');
+  await store.insertReservation(tx, { nodeId: node.id, serverId: placement.serverId, ...placement.room });
+  return node;
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { createReporter } from '#common/reporter/index.ts';
 import { readOperationsSettings, requirePaymentGateway } from '../config.ts';
-import { warnOfSettings } from './warn-of-settings.ts';
+import { warnOfSettings } from './serve.ts';
 
 test('what is dangerous on the internet is said at the start, and nothing else', () => {
   const told = (environment: Record<string, string>) => {

@@ -4,7 +4,6 @@ import { lockLiving } from '#operations/servers/index.ts';
 import { findOwnedServer } from '#operations/views/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
-import type { FirewallsDeps } from './deps.ts';
 import {
   checkRule,
   type Firewall,
@@ -15,7 +14,8 @@ import {
   untouchedFirewall,
   type Verdict,
 } from './firewall.ts';
-import { driverOf, scopeOf } from './reach.ts';
+import type { FirewallsDeps } from './index.ts';
+import { driverOf, scopeOf } from './jobs.ts';
 import * as store from './store.ts';
 
 /** One change at a time, as the page has one button for each. */

@@ -5,19 +5,18 @@
  * true only where a hypervisor really filters. The platform's rules, which cannot be edited, are shown as well.
  */
 
+import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
-import type { ImplicitRule } from '#operations/hypervisors/index.ts';
+import type { Hypervisors, ImplicitRule } from '#operations/hypervisors/index.ts';
 import { findOwnedServer } from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import { changeFirewall, type FirewallChange } from './change-firewall.ts';
-import type { FirewallsDeps } from './deps.ts';
 import { type Firewall, fingerprintOf, untouchedFirewall } from './firewall.ts';
-import { firewallJobs } from './jobs.ts';
-import { driverOf, scopeOf } from './reach.ts';
+import { driverOf, firewallJobs, scopeOf } from './jobs.ts';
 import * as store from './store.ts';
 
 export type { FirewallChange } from './change-firewall.ts';
-export type { FirewallsDeps } from './deps.ts';
 export {
   type Direction,
   markOf,
@@ -63,4 +62,13 @@ export function createFirewalls(deps: FirewallsDeps): Firewalls {
     changeFirewall: (actor, serverId, version, change) =>
       changeFirewall(deps, actor, serverId, version, change),
   };
+}
+
+/** What firewalls need from the rest of the program. */
+export interface FirewallsDeps {
+  db: () => Queryable;
+  hypervisors: Hypervisors;
+  reporter: Reporter;
+  /** Tells the job runner that there is work. */
+  wake: () => void;
 }

@@ -1,12 +1,13 @@
 /** Brings hypervisors in line with what is stored: always the newest version, however many were queued. */
 
-import { guestName } from '#operations/hypervisors/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
+import { findNodeOfServer } from '#operations/clusters/index.ts';
+import { guestName, type HypervisorDriver } from '#operations/hypervisors/index.ts';
 import { noteServerChange } from '#operations/server-changes/index.ts';
 import { findOwnedServer } from '#operations/views/index.ts';
 import type { Job, JobHandler } from '#service-kit/jobs/index.ts';
 import { inTransaction } from '#service-kit/postgres/index.ts';
-import type { FirewallsDeps } from './deps.ts';
-import { driverOf } from './reach.ts';
+import type { FirewallsDeps } from './index.ts';
 import * as store from './store.ts';
 
 const attemptsMax = 8;
@@ -51,4 +52,18 @@ function noteApplied(deps: FirewallsDeps, serverId: number, version: number): Pr
 
 function serverIdOf(job: Job): number {
   return (job.payload as { server_id: number }).server_id;
+}
+
+/** Whose servers' firewalls the actor reaches, narrowed to one tenant where one is given. */
+export function scopeOf(actor: Actor, tenantId: number | null): store.Scope {
+  if (actor.kind === 'project') return [];
+  const whole: store.Scope = actor.kind === 'customer' ? actor.tenantIds : 'all';
+  if (tenantId === null) return whole;
+  return whole === 'all' || whole.includes(tenantId) ? [tenantId] : [];
+}
+
+/** The hypervisor of a server; null for one without room on any node. */
+export async function driverOf(deps: FirewallsDeps, serverId: number): Promise<HypervisorDriver | null> {
+  const node = await findNodeOfServer(deps.db(), serverId);
+  return node === null ? null : deps.hypervisors.of(node);
 }

@@ -5,13 +5,17 @@
  * Every call is idempotent by the guest's name, because the job that makes it may be killed and run again: a repeated
  * `ensureGuest` finds its own guest, a repeated `ensureGone` finds nothing, and neither makes a second one.
  */
+
+import { readFile } from 'node:fs/promises';
+import { Type } from 'typebox';
+import { Value } from 'typebox/value';
 import type { Clock } from '#common/clock/index.ts';
-import { CodedError } from '#common/errors/index.ts';
+import { CodedError, describeError } from '#common/errors/index.ts';
+import { canonicalAddress } from '#common/ip/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { HypervisorDriver, HypervisorNode, PreparedGuest } from './guest.ts';
 import { createLabDriver } from './lab-driver.ts';
 import { createLibvirtDriver } from './libvirt/driver.ts';
-import { readPreparedGuests } from './read-prepared-guests.ts';
 import { createSimulatedDriver } from './simulated-driver.ts';
 
 export {
@@ -35,7 +39,6 @@ export {
   serverIdOfGuest,
 } from './guest.ts';
 export { createLabDriver } from './lab-driver.ts';
-export { readPreparedGuests } from './read-prepared-guests.ts';
 export { createSimulatedDriver } from './simulated-driver.ts';
 
 export interface HypervisorsOptions {
@@ -90,4 +93,41 @@ export function singleDriver(driver: HypervisorDriver): Hypervisors {
 
 function refused(message: string): CodedError {
   return new CodedError('hypervisor.refused', message);
+}
+
+const PreparedGuests = Type.Array(
+  Type.Object({
+    name: Type.String({ minLength: 1 }),
+    mac: Type.String({ pattern: '^([0-9a-f]{2}:){5}[0-9a-f]{2}$' }),
+    addresses: Type.Array(Type.String(), { minItems: 1 }),
+  }),
+);
+
+/** Reads `SVC_OPERATIONS_SIMULATED_GUESTS`: a JSON array of {name, mac, addresses}. Addresses come out canonical. */
+export async function readPreparedGuests(file: string): Promise<PreparedGuest[]> {
+  const refuse = (what: string, cause?: unknown) =>
+    new CodedError(
+      'hypervisor.guests_file',
+      `SVC_OPERATIONS_SIMULATED_GUESTS (${file}): ${what}.`,
+      {},
+      cause,
+    );
+  let content: unknown;
+  try {
+    content = JSON.parse(await readFile(file, 'utf8'));
+  } catch (error) {
+    throw refuse(`can't be read as JSON (${describeError(error)})`, error);
+  }
+  if (!Value.Check(PreparedGuests, content)) {
+    throw refuse('must be a JSON array of {"name", "mac": "52:54:00:…" in lower case, "addresses": […]}');
+  }
+  return content.map((guest) => ({
+    name: guest.name,
+    mac: guest.mac,
+    addresses: guest.addresses.map((text) => {
+      const address = canonicalAddress(text);
+      if (address === null) throw refuse(`"${text}" is not an IP address`);
+      return address;
+    }),
+  }));
 }

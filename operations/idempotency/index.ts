@@ -6,15 +6,13 @@
  * also when a process dies. Kept for 24 hours; only what the thing is, not how it was answered.
  */
 import { createHash } from 'node:crypto';
+import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
+import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { IdempotencyDeps } from './deps.ts';
-import { createIdempotencyRetention } from './forget-keys.ts';
-import type { Result } from './result.ts';
 import * as store from './store.ts';
-
-export type { Result } from './result.ts';
 
 /** One call as its repetitions look. */
 export interface RepeatableCall {
@@ -96,4 +94,30 @@ function canonicalJson(value: unknown): string {
         : part,
     ) ?? ''
   );
+}
+
+/** What idempotency needs from the rest of the program. */
+interface IdempotencyDeps {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+}
+
+/** The loop that forgets keys after their 24 hours. */
+function createIdempotencyRetention(deps: IdempotencyDeps): LeasedLoop {
+  return createLeasedLoop({
+    name: 'operations.idempotency_retention',
+    intervalMs: 600_000,
+    ttlSeconds: 60,
+    ...deps,
+    async run() {
+      await store.deleteExpired(deps.db());
+    },
+  });
+}
+
+/** What the first call made. */
+export interface Result {
+  kind: string;
+  id: number;
 }

@@ -1,7 +1,7 @@
 /** Every statement on idempotency keys. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Result } from './result.ts';
+import type { Result } from './index.ts';
 
 interface Place {
   keyId: string;

@@ -4,7 +4,7 @@ import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { takeUndispatched } from '#operations/events/index.ts';
 import { createWorld } from '#operations/testing/dated-world.ts';
-import { createUsageThresholdLoop } from './notify-thresholds.ts';
+import { createUsageThresholdLoop } from './index.ts';
 
 test('an account hears once of each share of its free requests, and anew in the next month', async () => {
   await using world = await createWorld({ includedPerMonth: 10 });

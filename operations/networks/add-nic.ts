@@ -1,8 +1,16 @@
 /** Adds a network interface to a network whose row is locked, and chooses its address. */
 import { CodedError } from '#common/errors/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
-import { invalidField, limitExceeded } from './errors.ts';
-import { attachmentMac, lowestFreeAddress, memberAddress, memberCapacity } from './network.ts';
+import type { NetworksDeps } from './index.ts';
+import {
+  attachmentMac,
+  invalidField,
+  limitExceeded,
+  lowestFreeAddress,
+  memberAddress,
+  memberCapacity,
+  noSuchNetwork,
+} from './network.ts';
 import * as store from './store.ts';
 
 /** The caller queues what the hypervisor has to do about it. */
@@ -32,13 +40,13 @@ export async function addNic(
   return { id, networkId: network.id, serverId: server.serverId, mac };
 }
 
-export function requireSameLocation(network: { locationId: number }, server: { locationId: number }): void {
+function requireSameLocation(network: { locationId: number }, server: { locationId: number }): void {
   if (server.locationId === network.locationId) return;
   throw invalidField('network_id', 'other_location', 'The network is in another location than the server.');
 }
 
 /** The wanted address, or the lowest free one. Throws `networks.limit`, `networks.invalid`, `networks.ip_in_use`. */
-export async function chooseAddress(
+async function chooseAddress(
   tx: Queryable,
   network: { id: number; cidr: string },
   wanted: string | undefined,
@@ -72,4 +80,53 @@ function ipInUse(ip: string): CodedError {
     'networks.ip_in_use',
     `${ip} belongs to another server of this network. Choose another address, or name none to be given a free one.`,
   );
+}
+
+/** A server that is being ordered. */
+export interface JoiningServer {
+  serverId: number;
+  tenantId: number;
+  locationId: number;
+}
+
+export interface JoinInput {
+  networkId: number;
+  /** Absent: the lowest free address of the block. */
+  ip?: string | undefined;
+}
+
+/**
+ * Holds an address of a network for a server that is being ordered, inside the order's transaction. Until
+ * `joinHeldNetwork` or `releaseHeldNetwork`, the address is taken and the network stays. Throws as `attachServer` does;
+ * a network of another account is `networks.not_found`.
+ */
+export async function holdNetwork(tx: Queryable, server: JoiningServer, input: JoinInput): Promise<void> {
+  const network = await store.lockNetwork(tx, [server.tenantId], input.networkId);
+  if (network === null) throw noSuchNetwork();
+  requireSameLocation(network, server);
+  const ip = await chooseAddress(tx, network, input.ip, 'network_ip');
+  await store.insertHold(tx, { networkId: network.id, serverId: server.serverId, ip });
+}
+
+/**
+ * Joins the server, whose row exists by now, to the network that its order held; its network interface is plugged in
+ * when the guest is made.
+ */
+export async function joinHeldNetwork(tx: Queryable, server: JoiningServer, input: JoinInput): Promise<void> {
+  const network = await store.lockNetwork(tx, [server.tenantId], input.networkId);
+  if (network === null) throw noSuchNetwork();
+  const ip = (await store.takeHold(tx, server.serverId)) ?? input.ip;
+  await addNic(tx, network, { ...server, ip }, 'network_ip');
+}
+
+/** The rules of `holdNetwork`, without holding anything. */
+export async function checkJoin(
+  deps: NetworksDeps,
+  server: Omit<JoiningServer, 'serverId'>,
+  input: JoinInput,
+): Promise<void> {
+  const network = await store.findNetwork(deps.db(), [server.tenantId], input.networkId);
+  if (network === null) throw noSuchNetwork();
+  requireSameLocation(network, server);
+  await chooseAddress(deps.db(), network, input.ip, 'network_ip');
 }

@@ -8,11 +8,17 @@ import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { addNic } from './add-nic.ts';
-import { requireWriter, type Scope, scopeOf } from './authorise.ts';
 import type { Precondition } from './change-network.ts';
-import type { NetworksDeps } from './deps.ts';
-import { noSuchNetwork, noSuchServer } from './errors.ts';
-import { type Attachment, memberAddress } from './network.ts';
+import type { NetworksDeps } from './index.ts';
+import {
+  type Attachment,
+  memberAddress,
+  noSuchNetwork,
+  noSuchServer,
+  requireWriter,
+  type Scope,
+  scopeOf,
+} from './network.ts';
 import * as store from './store.ts';
 
 export interface AttachInput {

@@ -4,12 +4,16 @@ import type { Actor } from '#operations/accounts/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { requireWriter, scopeOf } from './authorise.ts';
-import type { NetworksDeps } from './deps.ts';
-import { invalidField, noSuchNetwork } from './errors.ts';
-import type { Network } from './network.ts';
+import type { NetworksDeps } from './index.ts';
+import {
+  invalidField,
+  type Network,
+  noSuchNetwork,
+  requireWriter,
+  scopeOf,
+  validateNetworkFields,
+} from './network.ts';
 import * as store from './store.ts';
-import { validateNetworkFields } from './validate-network-fields.ts';
 
 export interface ChangeNetworkInput {
   name?: string | undefined;

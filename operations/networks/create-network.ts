@@ -5,12 +5,20 @@ import type { Catalog } from '#operations/catalog/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { requireWriter } from './authorise.ts';
-import type { NetworksDeps } from './deps.ts';
-import { cidrNotAllowed, cidrOverlap, invalidField, limitExceeded, noSuchNetwork } from './errors.ts';
-import { allowedCidr, type Network, nextFreeCidr } from './network.ts';
+import type { NetworksDeps } from './index.ts';
+import {
+  allowedCidr,
+  cidrNotAllowed,
+  cidrOverlap,
+  invalidField,
+  limitExceeded,
+  type Network,
+  nextFreeCidr,
+  noSuchNetwork,
+  requireWriter,
+  validateNetworkFields,
+} from './network.ts';
 import * as store from './store.ts';
-import { validateNetworkFields } from './validate-network-fields.ts';
 
 export interface CreateNetworkInput {
   tenantId: number;

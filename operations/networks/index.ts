@@ -5,12 +5,16 @@
  * no two of them overlap, that a network with members stays, and that a server without a public address keeps its last
  * network interface. A network of another account, a deleted and an unknown one give the same answer.
  */
+
+import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
-import { guestName, type PrivateInterface } from '#operations/hypervisors/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
+import type { Clusters } from '#operations/clusters/index.ts';
+import { guestName, type Hypervisors, type PrivateInterface } from '#operations/hypervisors/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { checkJoin, type JoinInput, type JoiningServer } from './add-nic.ts';
 import { type AttachInput, type AttachResult, attachServer, detachServer } from './attach-server.ts';
-import { scopeOf } from './authorise.ts';
 import {
   type ChangeNetworkInput,
   changeNetwork,
@@ -19,18 +23,20 @@ import {
   syncNetwork,
 } from './change-network.ts';
 import { type CreateNetworkInput, createNetwork, type OnCreated } from './create-network.ts';
-import type { NetworksDeps } from './deps.ts';
-import { noSuchServer } from './errors.ts';
-import { interfaceOf, networkJobs } from './jobs.ts';
-import { checkJoin, type JoinInput, type JoiningServer } from './join-network.ts';
-import type { Attachment, Network, NetworkMember } from './network.ts';
-import { driverOf } from './reach-hypervisors.ts';
+import { driverOf, interfaceOf, networkJobs } from './jobs.ts';
+import {
+  type Attachment,
+  type Network,
+  type NetworkMember,
+  noSuchServer,
+  type Scope,
+  scopeOf,
+} from './network.ts';
 import * as store from './store.ts';
 
+export { holdNetwork, joinHeldNetwork } from './add-nic.ts';
 export type { ChangeNetworkInput, Precondition } from './change-network.ts';
 export { type CreateNetworkInput, immutableField } from './create-network.ts';
-export type { NetworksDeps } from './deps.ts';
-export { holdNetwork, joinHeldNetwork } from './join-network.ts';
 export {
   type Attachment,
   type AttachmentState,
@@ -155,4 +161,27 @@ export function createNetworks(deps: NetworksDeps): Networks {
       for (const nic of nics) await driver?.detachInterface(guestName(serverId), interfaceOf(nic));
     },
   };
+}
+
+/** What attaching needs to know of a server. */
+interface AttachableServer {
+  id: number;
+  tenantId: number;
+  locationId: number;
+  provisioningState: string;
+  hasPublicIp: boolean;
+}
+
+export interface NetworksDeps {
+  db: () => Queryable;
+  catalog: Catalog;
+  clusters: Clusters;
+  hypervisors: Hypervisors;
+  /** The server with its row locked until the transaction ends; null for a destroyed one and another's. */
+  lockServer: (tx: Queryable, scope: Scope, serverId: number) => Promise<AttachableServer | null>;
+  reporter: Reporter;
+  /** Networks that one account may have. */
+  networksMax: number;
+  /** Tells the job runner that there is work. */
+  wake: () => void;
 }

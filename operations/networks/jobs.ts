@@ -6,6 +6,7 @@
  * looked at again, and where it has changed meanwhile the job runs once more.
  */
 import { CodedError, describeError } from '#common/errors/index.ts';
+import { systemActor } from '#operations/accounts/index.ts';
 import { findNodeOfServer } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
 import {
@@ -17,8 +18,7 @@ import {
 import { noteServerChange } from '#operations/server-changes/index.ts';
 import { enqueueJob, finishJob, type Job, type JobHandler } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { NetworksDeps } from './deps.ts';
-import { driverOf, driversOf } from './reach-hypervisors.ts';
+import type { NetworksDeps } from './index.ts';
 import * as store from './store.ts';
 
 interface SyncPayload {
@@ -230,4 +230,17 @@ function inTransaction<T>(deps: NetworksDeps, work: (tx: Queryable) => Promise<T
 
 function payloadOf(job: Job): NicPayload {
   return job.payload as NicPayload;
+}
+
+/** The hypervisor that a server's guest is on; null for a server that has no room anywhere any more. */
+export async function driverOf(deps: NetworksDeps, serverId: number): Promise<HypervisorDriver | null> {
+  const node = await findNodeOfServer(deps.db(), serverId);
+  return node === null ? null : deps.hypervisors.of(node);
+}
+
+/** The hypervisors of a location, each once, however many nodes one of them stands for. */
+async function driversOf(deps: NetworksDeps, locationId: number): Promise<Set<HypervisorDriver>> {
+  const clusters = await deps.clusters.listClusters(locationId);
+  const nodes = await Promise.all(clusters.map((one) => deps.clusters.listNodes(systemActor, one.id)));
+  return new Set(nodes.flat().map((node) => deps.hypervisors.of(node)));
 }

@@ -1,5 +1,10 @@
-/** A private network, its members, and the portal's rules for blocks of addresses. */
+/** A private network, its members, who may change it, and the rules for its fields and blocks of addresses. */
+
+import { CodedError } from '#common/errors/index.ts';
 import { formatAddress, formatPrefix, type Prefix, parsePrefix, prefixesOverlap } from '#common/ip/index.ts';
+import { schemas } from '#contracts/customer-api/index.ts';
+import { type Actor, forbidden } from '#operations/accounts/index.ts';
+import type { Scope } from '#operations/views/index.ts';
 
 export type {
   Attachment,
@@ -10,9 +15,9 @@ export type {
 } from '#operations/views/index.ts';
 
 /** RFC 1918. */
-export const allowedRanges = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'] as const;
-export const prefixLengthMin = 16;
-export const prefixLengthMax = 29;
+const allowedRanges = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'] as const;
+const prefixLengthMin = 16;
+const prefixLengthMax = 29;
 
 const ranges = allowedRanges.map((text) => parsePrefix(text)!);
 /** Default blocks for networks created without one: the next free /24 from this address upwards. */
@@ -84,4 +89,86 @@ function numberOf(bytes: Uint8Array): number {
 
 function bytesOf(value: number): Uint8Array {
   return Uint8Array.of(value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255);
+}
+
+/** One answer for another's, a deleted and a nonexistent network. */
+export function noSuchNetwork(): CodedError {
+  return new CodedError('networks.not_found', 'There is no such network.');
+}
+
+/** The same for the server that a network operation names. */
+export function noSuchServer(): CodedError {
+  return new CodedError('networks.server_not_found', 'There is no such server.');
+}
+
+export function cidrNotAllowed(given: string): CodedError {
+  return new CodedError(
+    'networks.cidr_not_allowed',
+    `${given} can't be a private network. Use a block of /${prefixLengthMin} to /${prefixLengthMax} within ${allowedRanges.join(', ')}, with no host bits set.`,
+    { allowedRanges, prefixLengthMin, prefixLengthMax },
+  );
+}
+
+export function cidrOverlap(given: string): CodedError {
+  return new CodedError(
+    'networks.cidr_overlap',
+    `${given} shares addresses with another network of this account. Choose another block, or name none to be given a free one.`,
+  );
+}
+
+/** `limit` names what ran out. */
+export function limitExceeded(limit: string, max: number, used: number, message: string): CodedError {
+  return new CodedError('networks.limit', message, { limit, max, used });
+}
+
+/** A field of the request that can't be so. */
+export function invalidField(path: string, code: string, message: string, allowed?: unknown[]): CodedError {
+  return new CodedError('networks.invalid', 'Some fields are not as they must be; see `fields`.', {
+    fields: [{ path, code, message, ...(allowed ? { allowed } : {}) }],
+  });
+}
+
+export type { Scope } from '#operations/views/index.ts';
+
+/** What the actor reaches: a customer their own tenants, staff and the program everything, a project nothing. */
+export function scopeOf(actor: Actor, tenantId: number | null): Scope {
+  const whole: Scope =
+    actor.kind === 'customer'
+      ? actor.tenantIds
+      : actor.kind === 'staff' || actor.kind === 'system'
+        ? 'all'
+        : [];
+  if (tenantId === null) return whole;
+  return whole === 'all' || whole.includes(tenantId) ? [tenantId] : [];
+}
+
+/** Throws for read keys and for support. */
+export function requireWriter(actor: Actor): void {
+  if (actor.kind === 'customer' && !actor.canWrite) throw forbidden('This key may only read.');
+  if (actor.kind === 'staff' && actor.role !== 'operator') throw forbidden('Support staff may only read.');
+  if (actor.kind === 'project') throw forbidden('A project may not change networks.');
+}
+
+// Rules for a network's name, description and labels. The API and the portal apply the same rules.
+
+const plainTextPattern = new RegExp(schemas.plainTextPattern);
+const namePattern = new RegExp(schemas.namePattern);
+
+/** Throws `networks.invalid`. */
+export function validateNetworkFields(fields: {
+  name?: string | undefined;
+  description?: string | null | undefined;
+  labels?: Readonly<Record<string, string | null>> | undefined;
+}): void {
+  const { name, description, labels } = fields;
+  if (name !== undefined && (name.length < 1 || [...name].length > 64 || !namePattern.test(name))) {
+    const message = 'must be 1 to 64 characters without spaces around them and without control characters';
+    throw invalidField('name', 'pattern', message);
+  }
+  if ([...(description ?? '')].length > 255)
+    throw invalidField('description', 'maxLength', 'must be at most 255 characters');
+  const unseen = 'must not contain control characters or characters that turn the direction of writing';
+  if (!plainTextPattern.test(description ?? '')) throw invalidField('description', 'pattern', unseen);
+  for (const [key, value] of Object.entries(labels ?? {}))
+    if (!plainTextPattern.test(value ?? '')) throw invalidField(`labels.${key}`, 'pattern', unseen);
 }

@@ -2,8 +2,7 @@
 import { sql } from 'kysely';
 import { ownsNetwork } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Scope } from './authorise.ts';
-import type { AttachmentState, Network } from './network.ts';
+import type { AttachmentState, Network, Scope } from './network.ts';
 
 export {
   countNetworks,

@@ -2,13 +2,26 @@
  * Orders one hourly-billed server, forecasts such an order, and finds what came of one. What it needs is held before the
  * payment and becomes the server after it (`hold-server.ts`).
  */
-import type { Actor } from '#operations/accounts/index.ts';
+
+import { CodedError } from '#common/errors/index.ts';
+import { type Actor, reachesTenant } from '#operations/accounts/index.ts';
+import type { Image, Plan } from '#operations/catalog/index.ts';
+import type { Cluster } from '#operations/clusters/index.ts';
+import {
+  type FieldFault,
+  type RequestedServer,
+  type Requester,
+  requester,
+  requireWrite,
+  serverNotFound,
+  validateServerFields,
+} from '#operations/servers/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { OrderingDeps } from './deps.ts';
-import type { CreateServerInput } from './order-request.ts';
-import type { DeployBudget } from './place-order.ts';
-import { prepareOrder } from './prepare-order.ts';
+import { chooseServer, serverWork } from './hold-server.ts';
+import type { OrderingDeps } from './index.ts';
+import type { DeployBudget, NewOrder, OrderForecast, PaymentFailure } from './place-order.ts';
+import { orderRefused } from './queue-order.ts';
 
 export interface CreateServerResult {
   serverId: number;
@@ -49,4 +62,121 @@ export async function createServer(
   const placed = await deps.orders.placeOrder({ ...order, onOrdered: onPlaced, checkout });
   deps.wake();
   return placed;
+}
+
+/**
+ * The order that an input stands for, after everything that can be checked without a transaction: the actor's right, the
+ * fields, the catalog and the network.
+ */
+async function prepareOrder(
+  deps: OrderingDeps,
+  actor: Actor,
+  input: CreateServerInput,
+): Promise<{ order: NewOrder; plan: Plan }> {
+  const { tenantId, networkId, networkIp: ip } = input;
+  requireWrite(actor, tenantId);
+  const choice = await chooseServer(deps, input, orderFaults(input));
+  // A network of another account is told before anything about credit; the hold asks again.
+  if (networkId !== undefined)
+    await deps.networks.checkJoin({ tenantId, locationId: choice.locationId }, { networkId, ip });
+  const request: OrderRequest = { input, requester: requester(actor) };
+  const { plan } = choice;
+  return {
+    order: { tenantId, plan, request: { ...request }, work: serverWork(deps, actor, choice) },
+    plan,
+  };
+}
+
+/** What is wrong with an order by itself, before anything is looked up. */
+function orderFaults(input: CreateServerInput): FieldFault[] {
+  return [...networkFaults(input), ...validateServerFields(input)];
+}
+
+function networkFaults(input: CreateServerInput): FieldFault[] {
+  if (input.networkId !== undefined) return [];
+  const faults: FieldFault[] = [];
+  const required = 'names the network without which nothing would lead to the server';
+  if (input.publicIp === false) faults.push({ path: 'network_id', code: 'required', message: required });
+  if (input.networkIp !== undefined)
+    faults.push({ path: 'network_ip', code: 'required_with', message: 'needs `network_id` beside it' });
+  return faults;
+}
+
+/** What is ordered: the input of the call, what it selects in the catalog, and what the order stores of it. */
+export interface CreateServerInput extends RequestedServer {
+  /** Slug or id; may be left out where there is one location only. */
+  location?: string | number | undefined;
+}
+
+/** What was chosen out of the catalogue. */
+export interface Choice {
+  plan: Plan;
+  image: Image;
+  locationId: number;
+  clusters: Cluster[];
+}
+
+/** What an order remembers of its call, so that any process can carry it out. */
+export interface OrderRequest {
+  input: CreateServerInput;
+  requester: Requester;
+}
+
+export interface ServerForecast extends OrderForecast {
+  hourlyQuanta: number;
+  monthlyCapQuanta: number;
+  /** Credit that is left after a day of this server; null when it would not be made. */
+  afterFirstDayQuanta: number | null;
+}
+
+/** What `createServer` would do, by the same code and the same refusals; nothing is left of it. */
+export async function forecastServer(
+  deps: OrderingDeps,
+  actor: Actor,
+  input: CreateServerInput,
+): Promise<ServerForecast> {
+  const { order, plan } = await prepareOrder(deps, actor, input);
+  const forecast = await deps.orders.forecastOrder(order);
+  const { hourlyQuanta, monthlyCapQuanta } = plan;
+  const day = Math.min(24 * hourlyQuanta, monthlyCapQuanta);
+  const { balanceQuanta, dueQuanta } = forecast;
+  const isPlaced = balanceQuanta !== null && dueQuanta !== null;
+  const afterFirstDayQuanta = isPlaced ? balanceQuanta + dueQuanta - day : null;
+  return { ...forecast, hourlyQuanta, monthlyCapQuanta, afterFirstDayQuanta };
+}
+
+/**
+ * What an order has come to, told as `createServer` told it: the server, or the refusal of its payment. Throws
+ * `idempotency.in_progress` while that is open, and `servers.not_found` for an order of another tenant.
+ */
+export async function findOrdered(
+  deps: OrderingDeps,
+  actor: Actor,
+  tenantId: number,
+  orderId: number,
+): Promise<{ serverId: number; rootPassword: string }> {
+  const outcome = await deps.orders.findOutcome(orderId);
+  if (outcome?.tenantId !== tenantId || !reachesTenant(actor, tenantId)) throw serverNotFound();
+  if (outcome.serverId !== null)
+    return { serverId: outcome.serverId, rootPassword: await deps.orders.findRootPassword(orderId) };
+  if (outcome.state === 'unpaid' && outcome.chargeId !== null) {
+    const failure: Omit<PaymentFailure, 'deploys'> = {
+      reason: outcome.isDeclined ? 'charge_declined' : 'charge_unconfirmed',
+      orderId,
+      paymentAttemptId: outcome.chargeId,
+    };
+    throw new CodedError(
+      'orders.payment_failed',
+      'The payment of this order failed; no server was ordered.',
+      {
+        failure,
+      },
+    );
+  }
+  if (outcome.closedReason !== null)
+    throw orderRefused({ orderId, paymentAttemptId: outcome.chargeId, cause: outcome.closedReason });
+  throw new CodedError(
+    'idempotency.in_progress',
+    'This order is still being paid. Repeat the call in a moment.',
+  );
 }

@@ -3,17 +3,26 @@
  * in a private network. Two orders never hold the same thing, so a paid order has nothing left that could refuse it.
  */
 import { CodedError, hasCode } from '#common/errors/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
 import { holdAddresses, releaseHeldAddresses } from '#operations/addresses/index.ts';
-import type { Plan } from '#operations/catalog/index.ts';
-import { type Cluster, placeGuest, releaseRoom } from '#operations/clusters/index.ts';
+import type { Location, Plan } from '#operations/catalog/index.ts';
+import { type Cluster, listClusters, placeGuest, releaseRoom } from '#operations/clusters/index.ts';
 import { holdNetwork, releaseHeldNetwork } from '#operations/networks/index.ts';
-import { type HeldServer, macOf, nextServerId } from '#operations/servers/index.ts';
+import {
+  addServer,
+  type FieldFault,
+  type HeldServer,
+  invalidServer,
+  macOf,
+  nextServerId,
+} from '#operations/servers/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { OrderingDeps } from './deps.ts';
-import type { Choice, CreateServerInput } from './order-request.ts';
+import type { Choice, CreateServerInput, OrderRequest } from './create-server.ts';
+import type { OrderingDeps } from './index.ts';
+import type { OrderWork } from './place-order.ts';
 
 /** Throws `servers.capacity`, and for the network what `holdNetwork` throws. Nothing is held then. */
-export async function holdServer(
+async function holdServer(
   deps: OrderingDeps,
   tx: Queryable,
   input: CreateServerInput,
@@ -51,7 +60,7 @@ export async function holdServer(
 }
 
 /** Frees what an order that will not be carried out has held. */
-export async function releaseServer(tx: Queryable, held: Record<string, unknown>): Promise<void> {
+async function releaseServer(tx: Queryable, held: Record<string, unknown>): Promise<void> {
   const { serverId } = held as unknown as HeldServer;
   await releaseRoom(tx, serverId);
   await releaseHeldAddresses(tx, serverId);
@@ -86,4 +95,68 @@ async function tryCluster(
     await releaseRoom(tx, serverId);
     return null;
   }
+}
+
+/** The steps of an order for a server. Without a choice, as for a process that died, the stored request is looked up again. */
+export function serverWork(deps: OrderingDeps, actor: Actor, choice?: Choice): OrderWork {
+  return {
+    async hold(tx, order) {
+      const { input } = order.request as unknown as OrderRequest;
+      return { ...(await holdServer(deps, tx, input, choice ?? (await chooseServer(deps, input)))) };
+    },
+    async queue(tx, order) {
+      const { input, requester } = order.request as unknown as OrderRequest;
+      const held = order.held as unknown as HeldServer;
+      await addServer(tx, actor, { orderId: order.id, requested: input, held, requester });
+      return held.serverId;
+    },
+    release: (tx, held) => releaseServer(tx, held),
+  };
+}
+
+/** What the input names in the catalog. Throws `servers.invalid` with these faults and the ones that were found before. */
+export async function chooseServer(
+  deps: OrderingDeps,
+  input: CreateServerInput,
+  faultsBefore: readonly FieldFault[] = [],
+): Promise<Choice> {
+  const [plans, images, locations] = await Promise.all([
+    deps.catalog.listPlans(),
+    deps.catalog.listImages(),
+    deps.catalog.listLocations(),
+  ]);
+  const faults = [...faultsBefore];
+  const plan = pick(plans, input.plan, 'plan', faults);
+  const image = pick(images, input.image, 'image', faults);
+  const location = pickLocation(locations, input.location, faults);
+  if (faults.length > 0 || !plan || !image || !location) {
+    throw invalidServer(faults);
+  }
+  return { plan, image, locationId: location.id, clusters: await listClusters(deps.db(), location.id) };
+}
+
+function pickLocation(
+  offered: readonly Location[],
+  wanted: string | number | undefined,
+  faults: FieldFault[],
+): Location | undefined {
+  if (wanted !== undefined) return pick(offered, wanted, 'location', faults);
+  if (offered.length === 1) return offered[0];
+  const allowed = offered.map((one) => one.slug);
+  faults.push({ path: 'location', code: 'required', message: 'Name the location.', allowed });
+  return undefined;
+}
+
+function pick<T extends { id: number; slug: string }>(
+  offered: readonly T[],
+  wanted: string | number,
+  path: string,
+  faults: FieldFault[],
+): T | undefined {
+  const found = offered.find((one) => one.slug === wanted || String(one.id) === String(wanted));
+  if (!found) {
+    const allowed = offered.map((one) => one.slug);
+    faults.push({ path, code: 'unknown_value', message: `There is no such ${path}.`, allowed });
+  }
+  return found;
 }

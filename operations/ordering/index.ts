@@ -6,24 +6,33 @@
  * Every order row is a deploy slot, every call a new order. A declined or unconfirmed charge queues nothing, also when it
  * succeeds later; a paid order is queued even if the process that was paid has died.
  */
-import type { Actor } from '#operations/accounts/index.ts';
-import type { FeatureWork } from '#service-kit/jobs/index.ts';
-import { createPasswordClearing } from './clear-passwords.ts';
-import { createOrderLoop } from './complete-orders.ts';
-import { type CreateServerResult, createServer, type OrderingOptions } from './create-server.ts';
-import type { OrderingDeps } from './deps.ts';
-import { findOrdered } from './find-ordered.ts';
-import { forecastServer, type ServerForecast } from './forecast-server.ts';
-import type { CreateServerInput } from './order-request.ts';
-import type { Orders } from './orders.ts';
 
-export type { CreateServerResult } from './create-server.ts';
-export type { OrderingDeps } from './deps.ts';
-export type { ServerForecast } from './forecast-server.ts';
-export type { CreateServerInput } from './order-request.ts';
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { type Actor, systemJob } from '#operations/accounts/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
+import type { Hypervisors } from '#operations/hypervisors/index.ts';
+import type { Networks } from '#operations/networks/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
+import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import {
+  type CreateServerInput,
+  type CreateServerResult,
+  createServer,
+  findOrdered,
+  forecastServer,
+  type OrderingOptions,
+  type ServerForecast,
+} from './create-server.ts';
+import { serverWork } from './hold-server.ts';
+import type { Orders } from './orders.ts';
+import * as store from './store.ts';
+
+export type { CreateServerInput, CreateServerResult, ServerForecast } from './create-server.ts';
 export { createOrders, type Orders } from './orders.ts';
 export type { DeployBudget, PaymentFailure } from './place-order.ts';
-export type { OrderRefusal } from './refuse-order.ts';
+export type { OrderRefusal } from './queue-order.ts';
 export type { ClosedOrder } from './store.ts';
 
 export interface Ordering extends Pick<Orders, 'deploysOf' | 'listPaidClosed'> {
@@ -55,4 +64,52 @@ export function createOrdering(deps: OrderingDeps): Ordering {
     forecastServer: (actor, input) => forecastServer(deps, actor, input),
     findOrdered: (actor, tenantId, orderId) => findOrdered(deps, actor, tenantId, orderId),
   };
+}
+
+/** What ordering needs from the rest of the program. */
+export interface OrderingDeps {
+  db: () => Queryable;
+  catalog: Catalog;
+  networks: Networks;
+  hypervisors: Hypervisors;
+  orders: Orders;
+  clock: Clock;
+  reporter: Reporter;
+  /** Tells the job runner that there is work. */
+  wake: () => void;
+}
+
+/** The loop that carries out paid orders whose process has died, and closes those whose charge was given up. */
+function createOrderLoop(deps: OrderingDeps): LeasedLoop {
+  return createLeasedLoop({
+    name: 'operations.orders',
+    intervalMs: 15_000,
+    ttlSeconds: 120,
+    db: deps.db,
+    clock: deps.clock,
+    reporter: deps.reporter,
+    async run() {
+      const queued = await deps.orders.completeOrders(serverWork(deps, systemJob('complete-orders')));
+      if (queued === 0) return;
+      deps.reporter.info('paid orders of dead processes queued', { queued });
+      deps.wake();
+    },
+  });
+}
+
+/** The loop that clears root passwords which are no longer needed (API-2.3.b: a password stands on its order alone). */
+export function createPasswordClearing(deps: {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+}): LeasedLoop {
+  return createLeasedLoop({
+    name: 'operations.root_passwords',
+    intervalMs: 600_000,
+    ttlSeconds: 60,
+    ...deps,
+    async run() {
+      await store.clearRootPasswords(deps.db());
+    },
+  });
 }

@@ -4,7 +4,7 @@ import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { systemActor, type Tenant } from '#operations/accounts/index.ts';
 import { appendLedgerEntry } from '#operations/billing/index.ts';
-import { createPasswordClearing } from '#operations/ordering/clear-passwords.ts';
+import { createPasswordClearing } from '#operations/ordering/index.ts';
 import type { PaymentGateway } from '#operations/payments/index.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';

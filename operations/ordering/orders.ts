@@ -1,12 +1,18 @@
 /** Orders with their payment and their outcome. What carrying one out means is said by `OrderWork`. */
 import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
-import { forecastOrder, type OrderForecast } from './forecast-order.ts';
-import type { OrderWork } from './order-work.ts';
-import type { OrdersDeps } from './orders-deps.ts';
-import { type DeployBudget, type NewOrder, type PlacedOrder, placeOrder } from './place-order.ts';
+import type { Payments } from '#operations/payments/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import {
+  type DeployBudget,
+  forecastOrder,
+  type NewOrder,
+  type OrderForecast,
+  type OrderWork,
+  type PlacedOrder,
+  placeOrder,
+} from './place-order.ts';
 import { completeOrders } from './queue-order.ts';
 import * as store from './store.ts';
-import { createTurns } from './take-turns.ts';
 
 export interface Orders {
   /** Throws `orders.repeated`, `orders.not_eligible`, `orders.deploy_rate`, `orders.payment_failed`, `orders.refused`, and what `work.hold` throws. */
@@ -42,5 +48,39 @@ export function createOrders(given: Omit<OrdersDeps, 'takeTurn'>): Orders {
       requireStaff(actor);
       return store.listPaidClosed(deps.db(), limit);
     },
+  };
+}
+
+/** What orders and their payment need from the rest of the program. */
+export interface OrdersDeps {
+  db: () => Queryable;
+  payments: Payments;
+  /** Orders that one account may place within an hour. */
+  deploysPerHour: number;
+  /** Runs the transaction that makes an account's order, one at a time. */
+  takeTurn: <T>(tenantId: number, work: () => Promise<T>) => Promise<T>;
+  /** How long a paid order is left to the process that was paid. */
+  graceSeconds?: number;
+}
+
+/**
+ * Lets the work of one key run one at a time in this process, in the order of its calls; other keys are not delayed.
+ *
+ * Orders of one account wait for one another in the database anyway. Waiting here costs no connection, so an account
+ * whose balance is locked holds one of them at most.
+ */
+function createTurns<Key>(): <T>(key: Key, work: () => Promise<T>) => Promise<T> {
+  const last = new Map<Key, Promise<unknown>>();
+  return async (key, work) => {
+    const before = last.get(key) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    // A failure belongs to its own caller.
+    const ended = mine.catch(() => {});
+    last.set(key, ended);
+    try {
+      return await mine;
+    } finally {
+      if (last.get(key) === ended) last.delete(key);
+    }
   };
 }

@@ -16,8 +16,7 @@ import {
 } from '#operations/billing/index.ts';
 import type { Charge, ChargeOutcome } from '#operations/payments/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { OrderWork } from './order-work.ts';
-import type { OrdersDeps } from './orders-deps.ts';
+import type { OrdersDeps } from './orders.ts';
 import { queueOrder } from './queue-order.ts';
 import * as store from './store.ts';
 
@@ -93,7 +92,7 @@ export async function placeOrder(deps: OrdersDeps, order: NewOrder): Promise<Pla
 const lockTimeoutMs = 5_000;
 
 /** Everything of an order that happens before money moves; nothing is left of it when it throws. */
-export async function commitOrder(deps: OrdersDeps, tx: Queryable, order: NewOrder): Promise<Committed> {
+async function commitOrder(deps: OrdersDeps, tx: Queryable, order: NewOrder): Promise<Committed> {
   await store.boundLockWaits(tx, lockTimeoutMs);
   // The lock on the balance makes orders of one account wait for each other, so neither the credit rule nor the
   // hourly cap can be slipped past by calling many times at once.
@@ -201,4 +200,67 @@ function wholeCents(quanta: number): number {
 function newRootPassword(): string {
   const alphabet = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789';
   return Array.from({ length: 20 }, () => alphabet[randomInt(alphabet.length)]).join('');
+}
+
+/** What an order is for. Each step runs in a transaction of the order. */
+export interface OrderWork {
+  /**
+   * Holds everything that carrying out the order needs, so that nothing can refuse it once it is paid. What it returns
+   * is stored with the order. Its refusals are `CodedError`s.
+   */
+  hold(tx: Queryable, order: store.StoredOrder): Promise<store.Held>;
+  /** Makes the server's row and its provisioning job out of what is held; returns the server's id. */
+  queue(tx: Queryable, order: store.HeldOrder): Promise<number>;
+  /** Frees what an order holds that will not be carried out. */
+  release(tx: Queryable, held: store.Held): Promise<void>;
+}
+
+export interface OrderForecast {
+  /** Why the order would be refused, in the words of the real call; null when it would be placed. */
+  reason: string | null;
+  /** Whether the account may deploy this plan at all. */
+  isEligible: boolean;
+  /** What the card would be charged; it becomes credit. Null when the order would be refused. */
+  dueQuanta: number | null;
+  balanceQuanta: number | null;
+}
+
+/** Carries the rehearsed order out of the transaction that it undoes. */
+class Rehearsed extends Error {
+  readonly committed: Awaited<ReturnType<typeof commitOrder>>;
+  constructor(committed: Rehearsed['committed']) {
+    super('rehearsed');
+    this.committed = committed;
+  }
+}
+
+/** Places the order by the same code and undoes it: no row, no deploy slot and no charge is left. */
+export async function forecastOrder(deps: OrdersDeps, order: NewOrder): Promise<OrderForecast> {
+  try {
+    return await deps.takeTurn(order.tenantId, () =>
+      deps
+        .db()
+        .transaction()
+        .execute(async (tx) => {
+          throw new Rehearsed(await commitOrder(deps, tx, order));
+        }),
+    );
+  } catch (error) {
+    if (error instanceof Rehearsed) {
+      const { next, balanceQuanta } = error.committed;
+      const dueQuanta = 'charge' in next ? next.charge.amountQuanta : 0;
+      return { reason: null, isEligible: true, dueQuanta, balanceQuanta };
+    }
+    const reason = reasonOf(error);
+    if (reason === null) throw error;
+    const isEligible = (error as CodedError).code !== 'orders.not_eligible';
+    return { reason, isEligible, dueQuanta: null, balanceQuanta: null };
+  }
+}
+
+function reasonOf(error: unknown): string | null {
+  if (!(error instanceof CodedError)) return null;
+  if (error.code === 'orders.not_eligible') return (error.details.refusal as AccessRefusal).reason;
+  if (error.code === 'orders.deploy_rate') return 'deploy_rate';
+  return error.code === 'servers.capacity' ? 'capacity_unavailable' : null;
 }

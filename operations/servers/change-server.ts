@@ -7,7 +7,7 @@ import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, requester, requireWriter, type Scope } from './authorise.ts';
-import type { ServersDeps } from './deps.ts';
+import type { ServersDeps } from './index.ts';
 import { endAction } from './job-kit.ts';
 import {
   type ActionCommand,

@@ -3,10 +3,9 @@ import type { Actor } from '#operations/accounts/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { notFound, requireWriter, type Scope } from './authorise.ts';
 import type { ChangeHooks } from './change-server.ts';
-import type { ServersDeps } from './deps.ts';
-import { invalidServer } from './server-faults.ts';
+import type { ServersDeps } from './index.ts';
 import * as store from './store.ts';
-import { validateServerFields } from './validate-server-fields.ts';
+import { invalidServer, validateServerFields } from './validate-server-fields.ts';
 
 export interface DescribeServerInput {
   name?: string | undefined;

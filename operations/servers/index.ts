@@ -4,10 +4,21 @@
  * Customer API, portal and console are doors to the same operations. Another tenant's server, a destroyed one and one
  * that never was give the same answer everywhere, because the owner is part of the query.
  */
+
+import type { Clock } from '#common/clock/index.ts';
+import { formatAddress } from '#common/ip/index.ts';
+import { readAddress, readAddressRange } from '#common/ip/typed-address.ts';
+import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
+import type { Addresses } from '#operations/addresses/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
+import type { Clusters } from '#operations/clusters/index.ts';
+import type { Hypervisors } from '#operations/hypervisors/index.ts';
+import type { Networks } from '#operations/networks/index.ts';
+import * as views from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
+import { notFound, type Scope, scopeOf, scopeOfTenant } from './authorise.ts';
 import {
   type ChangeHooks,
   cancelAction,
@@ -15,17 +26,15 @@ import {
   destroyServer,
   type PowerRequest,
 } from './change-server.ts';
-import type { ServersDeps } from './deps.ts';
 import { type DescribeServerInput, describeServer } from './describe-server.ts';
 import { serverJobs } from './jobs.ts';
-import { createPowerObserver } from './observe-power.ts';
 import {
   findFailureDetail,
   type Resolution,
   resolveProvisioning,
   retryProvisioning,
 } from './resolve-provisioning.ts';
-import { type FoundServers, findServers } from './search.ts';
+import { createPowerObserver } from './run-power.ts';
 import { type Server, type ServerAction, type ServerStatus, statusOf } from './server.ts';
 import * as store from './store.ts';
 
@@ -34,11 +43,8 @@ export { addServer, type HeldServer, type RequestedServer } from './add-server.t
 export { notFound as serverNotFound, type Requester, requester, requireWrite } from './authorise.ts';
 export type { ChangeHooks, PowerRequest } from './change-server.ts';
 export { chargeServerHours } from './charge-server-hours.ts';
-export type { ServersDeps } from './deps.ts';
 export type { DescribeServerInput } from './describe-server.ts';
-export { parseLabelSelector } from './label-selector.ts';
-export { observePower } from './observe-power.ts';
-export type { FoundServers } from './search.ts';
+export { observePower } from './run-power.ts';
 export {
   macOf,
   type PowerCommand,
@@ -49,9 +55,13 @@ export {
   statusOf,
   supersededBy,
 } from './server.ts';
-export { type FieldFault, invalidServer } from './server-faults.ts';
 export { lockAttachable, lockLiving, nextServerId } from './store.ts';
-export { validateServerFields } from './validate-server-fields.ts';
+export {
+  type FieldFault,
+  invalidServer,
+  parseLabelSelector,
+  validateServerFields,
+} from './validate-server-fields.ts';
 
 /** One VM as the monitor imports it. */
 export interface InventoryVm {
@@ -210,4 +220,45 @@ async function listInventory(
     state: statusOf({ provisioningState, powerState }),
   }));
   return { vms, nextAfterId: rows.length < query.limit ? null : (rows.at(-1)?.id ?? null), asOf };
+}
+
+/** What servers need from the rest of the program. */
+export interface ServersDeps {
+  db: () => Queryable;
+  catalog: Catalog;
+  addresses: Addresses;
+  clusters: Clusters;
+  networks: Networks;
+  hypervisors: Hypervisors;
+  /** The root password that was made with the order. */
+  findRootPassword: (orderId: number) => Promise<string>;
+  clock: Clock;
+  reporter: Reporter;
+  /** How long a new guest may be silent before its provisioning has failed; default 180 seconds. */
+  bootSecondsMax?: number;
+  /** Tells the job runner that there is work. */
+  wake: () => void;
+}
+
+export interface FoundServers {
+  servers: views.ServerHit[];
+  addresses: views.AddressHit[];
+}
+
+const textMax = 100;
+
+/** Matches within the scope, at most `limit` of each kind; an empty text finds nothing. */
+async function findServers(db: Queryable, scope: Scope, typed: string, limit: number): Promise<FoundServers> {
+  const text = typed.slice(0, textMax).trim();
+  const words = views.searchWords(text);
+  if (words.length === 0) return { servers: [], addresses: [] };
+  const bytes = text.endsWith('::') ? null : readAddress(text);
+  const address = bytes && formatAddress(bytes);
+  const range = address === null ? readAddressRange(text) : { first: address, last: address };
+  const id = /^\d{1,15}$/.test(text) ? Number(text) : null;
+  const [servers, addresses] = await Promise.all([
+    address === null ? views.searchServers(db, scope, { id, words }, limit) : [],
+    range ? views.searchAddresses(db, scope, range, limit) : [],
+  ]);
+  return { servers, addresses };
 }

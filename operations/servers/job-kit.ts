@@ -5,7 +5,7 @@ import { emit } from '#operations/events/index.ts';
 import type { HypervisorDriver } from '#operations/hypervisors/index.ts';
 import { enqueueJob, finishJob, type Job } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { ServersDeps } from './deps.ts';
+import type { ServersDeps } from './index.ts';
 import * as store from './store.ts';
 
 /** The hypervisor of a server's node. A deleted server's is the node that it last had. */

@@ -14,7 +14,7 @@ import { emit } from '#operations/events/index.ts';
 import { type GuestDefinition, guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts';
 import { deleteNicsOf, markAttached } from '#operations/networks/index.ts';
 import type { Job, JobHandler } from '#service-kit/jobs/index.ts';
-import type { ServersDeps } from './deps.ts';
+import type { ServersDeps } from './index.ts';
 import { askAgain, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
 import { failPower, runPower } from './run-power.ts';
 import * as store from './store.ts';

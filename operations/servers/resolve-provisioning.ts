@@ -11,7 +11,7 @@ import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, requester } from './authorise.ts';
-import type { ServersDeps } from './deps.ts';
+import type { ServersDeps } from './index.ts';
 import { endAction, hypervisorOf } from './job-kit.ts';
 import type { ServerAction } from './server.ts';
 import * as store from './store.ts';

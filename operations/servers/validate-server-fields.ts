@@ -1,6 +1,8 @@
 /** Rules for the texts in an order or an update of a server. The API and the portal apply the same rules. */
+
+import { CodedError } from '#common/errors/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
-import type { FieldFault } from './server-faults.ts';
+import type { LabelTerm } from '#operations/views/index.ts';
 
 export interface ServerFields {
   name?: string | undefined;
@@ -87,4 +89,39 @@ export function validateServerFields(fields: ServerFields): FieldFault[] {
     check('user_data', fits, 'must be at most 64 KiB as UTF-8', 'maxLength');
   }
   return faults;
+}
+
+/** A field that can't stand as it was given; goes out as one entry of a 422. */
+export interface FieldFault {
+  path: string;
+  code: string;
+  message: string;
+  allowed?: (string | number)[];
+}
+
+/** The refusal of an input, with every fault in it. */
+export function invalidServer(fields: FieldFault[]): CodedError {
+  return new CodedError('servers.invalid', 'Some fields are not as they must be; see `fields`.', { fields });
+}
+
+const key = '[A-Za-z0-9._/-]{1,63}';
+const comparison = new RegExp(`^(${key})(==|!=|=)([^,]{0,255})$`);
+const existence = new RegExp(`^(!?)(${key})$`);
+
+/**
+ * `env=prod,tier!=test,owner,!old`: every term must hold. `!=` holds as well for a server without that label. Null for
+ * a text that is no selector.
+ */
+export function parseLabelSelector(text: string): LabelTerm[] | null {
+  const terms: LabelTerm[] = [];
+  for (const part of text.split(',').map((one) => one.trim())) {
+    const compared = comparison.exec(part);
+    const existing = existence.exec(part);
+    if (compared)
+      terms.push({ key: compared[1]!, is: compared[2] === '!=' ? 'unequal' : 'equal', value: compared[3]! });
+    else if (existing)
+      terms.push({ key: existing[2]!, is: existing[1] === '!' ? 'absent' : 'present', value: '' });
+    else return null;
+  }
+  return terms;
 }

@@ -7,7 +7,7 @@ import { systemActor } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
 import type { World } from '#operations/testing/create-world.ts';
 import { createWebhooks } from '#operations/webhooks/index.ts';
-import { createWebhookUpkeep } from '#operations/webhooks/upkeep.ts';
+import { createWebhookUpkeep } from '#operations/webhooks/send-deliveries.ts';
 import { startWebhookWorld, type WebhookWorld } from './testing/webhook-world.ts';
 
 let hooks: WebhookWorld;

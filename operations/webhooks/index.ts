@@ -12,15 +12,12 @@ import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
 import type { TargetRules } from '#service-kit/webhooks/index.ts';
-import type { Delivery, Endpoint } from './endpoint.ts';
+import type { Delivery, Endpoint } from './manage-endpoint.ts';
 import * as manage from './manage-endpoint.ts';
-import { createWebhookSender } from './send-deliveries.ts';
+import { createWebhookSender, createWebhookUpkeep } from './send-deliveries.ts';
 import * as store from './store.ts';
-import { createWebhookUpkeep } from './upkeep.ts';
 
-export type { Delivery, Endpoint } from './endpoint.ts';
-export type { CreateEndpointInput, EndpointInput } from './manage-endpoint.ts';
-export { isQueueLate } from './queue-health.ts';
+export type { CreateEndpointInput, Delivery, Endpoint, EndpointInput } from './manage-endpoint.ts';
 export type { Attempt, FailingEndpoint, QueueHealth } from './store.ts';
 
 /** Where webhooks keep sealed secrets. */
@@ -102,3 +99,10 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
     },
   };
 }
+
+/** Deliveries that wait longer than this lack workers or a database, not receivers. */
+const lateSeconds = 60;
+
+/** Whether customers are told too late, because of us. */
+export const isQueueLate = (health: Pick<store.QueueHealth, 'oldestSeconds'>): boolean =>
+  health.oldestSeconds > lateSeconds;

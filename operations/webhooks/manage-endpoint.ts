@@ -1,7 +1,7 @@
 /** What the owner of an organization does with its endpoints. A key does none of it. */
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import { oneLine } from '#common/text/index.ts';
-import { testEvent } from '#contracts/customer-api/index.ts';
+import { testEvent, webhookEvents } from '#contracts/customer-api/index.ts';
 import { type Actor, type CustomerActor, forbidden } from '#operations/accounts/index.ts';
 import { recordTestEvent } from '#operations/events/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
@@ -14,7 +14,6 @@ import {
   parseEndpointUrl,
   type TargetRules,
 } from '#service-kit/webhooks/index.ts';
-import { type Endpoint, parseEventTypes } from './endpoint.ts';
 import * as store from './store.ts';
 
 export interface EndpointInput {
@@ -231,4 +230,33 @@ function check(rules: TargetRules, input: EndpointInput): EndpointInput {
     description,
     eventTypes: parseEventTypes(input.eventTypes),
   };
+}
+
+export type { Delivery } from '#operations/views/index.ts';
+
+export interface Endpoint {
+  id: number;
+  organizationId: number;
+  /** null: every workspace, and the organization itself. */
+  tenantId: number | null;
+  url: string;
+  description: string;
+  eventTypes: string[];
+  createdAt: Date;
+  disabledAt: Date | null;
+  disabledReason: 'gone' | 'owner' | null;
+  consecutiveFailures: number;
+  failingSince: Date | null;
+  /** Until when deliveries carry the former secret's signature too. */
+  previousSecretUntil: Date | null;
+}
+
+/** The chosen events, each once, in their usual order; throws `webhooks.invalid` when there is none or an unknown one. */
+function parseEventTypes(chosen: readonly string[]): string[] {
+  const known: readonly string[] = webhookEvents.map((event) => event.type);
+  const unknown = chosen.find((type) => !known.includes(type));
+  if (unknown !== undefined) throw invalidWebhook(`There is no event ${unknown}.`);
+  const types = known.filter((type) => chosen.includes(type));
+  if (types.length === 0) throw invalidWebhook('Choose at least one event.');
+  return types;
 }

@@ -7,7 +7,8 @@
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import { takeUndispatched } from '#operations/events/index.ts';
+import { deleteEventsOlderThan, takeUndispatched } from '#operations/events/index.ts';
+import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { createOutboxSender, type OutboxSender } from '#service-kit/outbox/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
@@ -20,6 +21,7 @@ import {
   type TargetRules,
 } from '#service-kit/webhooks/index.ts';
 import * as queue from './queue-store.ts';
+import * as store from './store.ts';
 import { disableEndpoint, endpointSecret, formerSecret, insertDeliveries } from './store.ts';
 
 export interface WebhookSenderDeps {
@@ -148,4 +150,32 @@ async function planNext(
   const pause = retrySchedule[delivery.step];
   if (pause === undefined) await queue.finishDelivery(tx, delivery.id, 'failed');
   await queue.postpone(tx, endpoint.id, delivery.id, Math.max(pause ?? 0, rest) * spread, rest * spread);
+}
+
+const keepDays = 30;
+const lateSeconds = 900;
+
+/** Every few minutes: says when deliveries wait too long for a worker, and forgets what is older than a month, and secrets that sign no more. */
+export function createWebhookUpkeep(deps: {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+}): LeasedLoop {
+  return createLeasedLoop({
+    name: 'webhooks.upkeep',
+    intervalMs: 300_000,
+    ttlSeconds: 120,
+    ...deps,
+    async run() {
+      const { pending, oldestSeconds, failingEndpoints } = await store.readQueueHealth(deps.db());
+      if (oldestSeconds > lateSeconds)
+        deps.reporter.warn('webhooks are late', {
+          pending,
+          oldest_seconds: Math.round(oldestSeconds),
+          failing_endpoints: failingEndpoints,
+        });
+      await store.deleteFormerSecrets(deps.db());
+      await deleteEventsOlderThan(deps.db(), keepDays);
+    },
+  });
 }

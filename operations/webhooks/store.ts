@@ -6,7 +6,7 @@ export { ownsTenant } from '#operations/views/index.ts';
 import { countTests, subscribedEndpoints } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SecretColumn } from '#service-kit/secrets/index.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint } from './manage-endpoint.ts';
 
 export {
   type FailingEndpoint,

@@ -48,7 +48,7 @@ export const limitsOfClientApi: readonly Limit[] = [
     numbers: [
       {
         ...{ words: '25 per user', what: 'the number of active keys of a person', value: 25, unit: 'keys' },
-        ...{ file: 'operations/api-keys/issue-key.ts', code: 'activeKeysMax = «25»;' },
+        ...{ file: 'operations/api-keys/change-keys.ts', code: 'activeKeysMax = «25»;' },
         test: 'operations/api-keys/api-keys.test.ts',
       },
     ],

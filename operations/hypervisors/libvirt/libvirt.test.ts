@@ -9,8 +9,7 @@ import { isPermanentRefusal } from '#operations/hypervisors/index.ts';
 import { guest, node } from '../testing/example-guest.ts';
 import { seedFiles } from './cloud-seed.ts';
 import { domainXml } from './domain-xml.ts';
-import { createLibvirtDriver } from './driver.ts';
-import { readDomstats } from './read-domstats.ts';
+import { createLibvirtDriver, readDomstats } from './driver.ts';
 import { createVirsh } from './run-virsh.ts';
 
 test('libvirt itself finds the definition valid, and an unknown or unreachable node is told apart', {

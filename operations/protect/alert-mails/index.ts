@@ -8,13 +8,12 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import type { DueAlertMail } from '#operations/views/index.ts';
 import type { Mail, Post } from '#service-kit/mail/index.ts';
 import { createOutboxSender, type OutboxSender } from '#service-kit/outbox/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type ClaimedMail, claimMail, type MailOrder, recordAttempt } from './store.ts';
-
-export { writeAlertMail } from './write-alert-mail.ts';
 
 export interface AlertMailKind<Due extends DueAlertMail> {
   /** The name of the loop, such as `attack mails`. */
@@ -80,4 +79,21 @@ async function attempt<Due extends DueAlertMail>(
   reporter.warn(`a mail about ${about} was not sent`, { mail: due.publicId, why: error });
   await (isExpired ? finish('failed', error) : finish('pending', error, pauseMs));
   return false;
+}
+
+/** A mail in plain text, with a greeting, these paragraphs, and how to turn such mails off. A link stands alone as a paragraph. */
+export function writeAlertMail(
+  due: DueAlertMail,
+  { subject, paragraphs }: { subject: string; paragraphs: readonly string[] },
+): Mail {
+  return {
+    to: due.email,
+    id: due.publicId,
+    subject,
+    text: `${[
+      `Hello ${oneLine(due.personName)},`,
+      ...paragraphs,
+      `You receive this mail as a member of ${oneLine(due.organizationName)}. The settings of the server’s Protect page turn these mails off.`,
+    ].join('\n\n')}\n`,
+  };
 }

@@ -7,29 +7,56 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import {
+  type ProjectionAcknowledgements,
+  type VulnerabilitiesRequest,
+  vulnerabilitiesContract,
+} from '#contracts/admin-api/vulnerabilities.ts';
 import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
+import { defineReceiver, type FeedReceiver, type Sender } from '#operations/feeds/index.ts';
 import {
   countFindingsOfServers,
   countServerFindings,
+  type FindingFilter,
+  type FindingListQuery,
+  type FindingQuery,
+  type FindingRow,
   type FindingScope,
+  type FindingSummary,
+  type FindingTotals,
+  type FindingTotalsQuery,
+  type ListedFinding,
   listAllFindings,
   listServerFindings,
   listUnableServices,
+  type ServerFindingCount,
   summarizeServerFindings,
   totalFindings,
+  type UnableRow,
 } from '#operations/views/index.ts';
-import { createExpiryLoop } from '#service-kit/leases/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
+import { createExpiryLoop, createLeasedLoop, ifHeld, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { createAlertMailer } from '../alert-mails/index.ts';
-import { createCountLoop } from './count-findings.ts';
-import type { FindingSubject } from './finding.ts';
-import { findingMails } from './finding-mail.ts';
-import { endIgnore, ignoreFinding } from './ignore-finding.ts';
-import type { ProtectFindings } from './protect-findings.ts';
+import { findingMails } from './alert-customer.ts';
+import type { FindingKey, FindingSubject } from './finding.ts';
+import {
+  endIgnore,
+  type IgnoreFindingInput,
+  type IgnoreFindingResult,
+  ignoreFinding,
+} from './ignore-finding.ts';
 import { receiveProjections } from './receive-projections.ts';
-import { deleteExpired, deleteExpiredNotices, readStatus } from './store.ts';
+import {
+  deleteExpired,
+  deleteExpiredNotices,
+  type FindingStatus,
+  listOutdated,
+  readStatus,
+  storeCounts,
+} from './store.ts';
 
 export type {
   FindingFilter,
@@ -45,9 +72,7 @@ export type {
   UnableRow,
 } from '#operations/views/index.ts';
 export type { FindingKey, FindingSubject } from './finding.ts';
-export { createFindingsReceiver } from './findings-receiver.ts';
 export type { IgnoreFindingInput, IgnoreFindingResult } from './ignore-finding.ts';
-export type { ProtectFindings, ServerFindings } from './protect-findings.ts';
 export type { FindingStatus } from './store.ts';
 
 export interface ProtectFindingsDeps {
@@ -118,4 +143,78 @@ async function scopeOf(
   if (!reachesTenant(actor, tenantId)) throw forbidden('This server belongs to another account.');
   const allocations = await addresses.listAllocationsOf({ serverId, tenantId });
   return { serverId, tenantId, allocationIds: allocations.map(({ id }) => id) };
+}
+
+/** The receiver of potential vulnerabilities (NET-4.d). */
+export function createFindingsReceiver(findings: Pick<ProtectFindings, 'receive'>): FeedReceiver {
+  return defineReceiver<VulnerabilitiesRequest, ProjectionAcknowledgements>({
+    contract: vulnerabilitiesContract,
+    hint: 'Deliver potential vulnerabilities of the services that scans found.',
+    readsTargets: true,
+    invalidCode: 'protect_findings.invalid',
+    receive: (sender, request) => findings.receive(sender, request),
+  });
+}
+
+const addressesMax = 500;
+
+interface CountLoopDeps {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+}
+
+/**
+ * Stores new counts of addresses where time has changed them. A reader counts such an address itself, so the loop only makes
+ * reading faster.
+ */
+function createCountLoop({ db, clock, reporter }: CountLoopDeps): LeasedLoop {
+  return createLeasedLoop({
+    ...{ name: 'operations-finding-counts', intervalMs: 60_000, ttlSeconds: 120 },
+    ...{ db, clock, reporter },
+    async run(lease, renew, signal) {
+      for (let found = addressesMax; found === addressesMax && !signal.aborted; ) {
+        if (!(await renew())) return;
+        const ids = await listOutdated(db(), addressesMax);
+        await ifHeld(db(), lease, (tx) => storeCounts(tx, ids));
+        found = ids.length;
+      }
+    },
+  });
+}
+
+/** What a page or a call shows beside the list of findings. */
+export interface ServerFindings {
+  summary: FindingSummary;
+  /** Services that can't be assessed. */
+  unable: UnableRow[];
+  nowMs: number;
+}
+
+export interface ProtectFindings {
+  /** What it does beside the calls. */
+  readonly work: FeatureWork;
+  /** Stores projections; throws `protect_findings.invalid`. One acknowledgement for each, in their order. */
+  receive(sender: Sender, request: VulnerabilitiesRequest): Promise<ProjectionAcknowledgements>;
+  /** Counts, ages, and what can't be assessed, of the addresses that the server has now. Throws `accounts.forbidden`. */
+  read(actor: Actor, subject: FindingSubject): Promise<ServerFindings>;
+  /** How the delivery of a server's findings stands (NET-4.10). Throws `accounts.forbidden`. */
+  readStatus(actor: Actor, subject: FindingSubject): Promise<FindingStatus>;
+  /** Findings, the most severe first. Throws `accounts.forbidden`. */
+  list(actor: Actor, subject: FindingSubject, query: FindingQuery): Promise<FindingRow[]>;
+  /** How many findings a list has on all its pages. Throws `accounts.forbidden`. */
+  count(actor: Actor, subject: FindingSubject, query: FindingFilter): Promise<number>;
+  /** By server id: active findings of those of these servers that the actor reaches, where there are some. */
+  countOf(actor: Actor, serverIds: readonly number[]): Promise<Map<number, ServerFindingCount>>;
+  /**
+   * Ignores a finding. Throws `protect_findings.invalid` (details: `fields`), `protect_findings.not_found`,
+   * `protect_findings.no_finding`, `protect_findings.views_off`, `accounts.forbidden`. Customers only.
+   */
+  ignore(actor: Actor, serverId: number, input: IgnoreFindingInput): Promise<IgnoreFindingResult>;
+  /** Ends the ignore of a finding; false where it was not ignored. Throws as `ignore`. Customers only. */
+  endIgnore(actor: Actor, serverId: number, key: FindingKey): Promise<boolean>;
+  /** Findings of all customers, the most severe first. Throws `accounts.forbidden`; staff only. */
+  listAll(actor: Actor, query: FindingListQuery): Promise<ListedFinding[]>;
+  /** Counts over what `listAll` lists. Throws `accounts.forbidden`; staff only. */
+  totalAll(actor: Actor, query: FindingTotalsQuery): Promise<FindingTotals>;
 }

@@ -5,9 +5,16 @@
  * incident that comes back within five minutes of its recovery continues its episode and is not told again. The end goes
  * only where the start went. Information (severity `info`) is never told, and a drill only by mail where its operator asked for it.
  */
+
+import { oneLine } from '#common/text/index.ts';
 import type { Incident } from '#contracts/admin-api/incidents.ts';
+import { describeClass } from '#contracts/attack-classes.ts';
 import { emit } from '#operations/events/index.ts';
+import { type DueAttackMail, findDueAttackMail } from '#operations/views/index.ts';
+import type { Mail } from '#service-kit/mail/index.ts';
+import { formatBitRate, formatCount, formatDuration, formatTime } from '#service-kit/pages/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type AlertMailKind, writeAlertMail } from '../alert-mails/index.ts';
 import { channelsSince, findSettings, openChannels } from '../settings/index.ts';
 import * as store from './store.ts';
 
@@ -86,4 +93,70 @@ async function tellEnd(
   if (open.includes('webhook'))
     await emit(tx, { type: 'server.attack_ended', serverId: of.serverId, incidentId: incident.id });
   await store.noteEnd(tx, incident.id);
+}
+
+/** The mail about a start goes before the one about the end. */
+export const attackMails: AlertMailKind<DueAttackMail> = {
+  name: 'attack mails',
+  about: 'attacks',
+  table: 'attack_mails',
+  order: ['incident_id', 'person_id'],
+  workers: 2,
+  find: findDueAttackMail,
+  write: attackMail,
+};
+
+function attackMail(due: DueAttackMail, linkTo: (path: string) => string): Mail {
+  const server = oneLine(due.serverName);
+  return writeAlertMail(due, {
+    subject: `${due.isDrill ? 'Drill: ' : ''}${subjectOf(due, server)}`,
+    paragraphs: [
+      ...(due.isDrill ? ['This is a drill that we run. There is no attack.'] : []),
+      ...(due.moment === 'started' ? startOf(due, server) : endOf(due, server)),
+      linkTo(`/client/servers/${due.serverId}/protect/incidents/${due.incidentId}`),
+    ],
+  });
+}
+
+function subjectOf({ moment, direction, class: name }: DueAttackMail, server: string): string {
+  const isInbound = direction === 'inbound';
+  if (moment === 'ended') return `Attack ${isInbound ? 'on' : 'from'} ${server} has ended`;
+  return isInbound
+    ? `${server} is under attack: ${describeClass(name)}`
+    : `${server} sends an attack: ${describeClass(name)}`;
+}
+
+function startOf(due: DueAttackMail, server: string): string[] {
+  const { direction, address, class: name, startedAt } = due;
+  const began = `${formatTime(startedAt.getTime(), 'seconds')}`;
+  const what =
+    direction === 'inbound'
+      ? `${server} (${address}) has been under attack since ${began}: ${withArticle(name)}.`
+      : `${server} (${address}) has been sending an attack since ${began}: ${withArticle(name)}. Check whether the server is compromised.`;
+  return [`${what} ${peakOf(due)}`, 'Follow it on this page:'];
+}
+
+function endOf(due: DueAttackMail, server: string): string[] {
+  const { direction, address, class: name, startedAt, recoveredAt } = due;
+  const began = formatTime(startedAt.getTime(), 'seconds');
+  const lasted =
+    recoveredAt === null
+      ? ''
+      : ` It ended at ${formatTime(recoveredAt.getTime(), 'seconds')}, after ${formatDuration((recoveredAt.getTime() - startedAt.getTime()) / 1000)}.`;
+  const where = direction === 'inbound' ? 'on' : 'from';
+  return [
+    `The attack ${where} ${server} (${address}) has ended. It began at ${began}: ${withArticle(name)}.${lasted} ${peakOf(due)}`,
+    'The details are on this page:',
+  ];
+}
+
+const peakOf = ({ peakPps, peakBps }: DueAttackMail) =>
+  `Peak: ${formatCount(Math.round(peakPps))} packets/s, ${formatBitRate(peakBps)}.`;
+
+/** `a SYN flood`, `an ICMP flood`. */
+function withArticle(name: string): string {
+  if (name === 'high_volume') return describeClass(name);
+  const words = describeClass(name);
+  // By sound: an ICMP flood, an RST flood, a UDP flood, a SYN flood.
+  return `${/^([aeio]|rst)/i.test(words) ? 'an' : 'a'} ${words}`;
 }

@@ -14,7 +14,7 @@ import {
   type WebhookWorld,
 } from '#operations/webhooks/testing/webhook-world.ts';
 import { createAlertMailer } from '../alert-mails/index.ts';
-import { attackMails } from './attack-mail.ts';
+import { attackMails } from './alert-customer.ts';
 
 let hooks: WebhookWorld;
 let projectId: number;

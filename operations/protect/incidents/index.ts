@@ -8,13 +8,27 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import {
+  type IncidentOutcomes,
+  type IncidentsRequest,
+  incidentsContract,
+} from '#contracts/admin-api/incidents.ts';
 import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
-import { countOpenAttacks, listAttacks } from '#operations/views/index.ts';
+import { defineReceiver, type FeedReceiver, type Sender } from '#operations/feeds/index.ts';
+import {
+  type AttackQuery,
+  type AttackRow,
+  countOpenAttacks,
+  listAttacks,
+  type OpenAttackCounts,
+} from '#operations/views/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
+import { createExpiryLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAlertMailer } from '../alert-mails/index.ts';
-import { attackMails } from './attack-mail.ts';
-import { createIncidentRetention } from './jobs.ts';
-import type { IncidentSubject, ProtectIncidents } from './protect-incidents.ts';
+import { attackMails } from './alert-customer.ts';
+import type { IncidentFilter, IncidentQuery, IncidentRow, Refusal } from './incident.ts';
 import { type ReceiveIncidentsDeps, receiveIncidents } from './receive-incidents.ts';
 import * as store from './store.ts';
 
@@ -22,8 +36,6 @@ export type { AttackQuery, AttackRow, OpenAttackCounts } from '#operations/views
 
 export type { IncidentCursor, IncidentQuery, IncidentRow, IncidentVector } from './incident.ts';
 export { actionsOf } from './incident.ts';
-export { createIncidentsReceiver } from './incidents-receiver.ts';
-export type { IncidentSubject, ProjectOutcomes, ProtectIncidents } from './protect-incidents.ts';
 export type { IncidentStatus, OpenAttack, RefusalRow } from './store.ts';
 
 /** Incidents that were not applied: those that a page shows. */
@@ -81,4 +93,63 @@ export function createProtectIncidents(deps: ProtectIncidentsDeps): ProtectIncid
 function scopeOf(actor: Actor, { serverId, tenantId }: IncidentSubject): IncidentSubject {
   if (!reachesTenant(actor, tenantId)) throw forbidden('This server belongs to another account.');
   return { serverId, tenantId };
+}
+
+/** The receiver of the incident feed (NET-4.g). */
+export function createIncidentsReceiver(incidents: Pick<ProtectIncidents, 'receive'>): FeedReceiver {
+  return defineReceiver<IncidentsRequest, IncidentOutcomes>({
+    contract: incidentsContract,
+    hint: 'Deliver attacks on servers and their state.',
+    readsTargets: true,
+    invalidCode: 'protect_incidents.invalid',
+    receive: (sender, request) => incidents.receive(sender, request),
+  });
+}
+
+/** Deletes incidents that were last observed too long ago. */
+export function createIncidentRetention(deps: {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+}): LeasedLoop {
+  return createExpiryLoop({
+    name: 'operations-incident-retention',
+    ...deps,
+    deleteExpired: store.deleteExpired,
+  });
+}
+
+/** The server of a page or a call; the caller has looked it up for this actor. */
+export interface IncidentSubject {
+  serverId: number;
+  tenantId: number;
+}
+
+export interface ProtectIncidents {
+  /** What it does beside the calls. */
+  readonly work: FeatureWork;
+  /** Stores what belongs to a server; throws `protect_incidents.invalid`. One outcome for each incident, in their order. */
+  receive(sender: Sender, request: IncidentsRequest): Promise<IncidentOutcomes>;
+  /** Newest first. Throws `accounts.forbidden`. */
+  list(actor: Actor, subject: IncidentSubject, query: IncidentQuery): Promise<IncidentRow[]>;
+  /** How many incidents a list has on all its pages. Throws `accounts.forbidden`. */
+  count(actor: Actor, subject: IncidentSubject, query: IncidentFilter): Promise<number>;
+  /** Null when the server has no such incident. Throws `accounts.forbidden`. */
+  find(actor: Actor, subject: IncidentSubject, id: string): Promise<IncidentRow | null>;
+  /** How the delivery of a server's attacks stands (NET-4.10). Throws `accounts.forbidden`. */
+  readStatus(actor: Actor, subject: IncidentSubject): Promise<store.IncidentStatus>;
+  /** By server id: open attacks of those of these servers that the actor reaches. */
+  readOpen(actor: Actor, serverIds: readonly number[]): Promise<Map<number, store.OpenAttack>>;
+  /** Of all customers, newest first. Staff only. */
+  listAll(actor: Actor, query: AttackQuery): Promise<AttackRow[]>;
+  /** Attacks that go on, without drills. Staff only. */
+  countOpen(actor: Actor): Promise<OpenAttackCounts>;
+  /** What became of a project's incidents within a week. Staff only. */
+  readOutcomes(actor: Actor, projectId: number): Promise<ProjectOutcomes>;
+}
+
+export interface ProjectOutcomes {
+  counts: Readonly<Record<'applied' | Refusal, number>>;
+  /** The newest that were not applied. */
+  refusals: store.RefusalRow[];
 }

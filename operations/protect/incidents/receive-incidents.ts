@@ -5,6 +5,8 @@
  * sender and project share. The server that is matched first keeps the incident (NET-3.2): later revisions only change what is said
  * of it. The highest revision holds, so a replay changes nothing and a delayed one neither ends nor begins anything.
  */
+
+import { CodedError } from '#common/errors/index.ts';
 import { canonicalAddress, isGlobalUnicast, parseAddress } from '#common/ip/index.ts';
 import type {
   Incident,
@@ -17,7 +19,6 @@ import type { Sender } from '#operations/feeds/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { readStanding, type Source } from '../traffic/source-store.ts';
 import { type AlertDeps, alertCustomer } from './alert-customer.ts';
-import { checkIncidents } from './check-incidents.ts';
 import type { Refusal } from './incident.ts';
 import * as store from './store.ts';
 
@@ -136,4 +137,34 @@ async function isSpokenFor(tx: Queryable, allocationId: number, source: Source):
   const standing = await readStanding(tx, allocationId, source);
   if (standing !== 'free') return standing === 'owner';
   return !(await store.hasOtherSource(tx, allocationId, source));
+}
+
+/** Times that are further ahead of our clock are a wrong clock, not an observation. */
+const aheadMsMax = 5 * 60_000;
+
+/** Throws `protect_incidents.invalid` (details: `fields`) for what the schema can't see: times that contradict one another. */
+function checkIncidents(request: IncidentsRequest, nowMs: number): void {
+  const fields = request.incidents.flatMap((incident, index) =>
+    faultsOf(incident, nowMs).map(([field, message]) => ({ path: `incidents.${index}.${field}`, message })),
+  );
+  if (fields.length === 0) return;
+  throw new CodedError('protect_incidents.invalid', 'Some fields are not as they must be.', {
+    fields: fields.slice(0, 20),
+  });
+}
+
+function faultsOf(incident: Incident, nowMs: number): [field: string, message: string][] {
+  const faults: [string, string][] = [];
+  const startedMs = Date.parse(incident.started_at);
+  const lastMs = Date.parse(incident.last_observed_at);
+  if (lastMs < startedMs) faults.push(['last_observed_at', 'must not be before started_at']);
+  if (lastMs > nowMs + aheadMsMax) faults.push(['last_observed_at', 'is in the future: check the clock']);
+  const recovered = incident.recovered_at;
+  if (incident.state === 'recovered' && recovered === null)
+    faults.push(['recovered_at', 'must be a time when the state is recovered']);
+  if (recovered !== null && Date.parse(recovered) < startedMs)
+    faults.push(['recovered_at', 'must not be before started_at']);
+  if (recovered !== null && Date.parse(recovered) > nowMs + aheadMsMax)
+    faults.push(['recovered_at', 'is in the future: check the clock']);
+  return faults;
 }

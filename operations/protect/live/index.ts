@@ -7,15 +7,15 @@
 
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { type LiveReceipts, type LiveRequest, liveContract } from '#contracts/admin-api/live.ts';
 import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
+import { defineReceiver, type FeedReceiver, type Sender } from '#operations/feeds/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createExpiryLoop } from '#service-kit/leases/index.ts';
 import type { TrafficSubject } from '../traffic/index.ts';
-import type { ProtectLive } from './protect-live.ts';
 import { type ReceiveLiveDeps, receiveLive } from './receive-live.ts';
 import * as store from './store.ts';
 
-export { createLiveReceiver } from './live-receiver.ts';
-export type { ProtectLive } from './protect-live.ts';
 export type { LiveRow, LiveStatus } from './store.ts';
 
 export interface ProtectLiveDeps extends ReceiveLiveDeps {
@@ -41,4 +41,26 @@ export function createProtectLive(deps: ProtectLiveDeps): ProtectLive {
 function scopeOf(actor: Actor, subject: TrafficSubject): store.LiveScope {
   if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
   return { serverId: subject.serverId, tenantId: subject.tenantId, address: subject.address ?? null };
+}
+
+/** The receiver of the live feed (NET-2.5). */
+export function createLiveReceiver(live: Pick<ProtectLive, 'receive'>): FeedReceiver {
+  return defineReceiver<LiveRequest, LiveReceipts>({
+    contract: liveContract,
+    hint: 'Read allocation targets and deliver live traffic in steps of ten seconds.',
+    readsTargets: true,
+    invalidCode: 'protect_live.invalid',
+    receive: (sender, request) => live.receive(sender, request),
+  });
+}
+
+export interface ProtectLive {
+  /** What it does beside the calls. */
+  readonly work: FeatureWork;
+  /** Stores what belongs to a generation; throws `protect_live.invalid`. One receipt a target, in their order. */
+  receive(scope: Sender, request: LiveRequest): Promise<LiveReceipts>;
+  /** Buckets of a server that began at or after this time, in time order. */
+  read(actor: Actor, subject: TrafficSubject, fromMs: number): Promise<store.LiveRow[]>;
+  /** How the delivery of a server's live traffic stands (NET-4.10). */
+  readStatus(actor: Actor, subject: TrafficSubject): Promise<store.LiveStatus>;
 }

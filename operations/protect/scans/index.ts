@@ -7,27 +7,51 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import { forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
+import {
+  type PortScanReceipts,
+  type PortScansRequest,
+  portScansContract,
+  type ScanRequestOutcomes,
+  type ScanRequestsPage,
+  type ScanRequestUpdates,
+} from '#contracts/admin-api/port-scans.ts';
+import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
-import { countPendingScans, listAllScans } from '#operations/views/index.ts';
+import { defineReceiver, type FeedReceiver, type Sender } from '#operations/feeds/index.ts';
+import {
+  countPendingScans,
+  type ListedScan,
+  listAllScans,
+  type PendingScans,
+  type ScanListQuery,
+} from '#operations/views/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createExpiryLoop } from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAlertMailer } from '../alert-mails/index.ts';
-import { createRequestKeeper } from './keep-requests.ts';
-import { listForMonitor } from './list-requests.ts';
-import { portMails } from './port-mail.ts';
-import { deleteExpiredScans, readStatus } from './port-store.ts';
-import { readPorts, readResult } from './ports-of-server.ts';
-import type { ProtectScans } from './protect-scans.ts';
+import { portMails } from './alert-customer.ts';
+import { listForMonitor, updateRequests } from './monitor-requests.ts';
+import { deleteExpiredScans, readStatus, type ScanStatus } from './port-store.ts';
+import {
+  type PortSubject,
+  readPorts,
+  readResult,
+  type ScanResult,
+  type ServerPorts,
+} from './ports-of-server.ts';
 import { receiveScans } from './receive-scans.ts';
-import { requestScan } from './request-scan.ts';
-import { cancelQueued, deleteExpiredRequests, listFetchedClusters } from './request-store.ts';
+import { createRequestKeeper, type RequestScanResult, requestScan } from './request-scan.ts';
+import {
+  cancelQueued,
+  deleteExpiredRequests,
+  listFetchedClusters,
+  type PageCursor,
+} from './request-store.ts';
 import { overdueMs } from './scan-request.ts';
-import { updateRequests } from './update-requests.ts';
 
 export type { ListedScan, PendingScans, ScanListQuery } from '#operations/views/index.ts';
-export { readCursor as readScanCursor } from './list-requests.ts';
+export { readCursor as readScanCursor } from './monitor-requests.ts';
 export { hasForeignScan, isDeliveredByOther, type ScanStatus } from './port-store.ts';
 export {
   type FoundService,
@@ -36,9 +60,7 @@ export {
   type ServerPorts,
   type ServerScan,
 } from './ports-of-server.ts';
-export type { ProtectScans } from './protect-scans.ts';
 export { requestLimits } from './scan-request.ts';
-export { createScansReceiver } from './scans-receiver.ts';
 
 export interface ProtectScansDeps {
   db: () => Queryable;
@@ -87,4 +109,44 @@ export function createProtectScans(deps: ProtectScansDeps): ProtectScans {
     updateRequests: (sender, request) => updateRequests(db(), sender, request),
     receive: (sender, request) => receiveScans({ ...deps, canMail: deps.post.canSend }, sender, request),
   };
+}
+
+/** The receiver of results of port scans (NET-4.f). */
+export function createScansReceiver(scans: Pick<ProtectScans, 'receive'>): FeedReceiver {
+  return defineReceiver<PortScansRequest, PortScanReceipts>({
+    contract: portScansContract,
+    hint: 'Fetch scan requests of customers and deliver results of port scans.',
+    readsTargets: true,
+    invalidCode: 'port_scans.invalid',
+    receive: (sender, request) => scans.receive(sender, request),
+  });
+}
+
+export interface ProtectScans {
+  /** What it does beside the calls. */
+  readonly work: FeatureWork;
+  /**
+   * Requests a full scan of all public addresses of a server; answers with the pending requests where there are some. Throws
+   * `port_scans.not_found`, `port_scans.views_off`, `port_scans.not_running`, `port_scans.no_address`,
+   * `port_scans.too_many_addresses`, `port_scans.cooldown`, `port_scans.limit_exceeded`, `accounts.forbidden`.
+   */
+  request(actor: Actor, serverId: number): Promise<RequestScanResult>;
+  /** Cancels the queued manual requests of a server, in the transaction that switches its views off (NET-1.6). */
+  cancelQueued(tx: Queryable, serverId: number): Promise<void>;
+  /** What is known of a server's ports, and its scans. Throws `accounts.forbidden`. */
+  read(actor: Actor, subject: PortSubject): Promise<ServerPorts>;
+  /** How the delivery of a server's scans stands (NET-4.10). Throws `accounts.forbidden`. */
+  readStatus(actor: Actor, subject: PortSubject): Promise<ScanStatus>;
+  /** What one requested scan found; null where the server has none of this id. Throws `accounts.forbidden`. */
+  readResult(actor: Actor, subject: PortSubject, requestId: string): Promise<ScanResult | null>;
+  /** Scans of all customers, newest first: requests, and routine scans that failed. Throws `accounts.forbidden`; staff only. */
+  listAll(actor: Actor, query: ScanListQuery): Promise<ListedScan[]>;
+  /** How many scans run and wait, of all customers. Throws `accounts.forbidden`; staff only. */
+  countPending(actor: Actor): Promise<PendingScans>;
+  /** A page of pending requests for a monitor. */
+  listRequests(sender: Sender, query: { after: PageCursor | null; limit: number }): Promise<ScanRequestsPage>;
+  /** What became of requests; throws `port_scans.invalid`. One outcome for each update, in their order. */
+  updateRequests(sender: Sender, request: ScanRequestUpdates): Promise<ScanRequestOutcomes>;
+  /** Stores results; throws `port_scans.invalid`. One receipt for each, in their order. */
+  receive(sender: Sender, request: PortScansRequest): Promise<PortScanReceipts>;
 }

@@ -16,8 +16,7 @@ import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { answerOf, newestOf, type PortAnswer, type PortRow } from './merge-ports.ts';
 import * as ports from './port-store.ts';
 import { listFetchedClusters, listRequests } from './request-store.ts';
-import { isOverdue } from './scan-request.ts';
-import { isPending } from './transitions.ts';
+import { isOverdue, isPending } from './scan-request.ts';
 
 export interface ObservedPort {
   address: string;

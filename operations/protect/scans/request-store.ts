@@ -4,8 +4,15 @@ import { sql } from 'kysely';
 import { type ScanState, scanStates } from '#contracts/port-scan/index.ts';
 import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { type RequestedAddress, type RequestKind, type RequestRow, requestLimits } from './scan-request.ts';
-import { isPending, nextState, type RequestCause } from './transitions.ts';
+import {
+  isPending,
+  nextState,
+  type RequestCause,
+  type RequestedAddress,
+  type RequestKind,
+  type RequestRow,
+  requestLimits,
+} from './scan-request.ts';
 
 /** How long a request is shown after its end (NET-8.R4). */
 const keptFor = sql.lit(kept.scans);

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import type { Incident, IncidentsRequest } from '#contracts/admin-api/incidents.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
-import { createIncidentRetention } from '#operations/protect/incidents/jobs.ts';
+import { createIncidentRetention } from '#operations/protect/incidents/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { incidentOf, recovered, secondsAgo } from '#operations/testing/incident-of.ts';
 import { moveWorldClock } from '#operations/testing/world-time.ts';

@@ -1,5 +1,6 @@
 /**
- * `POST /protect/scan-requests/`: what became of requests before their results.
+ * What monitors fetch and answer of scan requests: `GET /protect/scan-requests/` and, for what became of them before their
+ * results, `POST`.
  *
  * A claim leaves a request queued; only the start that a sensor reported makes it running (NET-2.7.2). The source that claimed
  * a request speaks for it, until it has been silent for 15 minutes. Repeated and late words change nothing.
@@ -8,14 +9,16 @@ import { CodedError } from '#common/errors/index.ts';
 import type {
   ScanRequestOutcome,
   ScanRequestOutcomes,
+  ScanRequestsPage,
   ScanRequestUpdate,
   ScanRequestUpdates,
 } from '#contracts/admin-api/port-scans.ts';
+import type { Addresses } from '#operations/addresses/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Source } from '../traffic/index.ts';
 import * as store from './request-store.ts';
-import { nextState, type RequestCause } from './transitions.ts';
+import { nextState, type RequestCause } from './scan-request.ts';
 
 const causes: Readonly<Record<ScanRequestUpdate['state'], RequestCause>> = {
   claimed: 'claimed',
@@ -98,4 +101,59 @@ function saysMore(request: store.LockedRequest, { state, heartbeat_at: at }: Sca
   if (state === 'claimed') return !request.isOwner;
   if (state === 'withdrawn') return request.claimedAt !== null;
   return at !== null && Date.parse(at) > (request.heartbeatAt?.getTime() ?? 0);
+}
+
+interface ListRequestsDeps {
+  db: () => Queryable;
+  addresses: Pick<Addresses, 'findAllocations'>;
+}
+
+const cursorPattern = /^scans:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z):(\d{1,9}):(\d{1,15})$/;
+
+/** The place in an opaque cursor; null when it is none of ours. */
+export function readCursor(cursor: string): store.PageCursor | null {
+  const [, asOf, turn, tenantId] =
+    cursorPattern.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  if (asOf === undefined || Number.isNaN(Date.parse(asOf))) return null;
+  return { asOf, turn: Number(turn), tenantId: Number(tenantId) };
+}
+
+const writeCursor = ({ asOf, turn, tenantId }: store.PageCursor) =>
+  Buffer.from(`scans:${asOf}:${turn}:${tenantId}`).toString('base64url');
+
+/** A page for a monitor, and the note that it fetches. Requests whose address was released are left out. */
+export async function listForMonitor(
+  deps: ListRequestsDeps,
+  sender: Sender,
+  query: { after: store.PageCursor | null; limit: number },
+): Promise<ScanRequestsPage> {
+  const revision = await store.noteFetch(deps.db(), sender.projectId, sender.clusterIds);
+  const from = query.after ?? { asOf: await store.readMoment(deps.db()), turn: 0, tenantId: 0 };
+  const rows = await store.listPage(deps.db(), sender.clusterIds, from, query.limit);
+  const last = rows.at(-1);
+  const found = await deps.addresses.findAllocations(rows.map(({ allocationId }) => allocationId));
+  const active = new Map(
+    found.filter(({ releasedAt }) => releasedAt === null).map((each) => [each.id, each]),
+  );
+  return {
+    requests: rows.flatMap((row) => {
+      const allocation = active.get(row.allocationId);
+      if (!allocation) return [];
+      return {
+        id: row.id,
+        billing_account_id: row.tenantId,
+        virtual_machine_id: row.serverId,
+        cluster_id: row.clusterId,
+        allocation_id: row.allocationId,
+        address: row.address,
+        assigned_at: allocation.assignedAt,
+        kind: row.kind,
+        profile: 'full' as const,
+        requested_at: row.requestedAt.toISOString(),
+        expires_at: row.expiresAt.toISOString(),
+        revision,
+      };
+    }),
+    next_after: last && rows.length === query.limit ? writeCursor({ ...last, asOf: from.asOf }) : null,
+  };
 }

@@ -1,5 +1,0 @@
-/** What the first call made. */
-export interface Result {
-  kind: string;
-  id: number;
-}

@@ -55,7 +55,7 @@ test('API keys and admin tokens expire after a year unless another time, or none
   const { rows } = await world.database.pool.query<{ at: Date }>(
     'select min(expires_at) as at from api_keys where expires_at is not null',
   );
-  assert.ok((await client.page('/client/developer/')).includes(formatTime(rows[0]!.at.getTime())));
+  assert.ok((await client.page('/client/developer/')).includes(formatTime(rows[0]!.at.getTime(), 'seconds')));
   const input = { name: 'Monitor', permissions: ['vm_inventory_read'], clusterIds: null };
   const project = await world.adminProjects.create(systemActor, input);
   const console = await visit(world, 'operator@staff.test', '/console/');

@@ -906,7 +906,7 @@ export type ServerFirewall = {
     /** Editable in the portal. */
     editable: boolean;
   }[];
-  /** Platform rules, applied first. They can not be edited. */
+  /** Platform rules, applied first. They can’t be edited. */
   implicit_rules: {
     direction: 'inbound' | 'outbound';
     action: 'accept' | 'drop';

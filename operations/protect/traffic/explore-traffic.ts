@@ -107,7 +107,8 @@ function createAnswers(opened: Opened) {
       const drawing = by && ranking?.then(({ rows }) => withRates(by, rows));
       if (by && drawing) drawn.set(by, drawing);
       const reader = readerOf(by);
-      const ofNamed = by && reader === applications && !isFiltered ? applications.course() : null;
+      const ofNamed =
+        (by === 'application' || by === 'service') && !isFiltered ? applications.course() : null;
       const [course, previous, { arePacketsPartial, ...total }, ranked, lines, all, named] =
         await Promise.all([
           main.course(),
@@ -130,7 +131,10 @@ function createAnswers(opened: Opened) {
         ...{ ...whole, ...steps, by: [by], stepSeconds: reader.stepSeconds, rows: shown },
         rest: {
           groups: (ranked.rest?.groups ?? 0) + rows.length - shown.length,
-          amount: minus(ranked.total, ...[...shown, ...ranked.apart].map(({ amount }) => amount)),
+          amount: minus(
+            ranked.total,
+            ...[...shown, ...(named ? ranked.apart : [])].map(({ amount }) => amount),
+          ),
           ...{ share: null, previous: null, rates: restRates(ratesOf(named ?? all), shown) },
         },
         apart: named

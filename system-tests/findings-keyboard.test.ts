@@ -47,6 +47,7 @@ test('NET-2.6.1: by keyboard, a finding is read with its evidence, ignored with 
   await user.open(`${world.url}${path}`);
   await user.enter(/^Protect$/);
   await user.waitFor(/2 active, 1 critical, 1 high\./);
+  await user.enter(/^OpenSSH 9\.6p1/);
   await user.enter(/^CVE-2023-38408$/);
   assert.match(await user.text(), /What CVE-2023-38408 is about\.[\s\S]*OpenSSH 9\.6p1/);
   await user.fill(/^Reason/, 'patched by the distribution');

@@ -15,7 +15,8 @@ const withoutSession = [
   /^\/agent\/v1\//,
   /^\/integrations\//,
   /^\/api\/(v[12]\/(?!sites\/)|admin\/v1\/)/,
-  /^\/sign-in(\/code|\/passkey|\/passkey\/options)?$/,
+  // The one of the demo answers this machine alone.
+  /^\/sign-in(\/code|\/demo|\/passkey|\/passkey\/options)?$/,
   /^\/(reset-password|set-password\/:secret|join\/:secret|sign-on\/answer)$/,
   // Its session ends here.
   /^\/sign-out$/,

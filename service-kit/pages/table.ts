@@ -70,6 +70,8 @@ export interface TableOptions<Row> {
   /** Path and query of this page; sort links keep the rest of its query. Needed when a column is sortable. */
   url?: string;
   sort?: Sort | undefined;
+  /** Rows that stand there until the reader asks for all; default all. */
+  firstRows?: number;
   /** Names of the two query values; set both apart when a page has two sorted tables. */
   sortParameters?: { by: string; direction: string };
   /** Query values that a new order must forget, such as a cursor. Default `after` and `page`. */
@@ -145,7 +147,10 @@ function scrollBox<Row>(options: TableOptions<Row>, contents: readonly (readonly
   const head = options.columns.map((column) => headerCell(column, options));
   const places = placesOf(options);
   const keys = new Map<string, number>();
-  const rows = options.rows.map((row, index) => bodyRow(row, contents[index]!, options, places, keys));
+  const { firstRows = Number.POSITIVE_INFINITY } = options;
+  const rows = options.rows.map((row, index) =>
+    bodyRow(row, contents[index]!, options, places, keys, index >= firstRows),
+  );
   const { totals } = options;
   const last =
     totals === undefined
@@ -233,10 +238,14 @@ function bodyRow<Row>(
   options: TableOptions<Row>,
   places: readonly Place[],
   keys: Map<string, number>,
+  isBeyond = false,
 ): Html {
   const tone = options.rowTone?.(row);
   const key = keyOf(String(contents[places.indexOf('title')]), keys);
-  const rowAttributes = attributes({ 'data-key': key, class: tone ? `tone-${tone}` : undefined });
+  const rowAttributes = attributes({
+    'data-key': key,
+    class: classes(tone && `tone-${tone}`, isBeyond && 'is-beyond') || undefined,
+  });
   const across = (content: Content) =>
     html`<td${attributes({ colspan: options.columns.length })}>${content}</td>`;
   const instead = options.rowForm?.(row);
@@ -256,7 +265,7 @@ function bodyRow<Row>(
 }
 
 function footer<Row>(options: TableOptions<Row>): Content {
-  const { pages, csvHref, jsonHref } = options;
+  const { pages, csvHref, jsonHref, firstRows } = options;
   const hasRows = options.rows.length > 0;
   const exports = hasRows && [
     csvHref && link(csvHref, 'CSV', { label: `${options.caption} as CSV` }),
@@ -267,8 +276,12 @@ function footer<Row>(options: TableOptions<Row>): Content {
     pages.previousHref && link(pages.previousHref, '← Previous', { kind: 'button' }),
     pages.nextHref && link(pages.nextHref, 'Next →', { kind: 'button' }),
   ];
-  if (!pages && !(hasRows && (csvHref || jsonHref))) return '';
-  return html`<footer class="table-footer"><nav class="pages" aria-label="Pages of ${options.caption}">${ways}</nav><div class="exports">${exports}</div></footer>`;
+  const all =
+    firstRows !== undefined &&
+    options.rows.length > firstRows &&
+    html`<details class="show-all"><summary>Show all ${options.rows.length}</summary></details>`;
+  if (!pages && !all && !(hasRows && (csvHref || jsonHref))) return '';
+  return html`<footer class="table-footer">${all}<nav class="pages" aria-label="Pages of ${options.caption}">${ways}</nav><div class="exports">${exports}</div></footer>`;
 }
 
 /**

@@ -6,7 +6,15 @@ import type {
   MinuteStatus,
   ScanStatus,
 } from '#operations/protect/index.ts';
-import { definitionList, formatCount, type Html, html, moment, section } from '#service-kit/pages/index.ts';
+import {
+  age,
+  attributes,
+  definitionList,
+  formatCount,
+  type Html,
+  html,
+  moment,
+} from '#service-kit/pages/index.ts';
 
 interface Card {
   title: string;
@@ -20,19 +28,29 @@ interface Card {
   note?: string;
 }
 
-export function deliverySection(cards: readonly Html[]): Html {
-  return section(
-    {
-      title: 'Delivery',
-      id: 'delivery',
-      description:
-        'How observations get here from the sensors. A delivery without data does not count as confirmed.',
-    },
-    html`<div class="cards">${cards}</div>`,
-  );
+/** One of the deliveries, as the section lists it. */
+export interface DeliveryCard extends Pick<Card, 'receivedAt' | 'problem'> {
+  html: Html;
 }
 
-export function liveCard(status: LiveStatus, nowMs: number): Html {
+/** A delivery that was confirmed within this time is current. */
+const currentMs = 5 * 60_000;
+
+/** How data stand in one line, with each delivery on demand; open where one is held back. */
+export function deliverySection(cards: readonly DeliveryCard[], nowMs: number): Html {
+  const problem = cards.find((each) => each.problem !== null)?.problem;
+  const receivedMs = Math.max(0, ...cards.map(({ receivedAt }) => receivedAt?.getTime() ?? 0));
+  const line =
+    problem ??
+    (receivedMs === 0
+      ? 'Nothing was delivered yet.'
+      : nowMs - receivedMs <= currentMs
+        ? 'Data is current.'
+        : ['Last delivery ', age(receivedMs, nowMs), '.']);
+  return html`<details class="entry-details" id="delivery"${attributes({ open: problem !== undefined })}><summary>Delivery: ${line}</summary><p class="hint">How observations get here from the sensors. A delivery without data does not count as confirmed.</p><div class="cards">${cards.map((each) => each.html)}</div></details>`;
+}
+
+export function liveCard(status: LiveStatus, nowMs: number): DeliveryCard {
   const latestMs = status.latestAt?.getTime() ?? null;
   return card(
     {
@@ -47,7 +65,7 @@ export function liveCard(status: LiveStatus, nowMs: number): Html {
   );
 }
 
-export function minutesCard(status: MinuteStatus, nowMs: number): Html {
+export function minutesCard(status: MinuteStatus, nowMs: number): DeliveryCard {
   const latestMs = status.latestAt?.getTime() ?? null;
   return card(
     {
@@ -63,7 +81,7 @@ export function minutesCard(status: MinuteStatus, nowMs: number): Html {
 }
 
 /** Scans come hourly and daily, whether or not ports change. */
-export function scansCard(status: ScanStatus, nowMs: number): Html {
+export function scansCard(status: ScanStatus, nowMs: number): DeliveryCard {
   const scans = status.scans === 1 ? '1 scan' : `${formatCount(status.scans)} scans`;
   return card(
     {
@@ -79,7 +97,7 @@ export function scansCard(status: ScanStatus, nowMs: number): Html {
 }
 
 /** Checks come after scans, and after the records of the database have changed. */
-export function findingsCard(status: FindingStatus, nowMs: number): Html {
+export function findingsCard(status: FindingStatus, nowMs: number): DeliveryCard {
   const services = status.services === 1 ? '1 service' : `${formatCount(status.services)} services`;
   return card(
     {
@@ -95,7 +113,7 @@ export function findingsCard(status: FindingStatus, nowMs: number): Html {
 }
 
 /** Without an attack nothing is delivered, so an old receipt is no problem. */
-export function attacksCard(status: IncidentStatus, nowMs: number): Html {
+export function attacksCard(status: IncidentStatus, nowMs: number): DeliveryCard {
   const incidents = status.incidents === 1 ? '1 incident' : `${formatCount(status.incidents)} incidents`;
   return card(
     {
@@ -118,9 +136,10 @@ const otherSite = 'Refused: another monitor site delivers this address.';
 
 const addresses = (count: number) => (count === 1 ? '1 address' : `${formatCount(count)} addresses`);
 
-function card(given: Card, nowMs: number): Html {
+function card(given: Card, nowMs: number): DeliveryCard {
   const time = (at: Date | null) => (at === null ? 'never' : moment(at.getTime(), nowMs));
-  return html`<div class="card"><h3>${given.title}</h3>${definitionList([
+  const { receivedAt, problem } = given;
+  const shown = html`<div class="card"><h3>${given.title}</h3>${definitionList([
     { term: 'Last attempt', value: time(given.attemptedAt) },
     { term: 'Last confirmed receipt', value: time(given.receivedAt) },
     {
@@ -130,4 +149,5 @@ function card(given: Card, nowMs: number): Html {
     { term: 'Received', value: given.counts },
     { term: 'Problem', value: given.problem ?? 'none' },
   ])}${given.note && html`<p class="hint">${given.note}</p>`}</div>`;
+  return { html: shown, receivedAt, problem };
 }

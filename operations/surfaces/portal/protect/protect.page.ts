@@ -53,11 +53,14 @@ export function protectPage(options: ProtectPageOptions): Html {
       attacksSection(server, attacks.listed, attacks.nowMs),
       portsSection(options),
       findingsSection(server, options.findings),
-      deliverySection([
-        attacksCard(delivery.attacks, ports.nowMs),
-        scansCard(delivery.scans, ports.nowMs),
-        findingsCard(delivery.findings, ports.nowMs),
-      ]),
+      deliverySection(
+        [
+          attacksCard(delivery.attacks, ports.nowMs),
+          scansCard(delivery.scans, ports.nowMs),
+          findingsCard(delivery.findings, ports.nowMs),
+        ],
+        ports.nowMs,
+      ),
     ]),
     settingsSection(options),
   ];

@@ -85,7 +85,7 @@ export function livePage(found: ProtectedServer, view: LiveView): Html {
       bucketsSection(view, path),
     ]),
     refreshing({ id: 'live-delivery', url, everySeconds: 15 }, [
-      deliverySection([liveCard(view.status, view.nowMs)]),
+      deliverySection([liveCard(view.status, view.nowMs)], view.nowMs),
     ]),
   ];
   return serverFrame({ visitor, server, tab: 'traffic' }, header, body);

@@ -45,6 +45,7 @@ export function minutesSection({ minutes, gaps, range, csvHref, jsonHref }: Minu
       caption: 'Minutes',
       card: { line: ['in', 'out', 'address'] },
       columns,
+      firstRows: 5,
       rows: entriesOf(minutes, gaps),
       csvHref: isExact ? csvHref : undefined,
       jsonHref: isExact ? jsonHref : undefined,

@@ -80,7 +80,10 @@ export function trafficPage(request: FastifyRequest, options: TrafficPageOptions
     bandwidthSections({ ...options.usage, url, nowMs }),
     refreshing(
       { id: 'traffic-delivery', url, everySeconds: 15 },
-      deliverySection([minutesCard(options.delivery.minutes, nowMs), liveCard(options.delivery.live, nowMs)]),
+      deliverySection(
+        [minutesCard(options.delivery.minutes, nowMs), liveCard(options.delivery.live, nowMs)],
+        nowMs,
+      ),
     ),
   ];
   return serverFrame({ visitor, server, tab: 'traffic' }, header, body);

@@ -13,7 +13,6 @@ import {
   type AddressUse,
   type ApplicationDetail,
   type ApplicationKey,
-  type ApplicationStep,
   type ApplicationUse,
   type FactStore,
   keyText,
@@ -23,7 +22,13 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createRankingReader } from './rank-day.ts';
 import { type CollectionNotices, readNotices } from './read-notices.ts';
 import type { StoredRanking } from './store.ts';
-import { type ApplicationView, viewRange } from './views.ts';
+import {
+  type ApplicationStep,
+  type ApplicationView,
+  listSteps,
+  type StepsRange,
+  viewRange,
+} from './views.ts';
 
 export type {
   AddressApplication,
@@ -31,7 +36,6 @@ export type {
   ApplicationDetail,
   ApplicationKey,
   ApplicationRow,
-  ApplicationStep,
   ApplicationUse,
   PairClassification,
 } from '#monitor/facts/index.ts';
@@ -116,18 +120,8 @@ export interface Applications {
     toMs: number,
     limit: number,
   ): Promise<PairClassification[]>;
-  /**
-   * Bytes over time of some applications of the list, and under a null name of all others; steps without bytes are left
-   * out.
-   */
-  listSteps(range: {
-    siteId: number;
-    view: ApplicationView;
-    fromMs: number;
-    toMs: number;
-    stepSeconds: number;
-    names: readonly string[];
-  }): Promise<ApplicationStep[]>;
+  /** Bytes over time of some applications of the list, and under a null name of all others; steps without bytes are left out. */
+  listSteps(range: StepsRange): Promise<ApplicationStep[]>;
 }
 
 export function createApplications(deps: {
@@ -169,7 +163,6 @@ export function createApplications(deps: {
       readNotices(facts, viewRange(siteId, view, fromMs, toMs), use),
     listPairs: (siteId, view, fromMs, toMs, limit) =>
       facts.listPairs(viewRange(siteId, view, fromMs, toMs), limit),
-    listSteps: ({ siteId, view, fromMs, toMs, stepSeconds, names }) =>
-      facts.stepApplications({ ...viewRange(siteId, view, fromMs, toMs), stepSeconds, names }),
+    listSteps: (range) => listSteps(facts, range),
   };
 }

@@ -1,4 +1,4 @@
-import type { FactStore, ViewRange } from '#monitor/facts/index.ts';
+import type { ExploredAmount, FactStore, SiteRange } from '#monitor/facts/index.ts';
 
 /** Notices beside a list of applications (NET-2.2.6). Ratios are null without bytes. */
 export interface CollectionNotices {
@@ -18,11 +18,21 @@ export interface CollectionNotices {
 
 /** The notices of a window, from the sums of its applications. */
 export async function readNotices(
-  facts: Pick<FactStore, 'sumCollection' | 'sumOwned'>,
-  range: ViewRange,
+  facts: Pick<FactStore, 'sumCollection' | 'explore'>,
+  { siteId, fromMinute, toMinute }: SiteRange,
   use: { bytes: number; domainBytes: number; portBytes: number },
 ): Promise<CollectionNotices> {
-  const [collection, owned] = await Promise.all([facts.sumCollection(range), facts.sumOwned(range)]);
+  const range = { siteId, fromMinute, toMinute };
+  const [collection, ofDevices] = await Promise.all([
+    facts.sumCollection(range),
+    facts.explore({
+      ...{ ...range, source: 'addresses', filters: [], owners: [], networks: [], measure: 'bytes' },
+      // What has no known device.
+      ...{ by: ['device'], stepSeconds: null, order: 'size', rows: { keys: [[null]] } },
+    }),
+  ]);
+  const bytesOf = (one?: ExploredAmount) => (one ? one.inBytes + one.outBytes : 0);
+  const [bytes, unownedBytes] = [bytesOf(ofDevices.total), bytesOf(ofDevices.rows[0])];
   const { packets, kernelDropped, parserDropped, detailTruncated } = collection;
   const ratio = (part: number, whole: number) => (whole > 0 ? part / whole : null);
   return {
@@ -30,7 +40,7 @@ export async function readNotices(
     packetCoverage: ratio(packets, packets + kernelDropped),
     domainRatio: ratio(use.domainBytes, use.bytes),
     portRatio: ratio(use.portBytes, use.bytes),
-    deviceRatio: ratio(owned.ownedBytes, owned.bytes),
+    deviceRatio: ratio(bytes - unownedBytes, bytes),
     packets,
     kernelDropped,
     parserDropped,

@@ -6,8 +6,7 @@ import { type Judging, judged, owners } from './judge-store.ts';
 import { findTopPairs } from './pair-store.ts';
 import { isAmong, within } from './select-store.ts';
 import { portOf, portsInOrder } from './service-columns.ts';
-import { stepMs } from './site-store.ts';
-import { ch, number, plain, text, texts } from './statement.ts';
+import { ch, number, plain, text } from './statement.ts';
 import { hexOf, readForeign } from './verdict-store.ts';
 
 /** All facts of a range and direction. */
@@ -207,27 +206,4 @@ export async function rankApplications(
     domainBytes: first?.domain_bytes ?? 0,
     portBytes: first?.port_bytes ?? 0,
   };
-}
-
-/** Bytes of these names in steps, both directions together; the rest under null. */
-export async function stepApplications(
-  sources: Sources,
-  range: facts.ViewRange & { stepSeconds: number; names: readonly string[] },
-): Promise<facts.ApplicationStep[]> {
-  const judging = await judgingOf(sources, range);
-  const rows = await sources.engine.rows<{
-    timeMs: number;
-    named: string;
-    isNamed: number;
-    bytes: number;
-  }>(ch`
-    with ${owners(judging)}, ${judged(judging)}
-    select ${stepMs(ch`minute`, range.stepSeconds)} as timeMs, name in ${texts(range.names)} as isNamed, if(isNamed, name, '') as named,
-      toFloat64(sum(inbound + outbound)) as bytes
-    from judged where owns group by timeMs, isNamed, named having bytes > 0 order by timeMs, isNamed desc, named`);
-  return rows.map(({ timeMs, named, isNamed, bytes: sum }) => ({
-    timeMs,
-    name: isNamed === 1 ? named : null,
-    bytes: sum,
-  }));
 }

@@ -94,12 +94,10 @@ export function createClickhouseFacts(deps: ClickhouseFactsDeps): ClickhouseFact
       applications.readAddressesApplications(sources, ranges, rowsMax),
     sumAddressApplications: (range) => applications.sumAddressApplications(sources, range),
     rankApplications: (range) => applications.rankApplications(sources, range),
-    stepApplications: (range) => applications.stepApplications(sources, range),
     readApplication: (range) => details.readApplication(sources, range),
     listPairs: (range, limit) => pairs.listPairs(sources, range, limit),
     sumDevices: (range, keys) => devices.sumDevices(sources, range, keys),
     stepDevice: (range) => devices.stepDevice(sources, range),
-    sumOwned: (range) => devices.sumOwned(sources, range),
     explore: (asked) => explore(sources, asked, exploreMs),
     exploreTogether: (reading, views) =>
       Promise.all(views.map((view) => explore(sources, { ...reading, ...view }, exploreMs))),

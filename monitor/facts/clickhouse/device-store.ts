@@ -63,15 +63,6 @@ export async function stepDevice(
   return { items: rows.map((row) => ({ timeMs: row.timeMs, ...toValues(row) })), sourceLimited: false };
 }
 
-export async function sumOwned(sources: Sources, range: facts.SiteRange): Promise<facts.OwnedShare> {
-  const scope = await scopeOf(sources, range);
-  const rows = await sources.engine.rows<facts.OwnedShare>(ch`
-    with ${hosts(scope)}, ${strongest}
-    select toFloat64(sum(best_rx + best_tx)) as bytes, toFloat64(sumIf(best_rx + best_tx, device_key != '')) as ownedBytes
-    from strongest`);
-  return rows[0]!;
-}
-
 export async function listTopAddresses(
   sources: Sources,
   range: facts.SiteRange,

@@ -71,10 +71,6 @@ export interface FactStore extends PeerNetworks {
   sumAddressApplications(range: facts.AddressRange): Promise<facts.AddressUse[]>;
   /** A range's applications by bytes, largest first, with the busiest pair of each. */
   rankApplications(range: facts.Ranking): Promise<facts.ApplicationUse>;
-  /** Bytes over time of these names and, under null, of the rest. */
-  stepApplications(
-    range: facts.ViewRange & { stepSeconds: number; names: readonly string[] },
-  ): Promise<facts.ApplicationStep[]>;
   /** Who used one application. */
   readApplication(range: facts.ViewRange & facts.ApplicationKey): Promise<facts.ApplicationDetail>;
   /** Exact pairs and what named them, by minute, the busiest first. */
@@ -89,8 +85,6 @@ export interface FactStore extends PeerNetworks {
   stepDevice(
     range: facts.SiteRange & { deviceKey: string; stepSeconds: number },
   ): Promise<facts.Limited<facts.DeviceStep>>;
-  /** How much of the range's bytes has a known owner. */
-  sumOwned(range: facts.SiteRange): Promise<facts.OwnedShare>;
 
   /**
    * Sums of a range over any filters, by up to two dimensions, in steps. The numbers are those of the other reads: `addresses`

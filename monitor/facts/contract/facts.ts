@@ -300,13 +300,6 @@ export interface ApplicationUse {
   portBytes: number;
 }
 
-export interface ApplicationStep {
-  timeMs: number;
-  /** Null: all that are not among the names asked for. */
-  name: string | null;
-  bytes: number;
-}
-
 /** Who used one application: lists are cut, counts are of everything (NET-2.2.2). */
 export interface ApplicationDetail {
   /** Servers, those with the most bytes first; bytes are null where only names are known. */
@@ -360,12 +353,6 @@ export interface DeviceStep {
 export interface Limited<T> {
   items: T[];
   sourceLimited: boolean;
-}
-
-/** How much of what addresses exchanged has a known owner. */
-export interface OwnedShare {
-  bytes: number;
-  ownedBytes: number;
 }
 
 /** Bounds of one read of devices. */

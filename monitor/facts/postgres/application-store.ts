@@ -146,32 +146,6 @@ function toApplicationRow(
   };
 }
 
-/** Bytes of these names in steps, both directions together; the rest under null. */
-export async function stepApplications(
-  db: Queryable,
-  coverage: Coverage,
-  options: View & { stepSeconds: number; names: readonly string[] },
-): Promise<facts.ApplicationStep[]> {
-  const { stepSeconds, names, direction } = options;
-  const parts = coverage.namesUpTo(stepSeconds);
-  const isNamed = sql`name = any(${[...names]}::text[])`;
-  const { rows } = await sql<facts.ApplicationStep>`
-    with ${judgedFacts({ siteId: coverage.siteId, judged: [], unjudged: parts.unjudged, direction })}, ${judgedNames},
-    pieces as (
-      select start, name, inbound_bytes + outbound_bytes as bytes
-      from (${namePieces({ ...coverage, names: parts }, options)}) p where name is null or ${isNamed}
-      union all
-      select minute, null, sum(inbound_bytes + outbound_bytes) from name_sums group by minute),
-    steps as (
-      select floor(extract(epoch from start) / ${stepSeconds}) * ${stepSeconds * 1000}::float8 as "timeMs", name, sum(bytes) as bytes
-      from pieces group by 1, 2)
-    select "timeMs", name, bytes::float8 as bytes from (
-      select "timeMs", name, case when name is null then 2 * bytes - sum(bytes) over (partition by "timeMs") else bytes end as bytes
-      from steps) rest
-    where bytes > 0 order by "timeMs", name collate "C" nulls last`.execute(db);
-  return rows;
-}
-
 /** By `keyText`: local addresses, and pairs with bytes, as `packed.ts` reads them. */
 export interface KeptLists {
   locals: Map<string, Buffer>;

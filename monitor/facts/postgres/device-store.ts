@@ -156,19 +156,6 @@ async function findSource(db: Queryable, coverage: Coverage, deviceKeys: readonl
   return { addresses, spans, hours: hours.toReversed(), isLimited };
 }
 
-export async function sumOwned(db: Queryable, coverage: Coverage): Promise<facts.OwnedShare> {
-  const { siteId, hours } = coverage;
-  const { rows } = await sql<facts.OwnedShare>`
-    with ${deviceMinutes(coverage, null)},
-    pieces as (
-      select device_key, rx_bytes + tx_bytes as bytes from address_hours where site_id = ${siteId} and ${inHours(hours)}
-      union all select device_key, rx + tx from device_minutes)
-    select coalesce(sum(bytes), 0)::float8 as bytes,
-      coalesce(sum(bytes) filter (where device_key <> ''), 0)::float8 as "ownedBytes"
-    from pieces`.execute(db);
-  return rows[0]!;
-}
-
 export async function listTopAddresses(
   db: Queryable,
   coverage: Coverage,

@@ -99,8 +99,6 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
       covered(range, (trx, coverage) => details.sumAddressApplications(trx, coverage, range)),
     rankApplications: (range) =>
       covered(range, (trx, coverage) => applications.rankApplications(trx, coverage, range)),
-    stepApplications: (range) =>
-      covered(range, (trx, coverage) => applications.stepApplications(trx, coverage, range)),
     readApplication: (range) =>
       covered(range, (trx, coverage) => details.readApplication(trx, coverage, range)),
     listPairs: (range, limit) => details.listPairs(db(), range, limit),
@@ -112,6 +110,5 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
       covered(hoursOf(range), (trx, coverage) => peers.listPeerNetworks(trx, coverage, range, limit)),
     findPeers: (range, limit) =>
       covered(hoursOf(range), (trx, coverage) => peers.findPeers(trx, coverage, range.prefix, limit)),
-    sumOwned: (range) => covered(range, (trx, coverage) => devices.sumOwned(trx, coverage)),
   };
 }

@@ -3,8 +3,9 @@
  * which order, before and after a roll-up and while an hour waits to be rolled up again.
  */
 import { isDeepStrictEqual } from 'node:util';
+import type { ExploredFilter } from '../contract/exploration.ts';
 import type { FactStore } from '../contract/fact-store.ts';
-import type { Direction, FactOrigin, FactUpload, SiteRange } from '../contract/facts.ts';
+import type { Direction, FactOrigin, FactUpload, SiteRange, ViewRange } from '../contract/facts.ts';
 import { compareTogether } from './explore-together.ts';
 import type { MemoryFacts } from './memory/memory-facts.ts';
 import { randomExploration, randomRemainder } from './random-exploration.ts';
@@ -228,15 +229,31 @@ function questionsAbout(random: Random, range: SiteRange): [string, Ask][] {
     ['readAddressesApplications', (facts) => facts.readAddressesApplications(several, rowsMax)],
     ['sumAddressApplications', (facts) => facts.sumAddressApplications(address)],
     ['rankApplications', (facts) => facts.rankApplications({ ...view, limit, nameContains })],
-    ['stepApplications', (facts) => facts.stepApplications({ ...view, stepSeconds: step, names })],
+    ['names over time', (facts) => sumNames(facts, view, step, names)],
     ['readApplication', (facts) => facts.readApplication({ ...view, ...key })],
     ['listPairs', (facts) => facts.listPairs(view, limit)],
     ['sumDevices', (facts) => facts.sumDevices(range, sampleKeys)],
     ['stepDevice', (facts) => facts.stepDevice({ ...range, deviceKey, stepSeconds: step })],
     ['listPeerNetworks', (facts) => facts.listPeerNetworks(address, limit)],
     ['findPeers', (facts) => facts.findPeers({ ...range, prefix }, limit)],
-    ['sumOwned', (facts) => facts.sumOwned(range)],
   ];
+}
+
+/** What a chart of applications asks. */
+async function sumNames(
+  facts: FactStore,
+  { direction, ...range }: ViewRange,
+  stepSeconds: number,
+  values: readonly string[],
+) {
+  const ofView: ExploredFilter[] =
+    direction === null ? [] : [{ dimension: 'direction', is: true, values: [direction] }];
+  const { rows, steps } = await facts.explore({
+    ...{ ...range, source: 'applications', owners: [], networks: [], measure: 'bytes' },
+    filters: [...ofView, { dimension: 'application', is: true, values }],
+    ...{ by: ['application'], stepSeconds, order: 'size', rows: { limit: values.length } },
+  });
+  return { rows, steps };
 }
 
 /** Engines number captures as they please; answers name them by sensor and interface. */

@@ -9,7 +9,6 @@ import {
   compareAddresses,
   nullsLast,
   resolveSegments,
-  stepOf,
   strongest,
   sumOf,
   within,
@@ -213,24 +212,6 @@ export function rankApplications(rows: MemoryRows, range: facts.Ranking): facts.
     domainBytes: total(all.filter((row) => row.evidence !== 'none')),
     portBytes: total(all.filter((row) => row.evidence === 'none' && row.isAttributed)),
   };
-}
-
-export function stepApplications(
-  rows: MemoryRows,
-  range: facts.ViewRange & { stepSeconds: number; names: readonly string[] },
-): facts.ApplicationStep[] {
-  const owning = judged(rows, range).filter((one) => one.owns);
-  const nameOf = (one: JudgedFact) => (range.names.includes(one.name) ? one.name : null);
-  const groups = Map.groupBy(owning, (one) =>
-    JSON.stringify([stepOf(one.minute, range.stepSeconds), nameOf(one)]),
-  );
-  return [...groups]
-    .map(([key, all]) => {
-      const [timeMs, name] = JSON.parse(key) as [number, string | null];
-      return { timeMs, name, bytes: sumOf(all, bothWays) };
-    })
-    .filter((step) => step.bytes > 0)
-    .sort((a, b) => a.timeMs - b.timeMs || nullsLast(a.name, b.name));
 }
 
 /** The device that a fact's local address belonged to in its minute; null: not known. */

@@ -71,7 +71,6 @@ export function createMemoryFacts(deps: {
     },
     sumAddressApplications: async (range) => applications.sumAddressApplications(rows, range),
     rankApplications: async (range) => applications.rankApplications(rows, range),
-    stepApplications: async (range) => applications.stepApplications(rows, range),
     readApplication: async (range) => applications.readApplication(rows, range),
     listPairs: async (range, limit) => applications.listPairs(rows, range, limit),
     sumDevices: async (range, keys) => ({
@@ -83,11 +82,6 @@ export function createMemoryFacts(deps: {
     exploreTogether: async (reading, views) => views.map((view) => explore(rows, { ...reading, ...view })),
     listPeerNetworks: async (range, limit) => listPeerNetworks(rows, range, limit),
     findPeers: async (range, limit) => findPeers(rows, range, limit),
-    sumOwned: async (range) => {
-      const wan = owned(rows, range).filter((one) => one.kind === 'wan');
-      const bytes = (all: typeof wan) => sumOf(all, (one) => one.rxBytes + one.txBytes);
-      return { bytes: bytes(wan), ownedBytes: bytes(wan.filter((one) => one.deviceKey !== '')) };
-    },
   };
 }
 

@@ -73,7 +73,6 @@ export type {
   SetAsideRow,
   SourceRow,
   StepRow,
-  Traffic,
   TrafficServer,
   UsageStep,
   UsageTotal,

@@ -35,12 +35,7 @@ export {
 export type { Exploration } from './explore-traffic.ts';
 export type { TrafficServer } from './explorer-store.ts';
 export { isStale } from './minute.ts';
-export {
-  bytesOf,
-  hasExactMinutes,
-  type Traffic,
-  type TrafficSubject,
-} from './read-traffic.ts';
+export { bytesOf, hasExactMinutes, type TrafficSubject } from './read-traffic.ts';
 export { createMinutesReceiver } from './receive-telemetry.ts';
 export {
   type ConflictRow,
@@ -79,8 +74,6 @@ export function createProtectTraffic(
     /** What it does beside the calls. */
     work: { parts: [retention] },
     receive: (scope: Sender, request: TelemetryRequest) => receiveTelemetry(deps, scope, request),
-    read: (actor: Actor, subject: reads.TrafficSubject, range: reads.TrafficRange) =>
-      reads.readTraffic(ranges(), actor, subject, range),
     readSteps: (actor: Actor, subject: reads.TrafficSubject, range: reads.TrafficRange) =>
       reads.readSteps(ranges(), actor, subject, range),
     readMinutes: (actor: Actor, subject: reads.TrafficSubject, range: UsageRange) =>

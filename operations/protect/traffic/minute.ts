@@ -2,23 +2,28 @@
 import type { TelemetryApplication, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
 import type { MinuteReason } from '#contracts/minute-reasons.ts';
 
-/** A point as it is stored: whole minute, rates as sent, bytes as whole numbers. */
-export interface StoredMinute {
-  minuteMs: number;
+/** What is known of a minute, or of a step of several; null: unknown. */
+export interface MinuteValues {
   inboundBytes: number | null;
   outboundBytes: number | null;
+  /** The part of the bytes that the provider's own port scans caused; null where the bytes are unknown. */
+  ownScanInboundBytes: number | null;
+  ownScanOutboundBytes: number | null;
   inboundBps: number | null;
   outboundBps: number | null;
-  /** The part of the bytes that the provider's own port scans caused. */
-  ownScanInboundBytes: number;
-  ownScanOutboundBytes: number;
   pps: number | null;
   expectedBps: number | null;
   expectedPps: number | null;
   ddosBps: number | null;
   ddosPps: number | null;
   coverage: number | null;
+  /** Why a value is unknown; of several reasons the first by name. */
   reason: MinuteReason | null;
+}
+
+/** A point as it is stored: whole minute, rates as sent, bytes as whole numbers. */
+export interface StoredMinute extends MinuteValues {
+  minuteMs: number;
   applications: StoredApplication[];
 }
 

@@ -24,42 +24,8 @@ export interface TrafficRange {
   stepSeconds: number;
 }
 
-export interface Traffic {
-  series: store.SeriesRow[];
-  steps: store.StepRow[];
-  /** Start of the newest observed minute, and when it was received; null before the first. */
-  latestMinuteMs: number | null;
-  latestReceivedMs: number | null;
-  nowMs: number;
-}
-
 /** Longest range of exact minutes: 7 days of one address are 10,080 rows. An hour more, because ranges end on whole steps. */
 const minutesRangeDaysMax = 7;
-
-export async function readTraffic(
-  db: Queryable,
-  actor: Actor,
-  subject: TrafficSubject,
-  range: TrafficRange,
-): Promise<Traffic> {
-  const scope = scopeOf(actor, subject);
-  const [series, steps, nowMs] = await Promise.all([
-    store.listSeries(db, scope),
-    store.listSteps(db, scope, range),
-    readNowMs(db),
-  ]);
-  const latest = series
-    .filter((each) => each.latestMinute !== null)
-    .sort((a, b) => a.latestMinute!.getTime() - b.latestMinute!.getTime())
-    .at(-1);
-  return {
-    series,
-    steps,
-    latestMinuteMs: latest?.latestMinute?.getTime() ?? null,
-    latestReceivedMs: latest?.latestReceivedAt?.getTime() ?? null,
-    nowMs,
-  };
-}
 
 /** How the delivery of a server's minutes stands (NET-4.10). */
 export async function readStatus(
@@ -70,7 +36,7 @@ export async function readStatus(
   return store.readStatus(db, scopeOf(actor, subject));
 }
 
-/** Only the chart's steps, for repeated requests. */
+/** Means of the observed minutes, step by step. */
 export async function readSteps(
   db: Queryable,
   actor: Actor,

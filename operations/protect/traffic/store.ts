@@ -1,8 +1,7 @@
 /** Every statement on series and minutes of allocations. */
 import { sql } from 'kysely';
-import type { MinuteReason } from '#contracts/minute-reasons.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { StoredApplication, StoredMinute } from './minute.ts';
+import type { MinuteValues, StoredApplication, StoredMinute } from './minute.ts';
 import type { WrittenMinute } from './sum-store.ts';
 
 /**
@@ -57,14 +56,6 @@ export interface SeriesScope {
   address: string | null;
 }
 
-export interface SeriesRow {
-  allocationId: number;
-  address: string;
-  sourceSiteId: number;
-  latestMinute: Date | null;
-  latestReceivedAt: Date | null;
-}
-
 /** A minute without values is one that the monitor knows the reason of: nothing was observed in it. */
 const isObserved = sql`(inbound_bps is not null or outbound_bps is not null)`;
 
@@ -76,20 +67,6 @@ const seriesOf = (scope: SeriesScope) => sql`
   server_id = ${scope.serverId} and tenant_id = ${scope.tenantId}
   and (${scope.address}::text is null or address = ${scope.address})`;
 
-/** The latest observed minute of each series is a step or a few in its primary key. */
-export async function listSeries(db: Queryable, scope: SeriesScope): Promise<SeriesRow[]> {
-  const { rows } = await sql<SeriesRow>`
-    select series.allocation_id as "allocationId", address, source_site_id as "sourceSiteId",
-           latest.minute as "latestMinute", latest.received_at as "latestReceivedAt"
-    from protect_series series
-    left join lateral (
-      select minute, received_at from protect_minutes
-      where allocation_id = series.allocation_id and ${isObserved} order by minute desc limit 1) latest on true
-    where ${seriesOf(scope)}
-    order by series.allocation_id`.execute(db);
-  return rows;
-}
-
 /** Every address of which the server has a series, present and former. */
 export async function listAddresses(db: Queryable, scope: SeriesScope): Promise<string[]> {
   const { rows } = await sql<{ address: string }>`
@@ -99,24 +76,10 @@ export async function listAddresses(db: Queryable, scope: SeriesScope): Promise<
   return rows.map((row) => row.address);
 }
 
-export interface MinuteRow {
+export interface MinuteRow extends MinuteValues {
   allocationId: number;
   address: string;
   minute: Date;
-  inboundBytes: number | null;
-  outboundBytes: number | null;
-  /** The part of the bytes that the provider's own port scans caused; null where the bytes are unknown. */
-  ownScanInboundBytes: number | null;
-  ownScanOutboundBytes: number | null;
-  inboundBps: number | null;
-  outboundBps: number | null;
-  pps: number | null;
-  expectedBps: number | null;
-  expectedPps: number | null;
-  ddosBps: number | null;
-  ddosPps: number | null;
-  coverage: number | null;
-  reason: MinuteReason | null;
   applications: StoredApplication[];
 }
 
@@ -138,22 +101,8 @@ export async function listMinutes(
   return rows;
 }
 
-export interface StepRow {
+export interface StepRow extends MinuteValues {
   at: Date;
-  inboundBytes: number | null;
-  outboundBytes: number | null;
-  ownScanInboundBytes: number | null;
-  ownScanOutboundBytes: number | null;
-  inboundBps: number | null;
-  outboundBps: number | null;
-  pps: number | null;
-  expectedBps: number | null;
-  expectedPps: number | null;
-  ddosBps: number | null;
-  ddosPps: number | null;
-  coverage: number | null;
-  /** Why a value of it is unknown; of several reasons the first by name. */
-  reason: MinuteReason | null;
   /** Minutes with observed traffic. */
   minutes: number;
   /** Addresses with observed traffic, in that of these minutes which has the fewest; 0 without such a minute. */
@@ -205,7 +154,9 @@ export async function listSteps(
 export interface MinuteStatus {
   attemptedAt: Date | null;
   receivedAt: Date | null;
+  /** Start of the newest observed minute, and when it was received. */
   latestAt: Date | null;
+  latestReceivedAt: Date | null;
   /** Addresses with minutes, and the minutes of the last hour. */
   addresses: number;
   minutes: number;
@@ -216,10 +167,12 @@ export interface MinuteStatus {
 export async function readStatus(db: Queryable, scope: SeriesScope): Promise<MinuteStatus> {
   const { rows } = await sql<MinuteStatus>`
     select max(greatest(source_seen_at, waiting_at)) as "attemptedAt", max(source_seen_at) as "receivedAt",
-      max(latest.minute) as "latestAt", count(*)::int as addresses, coalesce(sum(hour.minutes), 0)::int as minutes,
+      max(latest.minute) as "latestAt",
+      (array_agg(latest.received_at order by latest.minute desc nulls last, allocation_id desc))[1] as "latestReceivedAt",
+      count(*)::int as addresses, coalesce(sum(hour.minutes), 0)::int as minutes,
       coalesce(max(waiting_at) > max(source_seen_at) + interval '5 minutes', false) as "isRefused"
     from protect_series series
-    left join lateral (select minute from protect_minutes
+    left join lateral (select minute, received_at from protect_minutes
       where allocation_id = series.allocation_id and ${isObserved} order by minute desc limit 1) latest on true
     left join lateral (select count(*) as minutes from protect_minutes
       where allocation_id = series.allocation_id and ${isObserved} and minute > svc_now() - interval '1 hour') hour on true

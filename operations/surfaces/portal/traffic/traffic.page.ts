@@ -9,7 +9,7 @@ import {
   type LiveStatus,
   type MinuteRow,
   type MinuteStatus,
-  type Traffic,
+  type StepRow,
 } from '#operations/protect/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import { type ExplorerBody, explorerBody, printFilters } from '#service-kit/explorer/index.ts';
@@ -43,7 +43,10 @@ export interface TrafficPageOptions {
   visitor: Visitor;
   server: Server;
   ask: TrafficAsk;
-  traffic: Traffic;
+  /** Addresses that minutes were received of. */
+  observed: readonly string[];
+  steps: readonly StepRow[];
+  nowMs: number;
   explorer: ExplorerBody;
   /** The newest of the range, newest first. */
   minutes: readonly MinuteRow[];
@@ -54,9 +57,8 @@ export interface TrafficPageOptions {
 }
 
 export function trafficPage(request: FastifyRequest, options: TrafficPageOptions): Html {
-  const { visitor, server, ask, explorer, openAttacks, traffic } = options;
+  const { visitor, server, ask, explorer, openAttacks, nowMs } = options;
   const { url } = explorer.view;
-  const { nowMs } = traffic;
   const header = [
     refreshing({ id: 'traffic-state', url, everySeconds: 15 }, [
       pageHeader({ title: server.name, state: stateOf(options) }),
@@ -126,8 +128,11 @@ export function usageOnlyPage(
   ]);
 }
 
-function stateOf({ traffic, openAttacks }: TrafficPageOptions): { tone: Tone; text: Content } {
-  const { latestMinuteMs, nowMs } = traffic;
+function stateOf({ delivery, steps, openAttacks, nowMs }: TrafficPageOptions): {
+  tone: Tone;
+  text: Content;
+} {
+  const latestMinuteMs = delivery.minutes.latestAt?.getTime() ?? null;
   const now = openAttacks.filter((each) => isHeadline(each, nowMs));
   if (now.length > 0) return attackState(now);
   if (latestMinuteMs === null) {
@@ -144,7 +149,7 @@ function stateOf({ traffic, openAttacks }: TrafficPageOptions): { tone: Tone; te
       text: html`No new minutes since ${minute}, ${age(endMs, nowMs)}. Traffic since then is unknown, not zero.`,
     };
   }
-  const latest = traffic.steps.findLast((step) => step.minutes > 0);
+  const latest = steps.findLast((step) => step.minutes > 0);
   if ((latest?.ddosBps ?? 0) > 0) {
     return {
       tone: 'bad',
@@ -155,14 +160,14 @@ function stateOf({ traffic, openAttacks }: TrafficPageOptions): { tone: Tone; te
 }
 
 /** The newest minute over all addresses. */
-function latestStats({ minutes: rows, traffic }: TrafficPageOptions): Html {
+function latestStats({ minutes: rows, delivery, nowMs }: TrafficPageOptions): Html {
   const newest = rows.find((row) => row.inboundBps !== null || row.outboundBps !== null)?.minute.getTime();
   const latest = rows.filter((row) => row.minute.getTime() === newest);
-  const received = traffic.latestReceivedMs;
+  const received = delivery.minutes.latestReceivedAt;
   const source =
     newest === undefined
       ? undefined
-      : html`minute ${formatTime(newest).slice(11)}${received !== null && html`, received ${age(received, traffic.nowMs)}`}`;
+      : html`minute ${formatTime(newest).slice(11)}${received !== null && html`, received ${age(received.getTime(), nowMs)}`}`;
   const rate = (label: string, of: 'inboundBps' | 'outboundBps') => {
     const known = latest.flatMap((row) => row[of] ?? []);
     const sum = known.reduce((all, value) => all + value, 0);
@@ -172,12 +177,9 @@ function latestStats({ minutes: rows, traffic }: TrafficPageOptions): Html {
 }
 
 /** Which address is shown, where the server has or had several. */
-function addressChoice({ server, traffic, ask, explorer }: TrafficPageOptions): Content {
+function addressChoice({ server, observed, ask, explorer }: TrafficPageOptions): Content {
   const { url } = explorer.view;
-  const addresses = new Set([
-    ...server.addresses.map((each) => each.address),
-    ...traffic.series.map((series) => series.address),
-  ]);
+  const addresses = new Set([...server.addresses.map((each) => each.address), ...observed]);
   if (ask.address !== null) addresses.add(ask.address);
   if (addresses.size < 2) return '';
   return html`<nav class="segments" aria-label="Address">${link(withQuery(url, { address: undefined }), 'All addresses', { kind: 'quiet', current: ask.address === null })}${[

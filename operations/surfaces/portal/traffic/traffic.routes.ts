@@ -3,7 +3,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { Bandwidth } from '#operations/bandwidth/index.ts';
-import type { MinuteRow, ProtectIncidents, ProtectTraffic, StepRow } from '#operations/protect/index.ts';
+import type {
+  MinuteRow,
+  MinuteStatus,
+  ProtectIncidents,
+  ProtectTraffic,
+  StepRow,
+} from '#operations/protect/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { type Range, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage, sendWantedFile } from '#service-kit/web/index.ts';
@@ -62,24 +68,26 @@ async function showPage(
   if (request.query.range === 'live')
     return sendPage(reply, await readLivePage(deps, found, request.query.address));
   const subject = { ...found.subject, address: asked.address };
-  const [traffic, live, minutes, read] = await Promise.all([
-    deps.protectTraffic.read(visitor.actor, subject, asked.range),
+  const [steps, observed, live, status, read] = await Promise.all([
+    deps.protectTraffic.readSteps(visitor.actor, subject, asked.range),
+    deps.protectTraffic.readAddresses(visitor.actor, found.subject),
     deps.protectLive.readStatus(visitor.actor, subject),
     deps.protectTraffic.readStatus(visitor.actor, subject),
     readExplorer(deps, serverPlace(server, asked.address), request),
   ]);
   const [around, openAttacks] = await Promise.all([
-    readAround(deps, found, asked, traffic.steps),
+    readAround(deps, found, asked, steps),
     readOpenAttacks(deps, visitor.actor, subject),
   ]);
   const ask = { ...asked, range: around.range };
-  const newest = await readNewestMinutes(deps, found, ask, traffic);
+  const nowMs = deps.clock.nowMs();
+  const newest = await readNewestMinutes(deps, found, ask, { status, nowMs, steps });
   const page = trafficPage(request, {
-    ...{ visitor, server, traffic, openAttacks, usage, ask },
+    ...{ visitor, server, observed, steps, nowMs, openAttacks, usage, ask },
     explorer: serverBody(read, around),
     minutes: newest.minutes,
     minuteGaps: newest.gaps,
-    delivery: { live, minutes },
+    delivery: { live, minutes: status },
   });
   return sendWantedFile(request, reply, 'traffic') ?? sendPage(reply, page);
 }
@@ -107,11 +115,14 @@ async function readNewestMinutes(
   deps: TrafficDeps,
   { visitor, subject, server }: ProtectedServer,
   { range, address }: TrafficAsk,
-  { latestMinuteMs, nowMs, steps }: { latestMinuteMs: number | null; nowMs: number; steps: { at: Date }[] },
+  { status, nowMs, steps }: { status: MinuteStatus; nowMs: number; steps: readonly StepRow[] },
 ) {
   // However long the range is; its last step may hold minutes that were not observed.
   const lastStepMs = steps.at(-1)?.at.getTime() ?? 0;
-  const newestMs = Math.max((latestMinuteMs ?? 0) + 60_000, lastStepMs + range.stepSeconds * 1000);
+  const newestMs = Math.max(
+    (status.latestAt?.getTime() ?? 0) + 60_000,
+    lastStepMs + range.stepSeconds * 1000,
+  );
   const endMs = Math.min(range.toMs, newestMs);
   const fromMs = Math.max(range.fromMs, endMs - minutesShown * 60_000);
   if (endMs <= fromMs) return { minutes: [], gaps: [] };

@@ -242,13 +242,13 @@ test('long ranges show the mean of the minutes that were observed, and lose no b
   const reader = await createReader('Means');
   const base = 24 * 60;
   await deliver(reader.first, { [base - 1]: { in: 600, out: 60 }, 3: { in: 1_200, out: 0 } });
-  const traffic = await world.protectTraffic.read(
+  const steps = await world.protectTraffic.readSteps(
     systemActor,
     { serverId: reader.serverId, tenantId: reader.tenant.id },
     { fromMs: minutesAgo(base + 60), toMs: minutesAgo(0), stepSeconds: 1_800 },
   );
   assert.deepEqual(
-    traffic.steps.map((step) => [step.inboundBps, step.inboundBytes, step.minutes]),
+    steps.map((step) => [step.inboundBps, step.inboundBytes, step.minutes]),
     [
       [80, 600, 1],
       [160, 1_200, 1],

@@ -6,6 +6,7 @@ import {
   age,
   type ChartData,
   type ChartFlag,
+  type Column,
   chart,
   code,
   formatBitRate,
@@ -151,35 +152,13 @@ const timeOf = (ms: number) => new Date(ms).toISOString().slice(11, 19);
 
 function newestStats(view: LiveView): Html {
   const newest = newestBucket(view);
-  const rows = newest?.rows ?? [];
   const source = newest ? html`over 10 s, ${age(newest.endMs, view.nowMs)}` : undefined;
-  const shown = (value: number | null, format: (value: number) => string) =>
-    value === null ? undefined : format(value);
+  const figure = (label: string, pick: (row: LiveRow) => number | null, format: (value: number) => string) =>
+    stat({ label, value: known(sumOf(newest?.rows ?? [], pick), format) ?? undefined, source });
   return stats(
-    stat({
-      label: 'In',
-      value: shown(
-        sumOf(rows, (row) => row.inboundBps),
-        formatBitRate,
-      ),
-      source,
-    }),
-    stat({
-      label: 'Out',
-      value: shown(
-        sumOf(rows, (row) => row.outboundBps),
-        formatBitRate,
-      ),
-      source,
-    }),
-    stat({
-      label: 'Packets',
-      value: shown(
-        sumOf(rows, (row) => row.pps),
-        formatPacketRate,
-      ),
-      source,
-    }),
+    figure('In', (row) => row.inboundBps, formatBitRate),
+    figure('Out', (row) => row.outboundBps, formatBitRate),
+    figure('Packets', (row) => row.pps, formatPacketRate),
   );
 }
 
@@ -196,27 +175,14 @@ function bucketsSection({ rows, address }: LiveView, path: string): Html {
       columns: [
         { key: 'time', header: 'Start', unit: 'UTC', cell: (row) => timeOf(row.startedAt.getTime()) },
         { key: 'address', header: 'Address', kind: 'code', cell: (row) => code(row.address) },
-        { key: 'in', header: 'In', kind: 'figure', cell: (row) => known(row.inboundBps, formatBitRate) },
-        { key: 'out', header: 'Out', kind: 'figure', cell: (row) => known(row.outboundBps, formatBitRate) },
+        figure('in', 'In', (row) => known(row.inboundBps, formatBitRate)),
+        figure('out', 'Out', (row) => known(row.outboundBps, formatBitRate)),
+        figure('packets', 'Packets', (row) => known(row.pps, formatPacketRate)),
         {
-          key: 'packets',
-          header: 'Packets',
-          kind: 'figure',
-          cell: (row) => known(row.pps, formatPacketRate),
-        },
-        {
-          key: 'observed',
-          header: 'Observed',
+          ...figure('observed', 'Observed', (row) => formatCount(Math.round(row.observedSeconds * 10) / 10)),
           unit: 's',
-          kind: 'figure',
-          cell: (row) => formatCount(Math.round(row.observedSeconds * 10) / 10),
         },
-        {
-          key: 'coverage',
-          header: 'Coverage',
-          kind: 'figure',
-          cell: (row) => known(row.coverage, formatPercent),
-        },
+        figure('coverage', 'Coverage', (row) => known(row.coverage, formatPercent)),
       ],
       rows: rows.toReversed().slice(0, rowsShown),
       jsonHref: withQuery(`${path}/live.json`, { address: address ?? undefined }),
@@ -228,9 +194,12 @@ function bucketsSection({ rows, address }: LiveView, path: string): Html {
   );
 }
 
-function known(value: number | null, format: (value: number) => string): string | null {
-  return value === null ? null : format(value);
-}
+const figure = (key: string, header: string, cell: (row: LiveRow) => string | null): Column<LiveRow> => ({
+  ...{ key, header, kind: 'figure', cell },
+});
+
+const known = (value: number | null, format: (value: number) => string): string | null =>
+  value === null ? null : format(value);
 
 /** Which address is shown, where the server has several. */
 function addressChoice({ server }: ProtectedServer, { rows, address }: LiveView, url: string) {

@@ -7,12 +7,11 @@ import { hasCode } from '#common/errors/index.ts';
 import type { MinuteRow } from '#operations/protect/index.ts';
 import { chartUnit } from '#service-kit/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
-import { chartJson } from '#service-kit/pages/index.ts';
+import { chartJson, tableCsv } from '#service-kit/pages/index.ts';
 import { sendCsv } from '#service-kit/web/index.ts';
 import { readExplorerChart } from '../../parts/index.ts';
 import { findProtectedOf } from '../protect/guard-protect.ts';
 import { serverChart, serverPlace } from './server-explorer.ts';
-import { minutesCsv } from './traffic.csv.ts';
 import { readAround, readServerAsk, type TrafficDeps, type TrafficRequest } from './traffic.routes.ts';
 import { TrafficQuery } from './traffic-url.ts';
 
@@ -90,4 +89,26 @@ function toWire(row: MinuteRow) {
     reason: row.reason,
     applications: row.applications,
   };
+}
+
+/** Exact values; an empty cell was not observed. */
+function minutesCsv(minutes: readonly MinuteRow[]): string {
+  return tableCsv(
+    [
+      { field: 'timestamp', value: (row) => row.minute.toISOString() },
+      { field: 'address', value: (row) => row.address },
+      { field: 'inbound_bytes', value: (row) => row.inboundBytes },
+      { field: 'outbound_bytes', value: (row) => row.outboundBytes },
+      { field: 'packets_per_second', value: (row) => row.pps },
+      { field: 'coverage', value: (row) => row.coverage },
+      { field: 'expected_bps', value: (row) => row.expectedBps },
+      { field: 'expected_pps', value: (row) => row.expectedPps },
+      { field: 'attack_bps', value: (row) => row.ddosBps },
+      { field: 'attack_pps', value: (row) => row.ddosPps },
+      { field: 'reason', value: (row) => row.reason },
+      { field: 'provider_scan_inbound_bytes', value: (row) => row.ownScanInboundBytes },
+      { field: 'provider_scan_outbound_bytes', value: (row) => row.ownScanOutboundBytes },
+    ],
+    minutes,
+  );
 }

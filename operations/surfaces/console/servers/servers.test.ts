@@ -89,6 +89,7 @@ test('API-1.2: an operator’s power command is the same action that customers s
   assert.equal((await post(`${path}/actions`, support, { action: 'stop' })).status, 403);
   assert.equal((await post(`${path}/actions`, operator, { action: 'stop' })).status, 303);
   assert.equal((await post(`${path}/actions`, operator, { action: 'start' })).status, 409, 'busy');
+  assert.doesNotMatch((await get(path, operator)).text, /Power off\?/, 'it is being powered off');
   await world.jobs.drain();
   assert.match((await get(path, operator)).text, /Stopped since/);
   const [action] = await world.servers.listActions(systemActor, tenant.id, serverId, 1);

@@ -57,6 +57,15 @@ test('API-1.2, API-4.7: the portal’s pages create, attach, detach and delete b
   const inUse = await post(`${path}/delete`, { confirm_name: 'backend' });
   assert.equal(inUse.status, 409);
   assert.match(inUse.text, /still has 1 attached server/);
+  for (const wrong of [
+    { name: 'd\u202eb', description: '' },
+    { name: 'db', description: 'for the \u0007 database' },
+  ]) {
+    const refused = await post(path, wrong);
+    assert.equal(refused.status, 422, JSON.stringify(wrong));
+    assert.match(refused.text, /(field|form)-error/);
+  }
+  assert.match(await text(path), /backend/, 'what is refused changes nothing');
   assert.equal((await post(`${path}`, { name: 'db', description: 'for the database' })).status, 303);
   assert.equal((await post(`${path}/sync`, {})).status, 303);
   const networkId = path.split('/').at(-1)!;

@@ -5,7 +5,6 @@
  * parts (`overrides.ts`).
  */
 import type { Part } from '#common/lifecycle/index.ts';
-import type { HttpServer } from '#service-kit/http/index.ts';
 import { allRoles } from '#service-kit/roles/index.ts';
 import { createRankingLoop } from './applications/index.ts';
 import type { MonitorConfig } from './config.ts';
@@ -24,17 +23,10 @@ import { type MonitorRole, monitorRoles } from './roles.ts';
 import { createNamesLoop } from './search/index.ts';
 import { createHealthServer, createMonitorServer } from './server.ts';
 
-export interface Monitor extends Features {
-  /** What this process does. */
-  roles: ReadonlySet<MonitorRole>;
-  /** What runs beside the server in these roles, in the order in which it starts. */
-  loops: readonly Part[];
-  /** Makes the HTTP server with every surface, or for a process without the role `web` with its health; commands need none. */
-  createServer(): Promise<HttpServer>;
-}
+export type Monitor = ReturnType<typeof compose>;
 
 /** Wires the monitor. */
-export function compose(config: MonitorConfig, overrides: Overrides = {}): Monitor {
+export function compose(config: MonitorConfig, overrides: Overrides = {}) {
   const { roles = allRoles(monitorRoles) } = overrides;
   const features = createFeatures(createPlatform(config, overrides), overrides);
   const loops = [
@@ -45,9 +37,17 @@ export function compose(config: MonitorConfig, overrides: Overrides = {}): Monit
     ...(roles.has('loops') ? createLoops(features) : []),
     ...createExchange(features, roles),
   ];
+  /** Makes the HTTP server with every surface, or for a process without the role `web` with its health; commands need none. */
   const createServer = () =>
     roles.has('web') ? createMonitorServer(config, monitor) : createHealthServer(config, monitor);
-  const monitor: Monitor = { ...features, roles, loops, createServer };
+  const monitor = {
+    ...features,
+    /** What this process does. */
+    roles,
+    /** What runs beside the server in these roles, in the order in which it starts. */
+    loops,
+    createServer,
+  };
   return monitor;
 }
 

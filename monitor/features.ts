@@ -1,116 +1,63 @@
 /** The features of the monitor, wired to one another; inert until the database has been started. */
 import { requirePrivateTransport, staysOnMachine } from '#common/transport/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import { listMissingMigrations } from '#service-kit/postgres/index.ts';
+import { listMissingMigrations, type Queryable } from '#service-kit/postgres/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
-import { createSignOn, type SignOn } from '#service-kit/sign-on/index.ts';
-import { type Alerts, createAlerts, createFindingAlerts, noteIncidents } from './alerts/index.ts';
-import { type Applications, createApplications, nameApplication } from './applications/index.ts';
-import { createDetection, type Detection } from './detection/index.ts';
-import { createDevices, type Devices } from './devices/index.ts';
-import { createEvents, type Events } from './events/index.ts';
-import { chooseStore, createEvidence, type Evidence } from './evidence/index.ts';
-import { createExplorer, type Explorer } from './explorer/index.ts';
-import {
-  createFactConsumer,
-  createFacts,
-  type FactEngine,
-  type FactStore,
-  openScope,
-} from './facts/index.ts';
-import { createFeeds, type Feeds, installedFeeds } from './feeds/index.ts';
-import { createHandOff, type HandOff, noteHandOff } from './hand-off/index.ts';
-import { createHealth, createMonitorMeters, type Health, type MonitorMeters } from './health/index.ts';
-import { createInbox, type Inbox } from './inbox/index.ts';
+import { createSignOn } from '#service-kit/sign-on/index.ts';
+import { createAlerts, createFindingAlerts, noteIncidents } from './alerts/index.ts';
+import { createApplications, nameApplication } from './applications/index.ts';
+import { createDetection } from './detection/index.ts';
+import { createDevices } from './devices/index.ts';
+import { createEvents } from './events/index.ts';
+import { chooseStore, createEvidence } from './evidence/index.ts';
+import { createExplorer } from './explorer/index.ts';
+import { createFactConsumer, createFacts, type FactStore, openScope } from './facts/index.ts';
+import { createFeeds, installedFeeds } from './feeds/index.ts';
+import { createHandOff, noteHandOff } from './hand-off/index.ts';
+import { createHealth, createMonitorMeters } from './health/index.ts';
+import { createInbox } from './inbox/index.ts';
 import { createIncidents, type IncidentChange, type Incidents } from './incidents/index.ts';
-import { createIntake, type Intake } from './intake/index.ts';
-import { createInventory, type Inventory } from './inventory/index.ts';
+import { createIntake } from './intake/index.ts';
+import { createInventory } from './inventory/index.ts';
 import { keptWithObjects, sweepsOf } from './kept.ts';
 import {
   createLive,
   createPostgresStore,
   createRedisStore,
   createWindowReader,
-  type Live,
   type LiveStore,
   liveSection,
 } from './live/index.ts';
-import { type Connection, createConnection } from './operations-client/index.ts';
-import { type Actor, createOperators, type Operators, requireOperator } from './operators/index.ts';
+import { createConnection } from './operations-client/index.ts';
+import { type Actor, createOperators, requireOperator } from './operators/index.ts';
 import type { Overrides } from './overrides.ts';
-import { createPeers, type Peers } from './peers/index.ts';
+import { createPeers } from './peers/index.ts';
 import { type ChangedAddress, checkAddresses } from './placements/index.ts';
 import { migrations, type Platform } from './platform.ts';
-import { createProbes, type Probes } from './probes/index.ts';
-import { createProtection, type Protection } from './protection/index.ts';
-import { createReadTokens, type ReadTokens } from './read-tokens/index.ts';
-import { createRetention, type Retention } from './retention/index.ts';
-import { createSavedViews, type SavedViews } from './saved-views/index.ts';
-import { createScans, type Scans } from './scans/index.ts';
-import { createSearch, type Search } from './search/index.ts';
-import { createSensors, type Sensors } from './sensors/index.ts';
-import { createSetAsides, type SetAsides } from './set-asides/index.ts';
-import { createSites, type Sites } from './sites/index.ts';
-import { createSpoofing, type Spoofing } from './spoofing/index.ts';
-import { captureSection, createTraffic, type Traffic } from './traffic/index.ts';
-import { createVendors, type Vendors } from './vendors/index.ts';
-import { createVulnerabilities, noteEvidence, type Vulnerabilities } from './vulnerabilities/index.ts';
+import { createProbes } from './probes/index.ts';
+import { createProtection } from './protection/index.ts';
+import { createReadTokens } from './read-tokens/index.ts';
+import { createRetention } from './retention/index.ts';
+import { createSavedViews } from './saved-views/index.ts';
+import { createScans } from './scans/index.ts';
+import { createSearch } from './search/index.ts';
+import { createSensors } from './sensors/index.ts';
+import { createSetAsides } from './set-asides/index.ts';
+import { createSites } from './sites/index.ts';
+import { createSpoofing } from './spoofing/index.ts';
+import { captureSection, createTraffic } from './traffic/index.ts';
+import { createVendors } from './vendors/index.ts';
+import { createVulnerabilities, noteEvidence } from './vulnerabilities/index.ts';
 
 /** What was observed, what it is about, and who is told. */
-interface Observation {
-  sites: Sites;
-  events: Events;
-  facts: FactStore;
-  /** The server of the facts, where it is another one than the database; its part starts after that. */
-  factEngine: Omit<FactEngine, 'facts'>;
-  incidents: Incidents;
-  evidence: Evidence;
-  scans: Scans;
-  detection: Detection;
-  meters: MonitorMeters;
-  setAsides: SetAsides;
-  traffic: Traffic;
-  applications: Applications;
-  vendors: Vendors;
-  vulnerabilities: Vulnerabilities;
-  devices: Devices;
-  peers: Peers;
-  explorer: Explorer;
-  connection: Connection;
-  inventory: Inventory;
-  liveStore: LiveStore;
-  feeds: Feeds;
-}
+type Observation = ReturnType<typeof createObservation>;
 
 /** What sensors are asked for, and what becomes of what they send. */
-interface Reception {
-  probes: Probes;
-  spoofing: Spoofing;
-  protection: Protection;
-  sensors: Sensors;
-  intake: Intake;
-  inbox: Inbox;
-  live: Live;
-}
+type Reception = ReturnType<typeof createReception>;
 
-/** What looks after the rest, for people. */
-interface Care {
-  operators: Operators;
-  /** With the operators' console of operations. */
-  signOn: SignOn<Actor>;
-  readTokens: ReadTokens;
-  savedViews: SavedViews;
-  search: Search;
-  retention: Retention;
-  health: Health;
-  alerts: Alerts;
-  handOff: HandOff;
-}
-
-export interface Features extends Platform, Observation, Reception, Care {}
+export type Features = ReturnType<typeof createFeatures>;
 
 /** Wires the features to one another. */
-export function createFeatures(platform: Platform, overrides: Overrides): Features {
+export function createFeatures(platform: Platform, overrides: Overrides) {
   const observation = createObservation(platform, overrides);
   const reception = createReception(platform, observation, overrides);
   const known = { ...platform, ...observation, ...reception };
@@ -136,7 +83,7 @@ function chooseFacts({ db, reader, config }: Platform, overrides: Overrides) {
   return { ...engine, facts: overrides.facts ?? engine.facts };
 }
 
-function createObservation(platform: Platform, overrides: Overrides): Observation {
+function createObservation(platform: Platform, overrides: Overrides) {
   const { config, db, reader, clock, reporter, secrets } = platform;
   const base = { db, clock, reporter };
   const sites = createSites({ db, reader });
@@ -196,6 +143,7 @@ function createObservation(platform: Platform, overrides: Overrides): Observatio
     sites,
     events,
     facts,
+    /** The server of the facts, where it is another one than the database; its part starts after that. */
     factEngine,
     incidents,
     evidence,
@@ -240,7 +188,7 @@ function createLiveStore({ config, db, reporter }: Platform): LiveStore {
     : createPostgresStore(db, bounds);
 }
 
-function createReception(platform: Platform, observation: Observation, overrides: Overrides): Reception {
+function createReception(platform: Platform, observation: Observation, overrides: Overrides) {
   const { config, db, reader, clock, reporter } = platform;
   const { facts, incidents, detection, feeds, setAsides, devices, events, sites } = observation;
   const { liveStore, meters, scans } = observation;
@@ -296,7 +244,8 @@ function createReception(platform: Platform, observation: Observation, overrides
   return { probes, spoofing, protection, sensors, intake, inbox, live };
 }
 
-function createCare(known: Platform & Observation & Reception): Care {
+/** What looks after the rest, for people. */
+function createCare(known: Platform & Observation & Reception) {
   const { config, db, database, post } = known;
   const retention = createRetention({
     ...known,
@@ -320,6 +269,7 @@ function createCare(known: Platform & Observation & Reception): Care {
   });
   return {
     operators,
+    /** With the operators' console of operations. */
     signOn: createSignOn<Actor>({
       ...{ db, clock: known.clock, secrets: known.secrets, requireOperator },
       findOperator: (personId) => operators.find(personId),

@@ -1,42 +1,23 @@
 /** What the features of the monitor stand on: settings, database, time, mail, sealed secrets, sessions. */
 import { fileURLToPath } from 'node:url';
-import { type Clock, systemClock } from '#common/clock/index.ts';
-import { createReporter, type Reporter } from '#common/reporter/index.ts';
-import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
-import { createLimits, type Limits } from '#service-kit/limits/index.ts';
-import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
-import { createDatabase, type Database, type Queryable } from '#service-kit/postgres/index.ts';
-import { createSecondFactors, factorSecrets, type SecondFactors } from '#service-kit/second-factors/index.ts';
-import { createKeyWrapper, createSecrets, type Secrets } from '#service-kit/secrets/index.ts';
-import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
+import { systemClock } from '#common/clock/index.ts';
+import { createReporter } from '#common/reporter/index.ts';
+import { createAuditTrail } from '#service-kit/audit/index.ts';
+import { createLimits } from '#service-kit/limits/index.ts';
+import { createPost, ownUrl } from '#service-kit/mail/index.ts';
+import { createDatabase } from '#service-kit/postgres/index.ts';
+import { createSecondFactors, factorSecrets } from '#service-kit/second-factors/index.ts';
+import { createKeyWrapper, createSecrets } from '#service-kit/secrets/index.ts';
+import { createSessions } from '#service-kit/sessions/index.ts';
 import { signOnSecrets } from '#service-kit/sign-on/index.ts';
-import { createSystem, type System } from '#service-kit/system/index.ts';
+import { createSystem } from '#service-kit/system/index.ts';
 import { alertSecrets } from './alerts/index.ts';
 import { type MonitorConfig, secretsKeyPrefix } from './config.ts';
 import { handOffSecrets } from './hand-off/index.ts';
 import { connectionSecrets } from './operations-client/index.ts';
 import type { Overrides } from './overrides.ts';
 
-export interface Platform {
-  config: MonitorConfig;
-  reporter: Reporter;
-  clock: Clock;
-  database: Database;
-  db: () => Queryable;
-  /** Connections that only read. */
-  reader: () => Queryable;
-  /** Sealed secrets; `secrets.part` starts after the database. */
-  secrets: Secrets;
-  sessions: Sessions;
-  /** Mails to people. */
-  post: Post;
-  factors: SecondFactors;
-  /** Limits of how often something may happen, shared by all processes where a setting says so. */
-  limits: Limits;
-  auditTrail: AuditTrail;
-  /** Disks, loops and writes of the database. */
-  system: System;
-}
+export type Platform = ReturnType<typeof createPlatform>;
 
 export const migrations = fileURLToPath(new URL('./migrations', import.meta.url));
 
@@ -49,7 +30,7 @@ export const monitorSecrets = [
   ...signOnSecrets,
 ];
 
-export function createPlatform(config: MonitorConfig, overrides: Overrides): Platform {
+export function createPlatform(config: MonitorConfig, overrides: Overrides) {
   const { clock = systemClock } = overrides;
   const reporter =
     overrides.reporter ??
@@ -88,22 +69,27 @@ export function createPlatform(config: MonitorConfig, overrides: Overrides): Pla
     clock,
     database,
     db,
+    /** Connections that only read. */
     reader: () => database.reader,
+    /** Sealed secrets; `secrets.part` starts after the database. */
     secrets,
     sessions: createSessions({
       db,
       cookieName: 'svc_monitor',
       isHttps: config.publicUrl?.startsWith('https:') ?? false,
     }),
+    /** Mails to people. */
     post: createPost({
       smtp: config.smtpUrl === null ? null : { url: config.smtpUrl, from: config.smtpFrom },
       folder: config.mailFolder,
       baseUrl: () => ownUrl(config),
       reporter,
     }),
+    /** Limits of how often something may happen, shared by all processes where a setting says so. */
     limits: createLimits({ url: config.limitsUrl, program: 'monitor', clock, reporter }),
     factors: createSecondFactors({ db, clock, secrets, issuer: 'svc monitor' }),
     auditTrail: createAuditTrail({ db }),
+    /** Disks, loops and writes of the database. */
     system: createSystem({ db, reader: () => database.reader, clock, reporter, folder: config.programDir }),
   };
 }

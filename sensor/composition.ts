@@ -8,9 +8,9 @@ import type { Part } from '#common/lifecycle/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import { type Collection, createCollection } from '#sensor/collection/index.ts';
 import type { SensorConfig } from '#sensor/config.ts';
-import { createDetection, type Detection } from '#sensor/detection/index.ts';
+import { Detection } from '#sensor/detection/index.ts';
 import type { SensorIdentity } from '#sensor/enrolment/index.ts';
-import { createEvidence, type Evidence } from '#sensor/evidence/index.ts';
+import { Evidence } from '#sensor/evidence/index.ts';
 import {
   createHostTime,
   createMonitorTime,
@@ -18,16 +18,16 @@ import {
   type MonitorTime,
 } from '#sensor/host-time/index.ts';
 import { createInterfaces, readLinkBps } from '#sensor/interfaces/index.ts';
-import { createLiveUplink, type LiveUplink, readCondition } from '#sensor/live/index.ts';
+import { LiveUplink, readCondition } from '#sensor/live/index.ts';
 import { createStatusServer } from '#sensor/local-status/index.ts';
 import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/index.ts';
 import { createPlanFollower } from '#sensor/plan/index.ts';
 import { createProber, type Prober } from '#sensor/probes/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
-import { createRotation, type Rotation } from '#sensor/rotation/index.ts';
+import { Rotation } from '#sensor/rotation/index.ts';
 import { createHostScans, type ScanService } from '#sensor/scanner/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
-import { createSupervision, type Supervision } from '#sensor/supervision/index.ts';
+import { createSupervision } from '#sensor/supervision/index.ts';
 import { createUplink, type Uplink } from '#sensor/uplink/index.ts';
 import { sensorVersion } from '#sensor/version.ts';
 
@@ -52,14 +52,10 @@ interface Platform {
   client: MonitorClient;
 }
 
-export interface Sensor extends Platform {
-  supervision: Supervision;
-  /** Makes the parts of an enrolled sensor, in the order in which they start. */
-  createParts(identity: SensorIdentity): Part[];
-}
+export type Sensor = ReturnType<typeof compose>;
 
 /** Wires the sensor. */
-export function compose(config: SensorConfig, overrides: Overrides = {}): Sensor {
+export function compose(config: SensorConfig, overrides: Overrides = {}) {
   const { logFormat: format, logLevel: level, notifySocket, watchdogMs } = config;
   const { clock = systemClock, reporter = createReporter({ program: 'sensor', format, level }) } = overrides;
   const host = createHostTime(clock);
@@ -73,7 +69,8 @@ export function compose(config: SensorConfig, overrides: Overrides = {}): Sensor
   return {
     ...platform,
     supervision,
-    createParts: (identity) => [supervision, ...createParts(platform, identity)],
+    /** Makes the parts of an enrolled sensor, in the order in which they start. */
+    createParts: (identity: SensorIdentity): Part[] => [supervision, ...createParts(platform, identity)],
   };
 }
 
@@ -88,12 +85,12 @@ function createParts(platform: Platform, identity: SensorIdentity): Part[] {
     clock,
     reporter,
   });
-  const rotation = createRotation({ client: bare, identity, stateDirectory, clock, reporter });
+  const rotation = new Rotation({ client: bare, identity, stateDirectory, clock, reporter });
   const { client } = rotation;
   const ask = () => client.request({ method: 'GET', path: '/plan', timeoutMs: askTimeoutMs });
   const uplink = createUplink({ spool, client, clock, reporter, time: { ...time, ask } });
   const interfaces = createInterfaces({ clock, reporter });
-  const live = createLiveUplink({
+  const live = new LiveUplink({
     client,
     sensorVersion,
     clock,
@@ -106,8 +103,8 @@ function createParts(platform: Platform, identity: SensorIdentity): Part[] {
   const prober = createProber({ clock, reporter });
   const noteOutage = createOutageNote(spool, clock, reporter);
   const captures = config.captures.map(({ name }) => name);
-  const evidence = createEvidence({ captures, stateDirectory, client, spool, clock, reporter });
-  const detection = createDetection({
+  const evidence = new Evidence({ captures, stateDirectory, client, spool, clock, reporter });
+  const detection = new Detection({
     ...{ stateDirectory, spool, clock, reporter, hostTime: time.host },
     captures,
     uplinks: config.captures

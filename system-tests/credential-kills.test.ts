@@ -13,7 +13,7 @@ import { systemActor } from '#monitor/operators/index.ts';
 import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.ts';
 import { readIdentity, type SensorIdentity, storeIdentity } from '#sensor/enrolment/index.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
-import { createRotation } from '#sensor/rotation/index.ts';
+import { Rotation } from '#sensor/rotation/index.ts';
 
 const program = fileURLToPath(new URL('../sensor/testing/rotating-sensor.ts', import.meta.url));
 /** More calls than a rotation makes. */
@@ -62,7 +62,7 @@ function rotateAndDie(
 
 function startAgain(stateDirectory: string) {
   const rotated = Promise.withResolvers<void>();
-  const rotation = createRotation({
+  const rotation = new Rotation({
     client: createMonitorClient(server.url),
     identity: readIdentity(stateDirectory)!,
     stateDirectory,

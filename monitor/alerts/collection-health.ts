@@ -1,6 +1,6 @@
 /** The state of a sensor's captures and clock from its newest report, for alerts and pages. */
+import type { CaptureOutage } from '#monitor/facts/index.ts';
 import type { SensorHealth } from '#monitor/sensors/index.ts';
-import type { CaptureOutage } from '#monitor/traffic/index.ts';
 
 /** A sensor has contact at least once a minute. */
 export const heardSeconds = 120;

@@ -12,7 +12,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { oneLine } from '#common/text/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
-import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createLeasedLoop } from '#service-kit/leases/index.ts';
 import type { Post, SmtpSettings } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
@@ -24,19 +24,13 @@ import type { FindSubjectsDeps } from './find-subjects.ts';
 import { judgeSubjects } from './judge-subjects.ts';
 import { addChannel, type ChannelInput, changeChannel, sendTest } from './manage-channels.ts';
 import { type Episode, readEpisode, readEpisodes } from './read-episodes.ts';
-import { createSender, type Sender } from './send-notifications.ts';
+import { createSender } from './send-notifications.ts';
 import * as store from './store.ts';
 
-export {
-  type ChannelField,
-  type ChannelKind,
-  type ChannelKindName,
-  channelKindOf,
-  channelKinds,
-} from './channels/index.ts';
+export type { ChannelField } from './channels/channel-kind.ts';
+export { type ChannelKindName, channelKindOf, channelKinds } from './channels/index.ts';
 export type { Channel } from './channels-store.ts';
 export {
-  type CaptureHealth,
   captureStates,
   missingSeconds,
   outageMinutes,
@@ -77,38 +71,13 @@ export interface AlertsDeps extends FindSubjectsDeps {
   consoleUrl: string | null;
 }
 
-export interface Alerts {
-  /** Judges every 15 seconds; may run in any number of processes. */
-  readonly loop: LeasedLoop;
-  /** Delivers notifications; may run in any number of processes. */
-  readonly sender: Sender;
-  readonly parts: readonly Part[];
-  /** Open episodes, the newest first; of all sites when `siteId` is null. */
-  listOpen(siteId: number | null, limit: number): Promise<Episode[]>;
-  /** Resolved episodes, the newest first. */
-  listResolved(siteId: number | null, limit: number): Promise<Episode[]>;
-  find(episodeId: number): Promise<Episode | null>;
-  /** Acknowledges an episode. Returns false when it is not open. */
-  acknowledge(actor: Actor, episodeId: number, by: string, note: string): Promise<boolean>;
-  /** Mutes the episode's subject for hours; 0 unmutes it. */
-  mute(actor: Actor, episodeId: number, by: string, hours: number): Promise<boolean>;
-  listChannels(): Promise<channels.Channel[]>;
-  addChannel(actor: Actor, input: ChannelInput): Promise<{ secret: string | null }>;
-  /** Everything but its kind. Returns false when there is no such channel. Throws `alerts.invalid`, `webhooks.invalid`. */
-  changeChannel(actor: Actor, channelId: number, input: Omit<ChannelInput, 'kind'>): Promise<boolean>;
-  setChannelEnabled(actor: Actor, channelId: number, isEnabled: boolean): Promise<boolean>;
-  deleteChannel(actor: Actor, channelId: number): Promise<boolean>;
-  /** Sends a test through a channel, on the same path as alerts. Throws `alerts.test_limit`. */
-  sendTest(actor: Actor, channelId: number): Promise<boolean>;
-  /** Mail is configured. */
-  readonly hasMail: boolean;
-}
+export type Alerts = ReturnType<typeof createAlerts>;
 
 const judgeEveryMs = 15_000;
 const leaseSeconds = 45;
 const noteLengthMax = 500;
 
-export function createAlerts(deps: AlertsDeps): Alerts {
+export function createAlerts(deps: AlertsDeps) {
   const { db } = deps;
   const loop = createLeasedLoop({
     name: 'alerts',
@@ -133,14 +102,21 @@ export function createAlerts(deps: AlertsDeps): Alerts {
       ),
   });
   return {
+    /** Judges every 15 seconds; may run in any number of processes. */
     loop,
+    /** Delivers notifications; may run in any number of processes. */
     sender,
-    parts: [loop, sender, watch],
+    parts: [loop, sender, watch] satisfies readonly Part[],
+    /** Mail is configured. */
     hasMail: deps.mail !== null,
-    listOpen: (siteId, limit) => readEpisodes(db(), { siteId, isOpen: true, limit }),
-    listResolved: (siteId, limit) => readEpisodes(db(), { siteId, isOpen: false, limit }),
-    find: (episodeId) => readEpisode(db(), episodeId),
-    async acknowledge(actor, episodeId, by, note) {
+    /** Open episodes, the newest first; of all sites when `siteId` is null. */
+    listOpen: (siteId: number | null, limit: number) => readEpisodes(db(), { siteId, isOpen: true, limit }),
+    /** Resolved episodes, the newest first. */
+    listResolved: (siteId: number | null, limit: number) =>
+      readEpisodes(db(), { siteId, isOpen: false, limit }),
+    find: (episodeId: number) => readEpisode(db(), episodeId),
+    /** Acknowledges an episode. Returns false when it is not open. */
+    async acknowledge(actor: Actor, episodeId: number, by: string, note: string): Promise<boolean> {
       requireOperator(actor);
       const told = oneLine(note).slice(0, noteLengthMax);
       return recorded(
@@ -150,7 +126,8 @@ export function createAlerts(deps: AlertsDeps): Alerts {
         (trx) => store.acknowledge(trx, episodeId, by, told),
       );
     },
-    async mute(actor, episodeId, by, hours) {
+    /** Mutes the episode's subject for hours; 0 unmutes it. */
+    async mute(actor: Actor, episodeId: number, by: string, hours: number): Promise<boolean> {
       requireOperator(actor);
       return recorded(
         db(),
@@ -160,23 +137,26 @@ export function createAlerts(deps: AlertsDeps): Alerts {
       );
     },
     listChannels: () => channels.listChannels(db()),
-    addChannel: (actor, input) => addChannel(deps, actor, input),
-    changeChannel: (actor, channelId, input) => changeChannel(deps, actor, channelId, input),
-    async setChannelEnabled(actor, channelId, isEnabled) {
+    addChannel: (actor: Actor, input: ChannelInput) => addChannel(deps, actor, input),
+    /** Everything but its kind. Returns false when there is no such channel. Throws `alerts.invalid`, `webhooks.invalid`. */
+    changeChannel: (actor: Actor, channelId: number, input: Omit<ChannelInput, 'kind'>) =>
+      changeChannel(deps, actor, channelId, input),
+    async setChannelEnabled(actor: Actor, channelId: number, isEnabled: boolean): Promise<boolean> {
       requireOperator(actor);
       const operation = isEnabled ? 'channel.enable' : 'channel.disable';
       return recorded(db(), actor, { operation, subject: { kind: 'channel', id: channelId } }, (trx) =>
         channels.setChannelEnabled(trx, channelId, isEnabled),
       );
     },
-    async deleteChannel(actor, channelId) {
+    async deleteChannel(actor: Actor, channelId: number): Promise<boolean> {
       requireOperator(actor);
       const subject = { kind: 'channel', id: channelId };
       return recorded(db(), actor, { operation: 'channel.delete', subject }, (trx) =>
         channels.deleteChannel(trx, channelId),
       );
     },
-    async sendTest(actor, channelId) {
+    /** Sends a test through a channel, on the same path as alerts. Throws `alerts.test_limit`. */
+    async sendTest(actor: Actor, channelId: number): Promise<boolean> {
       requireOperator(actor);
       const subject = { kind: 'channel', id: channelId };
       return recorded(db(), actor, { operation: 'channel.test', subject }, (trx) => sendTest(trx, channelId));

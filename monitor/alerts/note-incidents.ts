@@ -3,10 +3,11 @@
  * stores the recovery. Without news an incident is stale and its alert stays open (NET-3.2).
  */
 import { type IncidentChange, titleOfIncident } from '#monitor/incidents/index.ts';
+import { nameSensors } from '#monitor/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Subject } from './episode.ts';
 import { enqueueOpened, enqueueResolved } from './outbox-store.ts';
-import { findOpenBySubject, insertEpisode, nameSensors, resolveEpisode, updateDetails } from './store.ts';
+import { findOpenBySubject, insertEpisode, resolveEpisode, updateDetails } from './store.ts';
 
 type Incident = IncidentChange['incident'];
 

@@ -19,7 +19,7 @@ import { makeNotification, type Notification } from './notification.ts';
 import * as outbox from './outbox-store.ts';
 import { readEpisode } from './read-episodes.ts';
 
-export interface SenderDeps {
+interface SenderDeps {
   db: () => Queryable;
   secrets: Secrets;
   clock?: Clock;

@@ -3,8 +3,6 @@ import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AlertKind, OpenEpisode, Subject } from './episode.ts';
 
-export { nameSensors } from '#monitor/views/index.ts';
-
 /**
  * Records that judging runs, and returns for how long without a break. After a pause of more than a minute the time
  * starts again, because the pause was not observed.

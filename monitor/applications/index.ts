@@ -8,121 +8,27 @@
 
 import type { Clock } from '#common/clock/index.ts';
 import {
-  type AddressApplication,
   type AddressRange,
-  type AddressUse,
-  type ApplicationDetail,
   type ApplicationKey,
   type ApplicationUse,
   type FactStore,
   keyText,
-  type PairClassification,
 } from '#monitor/facts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createRankingReader } from './rank-day.ts';
-import { type CollectionNotices, readNotices } from './read-notices.ts';
-import type { StoredRanking } from './store.ts';
-import {
-  type ApplicationStep,
-  type ApplicationView,
-  listSteps,
-  type StepsRange,
-  viewRange,
-} from './views.ts';
+import { readNotices } from './read-notices.ts';
+import { type ApplicationView, listSteps, type StepsRange, viewRange } from './views.ts';
 
-export type {
-  AddressApplication,
-  AddressUse,
-  ApplicationDetail,
-  ApplicationKey,
-  ApplicationRow,
-  ApplicationUse,
-  PairClassification,
-} from '#monitor/facts/index.ts';
 export { describeService, nameApplication } from './catalog.ts';
 export { createRankingLoop } from './rank-day.ts';
 export type { CollectionNotices } from './read-notices.ts';
-export type { StoredRanking } from './store.ts';
 export { type ApplicationView, applicationViews } from './views.ts';
 
 const dayMs = 86_400_000;
 /** An older stored ranking was not renewed in time. */
 const renewedMs = 900_000;
 
-export interface Applications {
-  /**
-   * Internet applications of an exact local address by minute, from `fromMinute` (inclusive) to `toMinute` (exclusive),
-   * in both roles: as client (outbound) and as host of a service (inbound) (NET-2.4.4).
-   */
-  readAddressApplications(
-    siteId: number,
-    address: string,
-    fromMinute: number,
-    toMinute: number,
-  ): Promise<AddressApplication[]>;
-  /** The same for many ranges, in their order; null when there are too many rows. */
-  readAddressesApplications(
-    ranges: readonly AddressRange[],
-    rowsMax: number,
-  ): Promise<AddressApplication[][] | null>;
-  /**
-   * Applications that a local address used and hosted over the Internet in a range, largest first: its part of the
-   * site's list, where one vantage point owns the bytes of a minute (NET-2.2.5).
-   */
-  sumAddressApplications(
-    siteId: number,
-    address: string,
-    fromMinute: number,
-    toMinute: number,
-    segment?: string,
-  ): Promise<AddressUse[]>;
-  /**
-   * A site's applications of a range by bytes, largest first. For a range around the last day the top connections come
-   * from its stored ranking, if there are any. `nameContains` filters the rows and their total, but not the sums.
-   */
-  list(
-    siteId: number,
-    view: ApplicationView,
-    fromMs: number,
-    toMs: number,
-    limit: number,
-    nameContains?: string,
-  ): Promise<ApplicationUse>;
-  /**
-   * The stored ranking of the last 24 hours, recomputed every five minutes and cached here for a while (NET-8.8); null:
-   * not computed yet.
-   */
-  ranking(siteId: number, view: ApplicationView): Promise<StoredRanking | null>;
-  /**
-   * Details of one row (NET-2.2.2): at most ten destinations, ten devices and five pairs, with counts of all. Devices
-   * are the `segment|MAC` of those minutes; labels are the devices' present ones.
-   */
-  detail(
-    siteId: number,
-    view: ApplicationView,
-    fromMs: number,
-    toMs: number,
-    key: ApplicationKey,
-  ): Promise<ApplicationDetail>;
-  /** Notices to show beside the list (NET-2.2.6). */
-  notices(
-    siteId: number,
-    view: ApplicationView,
-    fromMs: number,
-    toMs: number,
-    use: ApplicationUse,
-  ): Promise<CollectionNotices>;
-  /** Exact pairs of the last 24 hours and their evidence, by minute, the busiest first (NET-2.2.7). */
-  listPairs(
-    siteId: number,
-    view: ApplicationView,
-    fromMs: number,
-    toMs: number,
-    limit: number,
-  ): Promise<PairClassification[]>;
-  /** Bytes over time of some applications of the list, and under a null name of all others; steps without bytes are left out. */
-  listSteps(range: StepsRange): Promise<ApplicationStep[]>;
-}
+export type Applications = ReturnType<typeof createApplications>;
 
 export function createApplications(deps: {
   db: () => Queryable;
@@ -130,14 +36,30 @@ export function createApplications(deps: {
   clock: Clock;
   /** How long a ranking is cached. */
   rankingHoldSeconds: number;
-}): Applications {
+}) {
   const { facts } = deps;
   const ranking = createRankingReader({ ...deps, holdSeconds: deps.rankingHoldSeconds });
   return {
-    readAddressesApplications: (ranges, rowsMax) => facts.readAddressesApplications(ranges, rowsMax),
-    readAddressApplications: (siteId, address, fromMinute, toMinute) =>
+    /** The same for many ranges, in their order; null when there are too many rows. */
+    readAddressesApplications: (ranges: readonly AddressRange[], rowsMax: number) =>
+      facts.readAddressesApplications(ranges, rowsMax),
+    /**
+     * Internet applications of an exact local address by minute, from `fromMinute` (inclusive) to `toMinute` (exclusive),
+     * in both roles: as client (outbound) and as host of a service (inbound) (NET-2.4.4).
+     */
+    readAddressApplications: (siteId: number, address: string, fromMinute: number, toMinute: number) =>
       facts.readAddressApplications({ siteId, address, fromMinute, toMinute }),
-    sumAddressApplications: (siteId, address, fromMinute, toMinute, segment) =>
+    /**
+     * Applications that a local address used and hosted over the Internet in a range, largest first: its part of the
+     * site's list, where one vantage point owns the bytes of a minute (NET-2.2.5).
+     */
+    sumAddressApplications: (
+      siteId: number,
+      address: string,
+      fromMinute: number,
+      toMinute: number,
+      segment?: string,
+    ) =>
       facts.sumAddressApplications({
         siteId,
         address,
@@ -145,7 +67,18 @@ export function createApplications(deps: {
         toMinute,
         ...(segment === undefined ? {} : { segment }),
       }),
-    async list(siteId, view, fromMs, toMs, limit, nameContains = '') {
+    /**
+     * A site's applications of a range by bytes, largest first. For a range around the last day the top connections come
+     * from its stored ranking, if there are any. `nameContains` filters the rows and their total, but not the sums.
+     */
+    async list(
+      siteId: number,
+      view: ApplicationView,
+      fromMs: number,
+      toMs: number,
+      limit: number,
+      nameContains = '',
+    ): Promise<ApplicationUse> {
       const range = { ...viewRange(siteId, view, fromMs, toMs), limit, nameContains };
       const nowMs = deps.clock.nowMs();
       // A range that was requested slightly earlier still covers the last day.
@@ -156,13 +89,24 @@ export function createApplications(deps: {
       const topConnections = new Map(day.use.rows.map((row) => [keyText(row), row.topConnection]));
       return facts.rankApplications({ ...range, topConnections });
     },
+    /**
+     * The stored ranking of the last 24 hours, recomputed every five minutes and cached here for a while (NET-8.8); null:
+     * not computed yet.
+     */
     ranking,
-    detail: (siteId, view, fromMs, toMs, key) =>
+    /**
+     * Details of one row (NET-2.2.2): at most ten destinations, ten devices and five pairs, with counts of all. Devices
+     * are the `segment|MAC` of those minutes; labels are the devices' present ones.
+     */
+    detail: (siteId: number, view: ApplicationView, fromMs: number, toMs: number, key: ApplicationKey) =>
       facts.readApplication({ ...viewRange(siteId, view, fromMs, toMs), ...key }),
-    notices: (siteId, view, fromMs, toMs, use) =>
+    /** Notices to show beside the list (NET-2.2.6). */
+    notices: (siteId: number, view: ApplicationView, fromMs: number, toMs: number, use: ApplicationUse) =>
       readNotices(facts, viewRange(siteId, view, fromMs, toMs), use),
-    listPairs: (siteId, view, fromMs, toMs, limit) =>
+    /** Exact pairs of the last 24 hours and their evidence, by minute, the busiest first (NET-2.2.7). */
+    listPairs: (siteId: number, view: ApplicationView, fromMs: number, toMs: number, limit: number) =>
       facts.listPairs(viewRange(siteId, view, fromMs, toMs), limit),
-    listSteps: (range) => listSteps(facts, range),
+    /** Bytes over time of some applications of the list, and under a null name of all others; steps without bytes are left out. */
+    listSteps: (range: StepsRange) => listSteps(facts, range),
   };
 }

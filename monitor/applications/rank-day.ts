@@ -18,15 +18,13 @@ const rowsMax = 200;
 /** Maximum number of cached rankings. */
 const heldMax = 4096;
 
-export interface RankingDeps {
+/** Recomputes every site's rankings. */
+export function createRankingLoop(deps: {
   db: () => Queryable;
   facts: Pick<FactStore, 'rankApplications' | 'newestMinutes'>;
   clock: Clock;
   reporter: Reporter;
-}
-
-/** Recomputes every site's rankings. */
-export function createRankingLoop(deps: RankingDeps): LeasedLoop {
+}): LeasedLoop {
   return createLeasedLoop({
     name: 'rank_applications',
     intervalMs,

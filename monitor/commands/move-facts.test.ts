@@ -1,6 +1,6 @@
 // Slow: stops and kills a command that moves all facts, on a PostgreSQL of its own.
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
@@ -25,13 +25,9 @@ before(async () => {
 });
 after(() => bench[Symbol.asyncDispose]());
 
-interface Command {
-  child: ChildProcess;
-  /** Its exit code and what it said, when it has ended. */
-  ended: Promise<{ code: number | null; said: string }>;
-}
+type Command = ReturnType<typeof start>;
 
-function start({ folder, url }: BenchDatabase, args: readonly string[], factsUrl = ''): Command {
+function start({ folder, url }: BenchDatabase, args: readonly string[], factsUrl = '') {
   const child = spawn(process.execPath, [program, 'monitor', ...args], {
     env: {
       ...process.env,
@@ -45,7 +41,11 @@ function start({ folder, url }: BenchDatabase, args: readonly string[], factsUrl
     // Beside what it says on success it logs that these databases belong to a superuser.
     ([out, err, [code]]) => ({ code: code as number | null, said: code === 0 ? out : `${out}${err}` }),
   );
-  return { child, ended };
+  return {
+    child,
+    /** Its exit code and what it said, when it has ended. */
+    ended,
+  };
 }
 
 /** Waits for the engine, and fails with what the command said where it ends before. */

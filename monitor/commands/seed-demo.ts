@@ -30,7 +30,7 @@ interface DemoFile {
   simulated_tokens: Record<string, string>;
 }
 
-export interface DemoWorldDeps {
+interface DemoWorldDeps {
   operators: Operators;
   sites: Sites;
   sensors: Sensors;

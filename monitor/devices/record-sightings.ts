@@ -12,7 +12,7 @@ import {
 } from './sighting.ts';
 import * as store from './sightings-store.ts';
 
-export interface SightingDeps {
+interface SightingDeps {
   events: Events;
   vendors: Pick<Vendors, 'findKnown'>;
 }

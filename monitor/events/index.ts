@@ -13,26 +13,21 @@ import {
   type StoredEvent,
 } from './store.ts';
 
-export type { EventFilter, EventInput } from './store.ts';
+export type { EventInput } from './store.ts';
 
 export interface MonitorEvent extends StoredEvent {
   /** The sensor's host, also for a removed sensor. */
   hostName: string | null;
 }
 
-export interface Events {
-  /** Writes an event in the transaction of its change. */
-  record(trx: Queryable, event: EventInput): Promise<void>;
-  /** A site's events that match the filter, newest first. */
-  list(siteId: number, limit: number, filter?: EventFilter): Promise<MonitorEvent[]>;
-  /** Kinds of a site's events. */
-  listKinds(siteId: number): Promise<string[]>;
-}
+export type Events = ReturnType<typeof createEvents>;
 
-export function createEvents(deps: { db: () => Queryable }): Events {
+export function createEvents(deps: { db: () => Queryable }) {
   return {
-    record: (trx, event) => insertEvent(trx, event),
-    async list(siteId, limit, filter) {
+    /** Writes an event in the transaction of its change. */
+    record: (trx: Queryable, event: EventInput) => insertEvent(trx, event),
+    /** A site's events that match the filter, newest first. */
+    async list(siteId: number, limit: number, filter?: EventFilter): Promise<MonitorEvent[]> {
       const events = await listEvents(deps.db(), siteId, limit, filter);
       const sensorIds = events.flatMap(({ sensorId }) => (sensorId === null ? [] : [sensorId]));
       const names = await nameSensors(deps.db(), [...new Set(sensorIds)]);
@@ -41,6 +36,7 @@ export function createEvents(deps: { db: () => Queryable }): Events {
         hostName: event.sensorId === null ? null : (names.get(event.sensorId)?.hostName ?? null),
       }));
     },
-    listKinds: (siteId) => listEventKinds(deps.db(), siteId),
+    /** Kinds of a site's events. */
+    listKinds: (siteId: number) => listEventKinds(deps.db(), siteId),
   };
 }

@@ -13,7 +13,7 @@ import { record } from '#service-kit/audit/index.ts';
 import { inTransaction } from '#service-kit/postgres/index.ts';
 import type { EvidenceDeps } from './deps.ts';
 import { type DescribedPacket, describePacket } from './describe-packet.ts';
-import { decompress, type EvidenceReceipt, receiveEvidence } from './receive-evidence.ts';
+import { decompress, receiveEvidence } from './receive-evidence.ts';
 import { removeExpired } from './remove-expired.ts';
 import { type EvidenceFile, listFiles } from './store.ts';
 import { watchObjects } from './watched-objects.ts';
@@ -30,34 +30,12 @@ export interface ObservedBy {
   observationId: string;
 }
 
-export interface Evidence {
-  /**
-   * Stores a file. Throws `evidence.incident_unknown`, `evidence.of_another`, `evidence.malformed`, `evidence.too_large`,
-   * `evidence.too_many`, `evidence.store_full`, `evidence.store_unavailable`, `evidence.removed`.
-   */
-  receive(
-    sensor: Pick<AuthenticatedSensor, 'id'>,
-    observationId: string,
-    body: Uint8Array,
-  ): Promise<EvidenceReceipt>;
-  /** Files of these incidents of sensors that are not expired. */
-  list(siteId: number, observations: readonly ObservedBy[]): Promise<EvidenceFile[]>;
-  /** The packets of a file, decoded. Throws `evidence.missing` where the store has no such object. */
-  readPackets(actor: Actor, file: EvidenceFile): Promise<DescribedPacket[]>;
-  /** The pcap file; in the audit trail. */
-  download(actor: Actor, file: EvidenceFile, incidentId: string): Promise<Uint8Array>;
-  /** Deletes what is kept long enough; returns how many files. */
-  removeExpired(): Promise<number>;
-  /** Deletes what belongs to incidents that ended before; throws when some remain. */
-  removeOfIncidents(endedBeforeMs: number): Promise<void>;
-  /** Why files can't be stored now; null: they can. */
-  findProblem(): Promise<string | null>;
-}
+export type Evidence = ReturnType<typeof createEvidence>;
 
 /** A store is asked at most so often. */
 const checkEveryMs = 30_000;
 
-export function createEvidence(given: EvidenceDeps): Evidence {
+export function createEvidence(given: EvidenceDeps) {
   const deps = { ...given, objects: watchObjects(given.objects, given.reporter) };
   const { db, reader, clock, objects, days } = deps;
   let checked: { atMs: number; problem: Promise<string | null> } | null = null;
@@ -70,13 +48,22 @@ export function createEvidence(given: EvidenceDeps): Evidence {
   }
 
   return {
-    receive: (...args) => receiveEvidence(deps, ...args),
-    list: (siteId, observations) => listFiles(reader(), siteId, observations, days),
-    async readPackets(actor, file) {
+    /**
+     * Stores a file. Throws `evidence.incident_unknown`, `evidence.of_another`, `evidence.malformed`, `evidence.too_large`,
+     * `evidence.too_many`, `evidence.store_full`, `evidence.store_unavailable`, `evidence.removed`.
+     */
+    receive: (sensor: Pick<AuthenticatedSensor, 'id'>, observationId: string, body: Uint8Array) =>
+      receiveEvidence(deps, sensor, observationId, body),
+    /** Files of these incidents of sensors that are not expired. */
+    list: (siteId: number, observations: readonly ObservedBy[]) =>
+      listFiles(reader(), siteId, observations, days),
+    /** The packets of a file, decoded. Throws `evidence.missing` where the store has no such object. */
+    async readPackets(actor: Actor, file: EvidenceFile): Promise<DescribedPacket[]> {
       const { linkType, packets } = decodeEvidence(await read(actor, file));
       return packets.map((packet) => describePacket(linkType, packet));
     },
-    async download(actor, file, incidentId) {
+    /** The pcap file; in the audit trail. */
+    async download(actor: Actor, file: EvidenceFile, incidentId: string): Promise<Uint8Array> {
       const bytes = await read(actor, file);
       const { id, sensorId, capture, packets } = file;
       await inTransaction(db(), (trx) =>
@@ -88,12 +75,15 @@ export function createEvidence(given: EvidenceDeps): Evidence {
       );
       return bytes;
     },
+    /** Deletes what is kept long enough; returns how many files. */
     removeExpired: async () => (await removeExpired(deps, { days })).removed,
-    async removeOfIncidents(endedBeforeMs) {
+    /** Deletes what belongs to incidents that ended before; throws when some remain. */
+    async removeOfIncidents(endedBeforeMs: number) {
       const { isAll } = await removeExpired(deps, { endedBeforeMs });
       if (!isAll) throw new Error('capture files of expired incidents are still being removed');
     },
-    findProblem() {
+    /** Why files can't be stored now; null: they can. */
+    findProblem(): Promise<string | null> {
       const nowMs = clock.monotonicMs();
       if (!checked || nowMs - checked.atMs >= checkEveryMs)
         checked = { atMs: nowMs, problem: objects.check().then(() => null, describeError) };

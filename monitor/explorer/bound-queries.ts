@@ -9,17 +9,14 @@ export const runningMax = 3;
 /** Of one who asks: eight pages of a chart and two tables. */
 export const waitingMax = 24;
 
-export interface QueryGate {
-  /** Runs the work in its turn. Throws `explorer.busy` where too many of this asker wait, or `explorer.left` where the asker has gone. */
-  run<T>(asker: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T>;
-}
+export type QueryGate = ReturnType<typeof createQueryGate>;
 
 interface Waiting {
   start: () => void;
   leave: (error: CodedError) => void;
 }
 
-export function createQueryGate(): QueryGate {
+export function createQueryGate() {
   let running = 0;
   /** In the order of their turns. */
   const queues = new Map<string, Waiting[]>();
@@ -61,7 +58,8 @@ export function createQueryGate(): QueryGate {
     });
 
   return {
-    async run(asker, signal, work) {
+    /** Runs the work in its turn. Throws `explorer.busy` where too many of this asker wait, or `explorer.left` where the asker has gone. */
+    async run<T>(asker: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
       await waitForTurn(asker, signal);
       try {
         return await work();

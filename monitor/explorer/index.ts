@@ -12,42 +12,37 @@
  *
  * `query.ts` has the types, `query-url.ts` the form in a URL; the language of filters is that of `service-kit/explorer`.
  */
-import type { Value } from '#service-kit/explorer/index.ts';
 import { createQueryGate } from './bound-queries.ts';
 import { completeValues } from './complete.ts';
 import { type Asking, type ExplorerDeps, explore, exploreTogether } from './explore.ts';
-import { type Answer, type Dimension, dimensions, type Query } from './query.ts';
+import { type Dimension, dimensions, type Query } from './query.ts';
 import { listAddresses } from './resolve.ts';
 
 export { courseStep } from './choose-steps.ts';
-export type { Asking, ExplorerDeps } from './explore.ts';
+export type { Asking } from './explore.ts';
 export * from './query.ts';
-export { type ParsedQuery, parseQueryUrl, printQueryUrl, readTimes } from './query-url.ts';
+export { parseQueryUrl, printQueryUrl, readTimes } from './query-url.ts';
 
-export interface Explorer {
-  /** Those that can be answered: without files of networks, no country and no AS. */
-  readonly dimensions: readonly Dimension[];
-  /**
-   * The answer to a query, when its turn has come. The caller has decided that the reader may see the site. Throws
-   * `explorer.too_many_steps`, `facts.too_slow`, `explorer.busy` and `explorer.left`; what can't be answered otherwise is in `limits`.
-   */
-  explore(query: Query, asking?: Asking): Promise<Answer>;
-  /** The same of several queries of one site, in their order; those of the same facts and range take one turn and are read together. */
-  exploreTogether(queries: readonly Query[], asking?: Asking): Promise<Answer[]>;
-  /** Local addresses that the filters leave, where they name addresses, servers or customers; null: any. */
-  listAddresses(query: Pick<Query, 'siteId' | 'by' | 'filters'>): Promise<string[] | null>;
-  /** Values of a dimension that hold a text, for completion. */
-  complete(siteId: number, dimension: Dimension, typed: string, limit: number): Promise<Value[]>;
-}
+export type Explorer = ReturnType<typeof createExplorer>;
 
-export function createExplorer(given: Omit<ExplorerDeps, 'gate'>): Explorer {
+export function createExplorer(given: Omit<ExplorerDeps, 'gate'>) {
   const deps = { ...given, gate: createQueryGate() };
   const hasNetworks = deps.describeNetworks !== null;
   return {
+    /** Those that can be answered: without files of networks, no country and no AS. */
     dimensions: dimensions.filter((one) => hasNetworks || (one !== 'country' && one !== 'as')),
-    explore: (query, asking = {}) => explore(deps, query, asking),
-    exploreTogether: (queries, asking = {}) => exploreTogether(deps, queries, asking),
-    listAddresses: (query) => listAddresses(deps.db(), query),
-    complete: (siteId, dimension, typed, limit) => completeValues(deps.db(), siteId, dimension, typed, limit),
+    /**
+     * The answer to a query, when its turn has come. The caller has decided that the reader may see the site. Throws
+     * `explorer.too_many_steps`, `facts.too_slow`, `explorer.busy` and `explorer.left`; what can't be answered otherwise is in `limits`.
+     */
+    explore: (query: Query, asking: Asking = {}) => explore(deps, query, asking),
+    /** The same of several queries of one site, in their order; those of the same facts and range take one turn and are read together. */
+    exploreTogether: (queries: readonly Query[], asking: Asking = {}) =>
+      exploreTogether(deps, queries, asking),
+    /** Local addresses that the filters leave, where they name addresses, servers or customers; null: any. */
+    listAddresses: (query: Pick<Query, 'siteId' | 'by' | 'filters'>) => listAddresses(deps.db(), query),
+    /** Values of a dimension that hold a text, for completion. */
+    complete: (siteId: number, dimension: Dimension, typed: string, limit: number) =>
+      completeValues(deps.db(), siteId, dimension, typed, limit),
   };
 }

@@ -25,15 +25,16 @@ export interface FactEngine {
   move(): Promise<FactMoveState>;
 }
 
-export interface FactEngineDeps extends FactStoreDeps {
-  /** Connections that only read; the same as the others when absent. */
-  reader?: () => Queryable;
-}
-
 const gatherMsOfClickhouse = 2000;
 
 /** PostgreSQL where there is no other place. */
-export function createFacts(deps: FactEngineDeps, place: FactsPlace | null): FactEngine {
+export function createFacts(
+  deps: FactStoreDeps & {
+    /** Connections that only read; the same as the others when absent. */
+    reader?: () => Queryable;
+  },
+  place: FactsPlace | null,
+): FactEngine {
   const { db, reader = db } = deps;
   if (place === null) {
     return {

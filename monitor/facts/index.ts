@@ -28,7 +28,7 @@
 
 export { type FactsPlace, parseFactsUrl } from './clickhouse/connect.ts';
 export { createFactConsumer } from './consume-facts.ts';
-export { type ControlScope, openScope } from './contract/control-scope.ts';
+export { openScope } from './contract/control-scope.ts';
 export type { FactEngineState } from './contract/engine-state.ts';
 export * from './contract/exploration.ts';
 export type { FactStore } from './contract/fact-store.ts';
@@ -36,7 +36,6 @@ export * from './contract/facts.ts';
 export {
   type PeerList,
   type PeerOfNetwork,
-  type PeerTraffic,
   type PeerUse,
   peerLengths,
   peerNetworkOf,
@@ -44,6 +43,6 @@ export {
 export { createFacts, type FactEngine } from './create-facts.ts';
 export type { FactMoveState } from './move/describe-move.ts';
 export { deleteFacts, type FactsSide, moveBetween } from './move/move-between.ts';
-export { cancelMove, type UploadHold } from './move/move-facts.ts';
-export { createFactStore, type NameApplication } from './postgres/postgres-facts.ts';
+export { cancelMove } from './move/move-facts.ts';
+export { createFactStore } from './postgres/postgres-facts.ts';
 export { createRollUpLoop } from './roll-up-loop.ts';

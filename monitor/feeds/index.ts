@@ -13,20 +13,19 @@ import type { Incidents } from '#monitor/incidents/index.ts';
 import type { Live } from '#monitor/live/index.ts';
 import type { Connection } from '#monitor/operations-client/index.ts';
 import type { ScanExchange } from '#monitor/scans/index.ts';
-import type { PlanSection } from '#monitor/sensors/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
 import type { AssessmentExchange } from '#monitor/vulnerabilities/index.ts';
-import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createLeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAllocations, createProtectionSection } from './allocations/index.ts';
-import type { Cadence, Cadences } from './cadence.ts';
+import type { Cadences } from './cadence.ts';
 import type { Feed, FeedSources } from './feed.ts';
 import type { RunDeps, Turn } from './run.ts';
 import { runPasses, runTick, type TickResult } from './run-feed.ts';
 import * as store from './store.ts';
 
-export { type Cadences, cadencesOf, settingsOfFeeds } from './cadence.ts';
+export { cadencesOf, settingsOfFeeds } from './cadence.ts';
 export { defineFeed, type Feed } from './feed.ts';
 export { incidents } from './incidents/index.ts';
 export { installedFeeds } from './installed.ts';
@@ -43,30 +42,9 @@ export { createWake } from './wake.ts';
 export const cursorsKeptMs = 2 * 86_400_000;
 
 /** A feed and its loop. */
-export interface RunningFeed {
-  readonly feed: Feed;
-  readonly cadence: Cadence;
-  readonly loop: LeasedLoop;
-  /** One tick now, where the loop runs as many as are due; `held` when another process holds the lease, `idle` when no connection is enabled. */
-  runOnce(): Promise<TickResult | 'held' | 'idle'>;
-  /** Null before the feed's first run. */
-  state(): Promise<store.FeedState | null>;
-}
+export type RunningFeed = ReturnType<typeof createFeed>;
 
-export interface Feeds {
-  /** In the order of pages. */
-  readonly all: readonly RunningFeed[];
-  /** Throws for a feed that is not declared. */
-  find(name: string): RunningFeed;
-  /** Items that do not get through, of all feeds, for people. */
-  listHeldBack(): Promise<store.HeldBack[]>;
-  /** Exact addresses of live allocations, as the last page-through listed them, for the plans of sensors. */
-  readonly protection: PlanSection;
-  /** The targets may have changed: the next run of a feed lists them again. */
-  forgetTargets(): void;
-  /** Forgets cursors that nothing has visited since (NET-2.9). */
-  forgetCursors(cutoffMs: number): Promise<number>;
-}
+export type Feeds = ReturnType<typeof createFeeds>;
 
 export interface FeedsDeps {
   /** What is declared; `installedFeeds` outside of tests. */
@@ -95,7 +73,7 @@ const heldBackShown = 20;
 /** Longer than one request may take, so that a slow one does not cost the lease. */
 const leaseSeconds = 30;
 
-export function createFeeds(deps: FeedsDeps): Feeds {
+export function createFeeds(deps: FeedsDeps) {
   const reader = deps.reader ?? deps.db;
   const allocations = createAllocations(deps);
   const all = deps.feeds.map((feed) => createFeed(deps, { ...deps, allocations }, feed));
@@ -106,20 +84,26 @@ export function createFeeds(deps: FeedsDeps): Feeds {
     outcomes: ['refused', ...Object.keys(outcomes).filter((outcome) => outcomes[outcome] === 'held_back')],
   }));
   return {
+    /** In the order of pages. */
     all,
-    find(name) {
+    /** Throws for a feed that is not declared. */
+    find(name: string): RunningFeed {
       const found = all.find(({ feed }) => feed.name === name);
       if (!found) throw new CodedError('feeds.unknown', `There is no feed "${name}".`);
       return found;
     },
+    /** Items that do not get through, of all feeds, for people. */
     listHeldBack: () => store.listHeldBack(reader(), heldOutcomes, heldBackShown),
+    /** Exact addresses of live allocations, as the last page-through listed them, for the plans of sensors. */
     protection: createProtectionSection({ ...deps, reader }),
+    /** The targets may have changed: the next run of a feed lists them again. */
     forgetTargets: () => allocations.forget(),
-    forgetCursors: (cutoffMs) => store.deleteCursorsBefore(deps.db(), cutoffMs),
+    /** Forgets cursors that nothing has visited since (NET-2.9). */
+    forgetCursors: (cutoffMs: number) => store.deleteCursorsBefore(deps.db(), cutoffMs),
   };
 }
 
-function createFeed(deps: FeedsDeps, sources: FeedSources, feed: Feed): RunningFeed {
+function createFeed(deps: FeedsDeps, sources: FeedSources, feed: Feed) {
   const { db, clock, reporter } = deps;
   const cadence = deps.cadences[feed.name];
   if (!cadence)
@@ -149,7 +133,8 @@ function createFeed(deps: FeedsDeps, sources: FeedSources, feed: Feed): RunningF
     feed,
     cadence,
     loop,
-    async runOnce() {
+    /** One tick now, where the loop runs as many as are due; `held` when another process holds the lease, `idle` when no connection is enabled. */
+    async runOnce(): Promise<TickResult | 'held' | 'idle'> {
       lastResult = null;
       isOneTick = true;
       const isMine = await loop.runOnce().finally(() => {
@@ -157,6 +142,7 @@ function createFeed(deps: FeedsDeps, sources: FeedSources, feed: Feed): RunningF
       });
       return isMine ? (lastResult ?? 'idle') : 'held';
     },
+    /** Null before the feed's first run. */
     state: () => store.readFeedState(db(), feed.name),
   };
 }

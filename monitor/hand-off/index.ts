@@ -7,19 +7,14 @@
  * recovered and the hold time has passed, or when an operator ends it. A site has actions for a bounded number of addresses
  * at once. Every step is in the audit trail.
  */
-import type { Part } from '#common/lifecycle/index.ts';
 import type { Actor } from '#monitor/operators/index.ts';
-import type { LeasedLoop } from '#service-kit/leases/index.ts';
-import type { OutboxSender } from '#service-kit/outbox/index.ts';
-import type { Action } from './action.ts';
 import * as actions from './actions-store.ts';
 import { describePeers, type PeerState } from './bgp/describe-peers.ts';
 import { createBgpSpeaker } from './bgp/speaker.ts';
 import * as change from './change-rules.ts';
 import type { HandOffDeps } from './deps.ts';
-import type { Rule, RuleInput, RuleMode } from './rule.ts';
+import type { RuleInput, RuleMode } from './rule.ts';
 import {
-  type FailingRule,
   type ListedRule,
   listFailing,
   listRules,
@@ -30,7 +25,7 @@ import {
 import { listCommands } from './run-command.ts';
 import { createHandOffWorker } from './work-actions.ts';
 
-export type { Action, ActionState } from './action.ts';
+export type { Action } from './action.ts';
 export type { PeerState } from './bgp/describe-peers.ts';
 export { noteHandOff } from './note-incidents.ts';
 export {
@@ -66,47 +61,22 @@ export interface SiteHandOff {
  * Changes throw `hand_off.invalid` with the wrong fields in `details.fields`, and `hand_off.changed` when `revision` is not
  * that of what is stored.
  */
-export interface HandOff {
-  /** Carries out actions; may run in any number of processes. */
-  readonly worker: OutboxSender;
-  /** Tells BGP peers what rules announce; may run in any number of processes. */
-  readonly speaker: LeasedLoop;
-  readonly parts: readonly Part[];
-  describeSite(siteId: number): Promise<SiteHandOff>;
-  /** Adds a rule, which is off. The secret of a webhook is returned only here. */
-  addRule(actor: Actor, siteId: number, input: RuleInput): Promise<{ id: number; secret: string | null }>;
-  /** False: the site has no such rule. */
-  changeRule(actor: Actor, siteId: number, id: number, input: RuleInput, revision: number): Promise<boolean>;
-  /** Off, dry run, on; from off only to dry run. What the rule did so far ends. */
-  switchRule(actor: Actor, siteId: number, id: number, mode: RuleMode, revision: number): Promise<boolean>;
-  removeRule(actor: Actor, siteId: number, id: number, revision: number): Promise<Rule | null>;
-  setLimit(actor: Actor, siteId: number, text: string, revision: number): Promise<void>;
-  /** Starts an action that waits for an operator. */
-  approveAction(actor: Actor, siteId: number, id: number): Promise<boolean>;
-  /** Ends an action now, without its hold time. */
-  endAction(actor: Actor, siteId: number, id: number): Promise<boolean>;
-  /** Stops trying to end an action. */
-  giveUpAction(actor: Actor, siteId: number, id: number): Promise<boolean>;
-  /** Every rule that acts, of all sites, with its actions that fail. */
-  listFailing(): Promise<FailingRule[]>;
-  /** Of a site or one of its rules; those that are not ended first, then the newest. */
-  listActions(siteId: number, ruleId: number | null, limit: number): Promise<Action[]>;
-  /** What was done, or would have been done, against an incident; the oldest first. */
-  listActionsOf(incidentId: string): Promise<Action[]>;
-}
+export type HandOff = ReturnType<typeof createHandOff>;
 
 /** On the page of an incident. */
 const actionsShown = 100;
 
-export function createHandOff(deps: HandOffDeps): HandOff {
+export function createHandOff(deps: HandOffDeps) {
   const { db } = deps;
   const worker = createHandOffWorker(deps);
   const speaker = createBgpSpeaker(deps);
   return {
+    /** Carries out actions; may run in any number of processes. */
     worker,
+    /** Tells BGP peers what rules announce; may run in any number of processes. */
     speaker,
     parts: deps.bgp.peers.length > 0 ? [worker, speaker] : [worker],
-    async describeSite(siteId) {
+    async describeSite(siteId: number): Promise<SiteHandOff> {
       const [rules, limit, commands, sessions] = await Promise.all([
         listRules(db(), siteId),
         readLimit(db(), siteId),
@@ -115,16 +85,31 @@ export function createHandOff(deps: HandOffDeps): HandOff {
       ]);
       return { rules, limit, commands, sessions, peers: deps.bgp.peers.map(({ name }) => name) };
     },
-    addRule: (...args) => change.addRule(deps, ...args),
-    changeRule: (...args) => change.changeRule(deps, ...args),
-    switchRule: (...args) => change.switchRule(deps, ...args),
-    removeRule: (...args) => change.removeRule(deps, ...args),
-    setLimit: (...args) => change.setLimit(deps, ...args),
-    approveAction: (...args) => change.approveAction(deps, ...args),
-    endAction: (...args) => change.endAction(deps, ...args),
-    giveUpAction: (...args) => change.giveUpAction(deps, ...args),
+    /** Adds a rule, which is off. The secret of a webhook is returned only here. */
+    addRule: (actor: Actor, siteId: number, input: RuleInput) => change.addRule(deps, actor, siteId, input),
+    /** False: the site has no such rule. */
+    changeRule: (actor: Actor, siteId: number, id: number, input: RuleInput, revision: number) =>
+      change.changeRule(deps, actor, siteId, id, input, revision),
+    /** Off, dry run, on; from off only to dry run. What the rule did so far ends. */
+    switchRule: (actor: Actor, siteId: number, id: number, mode: RuleMode, revision: number) =>
+      change.switchRule(deps, actor, siteId, id, mode, revision),
+    removeRule: (actor: Actor, siteId: number, id: number, revision: number) =>
+      change.removeRule(deps, actor, siteId, id, revision),
+    setLimit: (actor: Actor, siteId: number, text: string, revision: number) =>
+      change.setLimit(deps, actor, siteId, text, revision),
+    /** Starts an action that waits for an operator. */
+    approveAction: (actor: Actor, siteId: number, id: number) =>
+      change.approveAction(deps, actor, siteId, id),
+    /** Ends an action now, without its hold time. */
+    endAction: (actor: Actor, siteId: number, id: number) => change.endAction(deps, actor, siteId, id),
+    /** Stops trying to end an action. */
+    giveUpAction: (actor: Actor, siteId: number, id: number) => change.giveUpAction(deps, actor, siteId, id),
+    /** Every rule that acts, of all sites, with its actions that fail. */
     listFailing: () => listFailing(db()),
-    listActions: (...args) => actions.listActions(db(), ...args),
-    listActionsOf: (incidentId) => actions.listActionsOf(db(), incidentId, actionsShown),
+    /** Of a site or one of its rules; those that are not ended first, then the newest. */
+    listActions: (siteId: number, ruleId: number | null, limit: number) =>
+      actions.listActions(db(), siteId, ruleId, limit),
+    /** What was done, or would have been done, against an incident; the oldest first. */
+    listActionsOf: (incidentId: string) => actions.listActionsOf(db(), incidentId, actionsShown),
   };
 }

@@ -18,12 +18,12 @@ import type { Vulnerabilities } from '#monitor/vulnerabilities/index.ts';
 import type { Limits } from '#service-kit/limits/index.ts';
 import type { System } from '#service-kit/system/index.ts';
 import { describeHeldBack, findProblems } from './problems.ts';
-import type { FeedRecord, Health, Readiness } from './report.ts';
+import type { FeedRecord, HealthReport, Readiness } from './report.ts';
 
 export { createMonitorMeters, type MonitorMeters } from './meters.ts';
-export type { Health, HealthReport } from './report.ts';
+export type { HealthReport } from './report.ts';
 
-export interface HealthDeps {
+interface HealthDeps {
   system: Pick<System, 'read' | 'checkWrites'>;
   inbox: Pick<Inbox, 'state'>;
   feeds: Pick<Feeds, 'all' | 'listHeldBack'>;
@@ -45,9 +45,11 @@ const sensorsMax = 5_000;
 /** Uploads normally wait less than a second. */
 export const backlogSeconds = 60;
 
-export function createHealth(deps: HealthDeps): Health {
+export type Health = ReturnType<typeof createHealth>;
+
+export function createHealth(deps: HealthDeps) {
   return {
-    async read() {
+    async read(): Promise<HealthReport> {
       const [
         inbox,
         system,
@@ -110,6 +112,7 @@ export function createHealth(deps: HealthDeps): Health {
         problems: [...findProblems(report), ...describeHeldBack(heldBack, report), ...ofStores],
       };
     },
+    /** Reports whether requests can be served, and faults; never throws. */
     check: () => checkReadiness(deps),
   };
 }

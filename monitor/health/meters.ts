@@ -7,22 +7,13 @@ import type { App } from '#service-kit/http/index.ts';
 import type { Limits } from '#service-kit/limits/index.ts';
 import { createMeters, type Meters, meterRequests } from '#service-kit/metrics/index.ts';
 import { createSystemGauges } from '#service-kit/system/index.ts';
-import type { Health, HealthReport } from './report.ts';
+import type { Health } from './index.ts';
+import type { HealthReport } from './report.ts';
 
 /** Sensors with their own series, the first by id. */
 const sensorSeriesMax = 200;
 
-export interface MonitorMeters {
-  readonly contentType: string;
-  /** Counts the uploads of this process. */
-  readonly tally: InboxTally;
-  /** Counts the observations of incidents that this process applied. */
-  readonly tallyIncidents: (outcome: 'applied' | 'foreign' | 'repeated', count: number) => void;
-  /** Times the requests of this server. */
-  watch(app: App): void;
-  /** All metrics as text. Without an answer of the database, the metrics that need it are left out. */
-  render(sources: MeterSources): Promise<string>;
-}
+export type MonitorMeters = ReturnType<typeof createMonitorMeters>;
 
 export interface MeterSources {
   health: Pick<Health, 'read'>;
@@ -30,7 +21,7 @@ export interface MeterSources {
   limits: Pick<Limits, 'findProblem'>;
 }
 
-export function createMonitorMeters(): MonitorMeters {
+export function createMonitorMeters() {
   const meters = createMeters('svc_monitor_');
   const uploads = meters.counter('inbox_uploads_total', 'Uploads in this process by result.', ['outcome']);
   const observations = meters.counter(
@@ -44,12 +35,18 @@ export function createMonitorMeters(): MonitorMeters {
     'limits_apart',
     '1 while this process counts limits alone that all should count together.',
   );
+  /** Counts the uploads of this process. */
+  const tally: InboxTally = (outcome, count) => uploads.inc({ outcome }, count);
   return {
-    tallyIncidents: (outcome, count) => observations.inc({ outcome }, count),
+    /** Counts the observations of incidents that this process applied. */
+    tallyIncidents: (outcome: 'applied' | 'foreign' | 'repeated', count: number) =>
+      observations.inc({ outcome }, count),
     contentType: meters.contentType,
-    tally: (outcome, count) => uploads.inc({ outcome }, count),
-    watch: (app) => meterRequests(app, meters),
-    render({ health, pool, limits }) {
+    tally,
+    /** Times the requests of this server. */
+    watch: (app: App) => meterRequests(app, meters),
+    /** All metrics as text. Without an answer of the database, the metrics that need it are left out. */
+    render({ health, pool, limits }: MeterSources): Promise<string> {
       limitsApart.set(limits.findProblem() === null ? 0 : 1);
       return meters.render(
         pool,

@@ -40,9 +40,3 @@ export interface Readiness {
   isReady: boolean;
   checks: { database: string; migrations: string; inbox: string; live: string; limits: string };
 }
-
-export interface Health {
-  read(): Promise<HealthReport>;
-  /** Reports whether requests can be served, and faults; never throws. */
-  check(): Promise<Readiness>;
-}

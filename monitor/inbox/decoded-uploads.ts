@@ -22,23 +22,10 @@ export interface UploadKey {
   digest: Buffer;
 }
 
-export interface DecodedUploads {
-  /**
-   * Holds an upload. Returns what forgets it again if it is not stored; that does nothing where the upload was held
-   * before, by another delivery of it, or found no room.
-   */
-  hold(key: UploadKey, read: ReadUpload): () => void;
-  /** The upload with this identity and digest, or null. It stays until it is forgotten. */
-  find(key: UploadKey): ReadUpload | null;
-  /** Forgets uploads that were applied. */
-  forget(keys: readonly UploadKey[]): void;
-}
+export type DecodedUploads = ReturnType<typeof createDecodedUploads>;
 
 /** Holds up to `bytesMax` of decoded uploads, by the costs of `wire-bounds.ts`; with 0 nothing is held. */
-export function createDecodedUploads(
-  clock: Pick<Clock, 'monotonicMs'>,
-  bytesMax = decodedBytesMax,
-): DecodedUploads {
+export function createDecodedUploads(clock: Pick<Clock, 'monotonicMs'>, bytesMax = decodedBytesMax) {
   /** In the order of their age. */
   const held = new Map<string, { read: ReadUpload; sinceMs: number }>();
   let bytes = 0;
@@ -59,7 +46,11 @@ export function createDecodedUploads(
   }
 
   return {
-    hold(key, read) {
+    /**
+     * Holds an upload. Returns what forgets it again if it is not stored; that does nothing where the upload was held
+     * before, by another delivery of it, or found no room.
+     */
+    hold(key: UploadKey, read: ReadUpload): () => void {
       removeOld();
       const name = nameOf(key);
       if (held.has(name) || bytes + read.decodedBytes > bytesMax) return () => {};
@@ -69,11 +60,13 @@ export function createDecodedUploads(
         if (held.get(name)?.read === read) remove(name);
       };
     },
-    find(key) {
+    /** The upload with this identity and digest, or null. It stays until it is forgotten. */
+    find(key: UploadKey): ReadUpload | null {
       const read = held.get(nameOf(key))?.read;
       return read?.digest.equals(key.digest) ? read : null;
     },
-    forget(keys) {
+    /** Forgets uploads that were applied. */
+    forget(keys: readonly UploadKey[]) {
       for (const key of keys) remove(nameOf(key));
     },
   };

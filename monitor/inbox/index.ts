@@ -11,56 +11,24 @@
  * applied in one, because a commit costs the same for a hundred as for one.
  */
 import { CodedError, describeError } from '#common/errors/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
 import type { TelemetryReceipt } from '#contracts/sensor-api/http.ts';
 import { createIntake } from '#monitor/intake/index.ts';
 import type { EnrolledSensor } from '#monitor/sensors/index.ts';
 import { applyAtOnce } from './apply-batch.ts';
 import { createDecodedUploads } from './decoded-uploads.ts';
 import type { InboxDeps } from './deps.ts';
-import { createInboxHold, type InboxHold } from './hold-uploads.ts';
+import { createInboxHold } from './hold-uploads.ts';
 import { createReceiving, type UploadCheck } from './receive-upload.ts';
-import { type InboxState, type KeptUpload, listKeptUploads, pruneUploads, readInboxState } from './store.ts';
+import { listKeptUploads, pruneUploads, readInboxState } from './store.ts';
 import { createInboxWorker } from './worker.ts';
 
 export type { InboxDeps, InboxTally } from './deps.ts';
-export type { InboxHold } from './hold-uploads.ts';
 
 export type { InboxState, KeptUpload } from './store.ts';
 
-export interface Inbox {
-  /**
-   * Stores an upload and gives its receipt, after commit. Throws `telemetry.malformed`, `telemetry.encoding_unsupported`,
-   * `telemetry.too_large`, and `telemetry.refused` for what must never be sent again; `telemetry.clock_ahead` for what
-   * speaks of a time that has not come, which the sensor keeps. What was not taken is noted with its sensor.
-   */
-  receive(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undefined): Promise<TelemetryReceipt>;
-  /**
-   * Like `receive`, for urgent records in an upload of their own: it is applied before the receipt is given and waits for no
-   * other upload. Where that fails it is applied by a worker like any other. `require` throws for an upload that holds
-   * something else.
-   */
-  receiveUrgent(
-    sensor: EnrolledSensor,
-    body: Uint8Array,
-    encoding: string | undefined,
-    require: UploadCheck,
-  ): Promise<TelemetryReceipt>;
-  /** Applies what is due until nothing is that this worker may touch; for commands and tests. */
-  drain(): Promise<void>;
-  /** Forgets tombstones older than two days whose numbers are covered (NET-8). */
-  prune(): Promise<number>;
-  /** Applied uploads of these sensors that hold minutes from `fromMinute` on and before `toMinute`, as far as they are kept. */
-  listKept(sensorIds: readonly number[], fromMinute: number, toMinute: number): Promise<KeptUpload[]>;
-  /** How much waits, for how long, and what became of the rest. */
-  state(): Promise<InboxState>;
-  /** Holds back what arrives; at most one process does so at a time. */
-  readonly hold: InboxHold;
-  /** The loop that applies uploads; start it in as many processes as wanted. */
-  readonly worker: Part;
-}
+export type Inbox = ReturnType<typeof createInbox>;
 
-export function createInbox(given: InboxDeps): Inbox {
+export function createInbox(given: InboxDeps) {
   const decoded = createDecodedUploads(given.clock, given.decodedBytesMax);
   const deps = { ...given, intake: given.intake ?? createIntake(given), decoded };
   const worker = createInboxWorker(deps);
@@ -82,12 +50,31 @@ export function createInbox(given: InboxDeps): Inbox {
     }
   }
   return {
-    async receive(sensor, body, encoding) {
+    /**
+     * Stores an upload and gives its receipt, after commit. Throws `telemetry.malformed`, `telemetry.encoding_unsupported`,
+     * `telemetry.too_large`, and `telemetry.refused` for what must never be sent again; `telemetry.clock_ahead` for what
+     * speaks of a time that has not come, which the sensor keeps. What was not taken is noted with its sensor.
+     */
+    async receive(
+      sensor: EnrolledSensor,
+      body: Uint8Array,
+      encoding: string | undefined,
+    ): Promise<TelemetryReceipt> {
       const { receipt } = await noteOutcome(sensor, receiveUpload(sensor, body, encoding));
       if (receipt.receipt === 'accepted') worker.wake();
       return receipt;
     },
-    async receiveUrgent(sensor, body, encoding, require) {
+    /**
+     * Like `receive`, for urgent records in an upload of their own: it is applied before the receipt is given and waits for no
+     * other upload. Where that fails it is applied by a worker like any other. `require` throws for an upload that holds
+     * something else.
+     */
+    async receiveUrgent(
+      sensor: EnrolledSensor,
+      body: Uint8Array,
+      encoding: string | undefined,
+      require: UploadCheck,
+    ): Promise<TelemetryReceipt> {
       const { receipt, read } = await noteOutcome(sensor, receiveUpload(sensor, body, encoding, require));
       if (receipt.receipt === 'duplicate') return receipt;
       const { spoolId, sequence } = read.upload;
@@ -99,12 +86,18 @@ export function createInbox(given: InboxDeps): Inbox {
       }
       return receipt;
     },
+    /** Applies what is due until nothing is that this worker may touch; for commands and tests. */
     drain: () => worker.drain(),
+    /** Forgets tombstones older than two days whose numbers are covered (NET-8). */
     prune: () => pruneUploads(deps.db()),
-    listKept: (sensorIds, fromMinute, toMinute) =>
+    /** Applied uploads of these sensors that hold minutes from `fromMinute` on and before `toMinute`, as far as they are kept. */
+    listKept: (sensorIds: readonly number[], fromMinute: number, toMinute: number) =>
       listKeptUploads((deps.reader ?? deps.db)(), sensorIds, fromMinute, toMinute),
+    /** How much waits, for how long, and what became of the rest. */
     state: () => readInboxState((deps.reader ?? deps.db)()),
+    /** Holds back what arrives; at most one process does so at a time. */
     hold: createInboxHold(deps.db),
+    /** The loop that applies uploads; start it in as many processes as wanted. */
     worker,
   };
 }

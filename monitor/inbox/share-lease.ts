@@ -10,24 +10,14 @@ import {
 import type { InboxParts } from './deps.ts';
 import { noteAbandoned } from './note-failure.ts';
 
-export interface ShareLease {
-  /** A lease with at least half of its time left; null while another process holds the share. */
-  hold(): Promise<Lease | null>;
-  /** The lease was lost; `hold` takes it again. */
-  lose(): void;
-  /** The present term ended by a failure of the database; its unfinished uploads count no attempt. */
-  excuse(): void;
-  /** Gives the lease back. */
-  resign(): Promise<void>;
-}
-
-export function createShareLease(deps: InboxParts, share: number, holder: string): ShareLease {
+export function createShareLease(deps: InboxParts, share: number, holder: string) {
   const name = `inbox ${share}`;
   const holding = { db: deps.db, clock: deps.clock, ttlSeconds: deps.leaseSeconds ?? 15 };
   let lease: Lease | null = null;
   let excusedTerm: number | null = null;
   return {
-    async hold() {
+    /** A lease with at least half of its time left; null while another process holds the share. */
+    async hold(): Promise<Lease | null> {
       if (lease && isTrusted(holding, lease)) {
         const half = (holding.ttlSeconds * 1000) / 2;
         if (lease.trustedUntilMs - deps.clock.monotonicMs() > half) return lease;
@@ -49,12 +39,15 @@ export function createShareLease(deps: InboxParts, share: number, holder: string
       excusedTerm = null;
       return lease;
     },
+    /** The lease was lost; `hold` takes it again. */
     lose() {
       lease = null;
     },
+    /** The present term ended by a failure of the database; its unfinished uploads count no attempt. */
     excuse() {
       excusedTerm = lease?.term ?? excusedTerm;
     },
+    /** Gives the lease back. */
     async resign() {
       if (lease) await resignLease(holding, lease).catch(() => {});
       lease = null;

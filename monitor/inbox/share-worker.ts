@@ -16,23 +16,12 @@ const aloneMax = 16;
 /** Batches of a share in one go; then sites' minutes are brought up to date, so that a backlog does not hide them. */
 const roundsMax = 4;
 
-/** Applies what is due in one share of the sensors, while it holds the share's lease. */
-export interface ShareWorker {
-  /**
-   * Some batches; returns how many uploads they held, 0 also when another process holds the share. `gathers`: one, since what is
-   * left after it may wait for more.
-   */
-  work(signal: AbortSignal, gathers: boolean): Promise<number>;
-  /** Gives the lease back. */
-  resign(): Promise<void>;
-}
-
 /**
  * Before a batch is applied it is noted as begun, in a commit of its own; the transaction that applies it clears the
  * note. A batch that fails is applied again one by one, and what failed before is applied alone, so that an upload that
  * can't be applied costs only itself, whether it throws or takes the process with it.
  */
-export function createShareWorker(deps: InboxParts, share: number, holder: string): ShareWorker {
+export function createShareWorker(deps: InboxParts, share: number, holder: string) {
   const own = createShareLease(deps, share, holder);
 
   async function runPick(pick: Pick): Promise<number> {
@@ -91,7 +80,11 @@ export function createShareWorker(deps: InboxParts, share: number, holder: strin
   }
 
   return {
-    async work(signal, gathers) {
+    /**
+     * Some batches; returns how many uploads they held, 0 also when another process holds the share. `gathers`: one, since what is
+     * left after it may wait for more.
+     */
+    async work(signal: AbortSignal, gathers: boolean): Promise<number> {
       try {
         return await runRounds(signal, gathers);
       } catch (error) {
@@ -99,6 +92,7 @@ export function createShareWorker(deps: InboxParts, share: number, holder: strin
         throw error;
       }
     },
+    /** Gives the lease back. */
     resign: own.resign,
   };
 }

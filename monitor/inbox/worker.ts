@@ -5,7 +5,6 @@
  */
 import { randomUUID } from 'node:crypto';
 import { describeError } from '#common/errors/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
 import type { InboxParts } from './deps.ts';
 import { createShareWorker, shares } from './share-worker.ts';
 import { findDueShares, pruneUploads } from './store.ts';
@@ -13,12 +12,7 @@ import { findDueShares, pruneUploads } from './store.ts';
 const pollMs = 1_000;
 const pruneMs = 3_600_000;
 
-export interface InboxWorker extends Part {
-  wake(): void;
-  drain(): Promise<void>;
-}
-
-export function createInboxWorker(deps: InboxParts): InboxWorker {
+export function createInboxWorker(deps: InboxParts) {
   const holder = `${process.pid}-${randomUUID()}`;
   const workers = Array.from({ length: shares }, (_, share) => createShareWorker(deps, share, holder));
   let stopping = new AbortController();

@@ -6,29 +6,24 @@
  * order they come; the strongest capture counts. An incident ends only when its sensors have said that it is over: without
  * news for ninety seconds it is stale. Times are the sensors'.
  */
-import type { UploadConsumer } from '#monitor/intake/index.ts';
 import type { ChangedAddress } from '#monitor/placements/index.ts';
-import type { LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { applyObservations, type SensorObservations } from './apply-observations.ts';
-import { type AttackPeriods, readAttackPeriods } from './attack-periods-store.ts';
+import { readAttackPeriods } from './attack-periods-store.ts';
 import { createIncidentConsumer } from './consume-incidents.ts';
 import type { IncidentsDeps } from './deps.ts';
-import type { Incident } from './incident.ts';
 import * as read from './read-store.ts';
-import { type DeliverableIncident, type Delivery, listDeliverable, noteDelivered } from './read-store.ts';
+import { type Delivery, listDeliverable, noteDelivered } from './read-store.ts';
 import { rejudgeAddresses } from './rejudge.ts';
 import { createStaleLoop } from './watch-stale.ts';
 
-export type { SensorObservations } from './apply-observations.ts';
-export type { AttackPeriod, AttackPeriods, UnassignablePeriod } from './attack-periods-store.ts';
+export type { AttackPeriods, UnassignablePeriod } from './attack-periods-store.ts';
 export { requireIncidentsAlone } from './consume-incidents.ts';
-export type { IncidentChange, IncidentsDeps } from './deps.ts';
-export type { Incident, IncidentAction, Observation, Transition, TransitionKind } from './incident.ts';
+export type { IncidentChange } from './deps.ts';
+export type { Incident, IncidentAction, TransitionKind } from './incident.ts';
 export {
   type CurvePoint,
   type DeliverableIncident,
-  type Delivery,
   type OpenCounts,
   type RemotePrefix,
   type SensorView,
@@ -39,41 +34,7 @@ export {
 export { lockSites as lockIncidents } from './store.ts';
 export { comparedRate, isBitMetric, nameOfClass, titleOfIncident } from './words.ts';
 
-export interface Incidents {
-  /** Takes `incidents` of uploads. */
-  readonly consumer: UploadConsumer<SensorObservations>;
-  /** Judges again who speaks for these addresses, in the transaction that changed their placements. */
-  rejudge(trx: Queryable, changed: readonly ChangedAddress[]): Promise<void>;
-  /** Makes incidents without news stale; may run in any number of processes. */
-  readonly loop: LeasedLoop;
-  /** Attacks of a site that overlap [fromMs, toMs): those of these addresses, and those that are of no address. */
-  readAttackPeriods(
-    siteId: number,
-    addresses: readonly string[],
-    fromMs: number,
-    toMs: number,
-  ): Promise<AttackPeriods>;
-  /** Incidents of these sites and of exact addresses: those that changed since operations answered, and active ones. */
-  listDeliverable(siteIds: readonly number[]): Promise<DeliverableIncident[]>;
-  /** Operations has answered about these revisions; in the transaction that notes its receipts. */
-  noteDelivered(trx: Queryable, delivered: readonly Delivery[]): Promise<void>;
-  /** Open ones first, then the newest; without withdrawn and merged ones. */
-  list(filter: read.IncidentFilter, limit: number): Promise<Incident[]>;
-  find(siteId: number, id: string): Promise<read.StoredIncident | null>;
-  /** What a sensor observed under its own id. */
-  findObservation(
-    sensorId: number,
-    observationId: string,
-  ): Promise<read.FoundObservation | 'unknown' | 'of_another'>;
-  /** Everything that belongs to an incident, for its page. */
-  readDetail(id: string): Promise<IncidentDetail>;
-  /** Its rates, of each step the largest second of the strongest capture. */
-  readCurve(id: string, stepMs: number): Promise<read.CurvePoint[]>;
-  /** Incidents that are not over, of each site that has any; without drills. */
-  countOpen(): Promise<read.OpenCounts[]>;
-  /** What sensors of a site said of other nodes' servers, the newest first. */
-  listForeign(siteId: number, limit: number): Promise<read.SensorView[]>;
-}
+export type Incidents = ReturnType<typeof createIncidents>;
 
 export interface IncidentDetail {
   views: read.SensorView[];
@@ -85,7 +46,7 @@ export interface IncidentDetail {
 /** On the page of an incident. */
 const remotesShown = 50;
 
-export function createIncidents(deps: IncidentsDeps): Incidents {
+export function createIncidents(deps: IncidentsDeps) {
   const { db } = deps;
   const reader = deps.reader ?? db;
   async function apply(trx: Queryable, uploads: readonly SensorObservations[]): Promise<void> {
@@ -93,17 +54,27 @@ export function createIncidents(deps: IncidentsDeps): Incidents {
     for (const name of ['applied', 'foreign', 'repeated'] as const) deps.tally?.(name, counts[name]);
   }
   return {
+    /** Takes `incidents` of uploads. */
     consumer: createIncidentConsumer(apply),
-    rejudge: (trx, changed) => rejudgeAddresses(deps, trx, changed),
+    /** Judges again who speaks for these addresses, in the transaction that changed their placements. */
+    rejudge: (trx: Queryable, changed: readonly ChangedAddress[]) => rejudgeAddresses(deps, trx, changed),
+    /** Makes incidents without news stale; may run in any number of processes. */
     loop: createStaleLoop(deps),
-    readAttackPeriods: (siteId, addresses, fromMs, toMs) =>
+    /** Attacks of a site that overlap [fromMs, toMs): those of these addresses, and those that are of no address. */
+    readAttackPeriods: (siteId: number, addresses: readonly string[], fromMs: number, toMs: number) =>
       readAttackPeriods(reader(), siteId, addresses, fromMs, toMs),
-    listDeliverable: (siteIds) => listDeliverable(db(), siteIds),
-    noteDelivered: (trx, delivered) => noteDelivered(trx, delivered),
-    list: (filter, limit) => read.listIncidentsFor(reader(), filter, limit),
-    find: (siteId, id) => read.findIncident(reader(), siteId, id),
-    findObservation: (sensorId, observationId) => read.findObservation(db(), sensorId, observationId),
-    async readDetail(id) {
+    /** Incidents of these sites and of exact addresses: those that changed since operations answered, and active ones. */
+    listDeliverable: (siteIds: readonly number[]) => listDeliverable(db(), siteIds),
+    /** Operations has answered about these revisions; in the transaction that notes its receipts. */
+    noteDelivered: (trx: Queryable, delivered: readonly Delivery[]) => noteDelivered(trx, delivered),
+    /** Open ones first, then the newest; without withdrawn and merged ones. */
+    list: (filter: read.IncidentFilter, limit: number) => read.listIncidentsFor(reader(), filter, limit),
+    find: (siteId: number, id: string) => read.findIncident(reader(), siteId, id),
+    /** What a sensor observed under its own id. */
+    findObservation: (sensorId: number, observationId: string) =>
+      read.findObservation(db(), sensorId, observationId),
+    /** Everything that belongs to an incident, for its page. */
+    async readDetail(id: string): Promise<IncidentDetail> {
       const [views, transitions, remotes] = await Promise.all([
         read.listSensorViews(reader(), id),
         read.listTransitions(reader(), id),
@@ -111,8 +82,11 @@ export function createIncidents(deps: IncidentsDeps): Incidents {
       ]);
       return { views, transitions, remotes };
     },
-    readCurve: (id, stepMs) => read.readCurve(reader(), id, stepMs),
+    /** Its rates, of each step the largest second of the strongest capture. */
+    readCurve: (id: string, stepMs: number) => read.readCurve(reader(), id, stepMs),
+    /** Incidents that are not over, of each site that has any; without drills. */
     countOpen: () => read.countOpen(reader()),
-    listForeign: (siteId, limit) => read.listForeign(reader(), siteId, limit),
+    /** What sensors of a site said of other nodes' servers, the newest first. */
+    listForeign: (siteId: number, limit: number) => read.listForeign(reader(), siteId, limit),
   };
 }

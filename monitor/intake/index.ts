@@ -23,14 +23,7 @@ import { createThrottle } from './throttle.ts';
 import { createTurns } from './turns.ts';
 
 export { Throttled } from './throttle.ts';
-export {
-  type ArrivedUpload,
-  ConsumerAway,
-  keptSeconds,
-  type RecordTimes,
-  type SkippedUpload,
-  type UploadConsumer,
-} from './upload-consumer.ts';
+export { ConsumerAway, keptSeconds, type SkippedUpload, type UploadConsumer } from './upload-consumer.ts';
 
 /** A decoded upload. */
 export interface DecodedUpload {
@@ -65,18 +58,16 @@ export interface Intake {
   readLive(sensorId: number, body: Uint8Array, encoding: string | undefined): Promise<ReadLive>;
 }
 
-export interface IntakeDeps {
-  clock: Pick<Clock, 'monotonicMs'>;
-  /** Called with the work of each slice. */
-  onSlice?: (work: SliceWork) => void;
-}
-
 /** Uploads of more than one slice that are read at the same time. */
 const turnsMax = 4;
 /** Bytes that are digested in one slice. */
 const digestBytes = 256 * 1024;
 
-export function createIntake(deps: IntakeDeps): Intake {
+export function createIntake(deps: {
+  clock: Pick<Clock, 'monotonicMs'>;
+  /** Called with the work of each slice. */
+  onSlice?: (work: SliceWork) => void;
+}): Intake {
   const throttle = createThrottle(deps.clock);
   const turns = createTurns(turnsMax);
 

@@ -18,14 +18,7 @@ export class Throttled extends CodedError {
 }
 
 /** Prevents one sensor from using this process alone. */
-export interface Throttle {
-  /** Admits a request before its body is read; call the result when it has ended. Throws `Throttled`. */
-  admit(sensorId: number): () => void;
-  /** Records an unreadable upload. */
-  noteMalformed(sensorId: number): void;
-}
-
-export function createThrottle(clock: Pick<Clock, 'monotonicMs'>): Throttle {
+export function createThrottle(clock: Pick<Clock, 'monotonicMs'>) {
   const underWay = new Map<number, number>();
   /** For each sensor, the present time window and the number of malformed uploads in it. */
   const malformed = new Map<number, { endsAtMs: number; count: number }>();
@@ -39,7 +32,8 @@ export function createThrottle(clock: Pick<Clock, 'monotonicMs'>): Throttle {
   }
 
   return {
-    admit(sensorId) {
+    /** Admits a request before its body is read; call the result when it has ended. Throws `Throttled`. */
+    admit(sensorId: number): () => void {
       const wait = waitMs(sensorId);
       if (wait > 0) {
         const message = `This sensor sent ${malformedMax} unreadable uploads within a minute. Check its version and its host.`;
@@ -62,7 +56,8 @@ export function createThrottle(clock: Pick<Clock, 'monotonicMs'>): Throttle {
         else underWay.delete(sensorId);
       };
     },
-    noteMalformed(sensorId) {
+    /** Records an unreadable upload. */
+    noteMalformed(sensorId: number) {
       const window = malformed.get(sensorId);
       if (window && window.endsAtMs > clock.monotonicMs()) window.count += 1;
       else malformed.set(sensorId, { endsAtMs: clock.monotonicMs() + windowMs, count: 1 });

@@ -2,12 +2,7 @@
  * Turns for work of more than one slice: a few at a time, one for each sensor, in the order in which sensors asked. A
  * sensor with a thousand large uploads delays another sensor's upload by one upload.
  */
-export interface Turns {
-  /** Waits for a turn; call the result to end it. */
-  take(sensorId: number): Promise<() => void>;
-}
-
-export function createTurns(turnsMax: number): Turns {
+export function createTurns(turnsMax: number) {
   /** Waiting requests by sensor; the sensor with the last turn is at the end. */
   const waiting = new Map<number, (() => void)[]>();
   const running = new Set<number>();
@@ -25,7 +20,8 @@ export function createTurns(turnsMax: number): Turns {
   }
 
   return {
-    async take(sensorId) {
+    /** Waits for a turn; call the result to end it. */
+    async take(sensorId: number): Promise<() => void> {
       await new Promise<void>((begin) => {
         const queue = waiting.get(sensorId);
         if (queue) queue.push(begin);

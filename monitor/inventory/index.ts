@@ -13,7 +13,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { isSpoken, takes } from '#contracts/admin-api/contract.ts';
 import { inventoryChangesFlag } from '#contracts/admin-api/inventory-changes.ts';
 import { inventoryContract } from '#contracts/admin-api/schemas.ts';
-import type { DestroyNotice, DestroyNoticeResult } from '#contracts/destroy-notice/index.ts';
+import type { DestroyNotice } from '#contracts/destroy-notice/index.ts';
 import {
   type Connection,
   type OpenConnection,
@@ -21,44 +21,20 @@ import {
   safeFaultText,
 } from '#monitor/operations-client/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
-import {
-  listServerChanges,
-  listToldChanges,
-  type ServerChange,
-  type ServerChangesAsked,
-  type ToldChange,
-} from '#monitor/views/index.ts';
+import { listServerChanges, listToldChanges, type ServerChangesAsked } from '#monitor/views/index.ts';
 import { record } from '#service-kit/audit/index.ts';
-import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createLeasedLoop } from '#service-kit/leases/index.ts';
 import { inTransaction } from '#service-kit/postgres/index.ts';
 import { applyNotice } from './apply-notice.ts';
 import { importChanges } from './import-changes.ts';
 import { type ImportDeps, importInventory } from './import-inventory.ts';
 import * as store from './store.ts';
-import { listNodeServers, type NodeServer } from './store.ts';
+import { listNodeServers } from './store.ts';
 
-export type { ServerChange, ToldChange } from '#monitor/views/index.ts';
 export { inventoryStaleMs } from './import-inventory.ts';
 export type { ClusterCount, ImportState, NodeServer } from './store.ts';
 
-export interface Inventory {
-  /** The loop that imports every `intervalSeconds`, unless automatic import is off. */
-  readonly loop: LeasedLoop;
-  /** Imports now (NET-4.9). */
-  syncNow(actor: Actor): Promise<SyncResult>;
-  /** Applies a notice with a verified signature. */
-  applyNotice(notice: DestroyNotice): Promise<DestroyNoticeResult>;
-  /** Last run, last success, last error, counts. */
-  state(): Promise<store.ImportState>;
-  /** All clusters ever listed, for mapping them to sites. */
-  listClusters(): Promise<store.ClusterCount[]>;
-  /** Live servers of these clusters on a node, by name. */
-  listNodeServers(clusterIds: readonly number[], node: string, limit: number): Promise<NodeServer[]>;
-  /** What became of a site's servers in a range, newest first: listed, moved to another node, gone. */
-  listServerChanges(asked: ServerChangesAsked, limit: number): Promise<ServerChange[]>;
-  /** What operations told of a site's servers beside the inventory, newest first: firewalls, networks, restarts. */
-  listToldChanges(asked: ServerChangesAsked, limit: number): Promise<ToldChange[]>;
-}
+export type Inventory = ReturnType<typeof createInventory>;
 
 /**
  * Result of a requested import: done, no enabled connection, another import running, or the fixed sentence of its
@@ -68,7 +44,7 @@ export type SyncResult =
   | { outcome: 'imported' | 'not_enabled' | 'running' }
   | { outcome: 'failed'; error: string };
 
-export interface InventoryDeps extends ImportDeps {
+interface InventoryDeps extends ImportDeps {
   connection: Connection;
   clock: Clock;
   reporter: Reporter;
@@ -78,7 +54,7 @@ export interface InventoryDeps extends ImportDeps {
 const leaseSeconds = 60;
 const capabilitiesKeptMs = 5 * 60_000;
 
-export function createInventory(deps: InventoryDeps): Inventory {
+export function createInventory(deps: InventoryDeps) {
   // An import was requested, which also runs when automatic import is off.
   let isAsked = false;
   const loop = createLeasedLoop({
@@ -108,8 +84,10 @@ export function createInventory(deps: InventoryDeps): Inventory {
     },
   });
   return {
+    /** The loop that imports every `intervalSeconds`, unless automatic import is off. */
     loop,
-    async syncNow(actor) {
+    /** Imports now (NET-4.9). */
+    async syncNow(actor: Actor): Promise<SyncResult> {
       requireOperator(actor);
       if (!(await deps.connection.open())) return { outcome: 'not_enabled' };
       await inTransaction(deps.db(), (trx) =>
@@ -127,12 +105,20 @@ export function createInventory(deps: InventoryDeps): Inventory {
       const { lastError } = await store.readState(deps.db());
       return lastError === null ? { outcome: 'imported' } : { outcome: 'failed', error: lastError };
     },
-    applyNotice: (notice) => applyNotice(deps, notice),
+    /** Applies a notice with a verified signature. */
+    applyNotice: (notice: DestroyNotice) => applyNotice(deps, notice),
+    /** Last run, last success, last error, counts. */
     state: () => store.readState(deps.db()),
+    /** All clusters ever listed, for mapping them to sites. */
     listClusters: () => store.listClusters(deps.db()),
-    listNodeServers: (clusterIds, node, limit) => listNodeServers(deps.db(), clusterIds, node, limit),
-    listServerChanges: (asked, limit) => listServerChanges(deps.db(), asked, limit),
-    listToldChanges: (asked, limit) => listToldChanges(deps.db(), asked, limit),
+    /** Live servers of these clusters on a node, by name. */
+    listNodeServers: (clusterIds: readonly number[], node: string, limit: number) =>
+      listNodeServers(deps.db(), clusterIds, node, limit),
+    /** What became of a site's servers in a range, newest first: listed, moved to another node, gone. */
+    listServerChanges: (asked: ServerChangesAsked, limit: number) =>
+      listServerChanges(deps.db(), asked, limit),
+    /** What operations told of a site's servers beside the inventory, newest first: firewalls, networks, restarts. */
+    listToldChanges: (asked: ServerChangesAsked, limit: number) => listToldChanges(deps.db(), asked, limit),
   };
 }
 

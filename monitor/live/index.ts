@@ -15,45 +15,16 @@ import { createIntake } from '#monitor/intake/index.ts';
 import type { EnrolledSensor } from '#monitor/sensors/index.ts';
 import type { LiveDeps } from './deps.ts';
 import { withoutForeign } from './foreign-hosts.ts';
-import type { LiveRate, LiveStore, StoredWindow, WindowList } from './live-store.ts';
+import type { LiveStore, StoredWindow } from './live-store.ts';
 import { createSiteReader } from './read-site.ts';
-import type { SiteLive } from './sum-windows.ts';
 
 export { liveSection } from './live-section.ts';
-export type { LiveBounds, LiveRate, LiveStore, StoredWindow } from './live-store.ts';
+export type { LiveRate, LiveStore, StoredWindow } from './live-store.ts';
 export { createPostgresStore } from './postgres-store.ts';
 export { createRedisStore } from './redis-store.ts';
-export type { LiveAddress, LiveCapture, LivePoint, SiteLive } from './sum-windows.ts';
+export type { LiveAddress, LiveCapture, SiteLive } from './sum-windows.ts';
 
-export interface Live {
-  /**
-   * Stores the windows of a live upload. Throws `telemetry.…` like the inbox for an invalid or future upload, and
-   * `live.store_…` while the store accepts nothing.
-   */
-  receive(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undefined): Promise<LiveReceipt>;
-  /**
-   * A site's windows that began at or after this time, newest first, with their hosts; limited (NET-2.5.3). Of a bucket of ten
-   * seconds there are all captures' windows or none: a part of them would read as a lower rate.
-   */
-  listWindows(
-    siteId: number,
-    sinceMs: number,
-    limit: number,
-  ): Promise<Pick<WindowList, 'windows' | 'isLimited'>>;
-  /**
-   * A site's traffic after selection: each address and window from its strongest capture; optionally of one address
-   * only.
-   */
-  readSite(siteId: number, sinceMs: number, nowMs: number, address?: string): Promise<SiteLive>;
-  /** The newest window of each capture of the site. */
-  listRates(siteId: number): Promise<LiveRate[]>;
-  /** Deletes expired windows of every site. Returns their number. */
-  prune(): Promise<number>;
-  /** The store's present problem, as a sentence; null without one. */
-  findProblem(): Promise<string | null>;
-  /** The connection to the store. */
-  readonly part: Part;
-}
+export type Live = ReturnType<typeof createLive>;
 
 /** Maximum host rows of one read (NET-8: live source limit). */
 const hostRowsMax = 100_000;
@@ -63,9 +34,17 @@ const readBytesMax = 16 * 1024 * 1024;
 const bucketOf = ({ startedAtMs }: StoredWindow) => Math.floor(startedAtMs / liveWindowMs);
 
 /** Reads windows alone, for features that are made before reception. */
-export function createWindowReader(store: Pick<LiveStore, 'list'>): Pick<Live, 'listWindows'> {
+export function createWindowReader(store: Pick<LiveStore, 'list'>) {
   return {
-    async listWindows(siteId, sinceMs, limit) {
+    /**
+     * A site's windows that began at or after this time, newest first, with their hosts; limited (NET-2.5.3). Of a bucket of ten
+     * seconds there are all captures' windows or none: a part of them would read as a lower rate.
+     */
+    async listWindows(
+      siteId: number,
+      sinceMs: number,
+      limit: number,
+    ): Promise<{ windows: StoredWindow[]; isLimited: boolean }> {
       const range = { siteId, sinceMs, limit, hostsMax: hostRowsMax, bytesMax: readBytesMax };
       const { windows, isLimited, isTrimmed } = await store.list(range);
       if (!isLimited && !isTrimmed) return { windows, isLimited };
@@ -76,12 +55,20 @@ export function createWindowReader(store: Pick<LiveStore, 'list'>): Pick<Live, '
   };
 }
 
-export function createLive(deps: LiveDeps): Live {
+export function createLive(deps: LiveDeps) {
   const { store } = deps;
   const intake = deps.intake ?? createIntake({ clock: systemClock });
   const { listWindows } = createWindowReader(store);
   return {
-    async receive(sensor, body, encoding) {
+    /**
+     * Stores the windows of a live upload. Throws `telemetry.…` like the inbox for an invalid or future upload, and
+     * `live.store_…` while the store accepts nothing.
+     */
+    async receive(
+      sensor: EnrolledSensor,
+      body: Uint8Array,
+      encoding: string | undefined,
+    ): Promise<LiveReceipt> {
       const { upload, setAside } = await intake.readLive(sensor.id, body, encoding);
       // First, because a full store must not prevent a sensor from reporting that its own disk is full.
       if (upload.condition) await deps.noteCondition?.(sensor.id, upload.condition);
@@ -96,10 +83,18 @@ export function createLive(deps: LiveDeps): Live {
       return store.add(sensor, upload.runId, windows);
     },
     listWindows,
+    /**
+     * A site's traffic after selection: each address and window from its strongest capture; optionally of one address
+     * only.
+     */
     readSite: createSiteReader(listWindows),
-    listRates: (siteId) => store.listRates(siteId),
+    /** The newest window of each capture of the site. */
+    listRates: (siteId: number) => store.listRates(siteId),
+    /** Deletes expired windows of every site. Returns their number. */
     prune: () => store.prune(),
+    /** The store's present problem, as a sentence; null without one. */
     findProblem: () => store.findProblem(),
-    part: { name: 'live store', start: () => store.start(), stop: () => store.stop() },
+    /** The connection to the store. */
+    part: { name: 'live store', start: () => store.start(), stop: () => store.stop() } satisfies Part,
   };
 }

@@ -21,22 +21,7 @@ import {
 import { Discovery, InventoryPage, projectPermissions, TargetsPage } from '#contracts/admin-api/schemas.ts';
 import { parseStrictJson } from '#service-kit/http/index.ts';
 
-export interface OperationsClient {
-  /** Permissions of the token's project. */
-  discover(): Promise<Discovery>;
-  /** A page of virtual machines after this id; null as the next id ends the listing. */
-  listVms(afterId: number | null, limit: number): Promise<InventoryPage>;
-  /** A page of changes of servers after this cursor, null for the beginning. */
-  listChanges(after: string | null, limit: number): Promise<InventoryChangesPage>;
-  /** A page of allocation targets; it may be empty while the cursor still moves (NET-2.3). */
-  listTargets(afterId: number | null, limit: number): Promise<TargetsPage>;
-  /** A page of scan requests that are not final, after this cursor. */
-  listScanRequests(after: string | null, limit: number): Promise<ScanRequestsPage>;
-  /** Says what became of scan requests. */
-  updateScanRequests(updates: ScanRequestUpdates): Promise<ScanRequestOutcomes>;
-  /** Posts a feed's request. The answer matches the contract's schema. */
-  deliver(contract: FeedContract, request: unknown): Promise<unknown>;
-}
+export type OperationsClient = ReturnType<typeof createOperationsClient>;
 
 export interface OperationsClientOptions {
   /** Without a trailing slash. */
@@ -147,7 +132,7 @@ interface Check<T> {
   Check(value: unknown): value is T;
 }
 
-export function createOperationsClient(options: OperationsClientOptions): OperationsClient {
+export function createOperationsClient(options: OperationsClientOptions) {
   const timeoutMs = options.timeoutMs ?? 10_000;
 
   async function call<T>(
@@ -181,15 +166,25 @@ export function createOperationsClient(options: OperationsClientOptions): Operat
   const pageAfter = (after: string | null, limit: number) =>
     `?limit=${limit}${after === null ? '' : `&after=${encodeURIComponent(after)}`}`;
   return {
+    /** Permissions of the token's project. */
     discover: () => call('/discovery/', answers.discovery),
-    listVms: (afterId, limit) => call(`/inventory/vms/${page(afterId, limit)}`, answers.vms),
-    listChanges: (after, limit) => call(`${inventoryChangesPath}${pageAfter(after, limit)}`, answers.changes),
-    listTargets: (afterId, limit) => call(`/protect/targets/${page(afterId, limit)}`, answers.targets),
-    listScanRequests: (after, limit) =>
+    /** A page of virtual machines after this id; null as the next id ends the listing. */
+    listVms: (afterId: number | null, limit: number) =>
+      call(`/inventory/vms/${page(afterId, limit)}`, answers.vms),
+    /** A page of changes of servers after this cursor, null for the beginning. */
+    listChanges: (after: string | null, limit: number) =>
+      call(`${inventoryChangesPath}${pageAfter(after, limit)}`, answers.changes),
+    /** A page of allocation targets; it may be empty while the cursor still moves (NET-2.3). */
+    listTargets: (afterId: number | null, limit: number) =>
+      call(`/protect/targets/${page(afterId, limit)}`, answers.targets),
+    /** A page of scan requests that are not final, after this cursor. */
+    listScanRequests: (after: string | null, limit: number) =>
       call(`${scanRequestsPath}${pageAfter(after, limit)}`, answers.scanRequests),
-    updateScanRequests: (body) =>
+    /** Says what became of scan requests. */
+    updateScanRequests: (body: ScanRequestUpdates) =>
       call(scanRequestsPath, answers.scanOutcomes, { body, permission: scanRequestsContract.permission }),
-    deliver: (contract, request) =>
+    /** Posts a feed's request. The answer matches the contract's schema. */
+    deliver: (contract: FeedContract, request: unknown) =>
       call(contract.path, answerOf(contract), { body: request, permission: contract.permission }),
   };
 }

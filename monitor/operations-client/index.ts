@@ -25,7 +25,7 @@ export {
   type OperationsFault,
   safeFaultText,
 } from './client.ts';
-export type { ConnectionView, SaveConnectionInput } from './connection.ts';
+export type { ConnectionView } from './connection.ts';
 export type { NoticeSecretStatus } from './store.ts';
 
 /** Columns with sealed secrets of the connection. */
@@ -42,32 +42,9 @@ export interface OpenConnection {
   checkedAtMs: number | null;
 }
 
-export interface Connection {
-  /** Null before the first save. */
-  view(): Promise<ConnectionView | null>;
-  /** Throws `connection.invalid`; the first save needs a token. */
-  save(actor: Actor, input: SaveConnectionInput): Promise<void>;
-  /** Runs discovery with the new values and saves them only if it succeeds. Also throws `OperationsError`. */
-  testAndSave(actor: Actor, input: SaveConnectionInput): Promise<void>;
-  /**
-   * Runs discovery now (NET-4.l). Throws `OperationsError`, whose message may be shown, and `connection.invalid`
-   * without a connection.
-   */
-  check(): Promise<void>;
-  /** The enabled connection; null when there is none or it is disabled. */
-  open(): Promise<OpenConnection | null>;
-  /** Creates a secret and returns it, the only time it is shown; the previous one is refused from now on (NET-4.8). */
-  createNoticeSecret(actor: Actor): Promise<string>;
-  /** Sets a given secret, for example in the demo world. */
-  setNoticeSecret(actor: Actor, secret: string): Promise<void>;
-  /** The secret for verification, read for each notice so that a rotation takes effect at once on every replica. */
-  readNoticeSecret(): Promise<string | null>;
-  noticeStatus(): Promise<store.NoticeSecretStatus | null>;
-  /** Counts refused notices, which show a forgotten rotation. */
-  countRefusals(count: number): Promise<void>;
-}
+export type Connection = ReturnType<typeof createConnection>;
 
-export interface ConnectionDeps {
+interface ConnectionDeps {
   db: () => Queryable;
   secrets: Secrets;
   /** Replaces the client in tests of failures. */
@@ -78,7 +55,7 @@ export interface ConnectionDeps {
 
 const noticeSecretLengthMin = 24;
 
-export function createConnection(deps: ConnectionDeps): Connection {
+export function createConnection(deps: ConnectionDeps) {
   const { db, secrets, allowsInsecureHttp = false } = deps;
   const createClient =
     deps.createClient ?? ((connection) => createOperationsClient({ ...connection, allowsInsecureHttp }));
@@ -87,25 +64,33 @@ export function createConnection(deps: ConnectionDeps): Connection {
     await recorded(db(), actor, noticeEntry, (trx) => writeNoticeSecret(trx, secrets, secret));
   };
   return {
-    async view() {
+    /** Null before the first save. */
+    async view(): Promise<ConnectionView | null> {
       const stored = await store.readConnection(db());
       if (!stored) return null;
       const { sealedToken: _, revision: __, ...view } = stored;
       return view;
     },
-    async save(actor, input) {
+    /** Throws `connection.invalid`; the first save needs a token. */
+    async save(actor: Actor, input: SaveConnectionInput) {
       requireOperator(actor);
       await writeRecorded(deps, actor, await parseInput(deps, input));
     },
-    async testAndSave(actor, input) {
+    /** Runs discovery with the new values and saves them only if it succeeds. Also throws `OperationsError`. */
+    async testAndSave(actor: Actor, input: SaveConnectionInput) {
       requireOperator(actor);
       const parsed = await parseInput(deps, input);
       await createClient(parsed).discover();
       await writeRecorded(deps, actor, parsed);
       await checkConnection(db(), secrets, createClient);
     },
+    /**
+     * Runs discovery now (NET-4.l). Throws `OperationsError`, whose message may be shown, and `connection.invalid`
+     * without a connection.
+     */
     check: () => checkConnection(db(), secrets, createClient),
-    async open() {
+    /** The enabled connection; null when there is none or it is disabled. */
+    async open(): Promise<OpenConnection | null> {
       const stored = await openConnection(db(), secrets);
       if (!stored?.isEnabled) return null;
       return {
@@ -116,13 +101,15 @@ export function createConnection(deps: ConnectionDeps): Connection {
         checkedAtMs: stored.checkedAtMs,
       };
     },
-    async createNoticeSecret(actor) {
+    /** Creates a secret and returns it, the only time it is shown; the previous one is refused from now on (NET-4.8). */
+    async createNoticeSecret(actor: Actor): Promise<string> {
       requireOperator(actor);
       const secret = randomBytes(32).toString('base64url');
       await saveNoticeSecret(actor, secret);
       return secret;
     },
-    async setNoticeSecret(actor, secret) {
+    /** Sets a given secret, for example in the demo world. */
+    async setNoticeSecret(actor: Actor, secret: string) {
       requireOperator(actor);
       if (secret.length < noticeSecretLengthMin) {
         throw new CodedError(
@@ -132,14 +119,16 @@ export function createConnection(deps: ConnectionDeps): Connection {
       }
       await saveNoticeSecret(actor, secret);
     },
-    async readNoticeSecret() {
+    /** The secret for verification, read for each notice so that a rotation takes effect at once on every replica. */
+    async readNoticeSecret(): Promise<string | null> {
       await secrets.ready();
       const stored = await store.readNoticeSecret(db());
       if (!stored) return null;
       return (await secrets.open(db(), store.noticeSecret, store.onlyRow, stored.sealed)).toString();
     },
     noticeStatus: () => store.readNoticeStatus(db()),
-    countRefusals: (count) => store.addRefusals(db(), count),
+    /** Counts refused notices, which show a forgotten rotation. */
+    countRefusals: (count: number) => store.addRefusals(db(), count),
   };
 }
 

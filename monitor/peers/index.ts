@@ -11,8 +11,6 @@ import { type AddressServer, listServersOfAddresses } from '#monitor/views/index
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createNetworkFiles, type NetworkRecord } from './network-file.ts';
 
-export type { PeerList } from '#monitor/facts/index.ts';
-export type { AddressServer } from '#monitor/views/index.ts';
 export type { NetworkRecord } from './network-file.ts';
 export { type AskedNetwork, readNetwork } from './read-network.ts';
 
@@ -29,33 +27,20 @@ export interface PeerHit extends PeerOfNetwork, NetworkRecord {
   servers: AddressServer[];
 }
 
-export interface Peers {
-  /** Networks that a local address talked to, by bytes, largest first. The segment is for an address that is not unique. */
-  listNetworks(
-    siteId: number,
-    place: { address: string; segment: string },
-    range: PeerRange,
-    limit: number,
-  ): Promise<PeerList<PeerNetwork>>;
-  /** Who talked to networks within this prefix, by bytes, largest first; the prefix is one of `readNetwork`. */
-  findPeers(siteId: number, prefix: string, range: PeerRange, limit: number): Promise<PeerList<PeerHit>>;
-  /** AS and country of addresses, in their order; null: no file of networks is set. */
-  readonly describe: ((addresses: readonly string[]) => Promise<NetworkRecord[]>) | null;
-  /** Why a file of networks is not read, as a sentence; null: none is set, or all are read. */
-  fileFault(): string | null;
-  /** The files are looked at again on the next read, not up to a minute later. */
-  forgetFiles(): void;
-}
+export type Peers = ReturnType<typeof createPeers>;
 
-export interface PeersDeps {
+export function createPeers({
+  db,
+  facts,
+  networkFiles,
+  reporter,
+}: {
   db: () => Queryable;
   facts: Pick<FactStore, 'listPeerNetworks' | 'findPeers'>;
   /** Paths of files in MaxMind's format; empty: networks have neither AS nor country. */
   networkFiles: readonly string[];
   reporter: Reporter;
-}
-
-export function createPeers({ db, facts, networkFiles, reporter }: PeersDeps): Peers {
+}) {
   const files = createNetworkFiles(networkFiles, reporter);
   const describeList = async <T extends PeerUse>(list: PeerList<T>) => {
     const records = await files.describe(list.items.map(({ network }) => network.split('/')[0]!));
@@ -63,12 +48,25 @@ export function createPeers({ db, facts, networkFiles, reporter }: PeersDeps): P
   };
   const minutes = ({ fromMs, toMs }: PeerRange) => ({ fromMinute: fromMs / 1000, toMinute: toMs / 1000 });
   return {
-    describe: networkFiles.length === 0 ? null : (addresses) => files.describe(addresses),
-    async listNetworks(siteId, { address, segment }, range, limit) {
+    /** AS and country of addresses, in their order; null: no file of networks is set. */
+    describe: networkFiles.length === 0 ? null : (addresses: readonly string[]) => files.describe(addresses),
+    /** Networks that a local address talked to, by bytes, largest first. The segment is for an address that is not unique. */
+    async listNetworks(
+      siteId: number,
+      { address, segment }: { address: string; segment: string },
+      range: PeerRange,
+      limit: number,
+    ): Promise<PeerList<PeerNetwork>> {
       const place = segment === '' ? { address } : { address, segment };
       return describeList(await facts.listPeerNetworks({ siteId, ...place, ...minutes(range) }, limit));
     },
-    async findPeers(siteId, prefix, range, limit) {
+    /** Who talked to networks within this prefix, by bytes, largest first; the prefix is one of `readNetwork`. */
+    async findPeers(
+      siteId: number,
+      prefix: string,
+      range: PeerRange,
+      limit: number,
+    ): Promise<PeerList<PeerHit>> {
       const list = await facts.findPeers({ siteId, prefix, ...minutes(range) }, limit);
       const found = await describeList(list);
       const servers = await listServersOfAddresses(
@@ -83,7 +81,9 @@ export function createPeers({ db, facts, networkFiles, reporter }: PeersDeps): P
       );
       return { ...found, items: found.items.map((item, i) => ({ ...item, servers: servers[i]! })) };
     },
+    /** Why a file of networks is not read, as a sentence; null: none is set, or all are read. */
     fileFault: () => files.fault(),
+    /** The files are looked at again on the next read, not up to a minute later. */
     forgetFiles: () => files.forget(),
   };
 }

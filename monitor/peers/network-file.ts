@@ -15,32 +15,26 @@ export interface NetworkRecord {
   country: string | null;
 }
 
-export interface NetworkFiles {
-  /** Records of these addresses, in their order. */
-  describe(addresses: readonly string[]): Promise<NetworkRecord[]>;
-  fault(): string | null;
-  /** Looks at the files again on the next read. */
-  forget(): void;
-}
-
 const none: NetworkRecord = { asNumber: null, asName: null, country: null };
 /** A file is looked at again after this time. */
 const lookMs = 60_000;
 const cacheMax = 10_000;
 
-export function createNetworkFiles(paths: readonly string[], reporter: Reporter): NetworkFiles {
+export function createNetworkFiles(paths: readonly string[], reporter: Reporter) {
   const files = paths.map((path) => openFile(path, reporter));
   return {
-    async describe(addresses) {
+    /** Records of these addresses, in their order. */
+    async describe(addresses: readonly string[]): Promise<NetworkRecord[]> {
       await Promise.all(files.map((file) => file.refresh()));
       return addresses.map((address) =>
         files.reduce((record, file) => fill(record, file.find(address)), { ...none }),
       );
     },
+    /** Looks at the files again on the next read. */
     forget() {
       for (const file of files) file.forget();
     },
-    fault: () => files.map((file) => file.fault()).find((fault) => fault !== null) ?? null,
+    fault: (): string | null => files.map((file) => file.fault()).find((fault) => fault !== null) ?? null,
   };
 }
 

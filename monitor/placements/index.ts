@@ -16,7 +16,7 @@ import * as store from './store.ts';
 
 export { covers, isForeign, type Place, type Placement } from './placement.ts';
 export type { Spoken } from './spoken.ts';
-export { type ChangedAddress, listNodes, type NodeName, type SpokenInterface } from './store.ts';
+export { type ChangedAddress, listNodes, type NodeName } from './store.ts';
 
 /**
  * Returns whether a sensor's report about an address or MAC in a minute is foreign. An address that is not unique is

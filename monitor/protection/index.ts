@@ -5,30 +5,21 @@
  * of a level is a rate, "not judged", or left to the level above; the nearest level to an address counts, and of groups
  * the one with the longest prefix. Sensors receive the result with their next plan. Every change is in the audit trail.
  */
-import type { WorkLoop } from '#common/lifecycle/work-loop.ts';
 import type { Actor } from '#monitor/operators/index.ts';
-import type { PlanSection } from '#monitor/sensors/index.ts';
-import { nameServers, type ServerName } from '#monitor/views/index.ts';
+import { nameServers } from '#monitor/views/index.ts';
 import * as change from './change-settings.ts';
 import type { ProtectionDeps } from './deps.ts';
 import { createDetectionSection } from './detection-section.ts';
-import type { Drill, DrillInput } from './drill.ts';
-import {
-  type AddressProtection,
-  describeSite,
-  explainAddress,
-  listAddressesOf,
-  type SiteProtection,
-} from './explain-address.ts';
-import { type GroupReplay, listReplayed, listReplays, type ReplayedAddress } from './group-replay-store.ts';
+import type { DrillInput } from './drill.ts';
+import { describeSite, explainAddress, listAddressesOf } from './explain-address.ts';
+import { listReplayed, listReplays } from './group-replay-store.ts';
 import { cancelGroupReplay, createReplayWorker, startGroupReplay } from './replay-groups.ts';
 import { startDrill, stopDrill } from './run-drills.ts';
 import type { ServerKey } from './settings.ts';
 import { listDrills } from './store.ts';
 import type { ThresholdTexts } from './thresholds.ts';
-import { askWhatIf, type Learned, learnThresholds, type WhatIf } from './what-if.ts';
+import { askWhatIf, learnThresholds } from './what-if.ts';
 
-export type { GroupInput } from './change-settings.ts';
 export { resolveAbove } from './compile-plan.ts';
 export {
   type Drill,
@@ -63,92 +54,79 @@ export { type Learned, type WhatIf, whatIfDays, withProposals } from './what-if.
  * Changes throw `protection.invalid` with the wrong fields in `details.fields`, and `protection.changed` when `revision`
  * is not that of what is stored (0: nothing).
  */
-export interface Protection {
-  /** The section of the sensors' plans. */
-  readonly section: PlanSection;
-  /** Everything that is set for a site, with warnings. */
-  describeSite(siteId: number, localCidrs: readonly string[]): Promise<SiteProtection>;
-  /** Throws `protection.invalid` for a text that is no address. */
-  explainAddress(siteId: number, address: string): Promise<AddressProtection>;
-  nameServers(servers: readonly { clusterId: number; vmId: number }[]): Promise<ServerName[]>;
-  /** Addresses that a server has now. */
-  listAddressesOf(server: { clusterId: number; vmId: number }): Promise<string[]>;
-  setSiteThresholds(actor: Actor, siteId: number, texts: ThresholdTexts, revision: number): Promise<void>;
-  setAdditionalCidrs(actor: Actor, siteId: number, texts: readonly string[], revision: number): Promise<void>;
-  /** Adds a group (`id` null) or replaces one; returns its id, null where the site has no such group. */
-  saveGroup(
-    actor: Actor,
-    siteId: number,
-    id: number | null,
-    input: change.GroupInput,
-    revision: number,
-  ): Promise<number | null>;
-  removeGroup(actor: Actor, siteId: number, id: number, revision: number): Promise<boolean>;
-  /** Of a server or of one address; all blank ends the entry. */
-  setServerThresholds(
-    actor: Actor,
-    siteId: number,
-    key: ServerKey,
-    texts: ThresholdTexts,
-    revision: number,
-  ): Promise<void>;
-  /** What these thresholds would have found in the last three months; blank texts stand for the present ones. */
-  askWhatIf(siteId: number, address: string, texts: ThresholdTexts, nowMs: number): Promise<WhatIf>;
-  /** Proposes thresholds that fit the traffic of an address. Changes nothing. */
-  learn(siteId: number, address: string, nowMs: number): Promise<Learned>;
-  /** Starts a drill of a protected address; returns its id. At most eight of a site wait or run at once. */
-  startDrill(actor: Actor, siteId: number, address: string, input: DrillInput): Promise<string>;
-  /** False: it has ended, or the site has no such drill. */
-  stopDrill(actor: Actor, siteId: number, id: string): Promise<boolean>;
-  /** The work of replays of groups; may run in any number of processes. */
-  readonly replays: WorkLoop;
-  /**
-   * Starts a replay of all addresses of a group in the background; returns its id, null where the site has no such group.
-   * One of a site waits or runs at once.
-   */
-  startGroupReplay(
-    actor: Actor,
-    siteId: number,
-    groupId: number,
-    texts: ThresholdTexts,
-  ): Promise<string | null>;
-  /** False: it has ended, or the site has no such replay. */
-  cancelGroupReplay(actor: Actor, siteId: number, id: string): Promise<boolean>;
-  /** The newest first. */
-  listGroupReplays(siteId: number, groupId: number, limit: number): Promise<GroupReplay[]>;
-  /** What a replay found so far; the address that would lose most incidents first. */
-  listReplayed(siteId: number, id: string): Promise<ReplayedAddress[]>;
-  /** The newest first; of one address or of all (null). */
-  listDrills(siteId: number, address: string | null, limit: number): Promise<Drill[]>;
-}
+export type Protection = ReturnType<typeof createProtection>;
 
-export function createProtection(deps: ProtectionDeps): Protection {
+export function createProtection(deps: ProtectionDeps) {
   const { db } = deps;
   const replays = createReplayWorker(deps);
   return {
+    /** The work of replays of groups; may run in any number of processes. */
     replays,
-    async startGroupReplay(...args) {
-      const id = await startGroupReplay(deps, ...args);
+    /**
+     * Starts a replay of all addresses of a group in the background; returns its id, null where the site has no such group.
+     * One of a site waits or runs at once.
+     */
+    async startGroupReplay(
+      actor: Actor,
+      siteId: number,
+      groupId: number,
+      texts: ThresholdTexts,
+    ): Promise<string | null> {
+      const id = await startGroupReplay(deps, actor, siteId, groupId, texts);
       replays.wake();
       return id;
     },
-    cancelGroupReplay: (...args) => cancelGroupReplay(deps, ...args),
-    listGroupReplays: (...args) => listReplays(db(), ...args),
-    listReplayed: (...args) => listReplayed(db(), ...args),
+    /** False: it has ended, or the site has no such replay. */
+    cancelGroupReplay: (actor: Actor, siteId: number, id: string) =>
+      cancelGroupReplay(deps, actor, siteId, id),
+    /** The newest first. */
+    listGroupReplays: (siteId: number, groupId: number, limit: number) =>
+      listReplays(db(), siteId, groupId, limit),
+    /** What a replay found so far; the address that would lose most incidents first. */
+    listReplayed: (siteId: number, id: string) => listReplayed(db(), siteId, id),
+    /** The section of the sensors' plans. */
     section: createDetectionSection(deps),
-    describeSite: (siteId, localCidrs) => describeSite(deps, siteId, localCidrs),
-    explainAddress: (siteId, address) => explainAddress(deps, siteId, address),
-    nameServers: (servers) => nameServers(db(), servers),
-    listAddressesOf: (server) => listAddressesOf(deps, server),
-    setSiteThresholds: (...args) => change.setSiteThresholds(db(), ...args),
-    setAdditionalCidrs: (...args) => change.setAdditionalCidrs(db(), ...args),
-    saveGroup: (...args) => change.saveGroup(db(), ...args),
-    removeGroup: (...args) => change.removeGroup(db(), ...args),
-    setServerThresholds: (...args) => change.setServerThresholds(db(), ...args),
-    askWhatIf: (...args) => askWhatIf(deps, ...args),
-    learn: (...args) => learnThresholds(deps, ...args),
-    startDrill: (...args) => startDrill(deps, ...args),
-    stopDrill: (...args) => stopDrill(deps, ...args),
-    listDrills: (...args) => listDrills(db(), ...args),
+    /** Everything that is set for a site, with warnings. */
+    describeSite: (siteId: number, localCidrs: readonly string[]) => describeSite(deps, siteId, localCidrs),
+    /** Throws `protection.invalid` for a text that is no address. */
+    explainAddress: (siteId: number, address: string) => explainAddress(deps, siteId, address),
+    nameServers: (servers: readonly { clusterId: number; vmId: number }[]) => nameServers(db(), servers),
+    /** Addresses that a server has now. */
+    listAddressesOf: (server: { clusterId: number; vmId: number }) => listAddressesOf(deps, server),
+    setSiteThresholds: (actor: Actor, siteId: number, texts: ThresholdTexts, revision: number) =>
+      change.setSiteThresholds(db(), actor, siteId, texts, revision),
+    setAdditionalCidrs: (actor: Actor, siteId: number, texts: readonly string[], revision: number) =>
+      change.setAdditionalCidrs(db(), actor, siteId, texts, revision),
+    /** Adds a group (`id` null) or replaces one; returns its id, null where the site has no such group. */
+    saveGroup: (
+      actor: Actor,
+      siteId: number,
+      id: number | null,
+      input: change.GroupInput,
+      revision: number,
+    ) => change.saveGroup(db(), actor, siteId, id, input, revision),
+    removeGroup: (actor: Actor, siteId: number, id: number, revision: number) =>
+      change.removeGroup(db(), actor, siteId, id, revision),
+    /** Of a server or of one address; all blank ends the entry. */
+    setServerThresholds: (
+      actor: Actor,
+      siteId: number,
+      key: ServerKey,
+      texts: ThresholdTexts,
+      revision: number,
+    ) => change.setServerThresholds(db(), actor, siteId, key, texts, revision),
+    /** What these thresholds would have found in the last three months; blank texts stand for the present ones. */
+    askWhatIf: (siteId: number, address: string, texts: ThresholdTexts, nowMs: number) =>
+      askWhatIf(deps, siteId, address, texts, nowMs),
+    /** Proposes thresholds that fit the traffic of an address. Changes nothing. */
+    learn: (siteId: number, address: string, nowMs: number) => learnThresholds(deps, siteId, address, nowMs),
+    /** Starts a drill of a protected address; returns its id. At most eight of a site wait or run at once. */
+    startDrill: (actor: Actor, siteId: number, address: string, input: DrillInput) =>
+      startDrill(deps, actor, siteId, address, input),
+    /** False: it has ended, or the site has no such drill. */
+    stopDrill: (actor: Actor, siteId: number, id: string) => stopDrill(deps, actor, siteId, id),
+    /** The newest first; of one address or of all (null). */
+    listDrills: (siteId: number, address: string | null, limit: number) =>
+      listDrills(db(), siteId, address, limit),
   };
 }

@@ -12,7 +12,7 @@ import { expiryOf, mintCredential, parseCredential, secretMatches } from '#servi
 import type { Limits } from '#service-kit/limits/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
-import { type Admission, createTokenThrottle } from './throttle.ts';
+import { createTokenThrottle } from './throttle.ts';
 
 export type { ReadToken } from './store.ts';
 export { requestsPerMinute, underWayMax } from './throttle.ts';
@@ -21,34 +21,25 @@ export { requestsPerMinute, underWayMax } from './throttle.ts';
 const prefix = 'svcread';
 const nameMax = 80;
 
-export interface ReadTokens {
-  list(siteId: number): Promise<store.ReadToken[]>;
-  /**
-   * Makes a token; the text is shown once. `days` is the text of a form, blank for no end. Throws `read_tokens.invalid`.
-   */
-  create(
-    actor: Actor,
-    siteId: number,
-    input: { name: string; days: string },
-  ): Promise<{ token: string; expiresAtMs: number | null }>;
-  /** False: the site has no such token. */
-  revoke(actor: Actor, siteId: number, id: string): Promise<boolean>;
-  /** The site that a presented token may read; null: none. */
-  authenticate(token: string): Promise<{ id: string; siteId: number } | null>;
-  /** Counts a request of a token; call `end` when it has been answered. */
-  admit(id: string): Promise<Admission>;
-}
+export type ReadTokens = ReturnType<typeof createReadTokens>;
 
 export function createReadTokens(deps: {
   db: () => Queryable;
   clock: Clock;
   limits: Pick<Limits, 'createLog'>;
-}): ReadTokens {
+}) {
   const { db, clock } = deps;
   const admit = createTokenThrottle(deps.limits);
   return {
-    list: (siteId) => store.listTokens(db(), siteId),
-    async create(actor, siteId, input) {
+    list: (siteId: number) => store.listTokens(db(), siteId),
+    /**
+     * Makes a token; the text is shown once. `days` is the text of a form, blank for no end. Throws `read_tokens.invalid`.
+     */
+    async create(
+      actor: Actor,
+      siteId: number,
+      input: { name: string; days: string },
+    ): Promise<{ token: string; expiresAtMs: number | null }> {
       requireOperator(actor);
       const name = oneLine(input.name);
       if (name === '' || name.length > nameMax)
@@ -81,7 +72,8 @@ export function createReadTokens(deps: {
       );
       return { token: minted.token, expiresAtMs: expiresAt?.getTime() ?? null };
     },
-    async revoke(actor, siteId, id) {
+    /** False: the site has no such token. */
+    async revoke(actor: Actor, siteId: number, id: string): Promise<boolean> {
       requireOperator(actor);
       const revoked = await recorded<{ name: string } | null>(
         db(),
@@ -95,7 +87,8 @@ export function createReadTokens(deps: {
       );
       return revoked !== null;
     },
-    async authenticate(token) {
+    /** The site that a presented token may read; null: none. */
+    async authenticate(token: string): Promise<{ id: string; siteId: number } | null> {
       const presented = parseCredential(prefix, token);
       if (!presented) return null;
       const known = await store.findToken(db(), presented.id);
@@ -103,6 +96,7 @@ export function createReadTokens(deps: {
       await store.noteUse(db(), presented.id);
       return { id: presented.id, siteId: known.siteId };
     },
+    /** Counts a request of a token; call `end` when it has been answered. */
     admit,
   };
 }

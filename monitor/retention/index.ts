@@ -9,14 +9,13 @@ import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { deleteExpiredEntries } from '#service-kit/audit/index.ts';
-import { createLeasedLoop, ifHeld, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createLeasedLoop, ifHeld, type Lease } from '#service-kit/leases/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import type { KeptTable, Sweep } from './kept.ts';
 import {
   deleteExpired,
   dropPartition,
   listExpiredPartitions,
-  type MaintenanceState,
   readCutoffMs,
   readState,
   writeState,
@@ -28,13 +27,7 @@ export type { MaintenanceState } from './store.ts';
 /** Removed rows of one run, by table; partitions under `<table> partitions`. */
 export type RetentionCounts = Record<string, number>;
 
-export interface Retention {
-  readonly loop: LeasedLoop;
-  /** Runs once; null when another process holds the lease. */
-  runOnce(): Promise<RetentionCounts | null>;
-  /** Result of the last run of any process. */
-  state(): Promise<MaintenanceState>;
-}
+export type Retention = ReturnType<typeof createRetention>;
 
 export interface RetentionDeps {
   db: () => Queryable;
@@ -50,7 +43,7 @@ const leaseSeconds = 120;
 /** Maximum number of audit entries that one run deletes; they are older than a year. */
 const auditRowsMax = 100_000;
 
-export function createRetention(deps: RetentionDeps): Retention {
+export function createRetention(deps: RetentionDeps) {
   let lastCounts: RetentionCounts = {};
   const loop = createLeasedLoop({
     name: 'maintain_metrics',
@@ -112,10 +105,12 @@ export function createRetention(deps: RetentionDeps): Retention {
 
   return {
     loop,
-    async runOnce() {
+    /** Runs once; null when another process holds the lease. */
+    async runOnce(): Promise<RetentionCounts | null> {
       lastCounts = {};
       return (await loop.runOnce()) ? lastCounts : null;
     },
+    /** Result of the last run of any process. */
     state: () => readState(deps.db()),
   };
 }

@@ -12,19 +12,14 @@ export type { SavedView } from './store.ts';
 
 const keeper = createViewKeeper((max) => `A site has at most ${max} saved views. Remove one first.`);
 
-export interface SavedViews {
-  list(siteId: number): Promise<store.SavedView[]>;
-  /** `query` is that of the explorer's URL; what is no part of a view is left out. Throws `saved_views.invalid`. */
-  save(actor: Actor, siteId: number, input: NamedView): Promise<store.SavedView>;
-  /** False: the site has no such view. */
-  remove(actor: Actor, siteId: number, id: number): Promise<boolean>;
-}
+export type SavedViews = ReturnType<typeof createSavedViews>;
 
-export function createSavedViews(deps: { db: () => Queryable }): SavedViews {
+export function createSavedViews(deps: { db: () => Queryable }) {
   const { db } = deps;
   return {
-    list: (siteId) => store.listViews(db(), siteId),
-    async save(actor, siteId, input) {
+    list: (siteId: number) => store.listViews(db(), siteId),
+    /** `query` is that of the explorer's URL; what is no part of a view is left out. Throws `saved_views.invalid`. */
+    async save(actor: Actor, siteId: number, input: NamedView): Promise<store.SavedView> {
       requireOperator(actor);
       const createdBy = actor.kind === 'person' ? `operator ${actor.id}` : 'system';
       const view = { ...keeper.prepare(input), createdBy };
@@ -33,7 +28,8 @@ export function createSavedViews(deps: { db: () => Queryable }): SavedViews {
       );
       return { id, ...view };
     },
-    async remove(actor, siteId, id) {
+    /** False: the site has no such view. */
+    async remove(actor: Actor, siteId: number, id: number): Promise<boolean> {
       requireOperator(actor);
       const detailsOf = () => ({ siteId });
       return keeper.remove(db(), actor, id, detailsOf, (trx) => store.removeView(trx, siteId, id));

@@ -7,15 +7,13 @@
  */
 
 import type { ScanRequest } from '#contracts/admin-api/port-scans.ts';
-import type { ScanPlan, ScanReceipt, ScanReport } from '#contracts/sensor-api/port-scans.ts';
+import type { ScanReport } from '#contracts/sensor-api/port-scans.ts';
 import type { Actor } from '#monitor/operators/index.ts';
-import type { PlanSection } from '#monitor/sensors/index.ts';
 import type { ClusterMapping } from '#monitor/sites/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Exclusion } from './choose-targets.ts';
 import type { ScansDeps } from './deps.ts';
-import { listEvidence, type ServiceEvidenceAt } from './observation-store.ts';
-import { readSchedule, type SiteSchedule } from './plan-store.ts';
+import { listEvidence } from './observation-store.ts';
+import { readSchedule } from './plan-store.ts';
 import { countExcluded, readPlan } from './read-plan.ts';
 import * as reads from './read-store.ts';
 import { receiveReport } from './receive-report.ts';
@@ -54,52 +52,46 @@ export interface ScanExchange {
   noteDelivered(trx: Queryable, delivered: readonly { scanId: string; outcome: string }[]): Promise<void>;
 }
 
-export interface Scans extends ScanExchange {
-  /** Counts targets that find no room in scan plans, for the sensors' pages and alerts. */
-  readonly section: PlanSection;
-  /** What a sensor should scan, made for this fetch. */
-  readPlan(sensor: { id: number; siteId: number }): Promise<ScanPlan>;
-  /** Stores a report of a sensor. Throws `scans.unknown_target`, `scans.malformed`. */
-  receive(sensor: { id: number }, report: ScanReport): Promise<ScanReceipt>;
-  /** A site's scans, those that run and the newest first. */
-  listAttempts(siteId: number, limit: number): Promise<reads.ScanAttempt[]>;
-  /** Open ports of a site's servers. */
-  listOpenPorts(siteId: number, limit: number): Promise<reads.OpenPort[]>;
-  /** What open ports of an address said of themselves. */
-  listServicesAt(address: string): Promise<reads.ServiceOfPort[]>;
-  /** Open ports of these servers as evidence of software. */
-  listEvidence(servers: readonly { clusterId: number; vmId: number }[]): Promise<ServiceEvidenceAt[]>;
-  /** How the scans of a site's sensors go; sensors that never asked for a plan are missing. */
-  listSensorScans(siteId: number): Promise<reads.SensorScans[]>;
-  /** Whether sensors of all sites keep up. */
-  listOverdue(): Promise<reads.OverdueScans[]>;
-  /** Addresses of a sensor's node that are not scanned, by the reason. */
-  countExcluded(sensorId: number): Promise<{ why: Exclusion; addresses: number }[]>;
-  /** When the daily full scans of a site begin. */
-  readSchedule(siteId: number): Promise<SiteSchedule>;
-  /** Throws `scans.invalid` with what to correct, `scans.no_site`. */
-  setSchedule(actor: Actor, siteId: number, schedule: ScanSchedule): Promise<void>;
-}
+export type Scans = ReturnType<typeof createScans>;
 
-export function createScans(deps: ScansDeps): Scans {
+export function createScans(deps: ScansDeps) {
   return {
+    /** Counts targets that find no room in scan plans, for the sensors' pages and alerts. */
     section: createScanSection(deps.db),
-    readPlan: (sensor) => readPlan(deps, sensor),
-    receive: (sensor, report) => receiveReport(deps, sensor.id, report),
+    /** What a sensor should scan, made for this fetch. */
+    readPlan: (sensor: { id: number; siteId: number }) => readPlan(deps, sensor),
+    /** Stores a report of a sensor. Throws `scans.unknown_target`, `scans.malformed`. */
+    receive: (sensor: { id: number }, report: ScanReport) => receiveReport(deps, sensor.id, report),
+    /** Notes a complete listing of requests under this revision of the connection, which confirms them (NET-2.7.9). */
     noteListing: requests.noteListing,
-    listPendingUpdates: (...asked) => requests.listPendingUpdates(deps.db(), ...asked),
+    /** Requests that operations has to be told about, the oldest first. */
+    listPendingUpdates: (clusters: readonly ClusterMapping[], connectionRevision: number, limit: number) =>
+      requests.listPendingUpdates(deps.db(), clusters, connectionRevision, limit),
     noteAnswers: requests.noteAnswers,
-    listDeliverable: (clusterIds, revision) => requests.listDeliverable(deps.db(), clusterIds, revision),
+    /** Results of these clusters that operations does not have yet. */
+    listDeliverable: (clusterIds: readonly number[], revision: number) =>
+      requests.listDeliverable(deps.db(), clusterIds, revision),
     readBodies: requests.readBodies,
     noteDelivered: requests.noteDelivered,
-    listAttempts: (siteId, limit) => reads.listAttempts(deps.db(), siteId, limit),
-    listOpenPorts: (siteId, limit) => reads.listOpenPorts(deps.db(), siteId, limit),
-    listServicesAt: (address) => reads.listServicesAt(deps.db(), address),
-    listEvidence: (servers) => listEvidence(deps.db(), servers),
-    listSensorScans: (siteId) => reads.listSensorScans(deps.db(), siteId),
+    /** A site's scans, those that run and the newest first. */
+    listAttempts: (siteId: number, limit: number) => reads.listAttempts(deps.db(), siteId, limit),
+    /** Open ports of a site's servers. */
+    listOpenPorts: (siteId: number, limit: number) => reads.listOpenPorts(deps.db(), siteId, limit),
+    /** What open ports of an address said of themselves. */
+    listServicesAt: (address: string) => reads.listServicesAt(deps.db(), address),
+    /** Open ports of these servers as evidence of software. */
+    listEvidence: (servers: readonly { clusterId: number; vmId: number }[]) =>
+      listEvidence(deps.db(), servers),
+    /** How the scans of a site's sensors go; sensors that never asked for a plan are missing. */
+    listSensorScans: (siteId: number) => reads.listSensorScans(deps.db(), siteId),
+    /** Whether sensors of all sites keep up. */
     listOverdue: () => reads.listOverdue(deps.db()),
-    countExcluded: (sensorId) => countExcluded(deps, sensorId),
-    readSchedule: (siteId) => readSchedule(deps.db(), siteId),
-    setSchedule: (actor, siteId, schedule) => setSchedule(deps, actor, siteId, schedule),
+    /** Addresses of a sensor's node that are not scanned, by the reason. */
+    countExcluded: (sensorId: number) => countExcluded(deps, sensorId),
+    /** When the daily full scans of a site begin. */
+    readSchedule: (siteId: number) => readSchedule(deps.db(), siteId),
+    /** Throws `scans.invalid` with what to correct, `scans.no_site`. */
+    setSchedule: (actor: Actor, siteId: number, schedule: ScanSchedule) =>
+      setSchedule(deps, actor, siteId, schedule),
   };
 }

@@ -12,20 +12,16 @@ export { createNamesLoop } from './note-names.ts';
 export { textMax } from './question.ts';
 export type { Found } from './search.ts';
 
-export interface SearchDeps {
+export type Search = ReturnType<typeof createSearch>;
+
+export function createSearch(deps: {
   db: () => Queryable;
   /** Every site with its local prefixes. */
   sites: { list(): Promise<readonly { id: number; name: string; localCidrs: readonly string[] }[]> };
-}
-
-export interface Search {
-  /** Matches, at most `limit` of each kind; null for a text without a letter or digit. */
-  find(typed: string, limit: number): Promise<Found | null>;
-}
-
-export function createSearch(deps: SearchDeps): Search {
+}) {
   return {
-    async find(typed, limit) {
+    /** Matches, at most `limit` of each kind; null for a text without a letter or digit. */
+    async find(typed: string, limit: number): Promise<Found | null> {
       return search(deps.db(), await deps.sites.list(), typed, limit);
     },
   };

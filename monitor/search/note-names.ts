@@ -12,15 +12,13 @@ const lookBackSeconds = 900;
 const leaseSeconds = 120;
 const namesMax = 10_000;
 
-export interface NamesLoopDeps {
+/** Reads up to each site's newest minute, so that a site that was disconnected is caught up. */
+export function createNamesLoop(deps: {
   db: () => Queryable;
   facts: Pick<FactStore, 'rankApplications' | 'newestMinutes'>;
   clock: Clock;
   reporter: Reporter;
-}
-
-/** Reads up to each site's newest minute, so that a site that was disconnected is caught up. */
-export function createNamesLoop(deps: NamesLoopDeps): LeasedLoop {
+}): LeasedLoop {
   return createLeasedLoop({
     name: 'note_application_names',
     intervalMs,

@@ -47,9 +47,9 @@ import {
 import * as store from './store.ts';
 
 export type { AuthenticatedSensor, CredentialCheck } from './authenticate-sensor.ts';
-export type { EnrolmentPlace, EnrolmentToken } from './enrol-sensor.ts';
-export { isClockRight, type KnownCondition, type SensorLag, type SensorSummary } from './health-store.ts';
-export type { HostInterfaces, SensorInventory } from './inventory-store.ts';
+export type { EnrolmentToken } from './enrol-sensor.ts';
+export { isClockRight, type KnownCondition, type SensorLag } from './health-store.ts';
+export type { HostInterfaces } from './inventory-store.ts';
 export {
   listSection,
   type PlanNode,
@@ -61,7 +61,6 @@ export {
 } from './plan-section.ts';
 export type { SensorHealth } from './read-health.ts';
 export { leftOutOf } from './read-plan.ts';
-export type { RotationOutcome } from './rotate-credential.ts';
 export { isSilent, isSilentFor, silentAfterSeconds } from './silence.ts';
 export type { ChosenNode, Contact, EnrolledSensor, SensorState } from './store.ts';
 

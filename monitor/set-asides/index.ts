@@ -4,7 +4,7 @@
  * In that minute the address is unknown, never zero. For each sensor the time of the last occurrence and the number of
  * rows are stored, for its page and for an alert.
  */
-import { countSetAside, type SetAside, type SetAsideHost } from '#contracts/sensor-api/set-aside.ts';
+import { countSetAside, type SetAside } from '#contracts/sensor-api/set-aside.ts';
 import type { UploadConsumer } from '#monitor/intake/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
@@ -16,28 +16,25 @@ export interface SensorSetAside {
   setAside: SetAside;
 }
 
-export interface SetAsides {
-  /** Stores the rows that were left out of uploads. */
-  readonly consumer: UploadConsumer<SensorSetAside>;
-  /** Counts the rows that were left out of a sensor's live windows. */
-  noteLive(sensorId: number, rows: number): Promise<void>;
-  /** For each range, the minutes in which counters of its address were left out, in the order of the ranges. */
-  listMinutes(ranges: readonly store.AddressMinutes[]): Promise<number[][]>;
-  /** The newest rows of a sensor. */
-  listOfSensor(siteId: number, sensorId: number, limit: number): Promise<SetAsideHost[]>;
-}
+export type SetAsides = ReturnType<typeof createSetAsides>;
 
-export function createSetAsides({ db }: { db: () => Queryable }): SetAsides {
+export function createSetAsides({ db }: { db: () => Queryable }) {
   return {
+    /** Stores the rows that were left out of uploads. */
     consumer: {
       kind: 'set-asides',
       select: ({ siteId, sensorId, setAside }) =>
         countSetAside(setAside) > 0 ? { siteId, sensorId, setAside } : null,
       apply: noteSetAsides,
-    },
-    noteLive: (sensorId, liveRows) => store.addCounts(db(), [{ sensorId, minuteRows: 0, liveRows }]),
-    listMinutes: (ranges) => store.listMinutes(db(), ranges),
-    listOfSensor: (siteId, sensorId, limit) => store.listOfSensor(db(), siteId, sensorId, limit),
+    } satisfies UploadConsumer<SensorSetAside>,
+    /** Counts the rows that were left out of a sensor's live windows. */
+    noteLive: (sensorId: number, liveRows: number) =>
+      store.addCounts(db(), [{ sensorId, minuteRows: 0, liveRows }]),
+    /** For each range, the minutes in which counters of its address were left out, in the order of the ranges. */
+    listMinutes: (ranges: readonly store.AddressMinutes[]) => store.listMinutes(db(), ranges),
+    /** The newest rows of a sensor. */
+    listOfSensor: (siteId: number, sensorId: number, limit: number) =>
+      store.listOfSensor(db(), siteId, sensorId, limit),
   };
 }
 

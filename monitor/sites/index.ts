@@ -13,34 +13,13 @@ import * as store from './store.ts';
 export { localCidrsMax } from './site.ts';
 export { type ClusterMapping, findSite, listClusters, lockSite, type Site } from './store.ts';
 
-export interface Sites {
-  /**
-   * Throws `sites.invalid` for an invalid name and `sites.name_taken` for a used one. The pages of a simulated site say that
-   * what they show was made up; that stays for good.
-   */
-  create(actor: Actor, name: string, options?: { isSimulated?: boolean }): Promise<store.Site>;
-  /** Renames a site; null: no such site. Throws like `create`. */
-  rename(actor: Actor, id: number, name: string): Promise<store.Site | null>;
-  list(): Promise<store.Site[]>;
-  find(id: number): Promise<store.Site | null>;
-  /**
-   * Replaces the local prefixes by their canonical texts, without duplicates. Throws `sites.invalid`. Null: no such
-   * site.
-   */
-  setLocalCidrs(actor: Actor, id: number, cidrs: readonly string[]): Promise<store.Site | null>;
-  /** Maps a cluster to a site; null removes the mapping. */
-  mapCluster(actor: Actor, clusterId: number, siteId: number | null): Promise<void>;
-  /** Every mapping, by cluster. */
-  listClusters(): Promise<store.ClusterMapping[]>;
-}
+export type Sites = ReturnType<typeof createSites>;
 
-export interface SitesDeps {
+export function createSites(deps: {
   db: () => Queryable;
   /** Read-only connections for plans (NET-5.3); by default the same as for writes. */
   reader?: () => Queryable;
-}
-
-export function createSites(deps: SitesDeps): Sites {
+}) {
   const changeSite = <Value>(
     actor: Actor,
     operation: string,
@@ -57,7 +36,15 @@ export function createSites(deps: SitesDeps): Sites {
       return after;
     });
   return {
-    async create(actor, name, { isSimulated = false } = {}) {
+    /**
+     * Throws `sites.invalid` for an invalid name and `sites.name_taken` for a used one. The pages of a simulated site say that
+     * what they show was made up; that stays for good.
+     */
+    async create(
+      actor: Actor,
+      name: string,
+      { isSimulated = false }: { isSimulated?: boolean } = {},
+    ): Promise<store.Site> {
       requireOperator(actor);
       const site = parseSiteName(name);
       return recorded(
@@ -71,17 +58,23 @@ export function createSites(deps: SitesDeps): Sites {
         (trx) => store.insertSite(trx, site, isSimulated),
       );
     },
-    async rename(actor, id, name) {
+    /** Renames a site; null: no such site. Throws like `create`. */
+    async rename(actor: Actor, id: number, name: string): Promise<store.Site | null> {
       requireOperator(actor);
       return changeSite(actor, 'site.rename', id, parseSiteName(name), store.renameSite);
     },
     list: () => store.listSites(deps.db()),
-    find: (id) => store.findSite(deps.db(), id),
-    async setLocalCidrs(actor, id, cidrs) {
+    find: (id: number) => store.findSite(deps.db(), id),
+    /**
+     * Replaces the local prefixes by their canonical texts, without duplicates. Throws `sites.invalid`. Null: no such
+     * site.
+     */
+    async setLocalCidrs(actor: Actor, id: number, cidrs: readonly string[]): Promise<store.Site | null> {
       requireOperator(actor);
       return changeSite(actor, 'site.set_local_cidrs', id, parseLocalCidrs(cidrs), store.updateLocalCidrs);
     },
-    async mapCluster(actor, clusterId, siteId) {
+    /** Maps a cluster to a site; null removes the mapping. */
+    async mapCluster(actor: Actor, clusterId: number, siteId: number | null) {
       requireOperator(actor);
       const entry = {
         operation: 'site.map_cluster',
@@ -92,6 +85,7 @@ export function createSites(deps: SitesDeps): Sites {
         siteId === null ? store.deleteCluster(trx, clusterId) : store.upsertCluster(trx, clusterId, siteId),
       );
     },
+    /** Every mapping, by cluster. */
     listClusters: () => store.listClusters((deps.reader ?? deps.db)()),
   };
 }

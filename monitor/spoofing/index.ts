@@ -6,34 +6,25 @@
  * an event when an address begins to be spoofed after an hour without. What is repeated counts once, as all of an upload.
  */
 import type { Events } from '#monitor/events/index.ts';
-import type { UploadConsumer } from '#monitor/intake/index.ts';
-import type { PlanSection } from '#monitor/sensors/index.ts';
-import { listSpoofedTraffic, type SpoofedSum } from '#monitor/views/index.ts';
+import { listSpoofedTraffic } from '#monitor/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createSpoofedConsumer } from './consume-spoofed.ts';
 import { createOwnersSection } from './owners-section.ts';
-import type { SpoofedMinute } from './store.ts';
 
-export type { SpoofedSum } from '#monitor/views/index.ts';
-
-export interface Spoofing {
-  /** The section of the sensors' plans. */
-  readonly section: PlanSection;
-  /** Takes spoofed traffic of uploads. */
-  readonly consumer: UploadConsumer<SpoofedMinute[]>;
-  /** Of a sensor since then by capture, sender and address, the latest first. */
-  listOfSensor(siteId: number, sensorId: number, sinceMs: number, limit: number): Promise<SpoofedSum[]>;
-}
+export type Spoofing = ReturnType<typeof createSpoofing>;
 
 export function createSpoofing(deps: {
   db: () => Queryable;
   reader: () => Queryable;
   events: Pick<Events, 'record'>;
-}): Spoofing {
+}) {
   return {
+    /** The section of the sensors' plans. */
     section: createOwnersSection(deps),
+    /** Takes spoofed traffic of uploads. */
     consumer: createSpoofedConsumer(deps.events),
-    listOfSensor: (siteId, sensorId, sinceMs, limit) =>
+    /** Of a sensor since then by capture, sender and address, the latest first. */
+    listOfSensor: (siteId: number, sensorId: number, sinceMs: number, limit: number) =>
       listSpoofedTraffic(deps.reader(), siteId, sensorId, sinceMs, limit),
   };
 }

@@ -1,5 +1,5 @@
 /** The whole monitor behind its real HTTP server, on its own port and database. */
-import { compose, type Monitor } from '#monitor/composition.ts';
+import { compose } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import type { Overrides } from '#monitor/overrides.ts';
@@ -7,28 +7,9 @@ import { testWrapper } from '#service-kit/secrets/testing/test-secrets.ts';
 import '#service-kit/sessions/testing/cheap-passwords.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
 
-export interface MonitorServer extends AsyncDisposable {
-  monitor: Monitor;
-  database: TestDatabase;
-  url: string;
-  siteId: number;
-  /** All routes of the server. */
-  routes: readonly { method: string; url: string }[];
-  /** Signs in as a person of this role; returns the browser's headers. */
-  signIn(role: 'operator' | 'viewer'): Promise<Visitor>;
-}
+export type MonitorServer = Awaited<ReturnType<typeof startMonitorServer>>;
 
-export interface Visitor {
-  cookie: string;
-  csrfToken: string;
-  /** A page's status and text. */
-  get(path: string): Promise<{ status: number; text: string; headers: Headers }>;
-  /** Posts a form of one of our pages; `fields` may override the token. */
-  post(
-    path: string,
-    fields?: Record<string, string>,
-  ): Promise<{ status: number; text: string; headers: Headers }>;
-}
+export type Visitor = ReturnType<typeof createVisitor>;
 
 export const testPassword = 'a password of sufficient length';
 
@@ -39,7 +20,7 @@ export async function startMonitorServer(
     database: given,
     ...options
   }: Pick<Overrides, 'reporter' | 'feeds' | 'clock' | 'evidenceObjects'> & { database?: TestDatabase } = {},
-): Promise<MonitorServer> {
+) {
   const database = given ?? (await createTestDatabase('monitor'));
   const config = readConfig(
     { SVC_MONITOR_PORT: '0', SVC_LOG_LEVEL: 'error', SVC_MAC_VENDOR_LOOKUP_URL: '', ...settings },
@@ -61,8 +42,10 @@ export async function startMonitorServer(
     database,
     url: server.url,
     siteId: site.id,
+    /** All routes of the server. */
     routes: server.routes,
-    async signIn(role) {
+    /** Signs in as a person of this role; returns the browser's headers. */
+    async signIn(role: 'operator' | 'viewer'): Promise<Visitor> {
       people[role] ??= monitor.operators.add({
         email: `${role}@monitor.example`,
         name: role,
@@ -79,7 +62,7 @@ export async function startMonitorServer(
   };
 }
 
-function createVisitor(url: string, cookie: string, csrfToken: string): Visitor {
+function createVisitor(url: string, cookie: string, csrfToken: string) {
   const ask = async (path: string, options: RequestInit) => {
     const answer = await fetch(`${url}${path}`, { redirect: 'manual', ...options });
     return { status: answer.status, text: await answer.text(), headers: answer.headers };
@@ -88,8 +71,10 @@ function createVisitor(url: string, cookie: string, csrfToken: string): Visitor 
   return {
     cookie,
     csrfToken,
-    get: (path) => ask(path, { headers: html }),
-    post: (path, fields = {}) =>
+    /** A page's status and text. */
+    get: (path: string) => ask(path, { headers: html }),
+    /** Posts a form of one of our pages; `fields` may override the token. */
+    post: (path: string, fields: Record<string, string> = {}) =>
       ask(path, {
         method: 'POST',
         headers: { ...html, 'sec-fetch-site': 'same-origin' },

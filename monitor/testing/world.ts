@@ -12,10 +12,7 @@ import {
   portScans,
   vulnerabilities,
 } from '#monitor/feeds/index.ts';
-import {
-  type OperationsStub,
-  startOperationsStub,
-} from '#monitor/operations-client/testing/operations-stub.ts';
+import { startOperationsStub } from '#monitor/operations-client/testing/operations-stub.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { testWrapper } from '#service-kit/secrets/testing/test-secrets.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
@@ -89,5 +86,3 @@ export async function fingerprintTables(database: TestDatabase): Promise<string>
   }
   return parts.join('\n');
 }
-
-export type { OperationsStub };

@@ -10,32 +10,16 @@ import type {
   CaptureLosses,
   CaptureOutage,
   CaptureRow,
-  Collection,
-  DeviceStep,
-  DeviceTotals,
   FactStore,
-  ForeignAddress as ForeignRow,
   GapFact,
-  Limited,
-  TopAddress,
 } from '#monitor/facts/index.ts';
 import type { SetAsides } from '#monitor/set-asides/index.ts';
 import { nameSensors as findSensors } from '#monitor/views/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import type { AddressMinute, DeliveredMinutes } from './address-minute.ts';
 import { readAddressesMinutes } from './read-address-minutes.ts';
-import { readSiteTraffic, type SiteTraffic } from './read-site-traffic.ts';
+import { readSiteTraffic } from './read-site-traffic.ts';
 
-export type {
-  CaptureOutage,
-  Collection,
-  DeviceBytes,
-  DeviceStep,
-  DeviceTotals,
-  ForeignAddress as ForeignRow,
-  Limited,
-  TopAddress,
-} from '#monitor/facts/index.ts';
 export type { AddressMinute, DeliveredMinutes, ObservedMinute } from './address-minute.ts';
 export { captureSection } from './capture-section.ts';
 export type { SiteTraffic } from './read-site-traffic.ts';
@@ -59,79 +43,7 @@ export interface CaptureLoss extends CaptureLosses {
   hostName: string;
 }
 
-export interface Traffic {
-  /**
-   * Every minute from `fromMinute` (inclusive) to `toMinute` (exclusive) of an exact address, in order; with a segment
-   * unless it is globally unique.
-   */
-  readAddressMinutes(
-    siteId: number,
-    address: string,
-    fromMinute: number,
-    toMinute: number,
-    segment?: string,
-  ): Promise<AddressMinute[]>;
-  /**
-   * The same for many ranges, in their order; costs little more than one range. A gap after what a listening capture has
-   * `delivered` says that the minute is not finished.
-   */
-  readAddressesMinutes(
-    ranges: readonly AddressRange[],
-    delivered?: DeliveredMinutes,
-  ): Promise<AddressMinute[][]>;
-  /** Of these minutes of addresses, each capture that told of one and may speak for it. */
-  listSpeakers: FactStore['listSpeakers'];
-  /** Every capture's row of an address in these minutes, the chosen one of each minute first, with the reason. */
-  explainAddress(
-    siteId: number,
-    address: string,
-    fromMinute: number,
-    toMinute: number,
-    segment?: string,
-  ): Promise<Provenance[]>;
-  /** A site's traffic in steps; both ends in milliseconds, on whole steps. */
-  readSiteTraffic(siteId: number, fromMs: number, toMs: number, stepSeconds: number): Promise<SiteTraffic>;
-  /** The addresses with the most traffic of a range. */
-  listTopAddresses(siteId: number, fromMs: number, toMs: number, limit: number): Promise<TopAddress[]>;
-  /**
-   * WAN and LAN bytes of devices by their `segment|MAC`, in the given order (NET-2.2.10). Null means unavailable: no
-   * counters with an owner arrived. `sourceLimited`: a limit cut the read.
-   */
-  sumDevices(
-    siteId: number,
-    deviceKeys: readonly string[],
-    fromMs: number,
-    toMs: number,
-  ): Promise<Limited<DeviceTotals>>;
-  /** One device over time; read a month in steps of a day. Steps without owned counters are left out. */
-  readDevice(
-    siteId: number,
-    deviceKey: string,
-    fromMs: number,
-    toMs: number,
-    stepSeconds: number,
-  ): Promise<Limited<DeviceStep>>;
-  /** A sensor's reports about addresses of other nodes, the most bytes first. */
-  listForeign(
-    siteId: number,
-    fromMs: number,
-    toMs: number,
-    sensorId: number,
-    limit: number,
-  ): Promise<ForeignRow[]>;
-  /** Gaps in the range, newest first. */
-  listGaps(siteId: number, fromMs: number, toMs: number, limit: number): Promise<GapRow[]>;
-  /** Every capture of the site's sensors with its newest minute and its losses of the last hour. */
-  listCaptures(siteId: number): Promise<CaptureState[]>;
-  /** State of each capture of any site in the last minutes, by the database's clock. */
-  listOutages(minutes: number): Promise<CaptureOutage[]>;
-  /** Losses of each capture of any site in the last complete minutes, by the database's clock. */
-  listLosses(minutes: number): Promise<CaptureLoss[]>;
-  /** Collected and lost packets of the site's captures in a range (NET-2.2.6). */
-  readCollection(siteId: number, fromMs: number, toMs: number): Promise<Collection>;
-  /** Start of the newest minute with facts of each site that has any, unix milliseconds. */
-  newestMinutes(): Promise<Map<number, number>>;
-}
+export type Traffic = ReturnType<typeof createTraffic>;
 
 const at = (segment: string | undefined) => (segment === undefined ? {} : { segment });
 
@@ -142,14 +54,12 @@ const rangeOf = (siteId: number, fromMs: number, toMs: number) => ({
   toMinute: toMs / 1000,
 });
 
-export interface TrafficDeps {
+export function createTraffic(deps: {
   db: () => Queryable;
   facts: FactStore;
   /** Counters that were left out of uploads; without it there are none. */
   setAsides?: Pick<SetAsides, 'listMinutes'>;
-}
-
-export function createTraffic(deps: TrafficDeps): Traffic {
+}) {
   const { db, facts } = deps;
   /** Rows of sensors with the names of their hosts. */
   async function named<T extends { sensorId: number }>(
@@ -159,28 +69,61 @@ export function createTraffic(deps: TrafficDeps): Traffic {
     return rows.map((row) => ({ ...row, hostName: sensors.get(row.sensorId)?.hostName ?? '' }));
   }
   return {
-    async readAddressMinutes(siteId, address, fromMinute, toMinute, segment) {
+    /**
+     * Every minute from `fromMinute` (inclusive) to `toMinute` (exclusive) of an exact address, in order; with a segment
+     * unless it is globally unique.
+     */
+    async readAddressMinutes(
+      siteId: number,
+      address: string,
+      fromMinute: number,
+      toMinute: number,
+      segment?: string,
+    ): Promise<AddressMinute[]> {
       const range = { siteId, address, fromMinute, toMinute, ...at(segment) };
       return (await readAddressesMinutes(facts, [range], deps.setAsides?.listMinutes))[0]!;
     },
-    readAddressesMinutes: (ranges, delivered) =>
+    /**
+     * The same for many ranges, in their order; costs little more than one range. A gap after what a listening capture has
+     * `delivered` says that the minute is not finished.
+     */
+    readAddressesMinutes: (ranges: readonly AddressRange[], delivered?: DeliveredMinutes) =>
       readAddressesMinutes(facts, ranges, deps.setAsides?.listMinutes, delivered),
-    listSpeakers: (siteId, asked) => facts.listSpeakers(siteId, asked),
-    explainAddress: async (siteId, address, fromMinute, toMinute, segment) =>
+    /** Of these minutes of addresses, each capture that told of one and may speak for it. */
+    listSpeakers: (siteId: number, asked: Parameters<FactStore['listSpeakers']>[1]) =>
+      facts.listSpeakers(siteId, asked),
+    /** Every capture's row of an address in these minutes, the chosen one of each minute first, with the reason. */
+    explainAddress: async (
+      siteId: number,
+      address: string,
+      fromMinute: number,
+      toMinute: number,
+      segment?: string,
+    ): Promise<Provenance[]> =>
       named(await facts.explainAddress({ siteId, address, fromMinute, toMinute, ...at(segment) })),
-    readSiteTraffic: (siteId, fromMs, toMs, stepSeconds) =>
+    /** A site's traffic in steps; both ends in milliseconds, on whole steps. */
+    readSiteTraffic: (siteId: number, fromMs: number, toMs: number, stepSeconds: number) =>
       readSiteTraffic(facts, { siteId, fromMs, toMs, stepSeconds }),
-    listTopAddresses: (siteId, fromMs, toMs, limit) =>
+    /** The addresses with the most traffic of a range. */
+    listTopAddresses: (siteId: number, fromMs: number, toMs: number, limit: number) =>
       facts.listTopAddresses(rangeOf(siteId, fromMs, toMs), limit),
-    sumDevices: (siteId, deviceKeys, fromMs, toMs) =>
+    /**
+     * WAN and LAN bytes of devices by their `segment|MAC`, in the given order (NET-2.2.10). Null means unavailable: no
+     * counters with an owner arrived. `sourceLimited`: a limit cut the read.
+     */
+    sumDevices: (siteId: number, deviceKeys: readonly string[], fromMs: number, toMs: number) =>
       facts.sumDevices(rangeOf(siteId, fromMs, toMs), deviceKeys),
-    readDevice: (siteId, deviceKey, fromMs, toMs, stepSeconds) =>
+    /** One device over time; read a month in steps of a day. Steps without owned counters are left out. */
+    readDevice: (siteId: number, deviceKey: string, fromMs: number, toMs: number, stepSeconds: number) =>
       facts.stepDevice({ ...rangeOf(siteId, fromMs, toMs), deviceKey, stepSeconds }),
-    listForeign: (siteId, fromMs, toMs, sensorId, limit) =>
+    /** A sensor's reports about addresses of other nodes, the most bytes first. */
+    listForeign: (siteId: number, fromMs: number, toMs: number, sensorId: number, limit: number) =>
       facts.listForeign({ ...rangeOf(siteId, fromMs, toMs), sensorId }, limit),
-    listGaps: async (siteId, fromMs, toMs, limit) =>
+    /** Gaps in the range, newest first. */
+    listGaps: async (siteId: number, fromMs: number, toMs: number, limit: number): Promise<GapRow[]> =>
       named(await facts.listGaps(rangeOf(siteId, fromMs, toMs), limit)),
-    async listCaptures(siteId) {
+    /** Every capture of the site's sensors with its newest minute and its losses of the last hour. */
+    async listCaptures(siteId: number): Promise<CaptureState[]> {
       const nowMs = await readNowMs(db());
       const rows = await facts.listCaptures(siteId, Math.floor(nowMs / 60_000) * 60 - 3600);
       const sensors = await findSensors(db(), [...new Set(rows.map((row) => row.sensorId))]);
@@ -191,11 +134,13 @@ export function createTraffic(deps: TrafficDeps): Traffic {
           (a, b) => compare(a.hostName, b.hostName) || compare(b.role, a.role) || compare(a.name, b.name),
         );
     },
-    async listOutages(minutes) {
+    /** State of each capture of any site in the last minutes, by the database's clock. */
+    async listOutages(minutes: number): Promise<CaptureOutage[]> {
       const since = Math.floor((await readNowMs(db())) / 60_000) * 60 - minutes * 60;
       return facts.listOutages(since);
     },
-    async listLosses(minutes) {
+    /** Losses of each capture of any site in the last complete minutes, by the database's clock. */
+    async listLosses(minutes: number): Promise<CaptureLoss[]> {
       const toMinute = Math.floor((await readNowMs(db())) / 60_000) * 60;
       const rows = await facts.listLosses(toMinute - minutes * 60, toMinute);
       const sensors = await findSensors(db(), [...new Set(rows.map((row) => row.sensorId))]);
@@ -203,7 +148,10 @@ export function createTraffic(deps: TrafficDeps): Traffic {
         .filter((row) => sensors.get(row.sensorId)?.isRevoked === false)
         .map((row) => ({ ...row, hostName: sensors.get(row.sensorId)!.hostName }));
     },
-    readCollection: (siteId, fromMs, toMs) => facts.sumCollection(rangeOf(siteId, fromMs, toMs)),
+    /** Collected and lost packets of the site's captures in a range (NET-2.2.6). */
+    readCollection: (siteId: number, fromMs: number, toMs: number) =>
+      facts.sumCollection(rangeOf(siteId, fromMs, toMs)),
+    /** Start of the newest minute with facts of each site that has any, unix milliseconds. */
     newestMinutes: async () =>
       new Map([...(await facts.newestMinutes())].map(([siteId, minute]) => [siteId, minute * 1000])),
   };

@@ -9,39 +9,34 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { findOffline } from './find-offline.ts';
 import { registryPrefix } from './mac-prefix.ts';
 import { createRegistryClient } from './registry-client.ts';
-import { type Backlog, type ResolveOptions, type ResolveResult, resolveBacklog } from './resolve-backlog.ts';
+import { type Backlog, type ResolveOptions, resolveBacklog } from './resolve-backlog.ts';
 import { listNames } from './store.ts';
 
 export { isLocallyAdministered } from './mac-prefix.ts';
-export type { Backlog, ResolveOptions, ResolveResult } from './resolve-backlog.ts';
+export type { Backlog, ResolveResult } from './resolve-backlog.ts';
 
-export interface Vendors {
-  /** Host of the configured registry; null while identification is offline. */
-  readonly registryHost: string | null;
-  /** Manufacturers from the bundled table and from stored answers; unknown ones are left out. Sends nothing. */
-  findKnown(db: Queryable, macs: readonly string[]): Promise<Map<string, string>>;
-  /** Names a backlog of devices; null when another process is doing it. */
-  resolve(backlog: Backlog, options: ResolveOptions): Promise<ResolveResult | null>;
-}
+export type Vendors = ReturnType<typeof createVendors>;
 
-export interface VendorsDeps {
+/** Public registries take about one request a second. */
+const defaultPauseMs = 1_100;
+
+export function createVendors(deps: {
   db: () => Queryable;
   clock: Clock;
   /** Null keeps identification offline. */
   registryUrl: string | null;
   pauseMs?: number;
-}
-
-/** Public registries take about one request a second. */
-const defaultPauseMs = 1_100;
-
-export function createVendors(deps: VendorsDeps): Vendors {
+}) {
   const { db, clock, registryUrl, pauseMs = defaultPauseMs } = deps;
   const registry = registryUrl === null ? null : createRegistryClient({ url: registryUrl });
   return {
+    /** Host of the configured registry; null while identification is offline. */
     registryHost: registryUrl === null ? null : new URL(registryUrl).host,
+    /** Manufacturers from the bundled table and from stored answers; unknown ones are left out. Sends nothing. */
     findKnown,
-    resolve: (backlog, options) => resolveBacklog({ db, clock, registry, pauseMs }, backlog, options),
+    /** Names a backlog of devices; null when another process is doing it. */
+    resolve: (backlog: Backlog, options: ResolveOptions) =>
+      resolveBacklog({ db, clock, registry, pauseMs }, backlog, options),
   };
 }
 

@@ -11,18 +11,16 @@ export type LookupResult =
   /** No usable answer; `shouldStop` when the next lookup would fail too. */
   | { outcome: 'failed'; reason: string; shouldStop: boolean };
 
-export interface RegistryClient {
-  /** Looks up six capital hexadecimal digits. Never throws. */
-  lookUp(prefix: string): Promise<LookupResult>;
-}
+export type RegistryClient = ReturnType<typeof createRegistryClient>;
 
 const answerBytesMax = 4096;
 const nameLengthMax = 80;
 
 /** `url` gets the prefix as `00-1B-21` in place of `{prefix}`, or as the last part of its path. */
-export function createRegistryClient(options: { url: string; timeoutMs?: number }): RegistryClient {
+export function createRegistryClient(options: { url: string; timeoutMs?: number }) {
   return {
-    async lookUp(prefix) {
+    /** Looks up six capital hexadecimal digits. Never throws. */
+    async lookUp(prefix: string): Promise<LookupResult> {
       if (!/^[0-9A-F]{6}$/.test(prefix)) throw new Error('a registry is asked for 24 bits and nothing else');
       const text = prefix.match(/../g)!.join('-');
       const { url } = options;

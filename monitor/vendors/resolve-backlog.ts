@@ -37,7 +37,7 @@ export interface ResolveResult {
   ended: string | null;
 }
 
-export interface ResolveDeps {
+interface ResolveDeps {
   db: () => Queryable;
   clock: Clock;
   /** Null keeps identification offline. */

@@ -4,10 +4,7 @@
  */
 
 export {
-  type AddressGeneration,
-  type AddressOwners,
   type AddressServer,
-  type AttackedOwner,
   countOwnedAddresses,
   countProtectedByNode,
   findAttackedOwners,

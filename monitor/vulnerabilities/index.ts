@@ -12,35 +12,35 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { type Assessment, assessServices, type Finding, type ProductKnowledge } from './assess-service.ts';
-import { type Assessor, createAssessor } from './assessing/assessor.ts';
+import { type Assessment, assessServices, type ProductKnowledge } from './assess-service.ts';
+import { createAssessor } from './assessing/assessor.ts';
 import type { AssessorDeps } from './assessing/deps.ts';
-import { type CopyAge, describeAge } from './copy-age.ts';
+import { describeAge } from './copy-age.ts';
 import { identifyService, type ServiceEvidence } from './identify-service.ts';
-import { createIgnores, type Ignores } from './ignores/index.ts';
-import { type ImportResult, importFiles } from './import-files.ts';
+import { createIgnores } from './ignores/index.ts';
+import { importFiles } from './import-files.ts';
 import { createNvdClient, type NvdSource } from './nvd/client.ts';
-import { listTrackers, readFixes, type StoredTracker } from './packages/fix-store.ts';
+import { listTrackers, readFixes } from './packages/fix-store.ts';
 import { products } from './products.ts';
 import * as projections from './projection-store.ts';
 import { type PlaceProjection, readProjections } from './read-projections.ts';
-import { readServer, type ServerWithServices } from './read-server.ts';
+import { readServer } from './read-server.ts';
 import * as reads from './read-store.ts';
-import { listPortFindings, type PortFindings } from './read-store.ts';
-import { createRefresher, type RefreshResult } from './refresh.ts';
+import { listPortFindings } from './read-store.ts';
+import { createRefresher } from './refresh.ts';
 import * as store from './store.ts';
 
 export type { ApartFinding, Assessment, Finding } from './assess-service.ts';
 export type { FoundOfServer } from './assessing/deps.ts';
-export { listActive as listActiveFindings, type NewFindings } from './assessing/noted-store.ts';
+export { listActive as listActiveFindings } from './assessing/noted-store.ts';
 export { noteEvidence } from './assessing/server-store.ts';
 export { type CopyAge, oldCopySeconds, overdueSeconds } from './copy-age.ts';
 export type { ServiceEvidence } from './identify-service.ts';
-export { type Ignore, type IgnoredFinding, type IgnoreInput, ignoreReasonMax } from './ignores/index.ts';
+export { ignoreReasonMax } from './ignores/index.ts';
+export type { Ignore, IgnoredFinding } from './ignores/store.ts';
 export type { StoredTracker } from './packages/fix-store.ts';
-export type { AnsweredPlace, DeliverablePlace } from './projection-store.ts';
+export type { DeliverablePlace } from './projection-store.ts';
 export { readCpeEvidence, readNmapEvidence, type ServiceAt } from './read-evidence.ts';
 export type { PlaceProjection } from './read-projections.ts';
 export type { ServerWithServices, ServiceWithFindings } from './read-server.ts';
@@ -74,27 +74,7 @@ export interface ListPage {
 }
 
 /** Assessments for pages; of a site, or of all (null). Names of servers are the inventory's. */
-export interface AssessmentReads {
-  readTotals(siteId: number | null): Promise<reads.AssessmentTotals>;
-  /** Servers with open ports, the most severe first. */
-  listServers(siteId: number | null, page: ListPage): Promise<reads.AssessedServer[]>;
-  /** One server with its services, findings and ignores; null where no scan saw it. */
-  readServer(clusterId: number, vmId: number): Promise<ServerWithServices | null>;
-  /** What is counted of one server; null where no scan saw it. */
-  findServer(clusterId: number, vmId: number): Promise<reads.AssessedServer | null>;
-  /** How many findings each open port of these servers has. */
-  listPortFindings(servers: readonly { clusterId: number; vmId: number }[]): Promise<PortFindings[]>;
-  /** Records that touch an assessed service: known exploited ones and the most severe first. */
-  listCves(siteId: number | null, page: ListPage): Promise<reads.TouchingCve[]>;
-  /** A record by its number, such as CVE-2024-6387; null where it touches nothing. */
-  findFinding(cve: string): Promise<Finding | null>;
-  /** Assessed services that a record touches, by server. */
-  listTouched(cve: string, siteId: number | null, page: ListPage): Promise<reads.TouchedService[]>;
-  /** A problem of the copy for people; null where it is younger than three days. */
-  findProblem(): Promise<string | null>;
-  /** How old the copy is. */
-  readAge(): Promise<CopyAge>;
-}
+export type AssessmentReads = ReturnType<typeof createReads>;
 
 /** What the feed exchanges with operations. */
 export interface AssessmentExchange {
@@ -107,44 +87,26 @@ export interface AssessmentExchange {
   noteAnswers(trx: Queryable, answers: readonly projections.AnsweredPlace[]): Promise<void>;
 }
 
-export interface Vulnerabilities extends Ignores, AssessmentReads, AssessmentExchange {
-  /** Assesses what scans found; its loop runs as long as the program. */
-  assessor: Assessor;
-  /** The loops that refresh the copy, where it has a source, and assess. */
-  parts: readonly Part[];
-  /** Null where no database is configured: the loop has nothing to do. */
-  source: VulnerabilitySource | null;
-  /** Refreshes the copy as long as the program runs. */
-  loop: LeasedLoop;
-  /** One pass over the products that are due; `held` while another process makes one. */
-  refresh(report: (line: string) => void, signal?: AbortSignal): Promise<RefreshResult | 'held'>;
-  /** Adds records of feed files and of distributions' trackers in a folder. Throws `vulnerabilities.feed`. */
-  importFiles(folder: string, report: (line: string) => void): Promise<ImportResult>;
-  /** Every known product, with the age of its records. */
-  listProducts(): Promise<CopiedProduct[]>;
-  /** Distributions whose trackers were read. */
-  listTrackers(): Promise<StoredTracker[]>;
-  /** What the copy says of services of one server, in their order. */
-  assess(services: readonly ServiceEvidence[]): Promise<Assessment[]>;
-}
+export type Vulnerabilities = ReturnType<typeof createVulnerabilities>;
 
-export interface VulnerabilitiesDeps extends AssessorDeps {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-  /** Null: nothing is fetched. */
-  source: NvdSource | null;
-  isDemo: boolean;
-  /** Folders and URLs of files of distributions' security trackers. */
-  trackers: readonly string[];
-}
-
-export function createVulnerabilities(deps: VulnerabilitiesDeps): Vulnerabilities {
+export function createVulnerabilities(
+  deps: AssessorDeps & {
+    db: () => Queryable;
+    clock: Clock;
+    reporter: Reporter;
+    /** Null: nothing is fetched. */
+    source: NvdSource | null;
+    isDemo: boolean;
+    /** Folders and URLs of files of distributions' security trackers. */
+    trackers: readonly string[];
+  },
+) {
   const { db, source } = deps;
   const client = source && createNvdClient(source);
   const refresher = createRefresher({ ...deps, client });
   const assessor = createAssessor(deps);
   return {
+    /** Null where no database is configured: the loop has nothing to do. */
     source: source && {
       host: new URL(source.url).host,
       hasKey: source.apiKey !== null,
@@ -152,31 +114,55 @@ export function createVulnerabilities(deps: VulnerabilitiesDeps): Vulnerabilitie
     },
     ...createIgnores(db),
     ...createReads(db, source !== null),
+    /** Assesses what scans found; its loop runs as long as the program. */
     assessor,
-    parts: [...(source === null && deps.trackers.length === 0 ? [] : [refresher.loop]), assessor.loop],
-    listDeliverable: (...asked) => projections.listDeliverable(db(), ...asked),
+    /** The loops that refresh the copy, where it has a source, and assess. */
+    parts: [
+      ...(source === null && deps.trackers.length === 0 ? [] : [refresher.loop]),
+      assessor.loop,
+    ] satisfies readonly Part[],
+    /** Addresses in these clusters whose newest check operations did not answer about under this connection. */
+    listDeliverable: (clusterIds: readonly number[], connectionRevision: number) =>
+      projections.listDeliverable(db(), clusterIds, connectionRevision),
     readProjections,
     noteAnswers: projections.noteAnswers,
+    /** Refreshes the copy as long as the program runs. */
     loop: refresher.loop,
+    /** One pass over the products that are due; `held` while another process makes one. */
     refresh: refresher.runOnce,
-    importFiles: (folder, report) => importFiles(db(), folder, report),
+    /** Adds records of feed files and of distributions' trackers in a folder. Throws `vulnerabilities.feed`. */
+    importFiles: (folder: string, report: (line: string) => void) => importFiles(db(), folder, report),
+    /** Every known product, with the age of its records. */
     listProducts: () => listProducts(db()),
+    /** Distributions whose trackers were read. */
     listTrackers: () => listTrackers(db()),
-    assess: (services) => assess(db(), services),
+    /** What the copy says of services of one server, in their order. */
+    assess: (services: readonly ServiceEvidence[]) => assess(db(), services),
   };
 }
 
-function createReads(db: () => Queryable, hasSource: boolean): AssessmentReads {
+function createReads(db: () => Queryable, hasSource: boolean) {
+  /** How old the copy is. */
   const readAge = () => store.readAge(db());
   return {
-    readTotals: (siteId) => reads.readTotals(db(), siteId),
-    listServers: (...asked) => reads.listServers(db(), ...asked),
-    readServer: (...asked) => readServer(db(), ...asked),
-    findServer: (...asked) => reads.findServer(db(), ...asked),
-    listPortFindings: (...asked) => listPortFindings(db(), ...asked),
-    listCves: (...asked) => reads.listCves(db(), ...asked),
-    findFinding: (cve) => reads.findFinding(db(), cve),
-    listTouched: (...asked) => reads.listTouched(db(), ...asked),
+    readTotals: (siteId: number | null) => reads.readTotals(db(), siteId),
+    /** Servers with open ports, the most severe first. */
+    listServers: (siteId: number | null, page: ListPage) => reads.listServers(db(), siteId, page),
+    /** One server with its services, findings and ignores; null where no scan saw it. */
+    readServer: (clusterId: number, vmId: number) => readServer(db(), clusterId, vmId),
+    /** What is counted of one server; null where no scan saw it. */
+    findServer: (clusterId: number, vmId: number) => reads.findServer(db(), clusterId, vmId),
+    /** How many findings each open port of these servers has. */
+    listPortFindings: (servers: readonly { clusterId: number; vmId: number }[]) =>
+      listPortFindings(db(), servers),
+    /** Records that touch an assessed service: known exploited ones and the most severe first. */
+    listCves: (siteId: number | null, page: ListPage) => reads.listCves(db(), siteId, page),
+    /** A record by its number, such as CVE-2024-6387; null where it touches nothing. */
+    findFinding: (cve: string) => reads.findFinding(db(), cve),
+    /** Assessed services that a record touches, by server. */
+    listTouched: (cve: string, siteId: number | null, page: ListPage) =>
+      reads.listTouched(db(), cve, siteId, page),
+    /** A problem of the copy for people; null where it is younger than three days. */
     findProblem: async () => describeAge(await readAge(), hasSource),
     readAge,
   };

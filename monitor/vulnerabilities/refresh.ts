@@ -9,7 +9,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { type Reporter, silentReporter } from '#common/reporter/index.ts';
 import { type Backoff, backoffMs } from '#common/retry/index.ts';
-import { createLeasedLoop, ifHeld, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createLeasedLoop, ifHeld, type Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { importFiles } from './import-files.ts';
 import { type NvdClient, NvdFailure, type NvdPage } from './nvd/client.ts';
@@ -17,7 +17,7 @@ import { fetchProduct } from './nvd/fetch-product.ts';
 import { type Product, products } from './products.ts';
 import * as store from './store.ts';
 
-export interface RefreshDeps {
+interface RefreshDeps {
   db: () => Queryable;
   clock: Clock;
   reporter: Reporter;
@@ -36,11 +36,7 @@ export interface RefreshResult {
   error: string | null;
 }
 
-export interface Refresher {
-  loop: LeasedLoop;
-  /** One pass now; `held` while another process makes one. */
-  runOnce(report: (line: string) => void, signal?: AbortSignal): Promise<RefreshResult | 'held'>;
-}
+export type Refresher = ReturnType<typeof createRefresher>;
 
 const leaseName = 'refresh_vulnerabilities';
 const refreshSeconds = 86_400;
@@ -59,7 +55,7 @@ const backoff: Backoff = { firstMs: 30_000, maxMs: 3_600_000 };
 /** The lease was lost, the program stops, or the turn is too far away. */
 class PassEnded extends Error {}
 
-export function createRefresher(deps: RefreshDeps): Refresher {
+export function createRefresher(deps: RefreshDeps) {
   const createLoop = (run: (held: Held) => Promise<unknown>) =>
     createLeasedLoop({
       ...{ name: leaseName, intervalMs, ttlSeconds: leaseSeconds },
@@ -71,7 +67,8 @@ export function createRefresher(deps: RefreshDeps): Refresher {
   return {
     loop: createLoop((held) => runPass(deps, held, () => {})),
     // What fails is in the report and the result, not in the log too.
-    async runOnce(report, signal) {
+    /** One pass now; `held` while another process makes one. */
+    async runOnce(report: (line: string) => void, signal?: AbortSignal): Promise<RefreshResult | 'held'> {
       const quiet = { ...deps, reporter: silentReporter };
       let result: RefreshResult | 'held' = 'held';
       const once = createLoop(async (held) => {

@@ -34,4 +34,4 @@ export { PrefixGroups } from './prefix-groups.ts';
 export { packetsOf, readRows } from './second-rows.ts';
 export { countedSendersMax } from './sender-counters.ts';
 export { Bin, binLength, SlotTable } from './slot-table.ts';
-export { type DetailSummary, type HeavyPrefix, TrafficDetail } from './traffic-detail.ts';
+export { type HeavyPrefix, TrafficDetail } from './traffic-detail.ts';

@@ -25,28 +25,6 @@ interface CaptureInterface {
   offsetSeconds: number;
 }
 
-export interface CaptureFile {
-  /** The current frame. */
-  bytes: Uint8Array;
-  offset: number;
-  capturedLength: number;
-  wireLength: number;
-  seconds: number;
-  nanoseconds: number;
-  linkType: number;
-  /** Bytes of the capture, estimated for a compressed one, 0 when unknown. */
-  readonly size: number;
-  /** Part of the file that was read, 0 to 1; null when its size is unknown. */
-  readonly progress: number | null;
-  /** Link types of the interfaces so far, in order. */
-  readonly linkTypes: number[];
-  /** Problems while reading, as sentences. */
-  readonly problems: string[];
-  /** Reads the next frame. Returns false at the end. */
-  next(): boolean;
-  close(): void;
-}
-
 /** Opens a capture file, or standard input for `-`. Throws `NotACaptureError`. */
 export function openCaptureFile(path: string): CaptureFile {
   const input = new FileWindow(openBytes(path));
@@ -64,7 +42,8 @@ export function openCaptureFile(path: string): CaptureFile {
   }
 }
 
-abstract class FrameFile implements CaptureFile {
+export abstract class CaptureFile {
+  /** The current frame. */
   bytes: Uint8Array = new Uint8Array(0);
   offset = 0;
   capturedLength = 0;
@@ -72,7 +51,9 @@ abstract class FrameFile implements CaptureFile {
   seconds = 0;
   nanoseconds = 0;
   linkType = 0;
+  /** Link types of the interfaces so far, in order. */
   readonly linkTypes: number[] = [];
+  /** Problems while reading, as sentences. */
   readonly problems: string[] = [];
   protected readonly input: FileWindow;
   protected frames = 0;
@@ -83,15 +64,18 @@ abstract class FrameFile implements CaptureFile {
     this.input = input;
   }
 
+  /** Bytes of the capture, estimated for a compressed one, 0 when unknown. */
   get size(): number {
     return this.input.source.fileBytes * this.input.source.growth;
   }
 
+  /** Part of the file that was read, 0 to 1; null when its size is unknown. */
   get progress(): number | null {
     const { fileBytes, taken } = this.input.source;
     return fileBytes > 0 ? Math.min(1, taken / fileBytes) : null;
   }
 
+  /** Reads the next frame. Returns false at the end. */
   abstract next(): boolean;
 
   close(): void {
@@ -148,7 +132,7 @@ abstract class FrameFile implements CaptureFile {
   }
 }
 
-class PcapFile extends FrameFile {
+class PcapFile extends CaptureFile {
   readonly #isLittle: boolean;
   readonly #isNano: boolean;
   readonly #headerLength: number;
@@ -227,7 +211,7 @@ function notACapture(path: string): string {
 
 const block = { interface: 1, obsolete: 2, simple: 3, enhanced: 6, section: 0x0a0d0d0a } as const;
 
-class PcapngFile extends FrameFile {
+class PcapngFile extends CaptureFile {
   #isLittle = true;
   #interfaces: CaptureInterface[] = [];
   #blockLength = 0;

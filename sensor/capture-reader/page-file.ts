@@ -8,16 +8,12 @@
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type PageFile, pageBytes } from '#sensor/capture/index.ts';
+import { pageBytes } from '#sensor/capture/index.ts';
 
-export interface TemporaryPages extends PageFile {
-  /** Why pages stay in memory, as a sentence, or null. */
-  readonly problem: string | null;
-  close(): void;
-}
+export type TemporaryPages = ReturnType<typeof createPageFile>;
 
 /** Stores pages in the directory of temporary files. */
-export function createPageFile(folder: string = tmpdir()): TemporaryPages {
+export function createPageFile(folder: string = tmpdir()) {
   const kept = new Map<number, Uint8Array>();
   let descriptor = -1;
   let pages = 0;
@@ -38,10 +34,11 @@ export function createPageFile(folder: string = tmpdir()): TemporaryPages {
   }
 
   return {
-    get problem() {
+    /** Why pages stay in memory, as a sentence, or null. */
+    get problem(): string | null {
       return problem;
     },
-    write(page) {
+    write(page: Uint8Array): number {
       const number = pages;
       pages += 1;
       try {
@@ -53,7 +50,7 @@ export function createPageFile(folder: string = tmpdir()): TemporaryPages {
       if (problem !== null) kept.set(number, page.slice());
       return number;
     },
-    read(number, into) {
+    read(number: number, into: Uint8Array) {
       const page = kept.get(number);
       if (page) {
         into.set(page);

@@ -9,19 +9,13 @@ import { writeSync } from 'node:fs';
 const pieceLength = 65_536;
 const fullPipeWaitMs = 2;
 
-export interface TextOutput {
-  write(text: string): void;
-  /** Writes bytes; they are used before this returns. */
-  writeBytes(bytes: Uint8Array): void;
-  /** Writes the rest. */
-  end(): void;
-}
+export type TextOutput = ReturnType<typeof createTextOutput>;
 
 /** The reader closed the pipe, for example `| head`. */
 export class OutputClosedError extends Error {}
 
 /** Output to a file descriptor. Throws `OutputClosedError` after its reader closed it. */
-export function createTextOutput(descriptor: number): TextOutput {
+export function createTextOutput(descriptor: number) {
   let parts: string[] = [];
   let length = 0;
 
@@ -37,15 +31,17 @@ export function createTextOutput(descriptor: number): TextOutput {
   }
 
   return {
-    write(text) {
+    write(text: string) {
       parts.push(text);
       length += text.length;
       if (length >= pieceLength) flush();
     },
-    writeBytes(bytes) {
+    /** Writes bytes; they are used before this returns. */
+    writeBytes(bytes: Uint8Array) {
       if (length > 0) flush();
       writeAll(bytes);
     },
+    /** Writes the rest. */
     end() {
       if (length > 0) flush();
     },

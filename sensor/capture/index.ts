@@ -13,20 +13,13 @@
 import type { Capture, CaptureOptions } from './capture.ts';
 import { MinuteCapture } from './minute-capture.ts';
 
-export type { AddressOwners } from './address-guard.ts';
 export type { Capture, CaptureOptions, LocalScope } from './capture.ts';
 
 export type {
-  CaptureRole,
-  CaptureTotals,
   HostCounters,
   MinuteReport,
-  NameEvidence,
-  SpoofedRow,
-  UsageDirection,
   UsageRow,
   WindowApplication,
-  WindowHost,
   WindowReport,
 } from './reports/minute-report.ts';
 
@@ -53,13 +46,11 @@ export {
   type ReadingResult,
 } from './reading.ts';
 export { deviceKeyText } from './reports/address-owners.ts';
-export type { CutCounts } from './reports/flow-export.ts';
 export { isPlainByte, type RawAnswer } from './reports/listed-answer.ts';
 export {
   ApplicationRow,
   type ApplicationRows,
   FlowRow,
-  type FlowRows,
   type ListedAnswer,
   type ListedApplication,
   type ListedConversation,

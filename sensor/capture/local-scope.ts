@@ -6,14 +6,7 @@ import { parseWords } from './address-words.ts';
 import type { LocalScope } from './capture.ts';
 
 /** A compiled scope. */
-export interface LocalRanges {
-  /**
-   * For two addresses of four words each, from `at` on: bit 0 is set when the first is local, bit 1 when the second is.
-   */
-  sides(version: number, words: Int32Array, at: number): number;
-  /** The same for one IPv4 address. */
-  hasIpv4(address: number): boolean;
-}
+export type LocalRanges = ReturnType<typeof compileLocalScope>;
 
 interface Range {
   version: number;
@@ -22,7 +15,7 @@ interface Range {
 }
 
 /** Compiles a scope. Throws on text that is not a canonical prefix or address. */
-export function compileLocalScope(scope: LocalScope): LocalRanges {
+export function compileLocalScope(scope: LocalScope) {
   const ranges = [...scope.prefixes, ...scope.addresses].map(parseRange);
   const ipv4 = mergeRanges(ranges.filter((range) => range.version === 4));
   const ipv6 = mergeRanges(ranges.filter((range) => range.version === 6));
@@ -31,8 +24,12 @@ export function compileLocalScope(scope: LocalScope): LocalRanges {
   const touched4 = firstBytes(ipv4);
   const isLocal4 = (address: number) => touched4[address >>> 24] === 1 && isInside4(bounds4, address);
   return {
-    hasIpv4: (address) => isLocal4(address >>> 0),
-    sides(version, words, at) {
+    /** The same for one IPv4 address. */
+    hasIpv4: (address: number) => isLocal4(address >>> 0),
+    /**
+     * For two addresses of four words each, from `at` on: bit 0 is set when the first is local, bit 1 when the second is.
+     */
+    sides(version: number, words: Int32Array, at: number): number {
       if (version === 4) {
         return (isLocal4(words[at + 3]! >>> 0) ? 1 : 0) | (isLocal4(words[at + 7]! >>> 0) ? 2 : 0);
       }

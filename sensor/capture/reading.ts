@@ -52,21 +52,7 @@ export interface ReadingResult {
   applications: ApplicationRows;
 }
 
-export interface Reading {
-  /** One frame, as in `Capture`, with the link type of its interface. */
-  observe(
-    bytes: Uint8Array,
-    offset: number,
-    capturedLength: number,
-    wireLength: number,
-    seconds: number,
-    linkType: number,
-  ): void;
-  /** Counters so far; always the same object. */
-  readonly totals: Readonly<CaptureTotals>;
-  /** All results. Call once. */
-  finish(): ReadingResult;
-}
+export type Reading = ReturnType<typeof createReading>;
 
 /** Open flows. Above this number the least valuable ones are exported early. */
 const flowsMax = 131_072;
@@ -76,7 +62,7 @@ const residentBytes = 16 * 1024 * 1024;
 const nowMax = 2 ** 30;
 
 /** Starts reading a file. */
-export function createReading(options: ReadingOptions): Reading {
+export function createReading(options: ReadingOptions) {
   const key = randomKey();
   const bound = 1 << Math.ceil(Math.log2(Math.min(flowsMax, Math.max(64, options.packetsMax))));
   const namesMax = Math.min(1 << 19, 1 << Math.ceil(Math.log2(Math.max(64, options.packetsMax))));
@@ -113,8 +99,17 @@ export function createReading(options: ReadingOptions): Reading {
   let lastSeconds = -1;
   const engine = new Engine(captureOptions, sizes, names, flowExport, key, tunnels);
   return {
+    /** Counters so far; always the same object. */
     totals: engine.totals,
-    observe(bytes, offset, capturedLength, wireLength, seconds, linkType) {
+    /** One frame, as in `Capture`, with the link type of its interface. */
+    observe(
+      bytes: Uint8Array,
+      offset: number,
+      capturedLength: number,
+      wireLength: number,
+      seconds: number,
+      linkType: number,
+    ) {
       if (seconds !== lastSeconds) {
         lastSeconds = seconds;
         if (startSeconds < 0) startSeconds = seconds;
@@ -123,7 +118,8 @@ export function createReading(options: ReadingOptions): Reading {
       }
       engine.observe(linkType, bytes, offset, capturedLength, wireLength, -1, 1);
     },
-    finish() {
+    /** All results. Call once. */
+    finish(): ReadingResult {
       engine.flushAll();
       engine.listOpenFlows();
       // A packet may have found no room in several tables; it counts once.

@@ -59,27 +59,7 @@ export interface CaptureState {
   why: string | null;
 }
 
-export interface CaptureGroup {
-  readonly name: string;
-  /** Opens the interface. Returns the error, or null. `keepTrying` retries. */
-  open(): Promise<CodedError | null>;
-  /** Retries every few seconds after `open` failed. */
-  keepTrying(why: CodedError): void;
-  /** Sets the local addresses. Frames count from the first call on. */
-  setLocal(local: LocalAddresses): void;
-  /** Keeps the traffic of the sensor's own scans apart from now on. */
-  setOwnScans(scans: readonly OwnScan[]): void;
-  state(): CaptureState;
-  /** Resolves after the last reports have arrived. */
-  stop(): Promise<void>;
-}
-
-/** Creates the group; no thread runs before `open`. */
-export function createCaptureGroup(options: CaptureGroupOptions): CaptureGroup {
-  return new Group(options);
-}
-
-class Group implements CaptureGroup {
+export class CaptureGroup {
   readonly #options: CaptureGroupOptions;
   readonly #reports: MemberReports;
   readonly #stopping = new AbortController();
@@ -114,6 +94,7 @@ class Group implements CaptureGroup {
     return this.#options.spec.name;
   }
 
+  /** Opens the interface. Returns the error, or null. `keepTrying` retries. */
   async open(): Promise<CodedError | null> {
     this.#members = [];
     this.#listeningSince = [];
@@ -134,10 +115,12 @@ class Group implements CaptureGroup {
     return null;
   }
 
+  /** Retries every few seconds after `open` failed. */
   keepTrying(why: CodedError): void {
     void this.#reopen(why, reopenEveryMs);
   }
 
+  /** Sets the local addresses. Frames count from the first call on. */
   setLocal(local: LocalAddresses): void {
     this.#local = local;
     this.#reports.follow(local);
@@ -159,6 +142,7 @@ class Group implements CaptureGroup {
       for (const member of this.#members) if (this.#begun.has(member)) member.setCounting(order);
   }
 
+  /** Keeps the traffic of the sensor's own scans apart from now on. */
   setOwnScans(scans: readonly OwnScan[]): void {
     this.#ownScans = scans;
     if (this.#isOpen)
@@ -183,6 +167,7 @@ class Group implements CaptureGroup {
     };
   }
 
+  /** Resolves after the last reports have arrived. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#stopMembers();

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import { createHostTime } from '#sensor/host-time/index.ts';
 import type { ObserveFrame } from '#sensor/packet-source/index.ts';
-import { createCaptureLoop } from './capture-loop.ts';
+import { CaptureLoop } from './capture-loop.ts';
 import type { FromWorker } from './capture-messages.ts';
 import { createWallWatch } from './wall-watch.ts';
 
@@ -16,7 +16,7 @@ function fixture() {
   const ring: number[] = [];
   const drains: ((hand: () => void) => Promise<void>)[] = [];
   const said: FromWorker[] = [];
-  const loop = createCaptureLoop({
+  const loop = new CaptureLoop({
     input: { name: 'eth0', role: 'uplink', share: 1, windowMs: 10_000, windowApplicationsMax: 10 },
     watch: createWallWatch(clock.nowMs, clock.monotonicMs),
     hostTime: createHostTime(clock, clock.monotonicMs, 'boot'),

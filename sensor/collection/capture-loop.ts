@@ -25,7 +25,7 @@ const secondSettleMaxMs = 250;
 
 const discard: ObserveFrame = () => {};
 
-export interface CaptureLoopDeps {
+interface CaptureLoopDeps {
   input: Omit<WorkerInput, 'source'>;
   source: Pick<PacketSource, 'linkType' | 'settleMs' | 'lingerMs' | 'poll' | 'takeDropped'>;
   watch: WallWatch;
@@ -33,30 +33,7 @@ export interface CaptureLoopDeps {
   say(message: FromWorker): void;
 }
 
-export interface CaptureLoop {
-  /** Starts counting frames. */
-  begin(local: LocalAddresses): void;
-  setLocal(local: LocalAddresses): void;
-  /** Counts for the detector from now on; null: no more. */
-  setCounting(order: CountingOrder | null): void;
-  /** Records the packets of these attacks from now on, and of no others. */
-  record(wanted: readonly WantedRecording[]): void;
-  /** Keeps the traffic of the sensor's own scans apart from now on. */
-  setOwnScans(scans: readonly OwnScan[]): void;
-  /** Reads ready frames, or waits up to 100 ms for them, and reports closed minutes and windows. */
-  turn(): Promise<void>;
-  /** Reads the frames that were under way at a stop. */
-  linger(): Promise<void>;
-  /** Reports the open minute. */
-  finish(reason: GapReason): void;
-}
-
-/** Creates a loop over an open source. */
-export function createCaptureLoop(deps: CaptureLoopDeps): CaptureLoop {
-  return new SourceLoop(deps);
-}
-
-class SourceLoop implements CaptureLoop {
+export class CaptureLoop {
   readonly #deps: CaptureLoopDeps;
   #capture: Capture | null = null;
   readonly #recorder: PacketRecorder;
@@ -78,6 +55,7 @@ class SourceLoop implements CaptureLoop {
     this.#secondSettleMs = Math.min(deps.source.lingerMs / 2, secondSettleMaxMs);
   }
 
+  /** Starts counting frames. */
   begin(local: LocalAddresses): void {
     this.#local = local;
     this.#listen();
@@ -88,21 +66,25 @@ class SourceLoop implements CaptureLoop {
     this.#capture?.setLocal(local);
   }
 
+  /** Counts for the detector from now on; null: no more. */
   setCounting(order: CountingOrder | null): void {
     this.#counters = order && new LiveCounters(order);
     this.#capture?.setTap(this.#counters);
   }
 
+  /** Records the packets of these attacks from now on, and of no others. */
   record(wanted: readonly WantedRecording[]): void {
     this.#recorder.follow(wanted);
     this.#sendRecorded();
   }
 
+  /** Keeps the traffic of the sensor's own scans apart from now on. */
   setOwnScans(scans: readonly OwnScan[]): void {
     this.#ownScans = scans;
     this.#capture?.setOwnScans(scans);
   }
 
+  /** Reads ready frames, or waits up to 100 ms for them, and reports closed minutes and windows. */
   async turn(): Promise<void> {
     const { source, watch } = this.#deps;
     await source.poll(this.#pollMs(), this.#observeFrame);
@@ -121,6 +103,7 @@ class SourceLoop implements CaptureLoop {
     this.#sendWindows(overMs - Math.max(windowSettleMs, source.settleMs - 750));
   }
 
+  /** Reads the frames that were under way at a stop. */
   async linger(): Promise<void> {
     const { source } = this.#deps;
     const until = performance.now() + source.lingerMs;
@@ -128,6 +111,7 @@ class SourceLoop implements CaptureLoop {
     while (performance.now() < until);
   }
 
+  /** Reports the open minute. */
   finish(reason: GapReason): void {
     this.#recorder.end();
     this.#sendRecorded();

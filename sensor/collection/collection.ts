@@ -1,6 +1,5 @@
 /** Runs all captures of a sensor and commits their minutes. */
 import { type Clock, systemClock } from '#common/clock/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { liveWindowMs } from '#contracts/sensor-api/live.ts';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
@@ -9,14 +8,10 @@ import type { Detection } from '#sensor/detection/index.ts';
 import type { Evidence } from '#sensor/evidence/index.ts';
 import { createHostTime, type HostTime } from '#sensor/host-time/index.ts';
 import { downgradeForMonitor, type SensorPlan } from '#sensor/plan/index.ts';
-import { type CaptureGroup, type CaptureState, createCaptureGroup } from './capture-group.ts';
+import { CaptureGroup } from './capture-group.ts';
 import type { CaptureSpec } from './capture-spec.ts';
 import { cutWindow, type LocalWindow } from './merge-windows.ts';
-import {
-  createMinuteCollector,
-  type MinuteCollector,
-  type MinuteCollectorOptions,
-} from './minute-collector.ts';
+import { MinuteCollector, type MinuteCollectorOptions } from './minute-collector.ts';
 import { UplinkSettler } from './settle-uplinks.ts';
 
 const tickMs = 500;
@@ -52,18 +47,10 @@ export interface CollectionOptions {
   windowMs?: number;
 }
 
-export interface Collection extends Part {
-  /** Applies a plan: its addresses are local from now on. Frames count from the first plan on. */
-  follow(plan: SensorPlan): void;
-  /** Keeps the traffic of the sensor's own scans apart from now on; captures know it within a fifth of a second. */
-  setOwnScans(scans: readonly OwnScan[]): void;
-  states(): CaptureState[];
-  /** True while the disk accepts no minutes. */
-  isPaused(): boolean;
-}
+export type Collection = ReturnType<typeof createCollection>;
 
 /** Creates the collection; it opens no interface before `start`. */
-export function createCollection(options: CollectionOptions): Collection {
+export function createCollection(options: CollectionOptions) {
   const { spool, reporter } = options;
   const clock = options.clock ?? systemClock;
   const hostTime = options.hostTime ?? createHostTime(clock);
@@ -81,7 +68,7 @@ export function createCollection(options: CollectionOptions): Collection {
       options.onWindow?.(cutWindow(window));
     },
   });
-  const collector = createMinuteCollector({
+  const collector = new MinuteCollector({
     captures: options.captures.map((spec) => spec.name),
     spool,
     reporter,
@@ -123,16 +110,19 @@ export function createCollection(options: CollectionOptions): Collection {
       await Promise.all(groups.map((group) => group.stop()));
       collector.finish();
     },
-    follow(next) {
+    /** Applies a plan: its addresses are local from now on. Frames count from the first plan on. */
+    follow(next: SensorPlan) {
       plan = next;
       settler.follow(next);
       const { localPrefixes: prefixes, protectedAddresses: addresses, owners } = next;
       const local = { prefixes, addresses, owners };
       for (const group of groups) group.setLocal(local);
     },
-    setOwnScans(scans) {
+    /** Keeps the traffic of the sensor's own scans apart from now on; captures know it within a fifth of a second. */
+    setOwnScans(scans: readonly OwnScan[]) {
       for (const group of groups) group.setOwnScans(scans);
     },
+    /** True while the disk accepts no minutes. */
     isPaused: () => collector.isPaused(),
     states: () => groups.map((group) => group.state()),
   };
@@ -153,31 +143,32 @@ function createGroups(
 ): CaptureGroup[] {
   const { captures, reporter } = options;
   const share = tableShare(captures.length);
-  return captures.map((spec) =>
-    createCaptureGroup({
-      spec,
-      share: share / (spec.members ?? 1),
-      windowMs: options.windowMs ?? liveWindowMs,
-      foreignMacs: options.foreignMacs ?? (() => noMacs),
-      onWindow: (window) => settler.offer(window),
-      clock,
-      reporter,
-      detection: options.detection?.of(spec.name),
-      evidence: options.evidence?.of(spec.name),
-      onListening: (sinceMs, offsetMs) => {
-        collector.listening(spec.name, sinceMs, offsetMs);
-        options.onStateChanged?.();
-        reporter.info('capture listens', { capture: spec.name });
-      },
-      onFailed: () => {
-        collector.failed(spec.name);
-        options.onStateChanged?.();
-      },
-      onMinute: (minute, reason) => {
-        warnOfLoss(reporter, spec.name, minute.totals.kernelDropped);
-        collector.report(downgrade(minute), reason);
-      },
-    }),
+  return captures.map(
+    (spec) =>
+      new CaptureGroup({
+        spec,
+        share: share / (spec.members ?? 1),
+        windowMs: options.windowMs ?? liveWindowMs,
+        foreignMacs: options.foreignMacs ?? (() => noMacs),
+        onWindow: (window) => settler.offer(window),
+        clock,
+        reporter,
+        detection: options.detection?.of(spec.name),
+        evidence: options.evidence?.of(spec.name),
+        onListening: (sinceMs, offsetMs) => {
+          collector.listening(spec.name, sinceMs, offsetMs);
+          options.onStateChanged?.();
+          reporter.info('capture listens', { capture: spec.name });
+        },
+        onFailed: () => {
+          collector.failed(spec.name);
+          options.onStateChanged?.();
+        },
+        onMinute: (minute, reason) => {
+          warnOfLoss(reporter, spec.name, minute.totals.kernelDropped);
+          collector.report(downgrade(minute), reason);
+        },
+      }),
   );
 }
 

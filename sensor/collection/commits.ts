@@ -30,16 +30,9 @@ export interface CommitsOptions {
   onCommitted(): void;
 }
 
-export interface Commits {
-  /** Commits one upload, or holds it without room. */
-  commit(one: Commit): void;
-  tick(): void;
-  /** Retries once. If it fails, the minutes stay uncovered, and the next start reports them as a gap. */
-  finish(range: MinuteRange): void;
-  isPaused(): boolean;
-}
+export type Commits = ReturnType<typeof createCommits>;
 
-export function createCommits(options: CommitsOptions): Commits {
+export function createCommits(options: CommitsOptions) {
   const { spool, reporter, records = [] } = options;
   const run = randomUUID();
   let number = 0;
@@ -81,7 +74,8 @@ export function createCommits(options: CommitsOptions): Commits {
 
   return {
     isPaused: () => isPaused,
-    commit(one) {
+    /** Commits one upload, or holds it without room. */
+    commit(one: Commit) {
       if (held) giveUp(held);
       number += 1;
       held = { ...one, id: `${run} ${number}` };
@@ -92,7 +86,8 @@ export function createCommits(options: CommitsOptions): Commits {
       // The spool skips minutes that are stored already.
       if (held && ticksHeld % retryTicks === 0) store(held);
     },
-    finish(range) {
+    /** Retries once. If it fails, the minutes stay uncovered, and the next start reports them as a gap. */
+    finish(range: MinuteRange) {
       number += 1;
       if (held) store(held);
       else if (hasReady(records)) store({ minutes: [], gaps: [], range, id: `${run} ${number}` });

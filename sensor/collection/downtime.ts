@@ -18,7 +18,7 @@ import { isoMinute, minuteOf, type Timeline } from './timelines.ts';
 /** A difference above this means that the latest clock was behind; below it, that the previous one was ahead. */
 const aheadMaxSeconds = 86_400;
 
-export interface DowntimeDeps {
+interface DowntimeDeps {
   spool: Pick<Spool, 'coveredBefore' | 'lastStampedBy'>;
   commits: TimelineCommits;
   reporter: Reporter;

@@ -8,7 +8,7 @@
 
 export type { CaptureState } from './capture-group.ts';
 export type { CaptureRole, CaptureSpec } from './capture-spec.ts';
-export { type Collection, type CollectionOptions, createCollection } from './collection.ts';
+export { type Collection, createCollection } from './collection.ts';
 export { compileThread } from './member-thread.ts';
 export type { LocalWindow } from './merge-windows.ts';
 export { createUnkeptMinutes } from './unkept-minutes.ts';

@@ -11,7 +11,7 @@ import { type LocalWindow, mergeWindows } from './merge-windows.ts';
 /** Windows that wait for further members, which are late on a busy host; older ones are dropped. */
 const windowsMax = 12;
 
-export interface MemberReportsDeps {
+interface MemberReportsDeps {
   spec: CaptureSpec;
   /** How many members report now. */
   membersNow(): number;

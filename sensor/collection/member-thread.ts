@@ -32,23 +32,10 @@ export interface MemberThreadOptions {
   onEnded(why: CodedError): void;
 }
 
-export interface MemberThread {
-  /** Resolves when the source is open. Rejects with the error. */
-  start(): Promise<ReadySource>;
-  /** Sets the local addresses. Frames count from the first call on. */
-  setLocal(local: LocalAddresses): void;
-  /** Counts for the detector from now on; null: no more. Only after `setLocal`. */
-  setCounting(order: CountingOrder | null): void;
-  /** Records the packets of these attacks from now on, and of no others. Only after `setLocal`. */
-  record(wanted: readonly WantedRecording[]): void;
-  /** Keeps the traffic of the sensor's own scans apart from now on. Only after `setLocal`. */
-  setOwnScans(scans: readonly OwnScan[]): void;
-  /** Resolves after the last reports have arrived. */
-  stop(): Promise<void>;
-}
+export type MemberThread = ReturnType<typeof createMemberThread>;
 
 /** Creates the handle; no thread runs before `start`. */
-export function createMemberThread(options: MemberThreadOptions): MemberThread {
+export function createMemberThread(options: MemberThreadOptions) {
   const { input, clock } = options;
   let worker: Worker | null = null;
   let ended: Promise<void> = Promise.resolve();
@@ -67,7 +54,8 @@ export function createMemberThread(options: MemberThreadOptions): MemberThread {
   }
 
   return {
-    start() {
+    /** Resolves when the source is open. Rejects with the error. */
+    start(): Promise<ReadySource> {
       const started = new Worker(new URL('./worker.ts', import.meta.url), {
         workerData: input,
         name: `capture ${input.name}`,
@@ -94,19 +82,24 @@ export function createMemberThread(options: MemberThreadOptions): MemberThread {
         });
       });
     },
-    setLocal(local) {
+    /** Sets the local addresses. Frames count from the first call on. */
+    setLocal(local: LocalAddresses) {
       tell({ kind: hasBegun ? 'local' : 'begin', local });
       hasBegun = true;
     },
-    setCounting(order) {
+    /** Counts for the detector from now on; null: no more. Only after `setLocal`. */
+    setCounting(order: CountingOrder | null) {
       tell({ kind: 'count', order });
     },
-    record(wanted) {
+    /** Records the packets of these attacks from now on, and of no others. Only after `setLocal`. */
+    record(wanted: readonly WantedRecording[]) {
       tell({ kind: 'record', wanted });
     },
-    setOwnScans(scans) {
+    /** Keeps the traffic of the sensor's own scans apart from now on. Only after `setLocal`. */
+    setOwnScans(scans: readonly OwnScan[]) {
       tell({ kind: 'own-scans', scans });
     },
+    /** Resolves after the last reports have arrived. */
     async stop() {
       const stubborn = worker;
       tell({ kind: 'stop' });

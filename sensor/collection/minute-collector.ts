@@ -49,34 +49,7 @@ export interface MinuteCollectorOptions {
   onCommitted(): void;
 }
 
-export interface MinuteCollector {
-  /** Starts at this time and commits the gap since the last covered minute. */
-  start(now: Moment): void;
-  /**
-   * The capture listens from this time on, with this offset of its clock to the uptime; called again after each clock
-   * step.
-   */
-  listening(capture: string, sinceMs: number, offsetMs: number): void;
-  /** The capture stopped listening. */
-  failed(capture: string): void;
-  /** A closed minute of a capture; `reason` says why it is incomplete. */
-  report(minute: TelemetryMinute, reason: GapReason | null): void;
-  /** A live window of a capture: what is left of its minute if the sensor is killed. */
-  window(window: LocalWindow): void;
-  /** Commits complete minutes. Call about twice a second. */
-  tick(now: Moment): void;
-  /** Commits all reports. */
-  finish(): void;
-  /** True while the disk accepts nothing. */
-  isPaused(): boolean;
-}
-
-/** Creates a collector for these captures. */
-export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCollector {
-  return new Collector(options);
-}
-
-class Collector implements MinuteCollector {
+export class MinuteCollector {
   readonly #reporter: Reporter;
   readonly #progress: ReadonlyMap<string, CaptureProgress>;
   readonly #commits: Commits;
@@ -111,10 +84,12 @@ class Collector implements MinuteCollector {
     this.#downtime = new Downtime({ spool, reporter, bootId, commits: this.#timelineCommits });
   }
 
+  /** True while the disk accepts nothing. */
   isPaused(): boolean {
     return this.#commits.isPaused();
   }
 
+  /** Starts at this time and commits the gap since the last covered minute. */
   start(now: Moment): void {
     this.#firstMinute = minuteOf(now.wallMs);
     this.#lastTickMs = now.uptimeMs;
@@ -128,17 +103,23 @@ class Collector implements MinuteCollector {
     this.#save();
   }
 
+  /**
+   * The capture listens from this time on, with this offset of its clock to the uptime; called again after each clock
+   * step.
+   */
   listening(capture: string, sinceMs: number, offsetMs: number): void {
     const one = this.#progress.get(capture);
     const timeline = findTimeline(this.#timelines, offsetMs) ?? this.#beginTimeline(offsetMs, sinceMs);
     if (one) Object.assign(one, { isListening: true, timeline, nextMinute: minuteOf(sinceMs) });
   }
 
+  /** The capture stopped listening. */
   failed(capture: string): void {
     const one = this.#progress.get(capture);
     if (one) one.isListening = false;
   }
 
+  /** A closed minute of a capture; `reason` says why it is incomplete. */
   report(minute: TelemetryMinute, reason: GapReason | null): void {
     const one = this.#progress.get(minute.capture);
     if (!one) return;
@@ -154,12 +135,14 @@ class Collector implements MinuteCollector {
     this.#timelineCommits.commit(timeline, { minutes: [minute], gaps, range });
   }
 
+  /** A live window of a capture: what is left of its minute if the sensor is killed. */
   window(window: LocalWindow): void {
     const current = this.#current();
     const isCurrent = this.#progress.get(window.capture)?.timeline === current;
     if (isCurrent && minuteOf(window.startedAtMs) >= current.cursor) this.#unfinished.add(window);
   }
 
+  /** Commits complete minutes. Call about twice a second. */
   tick(now: Moment): void {
     this.#commits.tick();
     this.#commitComplete(now);
@@ -179,6 +162,7 @@ class Collector implements MinuteCollector {
     }
   }
 
+  /** Commits all reports. */
   finish(): void {
     for (const timeline of this.#timelines) this.#timelineCommits.flush(timeline);
     const { cursor } = this.#current();

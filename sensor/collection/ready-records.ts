@@ -3,18 +3,15 @@ import type { OtherRecords, RecordSource } from '#sensor/spool/index.ts';
 
 export type AnyRecordSource = { [Name in keyof OtherRecords]-?: RecordSource<Name> }[keyof OtherRecords];
 
-export interface ReadyRecords {
-  records: OtherRecords;
-  /** Says that they lie on disk now. */
-  committed(): void;
-}
+export type ReadyRecords = ReturnType<typeof takeReady>;
 
 /** Takes what is ready. Records that do not go alone wait for minutes. */
-export function takeReady(sources: readonly AnyRecordSource[], hasMinutes: boolean): ReadyRecords {
+export function takeReady(sources: readonly AnyRecordSource[], hasMinutes: boolean) {
   const records: OtherRecords = {};
   const ends = sources.filter(({ kind }) => hasMinutes || kind.goesAlone).map((one) => take(one, records));
   return {
     records,
+    /** Says that they lie on disk now. */
     committed() {
       for (const end of ends) end();
     },

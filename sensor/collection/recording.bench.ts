@@ -7,7 +7,7 @@ import { createHostTime } from '#sensor/host-time/index.ts';
 import type { ObserveFrame } from '#sensor/packet-source/index.ts';
 import type { WantedRecording } from '#sensor/recording/index.ts';
 import { ethernet, udp } from '#sensor/testing/frames.ts';
-import { createCaptureLoop } from './capture-loop.ts';
+import { CaptureLoop } from './capture-loop.ts';
 import { createWallWatch } from './wall-watch.ts';
 
 export const name = 'recording';
@@ -68,7 +68,7 @@ function createPath(frames: readonly Uint8Array[]) {
     offsets.push(end);
     end += frame.length;
   }
-  const loop = createCaptureLoop({
+  const loop = new CaptureLoop({
     input: { name: 'bench', role: 'uplink', share: 1, windowMs: 10_000, windowApplicationsMax: 10 },
     watch: createWallWatch(clock.nowMs, clock.monotonicMs),
     hostTime: createHostTime(systemClock),

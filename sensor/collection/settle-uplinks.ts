@@ -21,7 +21,7 @@ interface HeldWindow {
   ticks: number;
 }
 
-export interface UplinkSettlerDeps {
+interface UplinkSettlerDeps {
   /** Bridges that listen now. */
   bridges(): readonly string[];
   onWindow(window: LocalWindow): void;

@@ -5,7 +5,7 @@ import { type MinuteRange, missingBetween } from '#sensor/spool/index.ts';
 import { type Commit, type Commits, gapOf } from './commits.ts';
 import type { Reported, Timeline } from './timelines.ts';
 
-export interface TimelineCommitsDeps {
+interface TimelineCommitsDeps {
   commits: Commits;
   /** Id of the kernel boot; empty when stamps need not outlive the process. */
   bootId: string;

@@ -21,7 +21,7 @@ import { minuteOf } from './timelines.ts';
 
 const format = 1;
 
-export interface UnfinishedMinutesDeps {
+interface UnfinishedMinutesDeps {
   /** Null: nothing is kept. */
   stateDirectory: string | null;
   spool: Pick<Spool, 'lastCommit'>;

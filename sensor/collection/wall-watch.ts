@@ -8,24 +8,17 @@ const lateSeconds = 61;
 /** Two reads with a longer interval were interrupted and are not compared. */
 const readGapMaxMs = 50;
 
-export interface WallWatch {
-  /** Wall time, and the clock step since the last look; 0 for none. */
-  look(): { nowMs: number; stepMs: number };
-  /**
-   * The frame's own time if it is plausible for the passed time. Otherwise the frame was stamped around a clock step
-   * and counts as present.
-   */
-  clampTime(seconds: number): number;
-}
+export type WallWatch = ReturnType<typeof createWallWatch>;
 
 export function createWallWatch(
   wallMs: () => number = Date.now,
   monotonicMs: () => number = () => performance.now(),
-): WallWatch {
+) {
   let seenMs = wallMs();
   let offsetMs = seenMs - monotonicMs();
   return {
-    look() {
+    /** Wall time, and the clock step since the last look; 0 for none. */
+    look(): { nowMs: number; stepMs: number } {
       const beforeMs = monotonicMs();
       const nowMs = wallMs();
       const afterMs = monotonicMs();
@@ -36,7 +29,11 @@ export function createWallWatch(
       offsetMs += changeMs;
       return { nowMs, stepMs: Math.abs(changeMs) < clockStepMs ? 0 : changeMs };
     },
-    clampTime(seconds) {
+    /**
+     * The frame's own time if it is plausible for the passed time. Otherwise the frame was stamped around a clock step
+     * and counts as present.
+     */
+    clampTime(seconds: number): number {
       const presentMs = monotonicMs() + offsetMs;
       const isPossible = seconds <= presentMs / 1000 + aheadSeconds && seconds >= seenMs / 1000 - lateSeconds;
       return isPossible ? seconds : Math.floor(presentMs / 1000);

@@ -10,7 +10,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import { createHostTime } from '#sensor/host-time/index.ts';
 import { openSource, type PacketSource } from '#sensor/packet-source/index.ts';
-import { type CaptureLoop, createCaptureLoop } from './capture-loop.ts';
+import { CaptureLoop } from './capture-loop.ts';
 import type { FromWorker, ToWorker, WorkerInput } from './capture-messages.ts';
 import { createWallWatch } from './wall-watch.ts';
 
@@ -37,7 +37,7 @@ try {
   const opened = await openSource(input.source);
   source = opened.source;
   const hostTime = createHostTime({ nowMs: Date.now });
-  loop = createCaptureLoop({ input, source, watch: createWallWatch(), hostTime, say });
+  loop = new CaptureLoop({ input, source, watch: createWallWatch(), hostTime, say });
   const { method, countsSegments, fanoutGroup } = source;
   say({ kind: 'ready', source: { method, countsSegments, fanoutGroup, fallback: opened.fallback } });
   while (!isStopping) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -56,15 +56,7 @@ function recording(t: TestContext): string {
   return path;
 }
 
-interface RunningSensor {
-  child: ChildProcess;
-  said: () => string;
-  /** Resolves when standard error holds the text. */
-  says(text: string): Promise<void>;
-  ended: Promise<number | null>;
-}
-
-function runSensor(t: TestContext, environment: Record<string, string>): RunningSensor {
+function runSensor(t: TestContext, environment: Record<string, string>) {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', svc, 'sensor', 'run'], {
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -79,12 +71,13 @@ function runSensor(t: TestContext, environment: Record<string, string>): Running
   return {
     child,
     said: () => text,
-    says: (wanted) =>
-      new Promise((resolve) => {
+    /** Resolves when standard error holds the text. */
+    says: (wanted: string) =>
+      new Promise<void>((resolve) => {
         if (text.includes(wanted)) resolve();
         else waiting.push({ text: wanted, resolve });
       }),
-    ended: new Promise((resolve) => child.once('close', resolve)),
+    ended: new Promise<number | null>((resolve) => child.once('close', resolve)),
   };
 }
 

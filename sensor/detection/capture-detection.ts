@@ -7,24 +7,8 @@ import {
   LiveDetector,
   type WatchedCapture,
 } from '#sensor/detector/index.ts';
-
 /** What the collection sees of a capture's detection. */
-export interface CaptureDetection {
-  /** Called with what the threads are to count from now on, and at once with what they are to count now. */
-  onOrder(listener: (order: CountingOrder | null) => void): void;
-  /** Seconds of a thread, of `members`. */
-  take(seconds: readonly MemberSecond[], members: number): void;
-  /** A thread found that the clock was set. */
-  noteStep(member: number, byMs: number): void;
-  /** The capture listens no more. */
-  noteFailure(): void;
-  /** What there is to say of a minute that is over; null without detection. */
-  takeMinute(minute: number): DetectorMinute | null;
-  /** The devices that protected addresses belong to, as of the last minute. */
-  noteOwners(owners: ReadonlyMap<string, string>): void;
-}
-
-export class DetectedCapture implements CaptureDetection {
+export class CaptureDetection {
   readonly name: string;
   readonly #nowMs: () => number;
   readonly #uplink: WatchedCapture | null;
@@ -82,16 +66,19 @@ export class DetectedCapture implements CaptureDetection {
     this.#detector?.tick(this.#members, this.#nowMs());
   }
 
+  /** Called with what the threads are to count from now on, and at once with what they are to count now. */
   onOrder(listener: (order: CountingOrder | null) => void): void {
     this.#listener = listener;
     listener(this.#counting);
   }
 
+  /** Seconds of a thread, of `members`. */
   take(seconds: readonly MemberSecond[], members: number): void {
     this.#members = members;
     for (const one of seconds) this.#detector?.take(one, members, this.#nowMs());
   }
 
+  /** A thread found that the clock was set. */
   noteStep(member: number, byMs: number): void {
     const steps = (this.#steps.get(member) ?? this.#stepsTaken) + 1;
     this.#steps.set(member, steps);
@@ -100,15 +87,18 @@ export class DetectedCapture implements CaptureDetection {
     this.#detector?.noteStep(byMs, this.#nowMs());
   }
 
+  /** The capture listens no more. */
   noteFailure(): void {
     this.#steps.clear();
     this.#detector?.noteFailure(this.#nowMs());
   }
 
+  /** What there is to say of a minute that is over; null without detection. */
   takeMinute(minute: number): DetectorMinute | null {
     return this.#detector?.takeMinute(minute) ?? null;
   }
 
+  /** The devices that protected addresses belong to, as of the last minute. */
   noteOwners(owners: ReadonlyMap<string, string>): void {
     this.#owners = owners;
   }

@@ -44,7 +44,7 @@ export interface CaptureIncidents {
   targetOf(incident: Incident): IncidentTarget;
 }
 
-export interface IncidentLogDeps {
+interface IncidentLogDeps {
   spool: Pick<Spool, 'append' | 'status'>;
   file: OpenIncidentsFile;
   hostTime: HostTime;

@@ -23,8 +23,8 @@ import {
 import type { Evidence } from '#sensor/evidence/index.ts';
 import type { HostTime } from '#sensor/host-time/index.ts';
 import type { SensorPlan } from '#sensor/plan/index.ts';
-import type { RecordSource, Spool } from '#sensor/spool/index.ts';
-import { type CaptureDetection, DetectedCapture } from './capture-detection.ts';
+import type { Spool } from '#sensor/spool/index.ts';
+import { CaptureDetection } from './capture-detection.ts';
 import { Epochs } from './epochs.ts';
 import { IncidentLog } from './incident-log.ts';
 import { createOpenIncidentsFile, type StoredIncident } from './open-incidents-file.ts';
@@ -63,26 +63,12 @@ export interface ActiveIncident {
 
 type FollowedPlan = Pick<SensorPlan, 'protectedAddresses' | 'detection' | 'owners'>;
 
-export interface Detection extends Part {
-  /** Applies a plan. */
-  follow(plan: FollowedPlan): void;
-  /** The detection of a capture of `captures`. */
-  of(capture: string): CaptureDetection;
-  /** The epochs that go with the next minutes. */
-  epochs: RecordSource<'epochs'>;
-  active(): ActiveIncident[];
-}
-
-/** Creates the detection; it tells nothing before `start`. */
-export function createDetection(options: DetectionOptions): Detection {
-  return new PlannedDetection(options);
-}
-
-class PlannedDetection implements Detection {
+export class Detection implements Part {
   readonly name = 'detection';
+  /** The epochs that go with the next minutes. */
   readonly epochs = new Epochs();
   readonly #options: DetectionOptions;
-  readonly #captures: ReadonlyMap<string, DetectedCapture>;
+  readonly #captures: ReadonlyMap<string, CaptureDetection>;
   readonly #log: IncidentLog;
   readonly #stopping = new AbortController();
   #number = 0;
@@ -96,7 +82,7 @@ class PlannedDetection implements Detection {
     this.#options = options;
     const uplinkOf = (name: string) => uplinks.find((uplink) => uplink.name === name) ?? null;
     this.#captures = new Map(
-      captures.map((name) => [name, new DetectedCapture(name, clock.nowMs, uplinkOf(name))]),
+      captures.map((name) => [name, new CaptureDetection(name, clock.nowMs, uplinkOf(name))]),
     );
     const hasEvidence = (id: string) => options.evidence?.has(id) ?? false;
     this.#log = new IncidentLog({
@@ -117,6 +103,7 @@ class PlannedDetection implements Detection {
     this.#tell();
   }
 
+  /** Applies a plan. */
   follow(plan: FollowedPlan): void {
     const order = this.#orderOf(plan);
     for (const capture of this.#captures.values()) capture.follow(order);
@@ -124,6 +111,7 @@ class PlannedDetection implements Detection {
     else this.epochs.end();
   }
 
+  /** The detection of a capture of `captures`. */
   of(capture: string): CaptureDetection {
     return this.#captures.get(capture)!;
   }

@@ -20,16 +20,12 @@ export interface StoredIncident {
 
 const format = 1;
 
-export interface OpenIncidentsFile {
-  read(): StoredIncident[];
-  /** Throws when the disk does not take it. */
-  write(open: readonly StoredIncident[]): void;
-}
+export type OpenIncidentsFile = ReturnType<typeof createOpenIncidentsFile>;
 
-export function createOpenIncidentsFile(stateDirectory: string, reporter: Reporter): OpenIncidentsFile {
+export function createOpenIncidentsFile(stateDirectory: string, reporter: Reporter) {
   const path = join(stateDirectory, 'incidents.json');
   return {
-    read() {
+    read(): StoredIncident[] {
       let text: string;
       try {
         text = readFileSync(path, 'utf8');
@@ -47,7 +43,8 @@ export function createOpenIncidentsFile(stateDirectory: string, reporter: Report
         return [];
       }
     },
-    write(open) {
+    /** Throws when the disk does not take it. */
+    write(open: readonly StoredIncident[]) {
       const next = `${path}.new`;
       const file = openSync(next, 'w', 0o600);
       try {

@@ -5,6 +5,7 @@
  * prefixes that have an incident of their own is no attack on the capture, and does not count for the second rule. A link
  * of unknown speed, and a capture that is too young, are not judged by what is not known of them.
  */
+import { type Metric, metrics } from '#contracts/sensor-api/detection.ts';
 import { Direction, isNetwork, TrafficDetail } from '#sensor/attack-counters/index.ts';
 import { CaptureBaseline } from './capture-baseline.ts';
 import { aloneRatio, type CountedTargets, HostSums, prefixText, secondsUpTo } from './host-sums.ts';
@@ -13,7 +14,7 @@ import type { Judge } from './judge.ts';
 import { volumeRatio } from './ratios.ts';
 import type { TargetSecond, TargetWindow } from './target-window.ts';
 import type { ThresholdSet } from './threshold-book.ts';
-import { type DirectionThresholds, type Metric, metrics } from './thresholds.ts';
+import type { DirectionThresholds } from './thresholds.ts';
 import { type Amount, amountOf, attackPart, type Counts, emptyCounts, totalOf } from './traffic.ts';
 import { windowSeconds } from './trigger.ts';
 

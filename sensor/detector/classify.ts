@@ -1,9 +1,9 @@
 /** Names the class of an attack and its largest vectors, from the traffic of the seconds that triggered it. */
 import { type AttackClass, attackClasses, attackClassRows } from '#contracts/attack-classes.ts';
 import type { AttackDirection, IncidentSeverity, TargetKind } from '#contracts/incidents.ts';
+import { type Metric, metrics } from '#contracts/sensor-api/detection.ts';
 import { Kind, type TrafficDetail } from '#sensor/attack-counters/index.ts';
 import type { Ratios } from './ratios.ts';
-import { type Metric, metrics } from './thresholds.ts';
 import { type Amount, amplifiedBytesMin, type Traffic } from './traffic.ts';
 
 export interface Vector {

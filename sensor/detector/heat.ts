@@ -1,10 +1,10 @@
 /** From which rates on a target is worth a closer look; far below every threshold. */
+import type { Metric } from '#contracts/sensor-api/detection.ts';
 import { Bin, type DetailLimits, Kind, kindCount, type SlotTable } from '#sensor/attack-counters/index.ts';
 import {
   type DirectionName,
   type DirectionThresholds,
   directionNames,
-  type Metric,
   type Thresholds,
 } from './thresholds.ts';
 import { type Counts, totalOf } from './traffic.ts';

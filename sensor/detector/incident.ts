@@ -1,10 +1,10 @@
 /** One incident: what it is, its own times, its rates, and when it is over. Times are unix milliseconds. */
 import type { AttackClass } from '#contracts/attack-classes.ts';
 import type { IncidentSeverity, TargetKind } from '#contracts/incidents.ts';
-import type { IncidentReason } from '#contracts/sensor-api/detection.ts';
+import type { IncidentReason, Metric } from '#contracts/sensor-api/detection.ts';
 import type { HeavyPrefix } from '#sensor/attack-counters/index.ts';
 import type { Vector, Verdict } from './classify.ts';
-import type { DirectionName, Metric } from './thresholds.ts';
+import type { DirectionName } from './thresholds.ts';
 import type { Amount } from './traffic.ts';
 
 export interface Target {

@@ -12,14 +12,14 @@
  * the packets of a file and their clock; `live-detector.ts` gets the seconds of running captures.
  */
 export type { WatchedCapture } from './capture-watch.ts';
-export { kindsByClass, type Vector } from './classify.ts';
-export { Detector, type DetectorOptions, type DetectorResult } from './detector.ts';
+export { kindsByClass } from './classify.ts';
+export { Detector, type DetectorResult } from './detector.ts';
 export type { Drill } from './drills.ts';
 export type { Incident } from './incident.ts';
 export type { LargeTarget } from './largest-targets.ts';
 export { type DetectionOrder, LiveDetector } from './live-detector.ts';
 export { ruleOfKind } from './reason.ts';
-export { createThresholdBook, type ThresholdBook, type ThresholdGroup } from './threshold-book.ts';
+export { createThresholdBook, type ThresholdGroup } from './threshold-book.ts';
 export {
   defaultThresholds,
   parseThresholds,

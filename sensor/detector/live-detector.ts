@@ -5,7 +5,7 @@
  * a thread did not observe as a whole, and what a clock step cut, is not observed: no incident begins or recovers by it, and
  * nothing of it is spread over other seconds.
  */
-import type { DetectorMinute } from '#contracts/sensor-api/detection.ts';
+import { type DetectorMinute, metrics } from '#contracts/sensor-api/detection.ts';
 import { Direction, type MemberSecond } from '#sensor/attack-counters/index.ts';
 import type { LocalScope } from '#sensor/capture/index.ts';
 import { CaptureWatch, type WatchedCapture } from './capture-watch.ts';
@@ -18,7 +18,7 @@ import { attackRates } from './ratios.ts';
 import { SeenDirections } from './seen-directions.ts';
 import type { TargetWindow } from './target-window.ts';
 import type { ThresholdBook, ThresholdGroup } from './threshold-book.ts';
-import { type DirectionName, metrics } from './thresholds.ts';
+import type { DirectionName } from './thresholds.ts';
 import { asReflected, attackPart, emptyCounts, isReflector, reflectedPortOf } from './traffic.ts';
 import { WatchedTargets } from './watched-targets.ts';
 

@@ -4,11 +4,11 @@ import {
   type DetectorMinute,
   type DetectorRow,
   detectorRowsMax,
+  type Metric,
   metrics,
 } from '#contracts/sensor-api/detection.ts';
 import { Bin, countedHostsMax, Kind, kindCount, type SlotTable } from '#sensor/attack-counters/index.ts';
 import { formatWords, KeyedTable, parseWords } from '#sensor/capture/index.ts';
-import type { Metric } from './thresholds.ts';
 
 const tenSeconds = 10;
 

@@ -1,11 +1,11 @@
 /** What the latest seconds of one target show: ratios to the thresholds, the class, and the amounts. Pure. */
 import { attackClassRows } from '#contracts/attack-classes.ts';
-import { remotesMax, type Trigger } from '#contracts/sensor-api/detection.ts';
+import { type Metric, metrics, remotesMax, type Trigger } from '#contracts/sensor-api/detection.ts';
 import { classify, highVolume, type Verdict } from './classify.ts';
 import type { Incident, Observation } from './incident.ts';
 import { attackRatios, largest, largestPossible, type Ratios, volumeRatio } from './ratios.ts';
 import type { ClosedSecond, TargetSecond, TargetWindow } from './target-window.ts';
-import { type DirectionThresholds, type Metric, metrics } from './thresholds.ts';
+import type { DirectionThresholds } from './thresholds.ts';
 import {
   type Amount,
   amountOf,

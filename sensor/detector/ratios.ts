@@ -1,6 +1,7 @@
 /** How far traffic exceeds the thresholds: rate divided by threshold, for each metric. */
+import { type Metric, metrics } from '#contracts/sensor-api/detection.ts';
 import { Bin, Kind } from '#sensor/attack-counters/index.ts';
-import { type DirectionThresholds, type Metric, metrics, spreadSources } from './thresholds.ts';
+import { type DirectionThresholds, spreadSources } from './thresholds.ts';
 import { type Amount, amountOf, type Counts, type Traffic, totalOf } from './traffic.ts';
 
 /** Ratios by metric; 1 is the threshold. */

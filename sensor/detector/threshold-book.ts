@@ -17,23 +17,17 @@ export interface ThresholdGroup {
   thresholds: Thresholds;
 }
 
-export interface ThresholdBook {
-  groups: PrefixGroups;
-  /** By group; the first is that of addresses in none. */
-  sets: readonly ThresholdSet[];
-}
+export type ThresholdBook = ReturnType<typeof createThresholdBook>;
 
 export function thresholdSet(host: Thresholds): ThresholdSet {
   const prefix = prefixThresholds(host);
   return { host, hostLimits: lookedAtFrom(host), prefix, prefixLimits: lookedAtFrom(prefix) };
 }
 
-export function createThresholdBook(
-  thresholds: Thresholds,
-  groups: readonly ThresholdGroup[] = [],
-): ThresholdBook {
+export function createThresholdBook(thresholds: Thresholds, groups: readonly ThresholdGroup[] = []) {
   return {
     groups: new PrefixGroups(groups.map(({ prefixes }) => prefixes)),
+    /** By group; the first is that of addresses in none. */
     sets: [thresholds, ...groups.map((group) => group.thresholds)].map(thresholdSet),
   };
 }

@@ -13,8 +13,6 @@ import {
   thresholdMin,
 } from '#contracts/sensor-api/detection.ts';
 
-export { type Metric, metrics } from '#contracts/sensor-api/detection.ts';
-
 export type DirectionName = AttackDirection;
 export const directionNames = attackDirections;
 

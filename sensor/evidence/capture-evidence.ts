@@ -8,17 +8,6 @@ import {
   recordingsMax,
   type WantedRecording,
 } from '#sensor/recording/index.ts';
-
-/** What the collection sees of it. */
-export interface CaptureEvidence {
-  /** Called with what the threads are to record from now on, and at once with what they are to record now. */
-  onWanted(listener: (wanted: readonly WantedRecording[]) => void): void;
-  /** What a thread, of `members`, recorded. */
-  take(recorded: readonly RecordedPackets[], members: number): void;
-  /** The threads have ended. */
-  noteEnded(): void;
-}
-
 /** The first packets of one attack; none where there were none. */
 export interface Recorded {
   id: string;
@@ -33,7 +22,8 @@ interface Under {
   parts: RecordedPackets[];
 }
 
-export class RecordedCapture implements CaptureEvidence {
+/** What the collection sees of it. */
+export class CaptureEvidence {
   readonly #onRecorded: (recorded: Recorded) => void;
   readonly #under = new Map<string, Under>();
   #listener: (wanted: readonly WantedRecording[]) => void = () => {};
@@ -73,11 +63,13 @@ export class RecordedCapture implements CaptureEvidence {
     if (under.length > 0) this.#tell();
   }
 
+  /** Called with what the threads are to record from now on, and at once with what they are to record now. */
   onWanted(listener: (wanted: readonly WantedRecording[]) => void): void {
     this.#listener = listener;
     listener([]);
   }
 
+  /** What a thread, of `members`, recorded. */
   take(recorded: readonly RecordedPackets[], members: number): void {
     for (const part of recorded) this.#under.get(part.id)?.parts.push(part);
     const ids = recorded.map(({ id }) => id);
@@ -86,6 +78,7 @@ export class RecordedCapture implements CaptureEvidence {
     this.finish(ids);
   }
 
+  /** The threads have ended. */
   noteEnded(): void {
     for (const [id, { isWanted, parts }] of this.#under)
       if (!isWanted || parts.length > 0) this.#complete(id);

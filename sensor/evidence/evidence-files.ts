@@ -23,22 +23,9 @@ export interface EvidenceFilesDeps {
   freeBytes?: (folder: string) => Promise<number>;
 }
 
-export interface EvidenceFiles {
-  /** Looks at what the run before left. */
-  open(): void;
-  has(id: string): boolean;
-  /** The oldest first. */
-  ids(): string[];
-  bytes(): number;
-  /** Files that made room for others since the start. */
-  dropped(): number;
-  /** Keeps a file; throws when the disk does not take it. */
-  keep(id: string, bytes: Uint8Array): Promise<void>;
-  read(id: string): Promise<Uint8Array>;
-  remove(id: string): Promise<void>;
-}
+export type EvidenceFiles = ReturnType<typeof createEvidenceFiles>;
 
-export function createEvidenceFiles(deps: EvidenceFilesDeps): EvidenceFiles {
+export function createEvidenceFiles(deps: EvidenceFilesDeps) {
   const { stateDirectory, reporter, freeBytes = freeBytesOf } = deps;
   const folder = join(stateDirectory, 'evidence');
   const pathOf = (id: string) => join(folder, `${id}${suffix}`);
@@ -59,7 +46,8 @@ export function createEvidenceFiles(deps: EvidenceFilesDeps): EvidenceFiles {
     }
   }
 
-  const files: EvidenceFiles = {
+  const files = {
+    /** Looks at what the run before left. */
     open() {
       let names: string[];
       try {
@@ -79,11 +67,14 @@ export function createEvidenceFiles(deps: EvidenceFilesDeps): EvidenceFiles {
       for (const { name, size } of found.sort((a, b) => a.mtimeMs - b.mtimeMs))
         held.set(name.slice(0, -suffix.length), size);
     },
-    has: (id) => held.has(id),
-    ids: () => [...held.keys()],
+    has: (id: string) => held.has(id),
+    /** The oldest first. */
+    ids: (): string[] => [...held.keys()],
     bytes: () => [...held.values()].reduce((sum, one) => sum + one, 0),
+    /** Files that made room for others since the start. */
     dropped: () => dropped,
-    async keep(id, bytes) {
+    /** Keeps a file; throws when the disk does not take it. */
+    async keep(id: string, bytes: Uint8Array) {
       if ((await freeBytes(folder)) < freeBytesMin + bytes.length)
         throw new Error(`less than ${freeBytesMin / 1024 / 1024} MiB of the disk are free`);
       await makeRoom(bytes.length);
@@ -103,8 +94,8 @@ export function createEvidenceFiles(deps: EvidenceFilesDeps): EvidenceFiles {
       }
       held.set(id, bytes.length);
     },
-    read: (id) => readFile(pathOf(id)),
-    async remove(id) {
+    read: (id: string): Promise<Uint8Array> => readFile(pathOf(id)),
+    async remove(id: string) {
       held.delete(id);
       await rm(pathOf(id), { force: true });
     },

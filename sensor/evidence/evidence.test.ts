@@ -22,12 +22,11 @@ import {
 } from '#sensor/testing/attack-traffic.ts';
 import {
   createDetectingSensor,
-  type DetectingSensor,
   detectionPlan,
   readIncidents,
   type SensorSetting,
 } from '#sensor/testing/detecting-sensor.ts';
-import { type FakeAnswer, type FakeMonitor, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
+import { type FakeAnswer, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
 import { temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 import { createEvidenceFiles, filesBytesMax, filesMax } from './evidence-files.ts';
 import { Sender } from './sender.ts';
@@ -42,18 +41,12 @@ function flood(shape: Partial<FloodShape>, from: number, to: number): Stream {
 }
 const quiet = (to: number): Stream => ({ step: createLookups(9), perSecond: 5, from: 0, to });
 
-interface Scene {
-  folder: string;
-  monitor: FakeMonitor;
-  lines: string[];
-  sensor: DetectingSensor;
-  answer(as: (index: number) => FakeAnswer): void;
-}
+type Scene = Awaited<ReturnType<typeof stage>>;
 
 const stored = { status: 201, body: { receipt: 'stored' } };
 
 /** A sensor and a monitor that stores what comes. */
-async function stage(t: TestContext, setting: SensorSetting = {}): Promise<Scene> {
+async function stage(t: TestContext, setting: SensorSetting = {}) {
   let answer: (index: number) => FakeAnswer = () => stored;
   let asked = 0;
   const monitor = await startFakeMonitor(t, () => answer(asked++));
@@ -64,7 +57,7 @@ async function stage(t: TestContext, setting: SensorSetting = {}): Promise<Scene
   const sensor = await createDetectingSensor(folder, { monitor: monitor.url, reporter, ...setting });
   return {
     ...{ folder, monitor, lines, sensor },
-    answer(as) {
+    answer(as: (index: number) => FakeAnswer) {
       asked = 0;
       answer = as;
     },

@@ -18,7 +18,7 @@ import { encodeEvidence } from '#contracts/sensor-api/evidence.ts';
 import type { Incident } from '#sensor/detector/index.ts';
 import type { MonitorClient } from '#sensor/monitor-client/index.ts';
 import type { Spool } from '#sensor/spool/index.ts';
-import { type CaptureEvidence, type Recorded, RecordedCapture } from './capture-evidence.ts';
+import { CaptureEvidence, type Recorded } from './capture-evidence.ts';
 import { createEvidenceFiles, type EvidenceFiles, type EvidenceFilesDeps } from './evidence-files.ts';
 import { Sender } from './sender.ts';
 
@@ -54,31 +54,14 @@ export interface EvidenceStatus {
   why: string | null;
 }
 
-export interface Evidence extends Part {
-  /** Whether the monitor takes capture files. Without it nothing is recorded or sent. */
-  announce(takesEvidence: boolean): void;
-  /** The recordings of a capture of `captures`. */
-  of(capture: string): CaptureEvidence;
-  /** All incidents that go on: new attacks are recorded, and files of those that are over are sent. */
-  note(captures: readonly OpenIncidents[]): void;
-  /** True where a capture file is recorded or waits. */
-  has(id: string): boolean;
-  status(): EvidenceStatus;
-}
-
 const compress = promisify(zstdCompress);
 
-/** Creates the evidence; it records nothing before `announce` and sends nothing before `note`. */
-export function createEvidence(options: EvidenceOptions): Evidence {
-  return new RecordedEvidence(options);
-}
-
-class RecordedEvidence implements Evidence {
+export class Evidence implements Part {
   readonly name = 'evidence';
   readonly #reporter: Reporter;
   readonly #files: EvidenceFiles;
   readonly #sender: Sender;
-  readonly #captures: ReadonlyMap<string, RecordedCapture>;
+  readonly #captures: ReadonlyMap<string, CaptureEvidence>;
   #takes = false;
   /** Attacks of which the first packets were recorded or lost, while they go on. */
   readonly #done = new Set<string>();
@@ -92,7 +75,7 @@ class RecordedEvidence implements Evidence {
     this.#reporter = reporter;
     this.#files = createEvidenceFiles(options);
     this.#sender = new Sender({ ...options, files: this.#files });
-    this.#captures = new Map(captures.map((name) => [name, new RecordedCapture((one) => this.#keep(one))]));
+    this.#captures = new Map(captures.map((name) => [name, new CaptureEvidence((one) => this.#keep(one))]));
   }
 
   async start(): Promise<void> {
@@ -107,16 +90,19 @@ class RecordedEvidence implements Evidence {
     await this.#sender.stop();
   }
 
+  /** Whether the monitor takes capture files. Without it nothing is recorded or sent. */
   announce(takesEvidence: boolean): void {
     this.#takes = takesEvidence;
     this.#sender.announce(takesEvidence);
     if (!takesEvidence) for (const capture of this.#captures.values()) capture.finish(capture.wanted());
   }
 
+  /** The recordings of a capture of `captures`. */
   of(capture: string): CaptureEvidence {
     return this.#captures.get(capture)!;
   }
 
+  /** All incidents that go on: new attacks are recorded, and files of those that are over are sent. */
   note(captures: readonly OpenIncidents[]): void {
     const open = new Set(captures.flatMap((one) => one.open.map(({ id }) => id)));
     for (const id of this.#done) if (!open.has(id)) this.#done.delete(id);
@@ -129,6 +115,7 @@ class RecordedEvidence implements Evidence {
     this.#sender.follow((id) => open.has(id) || this.#writing.has(id));
   }
 
+  /** True where a capture file is recorded or waits. */
   has(id: string): boolean {
     if (this.#files.has(id) || this.#writing.has(id)) return true;
     return [...this.#captures.values()].some((capture) => capture.isRecording(id));
@@ -146,7 +133,7 @@ class RecordedEvidence implements Evidence {
     };
   }
 
-  #consider(capture: RecordedCapture, incident: Incident): void {
+  #consider(capture: CaptureEvidence, incident: Incident): void {
     const { id, severity, drill, target } = incident;
     // Packets of a whole capture would be those of everything.
     if (!this.#takes || severity !== 'attack' || drill || target.kind === 'capture') return;

@@ -22,7 +22,7 @@ interface Attempts {
   unknownSinceMs: number | null;
 }
 
-export interface SenderDeps {
+interface SenderDeps {
   files: EvidenceFiles;
   client: MonitorClient;
   spool: Pick<Spool, 'oldest'>;

@@ -7,9 +7,6 @@
 import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 import type { Clock } from '#common/clock/index.ts';
-import type { HostTime, Moment } from './host-time.ts';
-
-export type { HostTime, Moment } from './host-time.ts';
 
 export { createMonitorTime, type MonitorTime } from './monitor-time.ts';
 
@@ -30,15 +27,26 @@ export interface ClockStamp {
 const readGapMaxMs = 50;
 const readsMax = 5;
 
+/** Both clocks at the same moment. */
+export interface Moment {
+  /** Milliseconds since 1970. */
+  wallMs: number;
+  /** Milliseconds since the host started. */
+  uptimeMs: number;
+}
+
+export type HostTime = ReturnType<typeof createHostTime>;
+
 /** The clocks of this machine; `clock` and `uptimeMs` for tests. */
 export function createHostTime(
   clock: Pick<Clock, 'nowMs'>,
   uptimeMs: () => number = () => uptime() * 1000,
   bootId: string = readBootId(),
-): HostTime {
+) {
   return {
+    /** Id of this kernel boot; blank when unknown. */
     bootId,
-    read() {
+    read(): Moment {
       for (let reads = 1; ; reads += 1) {
         const beforeMs = uptimeMs();
         const wallMs = clock.nowMs();

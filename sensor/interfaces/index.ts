@@ -6,11 +6,9 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { HostInventory } from '#contracts/sensor-api/telemetry.ts';
 import { inventoryRecords } from '#sensor/records/index.ts';
-import type { RecordSource } from '#sensor/spool/index.ts';
 import { assembleInventory, hostMacs } from './inventory.ts';
 import type { KernelTables } from './kernel-tables.ts';
 import { readFiles } from './read-files.ts';
@@ -21,12 +19,7 @@ const refreshEveryMs = 55_000;
 /** Scans use an inventory for this long (NET-2.7.8). */
 const usableMs = 300_000;
 
-export interface Interfaces extends Part, RecordSource<'inventory'> {
-  /** The newest inventory; null before the first one and when it is too old. */
-  ready(): HostInventory | null;
-  /** MACs of this host and of its routers: they own no address (NET-2.2.9). */
-  foreignMacs(): ReadonlySet<string>;
-}
+export type Interfaces = ReturnType<typeof createInterfaces>;
 
 export interface InterfacesOptions {
   clock: Clock;
@@ -36,7 +29,7 @@ export interface InterfacesOptions {
 }
 
 /** Creates the reader; it reads nothing before `start`. */
-export function createInterfaces(options: InterfacesOptions): Interfaces {
+export function createInterfaces(options: InterfacesOptions) {
   const { clock, reporter } = options;
   const read = options.read ?? readKernel;
   const stopping = new AbortController();
@@ -69,7 +62,10 @@ export function createInterfaces(options: InterfacesOptions): Interfaces {
   return {
     name: 'interfaces',
     kind: inventoryRecords,
-    ready: () => (inventory && clock.nowMs() - inventory.observedAtMs < usableMs ? inventory : null),
+    /** The newest inventory; null before the first one and when it is too old. */
+    ready: (): HostInventory | null =>
+      inventory && clock.nowMs() - inventory.observedAtMs < usableMs ? inventory : null,
+    /** MACs of this host and of its routers: they own no address (NET-2.2.9). */
     foreignMacs: () => foreign,
     async start() {
       await refresh();

@@ -19,14 +19,10 @@ const answerBytes = 262_144;
 /** Body of a message: a fixed header, then attributes. */
 export type NetlinkMessage = Buffer;
 
-export interface Netlink {
-  /** The messages that answer this dump request, without netlink headers. Throws when the kernel refuses. */
-  dump(type: number, head: Buffer): NetlinkMessage[];
-  close(): void;
-}
+export type Netlink = ReturnType<typeof openNetlink>;
 
 /** Opens a socket to the kernel's routing tables. */
-export function openNetlink(): Netlink {
+export function openNetlink() {
   const library = koffi.load(null);
   const socket = library.func('int socket(int domain, int type, int protocol)');
   const send = library.func('int64_t send(int fd, const void *bytes, size_t length, int flags)');
@@ -79,7 +75,8 @@ export function openNetlink(): Netlink {
   }
 
   return {
-    dump(type, head) {
+    /** The messages that answer this dump request, without netlink headers. Throws when the kernel refuses. */
+    dump(type: number, head: Buffer): NetlinkMessage[] {
       for (let attempt = 1; ; attempt += 1) {
         const messages: NetlinkMessage[] = [];
         request(type, head);

@@ -49,22 +49,7 @@ export interface LiveStatus {
   waiting: number;
 }
 
-export interface LiveUplink extends Part {
-  /** Sets whether the monitor accepts live windows. */
-  announce(takesLive: boolean): void;
-  /** Sends the condition without waiting for the next turn. */
-  tellCondition(): void;
-  /** Accepts a window without waiting. */
-  offer(window: LiveWindow): void;
-  status(): LiveStatus;
-}
-
-/** Creates the uplink; it sends nothing before `start`. */
-export function createLiveUplink(options: LiveUplinkOptions): LiveUplink {
-  return new WindowUplink(options);
-}
-
-class WindowUplink implements LiveUplink {
+export class LiveUplink implements Part {
   readonly name = 'live uplink';
   readonly #options: LiveUplinkOptions;
   readonly #queue: WindowQueue;
@@ -84,16 +69,19 @@ class WindowUplink implements LiveUplink {
     this.#queue = new WindowQueue(options.clock);
   }
 
+  /** Sets whether the monitor accepts live windows. */
   announce(takesLive: boolean): void {
     this.#isAnnounced = takesLive;
     if (!takesLive) this.#queue.clear();
   }
 
+  /** Sends the condition without waiting for the next turn. */
   tellCondition(): void {
     this.#isChanged = true;
     this.#nap.abort();
   }
 
+  /** Accepts a window without waiting. */
   offer(window: LiveWindow): void {
     if (!this.#isAnnounced) return;
     this.#queue.offer(window);

@@ -7,7 +7,7 @@ import { decompressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { type FakeAnswer, type ReceivedRequest, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
 import { passTime, untilWaiting } from '#sensor/testing/pass-time.ts';
-import { createLiveUplink } from './index.ts';
+import { LiveUplink } from './index.ts';
 
 const startMs = 1_764_000_000_000;
 
@@ -34,7 +34,7 @@ async function fixture(t: TestContext, answer: (request: ReceivedRequest, index:
   const log: string[] = [];
   const reporter = createReporter({ program: 'sensor', write: (line) => log.push(line) });
   const client = createMonitorClient(monitor.url);
-  const uplink = createLiveUplink({
+  const uplink = new LiveUplink({
     client,
     sensorVersion: '0.1.0',
     clock,

@@ -6,6 +6,6 @@
  * can not be created, the sensor runs without it.
  */
 export { describeEvidence } from './describe-evidence.ts';
-export { followSensor, type SensorConnection } from './follow-sensor.ts';
+export { followSensor } from './follow-sensor.ts';
 export type { SensorStatus, StatusLine } from './status.ts';
-export { createStatusServer, type StatusServer } from './status-server.ts';
+export { createStatusServer } from './status-server.ts';

@@ -1,7 +1,6 @@
 import { chmodSync, unlinkSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { describeError } from '#common/errors/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { LocalWindow } from '#sensor/collection/index.ts';
 import { socketPath } from './socket-path.ts';
@@ -11,17 +10,14 @@ import type { SensorStatus, StatusLine } from './status.ts';
 const unreadBytesMax = 4 * 1024 * 1024;
 const readersMax = 8;
 
-export interface StatusServer extends Part {
-  /** Sends a window and the present status to every reader. */
-  publish(window: LocalWindow): void;
-}
+export type StatusServer = ReturnType<typeof createStatusServer>;
 
 /** Creates the server; it listens after `start`. */
 export function createStatusServer(options: {
   stateDirectory: string;
   reporter: Reporter;
   status(): SensorStatus;
-}): StatusServer {
+}) {
   const readers = new Set<Socket>();
   const server = createServer((reader) => {
     if (readers.size >= readersMax) return reader.destroy();
@@ -39,7 +35,8 @@ export function createStatusServer(options: {
 
   return {
     name: 'local status',
-    publish(window) {
+    /** Sends a window and the present status to every reader. */
+    publish(window: LocalWindow) {
       if (readers.size === 0) return;
       const status = options.status();
       for (const reader of readers) {

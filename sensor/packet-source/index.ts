@@ -4,11 +4,5 @@
  * Live frames come through a ring shared with the kernel. When its library can not be loaded, or a setting demands it,
  * they come from a `tcpdump` process, and `fallback` gives the reason.
  */
-export {
-  type CaptureMethodSetting,
-  loadRing,
-  type OpenedSource,
-  openSource,
-  type SourceSpec,
-} from './open-source.ts';
+export { loadRing, openSource, type SourceSpec } from './open-source.ts';
 export type { CaptureMethod, ObserveFrame, PacketSource } from './packet-source.ts';

@@ -35,13 +35,7 @@ const statusKernel = 0;
 const statusUser = 1;
 const statusVlanValid = 0x10;
 
-export interface PacketRing {
-  /**
-   * Passes all frames of all filled blocks to `observe` and returns the blocks to the kernel. Returns the number of
-   * frames.
-   */
-  drain(observe: ObserveFrame): number;
-}
+export type PacketRing = ReturnType<typeof createPacketRing>;
 
 export interface PacketRingOptions {
   memory: ArrayBuffer;
@@ -54,7 +48,7 @@ export interface PacketRingOptions {
 }
 
 /** Creates a reader, which starts at the ring's first block. */
-export function createPacketRing(options: PacketRingOptions): PacketRing {
+export function createPacketRing(options: PacketRingOptions) {
   const { memory, blockBytes, blockCount, hasOffloadHeader, frameBytesMax } = options;
   const bytes = new Uint8Array(memory);
   const words = new Int32Array(memory);
@@ -108,7 +102,11 @@ export function createPacketRing(options: PacketRingOptions): PacketRing {
   };
 
   return {
-    drain(observe) {
+    /**
+     * Passes all frames of all filled blocks to `observe` and returns the blocks to the kernel. Returns the number of
+     * frames.
+     */
+    drain(observe: ObserveFrame): number {
       let frames = 0;
       // At most one round, so that a flood does not keep the caller from closing minutes.
       for (let round = 0; round < blockCount; round += 1) {

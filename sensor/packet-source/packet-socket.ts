@@ -89,21 +89,6 @@ export interface PacketSocketOptions {
   fanout: 'new' | number | null;
 }
 
-export interface PacketSocket {
-  readonly linkType: number;
-  /** The ring's memory. An access after `close` crashes the process. */
-  readonly memory: ArrayBuffer;
-  readonly hasOffloadHeader: boolean;
-  readonly fanoutGroup: number | null;
-  /** Waits until a block is ready. Returns false when the interface is gone. */
-  wait(timeoutMs: number): boolean;
-  /** False when the interface is gone or has another name. */
-  isPresent(): boolean;
-  /** Packets dropped since the last call, and whether the ring was full in between. */
-  takeDropped(): { packets: number; wasFull: boolean };
-  close(): void;
-}
-
 type Library = ReturnType<typeof loadLibrary>;
 
 /** Opens and starts a socket on an interface. Throws a `CodedError` (`capture.…`) with what is missing. */
@@ -130,7 +115,7 @@ export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
     ring = setup.makeRing(options);
     setup.listen(index);
     const fanoutGroup = options.fanout === null ? null : setup.joinGroup(options.fanout);
-    return new RingSocket({ c, fd, interfaceName, index, ring, linkType, hasOffloadHeader, fanoutGroup });
+    return new PacketSocket({ c, fd, interfaceName, index, ring, linkType, hasOffloadHeader, fanoutGroup });
   } catch (error) {
     release(c, fd, ring);
     throw error;
@@ -245,8 +230,9 @@ interface RingSocketParts {
 }
 
 /** A socket that listens. */
-class RingSocket implements PacketSocket {
+export class PacketSocket {
   readonly linkType: number;
+  /** The ring's memory. An access after `close` crashes the process. */
   readonly memory: ArrayBuffer;
   readonly hasOffloadHeader: boolean;
   readonly fanoutGroup: number | null;
@@ -265,6 +251,7 @@ class RingSocket implements PacketSocket {
     this.fanoutGroup = parts.fanoutGroup;
   }
 
+  /** Waits until a block is ready. Returns false when the interface is gone. */
   wait(timeoutMs: number): boolean {
     const { c, fd } = this.#parts;
     const pollSet = this.#pollSet;
@@ -279,11 +266,13 @@ class RingSocket implements PacketSocket {
     return this.isPresent();
   }
 
+  /** False when the interface is gone or has another name. */
   isPresent(): boolean {
     const { c, interfaceName, index } = this.#parts;
     return c.nameToIndex(interfaceName) === index;
   }
 
+  /** Packets dropped since the last call, and whether the ring was full in between. */
   takeDropped(): { packets: number; wasFull: boolean } {
     const { c, fd } = this.#parts;
     const statistics = this.#statistics;

@@ -8,15 +8,10 @@ const recordBytes = 16;
 /** No frame of a live interface is longer; a longer record means that the stream is out of step. */
 const frameBytesMax = 1024 * 1024;
 
-export interface PcapStream {
-  /** Link type of the frames, null before the header. */
-  readonly linkType: number | null;
-  /** Adds a piece and passes on the frames that it completes. Throws when the stream is not pcap. */
-  push(piece: Buffer, observe: ObserveFrame): void;
-}
+export type PcapStream = ReturnType<typeof createPcapStream>;
 
 /** Creates a parser. Frames longer than `frameBytesWhole` on the wire count as merged by offload. */
-export function createPcapStream(frameBytesWhole: number): PcapStream {
+export function createPcapStream(frameBytesWhole: number) {
   let rest: Buffer = Buffer.alloc(0);
   let linkType: number | null = null;
   let isLittle = true;
@@ -41,10 +36,12 @@ export function createPcapStream(frameBytesWhole: number): PcapStream {
   }
 
   return {
-    get linkType() {
+    /** Link type of the frames, null before the header. */
+    get linkType(): number | null {
       return linkType;
     },
-    push(piece, observe) {
+    /** Adds a piece and passes on the frames that it completes. Throws when the stream is not pcap. */
+    push(piece: Buffer, observe: ObserveFrame) {
       const bytes = rest.length > 0 ? Buffer.concat([rest, piece]) : piece;
       let at = 0;
       if (linkType === null) {

@@ -17,7 +17,6 @@ import { type MonitorClient, refusalMessage } from '#sensor/monitor-client/index
 import { parsePlan, type SensorPlan, splitPlan } from './sensor-plan.ts';
 
 export { downgradeForMonitor } from './sections/capture.ts';
-export type { DetectionSettings } from './sections/detection.ts';
 export { parsePlan, type SensorPlan } from './sensor-plan.ts';
 
 const fetchEveryMs = 30_000;

@@ -4,21 +4,18 @@ import { isIP } from 'node:net';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { PlanProbe } from '#contracts/sensor-api/http.ts';
 import { askResolver } from './ask-resolver.ts';
-import type { Attempt, AttemptOutcome } from './attempt.ts';
+import type { AttemptOutcome } from './attempt.ts';
 import { connectTcp } from './connect-tcp.ts';
 import { getPage } from './get-page.ts';
 import { createPinger, type Pinger } from './pinger.ts';
 
-export interface Attempts {
-  attempt: Attempt;
-  close(): Promise<void>;
-}
+export type Attempts = ReturnType<typeof createAttempts>;
 
 /** Creates the attempt function. ICMP sockets are opened with the first probe that needs them. */
-export function createAttempts(reporter: Reporter): Attempts {
+export function createAttempts(reporter: Reporter) {
   let pinger: Pinger | null = null;
   return {
-    async attempt(probe, signal) {
+    async attempt(probe: PlanProbe, signal: AbortSignal): Promise<AttemptOutcome | null> {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(probe.timeout_ms)]);
       const outcome = await attemptKind(probe, limit, () => (pinger ??= createPinger(reporter))).catch(
         (error: unknown): AttemptOutcome => ({ failure: failureOf(error, limit) }),

@@ -22,16 +22,7 @@ const errnoNames = new Map(Object.entries(koffi.os.errno).map(([name, number]) =
 /** Length of the random bytes in every echo. */
 export const tokenBytes = 16;
 
-export interface IcmpSocket {
-  readonly fd: number;
-  /** Throws an error that has the system's code. */
-  send(address: string, sequence: number, token: Buffer): void;
-  /** Reads what has arrived; `take` gets the token of each echo reply, in hexadecimal. */
-  receive(take: (token: string) => void): void;
-  /** The kernel's time of the packet that was read last, since 1970; null when it has none. */
-  lastStampNs(): bigint | null;
-  close(): void;
-}
+export type IcmpSocket = ReturnType<typeof openIcmpSocket>;
 
 /** The functions of the C library that echoes need. */
 export type IcmpLibrary = ReturnType<typeof loadIcmpLibrary>;
@@ -58,7 +49,7 @@ export function loadIcmpLibrary() {
       return readTimeNs(time);
     },
     /** Waits on a thread of libuv's pool until one of the sockets has something to read, or the time is over. */
-    waitToRead(sockets: readonly IcmpSocket[], waitMs: number): Promise<void> {
+    waitToRead(sockets: readonly { fd: number }[], waitMs: number): Promise<void> {
       const set = Buffer.alloc(8 * sockets.length);
       for (const [i, { fd }] of sockets.entries()) {
         set.writeInt32LE(fd, i * 8);
@@ -72,7 +63,7 @@ export function loadIcmpLibrary() {
 }
 
 /** Opens a raw socket, or the kernel's ping socket when the host allows no raw one. */
-export function openIcmpSocket(c: IcmpLibrary, isV6: boolean): IcmpSocket {
+export function openIcmpSocket(c: IcmpLibrary, isV6: boolean) {
   const { fd, isRaw } = openDescriptor(c, isV6);
   const packet = Buffer.alloc(2048);
   const time = Buffer.alloc(16);
@@ -80,13 +71,15 @@ export function openIcmpSocket(c: IcmpLibrary, isV6: boolean): IcmpSocket {
   c.ioctl(fd, siocgStampNs, time);
   return {
     fd,
-    send(address, sequence, token) {
+    /** Throws an error that has the system's code. */
+    send(address: string, sequence: number, token: Buffer) {
       const message = echoRequest(isV6, sequence, token);
       const to = socketAddress(address, isV6);
       if (c.sendto(fd, message, message.length, dontWait, to, to.length) < 0)
         throw systemError('send an echo request', koffi.errno());
     },
-    receive(take) {
+    /** Reads what has arrived; `take` gets the token of each echo reply, in hexadecimal. */
+    receive(take: (token: string) => void) {
       for (;;) {
         const length = Number(c.recv(fd, packet, packet.length, dontWait));
         if (length < 0) return;
@@ -96,7 +89,8 @@ export function openIcmpSocket(c: IcmpLibrary, isV6: boolean): IcmpSocket {
         take(packet.toString('hex', start + 8, start + 8 + tokenBytes));
       }
     },
-    lastStampNs: () => (c.ioctl(fd, siocgStampNs, time) === 0 ? readTimeNs(time) : null),
+    /** The kernel's time of the packet that was read last, since 1970; null when it has none. */
+    lastStampNs: (): bigint | null => (c.ioctl(fd, siocgStampNs, time) === 0 ? readTimeNs(time) : null),
     close: () => void c.close(fd),
   };
 }

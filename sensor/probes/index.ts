@@ -6,12 +6,10 @@
  * target. A slow target does not delay others.
  */
 import type { Clock } from '#common/clock/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { PlanProbe } from '#contracts/sensor-api/http.ts';
 import { type ProbeResult, probeResultsMax } from '#contracts/sensor-api/telemetry.ts';
 import { probeRecords } from '#sensor/records/index.ts';
-import type { RecordSource } from '#sensor/spool/index.ts';
 import type { Attempt } from './attempt.ts';
 import { createAttempts } from './attempts.ts';
 import { createProbeMinutes } from './probe-minutes.ts';
@@ -23,17 +21,10 @@ export interface ProberOptions {
   attempt?: Attempt;
 }
 
-export interface Prober extends Part, RecordSource<'probes'> {
-  /** Applies the probes of a plan; unchanged probes continue undisturbed. */
-  follow(probes: readonly PlanProbe[]): void;
-  /** Results of closed minutes that are not on disk yet. */
-  ready(): ProbeResult[];
-  /** Called when these results are on disk. */
-  committed(results: readonly ProbeResult[]): void;
-}
+export type Prober = ReturnType<typeof createProber>;
 
 /** Creates the prober; it sends nothing before `start`. */
-export function createProber(options: ProberOptions): Prober {
+export function createProber(options: ProberOptions) {
   const { clock, reporter } = options;
   const attempts = options.attempt ? null : createAttempts(reporter);
   const attempt = options.attempt ?? attempts!.attempt;
@@ -87,15 +78,18 @@ export function createProber(options: ProberOptions): Prober {
       gather(true);
       await attempts?.close();
     },
-    follow(probes) {
+    /** Applies the probes of a plan; unchanged probes continue undisturbed. */
+    follow(probes: readonly PlanProbe[]) {
       wanted = probes;
       if (isStarted) adjust();
     },
-    ready() {
+    /** Results of closed minutes that are not on disk yet. */
+    ready(): ProbeResult[] {
       gather(false);
       return [...waiting];
     },
-    committed(results) {
+    /** Called when these results are on disk. */
+    committed(results: readonly ProbeResult[]) {
       const done = new Set(results);
       waiting = waiting.filter((one) => !done.has(one));
     },

@@ -16,11 +16,7 @@ import { type IcmpSocket, loadIcmpLibrary, openIcmpSocket, tokenBytes } from './
 /** Duration of one wait for answers; a stop waits at most as long. */
 const waitMs = 500;
 
-export interface Pinger {
-  /** Rejects with an error that has the system's code. */
-  ping(address: string, signal: AbortSignal): Promise<AttemptOutcome>;
-  close(): Promise<void>;
-}
+export type Pinger = ReturnType<typeof createPinger>;
 
 interface Waiting {
   sentAtNs: bigint;
@@ -29,7 +25,7 @@ interface Waiting {
 }
 
 /** Creates a pinger; a socket is opened with the first address of its family. */
-export function createPinger(reporter: Reporter): Pinger {
+export function createPinger(reporter: Reporter) {
   const library = loadIcmpLibrary();
   const sockets = new Map<boolean, IcmpSocket>();
   const waiting = new Map<string, Waiting>();
@@ -60,7 +56,8 @@ export function createPinger(reporter: Reporter): Pinger {
   }
 
   return {
-    ping(address, signal) {
+    /** Rejects with an error that has the system's code. */
+    ping(address: string, signal: AbortSignal): Promise<AttemptOutcome> {
       return new Promise((resolve, reject) => {
         const token = randomBytes(tokenBytes);
         const key = token.toString('hex');

@@ -13,19 +13,13 @@ interface OpenMinute {
   failure: ProbeResult['failure'];
 }
 
-export interface ProbeMinutes {
-  /** Records an attempt that begins at this wall time. */
-  begin(probe: number, nowMs: number): OpenMinute;
-  /** Records the outcome; null: it was cancelled and does not count. */
-  end(minute: OpenMinute, outcome: AttemptOutcome | null): void;
-  /** Minutes that have ended and have no open attempt, each once. */
-  take(nowMs: number): ProbeResult[];
-}
+export type ProbeMinutes = ReturnType<typeof createProbeMinutes>;
 
-export function createProbeMinutes(): ProbeMinutes {
+export function createProbeMinutes() {
   const open = new Map<string, OpenMinute>();
   return {
-    begin(probe, nowMs) {
+    /** Records an attempt that begins at this wall time. */
+    begin(probe: number, nowMs: number): OpenMinute {
       const minute = startOfMinuteMs(nowMs) / 1000;
       const key = `${probe} ${minute}`;
       const known = open.get(key);
@@ -38,7 +32,8 @@ export function createProbeMinutes(): ProbeMinutes {
       open.set(key, fresh);
       return fresh;
     },
-    end(minute, outcome) {
+    /** Records the outcome; null: it was cancelled and does not count. */
+    end(minute: OpenMinute, outcome: AttemptOutcome | null) {
       minute.outstanding -= 1;
       if (outcome === null) return;
       if ('rttUs' in outcome) minute.rttsUs.push(Math.max(1, Math.round(outcome.rttUs)));
@@ -47,7 +42,8 @@ export function createProbeMinutes(): ProbeMinutes {
         minute.failure = outcome.failure;
       }
     },
-    take(nowMs) {
+    /** Minutes that have ended and have no open attempt, each once. */
+    take(nowMs: number): ProbeResult[] {
       const results: ProbeResult[] = [];
       for (const [key, one] of open) {
         // The present minute may get more attempts. A minute in the future comes from a clock that was set back; it

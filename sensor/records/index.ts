@@ -11,7 +11,7 @@ import { inventoryRecords } from './inventory.ts';
 import { minuteRecords } from './minutes.ts';
 import { probeRecords } from './probes.ts';
 
-export { epochRecords, incidentRecords, inventoryRecords, probeRecords };
+export { epochRecords, inventoryRecords, probeRecords };
 
 export const recordKinds: readonly RecordKind[] = [
   minuteRecords,

@@ -21,7 +21,7 @@ export function isTaken({ status }: MonitorAnswer): boolean {
   return status === 200 || status === 201 || status === 304;
 }
 
-export interface HeldCredentialsDeps {
+interface HeldCredentialsDeps {
   client: MonitorClient;
   identity: SensorIdentity;
   stateDirectory: string;

@@ -27,20 +27,9 @@ export interface RotationOptions {
   reporter: Reporter;
 }
 
-export interface Rotation extends Part {
-  /** Sends the valid credential with every request. */
-  readonly client: MonitorClient;
-  /** The newest plan's statement whether a rotation is due. */
-  follow(isDue: boolean): void;
-}
-
-/** Creates the rotation; it requests no credential before `start`. */
-export function createRotation(options: RotationOptions): Rotation {
-  return new CredentialRotation(options);
-}
-
-class CredentialRotation implements Rotation {
+export class Rotation implements Part {
   readonly name = 'rotation';
+  /** Sends the valid credential with every request. */
   readonly client: MonitorClient;
   readonly #options: RotationOptions;
   readonly #held: HeldCredentials;
@@ -65,6 +54,7 @@ class CredentialRotation implements Rotation {
     this.client = { url: client.url, request: (asked) => this.#held.request(asked) };
   }
 
+  /** The newest plan's statement whether a rotation is due. */
   follow(isDue: boolean): void {
     this.#isDue = isDue;
     if (isDue) this.#nap.abort();

@@ -9,7 +9,7 @@ import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { type FakeAnswer, type ReceivedRequest, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
 import { passTime, untilWaiting } from '#sensor/testing/pass-time.ts';
 import { temporaryFolder } from '#sensor/testing/sample-minutes.ts';
-import { createRotation } from './index.ts';
+import { Rotation } from './index.ts';
 
 const credentialOf = (letter: string) => `svcsen_${letter.repeat(16)}_${letter.repeat(43)}`;
 const [old, next, newer] = [credentialOf('a'), credentialOf('b'), credentialOf('c')];
@@ -34,7 +34,7 @@ async function fixture(
   );
   const clock = createTestClock(0);
   const log: string[] = [];
-  const rotation = createRotation({
+  const rotation = new Rotation({
     client: createMonitorClient(monitor.url),
     identity,
     stateDirectory,
@@ -92,7 +92,7 @@ test('a request that was sent with the old credential is repeated with the new o
   const storedFirst = { ...f.kept(), nextCredential: next };
   storeIdentity(f.stateDirectory, storedFirst);
   isUsed = true;
-  const again = createRotation({
+  const again = new Rotation({
     client: createMonitorClient(f.monitor.url),
     identity: storedFirst,
     stateDirectory: f.stateDirectory,

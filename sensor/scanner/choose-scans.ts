@@ -2,8 +2,8 @@
  * Which scans start next (NET-8.2): two hourly, eight daily and two of customers at once, twelve addresses at most, one
  * scan of an address at a time. Requests come before routine; then those that waited longest.
  */
+import type { ScanProfile } from '#contracts/port-scan/index.ts';
 import type { ScanPlan, ScanPool, ScanTarget } from '#contracts/sensor-api/port-scans.ts';
-import type { ScanProfile } from './wire.ts';
 
 export const poolSizes: Readonly<Record<ScanPool, number>> = { customer: 2, daily: 8, hourly: 2 };
 export const addressesMax = 12;

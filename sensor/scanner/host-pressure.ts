@@ -3,7 +3,7 @@
  * on after 30 healthy seconds; a gap of more than ten seconds between measurements begins those anew.
  */
 import { readFileSync, statfsSync } from 'node:fs';
-import type { ScanPause } from './wire.ts';
+import type { ScanPause } from '#contracts/sensor-api/port-scans.ts';
 
 export const sampleEveryMs = 5000;
 const healthyMs = 30_000;

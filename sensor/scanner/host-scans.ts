@@ -9,7 +9,7 @@ import { findScanLimits } from './limits/index.ts';
 import type { OwnTraffic } from './ongoing-scans.ts';
 import { createPacer } from './pacing/index.ts';
 import { startScan } from './run-scan.ts';
-import { createScanService, type ScanService } from './scan-service.ts';
+import { ScanService } from './scan-service.ts';
 import { targetFault } from './target-fault.ts';
 
 export interface HostScansOptions {
@@ -24,7 +24,7 @@ export interface HostScansOptions {
 /** Creates the service; nothing runs before `start`. */
 export function createHostScans(options: HostScansOptions): ScanService {
   const { clock, reporter, stateDirectory } = options;
-  return createScanService({
+  return new ScanService({
     ...options,
     async prepare() {
       const program = findNmap();

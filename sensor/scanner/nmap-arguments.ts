@@ -8,8 +8,8 @@
  * outstanding. There is no deadline, and no option that widens what is asked (`-A`, `-O`, `--allports`, `--script`).
  */
 import { canonicalAddress, parseAddress } from '#common/ip/index.ts';
+import type { ScanProfile, ScanTransport } from '#contracts/port-scan/index.ts';
 import type { ScanTask } from './scan.ts';
-import type { ScanProfile, ScanTransport } from './wire.ts';
 
 /** Probes a second that one scan sends at most. */
 export const packetRateMax = 7800;

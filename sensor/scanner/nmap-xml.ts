@@ -7,7 +7,7 @@
  */
 import { SaxesParser } from 'saxes';
 import { XmlCharacters } from '#common/xml-characters/index.ts';
-import type { ScanTransport } from './wire.ts';
+import type { ScanTransport } from '#contracts/port-scan/index.ts';
 
 /** Output of one run that is read; more is refused (NET-8.3). */
 export const outputBytesMax = 8 * 1024 * 1024;
@@ -47,14 +47,7 @@ export interface NmapReport {
   replaced: number;
 }
 
-export interface NmapXmlReader {
-  /** Takes the next piece; the first one after a fault and later ones are ignored. */
-  write(text: string): void;
-  /** Whether the document is still well formed. */
-  isWellFormed(): boolean;
-  /** Call it after the last piece. */
-  report(): NmapReport;
-}
+export type NmapXmlReader = ReturnType<typeof createNmapXmlReader>;
 
 type Attributes = Record<string, string>;
 
@@ -62,11 +55,14 @@ type Attributes = Record<string, string>;
 export function createNmapXmlReader(
   transport: ScanTransport,
   onPercent: (percent: number) => void = () => {},
-): NmapXmlReader {
+) {
   const document = new NmapDocument(transport, onPercent);
   return {
-    write: (text) => document.write(text),
+    /** Takes the next piece; the first one after a fault and later ones are ignored. */
+    write: (text: string) => document.write(text),
+    /** Whether the document is still well formed. */
     isWellFormed: () => document.isWellFormed,
+    /** Call it after the last piece. */
     report: () => document.report(),
   };
 }

@@ -1,7 +1,9 @@
 /** A scan that runs, in the words of the reports about it. */
 import type { Clock } from '#common/clock/index.ts';
+import { scanServicesMax } from '#contracts/port-scan/index.ts';
 import type {
   ScanHeartbeat,
+  ScanPause,
   ScanPool,
   ScanResult,
   ScanStarted,
@@ -11,7 +13,6 @@ import type { ChosenScan } from './choose-scans.ts';
 import { OpenPorts } from './open-ports.ts';
 import type { EndReason, RunningScan, ScanFindings, ScanProgress, ScanTask } from './scan.ts';
 import { startSteadyTime } from './steady-time.ts';
-import { type ScanPause, scanServicesMax } from './wire.ts';
 
 export class OngoingScan {
   readonly scanId: string;

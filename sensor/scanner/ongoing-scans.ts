@@ -7,13 +7,18 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { ScanPlan, ScanPool, ScanResult, ScanTarget } from '#contracts/sensor-api/port-scans.ts';
+import type {
+  ScanPause,
+  ScanPlan,
+  ScanPool,
+  ScanResult,
+  ScanTarget,
+} from '#contracts/sensor-api/port-scans.ts';
 import type { ChosenScan } from './choose-scans.ts';
 import type { Ledger } from './ledger/index.ts';
 import { OngoingScan } from './ongoing-scan.ts';
 import type { ReportSender } from './report-sender.ts';
 import type { EndReason, RunningScan, ScanTask } from './scan.ts';
-import type { ScanPause } from './wire.ts';
 
 /** Captures know a scan's traffic as the sensor's own before its first packet. */
 const markMs = 300;
@@ -32,7 +37,7 @@ export interface Scanner {
   close(): Promise<void>;
 }
 
-export interface OngoingScansDeps {
+interface OngoingScansDeps {
   clock: Clock;
   reporter: Reporter;
   ledger: Ledger;

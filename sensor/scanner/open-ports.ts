@@ -1,7 +1,7 @@
 /** The open ports of one scan. What was found once stays, also when the scan fails (NET-2.7.5). */
+import { type ScanService, type ScanTransport, scanServicesMax } from '#contracts/port-scan/index.ts';
 import type { ReportedPort } from './nmap-xml.ts';
 import type { OpenPort } from './scan.ts';
-import { type ScanService, type ScanTransport, scanServicesMax } from './wire.ts';
 
 /** Open ports by transport and number, at most as many as a result takes. */
 export class OpenPorts {

@@ -12,24 +12,20 @@ const idleMs = 5000;
 const backoff = { firstMs: 5000, maxMs: 300_000 };
 const heartbeatTimeoutMs = 5000;
 
-export interface ReportSenderDeps {
+export type ReportSender = ReturnType<typeof createReportSender>;
+
+/** Creates the sender. */
+export function createReportSender({
+  client,
+  ledger,
+  clock,
+  reporter,
+}: {
   client: MonitorClient;
   ledger: Ledger;
   clock: Clock;
   reporter: Reporter;
-}
-
-export interface ReportSender {
-  /** Sends until the signal is aborted. */
-  run(signal: AbortSignal): Promise<void>;
-  /** A report was added. */
-  wake(): void;
-  /** Sends a heartbeat once; it is worth nothing later. */
-  offer(heartbeat: object, signal: AbortSignal): Promise<void>;
-}
-
-/** Creates the sender. */
-export function createReportSender({ client, ledger, clock, reporter }: ReportSenderDeps): ReportSender {
+}) {
   let nap = new AbortController();
   let isFailing = false;
 
@@ -66,7 +62,8 @@ export function createReportSender({ client, ledger, clock, reporter }: ReportSe
   }
 
   return {
-    async run(signal) {
+    /** Sends until the signal is aborted. */
+    async run(signal: AbortSignal) {
       let failures = 0;
       while (!signal.aborted) {
         const fault = await sendNext(signal).catch((error) => ({ why: describeError(error), waitMs: 0 }));
@@ -88,8 +85,10 @@ export function createReportSender({ client, ledger, clock, reporter }: ReportSe
         await clock.wait(Math.max(fault.waitMs, backoffMs(backoff, failures)), signal);
       }
     },
+    /** A report was added. */
     wake: () => nap.abort(),
-    async offer(heartbeat, signal) {
+    /** Sends a heartbeat once; it is worth nothing later. */
+    async offer(heartbeat: object, signal: AbortSignal) {
       if (isFailing) return;
       await post(JSON.stringify(heartbeat), heartbeatTimeoutMs, signal).catch(() => null);
     },

@@ -14,9 +14,9 @@ import { Socket } from 'node:net';
 import { StringDecoder } from 'node:string_decoder';
 import koffi from 'koffi';
 import { describeError } from '#common/errors/index.ts';
+import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import { createNmapXmlReader, type NmapReport, outputBytesMax } from './nmap-xml.ts';
 import type { OpenPort } from './scan.ts';
-import type { ScanTransport } from './wire.ts';
 
 const closeOnExec = 0o2000000;
 const lineMax = 4096;

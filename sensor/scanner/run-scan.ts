@@ -8,6 +8,8 @@
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import { transports } from '#contracts/ip-protocols.ts';
+import { portsAsked, type ScanNote, type ScanPhase, type ScanTransport } from '#contracts/port-scan/index.ts';
+import type { ScanPause } from '#contracts/sensor-api/port-scans.ts';
 import { identifyPorts } from './identify.ts';
 import type { Enclosure, ScanLimits } from './limits/index.ts';
 import { discoveryArguments, identificationArguments } from './nmap-arguments.ts';
@@ -16,12 +18,11 @@ import type { Pace, Pacer } from './pacing/index.ts';
 import type { NmapOutcome, NmapRun, runNmap } from './run-nmap.ts';
 import type { EndReason, RunningScan, ScanFindings, ScanProgress, ScanTask } from './scan.ts';
 import { startSteadyTime } from './steady-time.ts';
-import { portsAsked, type ScanNote, type ScanPause, type ScanPhase, type ScanTransport } from './wire.ts';
 
 const pausesMax = 256;
 const tickMs = 1000;
 
-export interface ScanDeps {
+interface ScanDeps {
   clock: Clock;
   limits: ScanLimits;
   pacer: Pacer;

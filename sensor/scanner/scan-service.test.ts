@@ -14,7 +14,7 @@ import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/
 import { type FakeAnswer, type ReceivedRequest, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
 import type { HostSample } from './host-pressure.ts';
 import type { EndReason, RunningScan, ScanFindings, ScanTask } from './scan.ts';
-import { createScanService } from './scan-service.ts';
+import { ScanService } from './scan-service.ts';
 
 const at = Date.parse('2026-11-23T08:00:00Z');
 const requestId = '0193a1f0-0000-7000-8000-00000000000a';
@@ -130,7 +130,7 @@ async function begin(t: TestContext, folder = mkdtempSync(join(tmpdir(), 'svc-sc
   const scans: FakeScan[] = [];
   const own: number[] = [];
   const create = () =>
-    createScanService({
+    new ScanService({
       ...{
         client: watched,
         stateDirectory: folder,

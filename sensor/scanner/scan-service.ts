@@ -53,16 +53,7 @@ export interface ScanStatus {
   pendingReports: number;
 }
 
-export interface ScanService extends Part {
-  status(): ScanStatus;
-}
-
-/** Creates the service; nothing runs before `start`. */
-export function createScanService(options: ScanServiceOptions): ScanService {
-  return new Scans(options);
-}
-
-class Scans implements ScanService {
+export class ScanService implements Part {
   readonly name = 'port scans';
   readonly #options: ScanServiceOptions;
   readonly #stopping = new AbortController();

@@ -1,13 +1,12 @@
 /** What one scan is, how far it is, and what it found. */
 import type {
-  ScanFinding,
   ScanNote,
-  ScanPause,
   ScanPhase,
   ScanProfile,
   ScanService,
-  ScanStep,
-} from './wire.ts';
+  ScanTransport,
+} from '#contracts/port-scan/index.ts';
+import type { ScanPause, ScanStep } from '#contracts/sensor-api/port-scans.ts';
 
 /** One address to scan, checked: canonical text, and a source address of the same family. */
 export interface ScanTask {
@@ -20,7 +19,10 @@ export interface ScanTask {
 }
 
 /** An open port, as the scanner reports it while the scan runs. */
-export type OpenPort = ScanFinding;
+export interface OpenPort {
+  transport: ScanTransport;
+  port: number;
+}
 
 export interface ScanProgress {
   step: ScanStep;

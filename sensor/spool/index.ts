@@ -14,13 +14,7 @@ export { type MinuteRange, missingBetween, subtractRanges } from './minute-range
 export type { OtherRecords, RecordKind, RecordSource } from './record-kind.ts';
 export type { Shift } from './restamp.ts';
 export { namesCommon } from './settle.ts';
-export { createSpool, type SpoolOptions } from './spool.ts';
-export type {
-  CommitExtras,
-  PendingUpload,
-  Receipt,
-  Spool,
-  SpoolStatus,
-} from './spooled-upload.ts';
+export { createSpool } from './spool.ts';
+export type { PendingUpload, Spool, SpoolStatus } from './spooled-upload.ts';
 export { isSameClock } from './stamp-runs.ts';
 export type { CommittedBy, StampedBy } from './stamps.ts';

@@ -29,7 +29,7 @@ interface WhatIsLeft {
   rows: UploadRow[];
 }
 
-export interface SalvageDeps {
+interface SalvageDeps {
   directory: string;
   file: SpoolFile;
   bytesMax: number;

@@ -16,21 +16,10 @@ const diskReserveBytes = 2 * 1024 * 1024;
 /** The rate is the mean of about so many minutes. */
 const rateMinutes = 60;
 
-export interface SpoolRoom {
-  /** What pending uploads may take. */
-  readonly payloadBytesMax: number;
-  /** Throws `spool.full` when the spool or its disk has no room for this upload. */
-  require(store: SpoolStore, pendingBytes: number, payloadBytes: number): void;
-  /** Takes a minute's size into the rate. */
-  note(payloadBytes: number): void;
-  /** Begins the rate with what the file tells, null when it tells nothing. */
-  learn(bytesPerMinute: number | null): void;
-  /** Minutes without the monitor that the rest of the room lasts at the present rate; null before the first minute. */
-  minutesLeft(store: SpoolStore, pendingBytes: number): number | null;
-}
+export type SpoolRoom = ReturnType<typeof createSpoolRoom>;
 
 /** Makes the book-keeping of a file in `directory` that may grow to `bytesMax`. */
-export function createSpoolRoom(directory: string, bytesMax: number): SpoolRoom {
+export function createSpoolRoom(directory: string, bytesMax: number) {
   let rate: number | null = null;
 
   function fileRoom(store: SpoolStore, pendingBytes: number): number {
@@ -44,8 +33,10 @@ export function createSpoolRoom(directory: string, bytesMax: number): SpoolRoom 
   }
 
   return {
+    /** What pending uploads may take. */
     payloadBytesMax: Math.floor(bytesMax * payloadShare),
-    require(store, pendingBytes, payloadBytes) {
+    /** Throws `spool.full` when the spool or its disk has no room for this upload. */
+    require(store: SpoolStore, pendingBytes: number, payloadBytes: number) {
       if (payloadBytes > fileRoom(store, pendingBytes)) {
         throw new CodedError('spool.full', 'The spool is full of uploads that wait for the monitor.');
       }
@@ -53,13 +44,16 @@ export function createSpoolRoom(directory: string, bytesMax: number): SpoolRoom 
         throw new CodedError('spool.full', `The disk of ${directory} is full.`);
       }
     },
-    note(payloadBytes) {
+    /** Takes a minute's size into the rate. */
+    note(payloadBytes: number) {
       rate = rate === null ? payloadBytes : rate + (payloadBytes - rate) / rateMinutes;
     },
-    learn(bytesPerMinute) {
+    /** Begins the rate with what the file tells, null when it tells nothing. */
+    learn(bytesPerMinute: number | null) {
       rate ??= bytesPerMinute;
     },
-    minutesLeft(store, pendingBytes) {
+    /** Minutes without the monitor that the rest of the room lasts at the present rate; null before the first minute. */
+    minutesLeft(store: SpoolStore, pendingBytes: number): number | null {
       if (rate === null) return null;
       // The disk takes the log once, not twice for each minute to come.
       const room = Math.min(fileRoom(store, pendingBytes), diskRoom(store) * 2);

@@ -5,7 +5,6 @@
  * library sends them. Without a service manager, or after an error, nothing is sent.
  */
 import { describeError } from '#common/errors/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 
 const afUnix = 1;
@@ -23,13 +22,10 @@ export interface SupervisionOptions {
   reporter: Reporter;
 }
 
-export interface Supervision extends Part {
-  /** Reports that everything has started. */
-  ready(): void;
-}
+export type Supervision = ReturnType<typeof createSupervision>;
 
 /** Creates the part. It is the first part, so that it starts first and stops last. */
-export function createSupervision(options: SupervisionOptions): Supervision {
+export function createSupervision(options: SupervisionOptions) {
   const { notifySocket, watchdogMs, reporter } = options;
   let send: (text: string) => void = () => {};
   let timer: NodeJS.Timeout | null = null;
@@ -49,6 +45,7 @@ export function createSupervision(options: SupervisionOptions): Supervision {
     async stop() {
       if (timer) clearInterval(timer);
     },
+    /** Reports that everything has started. */
     ready() {
       send('READY=1');
       process.once('SIGTERM', () => send('STOPPING=1'));

@@ -8,13 +8,9 @@ interface Coverage {
   result: { url: string; functions: { ranges: { count: number }[] }[] }[];
 }
 
-export interface BlockCoverage {
-  /** Number of blocks executed since the last call. */
-  takeBlocks(): number;
-  stop(): void;
-}
+export type BlockCoverage = ReturnType<typeof startBlockCoverage>;
 
-export function startBlockCoverage(): BlockCoverage {
+export function startBlockCoverage() {
   const session = new Session();
   session.connect();
 
@@ -31,7 +27,8 @@ export function startBlockCoverage(): BlockCoverage {
   ask('Profiler.enable');
   ask('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
   return {
-    takeBlocks() {
+    /** Number of blocks executed since the last call. */
+    takeBlocks(): number {
       const { result } = ask<Coverage>('Profiler.takePreciseCoverage');
       let blocks = 0;
       for (const { url, functions } of result) {

@@ -20,7 +20,7 @@ import {
   createUnkeptMinutes,
   type LocalWindow,
 } from '#sensor/collection/index.ts';
-import { createDetection } from '#sensor/detection/index.ts';
+import { Detection } from '#sensor/detection/index.ts';
 import { createHostTime } from '#sensor/host-time/index.ts';
 import { parsePlan, type SensorPlan } from '#sensor/plan/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
@@ -152,7 +152,7 @@ function createProbeDetection(capture: string, reporter: Reporter) {
     reporter,
   });
   spool.open();
-  return createDetection({
+  return new Detection({
     captures: [capture],
     uplinks: [],
     stateDirectory: directory,

@@ -4,7 +4,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { GapReason } from '#contracts/minute-reasons.ts';
 import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
-import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
+import { MinuteCollector } from '#sensor/collection/minute-collector.ts';
 import type { CommittedBy } from '#sensor/spool/index.ts';
 import { firstMinute, sampleMinute } from './sample-minutes.ts';
 import { steadyMoment } from './steady-moment.ts';
@@ -43,7 +43,7 @@ export function collectorFixture(options: CollectorFixtureOptions = {}) {
   const { names = [], bootId = 'boot', stateDirectory } = options;
   const covered = new Set((options.covered ?? []).map(at));
   let isFull = false;
-  const collector = createMinuteCollector({
+  const collector = new MinuteCollector({
     captures: options.captures ?? ['eth0'],
     reporter: silentReporter,
     bootId,

@@ -2,7 +2,7 @@
  * The live path of detection in one process, with a clock that the test moves: capture threads over rings that the test
  * fills, their reports, the detection, and a spool on disk.
  */
-import { createTestClock, type TestClock } from '#common/clock/index.ts';
+import { createTestClock } from '#common/clock/index.ts';
 import { type Reporter, silentReporter } from '#common/reporter/index.ts';
 import type { IncidentObservation } from '#contracts/sensor-api/detection.ts';
 import {
@@ -10,12 +10,12 @@ import {
   decompressUpload,
   type TelemetryMinute,
 } from '#contracts/sensor-api/telemetry-codec.ts';
-import { createCaptureLoop } from '#sensor/collection/capture-loop.ts';
+import { CaptureLoop } from '#sensor/collection/capture-loop.ts';
 import type { FromWorker } from '#sensor/collection/capture-messages.ts';
 import { MemberReports } from '#sensor/collection/member-reports.ts';
 import { createWallWatch } from '#sensor/collection/wall-watch.ts';
-import { createDetection, type Detection } from '#sensor/detection/index.ts';
-import { createEvidence, type Evidence } from '#sensor/evidence/index.ts';
+import { Detection } from '#sensor/detection/index.ts';
+import { Evidence } from '#sensor/evidence/index.ts';
 import { createHostTime } from '#sensor/host-time/index.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import type { ObserveFrame } from '#sensor/packet-source/index.ts';
@@ -32,23 +32,7 @@ interface Frame {
   bytes: Uint8Array;
 }
 
-export interface DetectingSensor {
-  clock: TestClock;
-  detection: Detection;
-  evidence: Evidence;
-  spool: Spool;
-  minutes: TelemetryMinute[];
-  /** Frames of these streams arrive in time at these members, in turn by stream; moves the clock to `until` (seconds). */
-  play(streams: readonly Stream[], until: number): Promise<void>;
-  /** Moves the clock without a turn of the capture threads, as when they are stopped. */
-  stall(seconds: number): Promise<void>;
-  /** The kernel dropped so many packets. */
-  drop(packets: number): void;
-  follow(plan: SensorPlan): void;
-  stop(): Promise<void>;
-  /** What lies in the spool, in the order in which it leaves. */
-  incidents(): IncidentObservation[];
-}
+export type DetectingSensor = Awaited<ReturnType<typeof createDetectingSensor>>;
 
 /** A plan that protects the victims, with these thresholds. */
 export function detectionPlan(detection: Record<string, unknown> | null, more: Record<string, unknown> = {}) {
@@ -90,19 +74,19 @@ export async function createDetectingSensor(
     reporter = silentReporter,
     linkBps,
   }: SensorSetting = {},
-): Promise<DetectingSensor> {
+) {
   const clock = createTestClock((startSecond + from) * 1000);
   const hostTime = createHostTime(clock, () => clock.monotonicMs() + uptimeFrom, 'boot');
   const kinds = recordKinds;
   const options = { directory, bytesMax: 8 << 20, sensorVersion: '0.1.0', kinds, clock };
   const spool = createSpool({ ...options, reporter: silentReporter });
   spool.open();
-  const evidence = createEvidence({
+  const evidence = new Evidence({
     ...{ captures: [capture], stateDirectory: directory, spool, clock, reporter },
     client: createMonitorClient(monitor ?? 'http://127.0.0.1:1'),
     freeBytes: async () => freeBytes ?? 1e12,
   });
-  const detection = createDetection({
+  const detection = new Detection({
     ...{ captures: [capture], stateDirectory: directory, spool, clock, hostTime },
     uplinks: role === 'uplink' ? [{ name: capture, linkBps: () => linkBps ?? null }] : [],
     reporter: silentReporter,
@@ -131,31 +115,32 @@ export async function createDetectingSensor(
     if (message.kind === 'reports') reports.takeMinutes(message.reports);
     if (message.kind === 'recorded') evidence.of(capture).take(structuredClone(message.recorded), members);
   };
-  const loops = rings.map((ring, member) =>
-    createCaptureLoop({
-      input: {
-        name: capture,
-        role,
-        share: 1 / members,
-        windowMs: 10_000,
-        windowApplicationsMax: 10,
-      },
-      watch: createWallWatch(clock.nowMs, clock.monotonicMs),
-      hostTime,
-      say: hear(member),
-      source: {
-        ...{ linkType: 1, settleMs: 1000, lingerMs: 120 },
-        takeDropped() {
-          const now = member === 0 ? dropped : 0;
-          if (member === 0) dropped = 0;
-          return now;
+  const loops = rings.map(
+    (ring, member) =>
+      new CaptureLoop({
+        input: {
+          name: capture,
+          role,
+          share: 1 / members,
+          windowMs: 10_000,
+          windowApplicationsMax: 10,
         },
-        poll(_, observe: ObserveFrame) {
-          for (const { at, bytes } of ring.splice(0))
-            observe(bytes, 0, bytes.length, bytes.length, Math.floor(at), (at % 1) * 1e9, -1, 1);
+        watch: createWallWatch(clock.nowMs, clock.monotonicMs),
+        hostTime,
+        say: hear(member),
+        source: {
+          ...{ linkType: 1, settleMs: 1000, lingerMs: 120 },
+          takeDropped() {
+            const now = member === 0 ? dropped : 0;
+            if (member === 0) dropped = 0;
+            return now;
+          },
+          poll(_, observe: ObserveFrame) {
+            for (const { at, bytes } of ring.splice(0))
+              observe(bytes, 0, bytes.length, bytes.length, Math.floor(at), (at % 1) * 1e9, -1, 1);
+          },
         },
-      },
-    }),
+      }),
   );
   own.onOrder((order) => {
     for (const loop of loops) loop.setCounting(order);
@@ -173,7 +158,8 @@ export async function createDetectingSensor(
 
   return {
     ...{ clock, detection, evidence, spool, minutes },
-    async play(streams, until) {
+    /** Frames of these streams arrive in time at these members, in turn by stream; moves the clock to `until` (seconds). */
+    async play(streams: readonly Stream[], until: number) {
       const queues = streams.map((stream) => playStreams([stream]));
       const next = queues.map((queue) => queue.next());
       while (clock.nowMs() < (startSecond + until) * 1000) {
@@ -189,13 +175,15 @@ export async function createDetectingSensor(
         await turn();
       }
     },
-    async stall(seconds) {
+    /** Moves the clock without a turn of the capture threads, as when they are stopped. */
+    async stall(seconds: number) {
       await clock.advance(seconds * 1000);
     },
-    drop(packets) {
+    /** The kernel dropped so many packets. */
+    drop(packets: number) {
       dropped += packets;
     },
-    follow(plan) {
+    follow(plan: SensorPlan) {
       evidence.announce(plan.detection?.takesEvidence ?? false);
       detection.follow(plan);
     },
@@ -205,6 +193,7 @@ export async function createDetectingSensor(
       await evidence.stop();
       spool.close();
     },
+    /** What lies in the spool, in the order in which it leaves. */
     incidents: () => readIncidents(spool),
   };
 }

@@ -22,12 +22,7 @@ export interface ReceivedRequest {
   body: Buffer;
 }
 
-export interface FakeMonitor {
-  url: string;
-  requests: ReceivedRequest[];
-  /** Resolves when `count` requests in all have been answered. */
-  received(count: number): Promise<void>;
-}
+export type FakeMonitor = Awaited<ReturnType<typeof startFakeMonitor>>;
 
 /** A monitor without scans, as older ones are, answers 404 for their plan; such requests are not recorded. */
 const scansPath = '/agent/v1/port-scans';
@@ -37,7 +32,7 @@ export async function startFakeMonitor(
   t: { after(end: () => void): void },
   answer: (request: ReceivedRequest, index: number) => FakeAnswer,
   { plansScans = false } = {},
-): Promise<FakeMonitor> {
+) {
   const requests: ReceivedRequest[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
   const server = createServer(async (incoming, response) => {
@@ -69,8 +64,9 @@ export async function startFakeMonitor(
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
-    received: (count) =>
-      new Promise((resolve) => {
+    /** Resolves when `count` requests in all have been answered. */
+    received: (count: number) =>
+      new Promise<void>((resolve) => {
         if (requests.length >= count) resolve();
         else waiting.push({ count, resolve });
       }),

@@ -6,16 +6,10 @@ const sockRaw = 3;
 const solPacket = 263;
 const packetQdiscBypass = 20;
 
-export interface FrameSender {
-  send(frame: Buffer): void;
-  close(): void;
-}
+export type FrameSender = ReturnType<typeof openFrameSender>;
 
 /** Opens a sender on an interface of this network namespace. */
-export function openFrameSender(
-  interfaceName: string,
-  options: { bypassesQueue?: boolean } = {},
-): FrameSender {
+export function openFrameSender(interfaceName: string, options: { bypassesQueue?: boolean } = {}) {
   const c = koffi.load(null);
   const socket = c.func('int socket(int domain, int type, int protocol)');
   const sendto = c.func(
@@ -35,7 +29,7 @@ export function openFrameSender(
   address.writeUInt16LE(afPacket, 0);
   address.writeInt32LE(nameToIndex(interfaceName), 4);
   return {
-    send(frame) {
+    send(frame: Buffer) {
       const sent = Number(sendto(fd, frame, frame.length, 0, address, address.length));
       if (sent !== frame.length) throw new Error(`frame was not sent: errno ${koffi.errno()}`);
     },

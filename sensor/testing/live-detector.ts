@@ -7,7 +7,7 @@
 import { systemClock } from '#common/clock/index.ts';
 import { createReporter } from '#common/reporter/index.ts';
 import { createCollection } from '#sensor/collection/index.ts';
-import { createDetection } from '#sensor/detection/index.ts';
+import { Detection } from '#sensor/detection/index.ts';
 import { createHostTime } from '#sensor/host-time/index.ts';
 import { parsePlan } from '#sensor/plan/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
@@ -35,7 +35,7 @@ const spool = createSpool({
 });
 spool.open();
 const told = new Map<string, string>();
-const detection = createDetection({
+const detection = new Detection({
   captures: [interfaceName],
   uplinks: [{ name: interfaceName, linkBps: () => null }],
   stateDirectory: directory,

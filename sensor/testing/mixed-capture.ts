@@ -27,16 +27,7 @@ import {
 const capturedMax = 192;
 const helloCapturedMax = 2048;
 
-export interface MixedCapture {
-  bytes: Uint8Array;
-  /** For each frame: its position, captured length and wire length. */
-  offsets: Float64Array;
-  captured: Int32Array;
-  wire: Int32Array;
-  /** Milliseconds after the start. */
-  times: Float64Array;
-  frames: number;
-}
+export type MixedCapture = ReturnType<typeof createMixedCapture>;
 
 interface Frame {
   bytes: Uint8Array;
@@ -44,7 +35,7 @@ interface Frame {
 }
 
 /** Creates a capture of about `flows` connections, spread over a minute. */
-export function createMixedCapture(flows: number, seed = 1): MixedCapture {
+export function createMixedCapture(flows: number, seed = 1) {
   const random = seededRandom(seed);
   const queue: { frames: Frame[]; next: number }[] = [];
   for (let i = 0; i < flows; i += 1) queue.push({ frames: createFlow(i, random), next: 0 });
@@ -53,11 +44,13 @@ export function createMixedCapture(flows: number, seed = 1): MixedCapture {
     (sum, flow) => sum + flow.frames.reduce((part, frame) => part + frame.bytes.length, 0),
     0,
   );
-  const capture: MixedCapture = {
+  const capture = {
     bytes: new Uint8Array(size),
+    /** For each frame: its position, captured length and wire length. */
     offsets: new Float64Array(count),
     captured: new Int32Array(count),
     wire: new Int32Array(count),
+    /** Milliseconds after the start. */
     times: new Float64Array(count),
     frames: count,
   };

@@ -37,7 +37,7 @@ function counted<Arguments extends unknown[], Result>(call: (...given: Arguments
 const { createReporter } = await import('#common/reporter/index.ts');
 const { readIdentity } = await import('#sensor/enrolment/index.ts');
 const { createMonitorClient } = await import('#sensor/monitor-client/index.ts');
-const { createRotation } = await import('#sensor/rotation/index.ts');
+const { Rotation } = await import('#sensor/rotation/index.ts');
 const identity = readIdentity(stateDirectory)!;
 
 for (const name of ['openSync', 'chmodSync', 'writeSync', 'fsyncSync', 'closeSync', 'renameSync'] as const)
@@ -54,7 +54,7 @@ globalThis.fetch = async (...given) => {
   return whole;
 };
 
-const rotation = createRotation({
+const rotation = new Rotation({
   client: createMonitorClient(url),
   identity,
   stateDirectory,

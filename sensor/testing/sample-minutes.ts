@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { createTestClock, type TestClock } from '#common/clock/index.ts';
+import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { recordKinds } from '#sensor/records/index.ts';
-import { createSpool, type Spool } from '#sensor/spool/index.ts';
+import { createSpool } from '#sensor/spool/index.ts';
 
 /** A UTC minute, seconds. */
 export const firstMinute = 1_764_000_000;
@@ -45,14 +45,10 @@ export function temporaryFolder(t: TestContext): string {
   return folder;
 }
 
-export interface SpoolFixture {
-  spool: Spool;
-  clock: TestClock;
-  directory: string;
-}
+export type SpoolFixture = ReturnType<typeof openSpool>;
 
 /** An open spool in the directory, at the second minute after `firstMinute`. */
-export function openSpool(directory: string, bytesMax = 8 * 1024 * 1024): SpoolFixture {
+export function openSpool(directory: string, bytesMax = 8 * 1024 * 1024) {
   const clock = createTestClock((firstMinute + 62) * 1000);
   const spool = createSpool({
     directory,

@@ -24,18 +24,10 @@ export const node = [process.execPath, '--disable-warning=ExperimentalWarning'];
  */
 export type GuestKind = 'open' | 'firewalled' | 'silent';
 
-export interface ScanHosts {
-  /** Words that run a program on the hypervisor; unlike `ip netns exec` they leave its control groups visible. */
-  hypervisor: readonly string[];
-  /** Of the guests, in the order in which they were asked for. */
-  addresses: readonly string[];
-  /** Packets that the guest's link received so far. */
-  received(guest: number): number;
-  close(): Promise<void>;
-}
+export type ScanHosts = Awaited<ReturnType<typeof openScanHosts>>;
 
 /** Makes the namespaces and starts the services of each guest that is not silent. */
-export async function openScanHosts(kinds: readonly GuestKind[]): Promise<ScanHosts> {
+export async function openScanHosts(kinds: readonly GuestKind[]) {
   const hypervisor = uniqueName();
   const guests = kinds.map(uniqueName);
   const addresses = kinds.map((_, i) => `198.51.100.${10 + i}`);
@@ -63,9 +55,12 @@ export async function openScanHosts(kinds: readonly GuestKind[]): Promise<ScanHo
     throw error;
   }
   return {
+    /** Words that run a program on the hypervisor; unlike `ip netns exec` they leave its control groups visible. */
     hypervisor: inside(hypervisor),
+    /** Of the guests, in the order in which they were asked for. */
     addresses,
-    received: (guest) => receivedBy(guests[guest]!),
+    /** Packets that the guest's link received so far. */
+    received: (guest: number) => receivedBy(guests[guest]!),
     close,
   };
 }

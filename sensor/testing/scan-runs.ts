@@ -86,22 +86,14 @@ export interface SensorState {
   step: string | null;
 }
 
-export interface PlannedScans {
-  /** Reports that the monitor took so far. */
-  reports: readonly ScanReport[];
-  /** What the sensor said of itself, every second. */
-  states: readonly SensorState[];
-  /** Of the sensor: a file system of its own of 1,400 MiB. */
-  stateDirectory: string;
-  close(): Promise<void>;
-}
+export type PlannedScans = Awaited<ReturnType<typeof startPlannedScans>>;
 
 /** Starts a monitor with this plan and a sensor that scans by it, both on the hypervisor. */
 export async function startPlannedScans(
   hosts: ScanHosts,
   plan: Pick<ScanPlan, 'targets' | 'requests'>,
   { cpuPercent, cpuWaitPercent }: PressureLimits,
-): Promise<PlannedScans> {
+) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-scanning-'));
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1400m', 'svc-scanning', folder], { env });
   const reports: ScanReport[] = [];
@@ -132,7 +124,13 @@ export async function startPlannedScans(
   listen([sensorProgram, `http://127.0.0.1:${port}`, folder, ...limits], (line) =>
     states.push(line as SensorState),
   );
-  return { reports, states, stateDirectory: folder, close };
+  return {
+    /** Reports that the monitor took so far. */
+    reports /** What the sensor said of itself, every second. */,
+    states /** Of the sensor: a file system of its own of 1,400 MiB. */,
+    stateDirectory: folder,
+    close,
+  };
 }
 
 function start([tool, ...words]: readonly string[]): ChildProcess {

@@ -23,12 +23,7 @@ export const insidePrefixes = ['192.0.2.0/24', '2001:db8:7::/48'] as const;
 export const outsideInterface = 'va';
 export const insideInterface = 'vb';
 
-export interface ToolLink {
-  /** Words that run a program on a side. */
-  outside: readonly string[];
-  inside: readonly string[];
-  close(): void;
-}
+export type ToolLink = ReturnType<typeof openToolLink>;
 
 /** Throws a sentence that names what is missing of these programs, given with their Debian packages. */
 export function requireTools(packages: Readonly<Record<string, string>>): void {
@@ -52,7 +47,7 @@ export function isInstalled(tool: string): boolean {
 }
 
 /** Makes the namespaces. `mergesSegments` leaves the pair's offload on: frames are then of up to 64 KiB. */
-export function openToolLink({ mergesSegments = false } = {}): ToolLink {
+export function openToolLink({ mergesSegments = false } = {}) {
   const [inside, outside] = [uniqueName(), uniqueName()];
   const close = () => {
     for (const name of [inside, outside]) spawnSync('ip', ['netns', 'del', name], { env, stdio: 'ignore' });
@@ -90,20 +85,18 @@ export function openToolLink({ mergesSegments = false } = {}): ToolLink {
     throw error;
   }
   const words = (name: string) => ['ip', 'netns', 'exec', name];
-  return { outside: words(outside), inside: words(inside), close };
+  return {
+    /** Words that run a program on a side. */
+    outside: words(outside),
+    inside: words(inside),
+    close,
+  };
 }
 
-export interface ReplayLink {
-  /** Words that run a program in its namespace. */
-  words: readonly string[];
-  /** What is sent into the far end arrives at the near one. */
-  far: string;
-  near: string;
-  close(): void;
-}
+export type ReplayLink = ReturnType<typeof openReplayLink>;
 
 /** Makes a veth pair whose ends are in one namespace, without addresses, so that the kernel answers nothing. */
-export function openReplayLink(): ReplayLink {
+export function openReplayLink() {
   const name = uniqueName();
   const close = () => spawnSync('ip', ['netns', 'del', name], { env, stdio: 'ignore' });
   ip('netns', 'add', name);
@@ -116,7 +109,18 @@ export function openReplayLink(): ReplayLink {
       ['link', 'set', far, 'up'],
       ['link', 'set', near, 'up'],
     ]);
-    return { words: ['ip', 'netns', 'exec', name], far, near, close };
+    return {
+      /** Words that run a program in its namespace. */
+      words: [
+        'ip',
+        'netns',
+        'exec',
+        name,
+      ] satisfies readonly string[] /** What is sent into the far end arrives at the near one. */,
+      far,
+      near,
+      close,
+    };
   } catch (error) {
     close();
     throw error;

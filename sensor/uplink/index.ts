@@ -8,15 +8,12 @@
  */
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { MonitorClient } from '#sensor/monitor-client/index.ts';
 import type { Spool } from '#sensor/spool/index.ts';
 import { sendUpload } from './send-upload.ts';
 import { heldWaitMs, Outcomes } from './take-outcome.ts';
 import { createTimeCheck, type UplinkTime } from './time-check.ts';
-
-export type { UplinkTime } from './time-check.ts';
 
 /** A receipt may take the monitor a while (NET-8). */
 const answerTimeoutMs = 45_000;
@@ -37,15 +34,10 @@ export interface UplinkOptions {
   random?: () => number;
 }
 
-export interface Uplink extends Part {
-  /** Whether the monitor takes incidents. Until it does they wait, and nothing waits for them. */
-  announce(takesIncidents: boolean): void;
-  /** Says that the spool has something new. */
-  wake(): void;
-}
+export type Uplink = ReturnType<typeof createUplink>;
 
 /** Makes an uplink; it sends nothing before `start`. */
-export function createUplink(options: UplinkOptions): Uplink {
+export function createUplink(options: UplinkOptions) {
   const { spool, client, reporter } = options;
   const clock = options.clock ?? systemClock;
   const stopping = new AbortController();
@@ -105,10 +97,12 @@ export function createUplink(options: UplinkOptions): Uplink {
       inFlight.abort();
       await running;
     },
-    announce(takes) {
+    /** Whether the monitor takes incidents. Until it does they wait, and nothing waits for them. */
+    announce(takes: boolean) {
       takesIncidents = takes;
       rest.abort();
     },
+    /** Says that the spool has something new. */
     wake() {
       rest.abort();
     },

@@ -27,15 +27,16 @@ export type Outcome =
   | { kind: 'encoding_unsupported'; message: string }
   | { kind: 'trouble'; message: string; waitMs: number };
 
-export interface SendUploadDeps {
-  client: MonitorClient;
-  encoding: UploadEncoding;
-  timeoutMs: number;
-  signal: AbortSignal;
-}
-
 /** Sends the upload once. Never throws. */
-export async function sendUpload(deps: SendUploadDeps, upload: PendingUpload): Promise<Outcome> {
+export async function sendUpload(
+  deps: {
+    client: MonitorClient;
+    encoding: UploadEncoding;
+    timeoutMs: number;
+    signal: AbortSignal;
+  },
+  upload: PendingUpload,
+): Promise<Outcome> {
   try {
     const answer = await deps.client.request({
       method: 'POST',

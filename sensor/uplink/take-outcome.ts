@@ -12,7 +12,7 @@ const deniedWaitMs = 120_000;
 /** How soon the clock is looked at again while it is wrong. */
 export const heldWaitMs = 10_000;
 
-export interface OutcomesDeps {
+interface OutcomesDeps {
   spool: Pick<Spool, 'acknowledge' | 'refuse' | 'renumber' | 'status'>;
   reporter: Reporter;
   /** Null: uploads are never stamped again. */

@@ -20,25 +20,15 @@ export interface UplinkTime {
   ask(): Promise<unknown>;
 }
 
-export interface TimeCheckDeps extends UplinkTime {
-  spool: Pick<Spool, 'restamp' | 'noteRightClock'>;
-  reporter: Reporter;
-  clock: Clock;
-}
+export type TimeCheck = ReturnType<typeof createTimeCheck>;
 
-export interface TimeCheck {
-  /**
-   * What to do with an upload: send it, look again because it was stamped again, or hold it. `isUncertain`: the monitor may
-   * have it already, so its times must not change before an answer says that it does not.
-   */
-  check(upload: PendingUpload, isUncertain: boolean): Promise<'send' | 'again' | 'hold'>;
-  /** Stamps an upload again that the monitor does not have. False: the clock of now is no better. */
-  stampAgain(upload: PendingUpload): boolean;
-  /** The clock of now does not agree with the monitor's. */
-  isWrong(): boolean;
-}
-
-export function createTimeCheck(deps: TimeCheckDeps): TimeCheck {
+export function createTimeCheck(
+  deps: UplinkTime & {
+    spool: Pick<Spool, 'restamp' | 'noteRightClock'>;
+    reporter: Reporter;
+    clock: Clock;
+  },
+) {
   const { host, monitor, spool, reporter, clock } = deps;
   /** Since when the clock of now has been behind; null: it is not. */
   let behindSinceMs: number | null = null;
@@ -47,6 +37,7 @@ export function createTimeCheck(deps: TimeCheckDeps): TimeCheck {
   const skewOfNow = () => monitor.skewMs(offsetOf(host.read()));
   const agrees = () => Math.abs(skewOfNow() ?? 0) <= clocksAgreeMs;
 
+  /** Stamps an upload again that the monitor does not have. False: the clock of now is no better. */
   function stampAgain(upload: PendingUpload): boolean {
     if (!agrees()) return false;
     const now = host.read();
@@ -62,8 +53,13 @@ export function createTimeCheck(deps: TimeCheckDeps): TimeCheck {
 
   return {
     stampAgain,
+    /** The clock of now does not agree with the monitor's. */
     isWrong: () => !agrees(),
-    async check(upload, isUncertain) {
+    /**
+     * What to do with an upload: send it, look again because it was stamped again, or hold it. `isUncertain`: the monitor may
+     * have it already, so its times must not change before an answer says that it does not.
+     */
+    async check(upload: PendingUpload, isUncertain: boolean): Promise<'send' | 'again' | 'hold'> {
       // A monitor that does not answer will not take the upload either.
       if (skewOfNow() === null) await deps.ask().catch(() => {});
       const skewMs = skewOfNow();

@@ -6,7 +6,6 @@ import { retentionRefusalMessage } from '#contracts/sensor-api/http.ts';
 import { createMonitorClient, withCredential } from '#sensor/monitor-client/index.ts';
 import {
   type FakeAnswer,
-  type FakeMonitor,
   type ReceivedRequest,
   receiptFor,
   refusal,
@@ -21,28 +20,16 @@ import {
   sampleMinute,
   temporaryFolder,
 } from '#sensor/testing/sample-minutes.ts';
-import { createUplink, type Uplink } from './index.ts';
+import { createUplink } from './index.ts';
 
 const at = (index: number) => firstMinute + index * 60;
 const credential = 'svcsen_3_secretsecret';
-
-interface Fixture extends SpoolFixture {
-  monitor: FakeMonitor;
-  uplink: Uplink;
-  log: string[];
-  /** Every pause that the uplink took, milliseconds. */
-  waits: number[];
-  /** Moves time on until this many requests have come. */
-  until(count: number): Promise<void>;
-  /** Waits until nothing is pending. */
-  empty(): Promise<void>;
-}
 
 async function fixture(
   t: TestContext,
   answer: (request: ReceivedRequest, index: number) => FakeAnswer,
   fill: (spool: SpoolFixture['spool']) => void,
-): Promise<Fixture> {
+) {
   const opened = openSpool(temporaryFolder(t));
   fill(opened.spool);
   const monitor = await startFakeMonitor(t, answer);
@@ -72,8 +59,11 @@ async function fixture(
     monitor,
     uplink,
     log,
+    /** Every pause that the uplink took, milliseconds. */
     waits,
-    until: (count) => passTime(opened.clock, () => monitor.requests.length >= count),
+    /** Moves time on until this many requests have come. */
+    until: (count: number) => passTime(opened.clock, () => monitor.requests.length >= count),
+    /** Waits until nothing is pending. */
     empty: () => passTime(opened.clock, () => opened.spool.status().pendingUploads === 0),
   };
 }

@@ -1,7 +1,7 @@
 /** A sensor's spool and uplink on a clock of the test, against a real monitor. It counts what it is told to. */
 import { silentReporter } from '#common/reporter/index.ts';
 import type { TelemetryReceipt } from '#contracts/sensor-api/http.ts';
-import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
+import { MinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
@@ -38,7 +38,7 @@ export function openSensor(directory: string, startMinute: number): TestSensor {
     ...{ clock, reporter },
   });
   spool.open();
-  const collector = createMinuteCollector({ captures: ['eth0'], reporter, onCommitted: () => {}, spool });
+  const collector = new MinuteCollector({ captures: ['eth0'], reporter, onCommitted: () => {}, spool });
   collector.start(steadyMoment(startMinute * 1000));
   collector.listening('eth0', startMinute * 1000, 0);
   return {

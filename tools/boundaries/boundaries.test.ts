@@ -159,6 +159,11 @@ test('a function of 120 lines is allowed, and a longer one whose comment gives t
   assert.equal(checkTree({ ...clean, ...long('/** Charges. */\n') }).length, 1);
   assert.deepEqual(checkTree({ ...clean, ...long('/** Over 120 lines: one loop. */\n') }), []);
   assert.deepEqual(checkTree({ ...clean, ...long('// Over 120 lines: one loop.\n') }), []);
+  const documented = Object.entries(long('', 120)).map(([file, text]) => [
+    file,
+    text.replace('{\n', '{\n  /**\n   * One.\n   */\n  // Two.\n'),
+  ]);
+  assert.deepEqual(checkTree({ ...clean, ...Object.fromEntries(documented) }), []);
 });
 
 test('tests, proofs and generated code may be long', () => {

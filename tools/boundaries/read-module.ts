@@ -128,6 +128,8 @@ function readText(node: Node, body: Body): void {
 }
 
 const statementTypes = /(Statement|Declaration|Definition|Property)$/;
+/** What documents the functions in a function does not make it long. */
+const commentLines = /^\s*(\/\*\*|\*|\/\/).*\n/gm;
 const functionTypes = ['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'];
 
 /** What is around the nodes in this one; a function that is long is noted. */
@@ -143,7 +145,7 @@ function readFunction(node: Node, around: Around, text: string, body: Body): Aro
   }
   const own = (node.id as { name: string } | null)?.name ?? around.given;
   const name = own ?? `a callback in ${around.inside}`;
-  const lines = countLines(text.slice(node.start, node.end));
+  const lines = countLines(text.slice(node.start, node.end).replaceAll(commentLines, ''));
   if (lines > functionLinesMax && !commentAbove(text, statementStart).includes(lengthReason))
     body.longFunctions.push({ name, lines });
   return { given: null, inside: name, statementStart };

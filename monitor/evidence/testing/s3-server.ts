@@ -4,20 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-export interface S3Server extends AsyncDisposable {
-  settings: {
-    endpoint: string;
-    bucket: string;
-    region: string;
-    accessKeyId: string;
-    secretAccessKey: string;
-  };
-  /** All answers have this status from now on; 0: as they should be. Returns the keys of all objects. */
-  answerWith(status: number): Promise<string[]>;
-  keys(): Promise<string[]>;
-}
-
-export async function startS3Server(): Promise<S3Server> {
+export async function startS3Server() {
   const [bucket, accessKeyId, secretAccessKey] = ['evidence', 'AKIDEXAMPLE', 'wJalrXUtnFEMI+secret'];
   const path = fileURLToPath(new URL('./s3-process.ts', import.meta.url));
   const child = spawn(process.execPath, [path, bucket, accessKeyId, secretAccessKey], {
@@ -27,6 +14,7 @@ export async function startS3Server(): Promise<S3Server> {
   const next = async () => ((await lines.next()).value as string) ?? '';
   const port = Number(await next());
   let status = 0;
+  /** All answers have this status from now on; 0: as they should be. Returns the keys of all objects. */
   const answerWith = async (wanted: number) => {
     status = wanted;
     child.stdin.write(`${wanted}\n`);
@@ -36,6 +24,12 @@ export async function startS3Server(): Promise<S3Server> {
     settings: {
       endpoint: `http://127.0.0.1:${port}`,
       ...{ bucket, region: 'us-east-1', accessKeyId, secretAccessKey },
+    } satisfies {
+      endpoint: string;
+      bucket: string;
+      region: string;
+      accessKeyId: string;
+      secretAccessKey: string;
     },
     answerWith,
     keys: () => answerWith(status),

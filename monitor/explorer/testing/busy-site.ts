@@ -41,14 +41,10 @@ const pairColumns = [
   ...['client_bytes', 'server_bytes', 'packets', 'segment'],
 ];
 
-export interface BusySite {
-  siteId: number;
-  /** Adds the minutes that have ended since the last call; the first one adds a day. */
-  fillUpToNow(): Promise<void>;
-}
+export type BusySite = Awaited<ReturnType<typeof makeBusySite>>;
 
 /** `facts`: of 24 hours. A database that has the site already keeps what it has. */
-export async function makeBusySite(bench: BenchDatabase, facts: number): Promise<BusySite> {
+export async function makeBusySite(bench: BenchDatabase, facts: number) {
   const { pool } = bench.database;
   const known = await pool.query<{ id: number }>(`select id from sites where name = 'Busy'`);
   const siteId = known.rows[0]?.id ?? (await makeSite(bench));
@@ -59,6 +55,7 @@ export async function makeBusySite(bench: BenchDatabase, facts: number): Promise
   const captureIds = captures.rows.map((row) => row.id);
   return {
     siteId,
+    /** Adds the minutes that have ended since the last call; the first one adds a day. */
     async fillUpToNow() {
       const end = Math.floor(Date.now() / 60_000) * 60;
       const { rows } = await pool.query<{ newest: number | null }>(

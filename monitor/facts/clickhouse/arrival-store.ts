@@ -20,12 +20,9 @@ const markColumns: Column<{ minute: number; batchId: string }>[] = [
 /** Answers that are remembered: of a batch that failed each upload asks. */
 const knownMax = 4096;
 
-export interface Arrivals {
-  /** Whether the rows of a batch are in this table and day (of time since 1970). After it they are there, or never will be. */
-  has(of: { batchId: string; table: string; day: number }, token: string): Promise<boolean>;
-}
+export type Arrivals = ReturnType<typeof createArrivals>;
 
-export function createArrivals(engine: Engine): Arrivals {
+export function createArrivals(engine: Engine) {
   let known = new Map<string, boolean>();
 
   async function ask(
@@ -44,7 +41,8 @@ export function createArrivals(engine: Engine): Arrivals {
   }
 
   return {
-    async has(of, token) {
+    /** Whether the rows of a batch are in this table and day (of time since 1970). After it they are there, or never will be. */
+    async has(of: { batchId: string; table: string; day: number }, token: string): Promise<boolean> {
       const answer = known.get(token) ?? (await ask(of, token));
       if (known.size >= knownMax) known = new Map();
       known.set(token, answer);

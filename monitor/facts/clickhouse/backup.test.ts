@@ -11,7 +11,7 @@ const tables = [
 
 test('a restored ClickHouse answers as before, takes nothing twice that came before the backup, and goes on', async () => {
   await using world = await createMoveWorld();
-  await world.startOn('clickhouse');
+  await world.startOnClickhouse();
   const before = world.uploads(12);
   await world.append('clickhouse', before);
   await world.model.append(before);

@@ -25,18 +25,6 @@ import * as peers from './peer-store.ts';
 import * as sites from './site-store.ts';
 import { rejudgeAddresses } from './verdict-store.ts';
 
-export interface ClickhouseFactsDeps {
-  /** Of the database that holds the facts. */
-  client: FactClient;
-  /** PostgreSQL with the control data. */
-  db: () => Queryable;
-  nameApplication: NameApplication;
-  /** For messages. */
-  place?: string;
-  /** Longest time of a statement of `explore`, milliseconds. */
-  exploreMs?: number;
-}
-
 export interface ClickhouseFacts extends FactStore {
   readonly engine: Engine;
   /** Known after \`migrate\`. */
@@ -49,7 +37,17 @@ export interface ClickhouseFacts extends FactStore {
 
 const exploreMsDefault = 10_000;
 
-export function createClickhouseFacts(deps: ClickhouseFactsDeps): ClickhouseFacts {
+export function createClickhouseFacts(deps: {
+  /** Of the database that holds the facts. */
+  client: FactClient;
+  /** PostgreSQL with the control data. */
+  db: () => Queryable;
+  nameApplication: NameApplication;
+  /** For messages. */
+  place?: string;
+  /** Longest time of a statement of `explore`, milliseconds. */
+  exploreMs?: number;
+}): ClickhouseFacts {
   const { client, db, nameApplication, exploreMs = exploreMsDefault } = deps;
   const engine = createEngine(client);
   const sources = { engine, db };

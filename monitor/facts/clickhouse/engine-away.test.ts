@@ -6,22 +6,12 @@ import { systemActor } from '#monitor/operators/index.ts';
 import { captureMinute, createSpool, host, testMinute, usageRow } from '#monitor/testing/index.ts';
 import { postUpload } from '#monitor/testing/post-upload.ts';
 import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.ts';
-import { type EngineCommand, type HttpEngine, startHttpEngine } from './testing/start-http-engine.ts';
+import { type EngineCommand, startHttpEngine } from './testing/start-http-engine.ts';
 
 const address = '192.0.2.10';
 const uploadsSent = 6;
 
-interface World extends AsyncDisposable {
-  engine: HttpEngine;
-  server: MonitorServer;
-  /** Sends uploads of one minute each, like a sensor; returns what it is answered. */
-  send(): Promise<(string | undefined)[]>;
-  /** Total bytes to the address by the facts, and by its applications. */
-  read(): Promise<{ hosts: number; applications: number; minutes: number }>;
-  log(): string;
-}
-
-async function createWorld(): Promise<World> {
+async function createWorld() {
   const engine = await startHttpEngine();
   const lines: string[] = [];
   const reporter = createReporter({
@@ -41,7 +31,8 @@ async function createWorld(): Promise<World> {
     engine,
     server,
     log: () => lines.join('\n'),
-    async send() {
+    /** Sends uploads of one minute each, like a sensor; returns what it is answered. */
+    async send(): Promise<(string | undefined)[]> {
       const receipts: (string | undefined)[] = [];
       for (let i = 0; i < uploadsSent; i += 1) {
         const usage = [usageRow({ name: 'example.net', client: address, serverBytes: 100, clientBytes: 10 })];
@@ -50,7 +41,8 @@ async function createWorld(): Promise<World> {
       }
       return receipts;
     },
-    async read() {
+    /** Total bytes to the address by the facts, and by its applications. */
+    async read(): Promise<{ hosts: number; applications: number; minutes: number }> {
       const range = { siteId, address, fromMinute: testMinute, toMinute: testMinute + 60 * uploadsSent };
       const { sightings } = await monitor.facts.readAddress(range);
       const used = await monitor.facts.sumAddressApplications(range);

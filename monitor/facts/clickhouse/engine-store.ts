@@ -13,20 +13,7 @@ import { ch, type Fragment, plain, text, toStatement } from './statement.ts';
 
 export type FactClient = Pick<ClickHouseClient, 'query' | 'command' | 'exec' | 'close'>;
 
-export interface Engine {
-  /** Of the server, such as `25.8.2`. Asked without the settings of other statements, which an old server does not know. */
-  version(): Promise<string>;
-  /** Rows of a statement, as objects. Throws `facts.too_slow` after `limitMs`. */
-  rows<T>(statement: Fragment, limitMs?: number): Promise<T[]>;
-  /** A statement without an answer. */
-  run(statement: Fragment): Promise<void>;
-  /** Inserts a block in the format Native. What was inserted before under this token is left alone. The token is of letters and digits. */
-  insert(into: { table: string; columns: readonly string[] }, block: Buffer, token: string): Promise<void>;
-  /** Inserts rows in TabSeparated, also where the same were inserted before. */
-  load(into: { table: string; columns: readonly string[] }, rows: Buffer): Promise<void>;
-  /** Rows of a statement in TabSeparated, in pieces that need not end with a row. */
-  read(statement: Fragment): Promise<AsyncIterable<Buffer>>;
-}
+export type Engine = ReturnType<typeof createEngine>;
 
 /** A read of three months of a large site takes some seconds; what takes longer than this is stopped. */
 const readMsDefault = 60_000;
@@ -44,16 +31,18 @@ const ownFaults = new Set([
 ]);
 const timeoutExceeded = new Set(['159', '160', '241']);
 
-export function createEngine(client: FactClient): Engine {
+export function createEngine(client: FactClient) {
   return {
-    async version() {
+    /** Of the server, such as `25.8.2`. Asked without the settings of other statements, which an old server does not know. */
+    async version(): Promise<string> {
       return await meaning(async () => {
         const answer = await client.query({ query: 'select version() as version', format: 'JSONEachRow' });
         const [server] = await answer.json<{ version: string }>();
         return server!.version;
       });
     },
-    async rows<T>(statement: Fragment, limitMs = readMsDefault) {
+    /** Rows of a statement, as objects. Throws `facts.too_slow` after `limitMs`. */
+    async rows<T>(statement: Fragment, limitMs: number = readMsDefault): Promise<T[]> {
       const { query, parameters } = toStatement(statement);
       return await meaning(async () => {
         const answer = await client.query({
@@ -66,11 +55,17 @@ export function createEngine(client: FactClient): Engine {
         return await answer.json<T>();
       }, limitMs);
     },
-    async run(statement) {
+    /** A statement without an answer. */
+    async run(statement: Fragment) {
       const { query, parameters } = toStatement(statement);
       await meaning(async () => await client.command({ query, query_params: parameters }));
     },
-    async insert({ table, columns }, block, token) {
+    /** Inserts a block in the format Native. What was inserted before under this token is left alone. The token is of letters and digits. */
+    async insert(
+      { table, columns }: { table: string; columns: readonly string[] },
+      block: Buffer,
+      token: string,
+    ) {
       if (!/^[0-9a-z]+$/.test(token)) throw new Error('A token consists of letters and digits.');
       await meaning(async () => {
         const { stream } = await client.exec({
@@ -83,7 +78,8 @@ export function createEngine(client: FactClient): Engine {
         stream.destroy();
       });
     },
-    async load({ table, columns }, rows) {
+    /** Inserts rows in TabSeparated, also where the same were inserted before. */
+    async load({ table, columns }: { table: string; columns: readonly string[] }, rows: Buffer) {
       await meaning(async () => {
         const { stream } = await client.exec({
           // A token of its own: without one the same rows are left out after they were deleted, also with insert_deduplicate = 0.
@@ -95,7 +91,8 @@ export function createEngine(client: FactClient): Engine {
         stream.destroy();
       });
     },
-    async read(statement) {
+    /** Rows of a statement in TabSeparated, in pieces that need not end with a row. */
+    async read(statement: Fragment): Promise<AsyncIterable<Buffer>> {
       const { query, parameters } = toStatement(statement);
       return await meaning(async () => {
         const { stream } = await client.exec({

@@ -63,7 +63,7 @@ for (const to of ['clickhouse', 'postgres'] as const)
       do await add(2);
       while ((await world.monitor.rows('select distinct site_id, day from fact_move_changes')).length < days);
     };
-    if (from === 'clickhouse') await world.startOn('clickhouse');
+    if (from === 'clickhouse') await world.startOnClickhouse();
     await add(25);
     await world.monitor.facts.rollUp('all');
     for (const [step, nth] of ends) {

@@ -1,12 +1,7 @@
 /** What a move says of itself while it copies. */
 import type { Clock } from '#common/clock/index.ts';
 
-export interface MoveProgress {
-  /** Of these days so many are left. */
-  begin(all: readonly Measured[], left: readonly Measured[]): void;
-  addRows(rows: number): void;
-  addDay(captureMinutes: number): void;
-}
+export type MoveProgress = ReturnType<typeof createMoveProgress>;
 
 interface Measured {
   captureMinutes: number;
@@ -14,7 +9,7 @@ interface Measured {
 
 const everyMs = 5_000;
 
-export function createMoveProgress(clock: Clock, say: (line: string) => void): MoveProgress {
+export function createMoveProgress(clock: Clock, say: (line: string) => void) {
   let days = { done: 0, total: 0 };
   let minutes = { done: 0, left: 0 };
   let rows = 0;
@@ -31,18 +26,19 @@ export function createMoveProgress(clock: Clock, say: (line: string) => void): M
     saidMs = clock.monotonicMs();
   };
   return {
-    begin(all, left) {
+    /** Of these days so many are left. */
+    begin(all: readonly Measured[], left: readonly Measured[]) {
       days = { done: all.length - left.length, total: all.length };
       minutes = { done: 0, left: sum(left) };
       rows = 0;
       begunMs = clock.monotonicMs();
       if (left.length > 0) line();
     },
-    addRows(more) {
+    addRows(more: number) {
       rows += more;
       if (clock.monotonicMs() - saidMs >= everyMs) line();
     },
-    addDay(captureMinutes) {
+    addDay(captureMinutes: number) {
       days.done += 1;
       minutes.done += captureMinutes;
       minutes.left -= captureMinutes;

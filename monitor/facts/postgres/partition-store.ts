@@ -41,14 +41,9 @@ const ofPairs: ReadonlySet<string> = new Set(
   rolledUp.map(([table]) => table).filter((table) => table === 'usage_tens' || table.includes('pair')),
 );
 
-export interface PartitionMaker {
-  /** Makes what these minutes need, once each, so that a steady stream asks once an hour. */
-  ensureMinutes(db: Queryable, minutes: readonly number[]): Promise<void>;
-  /** Makes what the roll-up of an hour, of its minutes and of its day needs. */
-  ensureRollUps(db: Queryable, hour: number, hasPairs: boolean): Promise<void>;
-}
+export type PartitionMaker = ReturnType<typeof createPartitionMaker>;
 
-export function createPartitionMaker(): PartitionMaker {
+export function createPartitionMaker() {
   const known = new Set<string>();
   async function ensure(db: Queryable, table: string, minute: number, span: number): Promise<void> {
     const start = Math.floor(minute / span) * span;
@@ -65,12 +60,14 @@ export function createPartitionMaker(): PartitionMaker {
     known.add(key);
   }
   return {
-    async ensureRollUps(db, start, hasPairs) {
+    /** Makes what the roll-up of an hour, of its minutes and of its day needs. */
+    async ensureRollUps(db: Queryable, start: number, hasPairs: boolean) {
       for (const [table, span] of rolledUp) {
         if (hasPairs || !ofPairs.has(table)) await ensure(db, table, start, span);
       }
     },
-    async ensureMinutes(db, minutes) {
+    /** Makes what these minutes need, once each, so that a steady stream asks once an hour. */
+    async ensureMinutes(db: Queryable, minutes: readonly number[]) {
       const hours = new Set(minutes.map((minute) => Math.floor(minute / hour) * hour));
       for (const start of hours) for (const [table, span] of uploaded) await ensure(db, table, start, span);
     },

@@ -24,8 +24,6 @@ import * as peers from './peer-store.ts';
 import { rollUp } from './roll-up.ts';
 import { type Coverage, groupByHash, limitStatements, readCovered } from './span-store.ts';
 
-export type { NameApplication } from '../contract/collect-facts.ts';
-
 export interface FactStoreDeps {
   db: () => Queryable;
   nameApplication: NameApplication;

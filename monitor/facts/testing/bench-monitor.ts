@@ -10,32 +10,20 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { silentReporter } from '#common/reporter/index.ts';
-import { compose, type Monitor } from '#monitor/composition.ts';
+import { compose } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
-import { createDatabase, createEmbeddedPostgres, type Database } from '#service-kit/postgres/index.ts';
+import { createDatabase, createEmbeddedPostgres } from '#service-kit/postgres/index.ts';
 
 const main = fileURLToPath(new URL('../../../svc.ts', import.meta.url));
 const migrations = fileURLToPath(new URL('../../migrations', import.meta.url));
 
-export interface BenchDatabase extends AsyncDisposable {
-  url: string;
-  /** As the superuser of its PostgreSQL. */
-  adminUrl: string;
-  folder: string;
-  /** Process of the running PostgreSQL. */
-  pid(): number;
-  database: Database;
-  /** The features on that database, without loops. */
-  monitor: Monitor;
-  /** Stops the server in order and starts it again: its own cache is empty afterwards. */
-  restart(): Promise<void>;
-}
+export type BenchDatabase = Awaited<ReturnType<typeof startBenchDatabase>>;
 
 /** `kept`: a folder that stays for the next run. `serverSettings`: further ones of PostgreSQL. */
 export async function startBenchDatabase(
   kept?: string,
   serverSettings: Readonly<Record<string, string>> = {},
-): Promise<BenchDatabase> {
+) {
   const folder = kept ?? (await mkdtemp(join(tmpdir(), 'svc-bench-monitor-')));
   const postgres = createEmbeddedPostgres({
     dir: join(folder, 'postgres'),
@@ -57,12 +45,16 @@ export async function startBenchDatabase(
   const monitor = compose(readConfig({ SVC_DATA_DIR: folder, SVC_LOG_LEVEL: 'error' }), { database });
   return {
     url: postgres.url,
+    /** As the superuser of its PostgreSQL. */
     adminUrl: postgres.adminUrl,
     folder,
+    /** Process of the running PostgreSQL. */
     pid: () =>
       Number(readFileSync(join(folder, 'postgres', 'data', 'postmaster.pid'), 'utf8').split('\n')[0]),
     database,
+    /** The features on that database, without loops. */
     monitor,
+    /** Stops the server in order and starts it again: its own cache is empty afterwards. */
     async restart() {
       await database.stop();
       await postgres.stop();
@@ -88,14 +80,7 @@ export async function signIn({ monitor }: BenchDatabase): Promise<{ cookie: stri
   return { cookie: (await monitor.sessions.start(id)).split(';')[0]!, accept: 'text/html' };
 }
 
-export interface BenchServer extends AsyncDisposable {
-  /** Hands a body in; throws unless it was accepted. */
-  post(credential: string, body: Uint8Array): Promise<void>;
-  /** Asks for a path as a browser does, compressed. */
-  get(path: string, headers: Readonly<Record<string, string>>): Promise<BenchAnswer>;
-  pid: number;
-  port: number;
-}
+export type BenchServer = Awaited<ReturnType<typeof startBenchServer>>;
 
 export interface BenchAnswer {
   status: number;
@@ -110,7 +95,7 @@ export interface BenchAnswer {
 export async function startBenchServer(
   bench: BenchDatabase,
   settings: Readonly<Record<string, string>> = {},
-): Promise<BenchServer> {
+) {
   const port = await freePort();
   const environment = {
     ...process.env,
@@ -126,11 +111,13 @@ export async function startBenchServer(
     stdio: ['ignore', 'inherit', 'inherit'],
   });
   const agent = new Agent({ keepAlive: true, maxSockets: 32 });
-  const server: BenchServer = {
+  const server = {
     pid: child.pid!,
     port,
-    post: (credential, body) => postUpload(agent, port, credential, body),
-    get: (path, headers) => getPath(agent, port, path, headers),
+    /** Hands a body in; throws unless it was accepted. */
+    post: (credential: string, body: Uint8Array) => postUpload(agent, port, credential, body),
+    /** Asks for a path as a browser does, compressed. */
+    get: (path: string, headers: Readonly<Record<string, string>>) => getPath(agent, port, path, headers),
     async [Symbol.asyncDispose]() {
       agent.destroy();
       const gone = once(child, 'exit');

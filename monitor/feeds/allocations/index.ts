@@ -13,43 +13,23 @@ import * as store from './store.ts';
 export { createProtectionSection } from './protection-section.ts';
 export type { Generation, StoredTarget } from './store.ts';
 
-export interface Allocations {
-  /** Lists the targets again where the list is old; for a feed's `prepare`. */
-  refresh(round: Round): Promise<void>;
-  /** The list is old from now on. */
-  forget(): void;
-  /** The generations of mapped clusters that a feed visited longest ago. */
-  listDue(
-    feed: string,
-    clusterIds: readonly number[],
-    round: Pick<Round, 'limit' | 'notVisitedSince'>,
-  ): Promise<store.StoredTarget[]>;
-  /** All targets, those that are not globally routable, and those in clusters that no site has. */
-  count(clusterIds: readonly number[]): Promise<store.TargetCounts>;
-  /** The supported allocations of these servers. */
-  listGenerations(servers: readonly { clusterId: number; vmId: number }[]): Promise<store.Generation[]>;
-  /** The clusters in which these addresses are allocated. */
-  findClusters(addresses: readonly string[]): Promise<Map<string, number[]>>;
-  /** Forgets what operations does not know any more; for a feed's `settle`. */
-  dropUnmatched(trx: Queryable, visits: readonly Visit[]): Promise<void>;
-}
+export type Allocations = ReturnType<typeof createAllocations>;
 
-export interface AllocationsDeps {
+const targetsKeptMs = 30_000;
+
+export function createAllocations(deps: {
   db: () => Queryable;
   clock: Clock;
   /** Documentation ranges count as globally routable: lab and demo worlds alone. */
   documentationIsGlobal: boolean;
-}
-
-const targetsKeptMs = 30_000;
-
-export function createAllocations(deps: AllocationsDeps): Allocations {
+}) {
   const { db, clock } = deps;
   let fetchedAtMs: number | null = null;
   /** How often the list became old: one that is read meanwhile is old at once. */
   let forgotten = 0;
   return {
-    async refresh(round) {
+    /** Lists the targets again where the list is old; for a feed's `prepare`. */
+    async refresh(round: Round) {
       const now = clock.nowMs();
       if (fetchedAtMs !== null && now - fetchedAtMs < targetsKeptMs) return;
       const before = forgotten;
@@ -57,16 +37,26 @@ export function createAllocations(deps: AllocationsDeps): Allocations {
       await round.write((trx) => store.replaceTargets(trx, targets));
       fetchedAtMs = before === forgotten ? now : null;
     },
+    /** The list is old from now on. */
     forget() {
       forgotten += 1;
       fetchedAtMs = null;
     },
-    listDue: (feed, clusterIds, { limit, notVisitedSince }) =>
-      store.listDueTargets(db(), feed, clusterIds, limit, notVisitedSince),
-    count: (clusterIds) => store.countTargets(db(), clusterIds),
-    listGenerations: (servers) => store.listGenerations(db(), servers),
-    findClusters: (addresses) => store.findClusters(db(), addresses),
-    async dropUnmatched(trx, visits) {
+    /** The generations of mapped clusters that a feed visited longest ago. */
+    listDue: (
+      feed: string,
+      clusterIds: readonly number[],
+      { limit, notVisitedSince }: Pick<Round, 'limit' | 'notVisitedSince'>,
+    ) => store.listDueTargets(db(), feed, clusterIds, limit, notVisitedSince),
+    /** All targets, those that are not globally routable, and those in clusters that no site has. */
+    count: (clusterIds: readonly number[]) => store.countTargets(db(), clusterIds),
+    /** The supported allocations of these servers. */
+    listGenerations: (servers: readonly { clusterId: number; vmId: number }[]) =>
+      store.listGenerations(db(), servers),
+    /** The clusters in which these addresses are allocated. */
+    findClusters: (addresses: readonly string[]) => store.findClusters(db(), addresses),
+    /** Forgets what operations does not know any more; for a feed's `settle`. */
+    async dropUnmatched(trx: Queryable, visits: readonly Visit[]) {
       const unmatched = visits.filter(({ outcome }) => outcome === 'unmatched');
       if (unmatched.length === 0) return;
       await store.dropTargets(

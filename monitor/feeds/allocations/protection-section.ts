@@ -7,14 +7,16 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 /** The contract's bound of `protected_targets`. */
 const addressesMax = 4096;
 
-export interface ProtectionDeps {
+export function createProtectionSection({
+  db,
+  reader,
+  sites,
+}: {
   db: () => Queryable;
   /** Connections that only read, for what plans ask (NET-5.3). */
   reader: () => Queryable;
   sites: Pick<Sites, 'listClusters'>;
-}
-
-export function createProtectionSection({ db, reader, sites }: ProtectionDeps): PlanSection {
+}): PlanSection {
   return listSection<string>({
     name: 'protection',
     label: 'protected addresses',

@@ -14,28 +14,13 @@ const lookBackMs = (liveBucketsMax * liveBucketSeconds + 60) * 1000;
 /** Windows of one read: as many as the store keeps of a site by default (NET-8). */
 const windowsMax = 20_000;
 
-export interface ObservationDeps {
-  live: Pick<Live, 'listWindows'>;
-  clock: Clock;
-}
-
 export interface SiteObservations {
   /** Null: the site has no windows. */
   windows: SiteWindows | null;
   nowMs: number;
 }
 
-export interface Observations {
-  /**
-   * `onLimited` is called once for each read that reached a bound. Throws `operations.source_limited` where a bound was
-   * reached before any window that can be used (NET-2.5.3).
-   */
-  read(siteId: number, onLimited: () => void): Promise<SiteObservations>;
-  /** Forgets what was read: the next pass begins with observations of its own. */
-  forget(): void;
-}
-
-export function createObservations({ live, clock }: ObservationDeps): Observations {
+export function createObservations({ live, clock }: { live: Pick<Live, 'listWindows'>; clock: Clock }) {
   const reads = new Map<number, { atMs: number; result: Promise<SiteObservations> }>();
   async function readNow(siteId: number, onLimited: () => void): Promise<SiteObservations> {
     const nowMs = clock.nowMs();
@@ -46,7 +31,11 @@ export function createObservations({ live, clock }: ObservationDeps): Observatio
     return { windows: indexed, nowMs };
   }
   return {
-    read(siteId, onLimited) {
+    /**
+     * `onLimited` is called once for each read that reached a bound. Throws `operations.source_limited` where a bound was
+     * reached before any window that can be used (NET-2.5.3).
+     */
+    read(siteId: number, onLimited: () => void): Promise<SiteObservations> {
       const known = reads.get(siteId);
       const atMs = clock.monotonicMs();
       if (known && atMs - known.atMs < freshMs) return known.result;
@@ -55,6 +44,7 @@ export function createObservations({ live, clock }: ObservationDeps): Observatio
       result.catch(() => reads.delete(siteId));
       return result;
     },
+    /** Forgets what was read: the next pass begins with observations of its own. */
     forget: () => reads.clear(),
   };
 }

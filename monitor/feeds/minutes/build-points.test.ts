@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Compile } from 'typebox/compile';
 import { TelemetryPoint } from '#contracts/admin-api/schemas.ts';
-import type { AddressApplication } from '#monitor/applications/index.ts';
+import type { AddressApplication } from '#monitor/facts/index.ts';
 import { buildPoints, listIdentities, listNames } from './build-points.ts';
 
 function use(fields: Partial<AddressApplication>): AddressApplication {

@@ -9,7 +9,7 @@ import type { TelemetryApplication, TelemetryPoint } from '#contracts/admin-api/
 import { transportName } from '#contracts/ip-protocols.ts';
 import { gapRows, type MinuteReason } from '#contracts/minute-reasons.ts';
 import type { OwnScanCounters } from '#contracts/sensor-api/telemetry.ts';
-import type { AddressApplication } from '#monitor/applications/index.ts';
+import type { AddressApplication } from '#monitor/facts/index.ts';
 import type { AddressMinute } from '#monitor/traffic/index.ts';
 import type { RangeContent } from './read-ahead.ts';
 

@@ -2,12 +2,13 @@
  * What the visits of a tick are about to send, read with few statements for all of them: one allocation by itself costs
  * several, and planning them takes longer than reading its rows.
  */
-import type { AddressApplication, Applications } from '#monitor/applications/index.ts';
+import type { Applications } from '#monitor/applications/index.ts';
+import type { AddressApplication } from '#monitor/facts/index.ts';
 import type { AddressMinute, DeliveredMinutes } from '#monitor/traffic/index.ts';
 import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import { type JudgeDeps, judgeRanges, type Verdicts } from './judge-ranges.ts';
 
-export interface ReadAheadDeps extends JudgeDeps {
+interface ReadAheadDeps extends JudgeDeps {
   applications: Pick<Applications, 'readAddressesApplications'>;
 }
 

@@ -23,19 +23,7 @@ export interface SessionOptions {
   reporter: Reporter;
 }
 
-export interface Session {
-  /** Connects unless it is connected, or was a moment ago. */
-  connect(): void;
-  /** Null: established; else why not. */
-  readonly problem: string | null;
-  /** Resolves when it is established, has failed, or after some seconds. */
-  settled(): Promise<void>;
-  /** Announces these routes and withdraws all others. Returns why a route can not be announced. */
-  sync(routes: readonly Route[]): Promise<string | null>;
-  /** Ends the session when this monotonic time passes. */
-  trustUntil(ms: number): void;
-  close(): void;
-}
+export type Session = ReturnType<typeof createSession>;
 
 const closed = 'the session was closed';
 const holdSeconds = 30;
@@ -48,7 +36,7 @@ const openMs = 10_000;
 /**
  * Over 120 lines: its parts share the state of one connection, which changes under all of them when it ends.
  */
-export function createSession(options: SessionOptions): Session {
+export function createSession(options: SessionOptions) {
   const { peer, clock, reporter } = options;
   const ownAs = options.ownAs ?? peer.as;
   let socket: Socket | null = null;
@@ -120,6 +108,7 @@ export function createSession(options: SessionOptions): Session {
     }
   }
 
+  /** Connects unless it is connected, or was a moment ago. */
   function connect(): void {
     const nowMs = clock.monotonicMs();
     if (socket || nowMs - lastTriedMs < retryMs) return;
@@ -155,6 +144,7 @@ export function createSession(options: SessionOptions): Session {
   const flushed = () =>
     new Promise<void>((resolve) => (socket ? socket.write(Buffer.alloc(0), () => resolve()) : resolve()));
 
+  /** Announces these routes and withdraws all others. Returns why a route can not be announced. */
   async function sync(routes: readonly Route[]): Promise<string | null> {
     if (!isEstablished || !said) return problem;
     const wanted = new Map(routes.map((route) => [route.key, route]));
@@ -183,15 +173,18 @@ export function createSession(options: SessionOptions): Session {
   return {
     connect,
     sync,
-    get problem() {
+    /** Null: established; else why not. */
+    get problem(): string | null {
       return isEstablished ? null : problem;
     },
+    /** Resolves when it is established, has failed, or after some seconds. */
     async settled() {
       const waiting = new AbortController();
       await Promise.race([changed.promise, clock.wait(connectMs, waiting.signal)]);
       waiting.abort();
     },
-    trustUntil(ms) {
+    /** Ends the session when this monotonic time passes. */
+    trustUntil(ms: number) {
       deadlineMs = ms;
     },
     close() {

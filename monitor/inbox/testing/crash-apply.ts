@@ -30,12 +30,9 @@ export interface Applied {
 }
 
 /** A process that does not crash, for any number of sites. */
-export interface WholeProcess extends AsyncDisposable {
-  monitor: Monitor;
-  openFacts: OpenFacts;
-}
+export type WholeProcess = ReturnType<typeof startWholeProcess>;
 
-export function startWholeProcess(database: TestDatabase, openFacts: OpenFacts): WholeProcess {
+export function startWholeProcess(database: TestDatabase, openFacts: OpenFacts) {
   const { monitor, database: own } = startProcess(database, openFacts, Number.POSITIVE_INFINITY);
   return { monitor, openFacts, [Symbol.asyncDispose]: () => own[Symbol.asyncDispose]() };
 }

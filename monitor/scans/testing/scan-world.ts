@@ -3,7 +3,7 @@ import type { ScanProfile, ScanService } from '#contracts/port-scan/index.ts';
 import type { ScanPlan, ScanReceipt, ScanReport, ScanResult } from '#contracts/sensor-api/port-scans.ts';
 import type { HostInterface } from '#contracts/sensor-api/telemetry.ts';
 import { systemActor } from '#monitor/operators/index.ts';
-import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.ts';
+import { startMonitorServer } from '#monitor/testing/server.ts';
 import type { TestDatabase } from '#service-kit/testing/index.ts';
 
 export const clusterId = 7;
@@ -84,16 +84,10 @@ export interface ScanAnswer {
   etag: string;
 }
 
-export interface ScanStage extends MonitorServer {
-  sensorId: number;
-  pool: TestDatabase['pool'];
-  /** GET or POST /agent/v1/port-scans as this sensor. */
-  ask(body?: unknown, headers?: Record<string, string>): Promise<ScanAnswer>;
-  enrol(node: string, siteId?: number): Promise<{ id: number; credential: string }>;
-}
+export type ScanStage = Awaited<ReturnType<typeof startScanStage>>;
 
 /** A monitor with a sensor on node hv-1 of cluster 7, captures of `uplink0` and `br0`, and fresh interfaces. */
-export async function startScanStage(): Promise<ScanStage> {
+export async function startScanStage() {
   const server = await startMonitorServer({ SVC_ALLOW_DOCUMENTATION_ADDRESSES: '1' });
   const { monitor, siteId, database } = server;
   const { pool } = database;
@@ -115,7 +109,9 @@ export async function startScanStage(): Promise<ScanStage> {
     pool,
     sensorId: sensor.id,
     enrol,
-    ask: (body, headers = {}) => askScans(server.url, sensor.credential, body, headers),
+    /** GET or POST /agent/v1/port-scans as this sensor. */
+    ask: (body?: unknown, headers: Record<string, string> = {}) =>
+      askScans(server.url, sensor.credential, body, headers),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }

@@ -25,18 +25,18 @@ export interface Viewer {
 const viewers = new WeakMap<FastifyRequest, Viewer>();
 const readOnlyText = 'Your role is read-only. Ask an operator to do this. Nothing was changed.';
 
-export interface GuardDeps extends Omit<ConfirmDeps, 'people'> {
-  operators: Operators;
-  sites: Sites;
-  requireSecondFactor: boolean;
-}
-
 /**
  * A hook that admits signed-in people and redirects all others to sign in. It runs after the body is read, because
  * every change must contain the session's token, and before the body is validated, because a caller without permission
  * must not receive validation errors.
  */
-export function guardConsole(deps: GuardDeps) {
+export function guardConsole(
+  deps: Omit<ConfirmDeps, 'people'> & {
+    operators: Operators;
+    sites: Sites;
+    requireSecondFactor: boolean;
+  },
+) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const session = await readSession(deps.sessions, request);
     const operator = session ? await deps.operators.find(session.personId) : null;

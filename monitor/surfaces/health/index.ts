@@ -4,16 +4,17 @@ import type { App } from '#service-kit/http/index.ts';
 import type { Limits } from '#service-kit/limits/index.ts';
 import { registerMetrics } from '#service-kit/metrics/index.ts';
 
-export interface HealthRouteDeps {
-  health: Health;
-  meters: MonitorMeters;
-  database: { pool: { totalCount: number; idleCount: number; waitingCount: number } };
-  limits: Pick<Limits, 'findProblem'>;
-  /** Null: there are no metrics. */
-  metricsToken: string | null;
-}
-
-export function registerHealth(app: App, deps: HealthRouteDeps): void {
+export function registerHealth(
+  app: App,
+  deps: {
+    health: Health;
+    meters: MonitorMeters;
+    database: { pool: { totalCount: number; idleCount: number; waitingCount: number } };
+    limits: Pick<Limits, 'findProblem'>;
+    /** Null: there are no metrics. */
+    metricsToken: string | null;
+  },
+): void {
   const { health, meters, database, limits } = deps;
   app.get('/healthz', async () => ({ status: 'alive' }));
   app.get('/readyz', async (_request, reply) => {

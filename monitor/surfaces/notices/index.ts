@@ -32,18 +32,19 @@ import {
 import { readRawBody } from './read-raw-body.ts';
 import { createRefusalCounter } from './refusal-counter.ts';
 
-export interface NoticesDeps {
-  connection: Pick<Connection, 'readNoticeSecret' | 'countRefusals'>;
-  inventory: Pick<Inventory, 'applyNotice'>;
-  clock: Clock;
-}
-
 const refusal = JSON.stringify({
   error: { code: 'unauthorized', message: 'The signature or the timestamp of this notice is not valid.' },
 });
 const Notice = Compile(DestroyNotice);
 
-export async function registerNotices(app: App, deps: NoticesDeps): Promise<void> {
+export async function registerNotices(
+  app: App,
+  deps: {
+    connection: Pick<Connection, 'readNoticeSecret' | 'countRefusals'>;
+    inventory: Pick<Inventory, 'applyNotice'>;
+    clock: Clock;
+  },
+): Promise<void> {
   const refusals = createRefusalCounter(deps.clock, (count) => deps.connection.countRefusals(count));
   const refuse = (reply: FastifyReply) => {
     refusals.add();

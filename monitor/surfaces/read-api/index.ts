@@ -13,12 +13,13 @@ import { registerSiteMetrics, type SiteMetricsDeps } from './metrics.routes.ts';
 import { openapiDocument } from './openapi.ts';
 import { registerQuery } from './query.routes.ts';
 
-export interface ReadApiDeps extends SiteMetricsDeps {
-  explorer: Explorer;
-  readTokens: ReadTokens;
-}
-
-export async function registerReadApi(app: App, deps: ReadApiDeps): Promise<void> {
+export async function registerReadApi(
+  app: App,
+  deps: SiteMetricsDeps & {
+    explorer: Explorer;
+    readTokens: ReadTokens;
+  },
+): Promise<void> {
   // It describes and holds no data, so that tools can read it before they have a token.
   app.get('/api/v1/openapi.json', async (_request, reply) =>
     reply.type('application/json; charset=utf-8').send(JSON.stringify(openapiDocument())),

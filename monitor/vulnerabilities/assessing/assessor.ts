@@ -5,7 +5,7 @@
  * it was. Pages are bounded; servers that wait longest come first, and one that fails waits while the others go on.
  */
 import { describeError } from '#common/errors/index.ts';
-import { createLeasedLoop, type LeasedLoop, LeaseLost, underLease } from '#service-kit/leases/index.ts';
+import { createLeasedLoop, LeaseLost, underLease } from '#service-kit/leases/index.ts';
 import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import { assessmentRules } from './bind-services.ts';
 import { checkSoftware } from './check-software.ts';
@@ -15,11 +15,7 @@ import { areUsesOutdated, countUses, deleteUnused } from './software-store.ts';
 import type { Turn } from './turn.ts';
 import { visitServers } from './visit-servers.ts';
 
-export interface Assessor {
-  loop: LeasedLoop;
-  /** Assesses what is due; null while another process does. */
-  runOnce(): Promise<{ servers: number } | null>;
-}
+export type Assessor = ReturnType<typeof createAssessor>;
 
 const intervalMs = 5_000;
 const leaseSeconds = 60;
@@ -27,7 +23,7 @@ const pageSize = 500;
 /** A server that can't be assessed is tried again after this time. */
 const retrySeconds = 600;
 
-export function createAssessor(deps: AssessorDeps): Assessor {
+export function createAssessor(deps: AssessorDeps) {
   let last: { servers: number } | null = null;
   const loop = createLeasedLoop({
     ...{ name: 'assess_vulnerabilities', intervalMs, ttlSeconds: leaseSeconds },
@@ -45,7 +41,8 @@ export function createAssessor(deps: AssessorDeps): Assessor {
   });
   return {
     loop,
-    async runOnce() {
+    /** Assesses what is due; null while another process does. */
+    async runOnce(): Promise<{ servers: number } | null> {
       last = null;
       await loop.runOnce();
       return last;

@@ -14,36 +14,30 @@ import { inTransaction, type Queryable, readNowMs } from '#service-kit/postgres/
 import { countServers } from '../assessing/server-store.ts';
 import * as store from './store.ts';
 
-export type { Ignore, IgnoredFinding } from './store.ts';
-
 export interface IgnoreInput extends store.IgnoredFinding {
   reason: string;
   /** Null: until it is ended. */
   untilMs: number | null;
 }
 
-export interface Ignores {
-  /**
-   * Ignores an active finding; returns the ignore's id. Throws `vulnerabilities.invalid` with what to correct,
-   * `vulnerabilities.no_finding`, `vulnerabilities.ignored`.
-   */
-  ignore(actor: Actor, input: IgnoreInput): Promise<number>;
-  /** False where there is none in force with this id. */
-  endIgnore(actor: Actor, ignoreId: number): Promise<boolean>;
-  /** Of a server, of a site, or all (null); those in force and the newest first. */
-  listIgnores(
-    of: { clusterId: number; vmId: number } | { siteId: number | null },
-    limit: number,
-  ): Promise<store.Ignore[]>;
-}
+export type Ignores = ReturnType<typeof createIgnores>;
 
 export const ignoreReasonMax = 500;
 
-export function createIgnores(db: () => Queryable): Ignores {
+export function createIgnores(db: () => Queryable) {
   return {
-    ignore: (actor, input) => ignore(db(), actor, input),
-    endIgnore: (actor, id) => end(db(), actor, id),
-    listIgnores: (of, limit) =>
+    /**
+     * Ignores an active finding; returns the ignore's id. Throws `vulnerabilities.invalid` with what to correct,
+     * `vulnerabilities.no_finding`, `vulnerabilities.ignored`.
+     */
+    ignore: (actor: Actor, input: IgnoreInput) => ignore(db(), actor, input),
+    /** False where there is none in force with this id. */
+    endIgnore: (actor: Actor, id: number) => end(db(), actor, id),
+    /** Of a server, of a site, or all (null); those in force and the newest first. */
+    listIgnores: (
+      of: { clusterId: number; vmId: number } | { siteId: number | null },
+      limit: number,
+    ): Promise<store.Ignore[]> =>
       'siteId' in of
         ? store.listAll(db(), of.siteId, limit)
         : store.listOfServer(db(), of.clusterId, of.vmId, limit),

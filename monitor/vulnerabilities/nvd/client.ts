@@ -46,14 +46,7 @@ export interface NvdPage {
   records: readonly unknown[];
 }
 
-export interface NvdClient {
-  /** Seconds between two requests that the database asks for: 5 in 30 s without a key, 50 with one. */
-  readonly pauseSeconds: number;
-  /** No request is under way for longer. */
-  readonly timeoutSeconds: number;
-  /** One page of a product's records. Throws `NvdFailure`. */
-  fetchPage(vendor: string, product: string, startIndex: number): Promise<NvdPage>;
-}
+export type NvdClient = ReturnType<typeof createNvdClient>;
 
 /** More was answered with 404 at times. */
 const pageRecords = 1_000;
@@ -68,11 +61,14 @@ const checkPage = Compile(
   }),
 );
 
-export function createNvdClient({ url, apiKey }: NvdSource, timeoutMs = 120_000): NvdClient {
+export function createNvdClient({ url, apiKey }: NvdSource, timeoutMs = 120_000) {
   return {
+    /** Seconds between two requests that the database asks for: 5 in 30 s without a key, 50 with one. */
     pauseSeconds: apiKey === null ? 6 : 0.6,
+    /** No request is under way for longer. */
     timeoutSeconds: Math.ceil(timeoutMs / 1_000),
-    async fetchPage(vendor, product, startIndex) {
+    /** One page of a product's records. Throws `NvdFailure`. */
+    async fetchPage(vendor: string, product: string, startIndex: number): Promise<NvdPage> {
       const name = `cpe:2.3:a:${vendor}:${product}:*:*:*:*:*:*:*:*`;
       const query = `virtualMatchString=${encodeURIComponent(name)}&noRejected&resultsPerPage=${pageRecords}&startIndex=${startIndex}`;
       const text = await get(`${url}?${query}`, apiKey, timeoutMs);

@@ -3,29 +3,18 @@ import type { ScanProfile, ScanService } from '#contracts/port-scan/index.ts';
 import {
   listServers,
   result,
-  type ScanStage,
   secondsAgo,
   service,
   startScanStage,
 } from '#monitor/scans/testing/scan-world.ts';
 import type { TestDatabase } from '#service-kit/testing/index.ts';
-import type { Vulnerabilities } from '../index.ts';
 import type { Advisory } from '../matcher/advisory.ts';
 import { readRecord } from '../nvd/read-record.ts';
 import { products } from '../products.ts';
 import * as store from '../store.ts';
 import { type NvdRecord, records } from './records/index.ts';
 
-export interface AssessWorld extends ScanStage {
-  vulnerabilities: Vulnerabilities;
-  /** Stores records, as a refresh does: of these products, or of all. */
-  copyRecords(of?: readonly NvdRecord[], productKeys?: readonly string[]): Promise<void>;
-  /** Reports a complete scan that found these services; returns its id. */
-  scan(address: string, services: readonly Partial<ScanService>[], of?: Scanned): Promise<string>;
-  /** One run of the assessing loop. */
-  assess(): Promise<number>;
-  rows<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>;
-}
+export type AssessWorld = Awaited<ReturnType<typeof startAssessWorld>>;
 
 export interface Scanned {
   profile?: ScanProfile;
@@ -76,7 +65,7 @@ export async function copyRecords(
   }
 }
 
-export async function startAssessWorld(servers = 2): Promise<AssessWorld> {
+export async function startAssessWorld(servers = 2) {
   const stage = await startScanStage();
   const { monitor, pool, database, sensorId, siteId } = stage;
   await listServers(
@@ -87,8 +76,14 @@ export async function startAssessWorld(servers = 2): Promise<AssessWorld> {
   return {
     ...stage,
     vulnerabilities: monitor.vulnerabilities,
-    copyRecords: (of, keys) => copyRecords(database, of, keys),
-    async scan(address, services, { profile = 'common', endedAgo = 60, state = 'complete' } = {}) {
+    /** Stores records, as a refresh does: of these products, or of all. */
+    copyRecords: (of?: readonly NvdRecord[], keys?: readonly string[]) => copyRecords(database, of, keys),
+    /** Reports a complete scan that found these services; returns its id. */
+    async scan(
+      address: string,
+      services: readonly Partial<ScanService>[],
+      { profile = 'common', endedAgo = 60, state = 'complete' }: Scanned = {},
+    ): Promise<string> {
       const plan = await monitor.scans.readPlan(sensor);
       const target = plan.targets.find((one) => one.address === address)!;
       const report = result(target.target_id, profile, [], { endedAgo, state });
@@ -99,12 +94,13 @@ export async function startAssessWorld(servers = 2): Promise<AssessWorld> {
       await monitor.scans.receive(sensor, report);
       return report.scan_id;
     },
-    async assess() {
+    /** One run of the assessing loop. */
+    async assess(): Promise<number> {
       const done = await monitor.vulnerabilities.assessor.runOnce();
       if (!done) throw new Error('another process assesses');
       return done.servers;
     },
-    async rows(text, values = []) {
+    async rows<Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> {
       return (await pool.query(text, values)).rows;
     },
     [Symbol.asyncDispose]: () => stage[Symbol.asyncDispose](),

@@ -5,20 +5,12 @@
 import type { Clock } from '#common/clock/index.ts';
 import { type Reporter, silentReporter } from '#common/reporter/index.ts';
 import { type StillClock, stopDatabaseClock } from '#monitor/testing/still-clock.ts';
-import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
+import { createTestDatabase } from '#service-kit/testing/index.ts';
 import { createNvdClient, type NvdClient } from '../nvd/client.ts';
 import { createRefresher, type Refresher } from '../refresh.ts';
-import { type Nvd, startNvd } from './start-nvd.ts';
+import { startNvd } from './start-nvd.ts';
 
-export interface RefreshWorld extends AsyncDisposable {
-  database: TestDatabase;
-  nvd: Nvd;
-  clock: Clock;
-  /** Moves the time of database and processes. */
-  pass(ms: number): Promise<void>;
-  /** A process of its own, as far as the program can tell. */
-  createRefresher(options?: RefresherOptions): Refresher;
-}
+export type RefreshWorld = Awaited<ReturnType<typeof createRefreshWorld>>;
 
 export interface RefresherOptions {
   apiKey?: string | null;
@@ -32,10 +24,11 @@ export interface RefresherOptions {
 
 const startMs = Date.parse('2026-11-02T10:00:00Z');
 
-export async function createRefreshWorld(): Promise<RefreshWorld> {
+export async function createRefreshWorld() {
   const [database, nvd] = await Promise.all([createTestDatabase('monitor'), startNvd()]);
   const still: StillClock = await stopDatabaseClock(database, startMs);
   await nvd.setClock(startMs);
+  /** Moves the time of database and processes. */
   const pass = async (ms: number) => {
     // The database keeps microseconds; what is waited for must have come.
     await still.set(still.nowMs() + ms);
@@ -53,13 +46,14 @@ export async function createRefreshWorld(): Promise<RefreshWorld> {
     nvd,
     clock,
     pass,
+    /** A process of its own, as far as the program can tell. */
     createRefresher({
       apiKey = null,
       timeoutMs = 60_000,
       reporter = silentReporter,
       trackers = [],
       around,
-    } = {}) {
+    }: RefresherOptions = {}): Refresher {
       const client = createNvdClient({ url: nvd.url, apiKey }, timeoutMs);
       return createRefresher({
         ...{ db: () => database.db, clock, reporter, trackers },

@@ -33,21 +33,10 @@ export interface AskedNvd {
   fault: string;
 }
 
-export interface Nvd extends AsyncDisposable {
-  url: string;
-  /** Faults of the next requests, in order. */
-  plan(...faults: NvdFault[]): Promise<void>;
-  /** Pages have at most so many records. */
-  limitPages(recordsMax: number): Promise<void>;
-  setClock(nowMs: number): Promise<void>;
-  /** Null: the usual ones. */
-  setRecords(records: readonly NvdRecord[] | null): Promise<void>;
-  /** Requests since the last call, in order. */
-  asked(): Promise<AskedNvd[]>;
-}
+export type Nvd = Awaited<ReturnType<typeof startNvd>>;
 
 /** The database as a process of its own. */
-export async function startNvd(): Promise<Nvd> {
+export async function startNvd() {
   const program = fileURLToPath(new URL('./nvd-process.ts', import.meta.url));
   const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'] });
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
@@ -56,11 +45,15 @@ export async function startNvd(): Promise<Nvd> {
     (await fetch(`${origin}/testing/${what}`, { method: 'POST', body: JSON.stringify(body) })).json();
   return {
     url: `${origin}/rest/json/cves/2.0`,
-    plan: (...faults) => arrange('plan', { faults }) as Promise<void>,
-    limitPages: (recordsMax) => arrange('page', { recordsMax }) as Promise<void>,
-    setClock: (nowMs) => arrange('clock', { nowMs }) as Promise<void>,
-    setRecords: (records) => arrange('records', { records }) as Promise<void>,
-    asked: () => arrange('asked', {}) as Promise<AskedNvd[]>,
+    /** Faults of the next requests, in order. */
+    plan: (...faults: NvdFault[]) => arrange('plan', { faults }) as Promise<void>,
+    /** Pages have at most so many records. */
+    limitPages: (recordsMax: number) => arrange('page', { recordsMax }) as Promise<void>,
+    setClock: (nowMs: number) => arrange('clock', { nowMs }) as Promise<void>,
+    /** Null: the usual ones. */
+    setRecords: (records: readonly NvdRecord[] | null) => arrange('records', { records }) as Promise<void>,
+    /** Requests since the last call, in order. */
+    asked: (): Promise<AskedNvd[]> => arrange('asked', {}) as Promise<AskedNvd[]>,
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL');
       await once(child, 'exit');

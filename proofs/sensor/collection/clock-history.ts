@@ -7,7 +7,7 @@
 import { rmSync } from 'node:fs';
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
-import { createMinuteCollector, type MinuteCollector } from '#sensor/collection/minute-collector.ts';
+import { MinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createHostTime, createMonitorTime, type HostTime } from '#sensor/host-time/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
@@ -87,7 +87,7 @@ export async function playLife(
       random: () => 1,
       time: { host, monitor: time, ask: async () => monitor.tell(host, time) },
     });
-    const collector = createMinuteCollector({
+    const collector = new MinuteCollector({
       captures: captureNames,
       spool: plantIn(spool, plant),
       reporter: silentReporter,

@@ -8,7 +8,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { ProbeResult } from '#contracts/sensor-api/telemetry.ts';
-import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
+import { MinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { createProber } from '#sensor/probes/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
@@ -69,7 +69,7 @@ async function main(input: ProbingSensorInput): Promise<void> {
     reporter: silentReporter,
     attempt: async (probe) => ({ rttUs: 1000 * probe.id }),
   });
-  const collector = createMinuteCollector({
+  const collector = new MinuteCollector({
     captures: ['eth0'],
     reporter: silentReporter,
     onCommitted: () => uplink.wake(),

@@ -15,7 +15,7 @@ import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import type { Pacer } from '#sensor/scanner/pacing/index.ts';
 import { startScan } from '#sensor/scanner/run-scan.ts';
 import type { ScanTask } from '#sensor/scanner/scan.ts';
-import { createScanService } from '#sensor/scanner/scan-service.ts';
+import { ScanService } from '#sensor/scanner/scan-service.ts';
 import '#sensor/scanner/run-nmap.ts';
 import { announceLedger, type LedgerFault, plantFault } from './ledger-faults.ts';
 
@@ -68,7 +68,7 @@ async function main(input: ScanningSensorInput): Promise<void> {
     ...{ version: 2 as const, missing: [] },
     enclose: () => ({ procsFiles: [], remove() {} }),
   };
-  const service = createScanService({
+  const service = new ScanService({
     ...{ client: createMonitorClient(input.url), stateDirectory: directory, clock },
     reporter: silentReporter,
     pressure: { cpuPercent: 85, cpuWaitPercent: 10 },

@@ -13,7 +13,7 @@ import { flushCompileCache } from 'node:module';
 import { setTimeout as rest } from 'node:timers/promises';
 import { type Clock, createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
-import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
+import { MinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
@@ -82,7 +82,7 @@ async function main(input: CycleSensorInput): Promise<void> {
     clock,
     reporter: silentReporter,
   });
-  const collector = createMinuteCollector({
+  const collector = new MinuteCollector({
     captures: ['eth0'],
     reporter: silentReporter,
     onCommitted: () => uplink.wake(),

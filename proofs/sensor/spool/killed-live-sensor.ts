@@ -9,7 +9,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createCapture } from '#sensor/capture/index.ts';
-import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
+import { MinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { openSource } from '#sensor/packet-source/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
@@ -71,7 +71,7 @@ async function main(input: KilledLiveSensorInput): Promise<void> {
     clock,
     reporter: silentReporter,
   });
-  const collector = createMinuteCollector({
+  const collector = new MinuteCollector({
     captures: [input.interfaceName],
     reporter: silentReporter,
     onCommitted: () => uplink.wake(),

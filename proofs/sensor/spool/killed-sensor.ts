@@ -7,7 +7,7 @@
 
 import type { Clock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
-import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
+import { MinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
@@ -61,7 +61,7 @@ async function main(input: KilledSensorInput): Promise<void> {
     clock,
     reporter: silentReporter,
   });
-  const collector = createMinuteCollector({
+  const collector = new MinuteCollector({
     captures: ['eth0'],
     reporter: silentReporter,
     onCommitted: () => uplink.wake(),

@@ -20,7 +20,7 @@ import {
   decompressUpload,
   type TelemetryUpload,
 } from '#contracts/sensor-api/telemetry-codec.ts';
-import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
+import { MinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
 import { firstMinute, sampleMinute } from '#sensor/testing/sample-minutes.ts';
@@ -139,7 +139,7 @@ function fillOnce(
   });
   spool.open();
   const refused = new Set<number>();
-  const collector = createMinuteCollector({
+  const collector = new MinuteCollector({
     captures: ['eth0'],
     reporter,
     onCommitted: () => {},

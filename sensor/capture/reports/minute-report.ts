@@ -7,8 +7,6 @@
 
 import type { CaptureTotals } from '../totals.ts';
 
-export type { CaptureTotals } from '../totals.ts';
-
 /** Position of a capture: the WAN uplink, a LAN bridge, or a capture file of unknown position. */
 export type CaptureRole = 'uplink' | 'bridge' | 'file';
 

@@ -15,7 +15,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import { makeFolders } from '#common/folders/index.ts';
 import type { ScanResult, ScanStarted } from '#contracts/sensor-api/port-scans.ts';
-import { LedgerStore, type ReportRow } from './store.ts';
+import { LedgerStore } from './store.ts';
 
 const rowsMax = 8192;
 const pendingBytesMax = 128 * 1024 * 1024;
@@ -24,26 +24,7 @@ const reserveBytes = 12 * 2 * 1024 * 1024;
 const keptMs = 7 * 86_400_000;
 const fileName = 'scans.sqlite';
 
-export interface Ledger {
-  wasStarted(scanId: string): boolean;
-  lastStartedAtMs(targetId: string, profile: 'common' | 'full'): number | null;
-  /** Whether another attempt has room for its reports. */
-  hasRoom(): boolean;
-  /**
-   * Records the attempt and its first report. False when the id was used or is withdrawn. `interrupted` is the result that
-   * stands if the sensor is killed.
-   */
-  begin(started: ScanStarted, interrupted: ScanResult): boolean;
-  /** Replaces the result that stands if the sensor is killed. */
-  note(interrupted: ScanResult): void;
-  end(result: ScanResult): void;
-  /** Remembers which requests the newest plan names; those that it cancels never start. */
-  follow(plan: NamedRequests): void;
-  nextReport(): ReportRow | null;
-  removeReport(id: number): void;
-  pending(): { count: number; bytes: number };
-  close(): void;
-}
+export type Ledger = ReturnType<typeof openLedger>;
 
 /** Ids that a plan names. */
 export interface NamedRequests {
@@ -59,7 +40,7 @@ export interface LedgerOptions {
 }
 
 /** Opens the ledger, and ends attempts that a kill interrupted. Throws where the directory can not be written. */
-export function openLedger(options: LedgerOptions): Ledger {
+export function openLedger(options: LedgerOptions) {
   const { directory, clock } = options;
   makeFolders(directory, 0o700);
   const store = openStore(options);
@@ -80,10 +61,16 @@ export function openLedger(options: LedgerOptions): Ledger {
     });
 
   return {
-    wasStarted: (scanId) => store.hasAttempt(scanId) || store.isWithdrawn(scanId),
-    lastStartedAtMs: (targetId, profile) => store.lastStartedAtMs(targetId, profile),
+    wasStarted: (scanId: string) => store.hasAttempt(scanId) || store.isWithdrawn(scanId),
+    lastStartedAtMs: (targetId: string, profile: 'common' | 'full') =>
+      store.lastStartedAtMs(targetId, profile),
+    /** Whether another attempt has room for its reports. */
     hasRoom: () => store.pendingReports().bytes < pendingBytesMax - reserveBytes,
-    begin(started, interrupted) {
+    /**
+     * Records the attempt and its first report. False when the id was used or is withdrawn. `interrupted` is the result that
+     * stands if the sensor is killed.
+     */
+    begin(started: ScanStarted, interrupted: ScanResult): boolean {
       const { scan_id: scanId, scan_request_id: requestId, target_id: targetId, profile } = started;
       let isNew = false;
       store.inTransaction(() => {
@@ -100,14 +87,16 @@ export function openLedger(options: LedgerOptions): Ledger {
       });
       return isNew;
     },
-    note: (interrupted) => store.updateBody(interrupted.scan_id, JSON.stringify(interrupted)),
-    end(result) {
+    /** Replaces the result that stands if the sensor is killed. */
+    note: (interrupted: ScanResult) => store.updateBody(interrupted.scan_id, JSON.stringify(interrupted)),
+    end(result: ScanResult) {
       store.inTransaction(() => {
         addReport(result);
         store.endAttempt(result.scan_id, ages.now());
       });
     },
-    follow({ requested, withdrawn }) {
+    /** Remembers which requests the newest plan names; those that it cancels never start. */
+    follow({ requested, withdrawn }: NamedRequests) {
       named = new Set([...requested, ...withdrawn]);
       const added = withdrawn.filter((scanId) => !store.isWithdrawn(scanId));
       if (added.length === 0) return;
@@ -119,7 +108,7 @@ export function openLedger(options: LedgerOptions): Ledger {
       });
     },
     nextReport: () => store.nextReport(),
-    removeReport: (id) => store.removeReport(id),
+    removeReport: (id: number) => store.removeReport(id),
     pending: () => store.pendingReports(),
     close: () => store.close(),
   };

@@ -39,14 +39,10 @@ interface Instruction {
   isNegated?: boolean;
 }
 
-export interface PacketCounter {
-  /** Packets since the last call. */
-  take(): number;
-  close(): void;
-}
+export type PacketCounter = ReturnType<typeof openPacketCounter>;
 
 /** Starts to count. Throws a `CodedError` (`scan.not_permitted`, `scan.no_interface`). */
-export function openPacketCounter(interfaceName: string, source: string, target: string): PacketCounter {
+export function openPacketCounter(interfaceName: string, source: string, target: string) {
   const c = loadLibrary();
   const index = c.nameToIndex(interfaceName);
   if (index === 0)
@@ -70,7 +66,8 @@ export function openPacketCounter(interfaceName: string, source: string, target:
   const statistics = Buffer.alloc(8);
   const length = Buffer.alloc(4);
   return {
-    take() {
+    /** Packets since the last call. */
+    take(): number {
       length.writeUInt32LE(statistics.length);
       if (c.getsockopt(fd, solPacket, packetStatistics, statistics, length) !== 0) return 0;
       return statistics.readUInt32LE(0);

@@ -13,17 +13,7 @@ const programs = {
 };
 export const hasPrograms = Object.values(programs).every((file) => existsSync(file));
 
-export interface Alertmanager extends AsyncDisposable {
-  url: string;
-  /** The alerts that are active by its own clock. */
-  active(): Promise<
-    { labels: Record<string, string>; annotations: Record<string, string>; endsAt: string }[]
-  >;
-  /** By its own clock. */
-  nowMs(): Promise<number>;
-}
-
-export async function startAlertmanager(): Promise<Alertmanager> {
+export async function startAlertmanager() {
   const folder = mkdtempSync(join(tmpdir(), 'svc-alertmanager-'));
   writeFileSync(join(folder, 'config.yml'), 'route: { receiver: none }\nreceivers: [{ name: none }]\n');
   const words = [
@@ -35,21 +25,17 @@ export async function startAlertmanager(): Promise<Alertmanager> {
   const url = `http://${address}`;
   return {
     url,
-    active: async () => (await (await fetch(`${url}/api/v2/alerts?active=true`)).json()) as never,
+    /** The alerts that are active by its own clock. */
+    active: async (): Promise<
+      { labels: Record<string, string>; annotations: Record<string, string>; endsAt: string }[]
+    > => (await (await fetch(`${url}/api/v2/alerts?active=true`)).json()) as never,
+    /** By its own clock. */
     nowMs: async () => Date.parse((await fetch(`${url}/-/ready`)).headers.get('date')!),
     [Symbol.asyncDispose]: () => stop(child, folder),
   };
 }
 
-export interface Rsyslog extends AsyncDisposable {
-  port: number;
-  /** The certificate for `localhost`, which signs itself. */
-  certificate: string;
-  /** The next message: priority, name of the program, message id, text. */
-  next(): Promise<string>;
-}
-
-export async function startRsyslog(): Promise<Rsyslog> {
+export async function startRsyslog() {
   const folder = mkdtempSync(join(tmpdir(), 'svc-rsyslog-'));
   const file = (name: string) => join(folder, name);
   const make = [
@@ -85,7 +71,9 @@ export async function startRsyslog(): Promise<Rsyslog> {
   const lines = createInterface({ input: reader.stdout });
   return {
     port: Number(readFileSync(file('listens'), 'utf8')),
+    /** The certificate for `localhost`, which signs itself. */
     certificate: readFileSync(file('certificate.pem'), 'utf8'),
+    /** The next message: priority, name of the program, message id, text. */
     next: async () => ((await once(lines, 'line')) as [string])[0],
     async [Symbol.asyncDispose]() {
       await stop(child, folder);

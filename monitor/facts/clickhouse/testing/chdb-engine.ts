@@ -9,14 +9,10 @@ import { createChdbConnection } from 'chdb/connection';
 import type { FactClient } from '../engine-store.ts';
 import { insertFromFile, settingsForFewRows, takesBytes } from './native-body.ts';
 
-export interface ChdbEngine extends AsyncDisposable {
-  client: FactClient;
-}
-
 let folder: string | null = null;
 
 /** An engine of a process has one folder; tests of a file are one after the other. */
-export async function createChdbEngine(): Promise<ChdbEngine> {
+export async function createChdbEngine() {
   if (folder === null) {
     folder = mkdtempSync(join(process.env.SVC_TEST_MEMORY_DIR ?? tmpdir(), 'svc-chdb-'));
     process.once('exit', () => rmSync(folder!, { recursive: true, force: true }));

@@ -20,21 +20,9 @@ export type EngineCommand =
     }
   | { kind: 'thawed' };
 
-export interface HttpEngine extends AsyncDisposable {
-  /** For `SVC_FACTS_URL`. */
-  readonly url: string;
-  readonly password: string;
-  tell(command: EngineCommand): void;
-  /** Resolves when a fault has frozen it. */
-  frozen(): Promise<void>;
-  /** Resolves when the process has ended by itself, as a fault makes it. */
-  ended(): Promise<void>;
-  kill(): Promise<void>;
-  /** Again on its port and its data. */
-  restart(): Promise<void>;
-}
+export type HttpEngine = Awaited<ReturnType<typeof startHttpEngine>>;
 
-export async function startHttpEngine(): Promise<HttpEngine> {
+export async function startHttpEngine() {
   const folder = mkdtempSync(join(process.env.SVC_TEST_MEMORY_DIR ?? tmpdir(), 'svc-clickhouse-'));
   const password = randomUUID();
   let port = 0;
@@ -53,6 +41,7 @@ export async function startHttpEngine(): Promise<HttpEngine> {
     ])) as [{ port: number }];
     port = message.port;
   };
+  /** Resolves when the process has ended by itself, as a fault makes it. */
   const ended = async () => {
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   };
@@ -62,16 +51,19 @@ export async function startHttpEngine(): Promise<HttpEngine> {
   };
   await start();
   return {
-    get url() {
+    /** For `SVC_FACTS_URL`. */
+    get url(): string {
       return `clickhouse://facts:${password}@127.0.0.1:${port}/facts`;
     },
     password,
-    tell: (command) => child.send(command),
+    tell: (command: EngineCommand) => child.send(command),
+    /** Resolves when a fault has frozen it. */
     async frozen() {
       await once(child, 'message');
     },
     ended,
     kill,
+    /** Again on its port and its data. */
     restart: start,
     async [Symbol.asyncDispose]() {
       await kill();

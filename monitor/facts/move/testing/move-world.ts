@@ -1,47 +1,19 @@
 /** A monitor with facts in PostgreSQL, a ClickHouse beside it, and moves between them. */
 import { systemClock } from '#common/clock/index.ts';
 import { nameApplication } from '#monitor/applications/index.ts';
-import type { MonitorWorld } from '#monitor/testing/index.ts';
-import { type ClickhouseFacts, createClickhouseFacts } from '../../clickhouse/clickhouse-facts.ts';
+import { createClickhouseFacts } from '../../clickhouse/clickhouse-facts.ts';
 import { createFactClient, parseFactsUrl } from '../../clickhouse/connect.ts';
-import { type HttpEngine, startHttpEngine } from '../../clickhouse/testing/start-http-engine.ts';
+import { startHttpEngine } from '../../clickhouse/testing/start-http-engine.ts';
 import { cancelMove, type FactUpload, openScope } from '../../index.ts';
 import { compareAnswers, type StoreUnderTest, sampleMinutes } from '../../testing/conformance.ts';
 import { createMoves, createStandingWorld, middleOfHour, minutesOf } from '../../testing/engines.ts';
 import { createMemoryFacts, type MemoryFacts } from '../../testing/memory/memory-facts.ts';
-import { type Random, randomUpload, sampleAddresses, seededBelow } from '../../testing/random-uploads.ts';
+import { randomUpload, sampleAddresses, seededBelow } from '../../testing/random-uploads.ts';
 import { useClickhouse } from '../../use-engine.ts';
 import { deleteFacts, moveBetween } from '../move-between.ts';
 import type { MoveStep } from '../move-days.ts';
 
-export interface MoveWorld extends AsyncDisposable {
-  monitor: MonitorWorld;
-  engine: HttpEngine;
-  clickhouse: ClickhouseFacts;
-  model: MemoryFacts;
-  random: Random;
-  minutes: readonly number[];
-  /** Uploads at random, with these minutes. */
-  uploads(count: number, minutes?: readonly number[]): FactUpload[];
-  /** Appends to an engine, as a process that is set to it. */
-  append(to: 'postgres' | 'clickhouse', uploads: readonly FactUpload[]): Promise<void>;
-  /** Where an engine's answers differ from the model's. */
-  compare(of: 'postgres' | 'clickhouse', model?: Pick<StoreUnderTest, 'facts'>['facts']): Promise<string[]>;
-  /** Moves; returns what it said. */
-  move(to: 'postgres' | 'clickhouse', change?: MoveChange): Promise<string[]>;
-  /** Deletes what an engine holds that is not in use. */
-  delete(of: 'postgres' | 'clickhouse'): Promise<void>;
-  /** Networks of peers of everything, of each address. */
-  askPeers(of: 'postgres' | 'clickhouse'): Promise<{ total: number }[]>;
-  /** A statement of ClickHouse. */
-  command(query: string): Promise<void>;
-  /** Gives a move up. */
-  cancel(): Promise<boolean>;
-  /** The engine of an installation that has just been set up. */
-  startOn(engine: 'clickhouse'): Promise<void>;
-  /** Moves a server at random. */
-  place(): Promise<void>;
-}
+export type MoveWorld = Awaited<ReturnType<typeof createMoveWorld>>;
 
 export interface MoveChange {
   url?: string;
@@ -51,7 +23,7 @@ export interface MoveChange {
   drain?: () => Promise<void>;
 }
 
-export async function createMoveWorld(seed = Number(process.env.SVC_TEST_SEED ?? 5)): Promise<MoveWorld> {
+export async function createMoveWorld(seed = Number(process.env.SVC_TEST_SEED ?? 5)) {
   const nowSecond = middleOfHour();
   const monitor = await createStandingWorld(nowSecond);
   const engine = await startHttpEngine();
@@ -76,16 +48,22 @@ export async function createMoveWorld(seed = Number(process.env.SVC_TEST_SEED ??
   );
   return {
     ...{ monitor, engine, clickhouse, model, random, minutes },
-    uploads: (count, from = minutes) =>
+    /** Uploads at random, with these minutes. */
+    uploads: (count: number, from: readonly number[] = minutes) =>
       Array.from({ length: count }, () => randomUpload(random, { origins, minutes: from })),
-    async append(to, uploads) {
+    /** Appends to an engine, as a process that is set to it. */
+    async append(to: 'postgres' | 'clickhouse', uploads: readonly FactUpload[]) {
       const facts = factsOf[to];
       await facts.prepare(minutesOf(uploads));
       await db()
         .transaction()
         .execute((trx) => facts.append(uploads, openScope(trx)));
     },
-    async compare(of, other = model) {
+    /** Where an engine's answers differ from the model's. */
+    async compare(
+      of: 'postgres' | 'clickhouse',
+      other: Pick<StoreUnderTest, 'facts'>['facts'] = model,
+    ): Promise<string[]> {
       const facts = factsOf[of];
       await facts.rollUp('settled');
       const store = { facts, origins, append: () => Promise.reject(new Error('not here')) };
@@ -93,7 +71,11 @@ export async function createMoveWorld(seed = Number(process.env.SVC_TEST_SEED ??
         ...{ model: other as MemoryFacts, questions: 1, random, minutes, stage: of },
       });
     },
-    async move(to, { url = engine.url, onStep, signal, drain } = {}) {
+    /** Moves; returns what it said. */
+    async move(
+      to: 'postgres' | 'clickhouse',
+      { url = engine.url, onStep, signal, drain }: MoveChange = {},
+    ): Promise<string[]> {
       const said: string[] = [];
       const place = parseFactsUrl(url);
       await moveBetween({
@@ -108,21 +90,27 @@ export async function createMoveWorld(seed = Number(process.env.SVC_TEST_SEED ??
       await clickhouse.migrate();
       return said;
     },
-    async delete(of) {
+    /** Deletes what an engine holds that is not in use. */
+    async delete(of: 'postgres' | 'clickhouse') {
       await deleteFacts(db, of === 'postgres' ? null : parseFactsUrl(engine.url));
     },
-    async askPeers(of) {
+    /** Networks of peers of everything, of each address. */
+    async askPeers(of: 'postgres' | 'clickhouse'): Promise<{ total: number }[]> {
       const range = { siteId, fromMinute: nowSecond - 40 * 86_400, toMinute: nowSecond + 86_400 };
       return await Promise.all(
         sampleAddresses.map((address) => factsOf[of].listPeerNetworks({ ...range, address }, 100)),
       );
     },
-    command: async (query) => void (await client.command({ query })),
+    /** A statement of ClickHouse. */
+    command: async (query: string): Promise<void> => void (await client.command({ query })),
+    /** Gives a move up. */
     cancel: () => cancelMove(db, systemClock),
-    async startOn() {
+    /** The engine of an installation that has just been set up. */
+    async startOnClickhouse() {
       used = 'clickhouse';
       await useClickhouse(db(), clickhouse.engine, clickhouse.identity);
     },
+    /** Moves a server at random. */
     place: () => moves.move(random),
     async [Symbol.asyncDispose]() {
       await client.close();

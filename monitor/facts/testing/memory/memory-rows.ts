@@ -2,14 +2,7 @@
 import { isForeign, type Placement } from '#monitor/placements/index.ts';
 import type { NameApplication } from '../../contract/collect-facts.ts';
 import type * as facts from '../../contract/facts.ts';
-import {
-  appendUploads,
-  type CaptureRowOfMinute,
-  createMemoryState,
-  type HostRow,
-  type KnownCapture,
-  type UsageFact,
-} from './memory-append.ts';
+import { appendUploads, type CaptureRowOfMinute, createMemoryState } from './memory-append.ts';
 
 /** Where servers are, as the engine under test knows it. */
 export interface PlacementBook {
@@ -19,54 +12,42 @@ export interface PlacementBook {
   certainUntil(): number;
 }
 
-export interface MemoryRows {
-  readonly book: PlacementBook;
-  /** Adds uploads whose tokens are new, and removes minutes that they observed whole from gaps, their own too. */
-  append(uploads: readonly facts.FactUpload[]): void;
-  sites(): number[];
-  knownCaptures(siteId: number): KnownCapture[];
-  captures(siteId: number): CaptureRowOfMinute[];
-  /** What counts. */
-  hosts(siteId: number): HostRow[];
-  /** What sensors told of other nodes' addresses. */
-  foreignHosts(siteId: number): HostRow[];
-  usage(siteId: number): UsageFact[];
-  gaps(range: facts.SiteRange): facts.GapFact[];
-  captureGaps(range: facts.SiteRange, captureIds: ReadonlySet<number>): facts.CaptureGap[];
-  isYoung(minute: number): boolean;
-}
+export type MemoryRows = ReturnType<typeof createMemoryRows>;
 
 export function createMemoryRows(
   nameApplication: NameApplication,
   nowSecond: () => number,
   book: PlacementBook,
-): MemoryRows {
+) {
   const state = createMemoryState();
   const { known, captures, hosts, usage } = state;
   const isOther = (capture: CaptureRowOfMinute, address: string | null) =>
     address !== null && isForeign(book.placementsOf(capture.sensorId, address), capture.minute);
   return {
     book,
-    append: (uploads) => appendUploads(state, uploads, nameApplication),
-    sites: () => [...new Set([...captures.values()].map((one) => one.siteId))],
-    knownCaptures: (siteId) => [...known.values()].filter((one) => one.siteId === siteId),
-    captures: (siteId) => [...captures.values()].filter((one) => one.siteId === siteId),
-    hosts: (siteId) =>
+    /** Adds uploads whose tokens are new, and removes minutes that they observed whole from gaps, their own too. */
+    append: (uploads: readonly facts.FactUpload[]) => appendUploads(state, uploads, nameApplication),
+    sites: (): number[] => [...new Set([...captures.values()].map((one) => one.siteId))],
+    knownCaptures: (siteId: number) => [...known.values()].filter((one) => one.siteId === siteId),
+    captures: (siteId: number) => [...captures.values()].filter((one) => one.siteId === siteId),
+    /** What counts. */
+    hosts: (siteId: number) =>
       [...hosts.values()].filter(
         ({ capture, address }) => capture.siteId === siteId && !isOther(capture, address),
       ),
-    foreignHosts: (siteId) =>
+    /** What sensors told of other nodes' addresses. */
+    foreignHosts: (siteId: number) =>
       [...hosts.values()].filter(
         ({ capture, address }) => capture.siteId === siteId && isOther(capture, address),
       ),
-    usage: (siteId) =>
+    usage: (siteId: number) =>
       usage.filter(({ capture, local }) => capture.siteId === siteId && !isOther(capture, local)),
-    gaps: (range) =>
+    gaps: (range: facts.SiteRange): facts.GapFact[] =>
       state.gaps
         .filter((gap) => gap.siteId === range.siteId)
         .filter((gap) => gap.toMinute >= range.fromMinute && gap.fromMinute < range.toMinute)
         .map(({ siteId: _, ...gap }) => gap),
-    captureGaps(range, captureIds) {
+    captureGaps(range: facts.SiteRange, captureIds: ReadonlySet<number>): facts.CaptureGap[] {
       return this.gaps(range)
         .flatMap(({ sensorId, capture, fromMinute, toMinute, reason }) =>
           [...known.values()]
@@ -82,6 +63,6 @@ export function createMemoryRows(
             (a.reason < b.reason ? -1 : 1),
         );
     },
-    isYoung: (minute) => minute >= nowSecond() - 86_400,
+    isYoung: (minute: number) => minute >= nowSecond() - 86_400,
   };
 }

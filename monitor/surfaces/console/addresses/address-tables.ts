@@ -1,7 +1,7 @@
 /** The tables on an address's page. */
 import type { FastifyRequest } from 'fastify';
-import type { AddressUse } from '#monitor/applications/index.ts';
 import type { AddressOwner } from '#monitor/devices/index.ts';
+import type { AddressUse } from '#monitor/facts/index.ts';
 import {
   badge,
   code,

@@ -1,8 +1,8 @@
 /** What the page of an address shows, read from the features. */
-import type { AddressUse } from '#monitor/applications/index.ts';
 import type { AddressConflict, AddressOwner, AddressPlace } from '#monitor/devices/index.ts';
+import type { AddressUse, PeerList } from '#monitor/facts/index.ts';
 import type { Incident } from '#monitor/incidents/index.ts';
-import type { PeerList, PeerNetwork } from '#monitor/peers/index.ts';
+import type { PeerNetwork } from '#monitor/peers/index.ts';
 import type { ChartData, Range } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { readAround } from '../parts/chart-around.ts';

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import type { ApplicationRow, ApplicationUse } from '#monitor/applications/index.ts';
+import type { ApplicationRow, ApplicationUse } from '#monitor/facts/index.ts';
 import {
   attributes,
   type Content,

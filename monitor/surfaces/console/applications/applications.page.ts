@@ -1,14 +1,12 @@
 /** The page of a site's applications, with the collection that the figures come from. */
 import type { FastifyRequest } from 'fastify';
 import {
-  type ApplicationDetail,
-  type ApplicationKey,
-  type ApplicationUse,
   type ApplicationView,
   applicationViews,
   type CollectionNotices,
 } from '#monitor/applications/index.ts';
 import type { Device } from '#monitor/devices/index.ts';
+import type { ApplicationDetail, ApplicationKey, ApplicationUse } from '#monitor/facts/index.ts';
 import {
   type ChartData,
   type Content,

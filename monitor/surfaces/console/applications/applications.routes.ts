@@ -1,6 +1,7 @@
 /** `/sites/{id}/applications`: the requests for a site's applications, the data of their chart, and the tip of a row. */
 import type { FastifyRequest } from 'fastify';
-import { type ApplicationUse, type ApplicationView, applicationViews } from '#monitor/applications/index.ts';
+import { type ApplicationView, applicationViews } from '#monitor/applications/index.ts';
+import type { ApplicationUse } from '#monitor/facts/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   type ChartData,

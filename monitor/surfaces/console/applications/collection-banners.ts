@@ -1,5 +1,6 @@
 /** Banners and figures beside a list of applications: losses, gaps and attribution (NET-2.2.6). */
-import type { ApplicationUse, CollectionNotices } from '#monitor/applications/index.ts';
+import type { CollectionNotices } from '#monitor/applications/index.ts';
+import type { ApplicationUse } from '#monitor/facts/index.ts';
 import { banner, formatBytes, formatCount, formatPercent, stat, stats } from '#service-kit/pages/index.ts';
 
 /** Above this number gaps are not counted. */

@@ -3,7 +3,7 @@
 import type { FastifyRequest } from 'fastify';
 import { keptText } from '#contracts/retention.ts';
 import { type Device, deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
-import type { DeviceStep, Limited } from '#monitor/traffic/index.ts';
+import type { DeviceStep, Limited } from '#monitor/facts/index.ts';
 import {
   banner,
   type ChartData,

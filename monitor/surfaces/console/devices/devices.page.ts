@@ -8,9 +8,9 @@ import {
   deviceFilters,
   labelDevice,
 } from '#monitor/devices/index.ts';
+import type { DeviceTotals } from '#monitor/facts/index.ts';
 import type { ImportState } from '#monitor/inventory/index.ts';
 import type { ConnectionView } from '#monitor/operations-client/index.ts';
-import type { DeviceTotals } from '#monitor/traffic/index.ts';
 import {
   age,
   badge,

@@ -7,7 +7,7 @@ import {
   deviceKeyOf,
   deviceSorts,
 } from '#monitor/devices/index.ts';
-import type { DeviceTotals, Limited } from '#monitor/traffic/index.ts';
+import type { DeviceTotals, Limited } from '#monitor/facts/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { readRange, type Sort } from '#service-kit/pages/index.ts';
 import { rowsLimit } from '#service-kit/web/index.ts';

@@ -1,6 +1,6 @@
 /** What the page of a device shows, read from the features. */
 import { type Claim, type Device, deviceKeyOf } from '#monitor/devices/index.ts';
-import type { DeviceStep, Limited } from '#monitor/traffic/index.ts';
+import type { DeviceStep, Limited } from '#monitor/facts/index.ts';
 import type { Range } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { readAround } from '../parts/chart-around.ts';

@@ -13,12 +13,7 @@ const readsMax = 3;
 
 export type Joined<T> = { state: 'done'; value: T } | { state: 'running'; seconds: number };
 
-export interface RunningReads<T> {
-  /** The value of the read of this person under this key, begun if there is none. Throws what the read throws. */
-  join(person: string, key: string, read: (signal: AbortSignal) => Promise<T>): Promise<Joined<T>>;
-  /** Leaves the read, if there is one. */
-  leave(person: string, key: string): void;
-}
+export type RunningReads<T> = ReturnType<typeof createRunningReads<T>>;
 
 interface Entry<T> {
   person: string;
@@ -28,7 +23,7 @@ interface Entry<T> {
   askedMs: number;
 }
 
-export function createRunningReads<T>(clock: Clock): RunningReads<T> {
+export function createRunningReads<T>(clock: Clock) {
   const entries = new Map<string, Entry<T>>();
   const nameOf = (person: string, key: string) => `${person} ${key}`;
 
@@ -56,7 +51,8 @@ export function createRunningReads<T>(clock: Clock): RunningReads<T> {
   };
 
   return {
-    async join(person, key, read) {
+    /** The value of the read of this person under this key, begun if there is none. Throws what the read throws. */
+    async join(person: string, key: string, read: (signal: AbortSignal) => Promise<T>): Promise<Joined<T>> {
       const name = nameOf(person, key);
       const entry = entries.get(name) ?? begin(person, name, read);
       entry.askedMs = clock.monotonicMs();
@@ -78,7 +74,8 @@ export function createRunningReads<T>(clock: Clock): RunningReads<T> {
       void leaveUnasked(name, entry);
       return { state: 'running', seconds: Math.round((clock.monotonicMs() - entry.begunMs) / 1000) };
     },
-    leave(person, key) {
+    /** Leaves the read, if there is one. */
+    leave(person: string, key: string) {
       const name = nameOf(person, key);
       const entry = entries.get(name);
       if (entry) drop(name, entry);

@@ -3,7 +3,8 @@
 import type { FastifyRequest } from 'fastify';
 import { keptText } from '#contracts/retention.ts';
 import type { AddressPlace } from '#monitor/devices/index.ts';
-import type { AskedNetwork, PeerHit, PeerList, PeerNetwork } from '#monitor/peers/index.ts';
+import type { PeerList } from '#monitor/facts/index.ts';
+import type { AskedNetwork, PeerHit, PeerNetwork } from '#monitor/peers/index.ts';
 import {
   banner,
   type Content,

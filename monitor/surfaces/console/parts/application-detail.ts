@@ -1,12 +1,8 @@
 /** Details of an application's row: destinations, devices, pairs (NET-2.2.2). */
 import type { FastifyRequest } from 'fastify';
-import {
-  type ApplicationDetail,
-  type ApplicationKey,
-  type ApplicationView,
-  applicationViews,
-} from '#monitor/applications/index.ts';
+import { type ApplicationView, applicationViews } from '#monitor/applications/index.ts';
 import { type Device, deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
+import type { ApplicationDetail, ApplicationKey } from '#monitor/facts/index.ts';
 import {
   type Content,
   code,

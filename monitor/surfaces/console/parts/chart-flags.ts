@@ -4,7 +4,7 @@
  */
 import type { MonitorEvent } from '#monitor/events/index.ts';
 import { titleOfIncident } from '#monitor/incidents/index.ts';
-import type { ServerChange, ToldChange } from '#monitor/inventory/index.ts';
+import type { ServerChange, ToldChange } from '#monitor/views/index.ts';
 import { type ChartFlag, type Range, withQuery } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { incidentHref } from './incident-text.ts';

@@ -1,7 +1,12 @@
 /** The page of one probe over time, and by sensor. */
 import type { FastifyRequest } from 'fastify';
-import type { Availability, HistoryStep, ProbeState, SensorView } from '#monitor/probes/index.ts';
-import { describeTarget } from '#monitor/probes/index.ts';
+import {
+  type Availability,
+  describeTarget,
+  type HistoryStep,
+  type ProbeState,
+} from '#monitor/probes/index.ts';
+import type { SensorView } from '#monitor/views/index.ts';
 import {
   age,
   banner,

@@ -12,9 +12,10 @@ import {
   skewSecondsOf,
   skewText,
 } from '#monitor/alerts/index.ts';
+import type { CaptureOutage } from '#monitor/facts/index.ts';
 import type { LiveRate } from '#monitor/live/index.ts';
 import { isSilentFor, leftOutOf, type SensorHealth } from '#monitor/sensors/index.ts';
-import type { CaptureLoss, CaptureOutage } from '#monitor/traffic/index.ts';
+import type { CaptureLoss } from '#monitor/traffic/index.ts';
 import { formatCount, formatDuration, formatPercent, type Tone } from '#service-kit/pages/index.ts';
 
 /** Minutes arrive once a minute; after this time one is late. */

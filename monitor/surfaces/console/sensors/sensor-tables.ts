@@ -1,8 +1,8 @@
 /** Tables of one sensor's page: the network of its host, addresses of other nodes, and spoofed traffic. */
 import type { FastifyRequest } from 'fastify';
+import type { ForeignAddress as ForeignRow } from '#monitor/facts/index.ts';
 import type { HostInterfaces } from '#monitor/sensors/index.ts';
-import type { SpoofedSum } from '#monitor/spoofing/index.ts';
-import type { ForeignRow } from '#monitor/traffic/index.ts';
+import type { SpoofedSum } from '#monitor/views/index.ts';
 import {
   badge,
   code,

@@ -1,8 +1,9 @@
 /** What the overview shows of each site, read from the features. */
 import type { Episode } from '#monitor/alerts/index.ts';
+import type { Collection } from '#monitor/facts/index.ts';
 import { silentAfterSeconds } from '#monitor/sensors/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
-import type { Collection, SiteTraffic } from '#monitor/traffic/index.ts';
+import type { SiteTraffic } from '#monitor/traffic/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 
 export interface SiteLine {

@@ -3,7 +3,8 @@
  * capture; a longer step is the mean of its minutes.
  */
 import type { FastifyRequest } from 'fastify';
-import type { Collection, SiteTraffic, TopAddress } from '#monitor/traffic/index.ts';
+import type { Collection, TopAddress } from '#monitor/facts/index.ts';
+import type { SiteTraffic } from '#monitor/traffic/index.ts';
 import {
   badge,
   type Content,

@@ -1,9 +1,10 @@
 /** The page of a site's traffic, over time and by address, with its gaps. */
 import type { FastifyRequest } from 'fastify';
-import { type ApplicationRow, describeService } from '#monitor/applications/index.ts';
+import { describeService } from '#monitor/applications/index.ts';
+import type { ApplicationRow, TopAddress } from '#monitor/facts/index.ts';
 import type { OpenCounts } from '#monitor/incidents/index.ts';
 import type { SensorState } from '#monitor/sensors/index.ts';
-import type { GapRow, SiteTraffic, TopAddress } from '#monitor/traffic/index.ts';
+import type { GapRow, SiteTraffic } from '#monitor/traffic/index.ts';
 import {
   type ChartData,
   type Content,

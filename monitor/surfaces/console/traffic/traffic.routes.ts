@@ -1,6 +1,6 @@
 /** `/sites/{id}/traffic`: the requests for a site's traffic, and for the data of its chart. */
 import { Type } from 'typebox';
-import type { ApplicationRow } from '#monitor/applications/index.ts';
+import type { ApplicationRow } from '#monitor/facts/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { chartJson, type Range, readRange } from '#service-kit/pages/index.ts';
 import { rowsLimit } from '#service-kit/web/index.ts';

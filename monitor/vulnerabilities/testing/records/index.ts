@@ -15,7 +15,7 @@ import { ftpRecords } from './ftp.ts';
 import { record } from './make-record.ts';
 import { httpdRecords, nginxRecords, sshRecords } from './shells-and-web.ts';
 
-export type { NvdMatch, NvdRecord } from './make-record.ts';
+export type { NvdRecord } from './make-record.ts';
 
 /** A record that was taken back; another CVE describes the fault. */
 const rejected = record(

@@ -41,6 +41,9 @@ export interface Line extends Remainder {
   details: RowDetails | null;
 }
 
+/** Of a table beside another one, the others on demand. */
+const firstRows = 5;
+
 export function answerTable(
   request: FastifyRequest,
   view: ExploreView,
@@ -83,6 +86,7 @@ export function answerTable(
     card: { line: [...(isPackets ? ['packets'] : ['in', 'out']), 'share', 'change'] },
     captionVisible: true,
     rows: sortLines(linesOf(answer), sort, measure),
+    ...(!options.isWide && { isFirst: (row: Line, index: number) => index < firstRows || row.isRest }),
     totals: totalOf(answer),
     isComplete: (answer.rest?.groups ?? 0) === 0,
     columns,

@@ -65,6 +65,21 @@ describe('equal columns', () => {
   });
 });
 
+test('a table shows its first rows until the reader asks for all, which needs no script', () => {
+  const listOf = (firstRows: number) =>
+    String(
+      table({
+        ...{ caption: 'Minutes', card: { line: [] }, rows: ['a', 'b', 'c'] },
+        isFirst: (_row, index) => index < firstRows,
+        columns: [{ key: 'name', header: 'Name', cell: (row: string) => row }],
+        empty: { title: 'None', text: '' },
+      }),
+    );
+  assert.equal(listOf(2).match(/class="is-beyond"/g)?.length, 1);
+  assert.match(listOf(2), /<details class="show-all"><summary>Show all 3<\/summary><\/details>/);
+  assert.doesNotMatch(listOf(3), /is-beyond|show-all/);
+});
+
 describe('cards', () => {
   test('every list declares its card', () => {
     const silent: string[] = [];

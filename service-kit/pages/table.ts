@@ -71,7 +71,7 @@ export interface TableOptions<Row> {
   url?: string;
   sort?: Sort | undefined;
   /** Rows that stand there until the reader asks for all; default all. */
-  firstRows?: number;
+  isFirst?: (row: Row, index: number) => boolean;
   /** Names of the two query values; set both apart when a page has two sorted tables. */
   sortParameters?: { by: string; direction: string };
   /** Query values that a new order must forget, such as a cursor. Default `after` and `page`. */
@@ -147,9 +147,8 @@ function scrollBox<Row>(options: TableOptions<Row>, contents: readonly (readonly
   const head = options.columns.map((column) => headerCell(column, options));
   const places = placesOf(options);
   const keys = new Map<string, number>();
-  const { firstRows = Number.POSITIVE_INFINITY } = options;
   const rows = options.rows.map((row, index) =>
-    bodyRow(row, contents[index]!, options, places, keys, index >= firstRows),
+    bodyRow(row, contents[index]!, options, places, keys, options.isFirst?.(row, index) === false),
   );
   const { totals } = options;
   const last =
@@ -265,7 +264,7 @@ function bodyRow<Row>(
 }
 
 function footer<Row>(options: TableOptions<Row>): Content {
-  const { pages, csvHref, jsonHref, firstRows } = options;
+  const { pages, csvHref, jsonHref, isFirst, rows: all } = options;
   const hasRows = options.rows.length > 0;
   const exports = hasRows && [
     csvHref && link(csvHref, 'CSV', { label: `${options.caption} as CSV` }),
@@ -276,12 +275,12 @@ function footer<Row>(options: TableOptions<Row>): Content {
     pages.previousHref && link(pages.previousHref, '← Previous', { kind: 'button' }),
     pages.nextHref && link(pages.nextHref, 'Next →', { kind: 'button' }),
   ];
-  const all =
-    firstRows !== undefined &&
-    options.rows.length > firstRows &&
-    html`<details class="show-all"><summary>Show all ${options.rows.length}</summary></details>`;
-  if (!pages && !all && !(hasRows && (csvHref || jsonHref))) return '';
-  return html`<footer class="table-footer">${all}<nav class="pages" aria-label="Pages of ${options.caption}">${ways}</nav><div class="exports">${exports}</div></footer>`;
+  const showAll =
+    isFirst !== undefined &&
+    !all.every(isFirst) &&
+    html`<details class="show-all"><summary>Show all ${all.length}</summary></details>`;
+  if (!pages && !showAll && !(hasRows && (csvHref || jsonHref))) return '';
+  return html`<footer class="table-footer">${showAll}<nav class="pages" aria-label="Pages of ${options.caption}">${ways}</nav><div class="exports">${exports}</div></footer>`;
 }
 
 /**

@@ -106,15 +106,17 @@ function withUnclassified(answer: Answer, whole: Answer): Answer {
     ...one,
     share: (one.share ?? 0) * scale,
   });
+  const scans = whole.ownScans;
+  // In which direction they went is not known, so they are no row with an in and an out.
+  const ofScans = scans && amountText({ inBytes: scans, outBytes: 0, packets: scans }, measure);
+  const label = ofScans ? `Unclassified, ${ofScans} of it port scans by the sensors` : 'Unclassified';
   const previous = previousTotal && whole.previousTotal && minus(whole.previousTotal, previousTotal);
   return {
     ...answer,
     rows: answer.rows.map(scaled),
     rest: answer.rest && scaled(answer.rest),
     ...{ total: whole.total, previousTotal: whole.previousTotal },
-    apart: [
-      { label: 'Unclassified', amount, share: 1 - scale, previous, rates: unclassifiedRates(answer, whole) },
-    ],
+    apart: [{ label, amount, share: 1 - scale, previous, rates: unclassifiedRates(answer, whole) }],
   };
 }
 

@@ -16,6 +16,8 @@ import { judgedColumns } from './minute-cells.ts';
 
 /** Rows of minutes on the page; the files have all. */
 export const minutesShown = 60;
+/** The others on demand. */
+const firstRows = 5;
 const minuteMs = 60_000;
 
 /** A minute of an address, or a run of minutes in which nothing was observed. */
@@ -45,7 +47,7 @@ export function minutesSection({ minutes, gaps, range, csvHref, jsonHref }: Minu
       caption: 'Minutes',
       card: { line: ['in', 'out', 'address'] },
       columns,
-      firstRows: 5,
+      isFirst: (_row, index) => index < firstRows,
       rows: entriesOf(minutes, gaps),
       csvHref: isExact ? csvHref : undefined,
       jsonHref: isExact ? jsonHref : undefined,

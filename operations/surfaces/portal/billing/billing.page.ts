@@ -157,19 +157,19 @@ function figures(options: BillingPageOptions): Html {
   const of = (source: string) => -(month.find((each) => each.source === source)?.quanta ?? 0);
   // A correction by an operator and a refund are no spending.
   const spent = of('server_hours') + of('api_overage');
-  const money = (quanta: number) => formatMoney(quanta, tenant.currency);
+  // To the cent; the ledger below has every quantum.
   const about = (quanta: number) => formatMoneyAbout(quanta, tenant.currency);
   return stats(
     stat({
       label: 'Credit',
-      value: money(balanceQuanta),
+      value: about(balanceQuanta),
       tone: balanceQuanta < 0 ? 'bad' : balanceQuanta === 0 ? 'warn' : 'neutral',
       source: 'current ledger balance',
     }),
     stat({
       label: 'Spent this month',
-      value: money(spent),
-      source: `servers ${money(of('server_hours'))}, API ${money(of('api_overage'))}`,
+      value: about(spent),
+      source: `servers ${about(of('server_hours'))}, API ${about(of('api_overage'))}`,
     }),
     stat({
       label: 'Estimated cost this month',

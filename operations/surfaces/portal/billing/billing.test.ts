@@ -27,7 +27,8 @@ test('a customer saves a card, adds credit with it once, and sees both in the le
   assert.match(page, /Visa ···· 4242/);
   const formId = /name="form_id" value="([^"]+)"/.exec(page)![1]!;
   const credit = { tenant: id, amount: '25.50', form_id: formId };
-  assert.match((await me.post('/client/billing/credit', credit)).headers.get('location')!, /done=credit/);
+  const added = (await me.post('/client/billing/credit', credit)).headers.get('location')!;
+  assert.match(await me.page(added), /The credit is added\./);
   const again = await me.post('/client/billing/credit', credit);
   assert.equal(again.status, 422, 'the same form, sent twice');
   assert.match(await again.text(), /sent before; nothing was charged again/);
@@ -63,7 +64,7 @@ test('a declined and an unconfirmed payment are told apart, and the second is na
       await me.post('/client/billing/credit', { tenant: id, amount: '10', form_id: formId })
     ).headers.get('location')!;
   };
-  assert.match(await pay('4000000000000002'), /done=declined/);
+  assert.match(await me.page(await pay('4000000000000002')), /The card was declined; nothing was charged\./);
   assert.match(await me.page(await pay('4000000000000119')), /A payment of \$10\.00 is not confirmed/);
   assert.equal(await world.billing.balanceOf(systemActor, tenant.id), 1_000_000);
 });

@@ -8,22 +8,22 @@ import { createApplications, nameApplication } from './applications/index.ts';
 import { createDetection } from './detection/index.ts';
 import { createDevices } from './devices/index.ts';
 import { createEvents } from './events/index.ts';
-import { chooseStore, createEvidence } from './evidence/index.ts';
+import { chooseStore, createEvidence, type Evidence } from './evidence/index.ts';
 import { createExplorer } from './explorer/index.ts';
 import { createFactConsumer, createFacts, type FactStore, openScope } from './facts/index.ts';
-import { createFeeds, installedFeeds } from './feeds/index.ts';
+import { createFeeds, cursorsKeptMs, type Feeds, installedFeeds } from './feeds/index.ts';
 import { createHandOff, noteHandOff } from './hand-off/index.ts';
 import { createHealth, createMonitorMeters } from './health/index.ts';
-import { createInbox } from './inbox/index.ts';
+import { createInbox, type Inbox } from './inbox/index.ts';
 import { createIncidents, type IncidentChange, type Incidents } from './incidents/index.ts';
 import { createIntake } from './intake/index.ts';
 import { createInventory } from './inventory/index.ts';
-import { keptWithObjects, sweepsOf } from './kept.ts';
 import {
   createLive,
   createPostgresStore,
   createRedisStore,
   createWindowReader,
+  type Live,
   type LiveStore,
   liveSection,
 } from './live/index.ts';
@@ -36,7 +36,7 @@ import { migrations, type Platform } from './platform.ts';
 import { createProbes } from './probes/index.ts';
 import { createProtection } from './protection/index.ts';
 import { createReadTokens } from './read-tokens/index.ts';
-import { createRetention } from './retention/index.ts';
+import { createRetention, type KeptTable, keptTables, type Sweep } from './retention/index.ts';
 import { createSavedViews } from './saved-views/index.ts';
 import { createScans } from './scans/index.ts';
 import { createSearch } from './search/index.ts';
@@ -294,3 +294,20 @@ function createCare(known: Platform & Observation & Reception) {
     handOff,
   };
 }
+
+/** What else happens when data is no longer kept. */
+const withFiles = ['incidents', 'incident_observations', 'site_correlations'];
+
+/** Capture files of incidents are removed before the incidents, and while they can't be, both stay. */
+const keptWithObjects = (evidence: Pick<Evidence, 'removeOfIncidents'>): KeptTable[] =>
+  keptTables.map((kept) =>
+    withFiles.includes(kept.table) ? { ...kept, beforeRemoval: evidence.removeOfIncidents } : kept,
+  );
+
+/** Data that features delete by rules of their own. A store of objects may not answer, so it is the last. */
+const sweepsOf = (of: { feeds: Feeds; inbox: Inbox; live: Live; evidence: Evidence }): Sweep[] => [
+  { name: 'feed_cursors', run: (nowMs) => of.feeds.forgetCursors(nowMs - cursorsKeptMs) },
+  { name: 'inbox_uploads', run: () => of.inbox.prune() },
+  { name: 'live_windows', run: () => of.live.prune() },
+  { name: 'evidence_files', run: () => of.evidence.removeExpired() },
+];

@@ -11,17 +11,17 @@ import {
   type AddressRange,
   type ApplicationKey,
   type ApplicationUse,
+  type ExploredAmount,
   type FactStore,
   keyText,
+  type SiteRange,
 } from '#monitor/facts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createRankingReader } from './rank-day.ts';
-import { readNotices } from './read-notices.ts';
 import { type ApplicationView, listSteps, type StepsRange, viewRange } from './views.ts';
 
 export { describeService, nameApplication } from './catalog.ts';
 export { createRankingLoop } from './rank-day.ts';
-export type { CollectionNotices } from './read-notices.ts';
 export { type ApplicationView, applicationViews } from './views.ts';
 
 const dayMs = 86_400_000;
@@ -108,5 +108,53 @@ export function createApplications(deps: {
       facts.listPairs(viewRange(siteId, view, fromMs, toMs), limit),
     /** Bytes over time of some applications of the list, and under a null name of all others; steps without bytes are left out. */
     listSteps: (range: StepsRange) => listSteps(facts, range),
+  };
+}
+
+/** Notices beside a list of applications (NET-2.2.6). Ratios are null without bytes. */
+export interface CollectionNotices {
+  /** Any parser loss makes the window partial; lost bytes are never estimated. */
+  isPartial: boolean;
+  /** Part of the packets that was captured. */
+  packetCoverage: number | null;
+  /** Parts of the bytes: named by evidence, named by port alone, and of addresses with a known device. */
+  domainRatio: number | null;
+  portRatio: number | null;
+  deviceRatio: number | null;
+  packets: number;
+  kernelDropped: number;
+  parserDropped: number;
+  detailTruncated: number;
+}
+
+/** The notices of a window, from the sums of its applications. */
+async function readNotices(
+  facts: Pick<FactStore, 'sumCollection' | 'explore'>,
+  { siteId, fromMinute, toMinute }: SiteRange,
+  use: { bytes: number; domainBytes: number; portBytes: number },
+): Promise<CollectionNotices> {
+  const range = { siteId, fromMinute, toMinute };
+  const [collection, ofDevices] = await Promise.all([
+    facts.sumCollection(range),
+    facts.explore({
+      ...{ ...range, source: 'addresses', filters: [], owners: [], networks: [], measure: 'bytes' },
+      // What has no known device.
+      ...{ by: ['device'], stepSeconds: null, order: 'size', rows: { keys: [[null]] } },
+    }),
+  ]);
+  const bytesOf = (one?: ExploredAmount) => (one ? one.inBytes + one.outBytes : 0);
+  const [bytes, unownedBytes] = [bytesOf(ofDevices.total), bytesOf(ofDevices.rows[0])];
+  const { packets, kernelDropped, parserDropped, detailTruncated } = collection;
+  const ratio = (part: number, whole: number) => (whole > 0 ? part / whole : null);
+  return {
+    isPartial: parserDropped > 0,
+    packetCoverage: ratio(packets, packets + kernelDropped),
+    domainRatio: ratio(use.domainBytes, use.bytes),
+    portRatio: ratio(use.portBytes, use.bytes),
+    deviceRatio: ratio(bytes - unownedBytes, bytes),
+    packets,
+    kernelDropped,
+    parserDropped,
+    detailTruncated,
   };
 }

@@ -5,18 +5,20 @@
  * incidents that it observed itself. A file is deleted after seven days (NET-8.R4), the object before its row; a store that
  * does not answer leaves both. Only operators read what is in a file, and each download is in the audit trail.
  */
+
+import type { Clock } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
 import { decodeEvidence } from '#contracts/sensor-api/evidence.ts';
+import type { Incidents } from '#monitor/incidents/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import type { AuthenticatedSensor } from '#monitor/sensors/index.ts';
 import { record } from '#service-kit/audit/index.ts';
-import { inTransaction } from '#service-kit/postgres/index.ts';
-import type { EvidenceDeps } from './deps.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { type DescribedPacket, describePacket } from './describe-packet.ts';
+import type { ObjectStore } from './object-store.ts';
 import { decompress, receiveEvidence } from './receive-evidence.ts';
-import { removeExpired } from './remove-expired.ts';
-import { type EvidenceFile, listFiles } from './store.ts';
-import { watchObjects } from './watched-objects.ts';
+import { deleteFile, type EvidenceFile, type Expiry, listFiles, lockExpired } from './store.ts';
 
 export { chooseStore } from './choose-store.ts';
 export type { DescribedPacket } from './describe-packet.ts';
@@ -89,5 +91,71 @@ export function createEvidence(given: EvidenceDeps) {
         checked = { atMs: nowMs, problem: objects.check().then(() => null, describeError) };
       return checked.problem;
     },
+  };
+}
+
+/** What capture files need from the rest of the program. */
+export interface EvidenceDeps {
+  db: () => Queryable;
+  reader: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+  objects: ObjectStore;
+  /** How long files are kept. */
+  days: number;
+  incidents: Pick<Incidents, 'findObservation'>;
+}
+
+/** One run of retention does not wait longer for a slow store; the next one goes on. */
+const patienceMs = 60_000;
+
+/**
+ * Removes expired files, of each the object before its row; returns how many. A store that does not answer ends it by an
+ * error, and leaves both. The row is locked meanwhile, so that the same file can't be stored again in between.
+ */
+async function removeExpired(
+  { db, objects, clock }: Pick<EvidenceDeps, 'db' | 'objects' | 'clock'>,
+  expiry: Expiry,
+): Promise<{ removed: number; isAll: boolean }> {
+  const beganAtMs = clock.monotonicMs();
+  for (let removed = 0; ; removed += 1) {
+    if (clock.monotonicMs() - beganAtMs > patienceMs) return { removed, isAll: false };
+    const isRemoved = await inTransaction(db(), async (trx) => {
+      const place = await lockExpired(trx, expiry);
+      if (!place) return false;
+      await objects.remove(place.objectKey);
+      await deleteFile(trx, place.id);
+      return true;
+    });
+    if (!isRemoved) return { removed, isAll: true };
+  }
+}
+
+/** The same store, which says in the log when it begins to fail and when it works again. */
+function watchObjects(objects: ObjectStore, reporter: Reporter): ObjectStore {
+  let isFailing = false;
+  const watched =
+    <Args extends unknown[], T>(call: (...args: Args) => Promise<T>) =>
+    async (...args: Args): Promise<T> => {
+      try {
+        const result = await call(...args);
+        if (isFailing) reporter.info('the store of capture files works again', { store: objects.place });
+        isFailing = false;
+        return result;
+      } catch (error) {
+        if (!isFailing)
+          reporter.error('the store of capture files fails; sensors keep their files and send them again', {
+            why: describeError(error),
+          });
+        isFailing = true;
+        throw error;
+      }
+    };
+  return {
+    place: objects.place,
+    put: watched(objects.put),
+    get: watched(objects.get),
+    remove: watched(objects.remove),
+    check: watched(objects.check),
   };
 }

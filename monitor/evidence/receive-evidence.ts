@@ -11,7 +11,7 @@ import { CodedError, describeError } from '#common/errors/index.ts';
 import { decodeEvidence, evidenceBytesMax } from '#contracts/sensor-api/evidence.ts';
 import type { AuthenticatedSensor } from '#monitor/sensors/index.ts';
 import { isUniqueViolation } from '#service-kit/postgres/index.ts';
-import type { EvidenceDeps } from './deps.ts';
+import type { EvidenceDeps } from './index.ts';
 import { beginFile, countFiles, isStored, markStored, type NewFile } from './store.ts';
 
 /** Files of one sensor: a stolen credential must not fill the store. */

@@ -6,6 +6,7 @@
  * kept. What a feed declares is in `feed.ts`; docs/adding-a-feed.md shows how to add one.
  */
 import type { Clock } from '#common/clock/index.ts';
+import type { Setting } from '#common/config/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Applications } from '#monitor/applications/index.ts';
@@ -19,13 +20,11 @@ import type { AssessmentExchange } from '#monitor/vulnerabilities/index.ts';
 import { createLeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAllocations, createProtectionSection } from './allocations/index.ts';
-import type { Cadences } from './cadence.ts';
 import type { Feed, FeedSources } from './feed.ts';
 import type { RunDeps, Turn } from './run.ts';
 import { runPasses, runTick, type TickResult } from './run-feed.ts';
 import * as store from './store.ts';
 
-export { cadencesOf, settingsOfFeeds } from './cadence.ts';
 export { defineFeed, type Feed } from './feed.ts';
 export { incidents } from './incidents/index.ts';
 export { installedFeeds } from './installed.ts';
@@ -145,4 +144,38 @@ function createFeed(deps: FeedsDeps, sources: FeedSources, feed: Feed) {
     /** Null before the feed's first run. */
     state: () => store.readFeedState(db(), feed.name),
   };
+}
+
+interface Cadence {
+  /** False leaves the loop to another process. */
+  isOn: boolean;
+  intervalSeconds: number;
+}
+
+/** By name of the feed. */
+type Cadences = Readonly<Record<string, Cadence>>;
+
+const keyOf = ({ name }: Feed, part: keyof Feed['cadence']) => `feed ${name} ${part}`;
+
+/** All settings of these feeds, as `readSettings` takes them. */
+export function settingsOfFeeds(feeds: readonly Feed[]): Record<string, Setting<unknown>> {
+  return Object.fromEntries(
+    feeds.flatMap((feed) => [
+      [keyOf(feed, 'isOn'), feed.cadence.isOn],
+      [keyOf(feed, 'seconds'), feed.cadence.seconds],
+    ]),
+  );
+}
+
+/** The cadences in what `readSettings` made of these settings. */
+export function cadencesOf(feeds: readonly Feed[], values: Readonly<Record<string, unknown>>): Cadences {
+  return Object.fromEntries(
+    feeds.map((feed) => [
+      feed.name,
+      {
+        isOn: values[keyOf(feed, 'isOn')] as boolean,
+        intervalSeconds: values[keyOf(feed, 'seconds')] as number,
+      },
+    ]),
+  );
 }

@@ -3,7 +3,7 @@ import { describeError } from '#common/errors/index.ts';
 import { filterOf } from '#contracts/attack-classes.ts';
 import { postDelivery, resolveByDns, signDelivery } from '#service-kit/webhooks/index.ts';
 import { type Action, describeStep, directionWord, type Step } from './action.ts';
-import type { HandOffDeps } from './deps.ts';
+import type { HandOffDeps } from './index.ts';
 import { readSealedSecret, ruleSecret } from './rules-store.ts';
 import { runCommand } from './run-command.ts';
 

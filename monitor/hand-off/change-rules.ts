@@ -9,7 +9,7 @@ import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { formatSecret, mintSecret } from '#service-kit/webhooks/index.ts';
 import * as actions from './actions-store.ts';
-import type { HandOffDeps } from './deps.ts';
+import type { HandOffDeps } from './index.ts';
 import {
   addressesMaxMost,
   isAllowed,

@@ -13,7 +13,7 @@ import { inTransaction, type Queryable, readNowMs } from '#service-kit/postgres/
 import type { Action, Step } from './action.ts';
 import * as actions from './actions-store.ts';
 import { carryOut, type StepResult } from './carry-out.ts';
-import type { HandOffDeps } from './deps.ts';
+import type { HandOffDeps } from './index.ts';
 import { listIncidentsOf, listTold } from './note-store.ts';
 import type { RuleKind } from './rule.ts';
 import { readLimit } from './rules-store.ts';

@@ -7,17 +7,16 @@
 import { describeError } from '#common/errors/index.ts';
 import type { Evidence } from '#monitor/evidence/index.ts';
 import type { FactEngine } from '#monitor/facts/index.ts';
-import type { Feeds } from '#monitor/feeds/index.ts';
+import type { Feeds, HeldBack } from '#monitor/feeds/index.ts';
 import type { Inbox } from '#monitor/inbox/index.ts';
 import type { Incidents } from '#monitor/incidents/index.ts';
 import type { Inventory } from '#monitor/inventory/index.ts';
 import type { Live } from '#monitor/live/index.ts';
 import type { Retention } from '#monitor/retention/index.ts';
-import type { Sensors } from '#monitor/sensors/index.ts';
+import { isSilentFor, type Sensors } from '#monitor/sensors/index.ts';
 import type { Vulnerabilities } from '#monitor/vulnerabilities/index.ts';
 import type { Limits } from '#service-kit/limits/index.ts';
-import type { System } from '#service-kit/system/index.ts';
-import { describeHeldBack, findProblems } from './problems.ts';
+import { judgeSystem, measuredOfSystem, type System, systemKindNames } from '#service-kit/system/index.ts';
 import type { FeedRecord, HealthReport, Readiness } from './report.ts';
 
 export { createMonitorMeters, type MonitorMeters } from './meters.ts';
@@ -160,4 +159,56 @@ function readFeeds({ all }: Pick<Feeds, 'all'>): Promise<FeedRecord[]> {
       };
     }),
   );
+}
+
+const minute = 60;
+/** Uploads normally wait less than a second. */
+const oldestSecondsMax = minute;
+/** Retention runs every hour. */
+const maintenanceMsMax = 2 * 3_600_000;
+
+/** Problems that need attention, one sentence each. */
+function findProblems(report: Omit<HealthReport, 'problems'>): string[] {
+  const { inbox, feeds, maintenance, sensors, system, asOfMs } = report;
+  const problems: string[] = [];
+  if (system.writeProblem !== null) problems.push(`The database ${system.writeProblem}.`);
+  // What feeds and retention say of themselves.
+  const said = new Set<unknown>([maintenance.lastError, ...feeds.map(({ lastError }) => lastError)]);
+  for (const { kind, name, verdict, details } of judgeSystem(system))
+    if (verdict === 'bad' && !(typeof details.error === 'string' && said.has(details.error)))
+      problems.push(`${systemKindNames[kind]}: ${name}: ${measuredOfSystem(kind, details)}.`);
+  const uploads = (count: number) => (count === 1 ? '1 upload' : `${count} uploads`);
+  if ((inbox.oldestSeconds ?? 0) > oldestSecondsMax)
+    problems.push(
+      `Waiting to be applied: ${uploads(inbox.pending)}, the oldest for ${Math.round(inbox.oldestSeconds!)} seconds.`,
+    );
+  if (inbox.failing > 0) problems.push(`Failed and retried: ${uploads(inbox.failing)}.`);
+  if (inbox.rejectedLastHour > 0)
+    problems.push(`Given up in the last hour: ${uploads(inbox.rejectedLastHour)}; the events say why.`);
+  for (const { title, lastError } of feeds) if (lastError !== null) problems.push(`${title}: ${lastError}`);
+  if (maintenance.lastError !== null) problems.push(`Retention failed: ${maintenance.lastError}`);
+  else if (maintenance.lastSuccessAtMs !== null && asOfMs - maintenance.lastSuccessAtMs > maintenanceMsMax)
+    problems.push('Retention has not run for more than two hours.');
+  const silent = sensors.filter(({ silentSeconds }) => isSilentFor(silentSeconds));
+  if (silent.length > 0)
+    problems.push(
+      silent.length === 1
+        ? `The sensor on ${silent[0]!.hostName} is silent.`
+        : `${silent.length} of ${sensors.length} sensors are silent.`,
+    );
+  return problems;
+}
+
+/** Feeds go on beside what they can't deliver, so they have no error of their own. Visits of records that were long ago stay out. */
+function describeHeldBack(
+  heldBack: readonly HeldBack[],
+  { feeds, asOfMs }: Pick<HealthReport, 'feeds' | 'asOfMs'>,
+): string[] {
+  const recent = heldBack.filter(({ visitedAtMs }) => asOfMs - visitedAtMs < 15 * minute * 1000);
+  return feeds.flatMap(({ feed, title }) => {
+    const [first, ...others] = recent.filter((one) => one.feed === feed);
+    if (!first) return [];
+    const more = others.length > 0 ? ` and ${others.length} more` : '';
+    return [`${title}: ${first.item}${more} not delivered in full; the page Operations says why.`];
+  });
 }

@@ -4,7 +4,8 @@ import type { DecodedUpload, ReadUpload, UploadConsumer } from '#monitor/intake/
 import type { Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { UploadKey } from './decoded-uploads.ts';
-import type { InboxParts } from './deps.ts';
+import type { InboxParts } from './index.ts';
+import { underShare } from './note-failure.ts';
 import {
   endAttempt,
   finishUploads,
@@ -15,7 +16,6 @@ import {
   type StoredBody,
   type UploadIdentity,
 } from './store.ts';
-import { underShare } from './under-share.ts';
 
 /**
  * Applies uploads of one share: every consumer writes its records. All of it, the uploads' end included, is one transaction

@@ -10,19 +10,21 @@
  * (NET-6.2); failures of the database itself never count. What comes at the same time is stored in one transaction and
  * applied in one, because a commit costs the same for a hundred as for one.
  */
+
+import type { Clock } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryReceipt } from '#contracts/sensor-api/http.ts';
-import { createIntake } from '#monitor/intake/index.ts';
-import type { EnrolledSensor } from '#monitor/sensors/index.ts';
+import type { Events } from '#monitor/events/index.ts';
+import { createIntake, type Intake, type UploadConsumer } from '#monitor/intake/index.ts';
+import type { EnrolledSensor, Sensors } from '#monitor/sensors/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import { applyAtOnce } from './apply-batch.ts';
-import { createDecodedUploads } from './decoded-uploads.ts';
-import type { InboxDeps } from './deps.ts';
-import { createInboxHold } from './hold-uploads.ts';
+import { createDecodedUploads, type DecodedUploads } from './decoded-uploads.ts';
 import { createReceiving, type UploadCheck } from './receive-upload.ts';
+import * as store from './store.ts';
 import { listKeptUploads, pruneUploads, readInboxState } from './store.ts';
 import { createInboxWorker } from './worker.ts';
-
-export type { InboxDeps, InboxTally } from './deps.ts';
 
 export type { InboxState, KeptUpload } from './store.ts';
 
@@ -99,5 +101,68 @@ export function createInbox(given: InboxDeps) {
     hold: createInboxHold(deps.db),
     /** The loop that applies uploads; start it in as many processes as wanted. */
     worker,
+  };
+}
+
+/** What happened to uploads in this process. */
+export type InboxTally = (
+  outcome: 'accepted' | 'duplicate' | 'refused' | 'applied' | 'failed' | 'rejected',
+  count: number,
+) => void;
+
+export interface InboxDeps {
+  db: () => Queryable;
+  /** Connections that only read, for the state; the same as the others when absent. */
+  reader?: () => Queryable;
+  tally?: InboxTally;
+  /** Reads uploads; one of its own when absent. */
+  intake?: Intake;
+  sensors: Pick<Sensors, 'noteContacts' | 'noteRefusal'>;
+  /** What takes records out of uploads, in the order in which each batch's transaction writes. */
+  consumers: readonly UploadConsumer[];
+  events: Events;
+  clock: Clock;
+  reporter: Reporter;
+  /** Bytes of decoded uploads that are held for the worker of this process; 0 where none runs in it. */
+  decodedBytesMax?: number;
+  /** How long uploads wait for others that are applied with them, at most; not at all when absent. */
+  gatherMs?: number;
+  /** How long a worker's lease outlives it. */
+  leaseSeconds?: number;
+  /** Pause after a failed attempt, doubled each time. */
+  retrySeconds?: number;
+}
+
+/** The same, complete, for the inside of the inbox. */
+export interface InboxParts extends InboxDeps {
+  intake: Intake;
+  decoded: DecodedUploads;
+}
+
+type InboxHold = ReturnType<typeof createInboxHold>;
+
+/**
+ * Holding uploads back: what arrives after the hold is stored and receipted and waits, what arrived before is applied. A hold that its
+ * process no longer renews ends by itself. Urgent uploads hold no facts and are applied all the same.
+ */
+const holdSeconds = 60;
+
+function createInboxHold(db: () => Queryable) {
+  return {
+    /** Begins a hold under this id, in the place of any other. */
+    async begin(id: string) {
+      // First everything is held. A worker that has not seen it claims uploads that are stored by now, so it is the number after that
+      // which divides what may have been begun from what has not.
+      await store.beginHold(db(), id, holdSeconds);
+      await store.openHold(db(), id);
+    },
+    /** False when it has run out or another took its place. */
+    renew: (id: string) => store.renewHold(db(), id, holdSeconds),
+    /** Uploads that arrived before it and wait. */
+    countBefore: (id: string) => store.countBefore(db(), id),
+    /** True, until the end of the transaction, if it lasts and nothing that arrived before it waits. */
+    isSettled: async (trx: Queryable, id: string) =>
+      (await store.lockHold(trx, id)) && (await store.countBefore(trx, id)) === 0,
+    end: (id: string) => store.endHold(db(), id),
   };
 }

@@ -1,9 +1,8 @@
 import { describeError } from '#common/errors/index.ts';
-import type { Lease } from '#service-kit/leases/index.ts';
+import { type Lease, nameTerm, underLease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { InboxDeps } from './deps.ts';
+import type { InboxDeps } from './index.ts';
 import { countAttempts, endAttempt, type FailedUpload, finishUploads, takeAbandoned } from './store.ts';
-import { underShare } from './under-share.ts';
 
 /** Unexpected failures before an upload is skipped (NET-6.2). */
 export const attemptsMax = 5;
@@ -77,4 +76,16 @@ async function skipUpload(
     sensorId,
     details: { sequence, spool_id: spoolId, error },
   });
+}
+
+/**
+ * A transaction of a share's worker under its lease; throws `LeaseLost`. It names its term, so that a worker that freezes
+ * in here does not keep its row locks longer than its lease.
+ */
+export function underShare(
+  deps: Pick<InboxDeps, 'db' | 'leaseSeconds'>,
+  lease: Lease,
+  work: (trx: Queryable) => Promise<void>,
+): Promise<void> {
+  return underLease(deps.db(), lease, work, (trx) => nameTerm(trx, lease, deps.leaseSeconds ?? 15));
 }

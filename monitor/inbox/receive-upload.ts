@@ -10,7 +10,7 @@ import type { TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
 import type { Intake, ReadUpload, UploadConsumer } from '#monitor/intake/index.ts';
 import type { Contact, EnrolledSensor } from '#monitor/sensors/index.ts';
 import { isConnectionFailure } from '#service-kit/postgres/index.ts';
-import type { InboxDeps, InboxParts } from './deps.ts';
+import type { InboxDeps, InboxParts } from './index.ts';
 import { storeUploads, type UploadRow, type Verdict } from './store.ts';
 
 /**

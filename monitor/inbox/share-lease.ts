@@ -7,7 +7,7 @@ import {
   resignLease,
   takeLease,
 } from '#service-kit/leases/index.ts';
-import type { InboxParts } from './deps.ts';
+import type { InboxParts } from './index.ts';
 import { noteAbandoned } from './note-failure.ts';
 
 export function createShareLease(deps: InboxParts, share: number, holder: string) {

@@ -2,7 +2,7 @@ import { ConsumerAway } from '#monitor/intake/index.ts';
 import { type Lease, LeaseLost } from '#service-kit/leases/index.ts';
 import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import { applyBatch } from './apply-batch.ts';
-import type { InboxParts } from './deps.ts';
+import type { InboxParts } from './index.ts';
 import { noteFailure } from './note-failure.ts';
 import { createShareLease } from './share-lease.ts';
 import { batchMax, beginBatch, type PendingUpload, type Pick } from './store.ts';

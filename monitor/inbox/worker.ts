@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { describeError } from '#common/errors/index.ts';
-import type { InboxParts } from './deps.ts';
+import type { InboxParts } from './index.ts';
 import { createShareWorker, shares } from './share-worker.ts';
 import { findDueShares, pruneUploads } from './store.ts';
 

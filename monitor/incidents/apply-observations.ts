@@ -6,7 +6,7 @@
 import type { IncidentObservation } from '#contracts/sensor-api/detection.ts';
 import { share } from '#monitor/placements/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { IncidentChange, IncidentsDeps } from './deps.ts';
+import type { IncidentChange, IncidentsDeps } from './index.ts';
 import { judgeOwnership, type Statement } from './judge-ownership.ts';
 import { regroup } from './regroup.ts';
 import * as store from './store.ts';

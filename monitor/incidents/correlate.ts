@@ -7,7 +7,6 @@
  * rates and totals are those of the strongest capture and never the sum of captures that saw the same traffic.
  */
 import type { IncidentView, Observation, Said } from './incident.ts';
-import { type Amount, heaviest } from './strongest.ts';
 
 /** An observation older than this says nothing of now (NET-3.2). */
 export const staleMs = 90_000;
@@ -144,4 +143,42 @@ function byStart(a: Observation, b: Observation): number {
 
 function byIdentity(a: Observation, b: Observation): number {
   return a.sensorId - b.sensorId || (a.said.id < b.said.id ? -1 : a.said.id > b.said.id ? 1 : 0);
+}
+
+interface Amount {
+  bytes: number;
+  packets: number;
+}
+
+interface Span {
+  fromMs: number;
+  toMs: number;
+  amount: Amount;
+}
+
+/** True when the first has more bytes, or as many and more packets. */
+function isHeavier(a: Amount, b: Amount): boolean {
+  return a.bytes > b.bytes || (a.bytes === b.bytes && a.packets > b.packets);
+}
+
+/**
+ * The largest sum of amounts whose spans don't overlap (weighted interval scheduling). Simultaneous spans are views of the
+ * same traffic and never add.
+ */
+function heaviest(spans: readonly Span[]): Amount {
+  const sorted = spans.toSorted((a, b) => a.toMs - b.toMs || a.fromMs - b.fromMs);
+  const best: Amount[] = [{ bytes: 0, packets: 0 }];
+  for (const [i, { fromMs, amount }] of sorted.entries()) {
+    // How many of those before end no later than this one starts.
+    let before = i;
+    while (before > 0 && sorted[before - 1]!.toMs > fromMs) before -= 1;
+    const earlier = best[before]!;
+    const taken = { bytes: earlier.bytes + amount.bytes, packets: earlier.packets + amount.packets };
+    best.push(isHeavier(taken, best[i]!) ? taken : best[i]!);
+  }
+  const sum = best.at(-1)!;
+  return {
+    bytes: Math.min(sum.bytes, Number.MAX_SAFE_INTEGER),
+    packets: Math.min(sum.packets, Number.MAX_SAFE_INTEGER),
+  };
 }

@@ -1,7 +1,7 @@
 /** Incidents and the observations that they are made of. Times are unix milliseconds, of the sensors. */
-import type { AttackClass } from '#contracts/attack-classes.ts';
+import { type AttackClass, titleOfClass } from '#contracts/attack-classes.ts';
 import type { ActionKind, AttackDirection, IncidentSeverity, IncidentState } from '#contracts/incidents.ts';
-import type { IncidentObservation, IncidentTarget } from '#contracts/sensor-api/detection.ts';
+import type { IncidentObservation, IncidentTarget, Metric } from '#contracts/sensor-api/detection.ts';
 
 /** What is correlated: observations of different keys never are of one incident. */
 export interface IncidentKey {
@@ -90,4 +90,32 @@ export interface Transition {
   kind: TransitionKind;
   atMs: number;
   details: Readonly<Record<string, string | number | boolean | null>>;
+}
+
+/** `SYN flood`; an incident of severity info is no attack. */
+export function nameOfClass(name: string, severity: Incident['severity'] = 'attack'): string {
+  return name === 'other' && severity === 'info' ? 'Scan' : titleOfClass(name);
+}
+
+/** `SYN flood on 198.51.100.7`, `UDP flood by 198.51.100.7`, `UDP flood on capture eth0`. */
+export function titleOfIncident(
+  incident: Pick<Incident, 'class' | 'severity' | 'direction' | 'target' | 'isDrill'>,
+): string {
+  const word = incident.direction === 'inbound' ? 'on' : 'by';
+  const target = targetText(incident);
+  return `${incident.isDrill ? 'Drill: ' : ''}${nameOfClass(incident.class, incident.severity)} ${word} ${target}`;
+}
+
+/** An attack that a capture sends is one whose sender is not known; one on a capture is on all servers behind it. */
+function targetText({ target, direction }: Pick<Incident, 'target' | 'direction'>): string {
+  if (target.kind !== 'capture') return target.value;
+  return direction === 'inbound' ? `capture ${target.value}` : `a server behind ${target.value}`;
+}
+
+/** True for metrics in bits a second; the others count packets or connections. */
+export const isBitMetric = (metric: Metric): boolean => metric.endsWith('bps');
+
+/** The rate that is compared with the threshold. */
+export function comparedRate(metric: Metric, rate: { bps: number; pps: number }): number {
+  return isBitMetric(metric) ? rate.bps : rate.pps;
 }

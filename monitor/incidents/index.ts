@@ -6,21 +6,34 @@
  * order they come; the strongest capture counts. An incident ends only when its sensors have said that it is over: without
  * news for ninety seconds it is stale. Times are the sensors'.
  */
-import type { ChangedAddress } from '#monitor/placements/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Events } from '#monitor/events/index.ts';
+import { type ChangedAddress, share } from '#monitor/placements/index.ts';
+import { createLeasedLoop, ifHeld, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { applyObservations, type SensorObservations } from './apply-observations.ts';
 import { readAttackPeriods } from './attack-periods-store.ts';
 import { createIncidentConsumer } from './consume-incidents.ts';
-import type { IncidentsDeps } from './deps.ts';
+import { staleMs } from './correlate.ts';
+import type { Incident, Transition } from './incident.ts';
 import * as read from './read-store.ts';
 import { type Delivery, listDeliverable, noteDelivered } from './read-store.ts';
-import { rejudgeAddresses } from './rejudge.ts';
-import { createStaleLoop } from './watch-stale.ts';
+import { regroup, rejudgeAddresses } from './regroup.ts';
+import * as store from './store.ts';
 
 export type { AttackPeriods, UnassignablePeriod } from './attack-periods-store.ts';
 export { requireIncidentsAlone } from './consume-incidents.ts';
-export type { IncidentChange } from './deps.ts';
-export type { Incident, IncidentAction, TransitionKind } from './incident.ts';
+export {
+  comparedRate,
+  type Incident,
+  type IncidentAction,
+  isBitMetric,
+  nameOfClass,
+  type TransitionKind,
+  titleOfIncident,
+} from './incident.ts';
 export {
   type CurvePoint,
   type DeliverableIncident,
@@ -32,7 +45,6 @@ export {
   setIncidentActions,
 } from './read-store.ts';
 export { lockSites as lockIncidents } from './store.ts';
-export { comparedRate, isBitMetric, nameOfClass, titleOfIncident } from './words.ts';
 
 export type Incidents = ReturnType<typeof createIncidents>;
 
@@ -89,4 +101,56 @@ export function createIncidents(deps: IncidentsDeps) {
     /** What sensors of a site said of other nodes' servers, the newest first. */
     listForeign: (siteId: number, limit: number) => read.listForeign(reader(), siteId, limit),
   };
+}
+
+/** A change of an incident that can be seen. */
+export interface IncidentChange {
+  /** As it is now. */
+  incident: Incident;
+  /** Null: it is new. */
+  before: Incident | null;
+  transitions: readonly Transition[];
+}
+
+export interface IncidentsDeps {
+  db: () => Queryable;
+  /** Connections that only read; the same as the others when absent. */
+  reader?: () => Queryable;
+  events: Pick<Events, 'record'>;
+  clock: Clock;
+  reporter: Reporter;
+  /** Counts what this process applied: `applied` revisions, those of them that are `foreign`, `repeated` ones. */
+  tally?(outcome: 'applied' | 'foreign' | 'repeated', count: number): void;
+  /** Called with changes in their transaction, such as for alerts. */
+  onChange?(trx: Queryable, changes: readonly IncidentChange[]): Promise<void>;
+}
+
+/** Incidents whose last observation is older than ninety seconds become stale (NET-3.2). */
+const intervalMs = 5_000;
+const leaseSeconds = 30;
+/** Incidents of one transaction. */
+const batchMax = 256;
+
+/** A loop for any number of processes. */
+function createStaleLoop(deps: IncidentsDeps): LeasedLoop {
+  return createLeasedLoop({
+    name: 'incidents',
+    intervalMs,
+    ttlSeconds: leaseSeconds,
+    ...{ db: deps.db, clock: deps.clock, reporter: deps.reporter },
+    async run(lease, renew, signal) {
+      for (let found = batchMax; found === batchMax && !signal.aborted; ) {
+        const isHeld = await ifHeld(deps.db(), lease, async (trx) => {
+          await share(trx);
+          const fading = await store.listFading(trx, (await readNowMs(trx)) - staleMs, batchMax);
+          found = fading.length;
+          await store.lockSites(trx, [...new Set(fading.map(({ siteId }) => siteId))]);
+          const ids = fading.map(({ id }) => id);
+          if (found > 0) await regroup(deps, trx, await store.listRowsOfIncidents(trx, ids), ids);
+          return true;
+        });
+        if (!isHeld || (found === batchMax && !(await renew()))) return;
+      }
+    },
+  });
 }

@@ -7,13 +7,13 @@
  */
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import type { ChangedAddress } from '#monitor/placements/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
-import { combine, divide } from './correlate.ts';
+import { combine, divide, staleMs } from './correlate.ts';
 import { correlateSites } from './correlate-sites.ts';
-import type { IncidentChange, IncidentsDeps } from './deps.ts';
-import { describeChange } from './describe-change.ts';
-import type { Incident, Observation } from './incident.ts';
-import { checkReleased } from './judge-ownership.ts';
+import type { Incident, Observation, Transition } from './incident.ts';
+import type { IncidentChange, IncidentsDeps } from './index.ts';
+import { checkReleased, judgeOwnership } from './judge-ownership.ts';
 import * as store from './store.ts';
 
 /** `rowIds`: observations that changed. `formerIds`: incidents that may have lost one. Call it with the sites locked. */
@@ -173,4 +173,89 @@ async function recordEvents(
       },
     });
   }
+}
+
+/**
+ * Judges observations of these addresses again, in the transaction that changed their placements. An incident that was made
+ * by another node's sensor is withdrawn; one that was kept as foreign counts from now on.
+ */
+export async function rejudgeAddresses(
+  deps: Pick<IncidentsDeps, 'events' | 'onChange'>,
+  trx: Queryable,
+  changed: readonly ChangedAddress[],
+): Promise<void> {
+  if (changed.length === 0) return;
+  const rows = await store.listRowsOfAddresses(trx, changed);
+  if (rows.length === 0) return;
+  await store.lockSites(trx, [...new Set(rows.map(({ siteId }) => siteId))]);
+  const verdicts = await judgeOwnership(trx, rows);
+  const judged = rows.map((row, i) => ({ ...row, ...verdicts[i]!, was: row.isForeign }));
+  const formerIds = await store.listIncidentsOf(
+    trx,
+    judged.map(({ rowId }) => rowId),
+  );
+  // Of one observation each verdict has at most one row; the higher revision stays.
+  const lower = [...Map.groupBy(judged, ({ sensorId, said }) => `${sensorId} ${said.id}`).values()].flatMap(
+    (rowsOfOne) => {
+      const [first, second] = rowsOfOne.toSorted((a, b) => b.said.revision - a.said.revision);
+      const isSame = first!.isForeign === first!.was && second?.isForeign === second?.was;
+      return second === undefined || isSame ? [] : [second.rowId];
+    },
+  );
+  await store.deleteObservations(trx, lower);
+  const kept = judged.filter(({ rowId }) => !lower.includes(rowId));
+  await store.changeVerdicts(
+    trx,
+    kept.filter(({ isForeign, was, key, targetKey }) => isForeign !== was || key.targetKey !== targetKey),
+  );
+  // All of them: where an incident's target has left the node it may be over.
+  const own = kept.filter(({ isForeign }) => !isForeign).map(({ rowId }) => rowId);
+  await regroup(deps, trx, own, formerIds);
+}
+
+/** `joined`: observations that were not of the incident before. */
+function describeChange(
+  before: Incident | null,
+  after: Incident,
+  joined: readonly Observation[],
+  merged: readonly Incident[],
+): Transition[] {
+  const changes: Transition[] = [];
+  const note = (kind: Transition['kind'], atMs: number, details: Transition['details'] = {}) =>
+    changes.push({ kind, atMs, details });
+  if (before === null) {
+    const { bps, pps } = after.measured.current ?? after.measured.peak;
+    note('detected', after.detectedAtMs, { class: after.class, bps, pps });
+  }
+  const first = before === null ? firstOf(joined) : null;
+  for (const one of joined)
+    if (one !== first)
+      note('joined', one.said.detectedAtMs, { sensor_id: one.sensorId, capture: one.said.capture });
+  for (const one of merged) note('merged', one.startedAtMs, { incident_id: one.id });
+  if (before !== null && before.class !== after.class)
+    note('class_changed', after.lastObservedAtMs, { from: before.class, to: after.class });
+  if (after.isWithdrawn && !before?.isWithdrawn) note('withdrawn', after.lastObservedAtMs);
+  noteState(before, after, note);
+  return changes;
+}
+
+function noteState(
+  before: Incident | null,
+  after: Incident,
+  note: (kind: Transition['kind'], atMs: number) => void,
+): void {
+  const from = before?.state ?? 'active';
+  if (from === after.state || after.isWithdrawn) return;
+  if (after.state === 'recovered') note('recovered', after.recoveredAtMs!);
+  else if (from === 'recovered') note('reopened', after.lastObservedAtMs);
+  if (after.state === 'stale') note('stale', after.lastObservedAtMs + staleMs);
+  else if (after.state === 'active' && from === 'stale') note('observed_again', after.lastObservedAtMs);
+}
+
+function firstOf(observations: readonly Observation[]): Observation | null {
+  return (
+    observations.toSorted(
+      (a, b) => a.said.detectedAtMs - b.said.detectedAtMs || a.sensorId - b.sensorId || a.rowId - b.rowId,
+    )[0] ?? null
+  );
 }

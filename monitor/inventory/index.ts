@@ -25,9 +25,8 @@ import { listServerChanges, listToldChanges, type ServerChangesAsked } from '#mo
 import { record } from '#service-kit/audit/index.ts';
 import { createLeasedLoop } from '#service-kit/leases/index.ts';
 import { inTransaction } from '#service-kit/postgres/index.ts';
-import { applyNotice } from './apply-notice.ts';
-import { importChanges } from './import-changes.ts';
-import { type ImportDeps, importInventory } from './import-inventory.ts';
+import { type ImportDeps, importChanges, importInventory } from './import-inventory.ts';
+import { applyNotice } from './retire-machines.ts';
 import * as store from './store.ts';
 import { listNodeServers } from './store.ts';
 

@@ -10,15 +10,13 @@ import { systemClock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import { aheadSecondsMax, type LiveReceipt } from '#contracts/sensor-api/http.ts';
-import { liveWindowMs } from '#contracts/sensor-api/live.ts';
-import { createIntake } from '#monitor/intake/index.ts';
-import type { EnrolledSensor } from '#monitor/sensors/index.ts';
-import type { LiveDeps } from './deps.ts';
-import { withoutForeign } from './foreign-hosts.ts';
-import type { LiveStore, StoredWindow } from './live-store.ts';
-import { createSiteReader } from './read-site.ts';
+import { type LiveWindow, liveWindowMs, type SensorCondition } from '#contracts/sensor-api/live.ts';
+import { createIntake, type Intake } from '#monitor/intake/index.ts';
+import type { ForeignCheck, Spoken } from '#monitor/placements/index.ts';
+import { type EnrolledSensor, type PlanSection, versionSection } from '#monitor/sensors/index.ts';
+import type { LiveStore, StoredWindow, WindowList } from './live-store.ts';
+import { type SiteLive, sumWindows } from './sum-windows.ts';
 
-export { liveSection } from './live-section.ts';
 export type { LiveRate, LiveStore, StoredWindow } from './live-store.ts';
 export { createPostgresStore } from './postgres-store.ts';
 export { createRedisStore } from './redis-store.ts';
@@ -96,5 +94,83 @@ export function createLive(deps: LiveDeps) {
     findProblem: () => store.findProblem(),
     /** The connection to the store. */
     part: { name: 'live store', start: () => store.start(), stop: () => store.stop() } satisfies Part,
+  };
+}
+
+/** Dependencies of live windows. */
+interface LiveDeps {
+  store: LiveStore;
+  /** Reads uploads; a separate one by default. */
+  intake?: Intake;
+  /** Stores the condition that a sensor reports with its windows. */
+  noteCondition?: (sensorId: number, condition: SensorCondition) => Promise<void>;
+  /** Counts rows that were left out of a sensor's windows because they are impossible. */
+  noteSetAside?: (sensorId: number, rows: number) => Promise<void>;
+  /** Checks which addresses belong to servers of other nodes; reports about those are left out. */
+  checkAddresses?: (spoken: readonly Spoken[]) => Promise<ForeignCheck>;
+  /** Wall time, for tests. */
+  nowMs?: () => number;
+}
+
+const minuteMs = 60_000;
+
+/**
+ * Windows without addresses of servers on other nodes. They are not stored: windows are kept for a short time only, and
+ * the minute's own counters keep the report, marked as foreign.
+ */
+async function withoutForeign(
+  checkAddresses: LiveDeps['checkAddresses'],
+  sensorId: number,
+  windows: readonly LiveWindow[],
+): Promise<readonly LiveWindow[]> {
+  const subjects = new Set(windows.flatMap((window) => window.hosts.map((host) => host.address)));
+  if (!checkAddresses || subjects.size === 0) return windows;
+  const isForeign = await checkAddresses([...subjects].map((subject) => ({ sensorId, subject })));
+  return windows.map((window) => {
+    const minute = Math.floor(window.startedAtMs / minuteMs) * 60;
+    const hosts = window.hosts.filter((host) => !isForeign(sensorId, host.address, minute));
+    return hosts.length === window.hosts.length ? window : { ...window, hosts };
+  });
+}
+
+/** Sensors may send live windows (NET-9.1). */
+export const liveSection: PlanSection = versionSection('live', { live_version: 1 });
+
+/** Sensors post a window within a few seconds of its end; earlier it would lack some captures. */
+const settleMs = 4_000;
+/** A result of this age is shared by all readers (NET-4.4). */
+const freshMs = 5_000;
+const windowsMax = 20_000;
+
+/** Reads sites, each at most once in five seconds for any number of readers. */
+function createSiteReader(
+  listWindows: (
+    siteId: number,
+    sinceMs: number,
+    limit: number,
+  ) => Promise<Pick<WindowList, 'windows' | 'isLimited'>>,
+) {
+  const reads = new Map<string, { atMs: number; result: Promise<SiteLive> }>();
+  return (siteId: number, sinceMs: number, nowMs: number, address?: string): Promise<SiteLive> => {
+    for (const [key, read] of reads) if (Math.abs(nowMs - read.atMs) >= freshMs) reads.delete(key);
+    const key = `${siteId} ${sinceMs} ${address ?? ''}`;
+    const known = reads.get(key);
+    if (known) return known.result;
+    const settledMs = nowMs - liveWindowMs - settleMs;
+    const result = listWindows(siteId, sinceMs, windowsMax).then(({ windows, isLimited }) =>
+      sumWindows(
+        windows
+          .filter((window) => window.startedAtMs <= settledMs)
+          .map((window) =>
+            address === undefined
+              ? window
+              : { ...window, hosts: window.hosts.filter((host) => host.address === address) },
+          ),
+        isLimited,
+      ),
+    );
+    reads.set(key, { atMs: nowMs, result });
+    result.catch(() => reads.delete(key));
+    return result;
   };
 }

@@ -12,8 +12,7 @@ import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
-import { checkConnection } from './check-connection.ts';
-import { createOperationsClient, type OperationsClient } from './client.ts';
+import { createOperationsClient, type OperationsClient, safeFaultText } from './client.ts';
 import { type ConnectionView, parseBaseUrl, parseToken, type SaveConnectionInput } from './connection.ts';
 import { type ConnectionValues, openConnection, writeConnection, writeNoticeSecret } from './save-secrets.ts';
 import * as store from './store.ts';
@@ -174,4 +173,34 @@ async function parseInput(
   const token = typed ? parseToken(typed) : stored?.token;
   if (!token) throw new CodedError('connection.invalid', 'Enter the token from operations.');
   return { baseUrl: parsedUrl, token, isEnabled, isSyncAutomatic };
+}
+
+/**
+ * Queries the permissions of the token's project and stores them (NET-4.l, NET-5.1).
+ *
+ * Permissions granted since then take effect with the same token. Throws `OperationsError`.
+ */
+async function checkConnection(
+  db: Queryable,
+  secrets: Secrets,
+  createClient: (connection: { baseUrl: string; token: string }) => OperationsClient,
+): Promise<void> {
+  const connection = await openConnection(db, secrets);
+  if (!connection) throw new CodedError('connection.invalid', 'No connection is saved yet.');
+  try {
+    const { project, capabilities } = await createClient(connection).discover();
+    await store.writeCheck(db, connection.revision, {
+      projectName: project.name.slice(0, 200),
+      capabilities: known(capabilities),
+    });
+  } catch (error) {
+    await store.writeCheck(db, connection.revision, { error: safeFaultText(error) });
+    throw error;
+  }
+}
+
+/** The list is limited before it is stored: a valid answer has few flags. */
+function known(capabilities: Record<string, true | number>): Record<string, true | number> {
+  const entries = Object.entries(capabilities).filter(([name]) => /^[a-z0-9_]{1,80}$/.test(name));
+  return Object.fromEntries(entries.slice(0, 100));
 }

@@ -5,9 +5,17 @@
  * everything and changes nothing; commands and the demo world act as the system.
  */
 
+import { findAccessLink } from '#service-kit/access-links/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import { type BreachedPasswords, noBreachedPasswords } from '#service-kit/sessions/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
+import {
+  type BreachedPasswords,
+  foldEmail,
+  noBreachedPasswords,
+  verifyPassword,
+} from '#service-kit/sessions/index.ts';
+import type { SignInPeople } from '#service-kit/sign-in/index.ts';
 import { addOperator } from './add-operator.ts';
 import {
   changeOperator,
@@ -15,10 +23,9 @@ import {
   inviteOperator,
   removeFactors,
   sendAccessLink,
+  setPasswordByLink,
 } from './change-operators.ts';
-import { checkPassword } from './check-password.ts';
-import type { Actor, AddOperatorInput, OperatorRole } from './operator.ts';
-import { createSignInPeople } from './sign-in-people.ts';
+import type { Actor, AddOperatorInput, Operator, OperatorRole } from './operator.ts';
 import * as store from './store.ts';
 
 export type { Invited } from './change-operators.ts';
@@ -60,4 +67,38 @@ export function createOperators(deps: {
     change: (actor: Actor, operatorId: number, change: { role?: OperatorRole; isDisabled?: boolean }) =>
       changeOperator(deps.db(), actor, operatorId, change),
   };
+}
+
+/** The monitor's people for the sign-in pages. */
+function createSignInPeople(db: () => Queryable, breached: BreachedPasswords): SignInPeople {
+  const findByLink = async (secret: string) => {
+    const operatorId = await findAccessLink(db(), secret);
+    return operatorId === null ? null : store.findOperator(db(), operatorId);
+  };
+  return {
+    checkPassword: (email, password) => checkPassword(db(), email, password),
+    find: (operatorId) => store.findOperator(db(), operatorId),
+    findByEmail: async (email) => (await store.findByEmail(db(), foldEmail(email)))?.operator ?? null,
+    findByLink,
+    async setPasswordByLink(secret, password, origin) {
+      const operator = await findByLink(secret);
+      return operator && setPasswordByLink(db(), breached, secret, operator, password, origin);
+    },
+    async noteOwn(operatorId, operation, origin, after) {
+      const operator = await store.findOperator(db(), operatorId);
+      if (!operator) return;
+      const { id, email: name } = operator;
+      const actor = { kind: 'person', id, name, origin } as const;
+      const subject = { kind: 'operator', id, name };
+      await inTransaction(db(), (trx) => record(trx, actor, { operation, subject, after: after ?? null }));
+    },
+    landingOf: async () => '/',
+  };
+}
+
+/** The person with this email and password, or null; equally slow either way. */
+async function checkPassword(db: Queryable, email: string, password: string): Promise<Operator | null> {
+  const found = await store.findByEmail(db, foldEmail(email));
+  const isRight = await verifyPassword(found?.passwordHash ?? null, password);
+  return found && isRight ? found.operator : null;
 }

@@ -5,14 +5,22 @@
  * services are not in them. The AS and the country come from a file of the operator's at the time of reading, and are absent
  * without one; nothing of them is stored. Nothing of this leaves the monitor: no feed reads it.
  */
+
+import { canonicalAddress, formatPrefix, parseAddress, parsePrefix } from '#common/ip/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { FactStore, PeerList, PeerOfNetwork, PeerUse } from '#monitor/facts/index.ts';
+import {
+  type FactStore,
+  type PeerList,
+  type PeerOfNetwork,
+  type PeerUse,
+  peerLengths,
+  peerNetworkOf,
+} from '#monitor/facts/index.ts';
 import { type AddressServer, listServersOfAddresses } from '#monitor/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createNetworkFiles, type NetworkRecord } from './network-file.ts';
 
 export type { NetworkRecord } from './network-file.ts';
-export { type AskedNetwork, readNetwork } from './read-network.ts';
 
 /** Milliseconds since 1970; hours that the range touches count as a whole. */
 export interface PeerRange {
@@ -86,4 +94,27 @@ export function createPeers({
     /** The files are looked at again on the next read, not up to a minute later. */
     forgetFiles: () => files.forget(),
   };
+}
+
+export interface AskedNetwork {
+  /** Canonical text; a whole kept network or several. */
+  prefix: string;
+  /** An address or a part of a kept network was typed, and the answer is of the whole network. */
+  isWidened: boolean;
+}
+
+/** An address, or a network in CIDR notation with or without host bits; null where the text is neither. */
+export function readNetwork(text: string): AskedNetwork | null {
+  const [first = '', lengthText, ...more] = text.trim().split('/');
+  const bytes = parseAddress(first);
+  if (!bytes || canonicalAddress(first) === null || more.length > 0) return null;
+  const network = peerNetworkOf(first)!;
+  if (lengthText === undefined) return { prefix: network, isWidened: true };
+  if (!/^(0|[1-9]\d{0,2})$/.test(lengthText) || Number(lengthText) > bytes.length * 8) return null;
+  const length = Number(lengthText);
+  const kept = bytes.length === 4 ? peerLengths[4] : peerLengths[6];
+  if (length > kept) return { prefix: network, isWidened: true };
+  const masked = bytes.map((byte, i) => byte & (0xff00 >> Math.min(8, Math.max(0, length - i * 8))));
+  const prefix = formatPrefix({ bytes: masked, length });
+  return parsePrefix(prefix) === null ? null : { prefix, isWidened: false };
 }

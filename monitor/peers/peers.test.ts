@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentReporter } from '#common/reporter/index.ts';
+import { readNetwork } from './index.ts';
 import { createNetworkFiles } from './network-file.ts';
-import { readNetwork } from './read-network.ts';
 import { networkFile } from './testing/network-file.ts';
 
 test('a typed network is an address, a kept network or a shorter prefix; host bits are dropped', () => {

@@ -5,15 +5,17 @@
  * repeatedly. A minute is up when any sensor of the site got an answer, down when all attempts failed, and unknown when
  * no sensor measured. Unknown minutes are not part of percentages.
  */
+
+import type { PlanProbe } from '#contracts/sensor-api/http.ts';
 import type { Actor } from '#monitor/operators/index.ts';
+import { listSection, type PlanSection } from '#monitor/sensors/index.ts';
 import { listSensorViews } from '#monitor/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as availability from './availability-store.ts';
 import { listNewestMinutes } from './availability-store.ts';
 import { createProbeConsumer } from './consume-probes.ts';
 import { addProbe, changeProbe, endProbe } from './manage-probe.ts';
-import type { ProbeChange, ProbeInput } from './probe.ts';
-import { createProbesSection } from './probes-section.ts';
+import { type ProbeChange, type ProbeInput, probesMax } from './probe.ts';
 import * as store from './store.ts';
 
 export type { Availability, HistoryStep, ProbeMinutes } from './availability-store.ts';
@@ -51,4 +53,21 @@ export function createProbes(deps: { db: () => Queryable; reader: () => Queryabl
     listSensorViews: (probeId: number, fromMs: number, toMs: number) =>
       listSensorViews(db(), { probeId, fromMs, toMs }),
   };
+}
+
+/** The plan's section `probes`: the probes that a site's sensors measure. */
+function createProbesSection(deps: { db: () => Queryable; reader: () => Queryable }): PlanSection {
+  return listSection<PlanProbe>({
+    name: 'probes',
+    label: 'probes',
+    entriesMax: probesMax,
+    advice: 'Remove probes of this site.',
+    versions: { probes_version: 1 },
+    list: ({ siteId }) => store.listPlanned(deps.reader(), siteId),
+    toFields: (probes) => ({ probes }),
+    async countEntries(subjects) {
+      const counts = await store.countPlanned(deps.db());
+      return new Map(subjects.map(({ sensorId, siteId }) => [sensorId, counts.get(siteId) ?? 0]));
+    },
+  });
 }

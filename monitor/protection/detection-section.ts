@@ -5,7 +5,7 @@ import type { PlanNode, PlanScope, PlanSection, PlanSubject, SectionCount } from
 import { listAddressesOfServers, listProtectedAddresses } from '#monitor/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { compileGroups, type PlanGroup, scopeGroups, toWire } from './compile-plan.ts';
-import type { ProtectionDeps } from './deps.ts';
+import type { ProtectionDeps } from './index.ts';
 import type { Settings } from './settings.ts';
 import { listOpenDrills, readSettings } from './store.ts';
 import { resolveSite, valuesOf } from './thresholds.ts';

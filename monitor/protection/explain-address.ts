@@ -10,7 +10,7 @@ import {
   type ServerName,
 } from '#monitor/views/index.ts';
 import { type Applying, findApplying, indexGroups, resolveAddress } from './compile-plan.ts';
-import type { ProtectionDeps } from './deps.ts';
+import type { ProtectionDeps } from './index.ts';
 import { requireAddress } from './prefixes.ts';
 import type { Settings } from './settings.ts';
 import { readSettings } from './store.ts';

@@ -5,10 +5,14 @@
  * of a level is a rate, "not judged", or left to the level above; the nearest level to an address counts, and of groups
  * the one with the longest prefix. Sensors receive the result with their next plan. Every change is in the audit trail.
  */
+
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#monitor/operators/index.ts';
+import type { Sites } from '#monitor/sites/index.ts';
 import { nameServers } from '#monitor/views/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as change from './change-settings.ts';
-import type { ProtectionDeps } from './deps.ts';
 import { createDetectionSection } from './detection-section.ts';
 import type { DrillInput } from './drill.ts';
 import { describeSite, explainAddress, listAddressesOf } from './explain-address.ts';
@@ -129,4 +133,15 @@ export function createProtection(deps: ProtectionDeps) {
     listDrills: (siteId: number, address: string | null, limit: number) =>
       listDrills(db(), siteId, address, limit),
   };
+}
+
+export interface ProtectionDeps {
+  db: () => Queryable;
+  /** Connections that only read, for what plans ask (NET-5.3). */
+  reader: () => Queryable;
+  sites: Pick<Sites, 'listClusters'>;
+  clock: Clock;
+  reporter: Reporter;
+  /** Whether sensors are asked for capture files of attacks. */
+  takesEvidence: boolean;
 }

@@ -14,10 +14,10 @@ import { findServersOfAddress, listProtectedAddresses, listReportedAddresses } f
 import { record } from '#service-kit/audit/index.ts';
 import { inTransaction, readNowMs } from '#service-kit/postgres/index.ts';
 import { findApplying, indexGroups, resolveAddress } from './compile-plan.ts';
-import type { ProtectionDeps } from './deps.ts';
 import { clustersOf } from './explain-address.ts';
 import type { ReplayClaim, ReplayedAddress } from './group-replay-store.ts';
 import * as replays from './group-replay-store.ts';
+import type { ProtectionDeps } from './index.ts';
 import type { Finding } from './replay.ts';
 import type { HostGroup, Settings } from './settings.ts';
 import { findGroup, readSettings } from './store.ts';

@@ -6,9 +6,9 @@ import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { lockSite } from '#monitor/sites/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { inTransaction } from '#service-kit/postgres/index.ts';
-import type { ProtectionDeps } from './deps.ts';
 import { type DrillInput, drillDelaySeconds, parseDrill } from './drill.ts';
 import { explainAddress } from './explain-address.ts';
+import type { ProtectionDeps } from './index.ts';
 import * as store from './store.ts';
 
 /** Returns the id of the drill. Throws `protection.invalid`. */

@@ -1,8 +1,8 @@
 /** What other thresholds would have found, and which fit what was there: over the detector minutes that are stored. */
 import { type AttackDirection, attackDirections } from '#contracts/incidents.ts';
 import { type Metric, type ThresholdSet, thresholdDefaults } from '#contracts/sensor-api/detection.ts';
-import type { ProtectionDeps } from './deps.ts';
 import { explainAddress } from './explain-address.ts';
+import type { ProtectionDeps } from './index.ts';
 import { learnMinutesMin, type Proposal, propose } from './learn.ts';
 import { countOlder, rangeOf, readLoud, readPercentiles } from './read-maxima.ts';
 import { type ComparedIncident, compare, type Finding, floorsOf, replay } from './replay.ts';

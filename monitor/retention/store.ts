@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Period } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { KeptTable } from './kept.ts';
+import type { KeptTable } from './index.ts';
 
 /** The moment before which rows are older than this; whole milliseconds. */
 export async function readCutoffMs(db: Queryable, keptFor: Period): Promise<number> {

@@ -6,28 +6,25 @@
  * nor replaces what the other observed (NET-2.7.10).
  */
 
+import { CodedError } from '#common/errors/index.ts';
 import type { ScanRequest } from '#contracts/admin-api/port-scans.ts';
-import type { ScanReport } from '#contracts/sensor-api/port-scans.ts';
-import type { Actor } from '#monitor/operators/index.ts';
-import type { ClusterMapping } from '#monitor/sites/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { ScansDeps } from './deps.ts';
+import { type ScanReport, scanTargetsMax } from '#contracts/sensor-api/port-scans.ts';
+import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import type { PlanSection } from '#monitor/sensors/index.ts';
+import { type ClusterMapping, lockSite, type Sites } from '#monitor/sites/index.ts';
+import { record } from '#service-kit/audit/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { listEvidence } from './observation-store.ts';
-import { readSchedule } from './plan-store.ts';
+import { countEntries, readSchedule, writeSchedule } from './plan-store.ts';
 import { countExcluded, readPlan } from './read-plan.ts';
 import * as reads from './read-store.ts';
 import { receiveReport } from './receive-report.ts';
 import * as requests from './request-store.ts';
-import { createScanSection } from './scan-section.ts';
-import type { ScanSchedule } from './schedule.ts';
-import { setSchedule } from './set-schedule.ts';
+import { parseSchedule, type ScanSchedule } from './schedule.ts';
 
 export type { Exclusion } from './choose-targets.ts';
-export type { ScannedServer } from './deps.ts';
-export { freshnessOf } from './freshness.ts';
 export { type HostedApplication, matchApplications } from './match-applications.ts';
 export type { ServiceEvidenceAt } from './observation-store.ts';
-export { progressOf } from './progress.ts';
 export type { OpenPort, OverdueScans, ScanAttempt, SensorScans } from './read-store.ts';
 export type { DeliverableScan, PendingUpdate, ScanBody } from './request-store.ts';
 export type { ScanSchedule } from './schedule.ts';
@@ -93,5 +90,99 @@ export function createScans(deps: ScansDeps) {
     /** Throws `scans.invalid` with what to correct, `scans.no_site`. */
     setSchedule: (actor: Actor, siteId: number, schedule: ScanSchedule) =>
       setSchedule(deps, actor, siteId, schedule),
+  };
+}
+
+/** What port scans need from the rest of the program. */
+export interface ScansDeps {
+  db: () => Queryable;
+  /** Connections that only read, for plans (NET-5.3). */
+  reader: () => Queryable;
+  sites: Pick<Sites, 'find'>;
+  /** Documentation ranges count as globally routable: lab and demo worlds alone. */
+  documentationIsGlobal: boolean;
+  /** A result was stored: called in its transaction, after what it found. */
+  onResult?: (trx: Queryable, server: ScannedServer) => Promise<void>;
+}
+
+/** The server that a result is about. */
+export interface ScannedServer {
+  siteId: number;
+  clusterId: number;
+  vmId: number;
+}
+
+/** How long what a scan observed counts as fresh, from the observation itself (NET-2.7.10). */
+const commonFreshMs = 2 * 3_600_000;
+const fullFreshMs = 27 * 3_600_000;
+
+/** `stale`: neither a common scan of the last two hours nor a full scan of the last 27 saw the port. */
+export function freshnessOf(
+  port: { commonAtMs: number | null; fullAtMs: number | null },
+  nowMs: number,
+): 'fresh' | 'stale' {
+  const isWithin = (ms: number | null, keptMs: number) => ms !== null && nowMs - ms <= keptMs;
+  return isWithin(port.commonAtMs, commonFreshMs) || isWithin(port.fullAtMs, fullFreshMs) ? 'fresh' : 'stale';
+}
+
+/** Where each phase of a scan begins and ends in percent of the whole: discovery takes by far the most time. */
+const spans: Readonly<Record<string, readonly [from: number, to: number]>> = {
+  tcp_discovery: [0, 40],
+  udp_discovery: [40, 90],
+  tcp_identification: [90, 97],
+  udp_identification: [97, 100],
+};
+
+/** How far a scan is, in percent; null before its first heartbeat. */
+export function progressOf(phase: string | null, percent: number | null): number | null {
+  const span = phase === null ? undefined : spans[phase];
+  if (!span || percent === null) return null;
+  return span[0] + ((span[1] - span[0]) * percent) / 100;
+}
+
+/** Sets when the daily full scans of a site begin; sensors follow with their next plan. Throws `scans.invalid`, `scans.no_site`. */
+async function setSchedule(
+  { db, sites }: Pick<ScansDeps, 'db' | 'sites'>,
+  actor: Actor,
+  siteId: number,
+  given: ScanSchedule,
+): Promise<void> {
+  requireOperator(actor);
+  const { time, zone } = parseSchedule(given);
+  const site = await sites.find(siteId);
+  await inTransaction(db(), async (trx) => {
+    if (!site || !(await lockSite(trx, siteId)))
+      throw new CodedError('scans.no_site', 'This site does not exist.');
+    const before = await readSchedule(trx, siteId);
+    await writeSchedule(trx, siteId, { time, zone }, actor.name ?? actor.kind);
+    await record(trx, actor, {
+      operation: 'site.set_full_scan_time',
+      subject: { kind: 'site', id: siteId, name: site.name },
+      before: { time: before.time, zone: before.zone },
+      after: { time, zone },
+    });
+  });
+}
+
+/**
+ * The scan targets of a sensor as a section of what it is asked for: they travel in a plan of their own, so the section
+ * carries nothing, and counts what found no room (NET-8.5).
+ */
+const label = 'port scan targets';
+const advice = 'Move servers to other nodes: the addresses that are left out are not scanned.';
+
+function createScanSection(db: () => Queryable): PlanSection {
+  return {
+    name: 'port_scans',
+    read: async () => ({}),
+    async count(subjects) {
+      const counted = await countEntries(db());
+      return new Map(
+        subjects.map(({ sensorId }) => {
+          const entries = counted.get(sensorId) ?? 0;
+          return [sensorId, { section: 'port_scans', label, entries, entriesMax: scanTargetsMax, advice }];
+        }),
+      );
+    },
   };
 }

@@ -19,7 +19,7 @@ import {
   type Exclusion,
   exclusions,
 } from './choose-targets.ts';
-import type { ScansDeps } from './deps.ts';
+import type { ScansDeps } from './index.ts';
 import { nameTargets, notePlan, readPlanState, readSchedule, touchTargets } from './plan-store.ts';
 import { listPlannedRequests, listWithdrawn } from './request-store.ts';
 import { latestBoundary } from './schedule.ts';

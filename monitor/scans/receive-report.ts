@@ -8,7 +8,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { isIdentified, type ScanService } from '#contracts/port-scan/index.ts';
 import type { ScanReceipt, ScanReport, ScanResult } from '#contracts/sensor-api/port-scans.ts';
 import { inTransaction, type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
-import type { ScansDeps } from './deps.ts';
+import type { ScansDeps } from './index.ts';
 import { closeUnseen, upsertIdentifications, upsertObservations } from './observation-store.ts';
 import {
   findTarget,

@@ -7,24 +7,23 @@
  * neither its locks nor its crowd delay them (NET-5.3); contact is noted by uploads alone. What a plan holds is up to the
  * sections that features register (`plan-section.ts`).
  */
+
+import { createBatching } from '#common/batching/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
 import type { EnrolRequest, EnrolResponse, SensorPlan } from '#contracts/sensor-api/http.ts';
 import type { SensorCondition } from '#contracts/sensor-api/live.ts';
 import type { UploadConsumer } from '#monitor/intake/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
-import { listNodes, type NodeName } from '#monitor/placements/index.ts';
+import { type ChangedAddress, listNodes, type NodeName } from '#monitor/placements/index.ts';
 import { listClusters } from '#monitor/sites/index.ts';
+import { type LeftOutRows, readLeftOut } from '#monitor/views/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
+import { parseCredential, secretMatches } from '#service-kit/credentials/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import {
-  type AuthenticatedSensor,
-  type CredentialCheck,
-  createAuthentication,
-} from './authenticate-sensor.ts';
 import { chooseNode } from './choose-node.ts';
 import { createInventoryConsumer } from './consume-inventory.ts';
-import { noteMisuse } from './credential-store.ts';
-import type { SensorsDeps } from './deps.ts';
+import { type CredentialState, findCredentials, noteMisuse } from './credential-store.ts';
 import {
   createEnrolmentToken,
   type EnrolmentPlace,
@@ -35,8 +34,8 @@ import * as conditions from './health-store.ts';
 import { listLags, type SensorLag, type SensorSummary, summarizeSensors } from './health-store.ts';
 import type { SensorInventory } from './inventory-store.ts';
 import * as inventories from './inventory-store.ts';
-import { readHealth, type SensorHealth } from './read-health.ts';
-import { readPlan } from './read-plan.ts';
+import type { PlanSection, SectionCount } from './plan-section.ts';
+import { countPlans, readPlan } from './read-plan.ts';
 import {
   createFollowUps,
   finishRotation,
@@ -46,7 +45,6 @@ import {
 } from './rotate-credential.ts';
 import * as store from './store.ts';
 
-export type { AuthenticatedSensor, CredentialCheck } from './authenticate-sensor.ts';
 export type { EnrolmentToken } from './enrol-sensor.ts';
 export { isClockRight, type KnownCondition, type SensorLag } from './health-store.ts';
 export type { HostInterfaces } from './inventory-store.ts';
@@ -59,9 +57,7 @@ export {
   type SectionCount,
   versionSection,
 } from './plan-section.ts';
-export type { SensorHealth } from './read-health.ts';
 export { leftOutOf } from './read-plan.ts';
-export { isSilent, isSilentFor, silentAfterSeconds } from './silence.ts';
 export type { ChosenNode, Contact, EnrolledSensor, SensorState } from './store.ts';
 
 const credentialDaysDefault = 90;
@@ -176,4 +172,93 @@ export function createSensors(deps: SensorsDeps): Sensors {
       );
     },
   };
+}
+
+/** What sensors need from the rest of the program. */
+export interface SensorsDeps {
+  db: () => Queryable;
+  /** Connections that only read, for authentication and plans. */
+  reader: () => Queryable;
+  /** What the features of the monitor want of sensors. */
+  sections: readonly PlanSection[];
+  /** A sensor speaks for other addresses than before; in the transaction that says so. */
+  onPlaced?: (trx: Queryable, changed: readonly ChangedAddress[]) => Promise<void>;
+  /** How long a rotated credential is taken. */
+  credentialDays?: number;
+  reporter?: Reporter;
+}
+
+/** A sensor with the credential that it showed. */
+export interface AuthenticatedSensor extends store.EnrolledSensor {
+  credentialState: CredentialState;
+}
+
+export type CredentialCheck =
+  | { isTaken: true; sensor: AuthenticatedSensor }
+  /** `expired` and `replaced` are told only to those who know the secret. */
+  | { isTaken: false; why: 'unknown' }
+  | { isTaken: false; why: 'expired' | 'replaced'; credentialId: string; endedAtMs: number };
+
+/**
+ * Tells which sensor a bearer token belongs to. Only reads, and those who ask at the same time are looked up at once;
+ * nothing is remembered, so a revoked sensor is refused from its next call on. Unknown ids take the time of known ones.
+ */
+function createAuthentication(reader: () => Queryable): (token: string) => Promise<CredentialCheck> {
+  const find = createBatching({
+    itemsMax: 200,
+    batchesMax: 2,
+    async run(ids: readonly string[]) {
+      const found = await findCredentials(reader(), ids);
+      return ids.map((id) => found.get(id) ?? null);
+    },
+  });
+  return async (token) => {
+    const credential = parseCredential('svcsen', token);
+    if (!credential) return { isTaken: false, why: 'unknown' };
+    const found = await find(credential.id);
+    const isRight = secretMatches(found?.digest ?? null, credential.secret);
+    if (!found || !isRight) return { isTaken: false, why: 'unknown' };
+    const { id, sensor, expiresAtMs, isRotationDue, isNew, refusal, endedAtMs } = found;
+    if (refusal !== null) return { isTaken: false, why: refusal, credentialId: id, endedAtMs: endedAtMs! };
+    return {
+      isTaken: true,
+      sensor: { ...sensor, credentialState: { id, expiresAtMs, isRotationDue, isNew } },
+    };
+  };
+}
+
+export interface SensorHealth extends conditions.StoredHealth {
+  /** How full the lists of its plan are. */
+  plan: readonly SectionCount[];
+  /** Rows that were left out since it was enrolled; null: none was. */
+  leftOut: LeftOutRows | null;
+}
+
+/** How every sensor is, by the database's clock; of one site or of all. Alerts ask for it every few seconds. */
+async function readHealth(
+  deps: Pick<SensorsDeps, 'db' | 'sections'>,
+  siteId: number | null,
+): Promise<SensorHealth[]> {
+  const [stored, plans, leftOut] = await Promise.all([
+    conditions.listHealth(deps.db(), siteId),
+    countPlans(deps, siteId),
+    readLeftOut(deps.db()),
+  ]);
+  return stored.map((sensor) => ({
+    ...sensor,
+    plan: plans.get(sensor.id) ?? [],
+    leftOut: leftOut.get(sensor.id) ?? null,
+  }));
+}
+
+/** A sensor has contact at least once a minute, and a few minutes may be under way; after this time it is silent. */
+export const silentAfterSeconds = 180;
+
+export function isSilentFor(seconds: number): boolean {
+  return seconds > silentAfterSeconds;
+}
+
+/** One that never had contact has the same time from its enrolment on. */
+export function isSilent({ lastContactAtMs, enrolledAtMs }: store.SensorState, nowMs: number): boolean {
+  return isSilentFor((nowMs - (lastContactAtMs ?? enrolledAtMs)) / 1000);
 }

@@ -1,7 +1,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import { SensorPlan } from '#contracts/sensor-api/http.ts';
 import { readPlanScope } from '#monitor/views/index.ts';
-import type { SensorsDeps } from './deps.ts';
+import type { SensorsDeps } from './index.ts';
 import type { SectionCount } from './plan-section.ts';
 import { listSubjects } from './store.ts';
 

@@ -4,13 +4,15 @@
  * Local prefixes only decide which end of a connection is local (NET-2.2.8). A cluster belongs to a site only by an
  * explicit mapping (NET-2.3).
  */
+
+import { CodedError } from '#common/errors/index.ts';
+import { formatPrefix, parsePrefix } from '#common/ip/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { changedMembers, record, recorded } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
-import { parseLocalCidrs, parseSiteName } from './site.ts';
 import * as store from './store.ts';
 
-export { localCidrsMax } from './site.ts';
 export { type ClusterMapping, findSite, listClusters, lockSite, type Site } from './store.ts';
 
 export type Sites = ReturnType<typeof createSites>;
@@ -88,4 +90,41 @@ export function createSites(deps: {
     /** Every mapping, by cluster. */
     listClusters: () => store.listClusters((deps.reader ?? deps.db)()),
   };
+}
+
+/** Local prefixes of one site (NET-8). */
+export const localCidrsMax = 128;
+const nameLengthMax = 80;
+
+/** A site's name, trimmed. */
+function parseSiteName(text: string): string {
+  const name = oneLine(text);
+  if (name.length === 0 || name.length > nameLengthMax) {
+    throw new CodedError('sites.invalid', `A site's name has 1 to ${nameLengthMax} characters.`);
+  }
+  return name;
+}
+
+/** Canonical, sorted, distinct prefixes. The error lists every invalid text. */
+function parseLocalCidrs(texts: readonly string[]): string[] {
+  const faults: string[] = [];
+  const found = new Set<string>();
+  for (const text of texts) {
+    const prefix = parsePrefix(text.trim());
+    if (prefix) found.add(formatPrefix(prefix));
+    else faults.push(text.trim());
+  }
+  if (faults.length > 0) {
+    throw new CodedError(
+      'sites.invalid',
+      `Not a prefix: ${faults.slice(0, 5).join(', ')}. Write address/length with the host bits zero, such as 192.0.2.0/24 or 2001:db8::/48.`,
+    );
+  }
+  if (found.size > localCidrsMax) {
+    throw new CodedError(
+      'sites.invalid',
+      `A site has at most ${localCidrsMax} local prefixes, not ${found.size}.`,
+    );
+  }
+  return [...found].sort();
 }

@@ -7,8 +7,8 @@ import type { Advisory, Severity } from './matcher/advisory.ts';
 import { matchAdvisory } from './matcher/match-advisory.ts';
 import type { KnownService } from './matcher/match-criterion.ts';
 import type { Uncertainty } from './matcher/truth.ts';
+import type { ShownPackage } from './packages/compare-revisions.ts';
 import { type JudgeCve, judgePackage, type PackageFix } from './packages/judge-package.ts';
-import type { ShownPackage } from './packages/read-revision.ts';
 
 /** A potential vulnerability: never a confirmed one. */
 export interface Finding {

@@ -10,7 +10,7 @@ import { type CpeValue, matchesText, parseCpeUri } from './matcher/cpe.ts';
 import type { KnownService } from './matcher/match-criterion.ts';
 import { parseVersion } from './matcher/version.ts';
 import { originalPlatforms, packageMarks, packagingVendors, unmarkedPackages } from './package-marks.ts';
-import { readRevision } from './packages/read-revision.ts';
+import { readRevision } from './packages/compare-revisions.ts';
 import { type Product, products } from './products.ts';
 
 /** What a scan knows of a service, as sensors report it. `stated`: a person names product and version, which are no banner. */

@@ -14,8 +14,7 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type Assessment, assessServices, type ProductKnowledge } from './assess-service.ts';
-import { createAssessor } from './assessing/assessor.ts';
-import type { AssessorDeps } from './assessing/deps.ts';
+import { type AssessorDeps, createAssessor } from './assessing/assessor.ts';
 import { describeAge } from './copy-age.ts';
 import { identifyService, type ServiceEvidence } from './identify-service.ts';
 import { createIgnores } from './ignores/index.ts';
@@ -32,7 +31,7 @@ import { createRefresher } from './refresh.ts';
 import * as store from './store.ts';
 
 export type { ApartFinding, Assessment, Finding } from './assess-service.ts';
-export type { FoundOfServer } from './assessing/deps.ts';
+export type { FoundOfServer } from './assessing/assessor.ts';
 export { listActive as listActiveFindings } from './assessing/noted-store.ts';
 export { noteEvidence } from './assessing/server-store.ts';
 export { type CopyAge, oldCopySeconds, overdueSeconds } from './copy-age.ts';

@@ -1,4 +1,6 @@
 /** Passes the frames of capture files through the engine as one capture, ordered by the files' start times. */
+
+import type { getDomain } from 'tldts';
 import {
   createReading,
   isSupportedLinkType,
@@ -10,7 +12,21 @@ import { type CaptureFile, NotACaptureError } from '#sensor/capture-files/index.
 import type { InstantOfFrame } from './instants.ts';
 import type { MinuteSums } from './minute-sums.ts';
 import { type Moment, resolveMoment } from './read-query.ts';
-import { registrableDomain } from './registrable-domain.ts';
+
+/**
+ * Registrable domains by the pinned public suffix list, loaded with the first name, because many captures have none.
+ */
+let lookUp: typeof getDomain | null = null;
+
+/** `www.example.co.uk` gives `example.co.uk`; null for an address, a bare suffix or a single label. */
+function registrableDomain(host: string): string | null {
+  lookUp ??= (
+    process.getBuiltinModule('node:module').createRequire(import.meta.url)('tldts') as {
+      getDomain: typeof getDomain;
+    }
+  ).getDomain;
+  return lookUp(host, { allowPrivateDomains: false });
+}
 
 /** Assumed for a pipe, whose size is unknown. */
 const packetsOfPipeMax = 1 << 20;

@@ -11,7 +11,6 @@ import { decodeFrame } from './decode/decode-link.ts';
 import { Fragments, hasPorts } from './decode/fragments.ts';
 import { Packet, Protocol, Verdict } from './decode/packet.ts';
 import { mayCarryPackets, openTunnel, TunnelPaths } from './decode/tunnels.ts';
-import type { EngineSizes } from './engine-sizes.ts';
 import { FlowAccounting } from './flows/flow-accounting.ts';
 import {
   beginAgain,
@@ -388,4 +387,16 @@ export class Engine {
   #onTruncated(packets: number): void {
     this.totals.detailTruncated += packets;
   }
+}
+
+/** Sizes of an engine's tables. */
+interface EngineSizes {
+  flowsMax: number;
+  buffersMax: number;
+  queriesMax: number;
+  answersMax: number;
+  remoteHostsMax: number;
+  usageRowsMax: number;
+  /** Number of rows, addresses and conversations above which noise gets no new one. */
+  noiseRowsMax: number;
 }

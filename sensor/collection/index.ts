@@ -6,9 +6,22 @@
  * not a gap, and no gap covers future time.
  */
 
+import type { MinuteCollectorOptions } from './minute-collector.ts';
+
 export type { CaptureState } from './capture-group.ts';
 export type { CaptureRole, CaptureSpec } from './capture-spec.ts';
 export { type Collection, createCollection } from './collection.ts';
 export { compileThread } from './member-thread.ts';
 export type { LocalWindow } from './merge-windows.ts';
-export { createUnkeptMinutes } from './unkept-minutes.ts';
+
+type CollectorSpool = MinuteCollectorOptions['spool'];
+
+/** Replaces the spool when minutes are only displayed: it stores nothing and covers nothing. */
+export function createUnkeptMinutes(append: CollectorSpool['append'] = () => {}): CollectorSpool {
+  return {
+    append,
+    coveredBefore: () => null,
+    lastCommit: () => null,
+    lastStampedBy: () => null,
+  };
+}

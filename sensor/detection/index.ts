@@ -8,26 +8,76 @@
  *
  * The packets are counted in `sensor/attack-counters` and judged in `sensor/detector`.
  */
+
+import { randomUUID } from 'node:crypto';
 import type { Clock } from '#common/clock/index.ts';
 import { formatPrefix, type Prefix, parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { AttackClass } from '#contracts/attack-classes.ts';
 import type { AttackDirection, IncidentSeverity } from '#contracts/incidents.ts';
+import { countingRule, type DetectorEpoch, epochsMax } from '#contracts/sensor-api/detection.ts';
 import {
   createThresholdBook,
   type DetectionOrder,
   type Incident,
+  type ThresholdGroup,
+  type Thresholds,
   type WatchedCapture,
 } from '#sensor/detector/index.ts';
 import type { Evidence } from '#sensor/evidence/index.ts';
 import type { HostTime } from '#sensor/host-time/index.ts';
 import type { SensorPlan } from '#sensor/plan/index.ts';
-import type { Spool } from '#sensor/spool/index.ts';
+import { epochRecords } from '#sensor/records/index.ts';
+import type { RecordSource, Spool } from '#sensor/spool/index.ts';
 import { CaptureDetection } from './capture-detection.ts';
-import { Epochs } from './epochs.ts';
 import { IncidentLog } from './incident-log.ts';
 import { createOpenIncidentsFile, type StoredIncident } from './open-incidents-file.ts';
+
+interface Protection {
+  prefixes: string[];
+  addresses: string[];
+  thresholds: Thresholds;
+  groups: readonly ThresholdGroup[];
+}
+
+/** Epochs: what was protected, by which thresholds, since when. Each goes to the monitor once, with the next minutes. */
+class Epochs implements RecordSource<'epochs'> {
+  readonly kind = epochRecords;
+  #key = '';
+  #current: DetectorEpoch | null = null;
+  #waiting: DetectorEpoch[] = [];
+
+  /** The epoch of this protection, and whether it begins now. */
+  of({ prefixes, addresses, thresholds, groups }: Protection, nowMs: number): { id: string; isNew: boolean } {
+    // JSON has no infinity; a metric that is not judged reads as null.
+    const key = JSON.stringify([prefixes, addresses, thresholds, groups]);
+    if (this.#current && key === this.#key) return { id: this.#current.id, isNew: false };
+    this.#key = key;
+    this.#current = {
+      ...{ id: randomUUID(), sinceMs: Math.round(nowMs) },
+      ...{ prefixes: [...addresses, ...prefixes], countingRule },
+    };
+    this.#waiting.push(this.#current);
+    if (this.#waiting.length > epochsMax) this.#waiting.shift();
+    return { id: this.#current.id, isNew: true };
+  }
+
+  /** Nothing is detected any more. */
+  end(): void {
+    this.#current = null;
+    this.#waiting = [];
+  }
+
+  ready(): DetectorEpoch[] {
+    return [...this.#waiting];
+  }
+
+  committed(epochs: readonly DetectorEpoch[]): void {
+    const done = new Set(epochs);
+    this.#waiting = this.#waiting.filter((one) => !done.has(one));
+  }
+}
 
 export type { CaptureDetection } from './capture-detection.ts';
 

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { CaptureSpec } from '#sensor/collection/index.ts';
 import { loadRing, openSource, type PacketSource } from '#sensor/packet-source/index.ts';
-import { findProgram } from './find-program.ts';
 import { type Finding, finding } from './finding.ts';
 
 /** Enough for a trial; the memory of the real ring is checked separately. */
@@ -119,4 +119,19 @@ export function checkPrograms(): Finding[] {
           'Not found. It is needed only where the packet ring does not work: apt-get install tcpdump.',
         ),
   ];
+}
+
+/** Path of a program, or null. Also searches sbin, because a service has a shorter PATH than a shell. */
+function findProgram(name: string): string | null {
+  const folders = [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+  for (const folder of folders) {
+    if (folder === '') continue;
+    try {
+      accessSync(join(folder, name), constants.X_OK);
+      return join(folder, name);
+    } catch {
+      // Not in this directory.
+    }
+  }
+  return null;
 }

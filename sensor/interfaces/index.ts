@@ -4,6 +4,8 @@
  * Read every minute, shortly before the upload is committed, with a time limit. On an error the last inventory stays in
  * use until it is five minutes old; then there is none.
  */
+
+import { existsSync, readFileSync } from 'node:fs';
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
@@ -12,8 +14,6 @@ import { inventoryRecords } from '#sensor/records/index.ts';
 import { assembleInventory, hostMacs } from './inventory.ts';
 import type { KernelTables } from './kernel-tables.ts';
 import { readFiles } from './read-files.ts';
-
-export { readLinkBps } from './link-speed.ts';
 
 const refreshEveryMs = 55_000;
 /** Scans use an inventory for this long (NET-2.7.8). */
@@ -84,5 +84,18 @@ async function readKernel(): Promise<KernelTables> {
     return (await import('./read-netlink.ts')).readNetlink();
   } catch {
     return readFiles();
+  }
+}
+
+/** Speed of an interface's link in bits a second; null where its driver does not know it, or makes one up as tun and tap do. */
+export function readLinkBps(interfaceName: string, folder = '/sys/class/net'): number | null {
+  const at = `${folder}/${interfaceName}`;
+  try {
+    if (existsSync(`${at}/tun_flags`)) return null;
+    // -1, or an error, where it is unknown; 4,294,967,295 in older kernels.
+    const megabits = Number(readFileSync(`${at}/speed`, 'utf8'));
+    return megabits > 0 && megabits < 2 ** 32 - 1 ? megabits * 1e6 : null;
+  } catch {
+    return null;
   }
 }

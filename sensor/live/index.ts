@@ -16,11 +16,60 @@ import {
   encodeLive,
   type LiveWindow,
   liveWindowMs,
+  liveWindowsMax,
   type SensorCondition,
 } from '#contracts/sensor-api/live-codec.ts';
 import { compressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { type MonitorAnswer, type MonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
-import { type WaitingWindow, WindowQueue } from './window-queue.ts';
+
+/** Age since `offer` at which a window is dropped. */
+const liveAgeMaxMs = 60_000;
+
+interface WaitingWindow {
+  window: LiveWindow;
+  offeredAtMs: number;
+}
+
+class WindowQueue {
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  #waiting: readonly WaitingWindow[] = [];
+  #dropped = 0;
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+    this.#clock = clock;
+  }
+
+  get waiting(): readonly WaitingWindow[] {
+    return this.#waiting;
+  }
+
+  /** How many windows were dropped unposted. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  offer(window: LiveWindow): void {
+    this.#waiting = [...this.#waiting, { window, offeredAtMs: this.#clock.monotonicMs() }];
+    this.dropAged();
+  }
+
+  dropAged(): void {
+    const oldest = this.#clock.monotonicMs() - liveAgeMaxMs;
+    const fresh = this.#waiting.filter(({ offeredAtMs }) => offeredAtMs > oldest).slice(-liveWindowsMax);
+    this.#dropped += this.#waiting.length - fresh.length;
+    this.#waiting = fresh;
+  }
+
+  /** These were posted, or refused for good and so dropped. */
+  remove(settled: readonly WaitingWindow[], wasPosted: boolean): void {
+    this.#waiting = this.#waiting.filter((one) => !settled.includes(one));
+    if (!wasPosted) this.#dropped += settled.length;
+  }
+
+  clear(): void {
+    this.#waiting = [];
+  }
+}
 
 export { readCondition } from './read-condition.ts';
 

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import { encode, RECURSION_DESIRED } from 'dns-packet';
-import type { AttemptOutcome } from './attempt.ts';
+import type { AttemptOutcome } from './attempts.ts';
 
 const headerBytes = 12;
 /** The library does not check it. */

@@ -1,12 +1,12 @@
 /** Attempts: one function for each kind of probe. */
 import { lookup } from 'node:dns/promises';
-import { isIP } from 'node:net';
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { connect, isIP } from 'node:net';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { PlanProbe } from '#contracts/sensor-api/http.ts';
+import type { ProbeResult } from '#contracts/sensor-api/telemetry.ts';
 import { askResolver } from './ask-resolver.ts';
-import type { AttemptOutcome } from './attempt.ts';
-import { connectTcp } from './connect-tcp.ts';
-import { getPage } from './get-page.ts';
 import { createPinger, type Pinger } from './pinger.ts';
 
 export type Attempts = ReturnType<typeof createAttempts>;
@@ -71,3 +71,43 @@ function failureOf(
   if (/^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO)/.test(code)) return 'tls';
   return 'bad_answer';
 }
+
+/** Opens and closes a connection: the round trip is the time of the handshake. */
+function connectTcp(host: string, port: number, signal: AbortSignal): Promise<AttemptOutcome> {
+  return new Promise((resolve, reject) => {
+    const startedMs = performance.now();
+    const socket = connect({ host, port, signal });
+    socket.once('connect', () => {
+      resolve({ rttUs: (performance.now() - startedMs) * 1000 });
+      socket.destroy();
+    });
+    socket.once('error', reject);
+  });
+}
+
+/**
+ * Requests a page over a new connection. The round trip ends with the answer's header, so it includes name resolution,
+ * handshakes and the server's own time. A status below 400 is a success; redirects are not followed. The body is not
+ * read.
+ */
+function getPage(target: string, signal: AbortSignal): Promise<AttemptOutcome> {
+  return new Promise((resolve, reject) => {
+    const url = new URL(target);
+    const startedMs = performance.now();
+    const headers = { 'user-agent': 'svc-sensor', connection: 'close' };
+    const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+    const request = send(url, { agent: false, headers, signal }, (response) => {
+      const rttUs = (performance.now() - startedMs) * 1000;
+      resolve(response.statusCode! < 400 ? { rttUs } : { failure: 'bad_answer' });
+      response.on('error', () => {});
+      request.destroy();
+    });
+    request.on('error', reject);
+    request.end();
+  });
+}
+
+/** One attempt. Never rejects; resolves to null when the signal ended it. */
+export type Attempt = (probe: PlanProbe, signal: AbortSignal) => Promise<AttemptOutcome | null>;
+
+export type AttemptOutcome = { rttUs: number } | { failure: NonNullable<ProbeResult['failure']> };

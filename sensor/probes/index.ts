@@ -10,8 +10,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { PlanProbe } from '#contracts/sensor-api/http.ts';
 import { type ProbeResult, probeResultsMax } from '#contracts/sensor-api/telemetry.ts';
 import { probeRecords } from '#sensor/records/index.ts';
-import type { Attempt } from './attempt.ts';
-import { createAttempts } from './attempts.ts';
+import { type Attempt, createAttempts } from './attempts.ts';
 import { createProbeMinutes } from './probe-minutes.ts';
 
 export interface ProberOptions {

@@ -10,7 +10,7 @@ import { randomBytes } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { AttemptOutcome } from './attempt.ts';
+import type { AttemptOutcome } from './attempts.ts';
 import { type IcmpSocket, loadIcmpLibrary, openIcmpSocket, tokenBytes } from './icmp-socket.ts';
 
 /** Duration of one wait for answers; a stop waits at most as long. */

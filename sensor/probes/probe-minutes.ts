@@ -1,7 +1,7 @@
 /** Groups attempts by probe and minute. Pure: each call brings the time. */
 import { startOfMinuteMs } from '#common/clock/index.ts';
 import type { ProbeResult } from '#contracts/sensor-api/telemetry.ts';
-import type { AttemptOutcome } from './attempt.ts';
+import type { AttemptOutcome } from './attempts.ts';
 
 interface OpenMinute {
   probe: number;

@@ -6,8 +6,7 @@ import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { PlanProbe } from '#contracts/sensor-api/http.ts';
 import type { ProbeResult } from '#contracts/sensor-api/telemetry.ts';
-import type { AttemptOutcome } from './attempt.ts';
-import { createAttempts } from './attempts.ts';
+import { type AttemptOutcome, createAttempts } from './attempts.ts';
 import { createProber } from './index.ts';
 
 const startMs = 1_764_000_000_000;

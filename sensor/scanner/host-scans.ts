@@ -1,16 +1,21 @@
 /** The scan service of this host: its nmap, its limits, its network and its pressure. */
+
+import { networkInterfaces } from 'node:os';
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
+import { canonicalAddress } from '#common/ip/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import type { ScanTarget } from '#contracts/sensor-api/port-scans.ts';
 import type { MonitorClient } from '#sensor/monitor-client/index.ts';
 import { findNmap } from './find-nmap.ts';
+import { isOwnAddress } from './find-route.ts';
 import { type PressureLimits, readHost } from './host-pressure.ts';
 import { findScanLimits } from './limits/index.ts';
+import { destinationFault } from './nmap-arguments.ts';
 import type { OwnTraffic } from './ongoing-scans.ts';
 import { createPacer } from './pacing/index.ts';
 import { startScan } from './run-scan.ts';
 import { ScanService } from './scan-service.ts';
-import { targetFault } from './target-fault.ts';
 
 export interface HostScansOptions {
   client: MonitorClient;
@@ -47,4 +52,18 @@ export function createHostScans(options: HostScansOptions): ScanService {
     readHost: () => readHost(stateDirectory),
     targetFault,
   });
+}
+
+/** NET-2.7.8: the source is still this host's, at the interface that the plan names; the host itself is no target. */
+export function targetFault(
+  target: Pick<ScanTarget, 'address' | 'interface' | 'source_address'>,
+): string | null {
+  const { address, interface: interfaceName, source_address: sourceAddress } = target;
+  const fault = destinationFault({ address, interfaceName, sourceAddress });
+  if (fault !== null) return fault;
+  if (isOwnAddress(address)) return `${address} is this host's own address`;
+  const entries = networkInterfaces()[interfaceName] ?? [];
+  if (!entries.some((entry) => canonicalAddress(entry.address) === sourceAddress))
+    return `${sourceAddress} is not an address of ${interfaceName} on this host`;
+  return null;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
-import { PlanTurns } from './plan-turns.ts';
+import { PlanTurns } from './scan-service.ts';
 
 /** Seconds that a turn takes, where scans end at these seconds of it. */
 async function turnSeconds(

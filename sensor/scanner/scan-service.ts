@@ -5,19 +5,98 @@
  * are paused: the same processes go on later. A refusal, a withdrawal, a target that is gone and the end of the sensor end
  * them; what was found is reported as a partial result (NET-7.2).
  */
+
+import { Value } from 'typebox/value';
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { ScanPlan, ScanPool, ScanTarget } from '#contracts/sensor-api/port-scans.ts';
-import type { MonitorClient } from '#sensor/monitor-client/index.ts';
+import { ScanPlan, type ScanPool, type ScanTarget } from '#contracts/sensor-api/port-scans.ts';
+import { type MonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
 import { type ChosenScan, chooseScans } from './choose-scans.ts';
 import { HostPressure, type HostSample, type PressureLimits, sampleEveryMs } from './host-pressure.ts';
 import { type Ledger, openLedger } from './ledger/index.ts';
 import { OngoingScans, type OwnTraffic, type Scanner } from './ongoing-scans.ts';
-import { PlanTurns } from './plan-turns.ts';
 import { createReportSender } from './report-sender.ts';
-import { createPlanFetcher, type FetchedPlan } from './scan-plan.ts';
+
+// The scan plan of this sensor's node, fetched and never stored: a scan starts only by a plan that was fetched just now.
+
+/** NET-8.5: one fetch at a time, 15 seconds each. */
+const fetchTimeoutMs = 15_000;
+/** A plan of 4,096 targets and as many requests and withdrawals. */
+const planBytesMax = 4 * 1024 * 1024;
+/** Answers after which no scan may go on (NET-7.2). */
+const endingStatuses = new Set([401, 403, 404, 410]);
+
+type FetchedPlan =
+  | { kind: 'plan'; plan: ScanPlan }
+  /** The monitor wants no scans of this sensor. */
+  | { kind: 'refused'; status: number; why: string }
+  /** Nothing is known now. */
+  | { kind: 'trouble'; why: string };
+
+/** Creates the function that fetches the plan; an unchanged one is not sent again. Never throws. */
+function createPlanFetcher(client: MonitorClient): (signal: AbortSignal) => Promise<FetchedPlan> {
+  let known: { etag: string; plan: ScanPlan } | null = null;
+  return async (signal) => {
+    try {
+      const answer = await client.request({
+        ...{ method: 'GET', path: '/port-scans', timeoutMs: fetchTimeoutMs, signal },
+        answerBytesMax: planBytesMax,
+        ...(known ? { headers: { 'if-none-match': known.etag } } : {}),
+      });
+      if (answer.status === 304 && known) return { kind: 'plan', plan: known.plan };
+      if (endingStatuses.has(answer.status)) {
+        known = null;
+        return { kind: 'refused', status: answer.status, why: refusalMessage(answer) };
+      }
+      if (answer.status !== 200) return { kind: 'trouble', why: refusalMessage(answer) };
+      if (!Value.Check(ScanPlan, answer.json)) return { kind: 'trouble', why: 'the answer is no scan plan' };
+      const etag = answer.headers.get('etag');
+      known = etag === null ? null : { etag, plan: answer.json };
+      return { kind: 'plan', plan: answer.json };
+    } catch (error) {
+      return { kind: 'trouble', why: describeError(error) };
+    }
+  };
+}
+
+const planEveryMs = 10_000;
+const planSoonestMs = 5000;
+
+/**
+ * When the plan is fetched again: every ten seconds. Where a scan ended and another waits for its place, sooner: five
+ * seconds after the fetch before, so that a place is not empty for up to ten (NET-8.5 allows a fetch every five).
+ */
+export class PlanTurns {
+  readonly #clock: Clock;
+  #nap = new AbortController();
+  #hasEnded = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** A scan ended: its place is free. */
+  scanEnded(): void {
+    this.#hasEnded = true;
+    this.#nap.abort();
+  }
+
+  /** Resolves when it is time for the next fetch. `waitsForPlace` is asked after the end of a scan. */
+  async wait(waitsForPlace: () => boolean, signal: AbortSignal): Promise<void> {
+    const fromMs = this.#clock.monotonicMs();
+    this.#hasEnded = false;
+    await this.#clock.wait(planSoonestMs, signal);
+    while (!signal.aborted) {
+      const leftMs = fromMs + planEveryMs - this.#clock.monotonicMs();
+      if (leftMs <= 0 || (this.#hasEnded && waitsForPlace())) return;
+      this.#hasEnded = false;
+      this.#nap = new AbortController();
+      await this.#clock.wait(leftMs, AbortSignal.any([signal, this.#nap.signal]));
+    }
+  }
+}
 
 const retryMs = 5000;
 const heartbeatEveryMs = 10_000;

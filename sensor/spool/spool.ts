@@ -4,19 +4,24 @@
  * Synchronous throughout: each call is one short transaction, and none can interleave with another. A file that fails is
  * opened anew at the next call, and a damaged one is mended.
  */
-import { appendCommit } from './append-commit.ts';
+
+import { randomUUID } from 'node:crypto';
+import { CodedError } from '#common/errors/index.ts';
+import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import { appendedState, deliveredState } from './appended-state.ts';
 import { renumberUploads, restampUpload } from './change-uploads.ts';
-import { hasMinute, lastBefore } from './minute-ranges.ts';
-import { nextBulkUpload, nextUpload, settleUpload } from './next-upload.ts';
-import { openQueue } from './open-queue.ts';
-import type { QueueDeps, SpoolQueue } from './queue.ts';
+import { addRange, hasMinute, lastBefore, upTo } from './minute-ranges.ts';
+import { type QueueDeps, SpoolQueue } from './queue.ts';
+import { isWorthSending } from './record-kind.ts';
 import { salvage } from './salvage.ts';
 import { breaksHandle, isDamage, spoolError } from './spool-errors.ts';
-import { currentSpoolFile } from './spool-file.ts';
+import { currentSpoolFile, makeDurableFile, readStateCopy } from './spool-file.ts';
 import { createSpoolRoom } from './spool-room.ts';
-import type { Spool } from './spooled-upload.ts';
+import { type SpoolState, spoolFormat } from './spool-state.ts';
+import type { CommitExtras, PendingUpload, Spool } from './spooled-upload.ts';
 import { withRightClock } from './stamp-runs.ts';
-import { acknowledgeUpload, refuseUpload } from './take-answer.ts';
+import { openSpoolStore, type SpoolStore, type UploadRow } from './store.ts';
+import { coversOrGap, minutesOf, payloadIsIntact, settledRow, uploadRows } from './upload-row.ts';
 
 const truncateWalEveryMs = 600_000;
 
@@ -146,4 +151,171 @@ class QueueFile {
       lost_minutes: result.lost.reduce((sum, gap) => sum + (gap.toMinute - gap.fromMinute) / 60 + 1, 0),
     });
   }
+}
+
+/** Appends the minutes, gaps and other records that are not in the spool yet. Throws `spool.full` without room. */
+function appendCommit(
+  queue: SpoolQueue,
+  minutes: readonly TelemetryMinute[],
+  gaps: readonly TelemetryGap[],
+  extras: CommitExtras = {},
+): void {
+  const { deps, state } = queue;
+  const { fresh, isKnown } = findFresh(state, minutes, extras.commit ?? null);
+  const others = { minutes: [], gaps: [], ...extras.records };
+  if (isKnown && !isWorthSending(deps.kinds, others)) return;
+  const freshGaps = isKnown ? [] : [...gaps];
+  const first = {
+    position: queue.lastPosition + 1,
+    spoolId: state.spoolId,
+    sequence: state.nextSequence,
+    madeAtMs: deps.clock.nowMs(),
+  };
+  const rows = uploadRows(deps, first, { ...others, minutes: fresh, gaps: freshGaps });
+  const payloadBytes = rows.all.reduce((sum, row) => sum + row.payload.length, 0);
+  if (fresh.length > 0) deps.room.require(queue.store, queue.pending.bytes, payloadBytes);
+  queue.commitRows(appendedState(state, rows, fresh, freshGaps, extras), rows.all);
+  if (fresh.length > 0) deps.room.note(payloadBytes);
+}
+
+/**
+ * The minutes that the spool has not taken, and whether it has taken the whole commit: one whose sync failed may have
+ * happened all the same, and then the caller comes with it once more.
+ */
+function findFresh(
+  state: SpoolState,
+  minutes: readonly TelemetryMinute[],
+  name: string | null,
+): { fresh: TelemetryMinute[]; isKnown: boolean } {
+  if (name !== null) {
+    const isKnown = name === state.lastCommit;
+    return { fresh: isKnown ? [] : [...minutes], isKnown };
+  }
+  const fresh = minutes.filter(({ minute }) => !hasMinute(state.covered, minute));
+  return { fresh, isKnown: minutes.length > 0 && fresh.length === 0 };
+}
+
+/** The first urgent upload, else the first of all, or null. Damaged ones before it become gaps. */
+function nextUpload(queue: SpoolQueue): PendingUpload | null {
+  for (;;) {
+    const { firstUrgent } = queue.pending;
+    const row = firstUrgent === null ? queue.store.firstUpload() : queue.store.uploadAt(firstUrgent);
+    if (!row) return null;
+    if (payloadIsIntact(row)) return queue.toPending(row);
+    dropDamaged(queue, row);
+  }
+}
+
+/** The first upload that is not urgent, or null. */
+function nextBulkUpload(queue: SpoolQueue): PendingUpload | null {
+  for (;;) {
+    const row = queue.firstOfBulk();
+    if (!row) return null;
+    if (payloadIsIntact(row)) return queue.toPending(row);
+    dropDamaged(queue, row);
+  }
+}
+
+/** A damaged record goes; its gap takes its place. */
+function dropDamaged(queue: SpoolQueue, row: UploadRow): void {
+  const gaps = coversOrGap(row).map(
+    (gap): TelemetryGap => (gap.reason === 'refused' ? { ...gap, reason: 'spool_damaged' } : gap),
+  );
+  queue.deps.reporter.error('a spooled upload is damaged and becomes a gap', {
+    sequence: row.sequence,
+    gaps: gaps.length,
+  });
+  if (gaps.length > 0) queue.replaceByGaps(row.position, gaps);
+  else queue.putInPlace(row.position, null);
+}
+
+/** Settles an upload against those that were delivered. True: it was changed. */
+function settleUpload(queue: SpoolQueue, upload: PendingUpload): boolean {
+  const { deps, state } = queue;
+  const row = queue.rowOf(upload);
+  const isPart = (state.parts ?? []).includes(upload.position);
+  const settled = row && settledRow(deps, row, { delivered: state.delivered!, isPart });
+  if (!settled) return false;
+  queue.putInPlace(upload.position, settled.row);
+  return true;
+}
+
+// Opens the spool's file and finds it sound. Every error closes it again.
+
+/** Opens the queue, or makes an empty one. `isDoubtful`: the disk may hold less than the log seems to. */
+function openQueue(deps: QueueDeps, isDoubtful: boolean): SpoolQueue {
+  const { directory, clock } = deps;
+  const { path } = currentSpoolFile(directory);
+  makeDurableFile(path, directory);
+  const store = openSpoolStore(path, deps.bytesMax);
+  try {
+    if (store.isEmpty()) createState(store, directory);
+    const state = readSoundState(store, directory);
+    // After a failed sync the kernel may show bytes that no disk holds, and call the next sync of them good. Written
+    // into the other file and synced there, they are durable in any state of the log.
+    if (isDoubtful) store.truncateWal();
+    const thisMinute = Math.floor(clock.nowMs() / 60_000) * 60;
+    // An earlier version did not tell what it collected from what it named as missing, and covered a future that its
+    // clock once showed.
+    const delivered = state.delivered ?? upTo(state.covered, thisMinute);
+    return new SpoolQueue(deps, store, { ...state, delivered });
+  } catch (error) {
+    store.close();
+    throw error;
+  }
+}
+
+function createState(store: SpoolStore, directory: string): void {
+  // A spool that was begun has left its state beside it: this one was emptied or removed.
+  if (readStateCopy(directory)) throw new CodedError('spool.damaged', `The spool in ${directory} is empty.`);
+  const spoolId = randomUUID();
+  store.create({ format: spoolFormat, spoolId, nextSequence: 1, covered: [], lastReceipt: null });
+}
+
+function readSoundState(store: SpoolStore, directory: string): SpoolState {
+  if (!store.isSound()) throw new CodedError('spool.damaged', `The spool in ${directory} is damaged.`);
+  const state = store.readState();
+  if (!state) throw new CodedError('spool.damaged', `The spool in ${directory} has lost its state.`);
+  if (state.format > spoolFormat) {
+    throw new CodedError(
+      'spool.newer',
+      `The spool in ${directory} was made by a newer sensor. Install that one.`,
+    );
+  }
+  return state;
+}
+
+/** Deletes the upload and stores its receipt. False when that happened already. */
+function acknowledgeUpload(
+  queue: SpoolQueue,
+  upload: PendingUpload,
+  receipt: 'accepted' | 'duplicate',
+): boolean {
+  const { state, store } = queue;
+  const row = queue.rowOf(upload);
+  if (!row) return false;
+  const delivered = minutesOf(row).reduce((all, minute) => addRange(all, minute, minute), state.delivered!);
+  const isFirst = store.firstUpload()?.position === row.position;
+  const next = deliveredState(state, row.position, isFirst);
+  queue.putInPlace(row.position, null, {
+    ...next,
+    lastReceipt: queue.receiptFor(row, receipt),
+    delivered,
+  });
+  return true;
+}
+
+/** Puts the gaps that its records are lost as in the place of a refused upload, and returns them. */
+function refuseUpload(queue: SpoolQueue, upload: PendingUpload): TelemetryGap[] {
+  const row = queue.rowOf(upload);
+  if (!row) return [];
+  const gaps = row.kind === 'gaps' ? [] : coversOrGap(row);
+  if (gaps.length > 0) {
+    queue.replaceByGaps(row.position, gaps);
+    return gaps;
+  }
+  // A gap that the monitor refuses has nothing to stand in for it, nor has what is lost without a gap.
+  const lastReceipt = queue.receiptFor(row, 'refused');
+  queue.putInPlace(row.position, null, { ...queue.state, lastReceipt });
+  return [];
 }

@@ -135,7 +135,7 @@ export const limitsOfMonitor: readonly Limit[] = [
     numbers: [
       {
         ...{ words: '128', what: 'the number of local prefixes of a site', value: 128, unit: 'prefixes' },
-        ...{ file: 'monitor/sites/site.ts', code: 'localCidrsMax = «128»;' },
+        ...{ file: 'monitor/sites/index.ts', code: 'localCidrsMax = «128»;' },
         test: 'monitor/surfaces/console/console.test.ts',
       },
     ],

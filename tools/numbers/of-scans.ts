@@ -118,7 +118,7 @@ export const limitsOfScans: readonly Limit[] = [
     numbers: [
       {
         ...{ words: '8,000', what: 'the rate at which a held scan goes on', value: 7_840, unit: 'packets/s' },
-        ...{ file: 'sensor/scanner/pacing/packet-bucket.ts', code: 'bucketRate = «7840»;' },
+        ...{ file: 'sensor/scanner/pacing/pacer-thread.ts', code: 'bucketRate = «7840»;' },
         test: 'sensor/scanner/pacing/packet-bucket.test.ts',
       },
       {
@@ -222,7 +222,7 @@ export const limitsOfScans: readonly Limit[] = [
     numbers: [
       {
         ...{ words: '15-second', what: 'the time for a scan plan', value: 15_000, unit: 'ms' },
-        ...{ file: 'sensor/scanner/scan-plan.ts', code: 'fetchTimeoutMs = «15_000»;' },
+        ...{ file: 'sensor/scanner/scan-service.ts', code: 'fetchTimeoutMs = «15_000»;' },
         test: 'sensor/scanner/scan-service.test.ts',
       },
       {
@@ -274,7 +274,7 @@ export const limitsOfScans: readonly Limit[] = [
       },
       {
         ...{ words: 'every 5 s', what: 'the least time between two plans', value: 5_000, unit: 'ms' },
-        ...{ file: 'sensor/scanner/plan-turns.ts', code: 'planSoonestMs = «5000»;' },
+        ...{ file: 'sensor/scanner/scan-service.ts', code: 'planSoonestMs = «5000»;' },
         test: 'sensor/scanner/plan-turns.test.ts',
       },
       {

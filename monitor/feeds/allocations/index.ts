@@ -5,12 +5,16 @@
  * another owner by now, or when a cluster, the connection or the inventory's servers have changed.
  */
 import type { Clock } from '#common/clock/index.ts';
+import { canonicalAddress, isGlobalUnicast, parseAddress } from '#common/ip/index.ts';
+import type { AllocationTarget } from '#contracts/admin-api/schemas.ts';
+import { OperationsError } from '#monitor/operations-client/index.ts';
+import { listSection, type PlanSection, type PlanSubject } from '#monitor/sensors/index.ts';
+import type { Sites } from '#monitor/sites/index.ts';
+import { countProtectedByNode, listProtectedAddresses, type NodeAddresses } from '#monitor/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Round, Visit } from '../round.ts';
-import { fetchTargets } from './fetch-targets.ts';
 import * as store from './store.ts';
 
-export { createProtectionSection } from './protection-section.ts';
 export type { Generation, StoredTarget } from './store.ts';
 
 export type Allocations = ReturnType<typeof createAllocations>;
@@ -66,4 +70,85 @@ export function createAllocations(deps: {
       fetchedAtMs = null;
     },
   };
+}
+
+const pageSize = 1_000;
+const targetsMax = 500_000;
+
+/**
+ * Pages through all allocation targets, renewing the lease between pages. A page may be empty while its cursor still
+ * moves (NET-2.3). Only globally routable unicast is marked as supported.
+ */
+async function fetchTargets(
+  { client, renew }: Pick<Round, 'client' | 'renew'>,
+  documentationIsGlobal: boolean,
+): Promise<(AllocationTarget & { is_supported: boolean })[]> {
+  const found = new Map<number, AllocationTarget & { is_supported: boolean }>();
+  let afterId: number | null = null;
+  for (;;) {
+    const page = await client.listTargets(afterId, pageSize);
+    for (const target of page.targets) {
+      const address = canonicalAddress(target.address);
+      if (address === null || Number.isNaN(Date.parse(target.assigned_at)))
+        throw new OperationsError('malformed');
+      const is_supported = isGlobalUnicast(parseAddress(address)!, documentationIsGlobal);
+      found.set(target.id, { ...target, address, is_supported });
+    }
+    if (page.next_after_id === null) return [...found.values()];
+    // A cursor that stands still would never end.
+    if (page.next_after_id <= (afterId ?? 0) || found.size > targetsMax)
+      throw new OperationsError('malformed');
+    await renew();
+    afterId = page.next_after_id;
+  }
+}
+
+/** The contract's bound of `protected_targets`. */
+const addressesMax = 4096;
+
+/** The plan's section `protection`: exact addresses of live allocations, which have a place in a sensor's tables under any traffic. */
+export function createProtectionSection({
+  db,
+  reader,
+  sites,
+}: {
+  db: () => Queryable;
+  /** Connections that only read, for what plans ask (NET-5.3). */
+  reader: () => Queryable;
+  sites: Pick<Sites, 'listClusters'>;
+}): PlanSection {
+  return listSection<string>({
+    name: 'protection',
+    label: 'protected addresses',
+    entriesMax: addressesMax,
+    advice: 'Move servers to other nodes, or check the node of this sensor.',
+    // As old as the plan itself.
+    versions: {},
+    async list({ siteId, node }) {
+      const clusters = (await sites.listClusters()).filter((mapping) => mapping.siteId === siteId);
+      const clusterIds = clusters.map(({ clusterId }) => clusterId);
+      return (await listProtectedAddresses(reader(), clusterIds, node)).sort();
+    },
+    toFields: (entries, leftOut) => ({
+      protected_targets: entries,
+      ...(leftOut > 0 ? { protected_targets_left_out: leftOut } : {}),
+    }),
+    async countEntries(subjects) {
+      const siteIds = new Set(subjects.map(({ siteId }) => siteId));
+      const clusters = (await sites.listClusters()).filter(({ siteId }) => siteIds.has(siteId));
+      const counted = await countProtectedByNode(db(), clusters);
+      return new Map(subjects.map((subject) => [subject.sensorId, sumOf(subject, counted)]));
+    },
+  });
+}
+
+/** Addresses of the sensor's node, and those that no node is known to carry. */
+function sumOf({ siteId, node }: PlanSubject, counted: readonly NodeAddresses[]): number {
+  let sum = 0;
+  for (const one of counted) {
+    if (one.siteId !== siteId) continue;
+    const isOfNode = one.node === node.name && (node.clusterId === null || node.clusterId === one.clusterId);
+    if (one.node === null || isOfNode) sum += one.addresses;
+  }
+  return sum;
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { sql } from 'kysely';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createMonitorWorld } from '#monitor/testing/index.ts';
-import { createProtectionSection } from './protection-section.ts';
+import { createProtectionSection } from './index.ts';
 
 test('counting the protected addresses of all sensors of a large site reads each allocation and each place of a server once', async () => {
   await using world = await createMonitorWorld();

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { findImplausible } from '#contracts/admin-api/plausible.ts';
 import type {
   ReceiptOutcome,
   TelemetryPoint,
@@ -9,7 +11,6 @@ import type { StoredTarget } from '../allocations/index.ts';
 import type { Parcel } from '../feed.ts';
 import type { SetAside } from '../round.ts';
 import { buildPoints, hasPoint, type PointFields } from './build-points.ts';
-import { dividePoints, setAsideOf } from './divide-points.ts';
 import {
   advanceCursor,
   type Cursor,
@@ -206,4 +207,40 @@ async function readRange(
   });
   if (!hasPoints(content, context.withReason)) return [];
   return buildPoints(content, context);
+}
+
+/** The points of a visit that are sent, and those that are not. */
+interface DividedPoints {
+  sent: TelemetryPoint[];
+  setAside: SetAside[];
+}
+
+/**
+ * Takes out what no link carries, and what operations has refused as it is. One such minute must not keep the others of its
+ * allocation from being delivered.
+ */
+function dividePoints(points: readonly TelemetryPoint[], known: readonly SetAside[]): DividedPoints {
+  const refused = new Map(known.map((one) => [one.part, one]));
+  const divided: DividedPoints = { sent: [], setAside: [] };
+  for (const point of points) {
+    const implausible = findImplausible(point);
+    const held = refused.get(minuteOf(point));
+    if (implausible) divided.setAside.push(setAsideOf(point, implausible));
+    else if (held && held.fingerprint === fingerprintOf(point)) divided.setAside.push(held);
+    else divided.sent.push(point);
+  }
+  return divided;
+}
+
+/** A point as one that is not sent again as it is. */
+function setAsideOf(point: TelemetryPoint, reason: string): SetAside {
+  return { part: minuteOf(point), reason, fingerprint: fingerprintOf(point) };
+}
+
+function minuteOf(point: TelemetryPoint): number {
+  return Date.parse(point.timestamp) / 1000;
+}
+
+function fingerprintOf(point: TelemetryPoint): string {
+  return createHash('sha256').update(JSON.stringify(point)).digest('base64url').slice(0, 22);
 }

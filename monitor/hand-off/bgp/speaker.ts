@@ -9,7 +9,7 @@ import { createLeasedLoop, ifHeld, type Lease, type LeasedLoop } from '#service-
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Action, Step } from '../action.ts';
 import { describeRoutes, type StepResult } from '../carry-out.ts';
-import type { HandOffDeps } from '../deps.ts';
+import type { HandOffDeps } from '../index.ts';
 import { createWorker } from '../work-actions.ts';
 import { type Announced, listAnnounced, listPeersInUse } from './announced-store.ts';
 import { routesOf } from './route.ts';

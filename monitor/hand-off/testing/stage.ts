@@ -16,8 +16,7 @@ import { systemActor } from '#monitor/operators/index.ts';
 import { stopDatabaseClock } from '#monitor/testing/still-clock.ts';
 import { createWorld } from '#monitor/testing/world.ts';
 import type { TestDatabase } from '#service-kit/testing/index.ts';
-import type { HandOffDeps } from '../deps.ts';
-import { createHandOff, type RuleInput, type RuleMode } from '../index.ts';
+import { createHandOff, type HandOffDeps, type RuleInput, type RuleMode } from '../index.ts';
 
 export type Stage = Awaited<ReturnType<typeof createStage>>;
 

@@ -5,8 +5,7 @@ import { systemClock } from '#common/clock/index.ts';
 import { createReporter, silentReporter } from '#common/reporter/index.ts';
 import { type AssessWorld, addressOf, nginx, openssh, startAssessWorld } from '../testing/assess-world.ts';
 import { records } from '../testing/records/index.ts';
-import { createAssessor } from './assessor.ts';
-import type { AssessorDeps } from './deps.ts';
+import { type AssessorDeps, createAssessor } from './assessor.ts';
 
 let world: AssessWorld;
 before(async () => {

@@ -4,16 +4,19 @@
  * What is to be done is stored in the rows that it is about, so a process that was killed is followed by one that goes on where
  * it was. Pages are bounded; servers that wait longest come first, and one that fails waits while the others go on.
  */
+
+import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Scans } from '#monitor/scans/index.ts';
 import { createLeasedLoop, LeaseLost, underLease } from '#service-kit/leases/index.ts';
-import { isConnectionFailure } from '#service-kit/postgres/index.ts';
+import { isConnectionFailure, type Queryable } from '#service-kit/postgres/index.ts';
 import { assessmentRules } from './bind-services.ts';
 import { checkSoftware } from './check-software.ts';
-import type { AssessorDeps } from './deps.ts';
+import type { NewFindings, SevereCount } from './noted-store.ts';
 import { type DueServer, listDue, postpone } from './server-store.ts';
 import { areUsesOutdated, countUses, deleteUnused } from './software-store.ts';
-import type { Turn } from './turn.ts';
-import { visitServers } from './visit-servers.ts';
+import { type Turn, visitServers } from './visit-servers.ts';
 
 export type Assessor = ReturnType<typeof createAssessor>;
 
@@ -87,4 +90,23 @@ async function visitOrPostpone(deps: AssessorDeps, turn: Turn, page: readonly Du
     });
     await underLease(deps.db(), turn.lease, (trx) => postpone(trx, first!, assessmentRules, retrySeconds));
   }
+}
+
+/** A server after its check: how many severe findings are active, and those that are new. */
+export interface FoundOfServer extends SevereCount {
+  /** The evidence of severe findings has expired, or says too little now: they are missing, and nothing has mended them. */
+  hasLostSight: boolean;
+  /** By service, the most severe first. */
+  found: readonly NewFindings[];
+}
+
+export interface AssessorDeps {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+  scans: Pick<Scans, 'listEvidence'>;
+  /** Severities that operators are alerted of. */
+  severe: readonly ('high' | 'critical')[];
+  /** Called in the transaction that stores a check of servers. */
+  onChecked: (trx: Queryable, checked: readonly FoundOfServer[]) => Promise<void>;
 }

@@ -7,7 +7,7 @@ import type { UnableReason } from '#contracts/findings.ts';
 import type { ServiceEvidenceAt } from '#monitor/scans/index.ts';
 import { hasPackageMark, type Identification, identifyService } from '../identify-service.ts';
 import type { KnownService } from '../matcher/match-criterion.ts';
-import type { Distribution } from '../packages/read-revision.ts';
+import type { Distribution } from '../packages/compare-revisions.ts';
 import { products } from '../products.ts';
 
 /** Raise it when products, versions, reasons or the matcher answer otherwise than before: everything is assessed again. */

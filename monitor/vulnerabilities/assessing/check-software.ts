@@ -4,10 +4,10 @@ import { findAll, nothing } from '../assess-service.ts';
 import { readFixes } from '../packages/fix-store.ts';
 import type { PackageFix } from '../packages/judge-package.ts';
 import * as records from '../store.ts';
+import type { AssessorDeps } from './assessor.ts';
 import { assessmentRules, readSoftware } from './bind-services.ts';
-import type { AssessorDeps } from './deps.ts';
 import * as store from './software-store.ts';
-import type { Turn } from './turn.ts';
+import type { Turn } from './visit-servers.ts';
 
 const pageSize = 100;
 

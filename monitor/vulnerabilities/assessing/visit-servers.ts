@@ -1,14 +1,13 @@
 /** Assesses a page of servers, and tells what is new of them. */
-import { underLease } from '#service-kit/leases/index.ts';
+import { type Lease, underLease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { endIgnores } from '../ignores/end-ignores.ts';
+import { endIgnores } from '../ignores/index.ts';
+import type { AssessorDeps, FoundOfServer } from './assessor.ts';
 import { assessmentRules, type BoundService, bindServices } from './bind-services.ts';
 import { checkSoftware } from './check-software.ts';
-import type { AssessorDeps, FoundOfServer } from './deps.ts';
 import * as noted from './noted-store.ts';
 import * as store from './server-store.ts';
 import { ensureSoftware, listSoftware, outdateUses, type Software } from './software-store.ts';
-import type { Turn } from './turn.ts';
 
 /**
  * The evidence is read before it is compared, and what is written says which evidence it was: a result that arrives meanwhile has
@@ -84,3 +83,11 @@ async function tellOfNew(
 }
 
 const keyOf = ({ clusterId, vmId }: store.ServerKey) => `${clusterId} ${vmId}`;
+
+/** One run of the loop, and its lease. */
+export interface Turn {
+  lease: Lease;
+  /** Throws `LeaseLost`. */
+  renew(): Promise<void>;
+  signal: AbortSignal;
+}

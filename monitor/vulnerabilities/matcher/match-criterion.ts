@@ -1,4 +1,4 @@
-import type { ShownPackage } from '../packages/read-revision.ts';
+import type { ShownPackage } from '../packages/compare-revisions.ts';
 import type { Product } from '../products.ts';
 import type { Criterion } from './advisory.ts';
 import { type CpeName, type CpeValue, matchesText, parseCpe } from './cpe.ts';

@@ -1,8 +1,8 @@
 /** What the trackers of distributions say, as it was read from their files. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Distribution } from './compare-revisions.ts';
 import type { PackageFix } from './judge-package.ts';
-import type { Distribution } from './read-revision.ts';
 import type { TrackerFile } from './read-trackers.ts';
 
 /** Of all distributions, for packages of this product. */

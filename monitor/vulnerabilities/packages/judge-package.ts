@@ -9,10 +9,11 @@ import {
   compareDebianPart,
   compareRevisions,
   compareRpmPart,
+  type Distribution,
   type PackageVersion,
   parsePackageVersion,
+  type ShownPackage,
 } from './compare-revisions.ts';
-import type { Distribution, ShownPackage } from './read-revision.ts';
 
 /** What a tracker says of one CVE in a package of one release. */
 export interface PackageFix {

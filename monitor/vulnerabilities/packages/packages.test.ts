@@ -15,9 +15,9 @@ import {
   compareRevisions,
   compareRpmPart,
   parsePackageVersion,
+  readRevision,
 } from './compare-revisions.ts';
 import { judgePackage } from './judge-package.ts';
-import { readRevision } from './read-revision.ts';
 import { readTracker } from './read-trackers.ts';
 
 /** What Debian publishes, of one release. */

@@ -6,9 +6,13 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { products } from '../products.ts';
-import { compareDebianPart, compareRevisions, parsePackageVersion } from './compare-revisions.ts';
+import {
+  compareDebianPart,
+  compareRevisions,
+  type Distribution,
+  parsePackageVersion,
+} from './compare-revisions.ts';
 import type { PackageFix } from './judge-package.ts';
-import type { Distribution } from './read-revision.ts';
 
 /** A fix with the key of the product that the package is of. */
 export interface ProductFix extends PackageFix {

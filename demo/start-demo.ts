@@ -1,10 +1,14 @@
 /** Starts the demo world step by step, saying what it does, and ends with the addresses, the logins and a call. */
+
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { accessSync, constants } from 'node:fs';
-import { createServer, type Server } from 'node:net';
+import { accessSync, constants, readFileSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import { makeFolders } from '#common/folders/index.ts';
+import { hasSystemPackages, installSystemPackages, systemPackages } from '#tools/system-packages.ts';
 import type { DemoSettings } from './config.ts';
 import {
   forgetLostKeys,
@@ -16,11 +20,15 @@ import {
   writeDemoFile,
 } from './demo-file.ts';
 import { createProcesses, stopLeftovers } from './processes.ts';
-import { listNodesToEnrol, siteCidrs } from './simulated-site/index.ts';
-import { startDatabase } from './start-database.ts';
-import { startHistory } from './start-history.ts';
-import { isReady, type Steps, say, waitFor } from './steps.ts';
-import { type LabFacts, readLabFacts, recording, recordingCidrs, whyNoLab } from './world.ts';
+import {
+  describeProgress,
+  listNodesToEnrol,
+  progressFileOf,
+  readProgress,
+  siteCidrs,
+} from './simulated-site/index.ts';
+import { isReady, type Steps, say, statusOf, waitFor } from './steps.ts';
+import { databasePath } from './vulnerability-database/index.ts';
 
 export interface Demo {
   stop(): Promise<void>;
@@ -301,4 +309,104 @@ ${login('customer (owner)', operations.customer)}${login('customer (member)', op
 
   Everything is kept in ${steps.settings.dataDir} (logs in logs/). Ctrl-C stops it.
 `);
+}
+
+/** The copy of the vulnerability database, which starts while the lab and operations do. */
+async function startDatabase(steps: Steps): Promise<{ url: string; ready: () => Promise<unknown> }> {
+  const port = await findFreePort();
+  const url = `http://127.0.0.1:${port}${databasePath}`;
+  const database = steps.processes.start({
+    name: 'vulnerability-database',
+    args: ['demo', 'vulnerability-database', '--port', String(port)],
+    env: { SVC_DATA_DIR: steps.settings.dataDir },
+  });
+  const what = `demo copy, a selection of NVD records, at ${url}`;
+  return {
+    url,
+    ready: () =>
+      waitFor(steps, database, 'findings', what, async () => ((await isAnswering(url)) ? true : null)),
+  };
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done, fail) => server.once('error', fail).listen(0, '127.0.0.1', done));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+/** A request without a product is refused, which is an answer. */
+async function isAnswering(url: string): Promise<boolean> {
+  return (await statusOf(url)) !== null;
+}
+
+/** Starts the loader of the simulated site behind everything else, and says how far it is. */
+const lookEveryMs = 1_000;
+/** Between two lines of progress. */
+const stepPercent = 20;
+
+/** Called when everything else is ready: the history has the time that is left. */
+function startHistory({ processes, settings: { dataDir }, monitorUrl, signal }: Steps): void {
+  const file = progressFileOf(dataDir);
+  rmSync(file, { force: true });
+  const loader = processes.start({
+    name: 'simulated-site',
+    args: ['demo', 'simulated-site', '--monitor', monitorUrl],
+    env: { SVC_DATA_DIR: dataDir },
+  });
+  loader.keepAlive();
+  let toldPercent = -stepPercent;
+  const look = setInterval(() => {
+    const progress = readProgress(file);
+    if (!progress || (progress.percent < 100 && progress.percent < toldPercent + stepPercent)) return;
+    toldPercent = progress.percent;
+    say(`  history      simulated site, seven days: ${describeProgress(progress)}\n`);
+    if (progress.percent === 100) clearInterval(look);
+  }, lookEveryMs);
+  look.unref();
+  signal.addEventListener('abort', () => clearInterval(look), { once: true });
+}
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+
+/** The lab's own description of itself (`lab/control.md`), as far as the demo needs it. */
+interface LabFacts {
+  pid: number;
+  control_socket: string;
+  hypervisor_namespace: string;
+  uplink: string;
+  bridge: string;
+  node: string;
+  networks: { prefix: string }[];
+  host_address: string;
+  gateway_address: string;
+  resolver_address: string;
+}
+
+/** Which network the demo runs on: the lab's namespaces where this machine allows them, else a recording. */
+export const recording = { capture: join(here, 'recording.pcap'), guests: join(here, 'recording.json') };
+/** Local prefixes of the recording; the lab tells its own. */
+export const recordingCidrs = ['203.0.113.0/24', '2001:db8:113::/64'];
+
+/** Why there can be no lab here, or null when there can; as root it installs what the lab needs. */
+async function whyNoLab(): Promise<string | null> {
+  if (process.platform !== 'linux') return 'network namespaces need Linux';
+  if (process.getuid?.() !== 0) return 'network namespaces need root';
+  const named = (names: readonly string[]) => systemPackages.filter(({ name }) => names.includes(name));
+  const needed = named(['iproute2', 'nftables', 'openssl']);
+  // Without nmap the lab's ports are not scanned, and everything else works.
+  await installSystemPackages([...needed, ...named(['nmap'])]);
+  if (!hasSystemPackages(needed)) return 'the packages iproute2, nftables and openssl are missing';
+  // The lab enters its namespaces by 'ip netns exec', which needs a mount namespace beside the network's.
+  const probe = spawnSync('unshare', ['--net', '--mount', 'true']);
+  return probe.status === 0 ? null : 'this machine does not allow network namespaces';
+}
+
+function readLabFacts(dataDir: string): LabFacts | null {
+  try {
+    return JSON.parse(readFileSync(join(dataDir, 'lab', 'world.json'), 'utf8')) as LabFacts;
+  } catch {
+    return null;
+  }
 }

@@ -10,7 +10,7 @@ import { parseAddress, prefixContains } from '#common/ip/index.ts';
 import { type AttackClass, type AttackOrder, attackClasses, sourcesOf } from './attack/attack-order.ts';
 import type { AttackMessage } from './attack/attack-process.ts';
 import { runAttack } from './attack/index.ts';
-import { reflectors } from './attack/reflectors.ts';
+import { reflectors } from './attack/packet-shapes.ts';
 import { segmentBytes } from './attack/uploads.ts';
 import type { GuestInput, Lab } from './index.ts';
 import { captureLink } from './testing/capture-link.ts';

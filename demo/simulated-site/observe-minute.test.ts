@@ -5,8 +5,7 @@ import { runAtOnce } from '#contracts/sensor-api/decode-slices.ts';
 import { createSetAside } from '#contracts/sensor-api/set-aside.ts';
 import { decodeUpload, decodeUploadSliced, decompressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { attackOfDay, attackSources } from './attacks.ts';
-import { buildBody, incidentsOf } from './build-upload.ts';
-import { gapOfDay } from './gaps.ts';
+import { buildBody, gapOfDay, incidentsOf } from './build-upload.ts';
 import { observeMinute } from './observe-minute.ts';
 import { planSite, type SitePlan } from './plan.ts';
 

@@ -6,7 +6,6 @@
  */
 import type { TelemetryEvidence } from '#contracts/sensor-api/telemetry.ts';
 import type { Rhythm } from '#lab/traffic/daily-rhythm.ts';
-import { domains } from './application-names.ts';
 import { between, createDraw, type Draw, pick, pickOfTail } from './random.ts';
 
 /** One application of a server. */
@@ -219,3 +218,25 @@ function drawPeers(draw: Draw, count: number): string[] {
     return `198.${18 + (network & 1)}.${network}.${between(draw, 1, 250)}`;
   });
 }
+
+/** Names of applications that servers of the simulated site use. All are below `.example`, which is reserved for documentation. */
+const first = [
+  'blue',
+  'clear',
+  'early',
+  'fair',
+  'grand',
+  'keen',
+  'lucky',
+  'north',
+  'open',
+  'quick',
+  'silver',
+];
+const second = ['market', 'courier', 'metrics', 'mirror', 'payments', 'photos', 'radio', 'search', 'travel'];
+const third = ['weather', 'wiki'];
+
+/** 121 domains, in the order of their use. */
+const domains: readonly string[] = [...second, ...third].flatMap((noun, row) =>
+  first.map((_, column) => `${first[(row + column) % first.length]}${noun}.example`),
+);

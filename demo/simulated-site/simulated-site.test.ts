@@ -15,8 +15,7 @@ import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.
 import { readDemoSettings } from '../config.ts';
 import type { MonitorPart } from '../demo-file.ts';
 import { attackOfDay } from './attacks.ts';
-import { incidentsOf } from './build-upload.ts';
-import { gapOfDay } from './gaps.ts';
+import { gapOfDay, incidentsOf } from './build-upload.ts';
 import { loadSite } from './load-site.ts';
 import { createMonitorCalls, type MonitorCalls } from './monitor-calls.ts';
 import { observeMinute } from './observe-minute.ts';

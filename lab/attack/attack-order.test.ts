@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { type AttackWords, attackClasses, perSecondMax, readOrder, secondsMax } from './attack-order.ts';
-import { describeProgress, describeResult } from './describe.ts';
-import { findTarget, type ShownGuest } from './find-target.ts';
+import { describeProgress, describeResult, findTarget, type ShownGuest } from './index.ts';
 
 const words: AttackWords = {
   target: '203.0.113.17',

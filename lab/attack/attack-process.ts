@@ -8,12 +8,44 @@ import { readlinkSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { systemClock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
-import { type AttackOrder, isPacketClass } from './attack-order.ts';
+import { links } from '../world/networks.ts';
+import { type AttackOrder, isPacketClass, sourcesOf } from './attack-order.ts';
 import { type FloodProgress, flood } from './flood.ts';
 import { openConnectionFlood } from './flood-connections.ts';
-import { openPacketFlood } from './flood-packets.ts';
+import { openFrameSender } from './frame-sender.ts';
+import { createShape, type PacketClass } from './packet-shapes.ts';
 import type { AttackSender } from './senders.ts';
+import { createSources } from './sources.ts';
 import { openUploads } from './uploads.ts';
+
+/** Reflectors are few, compared with the sources that are made up. */
+const reflectorsMax = 1024;
+
+function openPacketFlood(order: AttackOrder, packetClass: PacketClass): AttackSender {
+  const { target } = order;
+  const random = createRandom32(Math.random() * 2 ** 32);
+  const prefix = sourcesOf(packetClass, target);
+  const hostsMax = packetClass === 'amplification' ? reflectorsMax : undefined;
+  const sources = createSources(prefix, order.from, random, hostsMax);
+  const shape = createShape(packetClass, { target, sources, random });
+  const sender = openFrameSender(links.internet);
+  return {
+    send: (count) => sender.send(count, (bytes, at) => shape.write(bytes, at)),
+    answered: () => null,
+    close: () => sender.close(),
+  };
+}
+
+/** Marsaglia's xorshift: varied enough for ports and addresses, and a few nanoseconds each. */
+function createRandom32(seed: number): () => number {
+  let state = (seed >>> 0) | 1;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return state >>> 0;
+  };
+}
 
 export interface AttackProcessInput {
   order: AttackOrder;

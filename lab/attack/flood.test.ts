@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
-import { type FloodProgress, flood } from './flood.ts';
-import { createPacer } from './pacer.ts';
+import { createPacer, type FloodProgress, flood } from './flood.ts';
 
 interface Turn {
   atMs: number;

@@ -15,7 +15,6 @@ import { inspectLab, refuseWithoutRoot } from '../index.ts';
 import { toolPath } from '../world/run-tool.ts';
 import type { AttackOrder } from './attack-order.ts';
 import type { AttackMessage, AttackProcessInput } from './attack-process.ts';
-import { findTarget, type ShownGuest } from './find-target.ts';
 import type { FloodProgress } from './flood.ts';
 
 export {
@@ -26,7 +25,6 @@ export {
   readOrder,
   secondsMax,
 } from './attack-order.ts';
-export { describeProgress, describeResult } from './describe.ts';
 export type { FloodProgress } from './flood.ts';
 
 export interface AttackResult extends FloodProgress {
@@ -131,4 +129,62 @@ function followAttack(
       reject(new CodedError('lab.attack_failed', 'The sending process was ended')),
     );
   });
+}
+
+/** A guest as the control socket shows it. */
+export interface ShownGuest {
+  name: string;
+  power: string;
+  addresses: { address: string }[];
+  private_interfaces: { address: string }[];
+}
+
+const listedMax = 20;
+
+/** Throws `lab.attack_refused`, which names the allowed addresses, unless `target` belongs to a guest that is on. */
+export function findTarget(guests: readonly ShownGuest[], target: string): ShownGuest {
+  const found = guests.find((guest) => guest.addresses.some((entry) => entry.address === target));
+  if (found?.power === 'on') return found;
+  const isPrivate = guests.some((guest) => guest.private_interfaces.some((nic) => nic.address === target));
+  let reason = `${target} is not an address of a guest of this lab`;
+  if (found) reason = `The guest "${found.name}" with ${target} is off`;
+  else if (isPrivate) reason = `${target} is on a private network, which nothing outside reaches`;
+  throw new CodedError('lab.attack_refused', `${reason}. ${listAllowed(guests)}`);
+}
+
+function listAllowed(guests: readonly ShownGuest[]): string {
+  const allowed = guests
+    .filter((guest) => guest.power === 'on')
+    .flatMap((guest) => guest.addresses.map((entry) => entry.address));
+  if (allowed.length === 0) return 'No guest of this lab is on.';
+  const rest = allowed.length > listedMax ? ` and ${allowed.length - listedMax} more` : '';
+  return `Allowed targets: ${allowed.slice(0, listedMax).join(', ')}${rest}.`;
+}
+
+const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+
+/** `12 s: 300,000 packets, 25,000/s`. */
+export function describeProgress(order: AttackOrder, progress: FloodProgress): string {
+  const seconds = Math.round(progress.elapsedMs / 1000);
+  return `${seconds} s: ${grouped.format(progress.sent)} ${unitOf(order)}, ${perSecond(progress)}/s`;
+}
+
+/** `sent 1,497,320 packets in 60.0 s, 24,955/s asked 25,000/s`. */
+export function describeResult(
+  order: AttackOrder,
+  result: FloodProgress & { answered: number | null },
+): string {
+  const verb = unitOf(order) === 'connections' ? 'opened' : 'sent';
+  const seconds = (result.elapsedMs / 1000).toFixed(1);
+  const answered = result.answered === null ? '' : `; ${grouped.format(result.answered)} were accepted`;
+  const rate = `${perSecond(result)}/s asked ${grouped.format(order.perSecond)}/s`;
+  return `${verb} ${grouped.format(result.sent)} ${unitOf(order)} in ${seconds} s, ${rate}${answered}`;
+}
+
+function unitOf(order: AttackOrder): string {
+  return order.attackClass === 'connection_flood' ? 'connections' : 'packets';
+}
+
+function perSecond({ sent, elapsedMs }: FloodProgress): string {
+  return grouped.format(elapsedMs > 0 ? (sent * 1000) / elapsedMs : 0);
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { msUntilCut, msUntilExchange } from './rest.ts';
+import { msUntilCut, msUntilExchange } from './talk.ts';
 
 const minute = 1_795_257_180_000;
 

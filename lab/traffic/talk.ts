@@ -6,7 +6,6 @@
 import type { Clock } from '#common/clock/index.ts';
 import { rhythmAt } from './daily-rhythm.ts';
 import { type Exchange, holdExchange } from './exchanges.ts';
-import { msUntilCut, msUntilExchange } from './rest.ts';
 
 /** How far the rate rises above its mean in the afternoon and falls below it at night. */
 const rhythmDepth = 0.35;
@@ -59,4 +58,30 @@ async function holdUntilCut(exchange: Exchange, options: TalkOptions, counts: Ta
     clearTimeout(timer);
     options.signal.removeEventListener('abort', stop);
   }
+}
+
+// The rest around each UTC minute: no packet of a guest from half a second before to half a second after it.
+//
+// So that a minute's counters are unambiguous however the counting programs round their clocks. New exchanges stop a
+// second ahead, and what is still open shortly before the half second is cut.
+
+const minuteMs = 60_000;
+/** Within the minute, milliseconds: exchanges begin from here … */
+const beginsMs = 700;
+/** … to here; */
+const endsMs = 58_900;
+/** what is still open now is cut. */
+const cutMs = 59_250;
+
+/** Milliseconds to wait until an exchange may begin, 0 when it may now. */
+export function msUntilExchange(nowMs: number): number {
+  const at = nowMs % minuteMs;
+  if (at < beginsMs) return beginsMs - at;
+  return at < endsMs ? 0 : minuteMs + beginsMs - at;
+}
+
+/** Milliseconds until connections that are still open are cut. */
+export function msUntilCut(nowMs: number): number {
+  const at = nowMs % minuteMs;
+  return at < cutMs ? cutMs - at : minuteMs + cutMs - at;
 }

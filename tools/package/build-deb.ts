@@ -21,7 +21,6 @@ import { dirname, join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { collectModules, type NeededFiles } from './collect-modules.ts';
 import type { PackagedProgram } from './programs.ts';
-import { renderManual } from './render-manual.ts';
 import { makeBill } from './software-bill.ts';
 
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
@@ -191,4 +190,36 @@ function run(command: string, args: string[], epochSeconds: number): void {
   const env = { ...process.env, SOURCE_DATE_EPOCH: String(epochSeconds) };
   const { status, stderr, error } = spawnSync(command, args, { env, encoding: 'utf8' });
   if (status !== 0) throw new Error(`${command} failed: ${error?.message ?? stderr}`);
+}
+
+/** The page as roff. */
+async function renderManual(
+  program: PackagedProgram,
+  { root, version, epochSeconds }: { root: string; version: string; epochSeconds: number },
+): Promise<string> {
+  const { name, summary } = program;
+  const { section } = program.manual;
+  const date = new Date(epochSeconds * 1000).toISOString().slice(0, 10);
+  const head = [
+    `.TH ${name.toUpperCase()} ${section} "${date}" "svc ${version}" "svc"`,
+    '.SH NAME',
+    `${escapeRoff(name)} \\- ${escapeRoff(summary)}`,
+  ];
+  const text = readFileSync(join(root, 'packaging', name, `manual.${section}`), 'utf8').trimEnd();
+  const settings = (await program.manual.settings()).flatMap((setting) => {
+    const unit = setting.unit ? ` Unit: ${setting.unit}.` : '';
+    return [
+      '.TP',
+      `.B ${escapeRoff(setting.name)}`,
+      escapeRoff(`${setting.sentence}${unit} Default: ${setting.defaultText}.`),
+    ];
+  });
+  return `${[...head, text, ...settings].join('\n')}\n`;
+}
+
+function escapeRoff(text: string): string {
+  return text
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replace(/^([.'])/, '\\&$1');
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { recording, recordingCidrs } from '#demo/world.ts';
+import { recording, recordingCidrs } from '#demo/start-demo.ts';
 import type { TruthRow } from '#lab/index.ts';
 import { createMonitorWorld, createSpool, testMinute } from '#monitor/testing/index.ts';
 import { createCapture } from '#sensor/capture/index.ts';

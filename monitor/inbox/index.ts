@@ -139,8 +139,6 @@ export interface InboxParts extends InboxDeps {
   decoded: DecodedUploads;
 }
 
-type InboxHold = ReturnType<typeof createInboxHold>;
-
 /**
  * Holding uploads back: what arrives after the hold is stored and receipted and waits, what arrived before is applied. A hold that its
  * process no longer renews ends by itself. Urgent uploads hold no facts and are applied all the same.

@@ -8,7 +8,6 @@
 import { randomUUID } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
 import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
-import { appendedState, deliveredState } from './appended-state.ts';
 import { renumberUploads, restampUpload } from './change-uploads.ts';
 import { addRange, hasMinute, lastBefore, upTo } from './minute-ranges.ts';
 import { type QueueDeps, SpoolQueue } from './queue.ts';
@@ -19,9 +18,16 @@ import { currentSpoolFile, makeDurableFile, readStateCopy } from './spool-file.t
 import { createSpoolRoom } from './spool-room.ts';
 import { type SpoolState, spoolFormat } from './spool-state.ts';
 import type { CommitExtras, PendingUpload, Spool } from './spooled-upload.ts';
-import { withRightClock } from './stamp-runs.ts';
+import { addRun, committedBy, dropRunsBefore, withRightClock } from './stamp-runs.ts';
 import { openSpoolStore, type SpoolStore, type UploadRow } from './store.ts';
-import { coversOrGap, minutesOf, payloadIsIntact, settledRow, uploadRows } from './upload-row.ts';
+import {
+  type CommitRows,
+  coversOrGap,
+  minutesOf,
+  payloadIsIntact,
+  settledRow,
+  uploadRows,
+} from './upload-row.ts';
 
 const truncateWalEveryMs = 600_000;
 
@@ -318,4 +324,41 @@ function refuseUpload(queue: SpoolQueue, upload: PendingUpload): TelemetryGap[] 
   const lastReceipt = queue.receiptFor(row, 'refused');
   queue.putInPlace(row.position, null, { ...queue.state, lastReceipt });
   return [];
+}
+
+/** The state after these rows were appended, with these minutes and gaps in them. */
+function appendedState(
+  state: SpoolState,
+  rows: CommitRows,
+  minutes: readonly TelemetryMinute[],
+  gaps: readonly TelemetryGap[],
+  extras: CommitExtras = {},
+): SpoolState {
+  const { commit, stampedBy: by } = extras;
+  let covered = state.covered;
+  for (const { minute } of minutes) covered = addRange(covered, minute, minute);
+  for (const { fromMinute, toMinute } of gaps) covered = addRange(covered, fromMinute, toMinute);
+  const throughMinute = Math.max(...minutes.map(({ minute }) => minute), ...gaps.map((gap) => gap.toMinute));
+  const parts = rows.parts.map(({ position }) => position);
+  return {
+    ...state,
+    nextSequence: state.nextSequence + rows.all.length,
+    covered,
+    stamps: addRun(state.stamps ?? [], rows.all[0]!.position, by),
+    ...(parts.length > 0 ? { parts: [...(state.parts ?? []), ...parts] } : {}),
+    ...(commit === undefined ? {} : { lastCommit: commit }),
+    ...(by && Number.isFinite(throughMinute)
+      ? { lastStampedBy: committedBy(state.lastStampedBy, by, throughMinute) }
+      : {}),
+  };
+}
+
+/** The state after the upload at this position left; `isFirst`: no other one waits before it. */
+function deliveredState(state: SpoolState, position: number, isFirst: boolean): SpoolState {
+  const { stamps = [], parts } = state;
+  return {
+    ...state,
+    ...(isFirst ? { stamps: dropRunsBefore(stamps, position + 1) } : {}),
+    ...(parts ? { parts: parts.filter((one) => (isFirst ? one > position : one !== position)) } : {}),
+  };
 }

@@ -33,7 +33,7 @@ export const closedLists: readonly ClosedList[] = [
     // The explorer completes the most used ones.
     files: ['contracts/ip-protocols.ts', 'monitor/explorer/complete.ts'],
   },
-  { names: gapReasons, files: ['contracts/minute-reasons.ts'] },
+  { names: gapReasons, files: ['contracts/minute-reasons.ts', 'sensor/records/index.ts'] },
   { names: minuteReasons, files: ['contracts/minute-reasons.ts'] },
   { names: Object.keys(scanNotes), files: ['contracts/port-scan/index.ts', 'sensor/scanner/run-scan.ts'] },
   { names: webhookEvents.map(({ type }) => type), files: ['contracts/customer-api/webhook-events.ts'] },

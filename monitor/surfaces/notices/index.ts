@@ -7,6 +7,7 @@
  * rotation of the secret.
  */
 import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Compile } from 'typebox/compile';
 import type { Clock } from '#common/clock/index.ts';
@@ -29,8 +30,6 @@ import {
   parseStrictJson,
   unkeepableText,
 } from '#service-kit/http/index.ts';
-import { readRawBody } from './read-raw-body.ts';
-import { createRefusalCounter } from './refusal-counter.ts';
 
 const refusal = JSON.stringify({
   error: { code: 'unauthorized', message: 'The signature or the timestamp of this notice is not valid.' },
@@ -120,4 +119,53 @@ function readNotice(body: Buffer): DestroyNotice {
 
 function unfit(message: string): HttpError {
   return new HttpError(422, { code: 'validation_failed', reason: 'invalid_notice', message });
+}
+
+/**
+ * Reads a body up to a limit. Above it the answer is 413 and the connection is closed, so that the rest is not
+ * received.
+ */
+async function readRawBody(payload: Readable, bytesMax: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of payload as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > bytesMax) {
+      throw new HttpError(
+        413,
+        { code: 'payload_too_large', message: `A notice must not hold more than ${bytesMax} bytes.` },
+        { connection: 'close' },
+      );
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** At most one write in this time, so that a flood of bad signatures does not become a flood of writes. */
+const writeEveryMs = 5_000;
+
+interface RefusalCounter {
+  add(): void;
+}
+
+/**
+ * Counts refusals in memory and writes the sum from time to time. Unwritten counts are lost with the process, which is
+ * acceptable for this statistic.
+ */
+function createRefusalCounter(clock: Clock, write: (count: number) => Promise<void>): RefusalCounter {
+  let pending = 0;
+  let writtenAtMs = Number.NEGATIVE_INFINITY;
+  return {
+    add() {
+      pending += 1;
+      if (clock.monotonicMs() - writtenAtMs < writeEveryMs) return;
+      writtenAtMs = clock.monotonicMs();
+      const count = pending;
+      pending = 0;
+      write(count).catch(() => {
+        pending += count;
+      });
+    },
+  };
 }

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { CredentialResponse } from '#contracts/sensor-api/http.ts';
 import { HttpError, originOf } from '#service-kit/http/index.ts';
 import { authenticateWith, sensorOf } from './authenticate.ts';
-import type { SensorApiDeps } from './deps.ts';
+import type { SensorApiDeps } from './index.ts';
 
 /** The credential alone identifies the sensor. */
 const Nothing = Type.Object({}, { additionalProperties: false });

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { CodedError } from '#common/errors/index.ts';
 import { EnrolRequest, EnrolResponse } from '#contracts/sensor-api/http.ts';
 import { HttpError, originOf } from '#service-kit/http/index.ts';
-import type { SensorApiDeps } from './deps.ts';
+import type { SensorApiDeps } from './index.ts';
 
 export function registerEnrol(app: FastifyInstance, deps: SensorApiDeps): void {
   app.post<{ Body: EnrolRequest }>(

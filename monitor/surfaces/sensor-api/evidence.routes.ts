@@ -10,7 +10,7 @@ import {
 import { HttpError } from '#service-kit/http/index.ts';
 import { admitTo } from './admit.ts';
 import { authenticateWith, sensorOf } from './authenticate.ts';
-import type { SensorApiDeps } from './deps.ts';
+import type { SensorApiDeps } from './index.ts';
 
 const Params = Type.Object({
   incidentId: Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' }),

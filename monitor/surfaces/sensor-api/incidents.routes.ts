@@ -3,7 +3,7 @@ import { TelemetryReceipt, uploadBytesMax } from '#contracts/sensor-api/http.ts'
 import { requireIncidentsAlone } from '#monitor/incidents/index.ts';
 import { admitTo } from './admit.ts';
 import { authenticateWith, sensorOf } from './authenticate.ts';
-import type { SensorApiDeps } from './deps.ts';
+import type { SensorApiDeps } from './index.ts';
 import { registerUploadScope } from './upload-scope.ts';
 
 export function registerIncidents(app: FastifyInstance, deps: SensorApiDeps): Promise<void> {

@@ -6,9 +6,14 @@
  * authenticated before its body is read. After 400, 413 and 422 a sensor must never send the same upload again.
  */
 import type { FastifyInstance } from 'fastify';
+import type { Evidence } from '#monitor/evidence/index.ts';
+import type { Inbox } from '#monitor/inbox/index.ts';
+import type { Intake } from '#monitor/intake/index.ts';
+import type { Live } from '#monitor/live/index.ts';
+import type { Scans } from '#monitor/scans/index.ts';
+import type { Sensors } from '#monitor/sensors/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { registerCredential } from './credential.routes.ts';
-import type { SensorApiDeps } from './deps.ts';
 import { registerEnrol } from './enrol.routes.ts';
 import { registerEvidence } from './evidence.routes.ts';
 import { registerIncidents } from './incidents.routes.ts';
@@ -32,4 +37,14 @@ export async function registerSensorApi(app: App, deps: SensorApiDeps): Promise<
     },
     { prefix: '/agent/v1' },
   );
+}
+
+/** Features of the monitor that the sensor API uses. */
+export interface SensorApiDeps {
+  sensors: Sensors;
+  intake: Intake;
+  inbox: Inbox;
+  live: Live;
+  evidence: Pick<Evidence, 'receive'>;
+  scans: Pick<Scans, 'readPlan' | 'receive'>;
 }

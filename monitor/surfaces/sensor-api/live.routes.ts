@@ -3,7 +3,7 @@ import { LiveReceipt } from '#contracts/sensor-api/http.ts';
 import { liveBytesMax } from '#contracts/sensor-api/live.ts';
 import { admitTo } from './admit.ts';
 import { authenticateWith, sensorOf } from './authenticate.ts';
-import type { SensorApiDeps } from './deps.ts';
+import type { SensorApiDeps } from './index.ts';
 import { registerUploadScope } from './upload-scope.ts';
 
 export function registerLive(app: FastifyInstance, deps: SensorApiDeps): Promise<void> {

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { SensorPlan } from '#contracts/sensor-api/http.ts';
 import { authenticateWith, sensorOf } from './authenticate.ts';
-import type { SensorApiDeps } from './deps.ts';
+import type { SensorApiDeps } from './index.ts';
 
 export function registerPlan(app: FastifyInstance, deps: SensorApiDeps): void {
   app.get(

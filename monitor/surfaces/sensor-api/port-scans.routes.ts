@@ -7,7 +7,7 @@ import { ScanPlan, ScanReceipt, ScanReport, scanReportBytesMax } from '#contract
 import { HttpError } from '#service-kit/http/index.ts';
 import { admitTo } from './admit.ts';
 import { authenticateWith, sensorOf } from './authenticate.ts';
-import type { SensorApiDeps } from './deps.ts';
+import type { SensorApiDeps } from './index.ts';
 
 /** After these a sensor must not send the report again. */
 const refusals: Readonly<Record<string, string>> = {

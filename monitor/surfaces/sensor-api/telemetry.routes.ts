@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { TelemetryReceipt, uploadBytesMax } from '#contracts/sensor-api/http.ts';
 import { admitTo } from './admit.ts';
 import { authenticateWith, sensorOf } from './authenticate.ts';
-import type { SensorApiDeps } from './deps.ts';
+import type { SensorApiDeps } from './index.ts';
 import { registerUploadScope } from './upload-scope.ts';
 
 export function registerTelemetry(app: FastifyInstance, deps: SensorApiDeps): Promise<void> {

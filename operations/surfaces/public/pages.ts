@@ -9,12 +9,12 @@ import type { Clock } from '#common/clock/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { App, ErrorFields } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
-import { CONTENT_SECURITY_POLICY, errorPage } from '#service-kit/pages/index.ts';
+import { CONTENT_SECURITY_POLICY, errorPage, html, link, sendPage } from '#service-kit/pages/index.ts';
+import { bareDocument, brand } from '#service-kit/pages/shell.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { type DemoRole, registerSignIn } from '#service-kit/sign-in/index.ts';
-import { registerFrontPage } from './front.page.ts';
 
 export interface PublicPagesDeps {
   accounts: Accounts;
@@ -60,5 +60,17 @@ export function renderErrorPage(request: FastifyRequest, status: number, fields:
       ...(status === 404 || status >= 500 ? {} : { text: fields.message, faults: fields.fields }),
       ...(status >= 500 ? { requestId: request.id } : {}),
     }),
+  );
+}
+
+/** `/`. */
+function registerFrontPage(app: App): void {
+  app.get('/', { schema: { hide: true } as object }, async (_request, reply) => sendPage(reply, frontPage()));
+}
+
+function frontPage() {
+  return bareDocument(
+    { title: 'svc · Virtual servers' },
+    html`<main class="alone">${brand('Virtual servers', '/')}<div class="card"><h1>Virtual servers, by one call</h1><div class="form stacked"><p>Deploy a server, see what it talks to, and pay for the hours that it runs.</p><div class="form-buttons">${link('/sign-in', 'Sign in', { kind: 'primary' })}${link('/docs/api/', 'API reference', { kind: 'button' })}</div></div></div></main>`,
   );
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CaptureState, GapRow } from '#monitor/traffic/index.ts';
-import { gapsOfAddresses } from './gaps-of-addresses.ts';
+import { gapsOfAddresses } from './chart-around.ts';
 
 const minute = (count: number) => count * 60;
 const gap = (sensorId: number, from: number, to: number): GapRow => ({

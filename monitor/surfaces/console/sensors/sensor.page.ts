@@ -1,17 +1,22 @@
 /** The page of one sensor: its captures, its losses, and the network of its host. */
 import type { FastifyRequest } from 'fastify';
+import type { SetAsideHost } from '#contracts/sensor-api/set-aside.ts';
 import type { KnownCondition, SensorState } from '#monitor/sensors/index.ts';
 import {
   banner,
   type Content,
   code,
+  confirm,
   definitionList,
+  drawer,
+  form,
   formatAge,
   formatBytes,
   formatCount,
   formatPercent,
   formatTime,
   html,
+  isoTime,
   moment,
   pageHeader,
   refreshing,
@@ -19,15 +24,15 @@ import {
   stat,
   stats,
 } from '#service-kit/pages/index.ts';
+import { dataTable } from '#service-kit/web/index.ts';
+import type { ConsoleDeps } from '../deps.ts';
 import type { Viewer } from '../guard.ts';
-import { nodeState } from '../parts/node-fields.ts';
+import { nodeFields, nodeState } from '../parts/node-fields.ts';
 import { nodeServersSection, planSection } from './plan-section.ts';
 import type { SensorData } from './read-sensor.ts';
-import { credentialRotation, nodeChoice, removal } from './sensor-actions.ts';
 import { captureTable, diskShareOf, freshCondition, gapTable, spoolShareOf } from './sensor-parts.ts';
 import { type SensorTrouble, troublesOf } from './sensor-state.ts';
 import { foreignTable, interfaceSection, spoofedTable } from './sensor-tables.ts';
-import { setAsideTable } from './set-aside-table.ts';
 
 export interface SensorPage extends SensorData {
   sensor: SensorState;
@@ -184,6 +189,85 @@ function conditionStats(condition: KnownCondition | null, nowMs: number) {
       value: condition ? (condition.isPaused ? 'paused' : 'runs') : undefined,
       source,
       tone: condition?.isPaused ? 'bad' : 'neutral',
+    }),
+  );
+}
+
+/** Counters that were left out of a sensor's uploads, by address. */
+function setAsideTable(request: FastifyRequest, rows: readonly SetAsideHost[]): Content {
+  return dataTable<SetAsideHost>(request, {
+    id: 'set-aside',
+    caption: 'Counters ignored',
+    card: { line: ['capture', 'address'] },
+    rows,
+    empty: { title: 'None', text: 'All counters of this sensor are plausible.' },
+    columns: [
+      {
+        key: 'minute',
+        header: 'Minute',
+        cell: (row) => isoTime(row.minute * 1000) ?? '',
+        value: (row) => isoTime(row.minute * 1000),
+      },
+      { key: 'capture', header: 'Capture', cell: (row) => row.capture, value: (row) => row.capture },
+      {
+        key: 'address',
+        header: 'Address',
+        kind: 'code',
+        cell: (row) => code(row.address),
+        value: (row) => row.address,
+      },
+    ],
+  });
+}
+
+/** What may be done to a sensor, as drawers of its page. */
+function nodeChoice(
+  siteId: number,
+  sensor: SensorState,
+  nodes: Awaited<ReturnType<ConsoleDeps['sensors']['listNodes']>>,
+  viewer: Viewer,
+) {
+  const value = nodes.find((one) => one.node === sensor.node);
+  return drawer(
+    { id: 'node', open: 'Change node', title: `Node of ${sensor.hostName}` },
+    form(
+      {
+        action: `/sites/${siteId}/sensors/${sensor.id}/node`,
+        csrfToken: viewer.csrfToken,
+        submit: 'Change node',
+      },
+      nodeFields(nodes, value ? { node: `${value.clusterId}/${value.node}` } : { node_name: sensor.node }),
+    ),
+  );
+}
+
+function credentialRotation(siteId: number, sensor: SensorState, viewer: Viewer) {
+  return drawer(
+    { id: 'rotate', open: 'Rotate credential', title: `Rotate the credential of ${sensor.hostName}` },
+    [
+      html`<p>The sensor gets a new credential within a minute, without data loss. The old one is refused after the first use of the new one. If the credential was stolen, remove the sensor instead, which takes effect at once.</p>`,
+      form(
+        {
+          action: `/sites/${siteId}/sensors/${sensor.id}/rotate`,
+          csrfToken: viewer.csrfToken,
+          submit: 'Rotate credential',
+        },
+        null,
+      ),
+    ],
+  );
+}
+
+function removal(siteId: number, sensor: SensorState, viewer: Viewer) {
+  return drawer(
+    { id: 'revoke', open: 'Remove', title: `Remove ${sensor.hostName}`, openKind: 'danger' },
+    confirm({
+      action: `/sites/${siteId}/sensors/${sensor.id}/revoke`,
+      csrfToken: viewer.csrfToken,
+      name: sensor.hostName,
+      consequence:
+        'Its credential is refused from then on: this host can not send data until it is enrolled again with a new token. Received data stays.',
+      submit: 'Remove sensor',
     }),
   );
 }

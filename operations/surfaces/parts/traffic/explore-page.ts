@@ -8,11 +8,16 @@ import {
   type ExplorerBody,
   explorerPage,
   type FlowPicture,
+  savedViewLinks,
+  savedViewsSection,
   stepText,
+  viewQueryOf,
 } from '#service-kit/explorer/index.ts';
 import {
+  badge,
   type Content,
   emptyState,
+  field,
   formatBytes,
   formatCount,
   html,
@@ -23,7 +28,6 @@ import {
 import type { Flags } from './flags.ts';
 import type { Explorer, ExplorerPlace, ExplorerSurface, PeerLink } from './place.ts';
 import type { ChartAnswers } from './read-answers.ts';
-import { savedLinks, savedSection } from './saved-views.ts';
 import type { TrafficView } from './traffic-view.ts';
 
 export interface ReadExplorer {
@@ -130,4 +134,39 @@ export function mostText({ tables, view }: Pick<ReadExplorer, 'tables' | 'view'>
   const { inBytes, outBytes } = first.amount;
   const packets = view.measure === 'packets' ? `${formatCount(first.amount.packets)} packets, ` : '';
   return `${first.key[0]!.label} used the most: ${packets}${formatBytes(inBytes)} in, ${formatBytes(outBytes)} out.`;
+}
+
+/** Views of the explorer under a name: links to them, and what saves and removes them. */
+const hrefOf = (place: ExplorerPlace) => (query: string) =>
+  query === '' ? place.path : `${place.path}?${query}`;
+const queryOf = (view: TrafficView) => viewQueryOf(view.url.split('?')[1] ?? '');
+
+/** Above the filters; the one that is shown is marked. */
+const savedLinks = (place: ExplorerPlace, view: TrafficView, views: readonly SavedView[]): Content =>
+  savedViewLinks(views, queryOf(view), hrefOf(place));
+
+function savedSection(
+  place: ExplorerPlace,
+  view: TrafficView,
+  views: readonly SavedView[],
+  who: Explorer,
+): Content {
+  const forWhom = who.canShare ? 'for you or for all operators' : 'for you alone';
+  return savedViewsSection({
+    ...{ views, shown: queryOf(view), hrefOf: hrefOf(place), action: `${place.path}views` },
+    ...{ canSave: who.canSave, csrfToken: who.csrfToken },
+    description: `Filters, range and pictures under a name, ${forWhom}.`,
+    more:
+      who.canShare &&
+      field({
+        ...{ kind: 'select', name: 'for', id: 'view-for', label: 'For', value: 'me' },
+        options: [
+          { value: 'me', label: 'Me' },
+          { value: 'operators', label: 'All operators' },
+        ],
+      }),
+    noteOf: (one) => one.isShared && [' ', badge('neutral', 'all operators')],
+    removalText: (one) =>
+      one.isShared ? 'It goes for all operators. The traffic stays.' : 'The view goes, the traffic stays.',
+  });
 }

@@ -3,24 +3,35 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { hasCode } from '#common/errors/index.ts';
-import type { Exploration, ProtectTraffic } from '#operations/protect/index.ts';
+import {
+  type Exploration,
+  type ProtectTraffic,
+  type RankedDimension,
+  serverNamer,
+} from '#operations/protect/index.ts';
 import type { SavedViews } from '#operations/saved-views/index.ts';
 import type { ServerHistory } from '#operations/server-history/index.ts';
 import {
   answerChart,
   chartUnit,
   completeFilters,
+  completionsMax,
+  type Dimension,
+  type FlowEnd,
+  type FlowPicture,
   filterTextMax,
   groupOf,
+  type Row,
+  sizeOf,
   type UrlValues,
+  unclassifiedPairs,
+  type Value,
 } from '#service-kit/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { chartJson, sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { sendWantedFile, wantedFile } from '#service-kit/web/index.ts';
-import { readFlows } from './explore-flows.ts';
 import { type ReadExplorer, trafficPage } from './explore-page.ts';
 import { type FlagSource, readExplorerFlags } from './flags.ts';
-import { listValues } from './list-values.ts';
 import type { ExplorerPlace, ExplorerSurface } from './place.ts';
 import { readChart, readTables } from './read-answers.ts';
 import { readQuestion, readView, type TrafficView } from './traffic-view.ts';
@@ -165,4 +176,69 @@ export async function readExplorer(
     view.tab === 'flows' && wantedFile(request) === null ? readFlows(explored, place) : null,
   ]);
   return { place, who: place.whoOf(request), explored, view, chart, flags, tables, flows, peerLink };
+}
+
+/** Flows that are read, largest first. */
+const flowsMax = 2_000;
+
+const endOf = ({ label, value }: Value): FlowEnd => ({ key: value ?? `(${label})`, label, value });
+
+/** Each server has its whole traffic, of which applications hold a part. */
+async function readFlows(
+  explored: Exploration,
+  { flowColumns: columns }: ExplorerPlace,
+): Promise<FlowPicture> {
+  const limit = Math.max(1, explored.servers.length);
+  const hasCustomers = columns[0] === 'customer';
+  const [flows, servers, customers] = await Promise.all([
+    explored.flows(flowsMax),
+    explored.rank('server', { limit }),
+    hasCustomers ? explored.rank('customer', { limit }) : null,
+  ]);
+  const last = columns.length - 2;
+  const partOf = ({ key, amount }: Row) => ({ from: endOf(key[0]!), size: sizeOf(amount, 'bytes')! });
+  const totals = servers.rows.map(partOf);
+  const known = flows.map(({ server, application, bytes }) => ({
+    ...{ column: last, from: endOf(server), to: endOf(application), size: bytes },
+  }));
+  const customerOf = new Map(customers?.rows.map((row) => [row.details!.customerId, endOf(row.key[0]!)]));
+  const first = servers.rows.flatMap((row) => {
+    const customer = customerOf.get(row.details!.customerId);
+    const { from, size } = partOf(row);
+    return customer ? [{ column: 0, from: customer, to: from, size }] : [];
+  });
+  return {
+    ...{ columns, colourColumn: columns.length - 1, title: 'Which application on which server' },
+    source:
+      'unclassified: no application is known, as of most packets of an attack, port scans, or before 24 hours',
+    pairs: [...first, ...known, ...unclassifiedPairs(last, totals, known)],
+    measure: 'bytes',
+  };
+}
+
+/** Values of which those that hold the text are offered. */
+const valuesMax = 500;
+
+async function listValues(explored: Exploration, dimension: Dimension, typed: string): Promise<string[]> {
+  const values = await readValues(explored, dimension as RankedDimension);
+  return [...new Set(values)].filter((value) => value.toLowerCase().includes(typed)).slice(0, completionsMax);
+}
+
+async function readValues(explored: Exploration, dimension: RankedDimension): Promise<string[]> {
+  const { reached } = explored;
+  const sorted = (values: string[]) => values.sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+  switch (dimension) {
+    case 'server':
+      return sorted(reached.map(serverNamer(reached)));
+    case 'customer':
+      return sorted(reached.map(({ tenantName }) => tenantName));
+    case 'node':
+      return sorted(reached.map(({ node }) => node ?? 'none'));
+    case 'cluster':
+      return sorted(reached.map(({ clusterName }) => clusterName));
+    default: {
+      const { rows } = await explored.rank(dimension, { limit: valuesMax });
+      return rows.flatMap(({ key }) => key[0]!.value ?? []);
+    }
+  }
 }

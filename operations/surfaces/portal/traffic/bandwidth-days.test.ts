@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BandwidthHistory, BandwidthRow } from '#operations/bandwidth/index.ts';
-import { dayMs, dayReasons } from './bandwidth-days.ts';
+import { dayMs, dayReasons } from './bandwidth.section.ts';
 
 const month = { name: '2026-11', startMs: Date.UTC(2026, 10), endMs: Date.UTC(2026, 11) };
 const day = (date: number, hour = 0) => Date.UTC(2026, 10, date, hour);

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getDomain } from 'tldts';
+import { createChoice } from './choose-exchange.ts';
 import { type Rhythm, rhythmAt } from './daily-rhythm.ts';
-import { createChoice } from './guest-process.ts';
 import { addressRecords, certificateNames, manyAddresses, serviceAddresses } from './internet-plan.ts';
 import { chooseService, services } from './services.ts';
 import { wireOf } from './wires.ts';

@@ -7,30 +7,26 @@
 import type { Part } from '#common/lifecycle/index.ts';
 import type { HttpServer } from '#service-kit/http/index.ts';
 import { allRoles } from '#service-kit/roles/index.ts';
-import { type Background, createBackground } from './background.ts';
+import { createBackground } from './background.ts';
 import type { OperationsSettings } from './config.ts';
-import { createFeatures, type Features } from './features.ts';
+import { createFeatures } from './features.ts';
 import type { Overrides } from './overrides.ts';
 import { createPlatform } from './platform.ts';
-import { type OperationsRole, operationsRoles } from './roles.ts';
+import { operationsRoles } from './roles.ts';
 import { createHealthServer, createServer } from './server.ts';
 
-export interface Operations extends Features {
-  background: Background;
-  /** What this process does. */
-  roles: ReadonlySet<OperationsRole>;
-  /** Makes the HTTP server with every surface, or for a process without the role `web` with its health; commands need none. */
-  createServer(): Promise<HttpServer>;
-}
+export type Operations = Awaited<ReturnType<typeof compose>>;
 
 /** Wires operations. */
-export async function compose(settings: OperationsSettings, overrides: Overrides = {}): Promise<Operations> {
+export async function compose(settings: OperationsSettings, overrides: Overrides = {}) {
   const { roles = allRoles(operationsRoles) } = overrides;
   const features = await createFeatures(createPlatform(settings, overrides), overrides);
   return {
     ...features,
     background: createBackground(features),
+    /** What this process does. */
     roles,
+    /** Makes the HTTP server with every surface, or for a process without the role `web` with its health; commands need none. */
     createServer: () =>
       roles.has('web') ? createServer(features, overrides.onApp) : createHealthServer(features),
   };

@@ -1,28 +1,23 @@
 /** The features of operations, wired to one another; inert until the database has been started. */
 import { type Accounts, type Actor, createAccounts, requireOperator } from '#operations/accounts/index.ts';
-import { type Addresses, createAddresses } from '#operations/addresses/index.ts';
-import { type AdminProjects, createAdminProjects } from '#operations/admin-projects/index.ts';
-import { type ApiKeys, createApiKeys, revokeKeysOf } from '#operations/api-keys/index.ts';
+import { createAddresses } from '#operations/addresses/index.ts';
+import { createAdminProjects } from '#operations/admin-projects/index.ts';
+import { createApiKeys, revokeKeysOf } from '#operations/api-keys/index.ts';
 import { createAttention } from '#operations/attention/index.ts';
-import { type Bandwidth, type BandwidthDeps, createBandwidth } from '#operations/bandwidth/index.ts';
-import { type Billing, createBilling } from '#operations/billing/index.ts';
+import { type BandwidthDeps, createBandwidth } from '#operations/bandwidth/index.ts';
+import { createBilling } from '#operations/billing/index.ts';
 import { createBillingMaintenance } from '#operations/billing-maintenance/index.ts';
-import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
-import { type Clusters, createClusters } from '#operations/clusters/index.ts';
+import { createCatalog } from '#operations/catalog/index.ts';
+import { createClusters } from '#operations/clusters/index.ts';
 import { createDestroyNotices } from '#operations/destroy-notices/index.ts';
-import { type FeedReceiver, listPermissions } from '#operations/feeds/index.ts';
-import { createFirewalls, type Firewalls } from '#operations/firewall/index.ts';
-import { createHypervisors, type Hypervisors } from '#operations/hypervisors/index.ts';
-import { createIdempotency, type Idempotency } from '#operations/idempotency/index.ts';
-import { createMetering, type Metering } from '#operations/metering/index.ts';
-import { createNetworks, type Networks } from '#operations/networks/index.ts';
-import { createOrdering, createOrders, type Ordering } from '#operations/ordering/index.ts';
-import {
-  createGateway,
-  createPayments,
-  type PaymentGateway,
-  type Payments,
-} from '#operations/payments/index.ts';
+import { listPermissions } from '#operations/feeds/index.ts';
+import { createFirewalls } from '#operations/firewall/index.ts';
+import { createHypervisors } from '#operations/hypervisors/index.ts';
+import { createIdempotency } from '#operations/idempotency/index.ts';
+import { createMetering } from '#operations/metering/index.ts';
+import { createNetworks } from '#operations/networks/index.ts';
+import { createOrdering, createOrders } from '#operations/ordering/index.ts';
+import { createGateway, createPayments } from '#operations/payments/index.ts';
 import {
   createProtectFindings,
   createProtectIncidents,
@@ -30,18 +25,12 @@ import {
   createProtectScans,
   createProtectSettings,
   createProtectTraffic,
-  type ProtectFindings,
-  type ProtectIncidents,
-  type ProtectLive,
-  type ProtectScans,
-  type ProtectSettingsFeature,
-  type ProtectTraffic,
 } from '#operations/protect/index.ts';
-import { createSavedViews, type SavedViews } from '#operations/saved-views/index.ts';
-import { createServerChanges, type ServerChanges } from '#operations/server-changes/index.ts';
-import { createServerHistory, type ServerHistory } from '#operations/server-history/index.ts';
-import { createServers, lockAttachable, type Servers } from '#operations/servers/index.ts';
-import { createWebhooks, type Webhooks } from '#operations/webhooks/index.ts';
+import { createSavedViews } from '#operations/saved-views/index.ts';
+import { createServerChanges } from '#operations/server-changes/index.ts';
+import { createServerHistory } from '#operations/server-history/index.ts';
+import { createServers, lockAttachable } from '#operations/servers/index.ts';
+import { createWebhooks } from '#operations/webhooks/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
 import { createSignOn, type SignOn } from '#service-kit/sign-on/index.ts';
 import type { OperationsSettings } from './config.ts';
@@ -50,59 +39,19 @@ import type { Platform } from './platform.ts';
 import { createReceivers } from './receivers.ts';
 
 /** Servers and what they run on. */
-interface Infrastructure {
-  addresses: Addresses;
-  catalog: Catalog;
-  clusters: Clusters;
-  destroyNotices: ReturnType<typeof createDestroyNotices>;
-  /** What charges go through. */
-  gateway: PaymentGateway;
-  hypervisors: Hypervisors;
-  bandwidth: Bandwidth;
-  firewalls: Firewalls;
-  networks: Networks;
-  ordering: Ordering;
-  payments: Payments;
-  serverChanges: ServerChanges;
-  serverHistory: ServerHistory;
-  servers: Servers;
-}
+type Infrastructure = Awaited<ReturnType<typeof createInfrastructure>>;
 
-/** Customers, what they are charged, and the programs that call for them. */
-interface Customers {
-  accounts: Accounts;
-  adminProjects: AdminProjects;
-  apiKeys: ApiKeys;
-  billing: Billing;
-  billingMaintenance: ReturnType<typeof createBillingMaintenance>;
-  idempotency: Idempotency;
-  metering: Metering;
-  protectIncidents: ProtectIncidents;
-  protectSettings: ProtectSettingsFeature;
-  protectTraffic: ProtectTraffic;
-  protectLive: ProtectLive;
-  protectScans: ProtectScans;
-  protectFindings: ProtectFindings;
-  /** Of the feeds that monitors deliver. */
-  receivers: readonly FeedReceiver[];
-  savedViews: SavedViews;
-  webhooks: Webhooks;
-}
-
-export interface Features extends Platform, Infrastructure, Customers {
-  /** What operators are mailed. */
-  attention: ReturnType<typeof createAttention>;
-  /** Of staff, with the monitor's console. */
-  signOn: SignOn<Actor>;
-}
+export type Features = Awaited<ReturnType<typeof createFeatures>>;
 
 /** Wires the features to one another. */
-export async function createFeatures(platform: Platform, overrides: Overrides): Promise<Features> {
+export async function createFeatures(platform: Platform, overrides: Overrides) {
   const infrastructure = await createInfrastructure(platform, overrides);
   const customers = createCustomers(platform, infrastructure, overrides);
   const signOn = createStaffSignOn(platform, customers.accounts);
   const all = { ...platform, ...infrastructure, ...customers };
-  return { ...all, attention: createAttention(all), signOn };
+  // What operators are mailed.
+  const attention = createAttention(all);
+  return { ...all, attention, signOn };
 }
 
 /** Customers have no account at the monitor, so a sign-on never starts a session of one. */
@@ -116,7 +65,7 @@ function createStaffSignOn({ settings, db, clock, secrets }: Platform, accounts:
   });
 }
 
-async function createInfrastructure(platform: Platform, overrides: Overrides): Promise<Infrastructure> {
+async function createInfrastructure(platform: Platform, overrides: Overrides) {
   const { settings, db, clock, reporter, wake } = platform;
   const hypervisors =
     overrides.hypervisors?.({ db }) ??
@@ -141,6 +90,7 @@ async function createInfrastructure(platform: Platform, overrides: Overrides): P
     addresses,
     catalog,
     clusters,
+    /** What charges go through. */
     gateway,
     hypervisors,
     networks,
@@ -155,11 +105,7 @@ async function createInfrastructure(platform: Platform, overrides: Overrides): P
   };
 }
 
-function createCustomers(
-  platform: Platform,
-  { addresses, payments }: Infrastructure,
-  overrides: Overrides,
-): Customers {
+function createCustomers(platform: Platform, { addresses, payments }: Infrastructure, overrides: Overrides) {
   const { settings, db, pool, clock, reporter, post, secrets } = platform;
   const base = { db, clock, reporter };
   const ofProtect = { ...base, addresses, isDocumentationGlobal: settings.allowDocumentationAddresses };
@@ -196,6 +142,7 @@ function createCustomers(
     protectLive,
     protectScans,
     protectFindings,
+    /** Of the feeds that monitors deliver. */
     receivers,
     savedViews: createSavedViews({ db }),
     accounts: createAccounts({

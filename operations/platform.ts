@@ -1,53 +1,23 @@
 /** What the features of operations stand on: settings, database, time, mail, sealed secrets, sessions. */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type pg from 'pg';
-import { type Clock, systemClock } from '#common/clock/index.ts';
+import { systemClock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { webhookSecrets } from '#operations/webhooks/index.ts';
-import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
-import { createLimits, type Limits } from '#service-kit/limits/index.ts';
-import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
-import { createNotifications, type Notifications } from '#service-kit/notifications/index.ts';
-import {
-  createDatabase,
-  type Database,
-  type EmbeddedUse,
-  type Queryable,
-} from '#service-kit/postgres/index.ts';
-import { createSecondFactors, factorSecrets, type SecondFactors } from '#service-kit/second-factors/index.ts';
-import { createKeyWrapper, createSecrets, type Secrets } from '#service-kit/secrets/index.ts';
-import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
+import { createAuditTrail } from '#service-kit/audit/index.ts';
+import { createLimits } from '#service-kit/limits/index.ts';
+import { createPost, ownUrl } from '#service-kit/mail/index.ts';
+import { createNotifications } from '#service-kit/notifications/index.ts';
+import { createDatabase, type Database, type EmbeddedUse } from '#service-kit/postgres/index.ts';
+import { createSecondFactors, factorSecrets } from '#service-kit/second-factors/index.ts';
+import { createKeyWrapper, createSecrets } from '#service-kit/secrets/index.ts';
+import { createSessions } from '#service-kit/sessions/index.ts';
 import { signOnSecrets } from '#service-kit/sign-on/index.ts';
-import { createSystem, type System } from '#service-kit/system/index.ts';
+import { createSystem } from '#service-kit/system/index.ts';
 import { type OperationsSettings, reporterOf, secretsKeyPrefix } from './config.ts';
 import type { Overrides } from './overrides.ts';
 
-export interface Platform {
-  settings: OperationsSettings;
-  reporter: Reporter;
-  clock: Clock;
-  database: Database;
-  db: () => Queryable;
-  pool: () => pg.Pool;
-  auditTrail: AuditTrail;
-  notifications: Notifications;
-  /** Of people in portal and console. */
-  sessions: Sessions;
-  /** Mails to people. */
-  post: Post;
-  factors: SecondFactors;
-  /** Limits of how often something may happen, shared by all processes where a setting says so. */
-  limits: Limits;
-  /** Sealed secrets; `secrets.part` starts after the database. */
-  secrets: Secrets;
-  /** Disks, loops and writes of the database. */
-  system: System;
-  /** Tells the job workers that a job is queued. */
-  wake: () => void;
-  /** Registers a job worker. */
-  onWork: (listener: () => void) => void;
-}
+export type Platform = ReturnType<typeof createPlatform>;
 
 /** Every column that holds a sealed secret. */
 export const operationsSecrets = [...webhookSecrets, ...factorSecrets, ...signOnSecrets];
@@ -76,7 +46,7 @@ export function createOperationsDatabase(
   });
 }
 
-export function createPlatform(settings: OperationsSettings, overrides: Overrides): Platform {
+export function createPlatform(settings: OperationsSettings, overrides: Overrides) {
   const { reporter = reporterOf(settings), clock = systemClock } = overrides;
   // A process of pages runs the embedded database; others on its machine join it.
   const servesWeb = overrides.roles?.has('web') ?? true;
@@ -108,17 +78,21 @@ export function createPlatform(settings: OperationsSettings, overrides: Override
     database,
     db,
     pool,
+    /** Sealed secrets; `secrets.part` starts after the database. */
     secrets,
     auditTrail: createAuditTrail({ db }),
     notifications: createNotifications({ pool, channel: 'svc_operations' }),
+    /** Mails to people. */
     post: createPost({
       smtp: settings.smtpUrl === null ? null : { url: settings.smtpUrl, from: settings.smtpFrom },
       folder: settings.mailFolder,
       baseUrl,
       reporter,
     }),
+    /** Limits of how often something may happen, shared by all processes where a setting says so. */
     limits: createLimits({ url: settings.limitsUrl, program: 'operations', clock, reporter }),
     factors: createSecondFactors({ db, clock, secrets, issuer: 'svc' }),
+    /** Of people in portal and console. */
     sessions: createSessions({
       db,
       // Not the monitor's name: on one host, cookies do not tell ports apart.
@@ -126,13 +100,16 @@ export function createPlatform(settings: OperationsSettings, overrides: Override
       isHttps: settings.publicUrl?.startsWith('https:') ?? false,
       ...(failuresMax !== undefined && { failuresMax }),
     }),
+    /** Disks, loops and writes of the database. */
     system: createSystem({
       ...{ db, reader: () => database.reader, clock, reporter },
       folder: programDir(settings),
     }),
+    /** Tells the job workers that a job is queued. */
     wake: () => {
       for (const wake of workers) wake();
     },
-    onWork: (listener) => workers.push(listener),
+    /** Registers a job worker. */
+    onWork: (listener: () => void) => workers.push(listener),
   };
 }

@@ -8,14 +8,12 @@
 
 import { searchWords } from '#operations/views/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
-import type { Delivery, Post } from '#service-kit/mail/index.ts';
+import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type BreachedPasswords, foldEmail, noBreachedPasswords } from '#service-kit/sessions/index.ts';
-import type { SignInPeople } from '#service-kit/sign-in/index.ts';
-import type { BillingProfile, Membership, Organization, Person, Tenant, TenantStatus } from './account.ts';
+import type { BillingProfile, Organization, Person, Tenant, TenantStatus } from './account.ts';
 import {
   type Actor,
-  type CustomerActor,
   customerActorOf,
   requireOwnerOrOperator,
   requireStaff,
@@ -25,13 +23,8 @@ import { addMember, removeMember, renameOrganization, revokeInvitation } from '.
 import { changePassword } from './change-password.ts';
 import { removeFactors, setPassword, setPersonActive } from './change-person.ts';
 import { renameTenant, setBillingProfile, setTenantStatus } from './change-tenant.ts';
-import { type CreateCustomerInput, type CreateCustomerResult, createCustomer } from './create-customer.ts';
-import {
-  type CreateOrganizationInput,
-  type CreateOrganizationResult,
-  createOrganization,
-  createTenant,
-} from './create-organization.ts';
+import { type CreateCustomerInput, createCustomer } from './create-customer.ts';
+import { type CreateOrganizationInput, createOrganization, createTenant } from './create-organization.ts';
 import { type CreatePersonInput, createPerson, type InviteStaffInput, inviteStaff } from './create-person.ts';
 import { acceptInvitation, findInvitation, type Invitation, inviteMember } from './invite-member.ts';
 import type { RevokeKeysOf } from './reset-person.ts';
@@ -78,151 +71,120 @@ export interface AccountsDeps {
 }
 
 /** Every reading method takes a `db`, so that a caller can read inside its own transaction. */
-export interface Accounts {
-  /** What signing in, resetting and changing a password work with. */
-  readonly people: SignInPeople;
-  /** A person with a password. Throws `accounts.email_taken` and `accounts.invalid`. The program itself only. */
-  createPerson(actor: Actor, input: CreatePersonInput): Promise<Person>;
-  /** One of our own people, who sets a password by a link. Throws like `createPerson`. Operators only. */
-  inviteStaff(actor: Actor, input: InviteStaffInput): Promise<{ person: Person; delivery: Delivery }>;
-  /** The person with this email and password, or null; same time and answer for every reason. */
-  signIn(email: string, password: string): Promise<Person | null>;
-  findPerson(personId: number): Promise<Person | null>;
-  findPersonByEmail(email: string): Promise<Person | null>;
-  /** The program itself only. */
-  setPassword(actor: Actor, personId: number, password: string): Promise<void>;
-  /** Mails a person a link to set a password. Operators only. */
-  sendAccessLink(actor: Actor, personId: number): Promise<Delivery>;
-  /** For a person who has lost every second factor: removes them and ends their sessions. Operators only. */
-  removeSecondFactors(actor: Actor, personId: number): Promise<void>;
-  /** A deactivated person can't sign in, none of their keys acts, and their sessions have ended for good. */
-  setPersonActive(actor: Actor, personId: number, isActive: boolean): Promise<void>;
+export type Accounts = ReturnType<typeof createAccounts>;
 
-  /** A customer with an owner, who sets a password by a link. Throws `accounts.invalid` (details.field). Operators only. */
-  createCustomer(actor: Actor, input: CreateCustomerInput): Promise<CreateCustomerResult>;
-  createOrganization(actor: Actor, input: CreateOrganizationInput): Promise<CreateOrganizationResult>;
-  listOrganizations(actor: Actor): Promise<Organization[]>;
-  addMember(actor: Actor, organizationId: number, personId: number): Promise<void>;
-  /** False when there was no such member; the owner can't be removed. */
-  removeMember(actor: Actor, organizationId: number, personId: number): Promise<boolean>;
-  /** The owner or an operator. Mails the link to the address; no answer holds it. Throws `accounts.invalid`. */
-  inviteMember(actor: Actor, organizationId: number, email: string): Promise<Invitation>;
-  /** Open ones. The owner or an operator. */
-  listInvitations(actor: Actor, organizationId: number): Promise<Invitation[]>;
-  /** False when there is no such open invitation. */
-  revokeInvitation(actor: Actor, organizationId: number, invitationId: number): Promise<boolean>;
-  /** Null for a link that doesn't work (any more). */
-  findInvitation(secret: string): Promise<Invitation | null>;
-  /** Throws `accounts.invalid`. */
-  acceptInvitation(
-    secret: string,
-    given: { name: string; password: string },
-    origin: RequestOrigin,
-  ): Promise<Person>;
-  /** A person's own password, who knows the old one. Throws `accounts.invalid`, `accounts.forbidden`. */
-  changePassword(actor: Actor, given: { current: string; next: string }): Promise<void>;
-  /** The owner or an operator. */
-  renameOrganization(actor: Actor, organizationId: number, name: string): Promise<void>;
-  renameTenant(actor: Actor, tenantId: number, name: string): Promise<void>;
-  /** Our own people. Staff only. */
-  listStaff(actor: Actor): Promise<Person[]>;
-  membershipsOf(personId: number, db?: Queryable): Promise<Membership[]>;
-  membersOf(organizationId: number, db?: Queryable): Promise<Membership[]>;
-
-  createTenant(actor: Actor, input: { organizationId: number; name: string }): Promise<Tenant>;
-  findTenant(tenantId: number, db?: Queryable): Promise<Tenant | null>;
-  findTenants(tenantIds: readonly number[], db?: Queryable): Promise<Tenant[]>;
-  /** Payer first, then oldest. */
-  tenantsOfOrganization(organizationId: number, db?: Queryable): Promise<Tenant[]>;
-  /** Tenants of all organizations the person belongs to; payers first. */
-  tenantsOfPerson(personId: number, db?: Queryable): Promise<Tenant[]>;
-  /** Every tenant there is. Staff only. */
-  listTenants(actor: Actor): Promise<Tenant[]>;
-  /** Tenants by the beginnings of words of their own or their organization's name, or by id. Staff only. */
-  searchTenants(actor: Actor, typed: string, limit: number): Promise<Tenant[]>;
-  /** Operators and the program itself (billing suspends). A closed tenant stays closed. */
-  setTenantStatus(actor: Actor, tenantId: number, status: TenantStatus, db?: Queryable): Promise<void>;
-  billingProfileOf(tenantId: number, db?: Queryable): Promise<BillingProfile | null>;
-  setBillingProfile(actor: Actor, tenantId: number, profile: BillingProfile): Promise<void>;
-
-  /** The actor of a signed-in customer; null when the person is gone or deactivated. */
-  customerActorOf(personId: number): Promise<CustomerActor | null>;
-  /** The actor of a signed-in operator or support person; null for all others. */
-  staffActorOf(personId: number): Promise<StaffActor | null>;
-}
-
-export function createAccounts(deps: AccountsDeps): Accounts {
+export function createAccounts(deps: AccountsDeps) {
   const { db, post, revokeKeysOf, breached = noBreachedPasswords } = deps;
   return {
+    /** What signing in, resetting and changing a password work with. */
     people: createSignInPeople({ ...deps, breached }),
-    createPerson: (actor, input) => createPerson(db(), breached, actor, input),
-    inviteStaff: (actor, input) => inviteStaff({ db: db(), post }, actor, input),
-    signIn: (email, password) => signInPerson(db(), email, password),
-    findPerson: (personId) => store.findPerson(db(), personId),
-    async findPersonByEmail(email) {
+    /** A person with a password. Throws `accounts.email_taken` and `accounts.invalid`. The program itself only. */
+    createPerson: (actor: Actor, input: CreatePersonInput) => createPerson(db(), breached, actor, input),
+    /** One of our own people, who sets a password by a link. Throws like `createPerson`. Operators only. */
+    inviteStaff: (actor: Actor, input: InviteStaffInput) => inviteStaff({ db: db(), post }, actor, input),
+    /** The person with this email and password, or null; same time and answer for every reason. */
+    signIn: (email: string, password: string) => signInPerson(db(), email, password),
+    findPerson: (personId: number) => store.findPerson(db(), personId),
+    async findPersonByEmail(email: string): Promise<Person | null> {
       const found = await store.findPersonByEmail(db(), foldEmail(email));
       return found === null ? null : withoutHash(found);
     },
-    setPassword: (actor, personId, password) => setPassword(db(), breached, actor, personId, password),
-    sendAccessLink: (actor, personId) => sendAccessLink(db(), post, actor, personId),
-    removeSecondFactors: (actor, personId) => removeFactors(db(), post, actor, personId),
-    setPersonActive: (actor, personId, isActive) => setPersonActive(db(), actor, personId, isActive),
+    /** The program itself only. */
+    setPassword: (actor: Actor, personId: number, password: string) =>
+      setPassword(db(), breached, actor, personId, password),
+    /** Mails a person a link to set a password. Operators only. */
+    sendAccessLink: (actor: Actor, personId: number) => sendAccessLink(db(), post, actor, personId),
+    /** For a person who has lost every second factor: removes them and ends their sessions. Operators only. */
+    removeSecondFactors: (actor: Actor, personId: number) => removeFactors(db(), post, actor, personId),
+    /** A deactivated person can't sign in, none of their keys acts, and their sessions have ended for good. */
+    setPersonActive: (actor: Actor, personId: number, isActive: boolean) =>
+      setPersonActive(db(), actor, personId, isActive),
 
-    createCustomer: (actor, input) => createCustomer({ db: db(), post, revokeKeysOf }, actor, input),
-    createOrganization: (actor, input) => createOrganization(db(), actor, input),
-    async listOrganizations(actor) {
+    /** A customer with an owner, who sets a password by a link. Throws `accounts.invalid` (details.field). Operators only. */
+    createCustomer: (actor: Actor, input: CreateCustomerInput) =>
+      createCustomer({ db: db(), post, revokeKeysOf }, actor, input),
+    createOrganization: (actor: Actor, input: CreateOrganizationInput) =>
+      createOrganization(db(), actor, input),
+    async listOrganizations(actor: Actor): Promise<Organization[]> {
       requireStaff(actor);
       return store.listOrganizations(db());
     },
-    addMember: (actor, organizationId, personId) => addMember(db(), actor, organizationId, personId),
-    removeMember: (actor, organizationId, personId) => removeMember(db(), actor, organizationId, personId),
-    inviteMember: (actor, organizationId, email) =>
+    addMember: (actor: Actor, organizationId: number, personId: number) =>
+      addMember(db(), actor, organizationId, personId),
+    /** False when there was no such member; the owner can't be removed. */
+    removeMember: (actor: Actor, organizationId: number, personId: number) =>
+      removeMember(db(), actor, organizationId, personId),
+    /** The owner or an operator. Mails the link to the address; no answer holds it. Throws `accounts.invalid`. */
+    inviteMember: (actor: Actor, organizationId: number, email: string) =>
       inviteMember({ db: db(), post }, actor, organizationId, email),
-    async listInvitations(actor, organizationId) {
+    /** Open ones. The owner or an operator. */
+    async listInvitations(actor: Actor, organizationId: number): Promise<Invitation[]> {
       requireOwnerOrOperator(actor, organizationId);
       return store.listOpenInvitations(db(), organizationId);
     },
-    revokeInvitation: (actor, organizationId, invitationId) =>
+    /** False when there is no such open invitation. */
+    revokeInvitation: (actor: Actor, organizationId: number, invitationId: number) =>
       revokeInvitation(db(), actor, organizationId, invitationId),
-    findInvitation: (secret) => findInvitation(db(), secret),
-    acceptInvitation: (secret, given, origin) =>
+    /** Null for a link that doesn't work (any more). */
+    findInvitation: (secret: string) => findInvitation(db(), secret),
+    /** Throws `accounts.invalid`. */
+    acceptInvitation: (secret: string, given: { name: string; password: string }, origin: RequestOrigin) =>
       acceptInvitation({ db: db(), breached, revokeKeysOf }, secret, given, origin),
-    changePassword: (actor, given) => changePassword(db(), breached, actor, given),
-    renameOrganization: (actor, organizationId, name) =>
+    /** A person's own password, who knows the old one. Throws `accounts.invalid`, `accounts.forbidden`. */
+    changePassword: (actor: Actor, given: { current: string; next: string }) =>
+      changePassword(db(), breached, actor, given),
+    /** The owner or an operator. */
+    renameOrganization: (actor: Actor, organizationId: number, name: string) =>
       renameOrganization(db(), actor, organizationId, name),
-    renameTenant: (actor, tenantId, name) => renameTenant(db(), actor, tenantId, name),
-    async listStaff(actor) {
+    renameTenant: (actor: Actor, tenantId: number, name: string) => renameTenant(db(), actor, tenantId, name),
+    /** Our own people. Staff only. */
+    async listStaff(actor: Actor): Promise<Person[]> {
       requireStaff(actor);
       return store.listStaff(db());
     },
-    membershipsOf: (personId, within) => store.listMemberships(within ?? db(), { personId }),
-    membersOf: (organizationId, within) => store.listMemberships(within ?? db(), { organizationId }),
+    membershipsOf: (personId: number, within?: Queryable) =>
+      store.listMemberships(within ?? db(), { personId }),
+    membersOf: (organizationId: number, within?: Queryable) =>
+      store.listMemberships(within ?? db(), { organizationId }),
 
-    createTenant: (actor, input) => createTenant(db(), actor, input),
-    findTenant: async (tenantId, within) => (await store.findTenants(within ?? db(), [tenantId]))[0] ?? null,
-    findTenants: (tenantIds, within) => store.findTenants(within ?? db(), tenantIds),
-    tenantsOfOrganization: (organizationId, within) =>
+    createTenant: (actor: Actor, input: { organizationId: number; name: string }) =>
+      createTenant(db(), actor, input),
+    findTenant: async (tenantId: number, within?: Queryable): Promise<Tenant | null> =>
+      (await store.findTenants(within ?? db(), [tenantId]))[0] ?? null,
+    findTenants: (tenantIds: readonly number[], within?: Queryable) =>
+      store.findTenants(within ?? db(), tenantIds),
+    /** Payer first, then oldest. */
+    tenantsOfOrganization: (organizationId: number, within?: Queryable) =>
       store.listTenantsOfOrganization(within ?? db(), organizationId),
-    tenantsOfPerson: (personId, within) => store.listTenantsOfPerson(within ?? db(), personId),
-    async listTenants(actor) {
+    /** Tenants of all organizations the person belongs to; payers first. */
+    tenantsOfPerson: (personId: number, within?: Queryable) =>
+      store.listTenantsOfPerson(within ?? db(), personId),
+    /** Every tenant there is. Staff only. */
+    async listTenants(actor: Actor): Promise<Tenant[]> {
       requireStaff(actor);
       return store.listTenants(db());
     },
-    async searchTenants(actor, typed, limit) {
+    /** Tenants by the beginnings of words of their own or their organization's name, or by id. Staff only. */
+    async searchTenants(actor: Actor, typed: string, limit: number): Promise<Tenant[]> {
       requireStaff(actor);
       return searchTenants(db(), typed, limit);
     },
-    async setTenantStatus(actor, tenantId, status, within) {
+    /** Operators and the program itself (billing suspends). A closed tenant stays closed. */
+    async setTenantStatus(actor: Actor, tenantId: number, status: TenantStatus, within?: Queryable) {
       if (within) return setTenantStatus(within, actor, tenantId, status);
       await db()
         .transaction()
         .execute((transaction) => setTenantStatus(transaction, actor, tenantId, status));
     },
-    billingProfileOf: (tenantId, within) => store.findBillingProfile(within ?? db(), tenantId),
-    setBillingProfile: (actor, tenantId, profile) => setBillingProfile(db(), actor, tenantId, profile),
+    billingProfileOf: (tenantId: number, within?: Queryable) =>
+      store.findBillingProfile(within ?? db(), tenantId),
+    setBillingProfile: (actor: Actor, tenantId: number, profile: BillingProfile) =>
+      setBillingProfile(db(), actor, tenantId, profile),
 
-    customerActorOf: (personId) => customerActorOf(db(), personId),
-    async staffActorOf(personId) {
+    /** The actor of a signed-in customer; null when the person is gone or deactivated. */
+    customerActorOf: (personId: number) => customerActorOf(db(), personId),
+    /** The actor of a signed-in operator or support person; null for all others. */
+    async staffActorOf(personId: number): Promise<StaffActor | null> {
       const person = await store.findPerson(db(), personId);
       return person?.isActive && person.staffRole
         ? { kind: 'staff', personId, role: person.staffRole, name: person.email }

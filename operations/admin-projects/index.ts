@@ -38,24 +38,14 @@ export interface IssuedToken {
   id: string;
 }
 
-export interface AdminProjects {
-  /** Throws `admin_projects.name_taken`, `admin_projects.invalid`. Operators only, as everything that changes. */
-  create(actor: Actor, input: ProjectInput): Promise<AdminProject>;
-  update(actor: Actor, projectId: number, input: ProjectInput): Promise<void>;
-  list(actor: Actor): Promise<AdminProject[]>;
-  find(actor: Actor, projectId: number): Promise<AdminProject | null>;
-  issueToken(actor: Actor, projectId: number, expiresAt: Date | null): Promise<IssuedToken>;
-  listTokens(actor: Actor, projectId: number): Promise<AdminToken[]>;
-  /** False when the project has no such token. */
-  revokeToken(actor: Actor, projectId: number, tokenId: string): Promise<boolean>;
-  verify(input: VerifyTokenInput): Promise<TokenVerdict>;
-}
+export type AdminProjects = ReturnType<typeof createAdminProjects>;
 
-export function createAdminProjects(deps: AdminProjectsDeps): AdminProjects {
+export function createAdminProjects(deps: AdminProjectsDeps) {
   const db = deps.db;
   const failuresMax = deps.authFailuresMax ?? 60;
   return {
-    async create(actor, input) {
+    /** Throws `admin_projects.name_taken`, `admin_projects.invalid`. Operators only, as everything that changes. */
+    async create(actor: Actor, input: ProjectInput): Promise<AdminProject> {
       requireOperator(actor);
       return named(() =>
         inTransaction(db(), async (trx) => {
@@ -70,7 +60,7 @@ export function createAdminProjects(deps: AdminProjectsDeps): AdminProjects {
         }),
       );
     },
-    async update(actor, projectId, input) {
+    async update(actor: Actor, projectId: number, input: ProjectInput) {
       requireOperator(actor);
       await named(() =>
         inTransaction(db(), async (trx) => {
@@ -87,15 +77,15 @@ export function createAdminProjects(deps: AdminProjectsDeps): AdminProjects {
         }),
       );
     },
-    async list(actor) {
+    async list(actor: Actor): Promise<AdminProject[]> {
       requireStaff(actor);
       return store.listProjects(db());
     },
-    async find(actor, projectId) {
+    async find(actor: Actor, projectId: number): Promise<AdminProject | null> {
       requireStaff(actor);
       return store.findProject(db(), projectId);
     },
-    async issueToken(actor, projectId, expiresAt) {
+    async issueToken(actor: Actor, projectId: number, expiresAt: Date | null): Promise<IssuedToken> {
       requireOperator(actor);
       const { id, token, digest } = mintCredential('svcadm');
       const createdBy = actor.kind === 'staff' ? actor.personId : null;
@@ -111,11 +101,12 @@ export function createAdminProjects(deps: AdminProjectsDeps): AdminProjects {
       });
       return { id, token };
     },
-    async listTokens(actor, projectId) {
+    async listTokens(actor: Actor, projectId: number): Promise<AdminToken[]> {
       requireStaff(actor);
       return store.listTokens(db(), projectId);
     },
-    async revokeToken(actor, projectId, tokenId) {
+    /** False when the project has no such token. */
+    async revokeToken(actor: Actor, projectId: number, tokenId: string): Promise<boolean> {
       requireOperator(actor);
       return inTransaction(db(), async (trx) => {
         if (!(await store.revokeToken(trx, projectId, tokenId))) return false;
@@ -127,7 +118,7 @@ export function createAdminProjects(deps: AdminProjectsDeps): AdminProjects {
         return true;
       });
     },
-    verify: (input) => verifyToken(db(), input, failuresMax),
+    verify: (input: VerifyTokenInput) => verifyToken(db(), input, failuresMax),
   };
 }
 

@@ -17,44 +17,29 @@ import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, ifHeld, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import type { PoolRules } from './pool.ts';
-import {
-  type AccountBandwidth,
-  type BandwidthHistory,
-  type HistoryQuery,
-  readAccount,
-  readHistory,
-} from './read-bandwidth.ts';
+import { type HistoryQuery, readAccount, readHistory } from './read-bandwidth.ts';
 import { createReadingLoop } from './record-readings.ts';
 import type { Source } from './store.ts';
 import * as store from './store.ts';
 
 export type { AccountBandwidth, BandwidthHistory, BandwidthRow } from './read-bandwidth.ts';
 
-export interface Bandwidth {
-  /** What it does beside the calls. */
-  readonly work: FeatureWork;
-  readonly source: Source;
-  readonly poolCounts: BandwidthDeps['poolCounts'];
-  /** Null for a server that is not there or another's. Throws `bandwidth.invalid` (details.fields). */
-  readHistory(
-    actor: Actor,
-    tenantId: number | null,
-    serverId: number,
-    query: HistoryQuery,
-  ): Promise<BandwidthHistory | null>;
-  /** Throws `accounts.forbidden`. */
-  readAccount(actor: Actor, account: { tenantId: number; openedAt: Date }): Promise<AccountBandwidth>;
-}
+export type Bandwidth = ReturnType<typeof createBandwidth>;
 
-export function createBandwidth(deps: BandwidthDeps): Bandwidth {
+export function createBandwidth(deps: BandwidthDeps) {
   // Use comes from one source alone: counters are not read where minutes say it.
   const readings = deps.source === 'hypervisor' ? [createReadingLoop(deps)] : [];
   return {
-    work: { parts: [...readings, createRollupLoop(deps)] },
+    /** What it does beside the calls. */
+    work: { parts: [...readings, createRollupLoop(deps)] } satisfies FeatureWork,
     source: deps.source,
     poolCounts: deps.poolCounts,
-    readHistory: (actor, tenantId, serverId, query) => readHistory(deps, actor, tenantId, serverId, query),
-    readAccount: (actor, account) => readAccount(deps, actor, account),
+    /** Null for a server that is not there or another's. Throws `bandwidth.invalid` (details.fields). */
+    readHistory: (actor: Actor, tenantId: number | null, serverId: number, query: HistoryQuery) =>
+      readHistory(deps, actor, tenantId, serverId, query),
+    /** Throws `accounts.forbidden`. */
+    readAccount: (actor: Actor, account: { tenantId: number; openedAt: Date }) =>
+      readAccount(deps, actor, account),
   };
 }
 

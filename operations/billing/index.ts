@@ -34,36 +34,7 @@ export {
   type SourceSum,
 } from './store.ts';
 
-export interface Billing {
-  /** What the gate needs to know of these accounts, in one statement; unknown ids are left out. */
-  accessOf(tenantIds: readonly number[]): Promise<Map<number, AccessFacts>>;
-  balanceOf(actor: Actor, tenantId: number): Promise<number>;
-  /** Newest first. */
-  listEntries(
-    actor: Actor,
-    tenantId: number,
-    filter: number | store.LedgerFilter,
-  ): Promise<store.LedgerEntry[]>;
-  /** The sum of each source in the current month. */
-  sumMonth(actor: Actor, tenantId: number): Promise<store.SourceSum[]>;
-  /** What was charged on each of the last days, the oldest first. */
-  sumDays(actor: Actor, tenantId: number, days: number): Promise<store.DaySpending[]>;
-  /** Adds a deposit to the ledger; false when this reference was entered before. Operators only. Throws `billing.invalid`. */
-  addDeposit(
-    actor: Actor,
-    tenantId: number,
-    deposit: { amountQuanta: number; reference: string; description: string },
-  ): Promise<boolean>;
-  /**
-   * Gives credit, or takes it with a negative amount, for a reason that the customer reads too. Nothing was paid, so
-   * it opens no account that never paid. False when this form was entered before. Throws `billing.invalid`. Operators only.
-   */
-  adjustCredit(
-    actor: Actor,
-    tenantId: number,
-    adjustment: { amountQuanta: number; reason: string; formId: string },
-  ): Promise<boolean>;
-}
+export type Billing = ReturnType<typeof createBilling>;
 
 export interface BillingDeps {
   db: () => Queryable;
@@ -72,32 +43,45 @@ export interface BillingDeps {
   gateway: string;
 }
 
-export function createBilling(deps: BillingDeps): Billing {
+export function createBilling(deps: BillingDeps) {
   const requireReach = (actor: Actor, tenantId: number) => {
     if (!reachesTenant(actor, tenantId)) throw forbidden('This account is not yours.');
   };
   return {
-    async accessOf(tenantIds) {
+    /** What the gate needs to know of these accounts, in one statement; unknown ids are left out. */
+    async accessOf(tenantIds: readonly number[]): Promise<Map<number, AccessFacts>> {
       const rows = await store.findAccess(deps.pool(), tenantIds, deps.gateway);
       return new Map(rows.map((facts) => [facts.tenantId, facts]));
     },
-    async balanceOf(actor, tenantId) {
+    async balanceOf(actor: Actor, tenantId: number): Promise<number> {
       requireReach(actor, tenantId);
       return store.findBalance(deps.db(), tenantId);
     },
-    async listEntries(actor, tenantId, filter) {
+    /** Newest first. */
+    async listEntries(
+      actor: Actor,
+      tenantId: number,
+      filter: number | store.LedgerFilter,
+    ): Promise<store.LedgerEntry[]> {
       requireReach(actor, tenantId);
       return store.listEntries(deps.db(), tenantId, typeof filter === 'number' ? { limit: filter } : filter);
     },
-    async sumMonth(actor, tenantId) {
+    /** The sum of each source in the current month. */
+    async sumMonth(actor: Actor, tenantId: number): Promise<store.SourceSum[]> {
       requireReach(actor, tenantId);
       return store.sumMonth(deps.db(), tenantId);
     },
-    async sumDays(actor, tenantId, days) {
+    /** What was charged on each of the last days, the oldest first. */
+    async sumDays(actor: Actor, tenantId: number, days: number): Promise<store.DaySpending[]> {
       requireReach(actor, tenantId);
       return store.sumDays(deps.db(), tenantId, days);
     },
-    async addDeposit(actor, tenantId, deposit) {
+    /** Adds a deposit to the ledger; false when this reference was entered before. Operators only. Throws `billing.invalid`. */
+    async addDeposit(
+      actor: Actor,
+      tenantId: number,
+      deposit: { amountQuanta: number; reference: string; description: string },
+    ): Promise<boolean> {
       requireOperator(actor);
       if (!Number.isSafeInteger(deposit.amountQuanta) || deposit.amountQuanta <= 0)
         throw new CodedError('billing.invalid', 'A deposit is an amount above zero.');
@@ -118,7 +102,15 @@ export function createBilling(deps: BillingDeps): Billing {
           return isNew;
         });
     },
-    async adjustCredit(actor, tenantId, { amountQuanta, reason, formId }) {
+    /**
+     * Gives credit, or takes it with a negative amount, for a reason that the customer reads too. Nothing was paid, so
+     * it opens no account that never paid. False when this form was entered before. Throws `billing.invalid`. Operators only.
+     */
+    async adjustCredit(
+      actor: Actor,
+      tenantId: number,
+      { amountQuanta, reason, formId }: { amountQuanta: number; reason: string; formId: string },
+    ): Promise<boolean> {
       requireOperator(actor);
       const told = oneLine(reason);
       if (amountQuanta === 0 || told === '' || told.length > 200)

@@ -17,51 +17,40 @@ export {
   listAllLocations,
 } from './store.ts';
 
-export interface Catalog {
-  listPlans(): Promise<store.Plan[]>;
-  listImages(): Promise<store.Image[]>;
-  /** Where something can be ordered. */
-  listLocations(): Promise<store.Location[]>;
-  /** Those without a cluster as well. */
-  listAllLocations(): Promise<store.Location[]>;
-  /** Withdrawn ones as well. Staff only. */
-  listAllPlans(actor: Actor): Promise<store.Offer<store.Plan>[]>;
-  listAllImages(actor: Actor): Promise<store.Offer<store.Image>[]>;
+export type Catalog = ReturnType<typeof createCatalog>;
 
-  /** Operators only, as all below. Throws `catalog.invalid` (details.field), `catalog.slug_taken`. */
-  addLocation(actor: Actor, location: Omit<store.Location, 'id'>): Promise<number>;
-  addPlan(actor: Actor, plan: Omit<store.Plan, 'id'>): Promise<number>;
-  addImage(actor: Actor, image: Omit<store.Image, 'id'>): Promise<number>;
-  /** Throws `catalog.invalid`, `catalog.not_found`. */
-  changeLocation(actor: Actor, id: number, location: Pick<store.Location, 'name' | 'country'>): Promise<void>;
-  /** Servers keep the price they were ordered at, and the sizes of a plan never change. */
-  changePlan(
-    actor: Actor,
-    id: number,
-    plan: store.Offer<Pick<store.Plan, 'name' | 'hourlyQuanta' | 'monthlyCapQuanta'>>,
-  ): Promise<void>;
-  changeImage(actor: Actor, id: number, image: store.Offer<Pick<store.Image, 'name'>>): Promise<void>;
-}
-
-export function createCatalog(deps: { db: () => Queryable }): Catalog {
+export function createCatalog(deps: { db: () => Queryable }) {
   return {
     listPlans: () => store.listPlans(deps.db()),
     listImages: () => store.listImages(deps.db()),
-    listLocations: () => listOfferedLocations(deps.db()),
+    /** Where something can be ordered. */
+    listLocations: (): Promise<store.Location[]> => listOfferedLocations(deps.db()),
+    /** Those without a cluster as well. */
     listAllLocations: () => store.listAllLocations(deps.db()),
-    async listAllPlans(actor) {
+    /** Withdrawn ones as well. Staff only. */
+    async listAllPlans(actor: Actor): Promise<store.Offer<store.Plan>[]> {
       requireStaff(actor);
       return store.listAllPlans(deps.db());
     },
-    async listAllImages(actor) {
+    async listAllImages(actor: Actor): Promise<store.Offer<store.Image>[]> {
       requireStaff(actor);
       return store.listAllImages(deps.db());
     },
-    addLocation: (actor, location) => change.addLocation(deps.db(), actor, location),
-    addPlan: (actor, plan) => change.addPlan(deps.db(), actor, plan),
-    addImage: (actor, image) => change.addImage(deps.db(), actor, image),
-    changeLocation: (actor, id, location) => change.changeLocation(deps.db(), actor, id, location),
-    changePlan: (actor, id, plan) => change.changePlan(deps.db(), actor, id, plan),
-    changeImage: (actor, id, image) => change.changeImage(deps.db(), actor, id, image),
+    /** Operators only, as all below. Throws `catalog.invalid` (details.field), `catalog.slug_taken`. */
+    addLocation: (actor: Actor, location: Omit<store.Location, 'id'>) =>
+      change.addLocation(deps.db(), actor, location),
+    addPlan: (actor: Actor, plan: Omit<store.Plan, 'id'>) => change.addPlan(deps.db(), actor, plan),
+    addImage: (actor: Actor, image: Omit<store.Image, 'id'>) => change.addImage(deps.db(), actor, image),
+    /** Throws `catalog.invalid`, `catalog.not_found`. */
+    changeLocation: (actor: Actor, id: number, location: Pick<store.Location, 'name' | 'country'>) =>
+      change.changeLocation(deps.db(), actor, id, location),
+    /** Servers keep the price they were ordered at, and the sizes of a plan never change. */
+    changePlan: (
+      actor: Actor,
+      id: number,
+      plan: store.Offer<Pick<store.Plan, 'name' | 'hourlyQuanta' | 'monthlyCapQuanta'>>,
+    ) => change.changePlan(deps.db(), actor, id, plan),
+    changeImage: (actor: Actor, id: number, image: store.Offer<Pick<store.Image, 'name'>>) =>
+      change.changeImage(deps.db(), actor, id, image),
   };
 }

@@ -12,7 +12,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { addNode, changeNode, createCluster, removeNode } from './change-node.ts';
 import { chooseNode, type Node, type Room } from './node.ts';
 import * as store from './store.ts';
-import { type Cluster, listClusters } from './store.ts';
+import { listClusters } from './store.ts';
 
 export { isAway, type Node, type Room } from './node.ts';
 export {
@@ -29,44 +29,37 @@ export {
   releaseReservation as releaseRoom,
 } from './store.ts';
 
-export interface Clusters {
-  /** Oldest first; all of them, or those of one location. */
-  listClusters(locationId?: number): Promise<Cluster[]>;
-  /** All nodes, or one cluster's. Staff only. */
-  listNodes(actor: Actor, clusterId: number | null): Promise<Node[]>;
-  findNode(actor: Actor, nodeId: number): Promise<Node | null>;
-  /** Memory that guests held at the end of each of the last days, and hold now. Staff only. */
-  listDayRoom(actor: Actor, days: number): Promise<store.DayRoom[]>;
-  createCluster(actor: Actor, cluster: { locationId: number; name: string; driver: string }): Promise<number>;
-  addNode(actor: Actor, node: store.NewNode): Promise<number>;
-  changeNode(actor: Actor, nodeId: number, change: store.NodeChange): Promise<void>;
-  removeNode(actor: Actor, nodeId: number): Promise<void>;
-}
+export type Clusters = ReturnType<typeof createClusters>;
 
 export interface ClustersDeps {
   db: () => Queryable;
   hypervisors: Hypervisors;
 }
 
-export function createClusters(deps: ClustersDeps): Clusters {
+export function createClusters(deps: ClustersDeps) {
   return {
-    listClusters: (locationId) => listClusters(deps.db(), locationId),
-    async listNodes(actor, clusterId) {
+    /** Oldest first; all of them, or those of one location. */
+    listClusters: (locationId?: number) => listClusters(deps.db(), locationId),
+    /** All nodes, or one cluster's. Staff only. */
+    async listNodes(actor: Actor, clusterId: number | null): Promise<Node[]> {
       requireStaff(actor);
       return store.listNodes(deps.db(), clusterId);
     },
-    async findNode(actor, nodeId) {
+    async findNode(actor: Actor, nodeId: number): Promise<Node | null> {
       requireStaff(actor);
       return store.findNode(deps.db(), nodeId);
     },
-    async listDayRoom(actor, days) {
+    /** Memory that guests held at the end of each of the last days, and hold now. Staff only. */
+    async listDayRoom(actor: Actor, days: number): Promise<store.DayRoom[]> {
       requireStaff(actor);
       return store.listDayRoom(deps.db(), days);
     },
-    createCluster: (actor, cluster) => createCluster(deps, actor, cluster),
-    addNode: (actor, node) => addNode(deps, actor, node),
-    changeNode: (actor, nodeId, change) => changeNode(deps, actor, nodeId, change),
-    removeNode: (actor, nodeId) => removeNode(deps, actor, nodeId),
+    createCluster: (actor: Actor, cluster: { locationId: number; name: string; driver: string }) =>
+      createCluster(deps, actor, cluster),
+    addNode: (actor: Actor, node: store.NewNode) => addNode(deps, actor, node),
+    changeNode: (actor: Actor, nodeId: number, change: store.NodeChange) =>
+      changeNode(deps, actor, nodeId, change),
+    removeNode: (actor: Actor, nodeId: number) => removeNode(deps, actor, nodeId),
   };
 }
 

@@ -33,22 +33,18 @@ export interface EffectiveFirewall extends Firewall {
   implicitRules: readonly ImplicitRule[];
 }
 
-export interface Firewalls {
-  /** What it does beside the calls. */
-  readonly work: FeatureWork;
-  /** Null for a server that is not there or another's. */
-  readFirewall(actor: Actor, tenantId: number | null, serverId: number): Promise<EffectiveFirewall | null>;
-  /**
-   * Throws `firewall.not_found`, `firewall.changed`, `firewall.invalid`, `firewall.unsupported`; an edit also
-   * `firewall.rule_changed` and `firewall.rule_removed`.
-   */
-  changeFirewall(actor: Actor, serverId: number, version: number, change: FirewallChange): Promise<void>;
-}
+export type Firewalls = ReturnType<typeof createFirewalls>;
 
-export function createFirewalls(deps: FirewallsDeps): Firewalls {
+export function createFirewalls(deps: FirewallsDeps) {
   return {
-    work: { jobHandlers: firewallJobs(deps) },
-    async readFirewall(actor, tenantId, serverId) {
+    /** What it does beside the calls. */
+    work: { jobHandlers: firewallJobs(deps) } satisfies FeatureWork,
+    /** Null for a server that is not there or another's. */
+    async readFirewall(
+      actor: Actor,
+      tenantId: number | null,
+      serverId: number,
+    ): Promise<EffectiveFirewall | null> {
       if ((await findOwnedServer(deps.db(), scopeOf(actor, tenantId), serverId)) === null) return null;
       const firewall = (await store.findFirewall(deps.db(), serverId)) ?? untouchedFirewall(serverId);
       const driver = await driverOf(deps, serverId);
@@ -59,7 +55,11 @@ export function createFirewalls(deps: FirewallsDeps): Firewalls {
         implicitRules: driver?.implicitRules ?? [],
       };
     },
-    changeFirewall: (actor, serverId, version, change) =>
+    /**
+     * Throws `firewall.not_found`, `firewall.changed`, `firewall.invalid`, `firewall.unsupported`; an edit also
+     * `firewall.rule_changed` and `firewall.rule_removed`.
+     */
+    changeFirewall: (actor: Actor, serverId: number, version: number, change: FirewallChange) =>
       changeFirewall(deps, actor, serverId, version, change),
   };
 }

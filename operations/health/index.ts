@@ -27,14 +27,6 @@ export interface OperationsMetersDeps {
   webhooks: Pick<Webhooks, 'readQueueHealth'>;
 }
 
-export interface OperationsMeters {
-  readonly contentType: string;
-  /** Times the requests of this server. */
-  watch(app: App): void;
-  /** All metrics as text. Without an answer of the database, the metrics that need it are left out. */
-  render(): Promise<string>;
-}
-
 /** More charges than these that wait for their gateway are counted as these. */
 const chargesMax = 1_000;
 
@@ -47,7 +39,7 @@ interface OperationsState {
   system: SystemState & { writeProblem: string | null };
 }
 
-export function createOperationsMeters(deps: OperationsMetersDeps): OperationsMeters {
+export function createOperationsMeters(deps: OperationsMetersDeps) {
   const meters = createMeters('svc_operations_');
   const gauges = createGauges(meters);
   const showSystem = createSystemGauges(meters);
@@ -57,8 +49,10 @@ export function createOperationsMeters(deps: OperationsMetersDeps): OperationsMe
   );
   return {
     contentType: meters.contentType,
-    watch: (app) => meterRequests(app, meters),
-    render() {
+    /** Times the requests of this server. */
+    watch: (app: App) => meterRequests(app, meters),
+    /** All metrics as text. Without an answer of the database, the metrics that need it are left out. */
+    render(): Promise<string> {
       limitsApart.set(deps.limits.findProblem() === null ? 0 : 1);
       return meters.render(
         deps.database.pool,

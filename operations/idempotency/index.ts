@@ -31,25 +31,26 @@ export interface Claim extends store.ClaimRow {
   bind(tx: Queryable, result: Result): Promise<void>;
 }
 
-export interface Idempotency {
-  /** What it does beside the calls. */
-  readonly work: FeatureWork;
-  /**
-   * Claims a call, or says what it made already. Throws `idempotency.reused` for another content under the same key and
-   * `idempotency.in_progress` while the first call is under way.
-   */
-  begin(call: RepeatableCall): Promise<{ claim: Claim } | { result: Result }>;
-  /** Gives a claim back whose call made nothing, so that it may be repeated. */
-  release(claim: Claim): Promise<void>;
-}
+export type Idempotency = ReturnType<typeof createIdempotency>;
 
 /** Longer than any call takes, the charge of a card included. */
 const claimSeconds = 120;
 
-export function createIdempotency(deps: IdempotencyDeps): Idempotency {
+export function createIdempotency(deps: IdempotencyDeps) {
   return {
-    work: { parts: [createIdempotencyRetention(deps)] },
-    async begin({ keyId, method, path, idempotencyKey, content }) {
+    /** What it does beside the calls. */
+    work: { parts: [createIdempotencyRetention(deps)] } satisfies FeatureWork,
+    /**
+     * Claims a call, or says what it made already. Throws `idempotency.reused` for another content under the same key and
+     * `idempotency.in_progress` while the first call is under way.
+     */
+    async begin({
+      keyId,
+      method,
+      path,
+      idempotencyKey,
+      content,
+    }: RepeatableCall): Promise<{ claim: Claim } | { result: Result }> {
       const fingerprint = createHash('sha256').update(canonicalJson(content)).digest();
       const place = { keyId, method, path, idempotencyKey };
       const claimed = await store.claim(deps.db(), place, fingerprint, claimSeconds);
@@ -65,7 +66,8 @@ export function createIdempotency(deps: IdempotencyDeps): Idempotency {
       if (known.result === null) throw inProgress();
       return { result: known.result };
     },
-    release: (claim) => store.release(deps.db(), claim),
+    /** Gives a claim back whose call made nothing, so that it may be repeated. */
+    release: (claim: Claim) => store.release(deps.db(), claim),
   };
 }
 

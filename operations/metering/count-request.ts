@@ -20,9 +20,7 @@ export interface CounterDeps {
   ownLockTimeoutMs?: number | undefined;
 }
 
-export interface Counter {
-  count(tenantId: number, keyId: string): Promise<number>;
-}
+export type Counter = ReturnType<typeof createCounter>;
 
 /** How long a write of many accounts waits for a lock: one locked account delays the others once, for this long. */
 const sharedLockTimeoutMs = 50;
@@ -57,7 +55,7 @@ interface Counting extends CounterDeps {
  * Accounts share a write until one meets a lock. Then each account of it is written alone; those that succeed share again,
  * and the locked one continues alone, so that it delays only its own requests.
  */
-export function createCounter(deps: CounterDeps): Counter {
+export function createCounter(deps: CounterDeps) {
   const counting: Counting = {
     write: deps.write,
     isLocked: deps.isLocked,
@@ -68,7 +66,7 @@ export function createCounter(deps: CounterDeps): Counter {
     queue: [],
     ownWrites: 0,
   };
-  return { count: (tenantId, keyId) => countOne(counting, tenantId, keyId) };
+  return { count: (tenantId: number, keyId: string) => countOne(counting, tenantId, keyId) };
 }
 
 function countOne(counting: Counting, tenantId: number, keyId: string): Promise<number> {

@@ -14,7 +14,7 @@ import { guestName, type Hypervisors, type PrivateInterface } from '#operations/
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { checkJoin, type JoinInput, type JoiningServer } from './add-nic.ts';
-import { type AttachInput, type AttachResult, attachServer, detachServer } from './attach-server.ts';
+import { type AttachInput, attachServer, detachServer } from './attach-server.ts';
 import {
   type ChangeNetworkInput,
   changeNetwork,
@@ -55,107 +55,74 @@ export {
 } from './store.ts';
 
 /** Methods with a `tenantId` act within that tenant; null stands for everything that the actor reaches. */
-export interface Networks {
-  /** What it does beside the calls. */
-  readonly work: FeatureWork;
-  /** The cap of one account. */
-  readonly networksMax: number;
-  createNetwork(actor: Actor, input: CreateNetworkInput, onCreated?: OnCreated): Promise<Network>;
-  findNetwork(actor: Actor, tenantId: number | null, id: number): Promise<Network | null>;
-  /** A network with its members, inside a transaction; null when the actor does not reach it. */
-  findNetworkIn(
-    tx: Queryable,
-    actor: Actor,
-    tenantId: number | null,
-    id: number,
-  ): Promise<{ network: Network; members: NetworkMember[] } | null>;
-  /** By address; empty for a network that the actor does not reach. */
-  listMembers(actor: Actor, tenantId: number | null, id: number): Promise<NetworkMember[]>;
-  listNetworks(actor: Actor, tenantId: number | null, filter: store.NetworkFilter): Promise<Network[]>;
-  countNetworks(actor: Actor, tenantId: number | null, filter: store.NetworkFilter): Promise<number>;
-  countOfTenants(tenantIds: readonly number[]): Promise<Map<number, number>>;
-  /** Throws `networks.not_found`. */
-  changeNetwork(
-    actor: Actor,
-    tenantId: number | null,
-    id: number,
-    input: ChangeNetworkInput,
-    precondition?: Precondition,
-  ): Promise<Network>;
-  /** Throws `networks.not_found`, `networks.in_use`. */
-  deleteNetwork(
-    actor: Actor,
-    tenantId: number | null,
-    id: number,
-    precondition?: Precondition,
-  ): Promise<void>;
-  /** Throws `networks.not_found`. */
-  syncNetwork(
-    actor: Actor,
-    tenantId: number | null,
-    id: number,
-    precondition?: Precondition,
-  ): Promise<Network>;
-  /** A server's network interfaces; throws `networks.server_not_found`. */
-  listAttachments(actor: Actor, tenantId: number | null, serverId: number): Promise<Attachment[]>;
-  attachServer(
-    actor: Actor,
-    tenantId: number | null,
-    input: AttachInput,
-    precondition?: Precondition,
-  ): Promise<AttachResult>;
-  detachServer(
-    actor: Actor,
-    tenantId: number | null,
-    input: { serverId: number; networkId: number },
-    precondition?: Precondition,
-  ): Promise<Attachment>;
-  /** Throws what `holdNetwork` would throw now, and changes nothing. */
-  checkJoin(server: Omit<JoiningServer, 'serverId'>, input: JoinInput): Promise<void>;
-  /** The network interfaces of a new guest; for provisioning. */
-  listInterfaces(serverId: number): Promise<PrivateInterface[]>;
-  /** Unplugs every network interface of a server at its hypervisor; for its destruction. */
-  unplugAll(serverId: number): Promise<void>;
-}
+export type Networks = ReturnType<typeof createNetworks>;
 
-export function createNetworks(deps: NetworksDeps): Networks {
+export function createNetworks(deps: NetworksDeps) {
   return {
-    work: { jobHandlers: networkJobs(deps) },
+    /** What it does beside the calls. */
+    work: { jobHandlers: networkJobs(deps) } satisfies FeatureWork,
+    /** The cap of one account. */
     networksMax: deps.networksMax,
-    createNetwork: (actor, input, onCreated) => createNetwork(deps, actor, input, onCreated),
-    findNetwork: (actor, tenantId, id) => store.findNetwork(deps.db(), scopeOf(actor, tenantId), id),
-    async findNetworkIn(tx, actor, tenantId, id) {
+    createNetwork: (actor: Actor, input: CreateNetworkInput, onCreated?: OnCreated) =>
+      createNetwork(deps, actor, input, onCreated),
+    findNetwork: (actor: Actor, tenantId: number | null, id: number) =>
+      store.findNetwork(deps.db(), scopeOf(actor, tenantId), id),
+    /** A network with its members, inside a transaction; null when the actor does not reach it. */
+    async findNetworkIn(
+      tx: Queryable,
+      actor: Actor,
+      tenantId: number | null,
+      id: number,
+    ): Promise<{ network: Network; members: NetworkMember[] } | null> {
       const network = await store.findNetwork(tx, scopeOf(actor, tenantId), id);
       return network && { network, members: await store.listMembers(tx, id) };
     },
-    async listMembers(actor, tenantId, id) {
+    /** By address; empty for a network that the actor does not reach. */
+    async listMembers(actor: Actor, tenantId: number | null, id: number): Promise<NetworkMember[]> {
       if ((await store.findNetwork(deps.db(), scopeOf(actor, tenantId), id)) === null) return [];
       return store.listMembers(deps.db(), id);
     },
-    listNetworks: (actor, tenantId, filter) =>
+    listNetworks: (actor: Actor, tenantId: number | null, filter: store.NetworkFilter) =>
       store.listNetworks(deps.db(), scopeOf(actor, tenantId), filter),
-    countNetworks: (actor, tenantId, filter) =>
+    countNetworks: (actor: Actor, tenantId: number | null, filter: store.NetworkFilter) =>
       store.countNetworks(deps.db(), scopeOf(actor, tenantId), filter),
-    countOfTenants: (tenantIds) => store.countOfTenants(deps.db(), tenantIds),
-    changeNetwork: (actor, tenantId, id, input, precondition) =>
-      changeNetwork(deps, actor, tenantId, id, input, precondition),
-    deleteNetwork: (actor, tenantId, id, precondition) =>
+    countOfTenants: (tenantIds: readonly number[]) => store.countOfTenants(deps.db(), tenantIds),
+    /** Throws `networks.not_found`. */
+    changeNetwork: (
+      actor: Actor,
+      tenantId: number | null,
+      id: number,
+      input: ChangeNetworkInput,
+      precondition?: Precondition,
+    ) => changeNetwork(deps, actor, tenantId, id, input, precondition),
+    /** Throws `networks.not_found`, `networks.in_use`. */
+    deleteNetwork: (actor: Actor, tenantId: number | null, id: number, precondition?: Precondition) =>
       deleteNetwork(deps, actor, tenantId, id, precondition),
-    syncNetwork: (actor, tenantId, id, precondition) => syncNetwork(deps, actor, tenantId, id, precondition),
-    async listAttachments(actor, tenantId, serverId) {
+    /** Throws `networks.not_found`. */
+    syncNetwork: (actor: Actor, tenantId: number | null, id: number, precondition?: Precondition) =>
+      syncNetwork(deps, actor, tenantId, id, precondition),
+    /** A server's network interfaces; throws `networks.server_not_found`. */
+    async listAttachments(actor: Actor, tenantId: number | null, serverId: number): Promise<Attachment[]> {
       if (!(await store.hasServer(deps.db(), scopeOf(actor, tenantId), serverId))) throw noSuchServer();
       return store.listAttachments(deps.db(), [serverId]);
     },
-    attachServer: (actor, tenantId, input, precondition) =>
+    attachServer: (actor: Actor, tenantId: number | null, input: AttachInput, precondition?: Precondition) =>
       attachServer(deps, actor, tenantId, input, precondition),
-    detachServer: (actor, tenantId, input, precondition) =>
-      detachServer(deps, actor, tenantId, input, precondition),
-    checkJoin: (server, input) => checkJoin(deps, server, input),
-    async listInterfaces(serverId) {
+    detachServer: (
+      actor: Actor,
+      tenantId: number | null,
+      input: { serverId: number; networkId: number },
+      precondition?: Precondition,
+    ) => detachServer(deps, actor, tenantId, input, precondition),
+    /** Throws what `holdNetwork` would throw now, and changes nothing. */
+    checkJoin: (server: Omit<JoiningServer, 'serverId'>, input: JoinInput) => checkJoin(deps, server, input),
+    /** The network interfaces of a new guest; for provisioning. */
+    async listInterfaces(serverId: number): Promise<PrivateInterface[]> {
       const nics = await store.listNicsOf(deps.db(), { serverId });
       return nics.filter((nic) => nic.state !== 'detaching').map(interfaceOf);
     },
-    async unplugAll(serverId) {
+    /** Unplugs every network interface of a server at its hypervisor; for its destruction. */
+    async unplugAll(serverId: number) {
       const nics = await store.listNicsOf(deps.db(), { serverId });
       const driver = nics.length === 0 ? null : await driverOf(deps, serverId);
       for (const nic of nics) await driver?.detachInterface(guestName(serverId), interfaceOf(nic));

@@ -18,12 +18,10 @@ import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts'
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
   type CreateServerInput,
-  type CreateServerResult,
   createServer,
   findOrdered,
   forecastServer,
   type OrderingOptions,
-  type ServerForecast,
 } from './create-server.ts';
 import { serverWork } from './hold-server.ts';
 import type { Orders } from './orders.ts';
@@ -35,34 +33,23 @@ export type { DeployBudget, PaymentFailure } from './place-order.ts';
 export type { OrderRefusal } from './queue-order.ts';
 export type { ClosedOrder } from './store.ts';
 
-export interface Ordering extends Pick<Orders, 'deploysOf' | 'listPaidClosed'> {
-  /** What it does beside the calls. */
-  readonly work: FeatureWork;
-  /** `onOrdered` runs in the transaction that makes the order. */
-  createServer(
-    actor: Actor,
-    input: CreateServerInput,
-    options?: OrderingOptions,
-  ): Promise<CreateServerResult>;
-  /** What `createServer` would do; does nothing. Throws `servers.invalid`. */
-  forecastServer(actor: Actor, input: CreateServerInput): Promise<ServerForecast>;
-  /** What came of an order, told as `createServer` tells it. */
-  findOrdered(
-    actor: Actor,
-    tenantId: number,
-    orderId: number,
-  ): Promise<{ serverId: number; rootPassword: string }>;
-}
+export type Ordering = ReturnType<typeof createOrdering>;
 
-export function createOrdering(deps: OrderingDeps): Ordering {
+export function createOrdering(deps: OrderingDeps) {
   const { deploysOf, listPaidClosed } = deps.orders;
   return {
-    work: { parts: [createOrderLoop(deps), createPasswordClearing(deps)] },
+    /** What it does beside the calls. */
+    work: { parts: [createOrderLoop(deps), createPasswordClearing(deps)] } satisfies FeatureWork,
     deploysOf,
     listPaidClosed,
-    createServer: (actor, input, options) => createServer(deps, actor, input, options),
-    forecastServer: (actor, input) => forecastServer(deps, actor, input),
-    findOrdered: (actor, tenantId, orderId) => findOrdered(deps, actor, tenantId, orderId),
+    /** `onOrdered` runs in the transaction that makes the order. */
+    createServer: (actor: Actor, input: CreateServerInput, options?: OrderingOptions) =>
+      createServer(deps, actor, input, options),
+    /** What `createServer` would do; does nothing. Throws `servers.invalid`. */
+    forecastServer: (actor: Actor, input: CreateServerInput) => forecastServer(deps, actor, input),
+    /** What came of an order, told as `createServer` tells it. */
+    findOrdered: (actor: Actor, tenantId: number, orderId: number) =>
+      findOrdered(deps, actor, tenantId, orderId),
   };
 }
 

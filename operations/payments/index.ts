@@ -13,7 +13,6 @@ import { record } from '#service-kit/audit/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Charge, ChargeOutcome, PaymentsDeps, SavedCard } from './charge.ts';
-import type { PaymentGateway } from './gateways/gateway.ts';
 import {
   createReconciliationLoop,
   reconcileCharges,
@@ -49,64 +48,13 @@ export interface NewOrderCharge {
   amountQuanta: number;
 }
 
-export interface Payments {
-  /** What it does beside the calls. */
-  readonly work: FeatureWork;
-  readonly gatewayName: string;
-  readonly cardEntry: PaymentGateway['cardEntry'];
-  /** The default card first. */
-  listCards(actor: Actor, tenantId: number): Promise<SavedCard[]>;
-  /** The address at which the customer gives a card to the gateway. */
-  startCardSetup(
-    actor: Actor,
-    tenant: Pick<Tenant, 'id' | 'name'> & { email: string | null },
-    urls: { returnUrl: string; cancelUrl: string },
-  ): Promise<string>;
-  /** Saves the card and makes it the default. Throws `payments.no_card`, `payments.unavailable`. */
-  finishCardSetup(actor: Actor, tenantId: number, setupReference: string): Promise<number>;
-  /** False when the card is not one of the tenant's. */
-  makeCardDefault(actor: Actor, tenantId: number, cardId: number): Promise<boolean>;
-  removeCard(actor: Actor, tenantId: number, cardId: number): Promise<boolean>;
-  /**
-   * Charges the default card and adds credit. `formId` names the form that was sent: sent twice, it charges once. Throws
-   * `payments.no_card`, `payments.bad_amount`, `payments.repeated`, `payments.closed`.
-   */
-  addCredit(
-    actor: Actor,
-    tenantId: number,
-    input: { amountQuanta: number; formId: string },
-  ): Promise<ChargeOutcome>;
-  /** Commits the intent to charge the default card for an order, in the order's own transaction; null without a card. */
-  intendOrderCharge(tx: Queryable, charge: NewOrderCharge): Promise<Charge | null>;
-  /** Takes an intended charge. `whenSettled` runs in the transaction that stores the outcome. */
-  takeCharge(
-    charge: Charge,
-    whenSettled: (tx: Queryable, outcome: ChargeOutcome) => Promise<void>,
-  ): Promise<ChargeOutcome>;
-  /**
-   * Undoes the charge of an order that can't be carried out: in this transaction its credit is taken off again and the
-   * charge is handed to reconciliation, which gives the money back. False when no charge of the order had succeeded.
-   */
-  refundOrderCharge(tx: Queryable, orderId: number): Promise<boolean>;
-  /** Reconciles the charge of this order now, if it waits. Never rejects for a gateway that does not answer. */
-  reconcileOrder(orderId: number): Promise<void>;
-  /** Newest first. */
-  listCharges(actor: Actor, tenantId: number, limit: number): Promise<Charge[]>;
-  /** Charges that wait for reconciliation, then those that it has ended. Staff only. */
-  listReconciled(actor: Actor, limit: number): Promise<Charge[]>;
-  /** Lets reconciliation look at a charge now; false when it does not wait. Operators only. */
-  retryReconciliation(actor: Actor, chargeId: number): Promise<boolean>;
-  /** One pass over the charges that are due. */
-  reconcile(): Promise<number>;
-  /** Lets reconciliation look at the charge of a gateway's callback now; false when it is not the gateway's. */
-  takeCallback(rawBody: Buffer, signature: string): Promise<boolean>;
-}
+export type Payments = ReturnType<typeof createPayments>;
 
 const quantaPerCent = quantaPerUnit / 100;
 const creditQuantaMin = 5 * quantaPerUnit;
 const creditQuantaMax = 10_000 * quantaPerUnit;
 
-export function createPayments(deps: PaymentsDeps): Payments {
+export function createPayments(deps: PaymentsDeps) {
   const gateway = deps.gateway.name;
 
   async function intend(
@@ -122,17 +70,36 @@ export function createPayments(deps: PaymentsDeps): Payments {
   }
 
   return {
-    work: { parts: [createReconciliationLoop(deps)] },
+    /** What it does beside the calls. */
+    work: { parts: [createReconciliationLoop(deps)] } satisfies FeatureWork,
     ...{ gatewayName: gateway, cardEntry: deps.gateway.cardEntry },
-    async listCards(actor, tenantId) {
+    /** The default card first. */
+    async listCards(actor: Actor, tenantId: number): Promise<SavedCard[]> {
       requireReach(actor, tenantId);
       return store.listCards(deps.db(), tenantId, gateway);
     },
-    startCardSetup: (actor, tenant, urls) => startCardSetup(deps, actor, tenant, urls),
-    finishCardSetup: (actor, tenantId, reference) => finishCardSetup(deps, actor, tenantId, reference),
-    makeCardDefault: (actor, tenantId, cardId) => makeCardDefault(deps, actor, tenantId, cardId),
-    removeCard: (actor, tenantId, cardId) => removeCard(deps, actor, tenantId, cardId),
-    async addCredit(actor, tenantId, { amountQuanta, formId }) {
+    /** The address at which the customer gives a card to the gateway. */
+    startCardSetup: (
+      actor: Actor,
+      tenant: Pick<Tenant, 'id' | 'name'> & { email: string | null },
+      urls: { returnUrl: string; cancelUrl: string },
+    ) => startCardSetup(deps, actor, tenant, urls),
+    /** Saves the card and makes it the default. Throws `payments.no_card`, `payments.unavailable`. */
+    finishCardSetup: (actor: Actor, tenantId: number, reference: string) =>
+      finishCardSetup(deps, actor, tenantId, reference),
+    /** False when the card is not one of the tenant's. */
+    makeCardDefault: (actor: Actor, tenantId: number, cardId: number) =>
+      makeCardDefault(deps, actor, tenantId, cardId),
+    removeCard: (actor: Actor, tenantId: number, cardId: number) => removeCard(deps, actor, tenantId, cardId),
+    /**
+     * Charges the default card and adds credit. `formId` names the form that was sent: sent twice, it charges once. Throws
+     * `payments.no_card`, `payments.bad_amount`, `payments.repeated`, `payments.closed`.
+     */
+    async addCredit(
+      actor: Actor,
+      tenantId: number,
+      { amountQuanta, formId }: { amountQuanta: number; formId: string },
+    ): Promise<ChargeOutcome> {
       requireSpender(actor, tenantId);
       if (amountQuanta < creditQuantaMin || amountQuanta > creditQuantaMax || amountQuanta % quantaPerCent)
         throw new CodedError('payments.bad_amount', 'Add between 5.00 and 10,000.00, in whole cents.');
@@ -154,20 +121,31 @@ export function createPayments(deps: PaymentsDeps): Payments {
         throw new CodedError('payments.no_card', 'There is no card that can be charged. Add one first.');
       return takeCharge(deps, charge, async () => {});
     },
-    intendOrderCharge: (tx, charge) =>
+    /** Commits the intent to charge the default card for an order, in the order's own transaction; null without a card. */
+    intendOrderCharge: (tx: Queryable, charge: NewOrderCharge) =>
       intend(tx, { ...charge, key: `chg_${randomUUID()}`, purpose: 'order' }),
-    takeCharge: (charge, whenSettled) => takeCharge(deps, charge, whenSettled),
+    /** Takes an intended charge. `whenSettled` runs in the transaction that stores the outcome. */
+    takeCharge: (charge: Charge, whenSettled: (tx: Queryable, outcome: ChargeOutcome) => Promise<void>) =>
+      takeCharge(deps, charge, whenSettled),
+    /**
+     * Undoes the charge of an order that can't be carried out: in this transaction its credit is taken off again and the
+     * charge is handed to reconciliation, which gives the money back. False when no charge of the order had succeeded.
+     */
     refundOrderCharge,
-    reconcileOrder: (orderId) => reconcileOrder(deps, orderId),
-    async listCharges(actor, tenantId, limit) {
+    /** Reconciles the charge of this order now, if it waits. Never rejects for a gateway that does not answer. */
+    reconcileOrder: (orderId: number) => reconcileOrder(deps, orderId),
+    /** Newest first. */
+    async listCharges(actor: Actor, tenantId: number, limit: number): Promise<Charge[]> {
       requireReach(actor, tenantId);
       return store.listChargesOfTenant(deps.db(), tenantId, limit);
     },
-    async listReconciled(actor, limit) {
+    /** Charges that wait for reconciliation, then those that it has ended. Staff only. */
+    async listReconciled(actor: Actor, limit: number): Promise<Charge[]> {
       requireStaff(actor);
       return store.listReconciled(deps.db(), limit);
     },
-    async retryReconciliation(actor, chargeId) {
+    /** Lets reconciliation look at a charge now; false when it does not wait. Operators only. */
+    async retryReconciliation(actor: Actor, chargeId: number): Promise<boolean> {
       requireOperator(actor);
       return inTransaction(deps.db(), async (trx) => {
         if (!(await store.scheduleReconciliation(trx, { id: chargeId }))) return false;
@@ -176,8 +154,10 @@ export function createPayments(deps: PaymentsDeps): Payments {
         return true;
       });
     },
+    /** One pass over the charges that are due. */
     reconcile: () => reconcileCharges(deps),
-    async takeCallback(rawBody, signature) {
+    /** Lets reconciliation look at the charge of a gateway's callback now; false when it is not the gateway's. */
+    async takeCallback(rawBody: Buffer, signature: string): Promise<boolean> {
       const callback = deps.gateway.readCallback?.(rawBody, signature) ?? null;
       if (callback === null) return false;
       if (callback.chargeKey !== null)

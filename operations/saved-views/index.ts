@@ -20,20 +20,15 @@ export interface SaveViewInput extends NamedView {
   isShared: boolean;
 }
 
-export interface SavedViews {
-  /** Those that the actor reaches on the surface where they act. */
-  list(actor: Actor): Promise<store.SavedView[]>;
-  /** Throws `saved_views.invalid`, `accounts.forbidden`. */
-  save(actor: Actor, input: SaveViewInput): Promise<store.SavedView>;
-  /** False: the actor has no such view. */
-  remove(actor: Actor, id: number): Promise<boolean>;
-}
+export type SavedViews = ReturnType<typeof createSavedViews>;
 
-export function createSavedViews(deps: { db: () => Queryable }): SavedViews {
+export function createSavedViews(deps: { db: () => Queryable }) {
   const { db } = deps;
   return {
-    list: async (actor) => store.listViews(db(), ownerOf(actor)),
-    async save(actor, input) {
+    /** Those that the actor reaches on the surface where they act. */
+    list: async (actor: Actor) => store.listViews(db(), ownerOf(actor)),
+    /** Throws `saved_views.invalid`, `accounts.forbidden`. */
+    async save(actor: Actor, input: SaveViewInput): Promise<store.SavedView> {
       const owner = ownerOf(actor);
       if (owner.surface === 'console' || input.isShared) requireOperator(actor);
       const { isShared } = input;
@@ -43,7 +38,8 @@ export function createSavedViews(deps: { db: () => Queryable }): SavedViews {
       );
       return { id, ...view, isShared };
     },
-    async remove(actor, id) {
+    /** False: the actor has no such view. */
+    async remove(actor: Actor, id: number): Promise<boolean> {
       const owner = ownerOf(actor);
       if (owner.surface === 'console') requireOperator(actor);
       type Removed = NamedView & { isShared: boolean };

@@ -17,12 +17,7 @@ import * as store from './store.ts';
 export type { StoredChange } from './store.ts';
 export type ServerChangeKind = InventoryChangeKind;
 
-export interface ServerChanges {
-  /** What it does beside the calls. */
-  readonly work: FeatureWork;
-  /** The changes after a position, those of the given clusters alone. */
-  list(query: ChangesQuery): Promise<ChangesPage>;
-}
+export type ServerChanges = ReturnType<typeof createServerChanges>;
 
 /**
  * Notes a change of a server that runs or could; nothing for one that is still being made or is being destroyed. `tx` must be the transaction
@@ -32,17 +27,18 @@ export function noteServerChange(tx: Queryable, serverId: number, kind: ServerCh
   return store.insertChange(tx, serverId, kind);
 }
 
-export function createServerChanges(deps: {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-}): ServerChanges {
+export function createServerChanges(deps: { db: () => Queryable; clock: Clock; reporter: Reporter }) {
   const retention = createExpiryLoop({
     name: 'operations-change-retention',
     ...deps,
     deleteExpired: store.deleteExpired,
   });
-  return { work: { parts: [retention] }, list: (query) => listChanges(deps.db(), query) };
+  return {
+    /** What it does beside the calls. */
+    work: { parts: [retention] } satisfies FeatureWork,
+    /** The changes after a position, those of the given clusters alone. */
+    list: (query: ChangesQuery) => listChanges(deps.db(), query),
+  };
 }
 
 export interface ChangesQuery {

@@ -55,13 +55,13 @@ export interface History {
   hasMore: boolean;
 }
 
-export interface ServerHistory {
-  /** Throws `accounts.forbidden`. */
-  list(actor: Actor, ask: HistoryAsk): Promise<History>;
-}
+export type ServerHistory = ReturnType<typeof createServerHistory>;
 
-export function createServerHistory(deps: { db: () => Queryable }): ServerHistory {
-  return { list: (actor, ask) => listHistory(deps.db(), actor, ask) };
+export function createServerHistory(deps: { db: () => Queryable }) {
+  return {
+    /** Throws `accounts.forbidden`. */
+    list: (actor: Actor, ask: HistoryAsk) => listHistory(deps.db(), actor, ask),
+  };
 }
 
 async function listHistory(db: Queryable, actor: Actor, ask: HistoryAsk): Promise<History> {

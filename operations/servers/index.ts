@@ -35,7 +35,7 @@ import {
   retryProvisioning,
 } from './resolve-provisioning.ts';
 import { createPowerObserver } from './run-power.ts';
-import { type Server, type ServerAction, type ServerStatus, statusOf } from './server.ts';
+import { type ServerAction, statusOf } from './server.ts';
 import * as store from './store.ts';
 
 export type { ListOrder, ServerFilter } from '#operations/views/index.ts';
@@ -87,113 +87,78 @@ export interface InventoryPage {
 }
 
 /** Methods with a `tenantId` act within that tenant; null stands for everything that the actor reaches. */
-export interface Servers {
-  /** What it does beside the calls. */
-  readonly work: FeatureWork;
-  findServer(actor: Actor, tenantId: number | null, serverId: number): Promise<Server | null>;
-  /** The same inside a transaction. */
-  findServerIn(
-    tx: Queryable,
-    actor: Actor,
-    tenantId: number | null,
-    serverId: number,
-  ): Promise<Server | null>;
-  listServers(actor: Actor, tenantId: number | null, filter: store.ServerFilter): Promise<Server[]>;
-  countServers(actor: Actor, tenantId: number | null, filter: store.ServerFilter): Promise<number>;
-  /** Living servers by the beginnings of words of their names, by id or by address; at most `limit` of each kind. */
-  search(actor: Actor, typed: string, limit: number): Promise<FoundServers>;
-  /** Living servers by status; statuses that none has are left out. */
-  countByStatus(actor: Actor, tenantId: number | null): Promise<Map<ServerStatus, number>>;
-  countOfTenants(tenantIds: readonly number[]): Promise<Map<number, number>>;
-  /** Quanta that each of these servers has cost this month; those without a charge are left out. */
-  costOfMonth(actor: Actor, serverIds: readonly number[]): Promise<Map<number, number>>;
-  /** Quanta that a tenant's servers will still cost until the month ends. */
-  remainingCostOfMonth(actor: Actor, tenantId: number): Promise<number>;
-  /** Throws `servers.not_found`, `servers.busy`, `servers.not_ready`. */
-  changePower(
-    actor: Actor,
-    tenantId: number | null,
-    serverId: number,
-    request: PowerRequest,
-    hooks?: ChangeHooks,
-  ): Promise<ServerAction>;
-  /** Throws `servers.not_found`, `servers.busy`, `servers.provisioning_failed`. */
-  destroyServer(
-    actor: Actor,
-    tenantId: number | null,
-    serverId: number,
-    hooks?: ChangeHooks,
-  ): Promise<ServerAction>;
-  /** Throws `servers.not_found`, `servers.invalid`. */
-  describeServer(
-    actor: Actor,
-    tenantId: number | null,
-    serverId: number,
-    input: DescribeServerInput,
-    precondition?: ChangeHooks['precondition'],
-  ): Promise<void>;
-  /** Throws `servers.not_found`, `servers.not_cancellable`. */
-  cancelAction(actor: Actor, tenantId: number | null, actionId: number): Promise<ServerAction>;
-  /** An action by its own id, also of a server that is gone by now. */
-  findAction(actor: Actor, tenantId: number | null, actionId: number): Promise<ServerAction | null>;
-  /** Newest first; throws `servers.not_found`. */
-  listActions(
-    actor: Actor,
-    tenantId: number | null,
-    serverId: number,
-    limit: number,
-  ): Promise<ServerAction[]>;
-  /** A page of them, and how many there are on all pages. */
-  pageActions(
-    actor: Actor,
-    tenantId: number | null,
-    serverId: number,
-    page: { limit: number; beforeId: number | null },
-  ): Promise<{ actions: ServerAction[]; total: number }>;
-  /** Operators only; throws `servers.not_failed`. */
-  retryProvisioning(actor: Actor, serverId: number): Promise<void>;
-  /** Operators only; throws `servers.not_failed`, `servers.not_running`. */
-  resolveProvisioning(actor: Actor, serverId: number, resolution: Resolution): Promise<ServerAction>;
-  /** What the hypervisor said about a failed provisioning. Staff only. */
-  findFailureDetail(actor: Actor, serverId: number): Promise<string | null>;
-  /** The ids whose servers exist now; callers use it to filter lists. */
-  listLiveIds(serverIds: readonly number[]): Promise<Set<number>>;
-  /** Living VMs in the order of their ids, for the admin API. `clusterIds` absent: all clusters. */
-  listInventory(query: {
-    afterId: number;
-    limit: number;
-    clusterIds?: readonly number[];
-  }): Promise<InventoryPage>;
-}
+export type Servers = ReturnType<typeof createServers>;
 
-export function createServers(deps: ServersDeps): Servers {
+export function createServers(deps: ServersDeps) {
   const scope = (actor: Actor, tenantId: number | null) =>
     tenantId === null ? scopeOf(actor) : scopeOfTenant(actor, tenantId);
   return {
-    work: { jobHandlers: serverJobs(deps), parts: [createPowerObserver(deps)] },
-    findServer: (actor, tenantId, serverId) => store.findServer(deps.db(), scope(actor, tenantId), serverId),
-    findServerIn: (tx, actor, tenantId, serverId) => store.findServer(tx, scope(actor, tenantId), serverId),
-    listServers: (actor, tenantId, filter) => store.listServers(deps.db(), scope(actor, tenantId), filter),
-    countServers: (actor, tenantId, filter) => store.countServers(deps.db(), scope(actor, tenantId), filter),
-    search: (actor, typed, limit) => findServers(deps.db(), scopeOf(actor), typed, limit),
-    costOfMonth: (actor, serverIds) => store.listMonthCharges(deps.db(), scopeOf(actor), serverIds),
-    remainingCostOfMonth: async (actor, tenantId) =>
+    /** What it does beside the calls. */
+    work: { jobHandlers: serverJobs(deps), parts: [createPowerObserver(deps)] } satisfies FeatureWork,
+    findServer: (actor: Actor, tenantId: number | null, serverId: number) =>
+      store.findServer(deps.db(), scope(actor, tenantId), serverId),
+    /** The same inside a transaction. */
+    findServerIn: (tx: Queryable, actor: Actor, tenantId: number | null, serverId: number) =>
+      store.findServer(tx, scope(actor, tenantId), serverId),
+    listServers: (actor: Actor, tenantId: number | null, filter: store.ServerFilter) =>
+      store.listServers(deps.db(), scope(actor, tenantId), filter),
+    countServers: (actor: Actor, tenantId: number | null, filter: store.ServerFilter) =>
+      store.countServers(deps.db(), scope(actor, tenantId), filter),
+    /** Living servers by the beginnings of words of their names, by id or by address; at most `limit` of each kind. */
+    search: (actor: Actor, typed: string, limit: number) =>
+      findServers(deps.db(), scopeOf(actor), typed, limit),
+    /** Quanta that each of these servers has cost this month; those without a charge are left out. */
+    costOfMonth: (actor: Actor, serverIds: readonly number[]) =>
+      store.listMonthCharges(deps.db(), scopeOf(actor), serverIds),
+    /** Quanta that a tenant's servers will still cost until the month ends. */
+    remainingCostOfMonth: async (actor: Actor, tenantId: number) =>
       scopeOfTenant(actor, tenantId).length === 0 ? 0 : store.sumRemainingMonth(deps.db(), tenantId),
-    countByStatus: (actor, tenantId) => store.countByStatus(deps.db(), scope(actor, tenantId)),
-    countOfTenants: (tenantIds) => store.countOfTenants(deps.db(), tenantIds),
-    changePower: (actor, tenantId, serverId, request, hooks) =>
-      changePower(deps, actor, scope(actor, tenantId), serverId, request, hooks),
-    destroyServer: (actor, tenantId, serverId, hooks) =>
+    /** Living servers by status; statuses that none has are left out. */
+    countByStatus: (actor: Actor, tenantId: number | null) =>
+      store.countByStatus(deps.db(), scope(actor, tenantId)),
+    countOfTenants: (tenantIds: readonly number[]) => store.countOfTenants(deps.db(), tenantIds),
+    /** Throws `servers.not_found`, `servers.busy`, `servers.not_ready`. */
+    changePower: (
+      actor: Actor,
+      tenantId: number | null,
+      serverId: number,
+      request: PowerRequest,
+      hooks?: ChangeHooks,
+    ) => changePower(deps, actor, scope(actor, tenantId), serverId, request, hooks),
+    /** Throws `servers.not_found`, `servers.busy`, `servers.provisioning_failed`. */
+    destroyServer: (actor: Actor, tenantId: number | null, serverId: number, hooks?: ChangeHooks) =>
       destroyServer(deps, actor, scope(actor, tenantId), serverId, hooks),
-    describeServer: (actor, tenantId, serverId, input, precondition) =>
-      describeServer(deps, actor, scope(actor, tenantId), serverId, input, precondition),
-    cancelAction: (actor, tenantId, actionId) => cancelAction(deps, actor, scope(actor, tenantId), actionId),
-    findAction: (actor, tenantId, actionId) => store.findAction(deps.db(), scope(actor, tenantId), actionId),
-    async listActions(actor, tenantId, serverId, limit) {
+    /** Throws `servers.not_found`, `servers.invalid`. */
+    describeServer: (
+      actor: Actor,
+      tenantId: number | null,
+      serverId: number,
+      input: DescribeServerInput,
+      precondition?: ChangeHooks['precondition'],
+    ) => describeServer(deps, actor, scope(actor, tenantId), serverId, input, precondition),
+    /** Throws `servers.not_found`, `servers.not_cancellable`. */
+    cancelAction: (actor: Actor, tenantId: number | null, actionId: number) =>
+      cancelAction(deps, actor, scope(actor, tenantId), actionId),
+    /** An action by its own id, also of a server that is gone by now. */
+    findAction: (actor: Actor, tenantId: number | null, actionId: number) =>
+      store.findAction(deps.db(), scope(actor, tenantId), actionId),
+    /** Newest first; throws `servers.not_found`. */
+    async listActions(
+      actor: Actor,
+      tenantId: number | null,
+      serverId: number,
+      limit: number,
+    ): Promise<ServerAction[]> {
       if ((await store.findServer(deps.db(), scope(actor, tenantId), serverId)) === null) throw notFound();
       return store.listActions(deps.db(), serverId, limit);
     },
-    async pageActions(actor, tenantId, serverId, { limit, beforeId }) {
+    /** A page of them, and how many there are on all pages. */
+    async pageActions(
+      actor: Actor,
+      tenantId: number | null,
+      serverId: number,
+      { limit, beforeId }: { limit: number; beforeId: number | null },
+    ): Promise<{ actions: ServerAction[]; total: number }> {
       if ((await store.findServer(deps.db(), scope(actor, tenantId), serverId)) === null) throw notFound();
       const [actions, total] = await Promise.all([
         store.listActions(deps.db(), serverId, limit, beforeId),
@@ -201,12 +166,18 @@ export function createServers(deps: ServersDeps): Servers {
       ]);
       return { actions, total };
     },
-    retryProvisioning: (actor, serverId) => retryProvisioning(deps, actor, serverId),
-    resolveProvisioning: (actor, serverId, resolution) =>
+    /** Operators only; throws `servers.not_failed`. */
+    retryProvisioning: (actor: Actor, serverId: number) => retryProvisioning(deps, actor, serverId),
+    /** Operators only; throws `servers.not_failed`, `servers.not_running`. */
+    resolveProvisioning: (actor: Actor, serverId: number, resolution: Resolution) =>
       resolveProvisioning(deps, actor, serverId, resolution),
-    findFailureDetail: (actor, serverId) => findFailureDetail(deps, actor, serverId),
-    listLiveIds: (serverIds) => store.listLiveIds(deps.db(), serverIds),
-    listInventory: (query) => listInventory(deps, query),
+    /** What the hypervisor said about a failed provisioning. Staff only. */
+    findFailureDetail: (actor: Actor, serverId: number) => findFailureDetail(deps, actor, serverId),
+    /** The ids whose servers exist now; callers use it to filter lists. */
+    listLiveIds: (serverIds: readonly number[]) => store.listLiveIds(deps.db(), serverIds),
+    /** Living VMs in the order of their ids, for the admin API. `clusterIds` absent: all clusters. */
+    listInventory: (query: { afterId: number; limit: number; clusterIds?: readonly number[] }) =>
+      listInventory(deps, query),
   };
 }
 

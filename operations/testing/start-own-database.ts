@@ -3,21 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentReporter } from '#common/reporter/index.ts';
-import { type OperationsSettings, readOperationsSettings } from '#operations/config.ts';
+import { readOperationsSettings } from '#operations/config.ts';
 import { createOperationsDatabase } from '#operations/platform.ts';
-import { createEmbeddedPostgres, type Database } from '#service-kit/postgres/index.ts';
-
-export interface OwnDatabase {
-  /** Data directory of the program; the server's is `postgres` in it. */
-  dir: string;
-  url: string;
-  settings: OperationsSettings;
-  /** Started. */
-  database: Database;
-}
+import { createEmbeddedPostgres } from '#service-kit/postgres/index.ts';
 
 /** Everything ends with `undo`. */
-export async function startOwnDatabase(undo: AsyncDisposableStack): Promise<OwnDatabase> {
+export async function startOwnDatabase(undo: AsyncDisposableStack) {
   const dir = await mkdtemp(join(tmpdir(), 'svc-own-database-'));
   undo.defer(() => rm(dir, { recursive: true, force: true }));
   const embedded = createEmbeddedPostgres({
@@ -32,5 +23,12 @@ export async function startOwnDatabase(undo: AsyncDisposableStack): Promise<OwnD
   const database = createOperationsDatabase(settings, silentReporter, { url: embedded.url });
   await database.start();
   undo.defer(() => database.stop());
-  return { dir, url: embedded.url, settings, database };
+  return {
+    /** Data directory of the program; the server's is `postgres` in it. */
+    dir,
+    url: embedded.url,
+    settings,
+    /** Started. */
+    database,
+  };
 }

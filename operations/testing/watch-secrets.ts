@@ -6,7 +6,7 @@
  * the secrets by what was made, not by what a field is called, so a leak under any name is found.
  */
 import type pg from 'pg';
-import { createReporter, type Reporter } from '#common/reporter/index.ts';
+import { createReporter } from '#common/reporter/index.ts';
 import type { AdminProjects } from '#operations/admin-projects/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -19,20 +19,7 @@ const makingPasswords = /^POST (\/api\/v[12]\/servers|\/client\/servers\/new)\/?
 const makingTokens =
   /^POST (\/client\/developer\/?|\/client\/developer\/rotate|\/console\/projects\/[^/]+\/tokens\/?)$/;
 
-export interface SecretWatch {
-  /** Writes nowhere; what would be written is looked at. */
-  readonly reporter: Reporter;
-  watchKeys(usual: ApiKeys): ApiKeys;
-  watchTokens(usual: AdminProjects): AdminProjects;
-  /** To be called before routes are registered. */
-  watchApp(app: App): void;
-  /** Text that left the program on another way, such as a webhook. */
-  watchText(where: string, text: string): void;
-  /** Where secrets stood that must not; how many were looked for, in how much. */
-  findLeaks(pool: pg.Pool): Promise<{ leaks: string[]; secrets: number; bytes: number }>;
-}
-
-export function createSecretWatch(): SecretWatch {
+export function createSecretWatch() {
   const tokens = new Set<string>();
   /** Words that could hold a secret, and where they were first said. */
   const said = new Map<string, string>();
@@ -55,13 +42,14 @@ export function createSecretWatch(): SecretWatch {
     note(`an answer to ${route}`, makingPasswords.test(route) ? withoutOwnPassword(rest) : rest);
   };
   return {
+    /** Writes nowhere; what would be written is looked at. */
     reporter: createReporter({
       program: 'test',
       format: 'json',
       level: 'debug',
       write: (line) => note('the log', line),
     }),
-    watchKeys: (usual) => ({
+    watchKeys: (usual: ApiKeys): ApiKeys => ({
       ...usual,
       async issueKey(actor, input) {
         const issued = await usual.issueKey(actor, input);
@@ -74,7 +62,7 @@ export function createSecretWatch(): SecretWatch {
         return issued;
       },
     }),
-    watchTokens: (usual) => ({
+    watchTokens: (usual: AdminProjects): AdminProjects => ({
       ...usual,
       async issueToken(...given) {
         const issued = await usual.issueToken(...given);
@@ -82,7 +70,8 @@ export function createSecretWatch(): SecretWatch {
         return issued;
       },
     }),
-    watchApp(app) {
+    /** To be called before routes are registered. */
+    watchApp(app: App) {
       app.addHook('onSend', async (request, reply, payload) => {
         const route = `${request.method} ${request.url.split('?')[0]}`;
         if (typeof payload === 'string') noteAnswer(route, payload);
@@ -90,8 +79,10 @@ export function createSecretWatch(): SecretWatch {
         return payload;
       });
     },
+    /** Text that left the program on another way, such as a webhook. */
     watchText: note,
-    async findLeaks(pool) {
+    /** Where secrets stood that must not; how many were looked for, in how much. */
+    async findLeaks(pool: pg.Pool): Promise<{ leaks: string[]; secrets: number; bytes: number }> {
       const { rows } = await pool.query<{ root_password: string }>(
         'select root_password from server_orders where root_password is not null',
       );

@@ -12,7 +12,7 @@ import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
 import type { TargetRules } from '#service-kit/webhooks/index.ts';
-import type { Delivery, Endpoint } from './manage-endpoint.ts';
+import type { Delivery } from './manage-endpoint.ts';
 import * as manage from './manage-endpoint.ts';
 import { createWebhookSender, createWebhookUpkeep } from './send-deliveries.ts';
 import * as store from './store.ts';
@@ -32,56 +32,40 @@ export interface WebhooksDeps {
 }
 
 /** Everything but `readQueueHealth` and `listFailing` is for owners of organizations; others see no endpoint at all. */
-export interface Webhooks {
-  /** What it does beside the calls. */
-  readonly work: FeatureWork;
-  listEndpoints(actor: Actor): Promise<Endpoint[]>;
-  /** Throws `webhooks.not_found`, as all below. */
-  findEndpoint(actor: Actor, id: number): Promise<Endpoint>;
-  createEndpoint(
-    actor: Actor,
-    input: manage.CreateEndpointInput,
-  ): Promise<{ endpointId: number; secret: string }>;
-  changeEndpoint(actor: Actor, id: number, input: manage.EndpointInput): Promise<void>;
-  /** The new secret, to be shown once. */
-  rotateSecret(actor: Actor, id: number): Promise<string>;
-  setEnabled(actor: Actor, id: number, isEnabled: boolean): Promise<void>;
-  deleteEndpoint(actor: Actor, id: number): Promise<void>;
-  /** The id of the test's delivery. */
-  sendTest(actor: Actor, id: number): Promise<number>;
-  /** False when there is no such delivery, or it is still under way. */
-  replayDelivery(actor: Actor, id: number, deliveryId: number): Promise<boolean>;
-  listDeliveries(actor: Actor, id: number, limit: number): Promise<Delivery[]>;
-  /** One delivery's attempts, last one first, and the body it carries; null where there is no such delivery. */
-  findDelivery(
-    actor: Actor,
-    id: number,
-    deliveryId: number,
-  ): Promise<{ attempts: store.Attempt[]; publicId: string; body: object } | null>;
-  /** How much waits, and for how long. Staff only. */
-  readQueueHealth(actor: Actor): Promise<store.QueueHealth>;
-  /** Endpoints whose receivers fail, the longest first. Staff only. */
-  listFailing(actor: Actor, limit: number): Promise<store.FailingEndpoint[]>;
-}
+export type Webhooks = ReturnType<typeof createWebhooks>;
 
-export function createWebhooks(deps: WebhooksDeps): Webhooks {
+export function createWebhooks(deps: WebhooksDeps) {
   const { db, secrets, rules } = deps;
   return {
-    work: { parts: [createWebhookSender(deps), createWebhookUpkeep(deps)] },
-    listEndpoints: (actor) => store.listEndpoints(db(), manage.ownedBy(actor)),
-    findEndpoint: (actor, id) => manage.findOwned(db(), actor, id),
-    createEndpoint: (actor, input) => manage.createEndpoint(db(), secrets, rules, actor, input),
-    changeEndpoint: (actor, id, input) => manage.changeEndpoint(db(), rules, actor, id, input),
-    rotateSecret: (actor, id) => manage.rotateEndpointSecret(db(), secrets, actor, id),
-    setEnabled: (actor, id, isEnabled) => manage.setEndpointEnabled(db(), actor, id, isEnabled),
-    deleteEndpoint: (actor, id) => manage.deleteEndpoint(db(), actor, id),
-    sendTest: (actor, id) => manage.sendTest(db(), actor, id),
-    replayDelivery: (actor, id, deliveryId) => manage.replayDelivery(db(), actor, id, deliveryId),
-    async listDeliveries(actor, id, limit) {
+    /** What it does beside the calls. */
+    work: { parts: [createWebhookSender(deps), createWebhookUpkeep(deps)] } satisfies FeatureWork,
+    listEndpoints: (actor: Actor) => store.listEndpoints(db(), manage.ownedBy(actor)),
+    /** Throws `webhooks.not_found`, as all below. */
+    findEndpoint: (actor: Actor, id: number) => manage.findOwned(db(), actor, id),
+    createEndpoint: (actor: Actor, input: manage.CreateEndpointInput) =>
+      manage.createEndpoint(db(), secrets, rules, actor, input),
+    changeEndpoint: (actor: Actor, id: number, input: manage.EndpointInput) =>
+      manage.changeEndpoint(db(), rules, actor, id, input),
+    /** The new secret, to be shown once. */
+    rotateSecret: (actor: Actor, id: number) => manage.rotateEndpointSecret(db(), secrets, actor, id),
+    setEnabled: (actor: Actor, id: number, isEnabled: boolean) =>
+      manage.setEndpointEnabled(db(), actor, id, isEnabled),
+    deleteEndpoint: (actor: Actor, id: number) => manage.deleteEndpoint(db(), actor, id),
+    /** The id of the test's delivery. */
+    sendTest: (actor: Actor, id: number) => manage.sendTest(db(), actor, id),
+    /** False when there is no such delivery, or it is still under way. */
+    replayDelivery: (actor: Actor, id: number, deliveryId: number) =>
+      manage.replayDelivery(db(), actor, id, deliveryId),
+    async listDeliveries(actor: Actor, id: number, limit: number): Promise<Delivery[]> {
       const endpoint = await manage.findOwned(db(), actor, id);
       return store.listDeliveries(db(), endpoint.id, limit);
     },
-    async findDelivery(actor, id, deliveryId) {
+    /** One delivery's attempts, last one first, and the body it carries; null where there is no such delivery. */
+    async findDelivery(
+      actor: Actor,
+      id: number,
+      deliveryId: number,
+    ): Promise<{ attempts: store.Attempt[]; publicId: string; body: object } | null> {
       const endpoint = await manage.findOwned(db(), actor, id);
       const event = await store.findDeliveredEvent(db(), endpoint.id, deliveryId);
       if (event === null) return null;
@@ -89,11 +73,13 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
       const attempts = await store.listAttempts(db(), endpoint.id, deliveryId);
       return { attempts, publicId, body: { type, timestamp: occurredAt.toISOString(), data } };
     },
-    async readQueueHealth(actor) {
+    /** How much waits, and for how long. Staff only. */
+    async readQueueHealth(actor: Actor): Promise<store.QueueHealth> {
       requireStaff(actor);
       return store.readQueueHealth(db());
     },
-    async listFailing(actor, limit) {
+    /** Endpoints whose receivers fail, the longest first. Staff only. */
+    async listFailing(actor: Actor, limit: number): Promise<store.FailingEndpoint[]> {
       requireStaff(actor);
       return store.listFailing(db(), limit);
     },

@@ -21,17 +21,10 @@ export function whyNoLibvirt(): string | false {
   return missing.length > 0 ? `needs ${missing.join(', ')}` : false;
 }
 
-export interface LibvirtWorld extends AsyncDisposable {
-  uri: string;
-  storagePool: string;
-  bridge: string;
-  /** The pool's folder. */
-  poolFolder: string;
-  virsh(...args: string[]): string;
-}
+export type LibvirtWorld = Awaited<ReturnType<typeof createLibvirtWorld>>;
 
 /** Starts it, with a pool that holds the image `tiny.qcow2` (an empty disk) and a bridge that leads nowhere. */
-export async function createLibvirtWorld(): Promise<LibvirtWorld> {
+export async function createLibvirtWorld() {
   const folder = await mkdtemp(join(tmpdir(), 'svc-libvirt-'));
   const poolFolder = join(folder, 'pool');
   await mkdir(poolFolder);
@@ -54,10 +47,11 @@ export async function createLibvirtWorld(): Promise<LibvirtWorld> {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-  const world: LibvirtWorld = {
+  const world = {
     uri,
     storagePool: 'guests',
     bridge: 'br0',
+    /** The pool's folder. */
     poolFolder,
     virsh,
     async [Symbol.asyncDispose]() {

@@ -3,18 +3,10 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { GatewayIntent, Plan } from './fake-stripe.ts';
 
-export interface FakeStripe extends AsyncDisposable {
-  url: string;
-  plan(plan: Plan): Promise<void>;
-  /** Lets the charges that are still being processed succeed. */
-  finishLate(): Promise<void>;
-  books(): Promise<GatewayIntent[]>;
-  /** Everything that it was told, in order. */
-  heard(): Promise<string[]>;
-}
+export type FakeStripe = Awaited<ReturnType<typeof startFakeStripe>>;
 
 /** A gateway of its own process, which a test can't reach into and which survives its callers. */
-export async function startFakeStripe(): Promise<FakeStripe> {
+export async function startFakeStripe() {
   const child = spawn(process.execPath, [fileURLToPath(new URL('./fake-stripe.ts', import.meta.url))], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -24,14 +16,16 @@ export async function startFakeStripe(): Promise<FakeStripe> {
     (await fetch(`${url}/testing/${path}`, { method: 'POST', body: JSON.stringify(body ?? {}) })).json();
   return {
     url,
-    async plan(plan) {
+    async plan(plan: Plan) {
       await ask('plan', plan);
     },
+    /** Lets the charges that are still being processed succeed. */
     async finishLate() {
       await ask('late');
     },
-    heard: () => ask('heard') as Promise<string[]>,
-    books: () => ask('books') as Promise<GatewayIntent[]>,
+    /** Everything that it was told, in order. */
+    heard: (): Promise<string[]> => ask('heard') as Promise<string[]>,
+    books: (): Promise<GatewayIntent[]> => ask('books') as Promise<GatewayIntent[]>,
     async [Symbol.asyncDispose]() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGKILL');

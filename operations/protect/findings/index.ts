@@ -42,12 +42,7 @@ import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { createAlertMailer } from '../alert-mails/index.ts';
 import { findingMails } from './alert-customer.ts';
 import type { FindingKey, FindingSubject } from './finding.ts';
-import {
-  endIgnore,
-  type IgnoreFindingInput,
-  type IgnoreFindingResult,
-  ignoreFinding,
-} from './ignore-finding.ts';
+import { endIgnore, type IgnoreFindingInput, ignoreFinding } from './ignore-finding.ts';
 import { receiveProjections } from './receive-projections.ts';
 import {
   deleteExpired,
@@ -84,7 +79,7 @@ export interface ProtectFindingsDeps {
   post: Post;
 }
 
-export function createProtectFindings(deps: ProtectFindingsDeps): ProtectFindings {
+export function createProtectFindings(deps: ProtectFindingsDeps) {
   const { db, clock, reporter } = deps;
   const retention = createExpiryLoop({
     ...{ name: 'operations-finding-retention', db, clock, reporter },
@@ -93,10 +88,15 @@ export function createProtectFindings(deps: ProtectFindingsDeps): ProtectFinding
     },
   });
   return {
-    work: { parts: [createAlertMailer(findingMails, deps), retention, createCountLoop(deps)] },
-    receive: (sender, request) =>
+    /** What it does beside the calls. */
+    work: {
+      parts: [createAlertMailer(findingMails, deps), retention, createCountLoop(deps)],
+    } satisfies FeatureWork,
+    /** Stores projections; throws `protect_findings.invalid`. One acknowledgement for each, in their order. */
+    receive: (sender: Sender, request: VulnerabilitiesRequest) =>
       receiveProjections({ ...deps, canMail: deps.post.canSend }, sender, request),
-    async read(actor, subject) {
+    /** Counts, ages, and what can't be assessed, of the addresses that the server has now. Throws `accounts.forbidden`. */
+    async read(actor: Actor, subject: FindingSubject): Promise<ServerFindings> {
       const of = await scopeOf(deps, actor, subject);
       const [summary, unable, nowMs] = await Promise.all([
         summarizeServerFindings(db(), of),
@@ -105,29 +105,41 @@ export function createProtectFindings(deps: ProtectFindingsDeps): ProtectFinding
       ]);
       return { summary, unable, nowMs };
     },
-    async readStatus(actor, subject) {
+    /** How the delivery of a server's findings stands (NET-4.10). Throws `accounts.forbidden`. */
+    async readStatus(actor: Actor, subject: FindingSubject): Promise<FindingStatus> {
       if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
       return readStatus(db(), subject);
     },
-    async list(actor, subject, query) {
+    /** Findings, the most severe first. Throws `accounts.forbidden`. */
+    async list(actor: Actor, subject: FindingSubject, query: FindingQuery): Promise<FindingRow[]> {
       return listServerFindings(db(), await scopeOf(deps, actor, subject), query);
     },
-    async count(actor, subject, query) {
+    /** How many findings a list has on all its pages. Throws `accounts.forbidden`. */
+    async count(actor: Actor, subject: FindingSubject, query: FindingFilter): Promise<number> {
       return countServerFindings(db(), await scopeOf(deps, actor, subject), query);
     },
-    async countOf(actor, serverIds) {
+    /** By server id: active findings of those of these servers that the actor reaches, where there are some. */
+    async countOf(actor: Actor, serverIds: readonly number[]): Promise<Map<number, ServerFindingCount>> {
       if (actor.kind === 'project' || serverIds.length === 0) return new Map();
       const tenantIds = actor.kind === 'customer' ? actor.tenantIds : 'all';
       const counts = await countFindingsOfServers(db(), serverIds, tenantIds);
       return new Map(counts.map((each) => [each.serverId, each]));
     },
-    ignore: (actor, serverId, input) => ignoreFinding(deps, actor, serverId, input),
-    endIgnore: (actor, serverId, key) => endIgnore(deps, actor, serverId, key),
-    async listAll(actor, query) {
+    /**
+     * Ignores a finding. Throws `protect_findings.invalid` (details: `fields`), `protect_findings.not_found`,
+     * `protect_findings.no_finding`, `protect_findings.views_off`, `accounts.forbidden`. Customers only.
+     */
+    ignore: (actor: Actor, serverId: number, input: IgnoreFindingInput) =>
+      ignoreFinding(deps, actor, serverId, input),
+    /** Ends the ignore of a finding; false where it was not ignored. Throws as `ignore`. Customers only. */
+    endIgnore: (actor: Actor, serverId: number, key: FindingKey) => endIgnore(deps, actor, serverId, key),
+    /** Findings of all customers, the most severe first. Throws `accounts.forbidden`; staff only. */
+    async listAll(actor: Actor, query: FindingListQuery): Promise<ListedFinding[]> {
       requireStaff(actor);
       return listAllFindings(db(), query);
     },
-    async totalAll(actor, query) {
+    /** Counts over what `listAll` lists. Throws `accounts.forbidden`; staff only. */
+    async totalAll(actor: Actor, query: FindingTotalsQuery): Promise<FindingTotals> {
       requireStaff(actor);
       return totalFindings(db(), query);
     },
@@ -191,30 +203,4 @@ export interface ServerFindings {
   nowMs: number;
 }
 
-export interface ProtectFindings {
-  /** What it does beside the calls. */
-  readonly work: FeatureWork;
-  /** Stores projections; throws `protect_findings.invalid`. One acknowledgement for each, in their order. */
-  receive(sender: Sender, request: VulnerabilitiesRequest): Promise<ProjectionAcknowledgements>;
-  /** Counts, ages, and what can't be assessed, of the addresses that the server has now. Throws `accounts.forbidden`. */
-  read(actor: Actor, subject: FindingSubject): Promise<ServerFindings>;
-  /** How the delivery of a server's findings stands (NET-4.10). Throws `accounts.forbidden`. */
-  readStatus(actor: Actor, subject: FindingSubject): Promise<FindingStatus>;
-  /** Findings, the most severe first. Throws `accounts.forbidden`. */
-  list(actor: Actor, subject: FindingSubject, query: FindingQuery): Promise<FindingRow[]>;
-  /** How many findings a list has on all its pages. Throws `accounts.forbidden`. */
-  count(actor: Actor, subject: FindingSubject, query: FindingFilter): Promise<number>;
-  /** By server id: active findings of those of these servers that the actor reaches, where there are some. */
-  countOf(actor: Actor, serverIds: readonly number[]): Promise<Map<number, ServerFindingCount>>;
-  /**
-   * Ignores a finding. Throws `protect_findings.invalid` (details: `fields`), `protect_findings.not_found`,
-   * `protect_findings.no_finding`, `protect_findings.views_off`, `accounts.forbidden`. Customers only.
-   */
-  ignore(actor: Actor, serverId: number, input: IgnoreFindingInput): Promise<IgnoreFindingResult>;
-  /** Ends the ignore of a finding; false where it was not ignored. Throws as `ignore`. Customers only. */
-  endIgnore(actor: Actor, serverId: number, key: FindingKey): Promise<boolean>;
-  /** Findings of all customers, the most severe first. Throws `accounts.forbidden`; staff only. */
-  listAll(actor: Actor, query: FindingListQuery): Promise<ListedFinding[]>;
-  /** Counts over what `listAll` lists. Throws `accounts.forbidden`; staff only. */
-  totalAll(actor: Actor, query: FindingTotalsQuery): Promise<FindingTotals>;
-}
+export type ProtectFindings = ReturnType<typeof createProtectFindings>;

@@ -47,37 +47,50 @@ export interface ProtectIncidentsDeps extends Omit<ReceiveIncidentsDeps, 'canMai
   reporter: Reporter;
 }
 
-export function createProtectIncidents(deps: ProtectIncidentsDeps): ProtectIncidents {
+export function createProtectIncidents(deps: ProtectIncidentsDeps) {
   return {
-    work: { parts: [createAlertMailer(attackMails, deps), createIncidentRetention(deps)] },
-    receive: (sender, request) => receiveIncidents({ ...deps, canMail: deps.post.canSend }, sender, request),
-    async list(actor, subject, query) {
+    /** What it does beside the calls. */
+    work: {
+      parts: [createAlertMailer(attackMails, deps), createIncidentRetention(deps)],
+    } satisfies FeatureWork,
+    /** Stores what belongs to a server; throws `protect_incidents.invalid`. One outcome for each incident, in their order. */
+    receive: (sender: Sender, request: IncidentsRequest) =>
+      receiveIncidents({ ...deps, canMail: deps.post.canSend }, sender, request),
+    /** Newest first. Throws `accounts.forbidden`. */
+    async list(actor: Actor, subject: IncidentSubject, query: IncidentQuery): Promise<IncidentRow[]> {
       return store.listIncidents(deps.db(), scopeOf(actor, subject), query);
     },
-    async count(actor, subject, query) {
+    /** How many incidents a list has on all its pages. Throws `accounts.forbidden`. */
+    async count(actor: Actor, subject: IncidentSubject, query: IncidentFilter): Promise<number> {
       return store.countIncidents(deps.db(), scopeOf(actor, subject), query);
     },
-    async find(actor, subject, id) {
+    /** Null when the server has no such incident. Throws `accounts.forbidden`. */
+    async find(actor: Actor, subject: IncidentSubject, id: string): Promise<IncidentRow | null> {
       return store.findIncident(deps.db(), scopeOf(actor, subject), id);
     },
-    async readStatus(actor, subject) {
+    /** How the delivery of a server's attacks stands (NET-4.10). Throws `accounts.forbidden`. */
+    async readStatus(actor: Actor, subject: IncidentSubject): Promise<store.IncidentStatus> {
       return store.readStatus(deps.db(), scopeOf(actor, subject));
     },
-    async readOpen(actor, serverIds) {
+    /** By server id: open attacks of those of these servers that the actor reaches. */
+    async readOpen(actor: Actor, serverIds: readonly number[]): Promise<Map<number, store.OpenAttack>> {
       if (actor.kind === 'project' || serverIds.length === 0) return new Map();
       const tenantIds = actor.kind === 'customer' ? actor.tenantIds : 'all';
       const open = await store.listOpen(deps.db(), serverIds, tenantIds);
       return new Map(open.map((each) => [each.serverId, each]));
     },
-    async listAll(actor, query) {
+    /** Of all customers, newest first. Staff only. */
+    async listAll(actor: Actor, query: AttackQuery): Promise<AttackRow[]> {
       requireStaff(actor);
       return listAttacks(deps.db(), query);
     },
-    async countOpen(actor) {
+    /** Attacks that go on, without drills. Staff only. */
+    async countOpen(actor: Actor): Promise<OpenAttackCounts> {
       requireStaff(actor);
       return countOpenAttacks(deps.db());
     },
-    async readOutcomes(actor, projectId) {
+    /** What became of a project's incidents within a week. Staff only. */
+    async readOutcomes(actor: Actor, projectId: number): Promise<ProjectOutcomes> {
       requireStaff(actor);
       const [counted, refusals] = await Promise.all([
         store.countOutcomes(deps.db(), projectId),
@@ -125,28 +138,7 @@ export interface IncidentSubject {
   tenantId: number;
 }
 
-export interface ProtectIncidents {
-  /** What it does beside the calls. */
-  readonly work: FeatureWork;
-  /** Stores what belongs to a server; throws `protect_incidents.invalid`. One outcome for each incident, in their order. */
-  receive(sender: Sender, request: IncidentsRequest): Promise<IncidentOutcomes>;
-  /** Newest first. Throws `accounts.forbidden`. */
-  list(actor: Actor, subject: IncidentSubject, query: IncidentQuery): Promise<IncidentRow[]>;
-  /** How many incidents a list has on all its pages. Throws `accounts.forbidden`. */
-  count(actor: Actor, subject: IncidentSubject, query: IncidentFilter): Promise<number>;
-  /** Null when the server has no such incident. Throws `accounts.forbidden`. */
-  find(actor: Actor, subject: IncidentSubject, id: string): Promise<IncidentRow | null>;
-  /** How the delivery of a server's attacks stands (NET-4.10). Throws `accounts.forbidden`. */
-  readStatus(actor: Actor, subject: IncidentSubject): Promise<store.IncidentStatus>;
-  /** By server id: open attacks of those of these servers that the actor reaches. */
-  readOpen(actor: Actor, serverIds: readonly number[]): Promise<Map<number, store.OpenAttack>>;
-  /** Of all customers, newest first. Staff only. */
-  listAll(actor: Actor, query: AttackQuery): Promise<AttackRow[]>;
-  /** Attacks that go on, without drills. Staff only. */
-  countOpen(actor: Actor): Promise<OpenAttackCounts>;
-  /** What became of a project's incidents within a week. Staff only. */
-  readOutcomes(actor: Actor, projectId: number): Promise<ProjectOutcomes>;
-}
+export type ProtectIncidents = ReturnType<typeof createProtectIncidents>;
 
 export interface ProjectOutcomes {
   counts: Readonly<Record<'applied' | Refusal, number>>;

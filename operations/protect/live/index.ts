@@ -23,17 +23,23 @@ export interface ProtectLiveDeps extends ReceiveLiveDeps {
   reporter: Reporter;
 }
 
-export function createProtectLive(deps: ProtectLiveDeps): ProtectLive {
+export function createProtectLive(deps: ProtectLiveDeps) {
   const { db, clock, reporter } = deps;
   const retention = createExpiryLoop({
     ...{ name: 'operations-live-retention', db, clock, reporter },
     deleteExpired: store.deleteExpired,
   });
   return {
-    work: { parts: [retention] },
-    receive: (scope, request) => receiveLive(deps, scope, request),
-    read: async (actor, subject, fromMs) => store.listBuckets(db(), scopeOf(actor, subject), fromMs),
-    readStatus: async (actor, subject) => store.readStatus(db(), scopeOf(actor, subject)),
+    /** What it does beside the calls. */
+    work: { parts: [retention] } satisfies FeatureWork,
+    /** Stores what belongs to a generation; throws `protect_live.invalid`. One receipt a target, in their order. */
+    receive: (scope: Sender, request: LiveRequest) => receiveLive(deps, scope, request),
+    /** Buckets of a server that began at or after this time, in time order. */
+    read: async (actor: Actor, subject: TrafficSubject, fromMs: number) =>
+      store.listBuckets(db(), scopeOf(actor, subject), fromMs),
+    /** How the delivery of a server's live traffic stands (NET-4.10). */
+    readStatus: async (actor: Actor, subject: TrafficSubject) =>
+      store.readStatus(db(), scopeOf(actor, subject)),
   };
 }
 
@@ -54,13 +60,4 @@ export function createLiveReceiver(live: Pick<ProtectLive, 'receive'>): FeedRece
   });
 }
 
-export interface ProtectLive {
-  /** What it does beside the calls. */
-  readonly work: FeatureWork;
-  /** Stores what belongs to a generation; throws `protect_live.invalid`. One receipt a target, in their order. */
-  receive(scope: Sender, request: LiveRequest): Promise<LiveReceipts>;
-  /** Buckets of a server that began at or after this time, in time order. */
-  read(actor: Actor, subject: TrafficSubject, fromMs: number): Promise<store.LiveRow[]>;
-  /** How the delivery of a server's live traffic stands (NET-4.10). */
-  readStatus(actor: Actor, subject: TrafficSubject): Promise<store.LiveStatus>;
-}
+export type ProtectLive = ReturnType<typeof createProtectLive>;

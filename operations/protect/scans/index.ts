@@ -11,8 +11,6 @@ import {
   type PortScanReceipts,
   type PortScansRequest,
   portScansContract,
-  type ScanRequestOutcomes,
-  type ScanRequestsPage,
   type ScanRequestUpdates,
 } from '#contracts/admin-api/port-scans.ts';
 import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
@@ -41,7 +39,7 @@ import {
   type ServerPorts,
 } from './ports-of-server.ts';
 import { receiveScans } from './receive-scans.ts';
-import { createRequestKeeper, type RequestScanResult, requestScan } from './request-scan.ts';
+import { createRequestKeeper, requestScan } from './request-scan.ts';
 import {
   cancelQueued,
   deleteExpiredRequests,
@@ -71,7 +69,7 @@ export interface ProtectScansDeps {
   post: Post;
 }
 
-export function createProtectScans(deps: ProtectScansDeps): ProtectScans {
+export function createProtectScans(deps: ProtectScansDeps) {
   const { db, clock, reporter, addresses } = deps;
   const retention = createExpiryLoop({
     ...{ name: 'operations-scan-retention', db, clock, reporter },
@@ -80,34 +78,53 @@ export function createProtectScans(deps: ProtectScansDeps): ProtectScans {
     },
   });
   return {
-    work: { parts: [createRequestKeeper(deps), createAlertMailer(portMails, deps), retention] },
-    request: (actor, serverId) => requestScan(deps, actor, serverId),
-    async cancelQueued(tx, serverId) {
+    /** What it does beside the calls. */
+    work: {
+      parts: [createRequestKeeper(deps), createAlertMailer(portMails, deps), retention],
+    } satisfies FeatureWork,
+    /**
+     * Requests a full scan of all public addresses of a server; answers with the pending requests where there are some. Throws
+     * `port_scans.not_found`, `port_scans.views_off`, `port_scans.not_running`, `port_scans.no_address`,
+     * `port_scans.too_many_addresses`, `port_scans.cooldown`, `port_scans.limit_exceeded`, `accounts.forbidden`.
+     */
+    request: (actor: Actor, serverId: number) => requestScan(deps, actor, serverId),
+    /** Cancels the queued manual requests of a server, in the transaction that switches its views off (NET-1.6). */
+    async cancelQueued(tx: Queryable, serverId: number) {
       await cancelQueued(tx, 'views_off', { serverId, kind: 'manual' });
     },
-    async read(actor, subject) {
+    /** What is known of a server's ports, and its scans. Throws `accounts.forbidden`. */
+    async read(actor: Actor, subject: PortSubject): Promise<ServerPorts> {
       if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
       return readPorts(db(), addresses, subject);
     },
-    async readStatus(actor, subject) {
+    /** How the delivery of a server's scans stands (NET-4.10). Throws `accounts.forbidden`. */
+    async readStatus(actor: Actor, subject: PortSubject): Promise<ScanStatus> {
       if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
       return readStatus(db(), subject);
     },
-    async readResult(actor, subject, requestId) {
+    /** What one requested scan found; null where the server has none of this id. Throws `accounts.forbidden`. */
+    async readResult(actor: Actor, subject: PortSubject, requestId: string): Promise<ScanResult | null> {
       if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
       return readResult(db(), addresses, subject, requestId);
     },
-    async listAll(actor, query) {
+    /** Scans of all customers, newest first: requests, and routine scans that failed. Throws `accounts.forbidden`; staff only. */
+    async listAll(actor: Actor, query: ScanListQuery): Promise<ListedScan[]> {
       requireStaff(actor);
       return listAllScans(db(), query, overdueMs / 1000);
     },
-    async countPending(actor) {
+    /** How many scans run and wait, of all customers. Throws `accounts.forbidden`; staff only. */
+    async countPending(actor: Actor): Promise<PendingScans> {
       requireStaff(actor);
       return countPendingScans(db(), await listFetchedClusters(db()), overdueMs / 1000);
     },
-    listRequests: (sender, query) => listForMonitor(deps, sender, query),
-    updateRequests: (sender, request) => updateRequests(db(), sender, request),
-    receive: (sender, request) => receiveScans({ ...deps, canMail: deps.post.canSend }, sender, request),
+    /** A page of pending requests for a monitor. */
+    listRequests: (sender: Sender, query: { after: PageCursor | null; limit: number }) =>
+      listForMonitor(deps, sender, query),
+    /** What became of requests; throws `port_scans.invalid`. One outcome for each update, in their order. */
+    updateRequests: (sender: Sender, request: ScanRequestUpdates) => updateRequests(db(), sender, request),
+    /** Stores results; throws `port_scans.invalid`. One receipt for each, in their order. */
+    receive: (sender: Sender, request: PortScansRequest) =>
+      receiveScans({ ...deps, canMail: deps.post.canSend }, sender, request),
   };
 }
 
@@ -122,31 +139,4 @@ export function createScansReceiver(scans: Pick<ProtectScans, 'receive'>): FeedR
   });
 }
 
-export interface ProtectScans {
-  /** What it does beside the calls. */
-  readonly work: FeatureWork;
-  /**
-   * Requests a full scan of all public addresses of a server; answers with the pending requests where there are some. Throws
-   * `port_scans.not_found`, `port_scans.views_off`, `port_scans.not_running`, `port_scans.no_address`,
-   * `port_scans.too_many_addresses`, `port_scans.cooldown`, `port_scans.limit_exceeded`, `accounts.forbidden`.
-   */
-  request(actor: Actor, serverId: number): Promise<RequestScanResult>;
-  /** Cancels the queued manual requests of a server, in the transaction that switches its views off (NET-1.6). */
-  cancelQueued(tx: Queryable, serverId: number): Promise<void>;
-  /** What is known of a server's ports, and its scans. Throws `accounts.forbidden`. */
-  read(actor: Actor, subject: PortSubject): Promise<ServerPorts>;
-  /** How the delivery of a server's scans stands (NET-4.10). Throws `accounts.forbidden`. */
-  readStatus(actor: Actor, subject: PortSubject): Promise<ScanStatus>;
-  /** What one requested scan found; null where the server has none of this id. Throws `accounts.forbidden`. */
-  readResult(actor: Actor, subject: PortSubject, requestId: string): Promise<ScanResult | null>;
-  /** Scans of all customers, newest first: requests, and routine scans that failed. Throws `accounts.forbidden`; staff only. */
-  listAll(actor: Actor, query: ScanListQuery): Promise<ListedScan[]>;
-  /** How many scans run and wait, of all customers. Throws `accounts.forbidden`; staff only. */
-  countPending(actor: Actor): Promise<PendingScans>;
-  /** A page of pending requests for a monitor. */
-  listRequests(sender: Sender, query: { after: PageCursor | null; limit: number }): Promise<ScanRequestsPage>;
-  /** What became of requests; throws `port_scans.invalid`. One outcome for each update, in their order. */
-  updateRequests(sender: Sender, request: ScanRequestUpdates): Promise<ScanRequestOutcomes>;
-  /** Stores results; throws `port_scans.invalid`. One receipt for each, in their order. */
-  receive(sender: Sender, request: PortScansRequest): Promise<PortScanReceipts>;
-}
+export type ProtectScans = ReturnType<typeof createProtectScans>;

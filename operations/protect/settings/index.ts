@@ -25,24 +25,21 @@ export {
 } from './settings.ts';
 export { findSettings } from './store.ts';
 
-export interface ProtectSettingsFeature {
-  /** Throws `accounts.forbidden`. */
-  find(actor: Actor, of: { serverId: number; tenantId: number }): Promise<StoredSettings>;
-  /** Those of a customer's servers whose protection views are off. */
-  listHidden(actor: CustomerActor, serverIds: readonly number[]): Promise<Set<number>>;
-  /** Throws `protect_settings.not_found`, `accounts.forbidden`. Customers only. */
-  change(actor: Actor, serverId: number, wanted: ProtectSettings): Promise<void>;
-}
+export type ProtectSettingsFeature = ReturnType<typeof createProtectSettings>;
 
-export function createProtectSettings(deps: ChangeSettingsDeps): ProtectSettingsFeature {
+export function createProtectSettings(deps: ChangeSettingsDeps) {
   return {
-    async find(actor, of) {
+    /** Throws `accounts.forbidden`. */
+    async find(actor: Actor, of: { serverId: number; tenantId: number }): Promise<StoredSettings> {
       if (!reachesTenant(actor, of.tenantId)) throw forbidden('This server belongs to another account.');
       return store.findSettings(deps.db(), of);
     },
-    listHidden: async (actor, serverIds) =>
+    /** Those of a customer's servers whose protection views are off. */
+    listHidden: async (actor: CustomerActor, serverIds: readonly number[]): Promise<Set<number>> =>
       new Set(await store.listHidden(deps.db(), serverIds, actor.tenantIds)),
-    change: (actor, serverId, wanted) => changeSettings(deps, actor, serverId, wanted),
+    /** Throws `protect_settings.not_found`, `accounts.forbidden`. Customers only. */
+    change: (actor: Actor, serverId: number, wanted: ProtectSettings) =>
+      changeSettings(deps, actor, serverId, wanted),
   };
 }
 

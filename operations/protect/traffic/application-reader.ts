@@ -24,7 +24,6 @@ import {
   type RankOptions,
   type Steps,
   type Total,
-  type TrafficReader,
 } from './exploration.ts';
 import { noDetails, type ServerDimension } from './traffic-names.ts';
 import { addressesOfServer, type UsageReader } from './usage-reader.ts';
@@ -37,13 +36,6 @@ const hourMs = 3_600_000;
 const minutesMax = 60_000;
 /** Rows of which others are added up: as many as there can be servers. */
 const unlimited = 1_000_000;
-
-export interface ApplicationReader extends TrafficReader {
-  /** When they begin, where that is later than the range. */
-  beginMs: number | null;
-  /** Applications of servers, largest first. */
-  flows(limit: number): Promise<Flow[]>;
-}
 
 /** What an application of a server used. */
 export interface Flow {
@@ -78,7 +70,7 @@ interface Reading extends Opened {
   course(): Promise<Steps>;
 }
 
-export function createApplicationReader(opened: Opened, usage: UsageReader): ApplicationReader {
+export function createApplicationReader(opened: Opened, usage: UsageReader) {
   const { ask, servers } = opened;
   const stepSeconds = applicationStep(servers.length, ask);
   const reading: Reading = {
@@ -94,15 +86,20 @@ export function createApplicationReader(opened: Opened, usage: UsageReader): App
     course: once(() => readCourse(reading)),
   };
   return {
-    ...{ stepSeconds, beginMs: reading.window.isShorter ? reading.window.fromMs : null },
+    ...{
+      stepSeconds,
+      /** When they begin, where that is later than the range. */
+      beginMs: reading.window.isShorter ? reading.window.fromMs : null,
+    },
     amounts: () => readAmounts(reading),
     total: () => readTotal(reading),
     course: reading.course,
-    previousCourse: () => Promise.resolve(null),
-    rank: (dimension, options) => rank(reading, dimension, options),
-    rates: (dimension, rows) => readRates(reading, dimension, rows),
+    previousCourse: (): Promise<Steps | null> => Promise.resolve(null),
+    rank: (dimension: RankedDimension, options: RankOptions) => rank(reading, dimension, options),
+    rates: (dimension: RankedDimension, rows: readonly Row[]) => readRates(reading, dimension, rows),
     all: () => (reading.isFiltered ? reading.course() : readAll(reading)),
-    flows: (limit) => readFlows(reading, limit),
+    /** Applications of servers, largest first. */
+    flows: (limit: number) => readFlows(reading, limit),
   };
 }
 

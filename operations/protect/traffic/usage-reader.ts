@@ -26,7 +26,6 @@ import {
   type RankOptions,
   type Steps,
   type Total,
-  type TrafficReader,
 } from './exploration.ts';
 import * as store from './explorer-store.ts';
 import { grainOfStep } from './split-range.ts';
@@ -39,12 +38,7 @@ const rowsMax = 150_000;
 /** Addresses of a server, for estimates. */
 export const addressesOfServer = 2;
 
-export interface UsageReader extends TrafficReader {
-  /** In other steps than its own. */
-  courseIn(stepSeconds: number): Promise<Steps>;
-  /** What the provider's own port scans caused of all of it in this part of the range. */
-  ownScans(range: UsageRange): Promise<Amount>;
-}
+export type UsageReader = ReturnType<typeof createUsageReader>;
 
 /** What several answers stand on is read once. */
 interface Reading extends Opened {
@@ -58,7 +52,7 @@ interface Reading extends Opened {
   ranked: Map<RankedDimension, Promise<Ranked>>;
 }
 
-export function createUsageReader(opened: Opened): UsageReader {
+export function createUsageReader(opened: Opened) {
   const { db, ask, scope, servers, sides } = opened;
   const { fromMs, toMs, measure = 'bytes' } = ask;
   const [range, before] = [
@@ -97,15 +91,17 @@ export function createUsageReader(opened: Opened): UsageReader {
   };
   return {
     stepSeconds,
-    amounts: () => readAmounts(reading),
+    amounts: (): Promise<{ total: Amount; previousTotal: Amount | null }> => readAmounts(reading),
     total: () => readTotal(reading),
     course: reading.course,
-    courseIn: (seconds) => (seconds === stepSeconds ? reading.course() : stepsOf(range, seconds)),
-    previousCourse: () => stepsOf(before, stepSeconds, toMs - fromMs),
-    rank: (dimension, options) => rank(reading, dimension, options),
-    rates: (dimension, rows) => readRates(reading, dimension, rows),
+    /** In other steps than its own. */
+    courseIn: (seconds: number) => (seconds === stepSeconds ? reading.course() : stepsOf(range, seconds)),
+    previousCourse: (): Promise<Steps | null> => stepsOf(before, stepSeconds, toMs - fromMs),
+    rank: (dimension: RankedDimension, options: RankOptions) => rank(reading, dimension, options),
+    rates: (dimension: RankedDimension, rows: readonly Row[]) => readRates(reading, dimension, rows),
     all: reading.course,
-    ownScans: async (of) => ofSides(await store.sumOwnScans(db, scope, of), sides),
+    /** What the provider's own port scans caused of all of it in this part of the range. */
+    ownScans: async (of: UsageRange) => ofSides(await store.sumOwnScans(db, scope, of), sides),
   };
 }
 

@@ -6,12 +6,8 @@
  * token (NET-5.2).
  */
 
-import type { Addresses } from '#operations/addresses/index.ts';
-import type { AdminProject, AdminProjects } from '#operations/admin-projects/index.ts';
-import type { FeedReceiver } from '#operations/feeds/index.ts';
-import type { ProtectScans } from '#operations/protect/index.ts';
-import type { ServerChanges } from '#operations/server-changes/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { AdminProject } from '#operations/admin-projects/index.ts';
+import type { Features } from '#operations/features.ts';
 import { type App, findUnkeepableTexts, HttpError, unkeepableText } from '#service-kit/http/index.ts';
 import { authenticateProject } from './authenticate.ts';
 import { registerDiscovery } from './discovery.routes.ts';
@@ -21,17 +17,11 @@ import { registerReceivers } from './receivers.routes.ts';
 import { registerScanRequests } from './scan-requests.routes.ts';
 import { registerTargets } from './targets.routes.ts';
 
-export interface AdminApiDeps {
-  adminProjects: AdminProjects;
-  addresses: Addresses;
-  servers: Servers;
-  protectScans: ProtectScans;
-  serverChanges: ServerChanges;
-  /** Of the feeds that are delivered. */
-  receivers: readonly FeedReceiver[];
+/** All features, and what the surface is set to. */
+type AdminApiDeps = Features & {
   /** Documentation ranges count as globally routable (lab and demo worlds only). */
   isDocumentationGlobal: boolean;
-}
+};
 
 declare module 'fastify' {
   interface FastifyRequest {

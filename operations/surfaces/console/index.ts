@@ -5,39 +5,11 @@
  * Staff only; all others get the 404 of a page that does not exist. Support reads all of it and changes nothing:
  * the operations refuse, and the pages show them no form.
  */
-import type { Clock } from '#common/clock/index.ts';
 import { hasCode } from '#common/errors/index.ts';
-import type { Accounts, Actor } from '#operations/accounts/index.ts';
-import type { Addresses } from '#operations/addresses/index.ts';
-import type { AdminProjects } from '#operations/admin-projects/index.ts';
-import type { ApiKeys } from '#operations/api-keys/index.ts';
-import type { Billing } from '#operations/billing/index.ts';
-import type { Catalog } from '#operations/catalog/index.ts';
-import type { Clusters } from '#operations/clusters/index.ts';
-import type { FeedReceiver } from '#operations/feeds/index.ts';
-import type { Metering } from '#operations/metering/index.ts';
-import type { Ordering } from '#operations/ordering/index.ts';
-import type { Payments } from '#operations/payments/index.ts';
-import type {
-  ProtectFindings,
-  ProtectIncidents,
-  ProtectScans,
-  ProtectTraffic,
-} from '#operations/protect/index.ts';
-import type { SavedViews } from '#operations/saved-views/index.ts';
-import type { ServerHistory } from '#operations/server-history/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
-import type { Webhooks } from '#operations/webhooks/index.ts';
-import type { AuditTrail } from '#service-kit/audit/index.ts';
+import type { Features } from '#operations/features.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
-import type { Limits } from '#service-kit/limits/index.ts';
-import { type Post, registerCaughtMail } from '#service-kit/mail/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { SecondFactors } from '#service-kit/second-factors/index.ts';
-import type { Sessions } from '#service-kit/sessions/index.ts';
+import { registerCaughtMail } from '#service-kit/mail/index.ts';
 import { requireStepUp } from '#service-kit/sign-in/index.ts';
-import type { SignOn } from '#service-kit/sign-on/index.ts';
-import type { System } from '#service-kit/system/index.ts';
 import type { ApiFacts } from '../parts/index.ts';
 import { registerAttacks } from './attacks/attacks.routes.ts';
 import { registerCatalog } from './catalog/catalog.routes.ts';
@@ -64,43 +36,16 @@ import { registerSystem } from './system/system.routes.ts';
 import { registerTraffic } from './traffic/traffic.routes.ts';
 import { registerUsage } from './usage/usage.routes.ts';
 
-export interface ConsoleDeps {
-  accounts: Accounts;
-  addresses: Addresses;
+/** All features, and what the surface is set to. */
+type ConsoleDeps = Features & {
   apiFacts: ApiFacts;
-  auditTrail: AuditTrail;
-  adminProjects: AdminProjects;
-  apiKeys: ApiKeys;
-  billing: Billing;
-  ordering: Ordering;
-  payments: Payments;
-  protectIncidents: ProtectIncidents;
-  protectScans: ProtectScans;
-  protectFindings: ProtectFindings;
-  protectTraffic: ProtectTraffic;
-  receivers: readonly FeedReceiver[];
-  catalog: Catalog;
-  clusters: Clusters;
-  metering: Metering;
-  savedViews: SavedViews;
-  serverHistory: ServerHistory;
-  servers: Servers;
-  webhooks: Webhooks;
-  limits: Pick<Limits, 'findProblem'>;
-  sessions: Sessions;
-  signOn: SignOn<Actor>;
-  system: System;
-  db: () => Queryable;
-  post: Post;
-  factors: SecondFactors;
   /** Where people reach this program; null: as the request says. */
   publicUrl: string | null;
   /** The console requires a second factor. */
   requireSecondFactor: boolean;
   /** Mails of a demo, to show at `/dev/mail/`; null: none are caught. */
   caughtMailFolder: string | null;
-  clock: Clock;
-}
+};
 
 export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void> {
   app.decorateRequest('staff', null);

@@ -26,16 +26,11 @@ export interface GateDeps {
   authFailures: SlidingLog;
 }
 
-export interface Gate {
-  /** Step one and two; to be run before the body is read. */
-  admit(request: FastifyRequest, reply: FastifyReply, version: Version): Promise<void>;
-  /** Steps three to five, and then what is wrong with selection or body. */
-  pass(request: FastifyRequest, reply: FastifyReply, selectsTenant: boolean): Promise<void>;
-}
+export type Gate = ReturnType<typeof createGate>;
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-export function createGate(deps: GateDeps): Gate {
+export function createGate(deps: GateDeps) {
   const lookupAccess = createLookup<number, AccessFacts>((tenantIds) => deps.billing.accessOf(tenantIds));
 
   /** Steps one and three for a call that has waited. */
@@ -61,7 +56,8 @@ export function createGate(deps: GateDeps): Gate {
   }
 
   return {
-    async admit(request, reply, version) {
+    /** Step one and two; to be run before the body is read. */
+    async admit(request: FastifyRequest, reply: FastifyReply, version: Version) {
       const principal = await authenticate(request);
       const allowance = await deps.keyBudget.take(principal.keyId);
       addRateLimit(reply, {
@@ -84,7 +80,8 @@ export function createGate(deps: GateDeps): Gate {
       };
     },
 
-    async pass(request, reply, selectsTenant) {
+    /** Steps three to five, and then what is wrong with selection or body. */
+    async pass(request: FastifyRequest, reply: FastifyReply, selectsTenant: boolean) {
       const call = request.call!;
       const body = request.body;
       let fault = body instanceof BodyFault ? body.error : null;

@@ -5,27 +5,9 @@
  * id, and no response to a counted call leaves before its count is durable.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Clock } from '#common/clock/index.ts';
 import { type Endpoint, type EndpointId, endpoints } from '#contracts/customer-api/index.ts';
-import type { ApiKeys } from '#operations/api-keys/index.ts';
-import type { Bandwidth } from '#operations/bandwidth/index.ts';
-import type { Billing } from '#operations/billing/index.ts';
-import type { Firewalls } from '#operations/firewall/index.ts';
-import type { Idempotency } from '#operations/idempotency/index.ts';
-import type { Metering } from '#operations/metering/index.ts';
-import type { Networks } from '#operations/networks/index.ts';
-import type { Ordering } from '#operations/ordering/index.ts';
-import type {
-  ProtectFindings,
-  ProtectIncidents,
-  ProtectScans,
-  ProtectSettingsFeature,
-  ProtectTraffic,
-} from '#operations/protect/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { Features } from '#operations/features.ts';
 import { type App, compressAnswer } from '#service-kit/http/index.ts';
-import type { Limits } from '#service-kit/limits/index.ts';
-import type { Notifications } from '#service-kit/notifications/index.ts';
 import { accountHandlers } from './account/account.routes.ts';
 import { keyHandlers } from './account/key.routes.ts';
 import { tenantHandlers } from './account/tenants.routes.ts';
@@ -48,29 +30,13 @@ import { trafficHandlers } from './servers/traffic.routes.ts';
 import { translateError } from './translate-error.ts';
 import { checkNoQuery } from './validate-input.ts';
 
-export interface CustomerApiDeps {
-  apiKeys: ApiKeys;
-  billing: Billing;
-  metering: Metering;
-  firewalls: Firewalls;
-  networks: Networks;
-  bandwidth: Bandwidth;
-  ordering: Ordering;
-  protectTraffic: ProtectTraffic;
-  protectSettings: ProtectSettingsFeature;
-  protectIncidents: ProtectIncidents;
-  protectScans: ProtectScans;
-  protectFindings: ProtectFindings;
-  servers: Servers;
-  idempotency: Idempotency;
-  notifications: Notifications;
-  clock: Clock;
-  limits: Pick<Limits, 'createLog'>;
+/** All features, and what the surface is set to. */
+type CustomerApiDeps = Features & {
   /** Requests that one key may make within a minute. */
   requestsPerMinute: number;
   /** Failed authentications of one source within five minutes. */
   authFailuresMax: number;
-}
+};
 
 /** Registers the API's routes. */
 export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Promise<void> {

@@ -4,35 +4,9 @@
  * Every page acts as the signed-in person, and what they own is filtered where it is read: another customer's server
  * is, byte for byte, a page that does not exist.
  */
-import type { Clock } from '#common/clock/index.ts';
 import { hasCode } from '#common/errors/index.ts';
-import type { Accounts } from '#operations/accounts/index.ts';
-import type { ApiKeys } from '#operations/api-keys/index.ts';
-import type { Bandwidth } from '#operations/bandwidth/index.ts';
-import type { Billing } from '#operations/billing/index.ts';
-import type { Catalog } from '#operations/catalog/index.ts';
-import type { Firewalls } from '#operations/firewall/index.ts';
-import type { Metering } from '#operations/metering/index.ts';
-import type { Networks } from '#operations/networks/index.ts';
-import type { Ordering } from '#operations/ordering/index.ts';
-import type { Payments } from '#operations/payments/index.ts';
-import type {
-  ProtectFindings,
-  ProtectIncidents,
-  ProtectLive,
-  ProtectScans,
-  ProtectSettingsFeature,
-  ProtectTraffic,
-} from '#operations/protect/index.ts';
-import type { SavedViews } from '#operations/saved-views/index.ts';
-import type { ServerHistory } from '#operations/server-history/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
-import type { Webhooks } from '#operations/webhooks/index.ts';
-import type { AuditTrail } from '#service-kit/audit/index.ts';
+import type { Features } from '#operations/features.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
-import type { Post } from '#service-kit/mail/index.ts';
-import type { SecondFactors } from '#service-kit/second-factors/index.ts';
-import type { Sessions } from '#service-kit/sessions/index.ts';
 import { requireStepUp } from '#service-kit/sign-in/index.ts';
 import type { ApiFacts } from '../parts/index.ts';
 import { registerAccount } from './account/account.routes.ts';
@@ -62,36 +36,12 @@ import { registerLive } from './traffic/live.routes.ts';
 import { registerTraffic } from './traffic/traffic.routes.ts';
 import { registerTrafficFiles } from './traffic/traffic-files.routes.ts';
 
-export interface PortalDeps {
-  accounts: Accounts;
+/** All features, and what the surface is set to. */
+type PortalDeps = Features & {
   apiFacts: ApiFacts;
-  auditTrail: AuditTrail;
-  apiKeys: ApiKeys;
-  billing: Billing;
-  catalog: Catalog;
-  bandwidth: Bandwidth;
-  firewalls: Firewalls;
-  metering: Metering;
-  networks: Networks;
-  ordering: Ordering;
-  payments: Payments;
-  savedViews: SavedViews;
-  sessions: Sessions;
-  serverHistory: ServerHistory;
-  servers: Servers;
-  webhooks: Webhooks;
-  protectIncidents: ProtectIncidents;
-  protectSettings: ProtectSettingsFeature;
-  protectTraffic: ProtectTraffic;
-  protectLive: ProtectLive;
-  protectScans: ProtectScans;
-  protectFindings: ProtectFindings;
-  clock: Clock;
-  post: Post;
-  factors: SecondFactors;
   /** Where customers reach us; null: as the request says. */
   publicUrl: string | null;
-}
+};
 
 export async function registerPortal(app: App, deps: PortalDeps): Promise<void> {
   app.decorateRequest('visitor', null);

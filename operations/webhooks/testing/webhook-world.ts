@@ -2,9 +2,9 @@
 import { silentReporter } from '#common/reporter/index.ts';
 import type { CustomerActor, Person, Tenant } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
-import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { createWorld } from '#operations/testing/dated-world.ts';
 import { createWebhookSender, type WebhookSenderDeps } from '#operations/webhooks/send-deliveries.ts';
-import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
+import { startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
 
 /** A customer with an organization of their own. */
 export interface Party {
@@ -13,37 +13,25 @@ export interface Party {
   actor: CustomerActor;
 }
 
-export interface WebhookWorld extends AsyncDisposable {
-  world: World;
-  receiver: Receiver;
-  createParty(name: string): Promise<Party>;
-  /** An endpoint at this path of the receiver, which is told its secret. */
-  createEndpoint(
-    party: Party,
-    path: string,
-    eventTypes: string[],
-    tenantId?: number | null,
-  ): Promise<{ endpointId: number; secret: string }>;
-  sender(changes?: Partial<WebhookSenderDeps>): ReturnType<typeof createWebhookSender>;
-  /** An event of this customer, as metering emits it. */
-  emitUsage(party: Party, percent?: 50 | 80 | 100): Promise<void>;
-  /** What arrived at this path. */
-  at(path: string): Receiver['received'];
-  /** Makes every pending delivery of the test's database due. */
-  passTime(): Promise<unknown>;
-}
+export type WebhookWorld = Awaited<ReturnType<typeof startWebhookWorld>>;
 
-export async function startWebhookWorld(): Promise<WebhookWorld> {
+export async function startWebhookWorld() {
   const world = await createWorld();
   const receiver = await startReceiver();
   return {
     world,
     receiver,
-    async createParty(name) {
+    async createParty(name: string): Promise<Party> {
       const { owner, tenant } = await world.createCustomer(name);
       return { owner, tenant, actor: (await world.accounts.customerActorOf(owner.id))! };
     },
-    async createEndpoint(party, path, eventTypes, tenantId = null) {
+    /** An endpoint at this path of the receiver, which is told its secret. */
+    async createEndpoint(
+      party: Party,
+      path: string,
+      eventTypes: string[],
+      tenantId: number | null = null,
+    ): Promise<{ endpointId: number; secret: string }> {
       const made = await world.webhooks.createEndpoint(party.actor, {
         organizationId: party.tenant.organizationId,
         tenantId,
@@ -54,7 +42,7 @@ export async function startWebhookWorld(): Promise<WebhookWorld> {
       receiver.learn(made.secret);
       return made;
     },
-    sender: (changes = {}) =>
+    sender: (changes: Partial<WebhookSenderDeps> = {}) =>
       createWebhookSender({
         secrets: world.secrets,
         db: () => world.database.db,
@@ -64,7 +52,8 @@ export async function startWebhookWorld(): Promise<WebhookWorld> {
         random: () => 0.5,
         ...changes,
       }),
-    async emitUsage({ tenant }, percent = 80) {
+    /** An event of this customer, as metering emits it. */
+    async emitUsage({ tenant }: Party, percent: 50 | 80 | 100 = 80) {
       await emit(world.database.db, {
         type: 'usage.threshold',
         tenantId: tenant.id,
@@ -72,8 +61,10 @@ export async function startWebhookWorld(): Promise<WebhookWorld> {
         percent,
       });
     },
-    at: (path) => receiver.received.filter((one) => one.path === path),
-    passTime: () =>
+    /** What arrived at this path. */
+    at: (path: string) => receiver.received.filter((one) => one.path === path),
+    /** Makes every pending delivery of the test's database due. */
+    passTime: (): Promise<unknown> =>
       world.database.pool.query(
         "update webhook_deliveries set next_attempt_at = svc_now() where status = 'pending'",
       ),

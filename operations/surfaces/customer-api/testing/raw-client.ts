@@ -18,16 +18,14 @@ export interface RawAnswer {
   text: string;
 }
 
-export interface RawClient extends Disposable {
-  send(wanted: RawRequest): Promise<RawAnswer>;
-}
+export type RawClient = ReturnType<typeof createRawClient>;
 
-export function createRawClient(url: string, connections = 24): RawClient {
+export function createRawClient(url: string, connections = 24) {
   const { hostname, port } = new URL(url);
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   return {
-    send: (wanted) =>
-      new Promise((resolve, reject) => {
+    send: (wanted: RawRequest): Promise<RawAnswer> =>
+      new Promise<RawAnswer>((resolve, reject) => {
         const sent = request(
           { hostname, port, agent, method: wanted.method, path: wanted.path },
           (answer) => {

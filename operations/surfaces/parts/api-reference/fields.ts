@@ -3,19 +3,16 @@ import { type Content, type Html, html, link, prose, table } from '#service-kit/
 import { type Json, nameOfReference, type ReferenceDocument } from './document.ts';
 
 /** Where the schemas of the document are explained. */
-export interface Places {
-  document: ReferenceDocument;
-  /** Address of the object's table. */
-  hrefOf(schemaName: string): string;
-}
+export type Places = ReturnType<typeof createPlaces>;
 
-export function createPlaces(document: ReferenceDocument, base: string): Places {
+export function createPlaces(document: ReferenceDocument, base: string) {
   const homes = new Map(
     document.resources.flatMap((resource) => resource.objects.map((name) => [name, resource.name] as const)),
   );
   return {
     document,
-    hrefOf(name) {
+    /** Address of the object's table. */
+    hrefOf(name: string): string {
       const home = homes.get(name);
       return home === undefined ? `${base}#errors` : `${base}${home}/#object-${name}`;
     },

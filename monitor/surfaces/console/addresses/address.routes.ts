@@ -1,14 +1,49 @@
 /** `/sites/{id}/addresses/{address}`: the requests for one address, and for the data of its chart. */
+
+import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
+import { keptText } from '#contracts/retention.ts';
+import type { AddressConflict, AddressOwner, AddressPlace } from '#monitor/devices/index.ts';
+import type { Incident } from '#monitor/incidents/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { chartJson, type Range, readRange } from '#service-kit/pages/index.ts';
+import {
+  banner,
+  type ChartData,
+  type Content,
+  chart,
+  chartJson,
+  code,
+  formatAge,
+  formatBitRate,
+  formatBytes,
+  formatCount,
+  formatTime,
+  html,
+  link,
+  moment,
+  pageHeader,
+  type Range,
+  rangePicker,
+  readRange,
+  section,
+  stat,
+  stats,
+  type Tone,
+  withQuery,
+} from '#service-kit/pages/index.ts';
+import { fileHref } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { networkTable } from '../networks/network-tables.ts';
 import { readAround } from '../parts/chart-around.ts';
-import { readOperationsLink } from '../parts/operations-link.ts';
-import { readMinute } from '../parts/origin.ts';
-import { addressPage, chartData } from './address.page.ts';
-import { readAddress, readPoints } from './read-address.ts';
+import { exploreButton } from '../parts/explore-link.ts';
+import { incidentTable } from '../parts/incident-table.ts';
+import { incidentHref, incidentSentence, incidentTone } from '../parts/incident-text.ts';
+import { type OperationsLink, readOperationsLink } from '../parts/operations-link.ts';
+import { minuteText, type OriginLine, originTable, readMinute } from '../parts/origin.ts';
+import type { AddressPoint } from './address-points.ts';
+import { applicationTable, ownerTable, pointTable } from './address-tables.ts';
+import { type AddressData, readAddress, readPoints, type Step } from './read-address.ts';
 import { canonicalOf, segmentOf } from './read-place.ts';
 
 const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
@@ -74,4 +109,254 @@ function rangeOf(query: Query, nowMs: number): Range {
     ...readRange({ range: '30d' }, nowMs),
     error: 'An address is shown for at most 32 days at a time.',
   };
+}
+
+/** The page of one address: its traffic, its owners, and the sources of each number. */
+const dayMs = 86_400_000;
+
+interface AddressPage extends AddressData {
+  siteId: number;
+  place: AddressPlace;
+  /** Other segments with the same address. */
+  others: readonly string[];
+  range: Range;
+  step: Step | null;
+  inOperations: OperationsLink;
+  nowMs: number;
+}
+
+function addressPage(request: FastifyRequest, page: AddressPage): Content {
+  const { siteId, range, points, owners, conflicts, origin, step, nowMs } = page;
+  const { address, segment } = page.place;
+  return [
+    pageHeader({
+      title: segment === '' ? code(address, true) : html`${code(address, true)} on ${code(segment)}`,
+      state: stateOf(points, owners, conflicts, nowMs),
+      actions: [
+        rangePicker({
+          url: withQuery(request.url, { at: undefined, step: undefined }),
+          range,
+          nowMs,
+        }),
+        exploreButton(
+          request,
+          siteId,
+          { address: segment === '' ? address : `${address}%${segment}` },
+          { by: 'none' },
+        ),
+        link(`/sites/${siteId}/protection/addresses/${encodeURIComponent(address)}`, 'Protection', {
+          kind: 'button',
+        }),
+        // An address that is not unique is no customer's by itself.
+        segment === '' && page.inOperations({ kind: 'address', address }),
+      ],
+    }),
+    otherSegments(request, page.others),
+    attackedBanner(page.incidents, nowMs),
+    conflictBanner(conflicts, nowMs),
+    origin && step && originSection(request, siteId, origin, step),
+    addressStats(request, points, range),
+    addressChart(request, chartData(points, page.around, range)),
+    section(
+      { title: 'Applications', description: useDescription(range) },
+      applicationTable(request, siteId, page.used, nowMs),
+    ),
+    section(
+      {
+        id: 'networks',
+        title: 'Networks it talked to',
+        description: `The largest in the hours of this range. Kept for ${keptText('traffic')}, without remote addresses.`,
+        actions: link(networksHref(request, siteId, page.place), 'All networks', { kind: 'button' }),
+      },
+      networkTable(request, {
+        siteId,
+        rows: page.networks.items,
+        total: page.networks.total,
+        emptyText: 'No Internet traffic of this address was observed in these hours.',
+      }),
+    ),
+    page.incidents.length > 0 &&
+      section(
+        { title: 'Incidents', description: 'Attacks on and by this address, at any time of the last year.' },
+        incidentTable(request, page.incidents, nowMs),
+      ),
+    section(
+      {
+        title: 'Owners',
+        description: 'Owners over time. Traffic counts for a device only while it is the only owner.',
+      },
+      ownerTable(request, siteId, owners, nowMs),
+    ),
+    section(
+      {
+        title: range.stepSeconds === 60 ? 'Minutes' : 'Steps',
+        description: 'Newest first. Select a minute for the captures that counted it.',
+      },
+      pointTable(request, points, range),
+    ),
+  ];
+}
+
+/** An attack that is not over comes before everything else. */
+function attackedBanner(incidents: readonly Incident[], nowMs: number): Content {
+  const open = incidents.find(({ state, severity }) => state !== 'recovered' && severity === 'attack');
+  if (!open) return false;
+  return banner({
+    tone: incidentTone(open),
+    title: open.state === 'active' ? 'Under attack' : 'Attack without news',
+    text: link(incidentHref(open), incidentSentence(open, nowMs)),
+  });
+}
+
+function originSection(
+  request: FastifyRequest,
+  siteId: number,
+  origin: readonly OriginLine[],
+  { from, to }: Step,
+): Content {
+  const end = to - from > 60 ? ` to ${formatTime(to * 1000).slice(11)}` : '';
+  const closeHref = withQuery(request.url, { at: undefined, step: undefined });
+  return section(
+    {
+      id: 'origin',
+      title: `Sources for ${formatTime(from * 1000)}${end}`,
+      description:
+        'Captures overlap, so only the capture that saw the most counts for each address and minute.',
+      actions: link(closeHref, 'Close', { kind: 'button' }),
+    },
+    originTable(request, siteId, origin),
+  );
+}
+
+function otherSegments(request: FastifyRequest, others: readonly string[]): Content {
+  if (others.length === 0) return false;
+  const links = others.map((segment) => html`${link(withQuery(request.url, { segment }), code(segment))} `);
+  return banner({
+    tone: 'info',
+    title: 'This address is used on other networks too',
+    text: html`Each network has separate traffic and owners: ${links}`,
+  });
+}
+
+/** URL of all networks in the range that is shown. */
+function networksHref(request: FastifyRequest, siteId: number, { address, segment }: AddressPlace): string {
+  const { range, from, to } = request.query as Record<string, string | undefined>;
+  const path = `/sites/${siteId}/addresses/${encodeURIComponent(address)}/networks`;
+  return withQuery(path, { segment: segment || undefined, range: range ?? '24h', from, to });
+}
+
+function useDescription(range: Range): string {
+  const span = range.toMs - range.fromMs > dayMs ? 'over the last 24 hours of the range' : 'in this range';
+  return `Internet applications that this address used or hosted ${span}.`;
+}
+
+function stateOf(
+  points: readonly AddressPoint[],
+  owners: readonly AddressOwner[],
+  conflicts: readonly AddressConflict[],
+  nowMs: number,
+): { tone: Tone; text: Content } {
+  const live = owners.filter((owner) => owner.endedAtMs === null);
+  const owner =
+    live.length === 1
+      ? html`owned by ${live[0]!.name ?? live[0]!.mac}`
+      : live.length > 1
+        ? `claimed by ${live.length} devices`
+        : 'owner unknown';
+  const last = points.findLast((point) => point.inBytes + point.outBytes > 0);
+  const gaps = points.reduce((sum, point) => sum + point.gaps, 0);
+  const traffic = last ? html`Traffic ${formatAge(last.timeMs, nowMs)}` : 'No traffic in this range';
+  const missing = gaps > 0 ? `; ${formatCount(gaps)} min not observed` : '';
+  const isDisputed = conflicts.some((conflict) => conflict.resolvedAtMs === null);
+  return {
+    tone: isDisputed || gaps > 0 ? 'warn' : last ? 'good' : 'neutral',
+    text: html`${traffic}; ${owner}${missing}.`,
+  };
+}
+
+function conflictBanner(conflicts: readonly AddressConflict[], nowMs: number): Content {
+  const open = conflicts.find((conflict) => conflict.resolvedAtMs === null);
+  const last = open ?? conflicts[0];
+  if (!last) return false;
+  return banner({
+    tone: open ? 'warn' : 'info',
+    title: open ? 'Several devices claim this address' : 'Several devices claimed this address',
+    text: html`${last.macs.map((mac) => html`${code(mac)} `)}since ${moment(last.openedAtMs, nowMs)}${
+      last.resolvedAtMs === null ? '' : html`, resolved ${moment(last.resolvedAtMs, nowMs)}`
+    }. During that time its traffic counts for none of them.`,
+  });
+}
+
+function addressStats(request: FastifyRequest, points: readonly AddressPoint[], range: Range) {
+  const sum = (of: (point: AddressPoint) => number) => points.reduce((total, point) => total + of(point), 0);
+  const observed = sum((point) => point.observed);
+  const gaps = sum((point) => point.gaps);
+  const last = points.findLast((point) => point.inBps !== null);
+  const source = last
+    ? html`${formatTime(last.timeMs).slice(11)}, ${link(originHref(request, last.timeMs, range.stepSeconds), 'sources')}`
+    : 'nothing in this range';
+  const total = (label: string, name: 'inBytes' | 'outBytes') => {
+    const scans = sum((point) => point.ownScan[name]);
+    return stat({
+      label,
+      value: observed === 0 ? undefined : formatBytes(sum((point) => point[name])),
+      source: scans === 0 ? 'observed minutes' : `${formatBytes(scans)} of it port scans by the sensors`,
+    });
+  };
+  return stats(
+    stat({ label: 'In', value: last && formatBitRate(last.inBps), source }),
+    stat({ label: 'Out', value: last && formatBitRate(last.outBps), source }),
+    total('In, all', 'inBytes'),
+    total('Out, all', 'outBytes'),
+    stat({
+      label: 'Minutes observed',
+      value: formatCount(observed),
+      source: gaps > 0 ? `${formatCount(gaps)} not observed` : 'no gaps',
+      tone: gaps > 0 ? 'warn' : undefined,
+    }),
+  );
+}
+
+/** URL of the captures behind a step; for a long step, of its minutes. */
+function originHref(request: FastifyRequest, timeMs: number, stepSeconds: number): string {
+  const start = minuteText(timeMs / 1000);
+  if (stepSeconds > 3600) {
+    const end = minuteText(timeMs / 1000 + stepSeconds);
+    return withQuery(request.url, { range: 'custom', from: start, to: end, at: undefined, step: undefined });
+  }
+  const step = stepSeconds > 60 ? stepSeconds : undefined;
+  return `${withQuery(request.url, { at: start, step })}#origin`;
+}
+
+function chartData(
+  points: readonly AddressPoint[],
+  around: Pick<ChartData, 'reasons' | 'flags'>,
+  range: Range,
+): ChartData {
+  return {
+    ...around,
+    timesMs: points.map((point) => point.timeMs),
+    stepMs: range.stepSeconds * 1000,
+    range,
+    series: [
+      { label: 'In', role: 'in', values: points.map((point) => point.inBps) },
+      { label: 'Out', role: 'out', values: points.map((point) => point.outBps) },
+    ],
+  };
+}
+
+function addressChart(request: FastifyRequest, data: ChartData) {
+  const [path, query] = request.url.split('?');
+  return chart({
+    id: 'address-traffic',
+    title: 'Traffic of this address',
+    unit: 'bit/s',
+    data,
+    dataUrl: `${path}/chart.json${query ? `?${query}` : ''}`,
+    refreshSeconds: 60,
+    canZoom: true,
+    source: 'each minute from its strongest capture; gaps stay empty',
+    csvHref: fileHref(request, 'points', 'csv'),
+    emptyText: 'No minute of this range has been collected for this address.',
+  });
 }

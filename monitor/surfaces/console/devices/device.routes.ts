@@ -1,15 +1,50 @@
 /** `/sites/{id}/devices/{id}`: the requests for one device, for the data of its charts, and for another name. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { type Device, labelDevice } from '#monitor/devices/index.ts';
+import { keptText } from '#contracts/retention.ts';
+import { type Device, deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
+import type { DeviceStep, Limited } from '#monitor/facts/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
-import { chartJson, type Range, readRange, toast } from '#service-kit/pages/index.ts';
+import {
+  banner,
+  type ChartData,
+  type ChartUnit,
+  type Content,
+  chart,
+  chartJson,
+  field,
+  form,
+  formatBytes,
+  isoTime,
+  link,
+  pageHeader,
+  type Range,
+  rangePicker,
+  readRange,
+  refreshing,
+  section,
+  stat,
+  stats,
+  toast,
+} from '#service-kit/pages/index.ts';
+import { fileHref, offerData } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
-import { viewerOf } from '../guard.ts';
-import { readOperationsLink } from '../parts/operations-link.ts';
-import { chartData, devicePage, type RefusedName, unitOf } from './device.page.ts';
-import { readDevice, readDeviceAround, readSteps } from './read-device.ts';
+import { type Viewer, viewerOf } from '../guard.ts';
+import { exploreButton } from '../parts/explore-link.ts';
+import { inventoryBanner } from '../parts/inventory-banner.ts';
+import { type OperationsLink, readOperationsLink } from '../parts/operations-link.ts';
+import { serverHref } from '../vulnerabilities/paths.ts';
+import {
+  applicationTable,
+  bindingTable,
+  conflictTable,
+  deviceEventTable,
+  deviceState,
+  identity,
+} from './device-parts.ts';
+import { limitedBanner } from './devices.page.ts';
+import { type DeviceData, readDevice, readDeviceAround, readSteps } from './read-device.ts';
 
 const Params = Type.Object({
   ...SiteParams.properties,
@@ -127,4 +162,183 @@ function deviceRange(query: Query, nowMs: number): Range {
     toMs: Math.ceil(range.toMs / dayMs) * dayMs,
     stepSeconds: 86_400,
   };
+}
+
+/** Input of a refused form for the name. */
+interface RefusedName {
+  fault: string;
+  typed: string;
+}
+
+interface DevicePage extends DeviceData {
+  device: Device;
+  range: Range;
+  refused: RefusedName | undefined;
+  inOperations: OperationsLink;
+  viewer: Viewer;
+  nowMs: number;
+}
+
+/** The page of one device: identity, owned addresses over time, WAN and LAN traffic. */
+function devicePage(request: FastifyRequest, page: DevicePage): Content {
+  const { device, range, bindings, conflicts, steps, nowMs } = page;
+  const { text } = labelDevice(device);
+  return [
+    pageHeader({
+      title: text,
+      state: deviceState(device, bindings, nowMs),
+      actions: [
+        rangePicker({ url: pageUrl(request), range, nowMs }),
+        exploreButton(request, device.siteId, { device: deviceKeyOf(device) }, { by: 'none' }),
+        findingsLink(device, page.assessed),
+        operationsLink(page),
+      ],
+    }),
+    device.match &&
+      device.match.endedAtMs === null &&
+      inventoryBanner(page.connection, page.inventory, nowMs),
+    refreshing({ id: 'device-traffic', url: pageUrl(request), everySeconds: 60 }, [
+      steps.sourceLimited && limitedBanner(),
+      trafficPart(request, page),
+    ]),
+    section({ title: 'Identity' }, identity(device, nowMs)),
+    section(
+      {
+        title: 'Name',
+        description: 'Applies to the MAC on every segment. Leave empty for the automatic name.',
+      },
+      nameForm(device, page.viewer, page.refused),
+    ),
+    section(
+      {
+        title: 'Addresses',
+        description: `Owned addresses over time; kept for ${keptText('bindings')}.`,
+      },
+      bindingTable(request, device.siteId, bindings, nowMs),
+    ),
+    conflicts.length > 0 &&
+      section({ title: 'Conflicts' }, conflictTable(request, conflicts, device.mac, nowMs)),
+    section(
+      {
+        title: 'Applications',
+        description: `Internet applications of its addresses in the last hour of the range, while it owned them.`,
+      },
+      applicationTable(request, device.siteId, page.applications, formatBytes),
+    ),
+    section({ title: 'Events' }, deviceEventTable(request, page.events, nowMs)),
+  ];
+}
+
+/** Of the server that the device is, where scans found it. */
+function findingsLink({ siteId }: Device, assessed: DeviceData['assessed']): Content {
+  if (assessed?.siteId !== siteId) return false;
+  return link(serverHref(siteId, assessed), 'Potential vulnerabilities', { kind: 'button' });
+}
+
+/** Of the server that the device is now. */
+function operationsLink({ device: { match }, inOperations }: DevicePage): Content {
+  if (match === null || match.endedAtMs !== null) return false;
+  return inOperations({ kind: 'server', clusterId: match.clusterId, serverId: match.vmId });
+}
+
+/** The page's URL; in the answer to a refused form, the URL of the form's page. */
+function pageUrl(request: FastifyRequest): string {
+  return request.url.replace(/\/name(\?.*)?$/, '');
+}
+
+function nameForm(device: Device, viewer: Viewer, refused: RefusedName | undefined): Content {
+  if (!viewer.canChange) return banner({ tone: 'info', title: 'Your role is read-only.' });
+  return form(
+    {
+      action: `/sites/${device.siteId}/devices/${device.id}/name`,
+      csrfToken: viewer.csrfToken,
+      submit: 'Save name',
+    },
+    field({
+      name: 'name',
+      label: 'Name',
+      value: refused?.typed ?? device.operatorName ?? '',
+      maxLength: 80,
+      error: refused?.fault,
+    }),
+  );
+}
+
+function isDaily(range: Range): boolean {
+  return range.stepSeconds === 86_400;
+}
+
+function unitOf(range: Range): ChartUnit {
+  return isDaily(range) ? 'bytes' : 'bit/s';
+}
+
+type Side = 'wan' | 'lan';
+
+function chartData(
+  steps: Limited<DeviceStep>,
+  side: Side,
+  around: Pick<ChartData, 'reasons' | 'flags'>,
+  range: Range,
+): ChartData {
+  const scale = isDaily(range) ? 1 : 8 / range.stepSeconds;
+  const values = (key: 'rxBytes' | 'txBytes') =>
+    steps.items.map((step) => (step[side] === null ? null : step[side][key] * scale));
+  return {
+    reasons: around.reasons,
+    // One chart tells what happened; the other one stands below it.
+    flags: side === 'wan' ? around.flags : [],
+    timesMs: steps.items.map((step) => step.timeMs),
+    stepMs: range.stepSeconds * 1000,
+    range,
+    shape: isDaily(range) ? 'bars' : 'lines',
+    series: [
+      { label: 'In', role: 'in', values: values('rxBytes') },
+      { label: 'Out', role: 'out', values: values('txBytes') },
+    ],
+  };
+}
+
+const sideWords = { wan: 'WAN', lan: 'LAN' } as const;
+
+function trafficPart(request: FastifyRequest, { device, steps, around, range }: DevicePage): Content {
+  offerData(request, {
+    id: 'traffic',
+    rows: steps.items,
+    fields: [
+      { field: 'time', value: (row) => isoTime(row.timeMs) },
+      { field: 'wan_in_bytes', value: (row) => row.wan?.rxBytes },
+      { field: 'wan_out_bytes', value: (row) => row.wan?.txBytes },
+      { field: 'lan_in_bytes', value: (row) => row.lan?.rxBytes },
+      { field: 'lan_out_bytes', value: (row) => row.lan?.txBytes },
+    ],
+  });
+  const query = request.url.split('?')[1];
+  const sum = (side: Side, key: 'rxBytes' | 'txBytes') => {
+    const known = steps.items.flatMap((step) => (step[side] === null ? [] : step[side][key]));
+    return known.length === 0 ? 'Unavailable' : formatBytes(known.reduce((total, bytes) => total + bytes, 0));
+  };
+  const source = 'as owner, in this range';
+  return [
+    stats(
+      stat({ label: 'WAN in', value: sum('wan', 'rxBytes'), source }),
+      stat({ label: 'WAN out', value: sum('wan', 'txBytes'), source }),
+      stat({ label: 'LAN in', value: sum('lan', 'rxBytes'), source }),
+      stat({ label: 'LAN out', value: sum('lan', 'txBytes'), source }),
+    ),
+    (['wan', 'lan'] as const).map((side) =>
+      chart({
+        id: `device-${side}`,
+        title: isDaily(range) ? `${sideWords[side]}, bytes by day` : sideWords[side],
+        unit: unitOf(range),
+        data: chartData(steps, side, around, range),
+        dataUrl: `/sites/${device.siteId}/devices/${device.id}/${side}.json${query ? `?${query}` : ''}`,
+        refreshSeconds: 60,
+        size: 'small',
+        canZoom: true,
+        source: 'each address and minute from its strongest capture, summed over its addresses',
+        csvHref: fileHref(request, 'traffic', 'csv'),
+        emptyText: 'Unavailable: no counters with a known owner have arrived for this range.',
+      }),
+    ),
+  ];
 }

@@ -1,17 +1,57 @@
 /** `/sites/{id}/incidents/{incident}`: the requests for one incident, and for the data of its chart. */
+
+import type { FastifyRequest } from 'fastify';
+import type { EvidenceFile } from '#monitor/evidence/index.ts';
+import type { Action } from '#monitor/hand-off/index.ts';
+import type {
+  CurvePoint,
+  Incident,
+  RemotePrefix,
+  SensorView,
+  StoredIncident,
+  StoredTransition,
+} from '#monitor/incidents/index.ts';
 import { nameSensors } from '#monitor/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { chartJson } from '#service-kit/pages/index.ts';
+import {
+  banner,
+  type Content,
+  chart,
+  chartJson,
+  definitionList,
+  formatBitRate,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatTime,
+  link,
+  moment,
+  pageHeader,
+  refreshing,
+  section,
+  stat,
+  stats,
+} from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { sendConsolePage, siteOf } from '../frame.ts';
-import { viewerOf } from '../guard.ts';
+import { type Viewer, viewerOf } from '../guard.ts';
+import { actionTable } from '../hand-off/action-table.ts';
 import { timelineOf } from '../hand-off/timeline.ts';
-import { classText } from '../parts/incident-text.ts';
-import { readOperationsLink } from '../parts/operations-link.ts';
-import { curveData, curveStepMs, curveUnit } from './curve.ts';
+import { incidentTable } from '../parts/incident-table.ts';
+import {
+  classText,
+  incidentHref,
+  incidentSentence,
+  incidentTone,
+  sensorOfCapture,
+} from '../parts/incident-text.ts';
+import { type OperationsLink, readOperationsLink } from '../parts/operations-link.ts';
+import { curveData, curveStepMs, curveUnit, timelineId } from './curve.ts';
 import { observationsOf } from './evidence.routes.ts';
+import { evidenceSection } from './evidence-section.ts';
 import { findIncident, IncidentParams } from './find-incident.ts';
-import { incidentPage } from './incident.page.ts';
+import { remoteTable, transitionTable, vectorTable, viewTable } from './incident-tables.ts';
+import { reasonSection } from './reason-section.ts';
 
 const relatedShown = 50;
 
@@ -60,4 +100,228 @@ export function registerIncident(app: App, deps: ConsoleDeps): void {
       return chartJson(curveUnit(incident), curveData(incident, curve, history));
     },
   );
+}
+
+interface IncidentPage {
+  incident: StoredIncident;
+  views: readonly SensorView[];
+  transitions: readonly StoredTransition[];
+  remotes: readonly RemotePrefix[];
+  /** What rules of hand-off did against it. */
+  actions: readonly Action[];
+  curve: readonly CurvePoint[];
+  evidence: readonly EvidenceFile[];
+  /** Others that began together with it. */
+  related: readonly Incident[];
+  sensors: ReadonlyMap<number, { hostName: string; isRevoked: boolean }>;
+  inOperations: OperationsLink;
+  viewer: Viewer;
+  nowMs: number;
+}
+
+/** The page of one incident: its state, its curve, what it is made of, who saw it, and what happened to it. */
+function incidentPage(request: FastifyRequest, page: IncidentPage): Content {
+  const { incident, nowMs, siteId } = { ...page, siteId: page.incident.siteId };
+  const actions = [
+    link(`/sites/${siteId}/incidents`, 'All incidents', { kind: 'button' }),
+    incident.target.kind === 'host' &&
+      link(
+        `/sites/${siteId}/protection/addresses/${encodeURIComponent(incident.target.value)}`,
+        'Protection',
+        {
+          kind: 'button',
+        },
+      ),
+    // Other targets are not delivered.
+    incident.target.kind === 'host' && page.inOperations({ kind: 'incident', incidentId: incident.id }),
+  ];
+  return refreshing({ id: 'incident', url: request.url, everySeconds: 10 }, [
+    pageHeader({
+      title: titleOf(page),
+      state: { tone: incidentTone(incident), text: incidentSentence(incident, nowMs) },
+      actions,
+    }),
+    statements(incident),
+    figures(incident),
+    curveChart(page),
+    section(
+      {
+        title: 'Vectors',
+        description: 'The largest kinds of traffic in the strongest seconds, with their ports.',
+      },
+      vectorTable(request, incident),
+    ),
+    remoteSection(request, page),
+    section(
+      {
+        title: 'Observed by',
+        description: 'Each interface that saw the attack. The strongest counts; they are never added.',
+      },
+      viewTable(request, page.views, page.sensors, nowMs),
+    ),
+    evidenceSection(request, page),
+    reasonSection(request, page),
+    handOffSection(request, page),
+    section(
+      { title: 'Timeline', id: timelineId },
+      transitionTable(request, page.transitions, page.sensors, nowMs, timelineOf(page.actions)),
+    ),
+    relatedSection(request, page),
+    section({ title: 'Delivery to operations' }, delivery(incident, nowMs)),
+  ]);
+}
+
+/** `198.51.100.7`, or `eth0 of host-1`: many hosts have an interface of that name. */
+function titleOf({ incident, sensors }: IncidentPage): string {
+  const { target } = incident;
+  const hostName = target.kind === 'capture' && sensors.get(sensorOfCapture(incident))?.hostName;
+  return hostName ? `${target.value} of ${hostName}` : target.value;
+}
+
+function statements(incident: StoredIncident): Content {
+  return [
+    incident.isDrill &&
+      banner({
+        tone: 'info',
+        title: 'This is a drill',
+        text: 'An operator started it. There is no such traffic.',
+      }),
+    isWide(incident) &&
+      banner({
+        tone: 'info',
+        title:
+          incident.target.kind === 'capture' ? 'All servers of this sensor' : 'All servers of this prefix',
+        text:
+          incident.target.kind === 'capture'
+            ? 'The uplink as a whole is the target: it is nearly full, or has four times its usual traffic, and no single address explains it. No customer is shown this incident.'
+            : 'Many addresses are attacked at once, each with less than its own threshold or together with others. No customer is shown this incident.',
+      }),
+    incident.mergedInto !== null &&
+      banner({
+        tone: 'info',
+        title: 'Part of another incident',
+        text: link(incidentHref({ siteId: incident.siteId, id: incident.mergedInto }), 'Show that incident'),
+      }),
+  ];
+}
+
+/** True for an attack on more than one address. */
+const isWide = ({ target, direction }: StoredIncident) => target.kind !== 'host' && direction === 'inbound';
+
+function figures({ measured, state, startedAtMs, recoveredAtMs, lastObservedAtMs }: StoredIncident): Content {
+  // As in operations and in mails: to the recovery.
+  const endMs = recoveredAtMs ?? lastObservedAtMs;
+  const { current, peak, totals } = measured;
+  const now = state === 'active' && current !== null;
+  return stats(
+    state === 'recovered'
+      ? stat({
+          label: 'Lasted',
+          value: formatDuration((endMs - startedAtMs) / 1000),
+          source: `until ${formatTime(endMs, 'seconds').slice(11)}`,
+        })
+      : stat({
+          label: 'Now',
+          value: now ? `${formatCount(current.pps)} packets/s` : undefined,
+          source: now ? formatBitRate(current.bps) : 'not observed now',
+        }),
+    stat({
+      label: 'Peak',
+      value: `${formatCount(peak.pps)} packets/s`,
+      source: `at ${formatTime(peak.ppsAtMs, 'seconds').slice(11)}`,
+    }),
+    stat({
+      label: 'Peak',
+      value: formatBitRate(peak.bps),
+      source: `at ${formatTime(peak.bpsAtMs, 'seconds').slice(11)}`,
+    }),
+    stat({
+      label: 'Total',
+      value: formatBytes(totals.bytes),
+      source: `${formatCount(totals.packets)} packets since ${formatTime(startedAtMs, 'seconds').slice(11)}`,
+    }),
+  );
+}
+
+function curveChart({ incident, curve, transitions, actions }: IncidentPage): Content {
+  return chart({
+    id: 'curve',
+    title: 'Traffic that may be an attack',
+    unit: curveUnit(incident),
+    data: curveData(incident, curve, { transitions, handOff: timelineOf(actions) }),
+    dataUrl: `${incidentHref(incident)}/curve.json`,
+    ...(incident.state === 'recovered' ? {} : { refreshSeconds: 10 }),
+    source: 'the strongest interface; dashed: the threshold',
+    emptyText: 'No second of this incident is stored.',
+  });
+}
+
+function remoteSection(request: FastifyRequest, { incident, remotes, viewer, nowMs }: IncidentPage): Content {
+  const isInbound = incident.direction === 'inbound';
+  if (!viewer.canChange)
+    return section(
+      { title: isInbound ? 'Sources' : 'Destinations' },
+      'Only operators see addresses of other networks.',
+    );
+  return section(
+    {
+      title: isInbound ? 'Sources' : 'Destinations',
+      description: isInbound
+        ? 'Networks with the most packets. Source addresses of a flood are often forged.'
+        : 'Networks that were sent the most packets.',
+    },
+    remoteTable(request, remotes, nowMs),
+  );
+}
+
+function handOffSection(
+  request: FastifyRequest,
+  { incident, actions, viewer, nowMs }: IncidentPage,
+): Content {
+  if (actions.length === 0) return false;
+  return section(
+    { id: 'hand-off', title: 'Hand-off', description: 'Automatic actions of this site’s rules.' },
+    actionTable(request, { siteId: incident.siteId, actions, viewer, nowMs, isOfIncident: true }),
+  );
+}
+
+function relatedSection(request: FastifyRequest, { related, nowMs }: IncidentPage): Content {
+  if (related.length === 0) return false;
+  const suspects = related.filter(({ direction }) => direction === 'outbound').length;
+  return section(
+    {
+      title: 'Began together',
+      description:
+        suspects > 0
+          ? 'Attacks of this site within 60 s that share a class. Addresses that send are suspects.'
+          : 'Attacks of this site within 60 s that share a class.',
+    },
+    incidentTable(request, related, nowMs),
+  );
+}
+
+const outcomes: Readonly<Record<string, string>> = {
+  applied: 'shown to the customer of this address',
+  unchanged: 'shown to the customer of this address',
+  unmatched: 'no server has this address',
+  identity_conflict: 'the address has another server by now',
+  terminal: 'its server is destroyed, or the incident was final',
+};
+
+function delivery(incident: StoredIncident, nowMs: number): Content {
+  if (incident.target.kind !== 'host')
+    return 'Not delivered: only attacks on exact addresses are matched with servers.';
+  const { deliveredAtMs, deliveryOutcome, deliveredRevision, revision } = incident;
+  if (deliveredAtMs === null) return 'Not delivered yet. The state of the feed is under Operations.';
+  return definitionList([
+    { term: 'Answer', value: outcomes[deliveryOutcome ?? ''] ?? deliveryOutcome ?? 'none' },
+    { term: 'When', value: moment(deliveredAtMs, nowMs) },
+    {
+      term: 'Revision',
+      value:
+        deliveredRevision === revision
+          ? `${formatCount(revision)}, the newest`
+          : `${formatCount(deliveredRevision)} of ${formatCount(revision)}; the newest is on its way`,
+    },
+  ]);
 }

@@ -1,16 +1,38 @@
 /** `/sites/{id}/protection/groups`: the requests for one group of prefixes, and what operators may change about it. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { thresholdDefaults } from '#contracts/sensor-api/detection.ts';
+import {
+  groupPrefixesMax,
+  type HostGroup,
+  noChoices,
+  resolveLevels,
+  resolveSite,
+  type SiteProtection,
+} from '#monitor/protection/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
-import { isConfirmed, toast } from '#service-kit/pages/index.ts';
+import {
+  banner,
+  type Content,
+  code,
+  confirm,
+  drawer,
+  field,
+  type Html,
+  html,
+  isConfirmed,
+  link,
+  pageHeader,
+  section,
+  toast,
+} from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
-import { viewerOf } from '../guard.ts';
+import { type Viewer, viewerOf } from '../guard.ts';
 import { Revision, refusalOf, thresholdProperties } from './form-body.ts';
-import { groupPage } from './group.page.ts';
-import type { Refused } from './threshold-parts.ts';
-import { readTexts } from './threshold-text.ts';
+import { changedText, inheritedBy, type Refused, thresholdForm, thresholdTable } from './threshold-parts.ts';
+import { readTexts, textsOf } from './threshold-text.ts';
 
 export const GroupParams = Type.Object({
   ...SiteParams.properties,
@@ -121,5 +143,111 @@ async function showGroup(
       ...(isSaved ? { toast: toast('good', 'Saved. Sensors apply it with their next plan.') } : {}),
     },
     groupPage(request, { site, found, group, viewer, nowMs: deps.clock.nowMs(), refused }),
+  );
+}
+
+interface GroupPage {
+  site: Site;
+  found: SiteProtection;
+  /** Null: a new one. */
+  group: HostGroup | null;
+  viewer: Viewer;
+  nowMs: number;
+  refused?: Refused | undefined;
+}
+
+/** The page of one group of prefixes with thresholds of their own, and of a new one. */
+function groupPage(request: FastifyRequest, page: GroupPage): Content {
+  const { site, found, group, viewer, nowMs, refused } = page;
+  const edit = groupForm(page);
+  if (!group)
+    return [
+      pageHeader({ title: 'New group', state: { tone: 'neutral', text: `Of ${site.name}.` } }),
+      section({ title: refused ? 'The group was not saved' : 'Group' }, edit),
+    ];
+  const warnings = found.warnings.filter((one) => one.groupId === group.id);
+  const chosen = [
+    { level: 'site' as const, choices: found.settings.site.thresholds },
+    { level: 'group' as const, choices: group.thresholds },
+  ];
+  return [
+    pageHeader({
+      title: group.name,
+      state: {
+        tone: warnings.length > 0 ? 'warn' : 'good',
+        text: html`${group.prefixes.length === 1 ? '1 prefix' : `${group.prefixes.length} prefixes`}; ${changedText(group, nowMs)}.`,
+      },
+      actions: [
+        link(`/sites/${site.id}/protection/groups/${group.id}/what-if`, 'What if', { kind: 'button' }),
+        viewer.canChange &&
+          !refused &&
+          drawer({ id: 'edit-group', open: 'Change', title: `Change ${group.name}` }, edit),
+        viewer.canChange && removeDrawer(page, group),
+      ],
+    }),
+    warnings.map(({ text }) => banner({ tone: 'warn', title: text })),
+    refused && section({ title: 'The group was not saved' }, edit),
+    section({ title: 'Prefixes' }, html`<p>${group.prefixes.map((prefix) => html`${code(prefix)} `)}</p>`),
+    section(
+      {
+        title: 'Thresholds',
+        description: 'Of each address in the group, unless its server or the address itself has its own.',
+      },
+      thresholdTable(request, resolveLevels(thresholdDefaults, chosen)),
+    ),
+  ];
+}
+
+function groupForm({ site, found, group, viewer, refused }: GroupPage): Html {
+  const typed = (name: string, stored: string) => {
+    const text = refused?.typed[name];
+    return typeof text === 'string' ? text : stored;
+  };
+  const path = `/sites/${site.id}/protection/groups`;
+  return thresholdForm({
+    action: group ? `${path}/${group.id}` : path,
+    csrfToken: viewer.csrfToken,
+    submit: group ? 'Save group' : 'Add group',
+    id: group ? `group-${group.id}` : 'group-new',
+    revision: group?.revision ?? 0,
+    texts: refused ? readTexts(refused.typed) : textsOf(group?.thresholds ?? noChoices),
+    inherited: inheritedBy(resolveSite(found.settings.site.thresholds)),
+    refused,
+    before: [
+      field({
+        name: 'name',
+        label: 'Name',
+        required: true,
+        maxLength: 80,
+        value: typed('name', group?.name ?? ''),
+        error: refused?.fields.name,
+      }),
+      field({
+        kind: 'textarea',
+        name: 'prefixes',
+        label: 'Prefixes',
+        required: true,
+        hint: `One per line, such as 192.0.2.0/24; at most ${groupPrefixesMax}. Groups may overlap: the longest prefix counts.`,
+        rows: Math.max(3, Math.min(12, (group?.prefixes.length ?? 0) + 1)),
+        isCode: true,
+        value: typed('prefixes', group?.prefixes.join('\n') ?? ''),
+        error: refused?.fields.prefixes,
+      }),
+    ],
+  });
+}
+
+function removeDrawer({ site, viewer }: GroupPage, group: HostGroup): Html {
+  return drawer(
+    { id: 'remove-group', open: 'Remove', title: `Remove ${group.name}`, openKind: 'danger' },
+    confirm({
+      action: `/sites/${site.id}/protection/groups/${group.id}/delete`,
+      csrfToken: viewer.csrfToken,
+      name: group.name,
+      consequence:
+        'Its addresses get the thresholds of the next shorter prefix that has a group, else those of the site.',
+      submit: 'Remove group',
+      fields: { revision: group.revision },
+    }),
   );
 }

@@ -1,14 +1,43 @@
 /** `/sites/{id}/sensors/{sensor}`: one sensor, and what operators may do to it. */
+
+import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { SensorState } from '#monitor/sensors/index.ts';
+import type { SetAsideHost } from '#contracts/sensor-api/set-aside.ts';
+import type { KnownCondition, SensorState } from '#monitor/sensors/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
-import { isConfirmed } from '#service-kit/pages/index.ts';
+import {
+  banner,
+  type Content,
+  code,
+  confirm,
+  definitionList,
+  drawer,
+  form,
+  formatAge,
+  formatBytes,
+  formatCount,
+  formatPercent,
+  formatTime,
+  html,
+  isConfirmed,
+  isoTime,
+  moment,
+  pageHeader,
+  refreshing,
+  section,
+  stat,
+  stats,
+} from '#service-kit/pages/index.ts';
+import { dataTable } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
-import { viewerOf } from '../guard.ts';
-import { NodeBody, nodeMissing, readNode } from '../parts/node-fields.ts';
-import { readSensor } from './read-sensor.ts';
-import { sensorPage } from './sensor.page.ts';
+import { type Viewer, viewerOf } from '../guard.ts';
+import { NodeBody, nodeFields, nodeMissing, nodeState, readNode } from '../parts/node-fields.ts';
+import { nodeServersSection, planSection } from './plan-section.ts';
+import { readSensor, type SensorData } from './read-sensor.ts';
+import { captureTable, diskShareOf, freshCondition, gapTable, spoolShareOf } from './sensor-parts.ts';
+import { type SensorTrouble, troublesOf } from './sensor-state.ts';
+import { foreignTable, interfaceSection, spoofedTable } from './sensor-tables.ts';
 
 const SensorParams = Type.Object({
   ...SiteParams.properties,
@@ -100,4 +129,243 @@ function pickSensor(sensors: readonly SensorState[], sensorId: number): SensorSt
   const sensor = sensors.find((known) => known.id === sensorId);
   if (!sensor) throw new HttpError(404, { code: 'not_found', message: 'This sensor does not exist.' });
   return sensor;
+}
+
+interface SensorPage extends SensorData {
+  sensor: SensorState;
+  /** All of the site. */
+  sensors: readonly SensorState[];
+  viewer: Viewer;
+  nowMs: number;
+}
+
+/** The page of one sensor: its captures, its losses, and the network of its host. */
+function sensorPage(request: FastifyRequest, page: SensorPage): Content {
+  const { sensor, nodes, viewer, nowMs } = page;
+  const { siteId } = sensor;
+  const troubles = troublesOf(sensor.id, page.facts);
+  const condition = freshCondition(page.conditions, sensor.id, nowMs);
+  const host = page.hosts.find((one) => one.sensorId === sensor.id);
+  const plan = page.facts.health.find((one) => one.id === sensor.id)?.plan ?? [];
+  return [
+    pageHeader({
+      title: sensor.hostName,
+      state: stateOf(sensor, troubles, nowMs),
+      actions: viewer.canChange && [
+        nodeChoice(siteId, sensor, nodes, viewer),
+        credentialRotation(siteId, sensor, viewer),
+        removal(siteId, sensor, viewer),
+      ],
+    }),
+    refreshing({ id: 'sensor', url: request.url, everySeconds: 20 }, [
+      troubles.slice(1).map(({ text }) => html`<p class="hint">${text}</p>`),
+      condition?.isPaused &&
+        banner({
+          tone: 'bad',
+          title: 'Collection is paused: the spool is full',
+          text: 'Pending minutes are kept. Free disk space on the host, or restore its connection to the monitor.',
+        }),
+      conditionStats(condition, nowMs),
+      identity(page),
+      collectionSections(request, page),
+      planSection(request, plan),
+      nodeServersSection(request, sensor.node, page.servers, nowMs),
+      interfaceSection(request, host, nowMs),
+    ]),
+  ];
+}
+
+function identity({ sensor, sensors, nodes, nowMs }: SensorPage): Content {
+  return definitionList([
+    { term: 'Node', value: nodeState(sensor, nodes, sensors) },
+    { term: 'Version', value: sensor.sensorVersion },
+    { term: 'Enrolled', value: moment(sensor.enrolledAtMs, nowMs) },
+    { term: 'Credential', value: credentialText(sensor) },
+    { term: 'Last contact', value: moment(sensor.lastContactAtMs, nowMs) },
+    {
+      term: 'Spool, upload',
+      value: sensor.spoolId && html`${code(sensor.spoolId)} #${formatCount(sensor.sequence)}`,
+    },
+  ]);
+}
+
+/** Captures, and what was not collected or not counted. */
+function collectionSections(request: FastifyRequest, page: SensorPage): Content {
+  const { sensor, rates, nowMs } = page;
+  const captures = page.captures.filter((one) => one.sensorId === sensor.id);
+  const gaps = page.gaps.filter((gap) => gap.sensorId === sensor.id);
+  return [
+    section(
+      {
+        title: 'Captures',
+        description: 'Captured interfaces; figures of the last hour.',
+      },
+      captureTable(request, captures, rates, nowMs),
+    ),
+    section(
+      { title: 'Gaps', description: 'Gaps of the last 24 hours. Nothing is estimated.' },
+      gapTable(request, gaps),
+    ),
+    section(
+      {
+        id: 'set-aside',
+        title: 'Counters ignored',
+        description:
+          'Impossible counters: above 400 Gbit/s, or more bytes than the packets can hold. The address is unknown in that minute; the rest of the upload is kept.',
+      },
+      setAsideTable(request, page.setAside),
+    ),
+    section(
+      {
+        id: 'foreign',
+        title: 'Addresses of other nodes',
+        description:
+          'Traffic of the last 24 hours for addresses of servers on other nodes. It is stored but not counted.',
+      },
+      foreignTable(request, sensor.siteId, page.foreign),
+    ),
+    section(
+      {
+        id: 'spoofed',
+        title: 'Spoofed traffic',
+        description:
+          'What MACs sent in the last 24 hours from addresses that the inventory gives to other servers. It counts for no address.',
+      },
+      spoofedTable(request, sensor.siteId, page.spoofed, nowMs),
+    ),
+  ];
+}
+
+/** Expiry of the sensor's credential, and the state of a requested rotation. */
+function credentialText(sensor: SensorState): string {
+  const { credentialExpiresAtMs: endsAtMs, credentialIssuedAtMs, rotationRequestedAtMs } = sensor;
+  const end =
+    endsAtMs === null
+      ? 'No expiry: the sensor has not rotated it yet. Current sensor versions do so within a minute.'
+      : `Issued ${formatTime(credentialIssuedAtMs)}, expires ${formatTime(endsAtMs)}. The sensor rotates it after two thirds of that time.`;
+  return rotationRequestedAtMs === null
+    ? end
+    : `${end} Rotation requested ${formatTime(rotationRequestedAtMs)}; the sensor has not finished it.`;
+}
+
+/** The worst problem, or the reporting state. */
+function stateOf(sensor: SensorState, troubles: readonly SensorTrouble[], nowMs: number) {
+  const [worst] = troubles;
+  if (worst) return { tone: worst.tone, text: worst.text };
+  return {
+    tone: 'good',
+    text: `Reporting: last upload ${formatAge(sensor.lastContactAtMs!, nowMs)}.`,
+  } as const;
+}
+
+function conditionStats(condition: KnownCondition | null, nowMs: number) {
+  const source = condition ? `reported ${formatAge(condition.receivedAtMs, nowMs)}` : 'no recent report';
+  const spool = condition && spoolShareOf(condition);
+  const disk = condition && diskShareOf(condition);
+  return stats(
+    stat({
+      label: 'Spool filled',
+      value: spool === null ? undefined : formatPercent(spool),
+      source,
+      tone: spool !== null && spool >= 0.8 ? 'bad' : 'neutral',
+    }),
+    stat({
+      label: 'Uploads waiting',
+      value: condition ? formatCount(condition.spoolPendingUploads) : undefined,
+      source: condition
+        ? `${formatBytes(condition.spoolPendingBytes)} of ${formatBytes(condition.spoolBytesMax)}`
+        : source,
+    }),
+    stat({
+      label: 'Disk in use',
+      value: disk === null ? undefined : formatPercent(disk),
+      source: condition ? `${formatBytes(condition.diskFreeBytes)} free` : source,
+      tone: disk !== null && disk >= 0.95 ? 'bad' : 'neutral',
+    }),
+    stat({
+      label: 'Collection',
+      value: condition ? (condition.isPaused ? 'paused' : 'runs') : undefined,
+      source,
+      tone: condition?.isPaused ? 'bad' : 'neutral',
+    }),
+  );
+}
+
+/** Counters that were left out of a sensor's uploads, by address. */
+function setAsideTable(request: FastifyRequest, rows: readonly SetAsideHost[]): Content {
+  return dataTable<SetAsideHost>(request, {
+    id: 'set-aside',
+    caption: 'Counters ignored',
+    card: { line: ['capture', 'address'] },
+    rows,
+    empty: { title: 'None', text: 'All counters of this sensor are plausible.' },
+    columns: [
+      {
+        key: 'minute',
+        header: 'Minute',
+        cell: (row) => isoTime(row.minute * 1000) ?? '',
+        value: (row) => isoTime(row.minute * 1000),
+      },
+      { key: 'capture', header: 'Capture', cell: (row) => row.capture, value: (row) => row.capture },
+      {
+        key: 'address',
+        header: 'Address',
+        kind: 'code',
+        cell: (row) => code(row.address),
+        value: (row) => row.address,
+      },
+    ],
+  });
+}
+
+/** What may be done to a sensor, as drawers of its page. */
+function nodeChoice(
+  siteId: number,
+  sensor: SensorState,
+  nodes: Awaited<ReturnType<ConsoleDeps['sensors']['listNodes']>>,
+  viewer: Viewer,
+) {
+  const value = nodes.find((one) => one.node === sensor.node);
+  return drawer(
+    { id: 'node', open: 'Change node', title: `Node of ${sensor.hostName}` },
+    form(
+      {
+        action: `/sites/${siteId}/sensors/${sensor.id}/node`,
+        csrfToken: viewer.csrfToken,
+        submit: 'Change node',
+      },
+      nodeFields(nodes, value ? { node: `${value.clusterId}/${value.node}` } : { node_name: sensor.node }),
+    ),
+  );
+}
+
+function credentialRotation(siteId: number, sensor: SensorState, viewer: Viewer) {
+  return drawer(
+    { id: 'rotate', open: 'Rotate credential', title: `Rotate the credential of ${sensor.hostName}` },
+    [
+      html`<p>The sensor gets a new credential within a minute, without data loss. The old one is refused after the first use of the new one. If the credential was stolen, remove the sensor instead, which takes effect at once.</p>`,
+      form(
+        {
+          action: `/sites/${siteId}/sensors/${sensor.id}/rotate`,
+          csrfToken: viewer.csrfToken,
+          submit: 'Rotate credential',
+        },
+        null,
+      ),
+    ],
+  );
+}
+
+function removal(siteId: number, sensor: SensorState, viewer: Viewer) {
+  return drawer(
+    { id: 'revoke', open: 'Remove', title: `Remove ${sensor.hostName}`, openKind: 'danger' },
+    confirm({
+      action: `/sites/${siteId}/sensors/${sensor.id}/revoke`,
+      csrfToken: viewer.csrfToken,
+      name: sensor.hostName,
+      consequence:
+        'Its credential is refused from then on: this host can not send data until it is enrolled again with a new token. Received data stays.',
+      submit: 'Remove sensor',
+    }),
+  );
 }

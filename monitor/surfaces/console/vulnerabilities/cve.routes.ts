@@ -1,10 +1,32 @@
 /** `/sites/{id}/vulnerabilities/cves/{cve}`: the request for one record of the database and what it touches. */
+
+import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import type { Site } from '#monitor/sites/index.ts';
+import type { Finding, TouchedService } from '#monitor/vulnerabilities/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
+import {
+  badge,
+  type Content,
+  code,
+  definitionList,
+  formatTime,
+  html,
+  isoTime,
+  link,
+  pageHeader,
+  section,
+} from '#service-kit/pages/index.ts';
+import { dataTable } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { addressHref } from '../parts/address-link.ts';
+import { nvdNotice } from '../parts/nvd-notice.ts';
 import { nameAll } from '../port-scans/port-lines.ts';
-import { cvePage } from './cve.page.ts';
+import type { ListPart } from './counted-tables.ts';
+import { nvdLink, portText } from './finding-tables.ts';
+import { doubtText, evidenceAge, findingMeaning, ratingBadge, softwareText } from './finding-text.ts';
+import { serverHref } from './paths.ts';
 import { readPart } from './vulnerabilities.routes.ts';
 
 const Params = Type.Object({ ...SiteParams.properties, cve: Type.String({ maxLength: 40 }) });
@@ -37,4 +59,121 @@ export function registerCve(app: App, deps: ConsoleDeps): void {
       );
     },
   );
+}
+
+interface TouchedLine {
+  service: TouchedService;
+  server: string;
+}
+
+interface CvePage {
+  site: Site;
+  finding: Finding;
+  part: ListPart<TouchedLine>;
+  nowMs: number;
+}
+
+/** The page of one record of the vulnerability database: what it says, and which services it touches. */
+function cvePage(request: FastifyRequest, page: CvePage): Content {
+  const { finding } = page;
+  return [
+    pageHeader({
+      title: finding.cve,
+      state: {
+        tone: finding.isKnownExploited ? 'bad' : 'info',
+        text: finding.isKnownExploited ? 'Known to be exploited (CISA).' : 'Potential vulnerability.',
+      },
+    }),
+    definitionList(factsOf(finding)),
+    section({ id: 'touched', title: 'Services', description: findingMeaning }, touchedTable(request, page)),
+    html`<p class="hint">${nvdNotice}</p>`,
+  ];
+}
+
+function factsOf(finding: Finding) {
+  const { severity, summary, publishedAt, modifiedAt, isDisputed } = finding;
+  const doubt = doubtText(finding);
+  return [
+    { term: 'Summary', value: summary || 'The record has none.' },
+    {
+      term: 'Severity',
+      value: severity
+        ? [ratingBadge(finding), html` <span class="hint">CVSS ${severity.version}</span>`]
+        : 'not rated yet',
+    },
+    ...(severity?.vector ? [{ term: 'Vector', value: code(severity.vector) }] : []),
+    ...(isDisputed
+      ? [{ term: 'Disputed', value: 'The maker or others do not agree with this record.' }]
+      : []),
+    ...(doubt === '' ? [] : [{ term: 'Incomplete', value: doubt }]),
+    { term: 'Published', value: dayOf(publishedAt) },
+    { term: 'Last modified', value: dayOf(modifiedAt) },
+    { term: 'Record', value: html`${nvdLink(finding.cve)} at the NVD` },
+  ];
+}
+
+/** Times of the database are UTC without saying so. */
+function dayOf(text: string): string {
+  const ms = Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
+  return Number.isNaN(ms) ? 'unknown' : formatTime(ms, 'day');
+}
+
+function touchedTable(request: FastifyRequest, { site, part, nowMs }: CvePage): Content {
+  return dataTable<TouchedLine>(request, {
+    id: 'touched',
+    caption: 'Services that it touches',
+    card: { line: ['port', 'software', 'state'] },
+    isStacked: true,
+    ...part,
+    columns: [
+      {
+        key: 'server',
+        header: 'Server',
+        cell: ({ service, server }) => link(serverHref(site.id, service), server),
+        value: ({ server }) => server,
+      },
+      {
+        key: 'port',
+        header: 'Port',
+        cell: ({ service }) => code(portText(service)),
+        value: ({ service }) => portText(service),
+      },
+      {
+        key: 'address',
+        header: 'Address',
+        cell: ({ service: { address } }) => link(addressHref(site.id, { address, segment: '' }), address),
+        value: ({ service }) => service.address,
+      },
+      {
+        key: 'software',
+        header: 'Software',
+        kind: 'prose',
+        cell: ({ service }) => softwareText(service),
+        value: ({ service }) => softwareText(service),
+      },
+      {
+        key: 'state',
+        header: 'State',
+        cell: ({ service }) => (service.isIgnored ? badge('neutral', 'ignored') : badge('warn', 'active')),
+        value: ({ service }) => (service.isIgnored ? 'ignored' : 'active'),
+      },
+      {
+        key: 'seen',
+        header: 'Seen',
+        kind: 'figure',
+        cell: ({ service }) => evidenceAge(service, nowMs),
+        field: 'observed_at',
+        value: ({ service }) => isoTime(service.observedAtMs),
+      },
+    ],
+    fields: [
+      { field: 'cluster_id', value: ({ service }) => service.clusterId },
+      { field: 'vm_id', value: ({ service }) => service.vmId },
+      { field: 'scan_id', value: ({ service }) => service.scanId },
+    ],
+    empty: {
+      title: 'It touches no service of this site',
+      text: 'Assessed services in its range appear here.',
+    },
+  });
 }

@@ -2,12 +2,24 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
-import type { FieldFault, Servers } from '#operations/servers/index.ts';
+import { type FieldFault, type Server, type Servers, statusOf } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { isConfirmed, sendPage } from '#service-kit/pages/index.ts';
+import {
+  type Content,
+  confirm,
+  field,
+  form,
+  type Html,
+  isConfirmed,
+  pageHeader,
+  section,
+  sendPage,
+  type Tone,
+} from '#service-kit/pages/index.ts';
+import type { Visitor } from '../guard.ts';
 import { sentence } from '../networks/network-frame.ts';
 import { findServerOf } from './guard-server.ts';
-import { type ServerSettingsOptions, serverSettingsPage } from './server-settings.page.ts';
+import { serverFrame } from './server-frame.ts';
 import { faultOf } from './servers.routes.ts';
 
 const Id = Type.Object({ id: Type.String() });
@@ -91,4 +103,88 @@ function wordsOf({ path, message }: FieldFault): string {
   const label = path.startsWith('labels.') ? path.slice('labels.'.length) : '';
   if (label === '') return sentence(message);
   return `${label.length > 40 ? `${label.slice(0, 40)}…` : label}: ${message}.`;
+}
+
+interface ServerSettingsOptions {
+  visitor: Visitor;
+  server: Server;
+  toast?: { tone: Tone; text: Content };
+  confirmError?: string;
+  /** What a refused form about its words held, and what was wrong. */
+  words?: { name: string; hostname: string; labels: string; faults: ReadonlyMap<string, string> };
+}
+
+/** `/client/servers/{id}/settings`: what a server is called, and its end. */
+function serverSettingsPage(options: ServerSettingsOptions): Html {
+  const { visitor, server, toast } = options;
+  const header = pageHeader({
+    title: server.name,
+    state: { tone: 'neutral', text: `Host name ${server.hostname}.` },
+  });
+  return serverFrame({ visitor, server, tab: 'settings', toast }, header, [
+    section(
+      { title: 'Name and labels', description: 'Changes names here only, not inside the server.' },
+      wordsForm(options),
+    ),
+    destroySection(options),
+  ]);
+}
+
+function wordsForm({ server, visitor, words }: ServerSettingsOptions): Html {
+  const faultOf = (name: string) => words?.faults.get(name);
+  const labels = Object.entries(server.labels).map(([key, value]) => `${key}=${value}`);
+  return form(
+    {
+      action: `/client/servers/${server.id}/words`,
+      csrfToken: visitor.csrfToken,
+      submit: 'Save',
+      submitKind: 'button',
+    },
+    [
+      field({
+        name: 'name',
+        label: 'Name',
+        required: true,
+        maxLength: 64,
+        value: words?.name ?? server.name,
+        error: faultOf('name'),
+      }),
+      field({
+        name: 'hostname',
+        label: 'Host name',
+        required: true,
+        maxLength: 253,
+        isCode: true,
+        value: words?.hostname ?? server.hostname,
+        error: faultOf('hostname'),
+      }),
+      field({
+        kind: 'textarea',
+        name: 'labels',
+        label: 'Labels',
+        hint: 'One per line, for example env=prod. The API can filter by labels.',
+        isCode: true,
+        rows: 3,
+        value: words?.labels ?? labels.join('\n'),
+        error: faultOf('labels'),
+      }),
+    ],
+  );
+}
+
+function destroySection({ server, visitor, confirmError }: ServerSettingsOptions): Content {
+  const status = statusOf(server);
+  if (status === 'deleting' || status === 'failed') return '';
+  return section(
+    { title: 'Destroy this server', id: 'destroy' },
+    confirm({
+      action: `/client/servers/${server.id}/destroy`,
+      csrfToken: visitor.csrfToken,
+      name: server.name,
+      consequence:
+        'This permanently deletes the disk and releases its IP addresses. Charging ends with the current hour.',
+      submit: 'Destroy server',
+      ...(confirmError === undefined ? {} : { error: confirmError }),
+    }),
+  );
 }

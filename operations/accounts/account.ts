@@ -9,8 +9,6 @@ import {
 } from '#service-kit/sessions/index.ts';
 import type { StaffRole } from './actor.ts';
 
-export type { TenantStatus } from '#operations/views/index.ts';
-
 export type MembershipRole = 'owner' | 'member';
 
 export interface Person {

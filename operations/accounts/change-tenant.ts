@@ -1,8 +1,9 @@
 /** What may be changed of a tenant: its status, and who is invoiced. */
 import { emit } from '#operations/events/index.ts';
+import { countLiving, type TenantStatus } from '#operations/views/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
-import { type BillingProfile, invalid, parseEmail, parseName, type TenantStatus } from './account.ts';
+import { type BillingProfile, invalid, parseEmail, parseName } from './account.ts';
 import { type Actor, requireOperator, requireOwnerOrOperator, systemJob } from './actor.ts';
 import * as store from './store.ts';
 
@@ -31,7 +32,7 @@ export async function setTenantStatus(
 
 /** A closed account cannot sign in, so it could not destroy servers that still run and are charged. */
 async function requireNoServers(db: Queryable, tenantId: number): Promise<void> {
-  const { servers, orders } = await store.countLiving(db, tenantId);
+  const { servers, orders } = await countLiving(db, tenantId);
   if (servers > 0)
     throw invalid(
       `This account still has ${servers === 1 ? 'a server' : `${servers} servers`}. Destroy what is left, then close it.`,

@@ -24,12 +24,6 @@ export interface CreateCustomerResult extends CreateOrganizationResult {
   delivery: Delivery | null;
 }
 
-interface Deps {
-  db: Queryable;
-  post: Post;
-  revokeKeysOf: RevokeKeysOf;
-}
-
 /**
  * A new customer, whole or not at all: the owner, the organization and its first tenant. The owner sets the password by a
  * link. A person whose address is verified keeps name and password. A known person whose address is not verified may be
@@ -37,7 +31,11 @@ interface Deps {
  * `details.field`. Operators only.
  */
 export async function createCustomer(
-  deps: Deps,
+  deps: {
+    db: Queryable;
+    post: Post;
+    revokeKeysOf: RevokeKeysOf;
+  },
   actor: Actor,
   input: CreateCustomerInput,
 ): Promise<CreateCustomerResult> {

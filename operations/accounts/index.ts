@@ -6,12 +6,12 @@
  * told otherwise. People are deactivated, never deleted.
  */
 
-import { searchWords } from '#operations/views/index.ts';
+import { searchWords, type TenantStatus } from '#operations/views/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type BreachedPasswords, foldEmail, noBreachedPasswords } from '#service-kit/sessions/index.ts';
-import type { BillingProfile, Organization, Person, Tenant, TenantStatus } from './account.ts';
+import type { BillingProfile, Organization, Person, Tenant } from './account.ts';
 import {
   type Actor,
   customerActorOf,
@@ -32,35 +32,26 @@ import { sendAccessLink } from './send-access-link.ts';
 import { createSignInPeople, signInPerson } from './sign-in-people.ts';
 import * as store from './store.ts';
 
-export type {
-  BillingProfile,
-  Membership,
-  MembershipRole,
-  Organization,
-  Person,
-  Tenant,
-  TenantStatus,
-} from './account.ts';
+export type { BillingProfile, Membership, Person, Tenant } from './account.ts';
 export {
   type Actor,
   type CustomerActor,
   forbidden,
-  type ProjectActor,
   reachesTenant,
   requireOperator,
   requireStaff,
   type StaffActor,
-  type StaffRole,
-  type SystemActor,
   systemActor,
   systemJob,
 } from './actor.ts';
 export { endDebtSuspension, suspendForDebt } from './change-tenant.ts';
-export type { CreateCustomerResult } from './create-customer.ts';
 export type { Invitation } from './invite-member.ts';
 export { lockOrganization, lockPerson, lockTenantStatus } from './store.ts';
 
-export interface AccountsDeps {
+/** Every reading method takes a `db`, so that a caller can read inside its own transaction. */
+export type Accounts = ReturnType<typeof createAccounts>;
+
+export function createAccounts(deps: {
   db: () => Queryable;
   /** Mails links and notices to people. */
   post: Post;
@@ -68,12 +59,7 @@ export interface AccountsDeps {
   revokeKeysOf: RevokeKeysOf;
   /** Passwords of known leaks, which are refused; absent: common ones alone. */
   breached?: BreachedPasswords;
-}
-
-/** Every reading method takes a `db`, so that a caller can read inside its own transaction. */
-export type Accounts = ReturnType<typeof createAccounts>;
-
-export function createAccounts(deps: AccountsDeps) {
+}) {
   const { db, post, revokeKeysOf, breached = noBreachedPasswords } = deps;
   return {
     /** What signing in, resetting and changing a password work with. */

@@ -1,22 +1,12 @@
 /** Every statement on people, organizations, memberships, tenants and billing profiles. */
 import { sql } from 'kysely';
-import { asWordQuery } from '#operations/views/index.ts';
+import { asWordQuery, type TenantStatus } from '#operations/views/index.ts';
 import { endAccessLinks } from '#service-kit/access-links/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { endSteps } from '#service-kit/second-factors/index.ts';
-import type {
-  BillingProfile,
-  Membership,
-  MembershipRole,
-  Organization,
-  Person,
-  Tenant,
-  TenantStatus,
-} from './account.ts';
+import type { BillingProfile, Membership, MembershipRole, Organization, Person, Tenant } from './account.ts';
 import type { StaffRole } from './actor.ts';
 import type { Invitation } from './invite-member.ts';
-
-export { countLiving } from '#operations/views/index.ts';
 
 const personColumns = sql`id, email, name, staff_role as "staffRole", deactivated_at is null as "isActive",
   email_verified_at is not null as "isVerified"`;

@@ -11,8 +11,8 @@ import type { AddressPool, Allocation, AllocationPage, PageQuery } from './alloc
 import { addPool, listPools, removePool } from './change-pools.ts';
 import * as store from './store.ts';
 
-export type { AddressPool, Allocation, AllocationPage, PageQuery } from './allocation.ts';
-export { assignHeldAddresses, type HoldAddressesInput, holdAddresses } from './assign-addresses.ts';
+export type { Allocation } from './allocation.ts';
+export { assignHeldAddresses, holdAddresses } from './assign-addresses.ts';
 export { isNearlyFull, type PoolUse } from './change-pools.ts';
 export { deleteHolds as releaseHeldAddresses, ensurePool, releaseAddresses } from './store.ts';
 

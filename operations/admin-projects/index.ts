@@ -17,14 +17,6 @@ import * as store from './store.ts';
 
 export type { AdminProject, AdminToken } from './project.ts';
 
-export interface AdminProjectsDeps {
-  db: () => Queryable;
-  /** What a project may be granted, in the order in which it is kept and shown. */
-  permissions: readonly string[];
-  /** Failed authentications per source and five minutes before a 429; a valid token never meets it. */
-  authFailuresMax?: number;
-}
-
 export interface ProjectInput {
   name: string;
   permissions: readonly string[];
@@ -40,7 +32,13 @@ export interface IssuedToken {
 
 export type AdminProjects = ReturnType<typeof createAdminProjects>;
 
-export function createAdminProjects(deps: AdminProjectsDeps) {
+export function createAdminProjects(deps: {
+  db: () => Queryable;
+  /** What a project may be granted, in the order in which it is kept and shown. */
+  permissions: readonly string[];
+  /** Failed authentications per source and five minutes before a 429; a valid token never meets it. */
+  authFailuresMax?: number;
+}) {
   const db = deps.db;
   const failuresMax = deps.authFailuresMax ?? 60;
   return {

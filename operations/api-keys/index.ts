@@ -8,27 +8,22 @@ import type pg from 'pg';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, type CustomerActor, requireStaff } from '#operations/accounts/index.ts';
+import { findKeys, type KeyRow, type KeySummary, listKeys } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { activeKeysMax, issueKey, narrowKey, revokeKey, revokeKeysNamed, rotateKey } from './change-keys.ts';
 import type { IssueKeyInput } from './store.ts';
 import * as store from './store.ts';
 import { createLookup, type Principal, verifyKey } from './verify-key.ts';
 
-export { type IssueKeyResult, revokeKeysOf } from './change-keys.ts';
-export type { IssueKeyInput, KeyFacts, KeySummary, ReachableTenant } from './store.ts';
+export { revokeKeysOf } from './change-keys.ts';
+export type { KeyFacts } from './store.ts';
 export { actorOf, createLookup, type Principal } from './verify-key.ts';
 
 export type ApiKeys = ReturnType<typeof createApiKeys>;
 
-export interface ApiKeysDeps {
-  db: () => Queryable;
-  pool: () => pg.Pool;
-  reporter: Reporter;
-}
-
-export function createApiKeys(deps: ApiKeysDeps) {
-  const lookup = createLookup<string, store.KeyRow>(async (keyIds) => {
-    const rows = await store.findKeys(deps.pool(), keyIds);
+export function createApiKeys(deps: { db: () => Queryable; pool: () => pg.Pool; reporter: Reporter }) {
+  const lookup = createLookup<string, KeyRow>(async (keyIds) => {
+    const rows = await findKeys(deps.pool(), keyIds);
     return new Map(rows.map((row) => [row.keyId, row]));
   });
   return {
@@ -53,12 +48,12 @@ export function createApiKeys(deps: ApiKeysDeps) {
      */
     rotateKey: (actor: CustomerActor, keyId: string) => rotateKey(deps.db(), actor, keyId),
     /** The person's own keys and those of the organizations they own, active ones first, then newest. Never a token. */
-    listKeys: (actor: CustomerActor) => store.listKeys(deps.db(), actor.personId, actor.ownedOrganizationIds),
+    listKeys: (actor: CustomerActor) => listKeys(deps.db(), actor.personId, actor.ownedOrganizationIds),
     /** All keys of an organization, for staff. */
-    async listKeysOf(actor: Actor, organizationId: number): Promise<store.KeySummary[]> {
+    async listKeysOf(actor: Actor, organizationId: number): Promise<KeySummary[]> {
       requireStaff(actor);
       // No person has id 0, so the result has the organization's keys only.
-      return store.listKeys(deps.db(), 0, [organizationId]);
+      return listKeys(deps.db(), 0, [organizationId]);
     },
     /** How many of a person's keys act now, and how many may. */
     countActive: async (personId: number) => ({

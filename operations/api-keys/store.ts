@@ -3,8 +3,6 @@ import { lockPerson } from '#operations/accounts/index.ts';
 import { organizationTenants } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
-export { findKeys, type KeyRow, type KeySummary, listKeys } from '#operations/views/index.ts';
-
 /** What the audit trail says about a key. */
 export async function findSubject(
   db: Queryable,
@@ -181,7 +179,6 @@ export async function revokeAllOf(tx: Queryable, personId: number): Promise<stri
 }
 
 /** An API key: what it is made of, and what it reaches. */
-export type { ReachableTenant } from '#operations/views/index.ts';
 
 export interface IssueKeyInput {
   organizationId: number;

@@ -1,6 +1,6 @@
 import type { CustomerActor } from '#operations/accounts/index.ts';
+import type { KeyRow, ReachableTenant } from '#operations/views/index.ts';
 import { digestSecret, parseCredential, secretMatches } from '#service-kit/credentials/index.ts';
-import type { KeyRow, ReachableTenant } from './store.ts';
 
 /** Who acts: a key, for the person who minted it. */
 export interface Principal {

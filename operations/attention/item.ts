@@ -2,8 +2,8 @@
 import { isNearlyFull, type PoolUse } from '#operations/addresses/index.ts';
 import { type Cluster, isAway, type Node } from '#operations/clusters/index.ts';
 import { isUnconfirmedTooLong } from '#operations/payments/index.ts';
-import type { ServerStatus } from '#operations/servers/index.ts';
-import { isQueueLate, type QueueHealth } from '#operations/webhooks/index.ts';
+import type { QueueHealth, ServerStatus } from '#operations/views/index.ts';
+import { isQueueLate } from '#operations/webhooks/index.ts';
 import type { SystemSubject } from '#service-kit/system/index.ts';
 
 /** What the rules read. */

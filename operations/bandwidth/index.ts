@@ -13,13 +13,13 @@ import { keptMs } from '#contracts/retention.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
+import type { BandwidthSource, BandwidthSource as Source } from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, ifHeld, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import type { PoolRules } from './pool.ts';
 import { type HistoryQuery, readAccount, readHistory } from './read-bandwidth.ts';
 import { createReadingLoop } from './record-readings.ts';
-import type { Source } from './store.ts';
 import * as store from './store.ts';
 
 export type { AccountBandwidth, BandwidthHistory, BandwidthRow } from './read-bandwidth.ts';
@@ -72,7 +72,7 @@ export function createRollupLoop(deps: {
   db: () => Queryable;
   clock: Clock;
   reporter: Reporter;
-  source: store.Source;
+  source: BandwidthSource;
 }): LeasedLoop {
   let round = 0;
   return createLeasedLoop({

@@ -5,8 +5,6 @@
  */
 import type { ServerLife } from '#operations/views/index.ts';
 
-export type { ServerLife } from '#operations/views/index.ts';
-
 export interface PoolRules {
   /** Of every account, each month. */
   baseBytes: number;

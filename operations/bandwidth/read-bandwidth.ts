@@ -2,11 +2,16 @@
 
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
-import { findOwnedServer, type Scope } from '#operations/views/index.ts';
+import {
+  findOwnedServer,
+  listServersSince,
+  listUse,
+  type Scope,
+  type UseRow,
+} from '#operations/views/index.ts';
 import { readNowMs } from '#service-kit/postgres/index.ts';
 import type { BandwidthDeps } from './index.ts';
 import { computePool, type Pool } from './pool.ts';
-import * as store from './store.ts';
 
 /** A server's use of a period. Without a sample everything is 0 and `lastSampledAt` null. */
 export interface BandwidthRow {
@@ -114,7 +119,7 @@ async function rowsOf(
   if (periods.length === 0) return [];
   const range = daysOf(periods);
   // Of the whole account, because a share is a part of what all its servers used.
-  const use = await store.listUse(deps.db(), { tenantId, serverId: null }, range, {
+  const use = await listUse(deps.db(), { tenantId, serverId: null }, range, {
     granularity,
     source: deps.source,
   });
@@ -135,8 +140,8 @@ export async function readAccount(
   const nowMs = await readNowMs(deps.db());
   const month = periodAt(nowMs, 'month');
   const [servers, use] = await Promise.all([
-    store.listServersSince(deps.db(), account.tenantId, month.startMs),
-    store.listUse(deps.db(), { tenantId: account.tenantId, serverId: null }, daysOf([month]), {
+    listServersSince(deps.db(), account.tenantId, month.startMs),
+    listUse(deps.db(), { tenantId: account.tenantId, serverId: null }, daysOf([month]), {
       granularity: 'month',
       source: deps.source,
     }),
@@ -166,7 +171,7 @@ function toRow(
   deps: BandwidthDeps,
   period: Period,
   server: { serverId: number; name: string; isDeleted: boolean },
-  use: store.UseRow | undefined,
+  use: UseRow | undefined,
   allBytes: number,
 ): BandwidthRow {
   const poolBytes = use === undefined ? 0 : countedBytes(deps, use);
@@ -185,13 +190,13 @@ function toRow(
   };
 }
 
-function countedBytes({ poolCounts }: BandwidthDeps, use: store.UseRow): number {
+function countedBytes({ poolCounts }: BandwidthDeps, use: UseRow): number {
   const inbound = Math.max(0, use.inboundBytes - use.ownScanInboundBytes);
   const outbound = Math.max(0, use.outboundBytes - use.ownScanOutboundBytes);
   return poolCounts === 'outbound' ? outbound : inbound + outbound;
 }
 
-function poolSum(deps: BandwidthDeps, rows: readonly store.UseRow[]): number {
+function poolSum(deps: BandwidthDeps, rows: readonly UseRow[]): number {
   return rows.reduce((sum, row) => sum + countedBytes(deps, row), 0);
 }
 

@@ -15,7 +15,7 @@ import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { compareReadings, type Reading, splitByDay } from './reading.ts';
 import * as store from './store.ts';
 
-export interface RecorderDeps {
+interface RecorderDeps {
   db: () => Queryable;
   clock: Clock;
   reporter: Reporter;

@@ -5,14 +5,6 @@ import { observedDays, ownScanDays } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { DayUse, StoredReading } from './reading.ts';
 
-export {
-  type BandwidthSource as Source,
-  listServersSince,
-  listUse,
-  type PoolServer,
-  type UseRow,
-} from '#operations/views/index.ts';
-
 export interface MeasuredServer {
   serverId: number;
   tenantId: number;

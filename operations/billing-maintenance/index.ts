@@ -7,9 +7,10 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { endDebtSuspension, suspendForDebt } from '#operations/accounts/index.ts';
-import { listDebtors, listSettledDebtors, lockFreeBalances } from '#operations/billing/index.ts';
+import { lockFreeBalances } from '#operations/billing/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import { chargeServerHours } from '#operations/servers/index.ts';
+import { listDebtors, listSettledDebtors } from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

@@ -5,8 +5,6 @@
  */
 import type { AccessFacts } from '#operations/views/index.ts';
 
-export type { AccessFacts } from '#operations/views/index.ts';
-
 export type AccessRefusal =
   | { status: 403; code: 'forbidden'; reason: 'account_suspended' | 'account_closed' | 'no_billing_profile' }
   | { status: 402; code: 'payment_required'; reason: 'hourly_not_eligible' | 'credit_required' };

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import { type AccessFacts, formatQuanta, judgeAccess, judgeDeployment } from '#operations/billing/index.ts';
+import { formatQuanta, judgeAccess, judgeDeployment } from '#operations/billing/index.ts';
 import { chargeServerHours } from '#operations/servers/index.ts';
 import { lockDueHours } from '#operations/servers/store.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { moveWorldClock } from '#operations/testing/world-time.ts';
+import type { AccessFacts } from '#operations/views/index.ts';
 
 let world: World;
 before(async () => {

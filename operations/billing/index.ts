@@ -8,49 +8,37 @@ import type pg from 'pg';
 import { CodedError } from '#common/errors/index.ts';
 import { oneLine } from '#common/text/index.ts';
 import { type Actor, forbidden, reachesTenant, requireOperator } from '#operations/accounts/index.ts';
+import { type AccessFacts, type DaySpending, findAccess, listDaySpending } from '#operations/views/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { AccessFacts } from './access.ts';
 import * as store from './store.ts';
 
-export {
-  type AccessFacts,
-  type AccessRefusal,
-  describeRefusal,
-  judgeAccess,
-  judgeDeployment,
-} from './access.ts';
+export { type AccessRefusal, describeRefusal, judgeAccess, judgeDeployment } from './access.ts';
 export {
   appendLedgerEntry,
-  type DaySpending,
   forgetDeposit,
   type LedgerEntry,
   type LedgerFilter,
-  listDebtors,
-  listSettledDebtors,
   lockAccess,
   lockFreeBalances,
-  type NewEntry,
   type SourceSum,
 } from './store.ts';
 
 export type Billing = ReturnType<typeof createBilling>;
 
-export interface BillingDeps {
+export function createBilling(deps: {
   db: () => Queryable;
   pool: () => pg.Pool;
   /** Name of the payment gateway: cards of another one can't be charged. */
   gateway: string;
-}
-
-export function createBilling(deps: BillingDeps) {
+}) {
   const requireReach = (actor: Actor, tenantId: number) => {
     if (!reachesTenant(actor, tenantId)) throw forbidden('This account is not yours.');
   };
   return {
     /** What the gate needs to know of these accounts, in one statement; unknown ids are left out. */
     async accessOf(tenantIds: readonly number[]): Promise<Map<number, AccessFacts>> {
-      const rows = await store.findAccess(deps.pool(), tenantIds, deps.gateway);
+      const rows = await findAccess(deps.pool(), tenantIds, deps.gateway);
       return new Map(rows.map((facts) => [facts.tenantId, facts]));
     },
     async balanceOf(actor: Actor, tenantId: number): Promise<number> {
@@ -72,9 +60,9 @@ export function createBilling(deps: BillingDeps) {
       return store.sumMonth(deps.db(), tenantId);
     },
     /** What was charged on each of the last days, the oldest first. */
-    async sumDays(actor: Actor, tenantId: number, days: number): Promise<store.DaySpending[]> {
+    async sumDays(actor: Actor, tenantId: number, days: number): Promise<DaySpending[]> {
       requireReach(actor, tenantId);
-      return store.sumDays(deps.db(), tenantId, days);
+      return listDaySpending(deps.db(), tenantId, days);
     },
     /** Adds a deposit to the ledger; false when this reference was entered before. Operators only. Throws `billing.invalid`. */
     async addDeposit(

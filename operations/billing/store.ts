@@ -1,15 +1,6 @@
 import { CompiledQuery, sql } from 'kysely';
-import { accessColumns } from '#operations/views/index.ts';
+import { type AccessFacts, accessColumns } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { AccessFacts } from './access.ts';
-
-export {
-  type DaySpending,
-  findAccess,
-  listDaySpending as sumDays,
-  listDebtors,
-  listSettledDebtors,
-} from '#operations/views/index.ts';
 
 export interface NewEntry {
   tenantId: number;

@@ -8,7 +8,7 @@ import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/p
 import type { Room } from './node.ts';
 import * as store from './store.ts';
 
-export interface ChangeDeps {
+interface ChangeDeps {
   db: () => Queryable;
   hypervisors: Hypervisors;
 }

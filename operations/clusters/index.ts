@@ -23,7 +23,6 @@ export {
   findNodeOfServer,
   listClusters,
   lockCluster,
-  type NewNode,
   type NodeChange,
   noteSeen,
   releaseReservation as releaseRoom,
@@ -31,12 +30,7 @@ export {
 
 export type Clusters = ReturnType<typeof createClusters>;
 
-export interface ClustersDeps {
-  db: () => Queryable;
-  hypervisors: Hypervisors;
-}
-
-export function createClusters(deps: ClustersDeps) {
+export function createClusters(deps: { db: () => Queryable; hypervisors: Hypervisors }) {
   return {
     /** Oldest first; all of them, or those of one location. */
     listClusters: (locationId?: number) => listClusters(deps.db(), locationId),

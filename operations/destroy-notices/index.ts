@@ -9,8 +9,6 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type DestroyNoticesDeps, destroyNoticeJobs } from './send-notice.ts';
 import * as store from './store.ts';
 
-export type { DestroyNoticeRow } from './store.ts';
-
 /** A notice of a killed worker is taken up again after this long; sending one takes less. */
 const claimSeconds = 30;
 

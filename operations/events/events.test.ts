@@ -3,8 +3,9 @@ import { after, before, test } from 'node:test';
 import { Compile } from 'typebox/compile';
 import { webhookEvents } from '#contracts/customer-api/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { emit, type NewEvent, takeUndispatched } from '#operations/events/index.ts';
+import { emit, takeUndispatched } from '#operations/events/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import type { NewEvent } from '#operations/views/index.ts';
 
 let world: World;
 before(async () => {

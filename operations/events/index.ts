@@ -22,7 +22,6 @@ export function emit(tx: Queryable, event: NewEvent): Promise<void> {
 }
 
 /** What can happen to a customer's things, as the features tell it. */
-export type { NewEvent } from '#operations/views/index.ts';
 
 /** An event as it stands in the outbox. */
 export interface StoredEvent {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { eventRow } from '#operations/views/index.ts';
+import { eventRow, type NewEvent } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { NewEvent, StoredEvent } from './index.ts';
+import type { StoredEvent } from './index.ts';
 
 const columns = sql`id, public_id as "publicId", type, organization_id as "organizationId",
   tenant_id as "tenantId", data, occurred_at as "occurredAt"`;

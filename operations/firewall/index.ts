@@ -17,13 +17,7 @@ import { driverOf, firewallJobs, scopeOf } from './jobs.ts';
 import * as store from './store.ts';
 
 export type { FirewallChange } from './change-firewall.ts';
-export {
-  type Direction,
-  markOf,
-  type Rule,
-  type StoredRule,
-  type Verdict,
-} from './firewall.ts';
+export { type Direction, markOf, type Rule, type StoredRule } from './firewall.ts';
 
 export interface EffectiveFirewall extends Firewall {
   fingerprint: string;

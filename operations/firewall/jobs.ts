@@ -4,7 +4,7 @@ import type { Actor } from '#operations/accounts/index.ts';
 import { findNodeOfServer } from '#operations/clusters/index.ts';
 import { guestName, type HypervisorDriver } from '#operations/hypervisors/index.ts';
 import { noteServerChange } from '#operations/server-changes/index.ts';
-import { findOwnedServer } from '#operations/views/index.ts';
+import { findOwnedServer, type Scope } from '#operations/views/index.ts';
 import type { Job, JobHandler } from '#service-kit/jobs/index.ts';
 import { inTransaction } from '#service-kit/postgres/index.ts';
 import type { FirewallsDeps } from './index.ts';
@@ -55,9 +55,9 @@ function serverIdOf(job: Job): number {
 }
 
 /** Whose servers' firewalls the actor reaches, narrowed to one tenant where one is given. */
-export function scopeOf(actor: Actor, tenantId: number | null): store.Scope {
+export function scopeOf(actor: Actor, tenantId: number | null): Scope {
   if (actor.kind === 'project') return [];
-  const whole: store.Scope = actor.kind === 'customer' ? actor.tenantIds : 'all';
+  const whole: Scope = actor.kind === 'customer' ? actor.tenantIds : 'all';
   if (tenantId === null) return whole;
   return whole === 'all' || whole.includes(tenantId) ? [tenantId] : [];
 }

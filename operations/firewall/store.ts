@@ -1,11 +1,8 @@
 /** Statements on firewalls and their rules. Owners are filtered here. */
 
 import { sql } from 'kysely';
-import type { Scope } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Firewall, Rule, StoredRule } from './firewall.ts';
-
-export type { Scope };
 
 /** Null for a server whose firewall was never touched. */
 export async function findFirewall(db: Queryable, serverId: number): Promise<Firewall | null> {

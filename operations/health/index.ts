@@ -6,8 +6,9 @@ import type { Clock } from '#common/clock/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { type Clusters, isAway } from '#operations/clusters/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
-import type { ServerStatus, Servers } from '#operations/servers/index.ts';
-import type { QueueHealth, Webhooks } from '#operations/webhooks/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import type { QueueHealth, ServerStatus } from '#operations/views/index.ts';
+import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { type QueueState, readQueueState } from '#service-kit/jobs/index.ts';
 import type { Limits } from '#service-kit/limits/index.ts';
@@ -15,7 +16,7 @@ import { createMeters, type Meters, meterRequests } from '#service-kit/metrics/i
 import type { Database, Queryable } from '#service-kit/postgres/index.ts';
 import { createSystemGauges, type System, type SystemState } from '#service-kit/system/index.ts';
 
-export interface OperationsMetersDeps {
+interface OperationsMetersDeps {
   database: Pick<Database, 'pool'>;
   db: () => Queryable;
   clock: Clock;

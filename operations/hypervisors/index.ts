@@ -19,22 +19,15 @@ import { createLibvirtDriver } from './libvirt/driver.ts';
 import { createSimulatedDriver } from './simulated-driver.ts';
 
 export {
-  type DriverName,
   driverNames,
-  type FilterPlan,
-  type GuestAddress,
   type GuestDefinition,
-  type GuestProgress,
   guestName,
   type HypervisorDriver,
   type HypervisorNetwork,
   type HypervisorNode,
-  type HypervisorSite,
   type ImplicitRule,
-  type InterfaceCounters,
   isPermanentRefusal,
   type ObservedGuest,
-  type PreparedGuest,
   type PrivateInterface,
   serverIdOfGuest,
 } from './guest.ts';

@@ -11,7 +11,7 @@ export interface CountRow {
   count: number;
 }
 
-export interface CounterDeps {
+interface CounterDeps {
   /** Writes the counts durably, all or none; returns each account's count afterwards. */
   write(counts: readonly CountRow[], lockTimeoutMs: number): Promise<Map<number, number>>;
   /** Whether a write failed because a row was locked. */

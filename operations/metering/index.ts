@@ -12,6 +12,7 @@ import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
+import type { FleetKey } from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { isLockTimeout, type Queryable } from '#service-kit/postgres/index.ts';
@@ -28,7 +29,7 @@ import * as store from './store.ts';
 import { dueOverage, type OveragePrice, overageCount } from './usage.ts';
 
 export { type AccountUsage, type FleetUsage, rowsPerPage } from './read-usage.ts';
-export type { FleetKey, MonthSum } from './store.ts';
+export type { MonthSum } from './store.ts';
 export type { OveragePrice } from './usage.ts';
 
 export interface Metering {
@@ -49,11 +50,7 @@ export interface Metering {
   /** A month of all accounts and one page of them, for staff. */
   fleetUsage(actor: Actor, period: string | null, page?: number): Promise<FleetUsage | null>;
   /** A page of a month's keys, most requests first. For staff. */
-  fleetKeys(
-    actor: Actor,
-    period: string,
-    page: number,
-  ): Promise<{ keys: store.FleetKey[]; keyCount: number }>;
+  fleetKeys(actor: Actor, period: string, page: number): Promise<{ keys: FleetKey[]; keyCount: number }>;
   /** The last months, the oldest first; all accounts (null) for staff alone. */
   lastMonths(actor: Actor, tenantId: number | null, months: number): Promise<store.MonthSum[]>;
   /** This month's requests of each of these keys; those without any are left out. */
@@ -83,7 +80,7 @@ export interface DueOverage {
   chargedCountAfter: number;
 }
 
-export interface MeteringDeps {
+export function createMetering(deps: {
   db: () => Queryable;
   pool: () => pg.Pool;
   clock: Clock;
@@ -92,9 +89,7 @@ export interface MeteringDeps {
   price: OveragePrice;
   /** How long the requests of an account whose rows are locked wait to be counted; default 2 s. */
   lockTimeoutMs?: number | undefined;
-}
-
-export function createMetering(deps: MeteringDeps): Metering {
+}): Metering {
   let failedCounts = 0;
   const counter = createCounter({
     write: (counts, lockTimeoutMs) => store.addCounts(deps.pool(), counts, lockTimeoutMs),

@@ -1,4 +1,12 @@
 import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
+import {
+  type FleetAccount,
+  type FleetKey,
+  type KeyUsage,
+  listKeyUsage,
+  listTopAccounts,
+  listTopKeys,
+} from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 import {
@@ -17,7 +25,7 @@ export interface AccountUsage extends MonthUsage {
   overageQuanta: number;
   /** Null before an hour of the month is over. */
   projection: (Projection & { overageQuanta: number }) | null;
-  keys: store.KeyUsage[];
+  keys: KeyUsage[];
   days: store.DayUsage[];
 }
 
@@ -31,7 +39,7 @@ export interface FleetUsage extends Pick<MonthUsage, 'period' | 'isOpen' | 'star
   chargedQuanta: number;
   days: store.DayUsage[];
   /** One page of them, most requests first. */
-  accounts: (store.FleetAccount & { overageCount: number; overageQuanta: number })[];
+  accounts: (FleetAccount & { overageCount: number; overageQuanta: number })[];
 }
 
 interface UsageDeps {
@@ -56,7 +64,7 @@ export async function readUsage(
   const month = await store.findMonth(db, tenantId, query.period, deps);
   if (month.startsAt > month.asOf) return null;
   const [keys, days] = await Promise.all([
-    store.listKeyUsage(db, tenantId, month.period),
+    listKeyUsage(db, tenantId, month.period),
     store.listDays(db, tenantId, month.period),
   ]);
   const projection = projectCount(month);
@@ -86,7 +94,7 @@ export async function readFleetUsage(
   const [totals, days, accounts] = await Promise.all([
     store.sumMonth(db, month.period, deps),
     store.listDays(db, null, month.period),
-    store.listTopAccounts(db, month.period, deps, partOf(page)),
+    listTopAccounts(db, month.period, deps, partOf(page)),
   ]);
   return {
     period: month.period,
@@ -109,9 +117,9 @@ export async function readFleetKeys(
   actor: Actor,
   period: string,
   page: number,
-): Promise<{ keys: store.FleetKey[]; keyCount: number }> {
+): Promise<{ keys: FleetKey[]; keyCount: number }> {
   requireStaff(actor);
-  return store.listTopKeys(db, period, partOf(page));
+  return listTopKeys(db, period, partOf(page));
 }
 
 /** The last months of all accounts for staff, or of one account for its members. */

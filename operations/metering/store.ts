@@ -5,15 +5,6 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { CountRow } from './count-request.ts';
 import type { MonthUsage, OveragePrice } from './usage.ts';
 
-export {
-  type FleetAccount,
-  type FleetKey,
-  type KeyUsage,
-  listKeyUsage,
-  listTopAccounts,
-  listTopKeys,
-} from '#operations/views/index.ts';
-
 // One statement raises the accounts' months, their keys' and their days, so they can't part. Rows are touched in the order
 // of their keys, so two processes that count for the same accounts wait for each other instead of deadlocking. The
 // month is the database's, so processes with different clocks agree on it. The time-out is set by the statement itself,

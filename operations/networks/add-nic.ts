@@ -1,5 +1,6 @@
 /** Adds a network interface to a network whose row is locked, and chooses its address. */
 import { CodedError } from '#common/errors/index.ts';
+import { findNetwork } from '#operations/views/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import type { NetworksDeps } from './index.ts';
 import {
@@ -125,7 +126,7 @@ export async function checkJoin(
   server: Omit<JoiningServer, 'serverId'>,
   input: JoinInput,
 ): Promise<void> {
-  const network = await store.findNetwork(deps.db(), [server.tenantId], input.networkId);
+  const network = await findNetwork(deps.db(), [server.tenantId], input.networkId);
   if (network === null) throw noSuchNetwork();
   requireSameLocation(network, server);
   await chooseAddress(deps.db(), network, input.ip, 'network_ip');

@@ -4,21 +4,21 @@
  */
 import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
+import {
+  type Attachment,
+  findNicOf,
+  hasServer,
+  listAttachments,
+  type Nic,
+  type Scope,
+} from '#operations/views/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { addNic } from './add-nic.ts';
 import type { Precondition } from './change-network.ts';
 import type { NetworksDeps } from './index.ts';
-import {
-  type Attachment,
-  memberAddress,
-  noSuchNetwork,
-  noSuchServer,
-  requireWriter,
-  type Scope,
-  scopeOf,
-} from './network.ts';
+import { memberAddress, noSuchNetwork, noSuchServer, requireWriter, scopeOf } from './network.ts';
 import * as store from './store.ts';
 
 export interface AttachInput {
@@ -46,7 +46,7 @@ export async function attachServer(
   precondition?: Precondition,
 ): Promise<AttachResult> {
   const scope = scopeOf(actor, tenantId);
-  if (!(await store.hasServer(deps.db(), scope, input.serverId))) throw noSuchServer();
+  if (!(await hasServer(deps.db(), scope, input.serverId))) throw noSuchServer();
   requireWriter(actor);
   const wasThere = await deps
     .db()
@@ -65,7 +65,7 @@ export async function attachServer(
           'The server is not ready. Wait until it runs, or until it is gone.',
           { isOnItsWay: ['queued', 'provisioning'].includes(server.provisioningState) },
         );
-      const present = await store.findNicOf(tx, network.id, server.id);
+      const present = await findNicOf(tx, network.id, server.id);
       const wasThere =
         present !== null
           ? await keepNic(tx, present, network.cidr, input.ip)
@@ -83,12 +83,7 @@ export async function attachServer(
   return { attachment, wasThere };
 }
 
-async function keepNic(
-  tx: Queryable,
-  nic: store.Nic,
-  cidr: string,
-  ip: string | undefined,
-): Promise<boolean> {
+async function keepNic(tx: Queryable, nic: Nic, cidr: string, ip: string | undefined): Promise<boolean> {
   if (nic.state === 'detaching')
     throw new CodedError(
       'networks.detaching',
@@ -140,8 +135,8 @@ export async function detachServer(
   precondition?: Precondition,
 ): Promise<Attachment> {
   const scope = scopeOf(actor, tenantId);
-  if (!(await store.hasServer(deps.db(), scope, input.serverId))) throw noSuchServer();
-  if ((await store.findNicOf(deps.db(), input.networkId, input.serverId)) === null) throw noSuchNetwork();
+  if (!(await hasServer(deps.db(), scope, input.serverId))) throw noSuchServer();
+  if ((await findNicOf(deps.db(), input.networkId, input.serverId)) === null) throw noSuchNetwork();
   requireWriter(actor);
   const before = await deps
     .db()
@@ -168,8 +163,8 @@ async function markDetaching(
   if (server === null) throw noSuchServer();
   await precondition?.(tx);
   const [nic, shown] = [
-    await store.findNicOf(tx, input.networkId, input.serverId),
-    (await store.listAttachments(tx, [input.serverId])).find((one) => one.networkId === input.networkId),
+    await findNicOf(tx, input.networkId, input.serverId),
+    (await listAttachments(tx, [input.serverId])).find((one) => one.networkId === input.networkId),
   ];
   if (nic === null || shown === undefined) throw noSuchNetwork();
   if (nic.state === 'detaching') return shown;
@@ -201,6 +196,6 @@ async function findAttachment(
   deps: NetworksDeps,
   of: { serverId: number; networkId: number },
 ): Promise<Attachment | null> {
-  const found = await store.listAttachments(deps.db(), [of.serverId]);
+  const found = await listAttachments(deps.db(), [of.serverId]);
   return found.find((one) => one.networkId === of.networkId) ?? null;
 }

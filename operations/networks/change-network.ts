@@ -1,18 +1,12 @@
 /** Changes, syncs and deletes a network. */
 import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
+import { findNetwork, listNetworkMembers, type Network } from '#operations/views/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { NetworksDeps } from './index.ts';
-import {
-  invalidField,
-  type Network,
-  noSuchNetwork,
-  requireWriter,
-  scopeOf,
-  validateNetworkFields,
-} from './network.ts';
+import { invalidField, noSuchNetwork, requireWriter, scopeOf, validateNetworkFields } from './network.ts';
 import * as store from './store.ts';
 
 export interface ChangeNetworkInput {
@@ -38,7 +32,7 @@ export async function changeNetwork(
   precondition?: Precondition,
 ): Promise<Network> {
   const scope = scopeOf(actor, tenantId);
-  const before = await store.findNetwork(deps.db(), scope, id);
+  const before = await findNetwork(deps.db(), scope, id);
   if (before === null) throw noSuchNetwork();
   requireWriter(actor);
   validateNetworkFields(input);
@@ -54,7 +48,7 @@ export async function changeNetwork(
         ...(input.description === undefined ? {} : { description: input.description }),
         ...(input.labels === undefined ? {} : { labels: mergeLabels(network.labels, input.labels) }),
       });
-      const changed = await store.findNetwork(tx, scope, id);
+      const changed = await findNetwork(tx, scope, id);
       await record(tx, actor, {
         operation: 'network.update',
         subject: { kind: 'network', id, name: before.name },
@@ -62,7 +56,7 @@ export async function changeNetwork(
         ...changedMembers(wordsOf(before), wordsOf(changed ?? before)),
       });
     });
-  return (await store.findNetwork(deps.db(), scope, id)) ?? Promise.reject(noSuchNetwork());
+  return (await findNetwork(deps.db(), scope, id)) ?? Promise.reject(noSuchNetwork());
 }
 
 const wordsOf = ({ name, description, labels }: Network) => ({ name, description, labels });
@@ -91,7 +85,7 @@ export async function deleteNetwork(
   precondition?: Precondition,
 ): Promise<void> {
   const scope = scopeOf(actor, tenantId);
-  const before = await store.findNetwork(deps.db(), scope, id);
+  const before = await findNetwork(deps.db(), scope, id);
   if (before === null) throw noSuchNetwork();
   requireWriter(actor);
   await deps
@@ -101,7 +95,7 @@ export async function deleteNetwork(
       const network = await store.lockNetwork(tx, scope, id);
       if (network === null) throw noSuchNetwork();
       await precondition?.(tx);
-      const members = await store.listMembers(tx, id);
+      const members = await listNetworkMembers(tx, id);
       if (members.length > 0) {
         const isDetaching = members.every((member) => member.state === 'detaching');
         const many = members.length === 1 ? '1 attached server' : `${members.length} attached servers`;
@@ -143,7 +137,7 @@ export async function syncNetwork(
   precondition?: Precondition,
 ): Promise<Network> {
   const scope = scopeOf(actor, tenantId);
-  const network = await store.findNetwork(deps.db(), scope, id);
+  const network = await findNetwork(deps.db(), scope, id);
   if (network === null) throw noSuchNetwork();
   requireWriter(actor);
   const payload = { network_id: id, location_id: network.locationId };
@@ -160,5 +154,5 @@ export async function syncNetwork(
       await record(tx, actor, { operation: 'network.sync', subject, tenantId: network.tenantId });
     });
   deps.wake();
-  return (await store.findNetwork(deps.db(), scope, id)) ?? Promise.reject(noSuchNetwork());
+  return (await findNetwork(deps.db(), scope, id)) ?? Promise.reject(noSuchNetwork());
 }

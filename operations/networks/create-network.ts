@@ -2,6 +2,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, reachesTenant } from '#operations/accounts/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
+import { findNetwork, type Network } from '#operations/views/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -12,7 +13,6 @@ import {
   cidrOverlap,
   invalidField,
   limitExceeded,
-  type Network,
   nextFreeCidr,
   noSuchNetwork,
   requireWriter,
@@ -85,7 +85,7 @@ export async function createNetwork(
         return networkId;
       });
     deps.wake();
-    return (await store.findNetwork(deps.db(), 'all', id)) ?? Promise.reject(noSuchNetwork());
+    return (await findNetwork(deps.db(), 'all', id)) ?? Promise.reject(noSuchNetwork());
   } catch (error) {
     if (isOverlap(error)) throw cidrOverlap(wanted ?? 'The block');
     throw error;

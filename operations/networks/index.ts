@@ -11,6 +11,20 @@ import type { Actor } from '#operations/accounts/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import { guestName, type Hypervisors, type PrivateInterface } from '#operations/hypervisors/index.ts';
+import {
+  type Attachment,
+  countNetworks,
+  findNetwork,
+  hasServer,
+  listAttachments,
+  listNetworkMembers,
+  listNetworks,
+  listNicsOf,
+  type Network,
+  type NetworkFilter,
+  type NetworkMember,
+  type Scope,
+} from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { checkJoin, type JoinInput, type JoiningServer } from './add-nic.ts';
@@ -24,35 +38,13 @@ import {
 } from './change-network.ts';
 import { type CreateNetworkInput, createNetwork, type OnCreated } from './create-network.ts';
 import { driverOf, interfaceOf, networkJobs } from './jobs.ts';
-import {
-  type Attachment,
-  type Network,
-  type NetworkMember,
-  noSuchServer,
-  type Scope,
-  scopeOf,
-} from './network.ts';
+import { noSuchServer, scopeOf } from './network.ts';
 import * as store from './store.ts';
 
 export { holdNetwork, joinHeldNetwork } from './add-nic.ts';
-export type { ChangeNetworkInput, Precondition } from './change-network.ts';
-export { type CreateNetworkInput, immutableField } from './create-network.ts';
-export {
-  type Attachment,
-  type AttachmentState,
-  memberCapacity,
-  type Network,
-  type NetworkMember,
-  type SyncState,
-} from './network.ts';
-export {
-  deleteNicsOf,
-  detachAll,
-  type LabelCondition,
-  markAttached,
-  type NetworkFilter,
-  takeHold as releaseHeldNetwork,
-} from './store.ts';
+export { immutableField } from './create-network.ts';
+export { memberCapacity } from './network.ts';
+export { deleteNicsOf, detachAll, markAttached, takeHold as releaseHeldNetwork } from './store.ts';
 
 /** Methods with a `tenantId` act within that tenant; null stands for everything that the actor reaches. */
 export type Networks = ReturnType<typeof createNetworks>;
@@ -66,7 +58,7 @@ export function createNetworks(deps: NetworksDeps) {
     createNetwork: (actor: Actor, input: CreateNetworkInput, onCreated?: OnCreated) =>
       createNetwork(deps, actor, input, onCreated),
     findNetwork: (actor: Actor, tenantId: number | null, id: number) =>
-      store.findNetwork(deps.db(), scopeOf(actor, tenantId), id),
+      findNetwork(deps.db(), scopeOf(actor, tenantId), id),
     /** A network with its members, inside a transaction; null when the actor does not reach it. */
     async findNetworkIn(
       tx: Queryable,
@@ -74,18 +66,18 @@ export function createNetworks(deps: NetworksDeps) {
       tenantId: number | null,
       id: number,
     ): Promise<{ network: Network; members: NetworkMember[] } | null> {
-      const network = await store.findNetwork(tx, scopeOf(actor, tenantId), id);
-      return network && { network, members: await store.listMembers(tx, id) };
+      const network = await findNetwork(tx, scopeOf(actor, tenantId), id);
+      return network && { network, members: await listNetworkMembers(tx, id) };
     },
     /** By address; empty for a network that the actor does not reach. */
     async listMembers(actor: Actor, tenantId: number | null, id: number): Promise<NetworkMember[]> {
-      if ((await store.findNetwork(deps.db(), scopeOf(actor, tenantId), id)) === null) return [];
-      return store.listMembers(deps.db(), id);
+      if ((await findNetwork(deps.db(), scopeOf(actor, tenantId), id)) === null) return [];
+      return listNetworkMembers(deps.db(), id);
     },
-    listNetworks: (actor: Actor, tenantId: number | null, filter: store.NetworkFilter) =>
-      store.listNetworks(deps.db(), scopeOf(actor, tenantId), filter),
-    countNetworks: (actor: Actor, tenantId: number | null, filter: store.NetworkFilter) =>
-      store.countNetworks(deps.db(), scopeOf(actor, tenantId), filter),
+    listNetworks: (actor: Actor, tenantId: number | null, filter: NetworkFilter) =>
+      listNetworks(deps.db(), scopeOf(actor, tenantId), filter),
+    countNetworks: (actor: Actor, tenantId: number | null, filter: NetworkFilter) =>
+      countNetworks(deps.db(), scopeOf(actor, tenantId), filter),
     countOfTenants: (tenantIds: readonly number[]) => store.countOfTenants(deps.db(), tenantIds),
     /** Throws `networks.not_found`. */
     changeNetwork: (
@@ -103,8 +95,8 @@ export function createNetworks(deps: NetworksDeps) {
       syncNetwork(deps, actor, tenantId, id, precondition),
     /** A server's network interfaces; throws `networks.server_not_found`. */
     async listAttachments(actor: Actor, tenantId: number | null, serverId: number): Promise<Attachment[]> {
-      if (!(await store.hasServer(deps.db(), scopeOf(actor, tenantId), serverId))) throw noSuchServer();
-      return store.listAttachments(deps.db(), [serverId]);
+      if (!(await hasServer(deps.db(), scopeOf(actor, tenantId), serverId))) throw noSuchServer();
+      return listAttachments(deps.db(), [serverId]);
     },
     attachServer: (actor: Actor, tenantId: number | null, input: AttachInput, precondition?: Precondition) =>
       attachServer(deps, actor, tenantId, input, precondition),
@@ -118,12 +110,12 @@ export function createNetworks(deps: NetworksDeps) {
     checkJoin: (server: Omit<JoiningServer, 'serverId'>, input: JoinInput) => checkJoin(deps, server, input),
     /** The network interfaces of a new guest; for provisioning. */
     async listInterfaces(serverId: number): Promise<PrivateInterface[]> {
-      const nics = await store.listNicsOf(deps.db(), { serverId });
+      const nics = await listNicsOf(deps.db(), { serverId });
       return nics.filter((nic) => nic.state !== 'detaching').map(interfaceOf);
     },
     /** Unplugs every network interface of a server at its hypervisor; for its destruction. */
     async unplugAll(serverId: number) {
-      const nics = await store.listNicsOf(deps.db(), { serverId });
+      const nics = await listNicsOf(deps.db(), { serverId });
       const driver = nics.length === 0 ? null : await driverOf(deps, serverId);
       for (const nic of nics) await driver?.detachInterface(guestName(serverId), interfaceOf(nic));
     },

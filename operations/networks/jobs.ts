@@ -16,6 +16,7 @@ import {
   type PrivateInterface,
 } from '#operations/hypervisors/index.ts';
 import { noteServerChange } from '#operations/server-changes/index.ts';
+import { findNic, listNicsOf, type Nic } from '#operations/views/index.ts';
 import { enqueueJob, finishJob, type Job, type JobHandler } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { NetworksDeps } from './index.ts';
@@ -60,7 +61,7 @@ export function networkJobs(deps: NetworksDeps): Record<string, JobHandler> {
 
 async function reconcileNic(deps: NetworksDeps, job: Job): Promise<void> {
   const payload = payloadOf(job);
-  const nic = await store.findNic(deps.db(), payload.attachment_id);
+  const nic = await findNic(deps.db(), payload.attachment_id);
   const isWanted = nic !== null && nic.state !== 'detaching';
   if (isWanted && !nic.isReady) return;
   let requiresReboot = false;
@@ -96,7 +97,7 @@ async function reconcileNic(deps: NetworksDeps, job: Job): Promise<void> {
 async function applyNic(
   deps: NetworksDeps,
   payload: NicPayload,
-  nic: store.Nic | null,
+  nic: Nic | null,
   isWanted: boolean,
 ): Promise<{ requiresReboot: boolean }> {
   const driver = await driverOf(deps, payload.server_id);
@@ -112,7 +113,7 @@ async function applyNic(
 }
 
 /** A segment that ends at its node would split the network without an error, so the interface fails instead. */
-async function requireOneNode(deps: NetworksDeps, nic: store.Nic): Promise<void> {
+async function requireOneNode(deps: NetworksDeps, nic: Nic): Promise<void> {
   const here = (await findNodeOfServer(deps.db(), nic.serverId))?.id;
   for (const other of await plugged(deps, nic.networkId)) {
     if (other.serverId === nic.serverId) continue;
@@ -162,7 +163,7 @@ async function syncDrivers(
   deps: NetworksDeps,
   networkId: number,
   drivers: ReadonlySet<HypervisorDriver>,
-  nics: readonly store.Nic[],
+  nics: readonly Nic[],
 ): Promise<void> {
   const members = new Map<HypervisorDriver, { guest: string; interface: PrivateInterface }[]>();
   for (const driver of drivers) members.set(driver, []);
@@ -187,7 +188,7 @@ async function syncDrivers(
 }
 
 /** A network interface that the sync has plugged in is attached, unless its detachment was requested since. */
-async function settleNic(tx: Queryable, nic: store.Nic): Promise<void> {
+async function settleNic(tx: Queryable, nic: Nic): Promise<void> {
   const state = await store.lockNicState(tx, nic.id);
   if (state !== 'attaching' && state !== 'error') return;
   await store.setNicState(tx, nic.id, { state: 'attached' });
@@ -205,17 +206,17 @@ async function failSync(deps: NetworksDeps, networkId: number, error: string): P
 }
 
 /** The network interfaces that guests of this network should have now: those of servers that exist at a hypervisor. */
-async function plugged(deps: NetworksDeps, networkId: number): Promise<store.Nic[]> {
-  const nics = await store.listNicsOf(deps.db(), { networkId });
+async function plugged(deps: NetworksDeps, networkId: number): Promise<Nic[]> {
+  const nics = await listNicsOf(deps.db(), { networkId });
   return nics.filter((nic) => nic.state !== 'detaching' && nic.isReady);
 }
 
-function idsOf(nics: readonly store.Nic[]): string {
+function idsOf(nics: readonly Nic[]): string {
   return nics.map((nic) => nic.id).join();
 }
 
 /** A network interface as the drivers know it. */
-export function interfaceOf(nic: store.Nic): PrivateInterface {
+export function interfaceOf(nic: Nic): PrivateInterface {
   return {
     networkId: nic.networkId,
     mac: nic.mac,

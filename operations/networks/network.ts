@@ -6,14 +6,6 @@ import { schemas } from '#contracts/customer-api/index.ts';
 import { type Actor, forbidden } from '#operations/accounts/index.ts';
 import type { Scope } from '#operations/views/index.ts';
 
-export type {
-  Attachment,
-  AttachmentState,
-  Network,
-  NetworkMember,
-  SyncState,
-} from '#operations/views/index.ts';
-
 /** RFC 1918. */
 const allowedRanges = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'] as const;
 const prefixLengthMin = 16;
@@ -127,8 +119,6 @@ export function invalidField(path: string, code: string, message: string, allowe
     fields: [{ path, code, message, ...(allowed ? { allowed } : {}) }],
   });
 }
-
-export type { Scope } from '#operations/views/index.ts';
 
 /** What the actor reaches: a customer their own tenants, staff and the program everything, a project nothing. */
 export function scopeOf(actor: Actor, tenantId: number | null): Scope {

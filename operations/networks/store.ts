@@ -1,16 +1,7 @@
 /** Statements on networks and on servers' interfaces. Owners are filtered here, never after the fact. */
 import { sql } from 'kysely';
-import { ownsNetwork } from '#operations/views/index.ts';
+import { type AttachmentState, type Network, ownsNetwork, type Scope } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { AttachmentState, Network, Scope } from './network.ts';
-
-export {
-  countNetworks,
-  findNetwork,
-  type LabelCondition,
-  listNetworks,
-  type NetworkFilter,
-} from '#operations/views/index.ts';
 
 export async function countOfTenants(
   db: Queryable,
@@ -144,16 +135,6 @@ export async function countHolds(tx: Queryable, networkId: number): Promise<numb
 }
 
 // Statements on servers' network interfaces. Constraints of the table decide between concurrent callers.
-
-export {
-  findNic,
-  findNicOf,
-  hasServer,
-  listAttachments,
-  listNetworkMembers as listMembers,
-  listNicsOf,
-  type Nic,
-} from '#operations/views/index.ts';
 
 /** Those of servers, and those that orders hold until they are paid. */
 export async function listTakenAddresses(tx: Queryable, networkId: number): Promise<string[]> {

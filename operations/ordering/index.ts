@@ -27,8 +27,8 @@ import { serverWork } from './hold-server.ts';
 import type { Orders } from './orders.ts';
 import * as store from './store.ts';
 
-export type { CreateServerInput, CreateServerResult, ServerForecast } from './create-server.ts';
-export { createOrders, type Orders } from './orders.ts';
+export type { CreateServerInput, ServerForecast } from './create-server.ts';
+export { createOrders } from './orders.ts';
 export type { DeployBudget, PaymentFailure } from './place-order.ts';
 export type { OrderRefusal } from './queue-order.ts';
 export type { ClosedOrder } from './store.ts';

@@ -1,6 +1,7 @@
 /** Orders with their payment and their outcome. What carrying one out means is said by `OrderWork`. */
 import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
+import { findOutcome } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
   type DeployBudget,
@@ -28,7 +29,7 @@ export function createOrders(given: Omit<OrdersDeps, 'takeTurn'>) {
       return { limit: deps.deploysPerHour, used, resetSeconds };
     },
     /** What has come of an order. */
-    findOutcome: (orderId: number) => store.findOutcome(deps.db(), orderId),
+    findOutcome: (orderId: number) => findOutcome(deps.db(), orderId),
     /** Carries out what dead processes left behind; returns how many servers were queued. */
     completeOrders: (work: OrderWork) => completeOrders(deps, work),
     /** For the creating answer, its replay, and provisioning alone. */

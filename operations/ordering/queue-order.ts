@@ -1,4 +1,5 @@
 import { CodedError, hasCode } from '#common/errors/index.ts';
+import { findOutcome, listAbandonedCreated } from '#operations/views/index.ts';
 import type { OrdersDeps } from './orders.ts';
 import type { OrderWork } from './place-order.ts';
 import * as store from './store.ts';
@@ -29,7 +30,7 @@ export async function queueOrder(deps: OrdersDeps, orderId: number, work: OrderW
     // A database that does not answer is no refusal; a later pass tries again.
     if (!(error instanceof CodedError)) throw error;
     if (!hasCode(error, 'orders.taken_over')) throw await refuseOrder(deps, orderId, error.code, work);
-    const outcome = await store.findOutcome(deps.db(), orderId);
+    const outcome = await findOutcome(deps.db(), orderId);
     if (outcome?.serverId != null) return outcome.serverId;
     throw await refuseOrder(deps, orderId, outcome?.closedReason ?? error.code, work);
   }
@@ -37,7 +38,7 @@ export async function queueOrder(deps: OrdersDeps, orderId: number, work: OrderW
 
 /** Carries out what dead processes left: paid orders are queued, orders whose charge was given up are unpaid. */
 export async function completeOrders(deps: OrdersDeps, work: OrderWork): Promise<number> {
-  for (const orderId of await store.listAbandonedCreated(deps.db())) await closeUnpaid(deps, orderId, work);
+  for (const orderId of await listAbandonedCreated(deps.db())) await closeUnpaid(deps, orderId, work);
   let queued = 0;
   for (const orderId of await store.listAbandonedPaid(deps.db(), deps.graceSeconds ?? graceSecondsDefault)) {
     try {
@@ -89,7 +90,7 @@ async function refuseOrder(
       await deps.payments.refundOrderCharge(tx, orderId);
     });
   await deps.payments.reconcileOrder(orderId);
-  const outcome = await store.findOutcome(deps.db(), orderId);
+  const outcome = await findOutcome(deps.db(), orderId);
   return orderRefused({ orderId, paymentAttemptId: outcome?.chargeId ?? null, cause });
 }
 

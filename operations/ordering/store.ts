@@ -3,8 +3,6 @@ import { sql } from 'kysely';
 import { settledOrders } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
-export { findOutcome, listAbandonedCreated, type OrderOutcome } from '#operations/views/index.ts';
-
 /** From here on a statement of this transaction that waits longer for a lock fails. */
 export async function boundLockWaits(tx: Queryable, lockTimeoutMs: number): Promise<void> {
   await sql`select set_config('lock_timeout', ${String(lockTimeoutMs)}, true)`.execute(tx);

@@ -35,7 +35,6 @@ export {
   type ChargeOutcome,
   type ChargeState,
   isUnconfirmedTooLong,
-  type PaymentsDeps,
   type SavedCard,
 } from './charge.ts';
 export type { PaymentGateway } from './gateways/gateway.ts';

@@ -1,92 +1,54 @@
 /** What customers see of their traffic and what protects their servers. Each part is a sub-folder; this is their one door. */
+export type { FindingKey } from './findings/finding.ts';
 export {
   createFindingsReceiver,
   createProtectFindings,
-  type FindingFilter,
-  type FindingKey,
-  type FindingListQuery,
-  type FindingPlace,
-  type FindingQuery,
-  type FindingRow,
-  type FindingState,
-  type FindingStatus,
-  type FindingSummary,
-  type FindingTotals,
-  type IgnoreFindingInput,
-  type IgnoreFindingResult,
-  type ListedFinding,
   type ProtectFindings,
-  type ServerFindingCount,
   type ServerFindings,
-  type UnableRow,
 } from './findings/index.ts';
+export type { FindingStatus } from './findings/store.ts';
 export {
-  type AttackQuery,
-  type AttackRow,
   actionsOf,
-  createIncidentsReceiver,
-  createProtectIncidents,
   type IncidentCursor,
   type IncidentRow,
-  type IncidentStatus,
   type IncidentVector,
-  type OpenAttack,
-  type OpenAttackCounts,
+} from './incidents/incident.ts';
+export {
+  createIncidentsReceiver,
+  createProtectIncidents,
   type ProjectOutcomes,
   type ProtectIncidents,
-  type RefusalRow,
 } from './incidents/index.ts';
-export type { LiveRow, LiveStatus, ProtectLive } from './live/index.ts';
+export type { IncidentStatus, OpenAttack, RefusalRow } from './incidents/store.ts';
+export type { ProtectLive } from './live/index.ts';
 export { createLiveReceiver, createProtectLive } from './live/index.ts';
+export type { LiveRow, LiveStatus } from './live/store.ts';
+export { createProtectScans, createScansReceiver, type ProtectScans } from './scans/index.ts';
+export { readCursor as readScanCursor } from './scans/monitor-requests.ts';
+export type { ScanStatus } from './scans/port-store.ts';
 export {
-  createProtectScans,
-  createScansReceiver,
   type FoundService,
   isGuess,
-  type ListedScan,
   type ObservedPort,
-  type PendingScans,
-  type ProtectScans,
-  readScanCursor,
-  requestLimits,
-  type ScanListQuery,
-  type ScanStatus,
   type ServerPorts,
   type ServerScan,
-} from './scans/index.ts';
+} from './scans/ports-of-server.ts';
+export { requestLimits } from './scans/scan-request.ts';
+export { createProtectSettings, type ProtectSettingsFeature } from './settings/index.ts';
+export { type FindingMailChoice, findingMailChoices, type ProtectSettings } from './settings/settings.ts';
 export {
-  createProtectSettings,
-  type FindingMailChoice,
-  findingMailChoices,
-  type ProtectSettings,
-  type ProtectSettingsFeature,
-} from './settings/index.ts';
-export type {
-  ConflictRow,
-  Exploration,
-  LatestRow,
-  MinuteRow,
-  MinuteStatus,
-  ProjectSources,
-  ProtectTraffic,
-  RankedDimension,
-  SetAsideRow,
-  SourceRow,
-  StepRow,
-  TrafficServer,
-  UsageStep,
-  UsageTotal,
-} from './traffic/index.ts';
-export {
-  addressFilters,
-  bytesOf,
-  createMinutesReceiver,
-  createProtectTraffic,
   customerBox,
-  hasExactMinutes,
   isOfApplications,
-  isStale,
   namesApplications,
-  serverNamer,
+  type RankedDimension,
   staffBox,
-} from './traffic/index.ts';
+} from './traffic/exploration.ts';
+export type { Exploration } from './traffic/explore-traffic.ts';
+export type { ProjectSources, ProtectTraffic } from './traffic/index.ts';
+export { createProtectTraffic } from './traffic/index.ts';
+export { isStale } from './traffic/minute.ts';
+export { bytesOf, hasExactMinutes } from './traffic/read-traffic.ts';
+export { createMinutesReceiver } from './traffic/receive-telemetry.ts';
+export type { LatestRow, MinuteRow, MinuteStatus, StepRow } from './traffic/store.ts';
+export { addressFilters, serverNamer } from './traffic/traffic-names.ts';
+export type { UsageStep, UsageTotal } from './traffic/usage-store.ts';

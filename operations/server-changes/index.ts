@@ -14,7 +14,6 @@ import { createExpiryLoop } from '#service-kit/leases/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
-export type { StoredChange } from './store.ts';
 export type ServerChangeKind = InventoryChangeKind;
 
 export type ServerChanges = ReturnType<typeof createServerChanges>;

@@ -15,8 +15,6 @@ import {
 } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
-export type { AddressCondition, ServerEvent } from '#operations/views/index.ts';
-
 /** Servers of which all kinds of events are told. */
 export const toldServersMax = 10;
 /** Events of one chart; the list under it has as many. */

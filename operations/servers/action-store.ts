@@ -1,8 +1,7 @@
 /** Every statement on the actions of servers. */
 import { sql } from 'kysely';
-import { actionFields } from '#operations/views/index.ts';
+import { type ActionCommand, actionFields, type ServerAction } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { ActionCommand, ServerAction } from './server.ts';
 
 export interface NewAction {
   serverId: number;

@@ -9,6 +9,7 @@ import { joinHeldNetwork } from '#operations/networks/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { insertAction } from './action-store.ts';
 import type { Requester } from './authorise.ts';
 import * as store from './store.ts';
 
@@ -66,7 +67,7 @@ export async function addServer(
   if (networkId !== undefined)
     await joinHeldNetwork(tx, { serverId, tenantId, locationId }, { networkId, ip });
   await assignHeldAddresses(tx, { serverId, tenantId });
-  await store.insertAction(tx, { serverId, command: 'create', ...requester });
+  await insertAction(tx, { serverId, command: 'create', ...requester });
   await enqueueJob(tx, 'servers.provision', { server_id: serverId });
   await emit(tx, { type: 'server.created', serverId });
   const { name = `server-${serverId}` } = requested;

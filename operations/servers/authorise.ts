@@ -2,8 +2,6 @@ import { CodedError } from '#common/errors/index.ts';
 import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
 import type { Scope } from '#operations/views/index.ts';
 
-export type { Scope };
-
 /** The servers that this actor may see: a customer's own tenants, all for staff, none for other actors. */
 export function scopeOf(actor: Actor): Scope {
   if (actor.kind === 'customer') return actor.tenantIds;

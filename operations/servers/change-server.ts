@@ -3,19 +3,26 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { detachAll } from '#operations/networks/index.ts';
+import {
+  type ActionCommand,
+  findServer,
+  type PowerCommand,
+  type Scope,
+  type ServerAction,
+} from '#operations/views/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
-import { notFound, requester, requireWriter, type Scope } from './authorise.ts';
+import {
+  cancelAction as cancelStoredAction,
+  findAction,
+  findUnfinishedAction,
+  insertAction,
+} from './action-store.ts';
+import { notFound, requester, requireWriter } from './authorise.ts';
 import type { ServersDeps } from './index.ts';
 import { endAction } from './job-kit.ts';
-import {
-  type ActionCommand,
-  type PowerCommand,
-  powerCourse,
-  type ServerAction,
-  supersededBy,
-} from './server.ts';
+import { powerCourse, supersededBy } from './server.ts';
 import * as store from './store.ts';
 
 export interface PowerRequest {
@@ -70,7 +77,7 @@ export function changePower(
         isOnItsWay: false,
       });
     }
-    const action = await store.insertAction(tx, {
+    const action = await insertAction(tx, {
       serverId,
       command,
       ...requester(actor),
@@ -106,7 +113,7 @@ export function destroyServer(
         'Provisioning of this server failed. An operator has to retry or resolve it before it can be destroyed.',
       );
     }
-    const action = await store.insertAction(tx, { serverId, command: 'destroy', ...requester(actor) });
+    const action = await insertAction(tx, { serverId, command: 'destroy', ...requester(actor) });
     await store.updateState(tx, serverId, { provisioningState: 'deleting' });
     await detachAll(tx, serverId);
     await enqueueJob(tx, 'servers.destroy', { server_id: serverId });
@@ -124,17 +131,17 @@ export async function cancelAction(
   scope: Scope,
   actionId: number,
 ): Promise<ServerAction> {
-  const found = await store.findAction(deps.db(), scope, actionId);
+  const found = await findAction(deps.db(), scope, actionId);
   if (found === null) throw notFound();
   requireWriter(actor);
   const { serverId } = found;
-  const server = await store.findServer(deps.db(), scope, serverId);
+  const server = await findServer(deps.db(), scope, serverId);
   return deps
     .db()
     .transaction()
     .execute(async (tx) => {
       await store.lockServer(tx, serverId);
-      if (await store.cancelAction(tx, actionId, cancelled)) {
+      if (await cancelStoredAction(tx, actionId, cancelled)) {
         const { command } = found as ServerAction & { command: PowerCommand };
         const powerState = command === 'start' ? 'stopped' : 'running';
         await store.updateState(tx, serverId, { powerState });
@@ -148,7 +155,7 @@ export async function cancelAction(
           after: { actionId, powerState },
         });
       }
-      const action = (await store.findAction(tx, scope, actionId))!;
+      const action = (await findAction(tx, scope, actionId))!;
       if (action.error?.code === cancelled.code) return action;
       throw new CodedError(
         'servers.not_cancellable',
@@ -169,7 +176,7 @@ async function withServer(
   change: (tx: Queryable, server: store.ProvisioningFacts) => Promise<ServerAction>,
 ): Promise<ServerAction> {
   // Whether it is the actor's at all comes before anything else that could be told about it.
-  const found = await store.findServer(deps.db(), scope, serverId);
+  const found = await findServer(deps.db(), scope, serverId);
   if (found === null) throw notFound();
   requireWriter(actor);
   try {
@@ -180,7 +187,7 @@ async function withServer(
         const server = await store.lockServer(tx, serverId);
         if (server === null || server.provisioningState === 'deleted') throw notFound();
         await hooks.precondition?.(tx);
-        const unfinished = await store.findUnfinishedAction(tx, serverId);
+        const unfinished = await findUnfinishedAction(tx, serverId);
         if (unfinished?.command === 'destroy' && command === 'destroy') return unfinished;
         if (unfinished !== null) await supersede(tx, server, unfinished, command);
         const asked = await change(tx, server);
@@ -197,7 +204,7 @@ async function withServer(
     return action;
   } catch (error) {
     if (!isUniqueViolation(error, 'server_actions_unfinished')) throw error;
-    throw busy((await store.findUnfinishedAction(deps.db(), serverId))?.id ?? null);
+    throw busy((await findUnfinishedAction(deps.db(), serverId))?.id ?? null);
   }
 }
 

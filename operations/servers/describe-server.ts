@@ -1,7 +1,8 @@
 /** What owners say of their servers: name, host name, labels. Changes current only; the guest is not touched. */
 import type { Actor } from '#operations/accounts/index.ts';
+import { findServer, type Scope } from '#operations/views/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
-import { notFound, requireWriter, type Scope } from './authorise.ts';
+import { notFound, requireWriter } from './authorise.ts';
 import type { ChangeHooks } from './change-server.ts';
 import type { ServersDeps } from './index.ts';
 import * as store from './store.ts';
@@ -25,7 +26,7 @@ export async function describeServer(
   input: DescribeServerInput,
   precondition?: ChangeHooks['precondition'],
 ): Promise<void> {
-  const server = await store.findServer(deps.db(), scope, serverId);
+  const server = await findServer(deps.db(), scope, serverId);
   if (server === null) throw notFound();
   requireWriter(actor);
   const faults = validateServerFields(input);

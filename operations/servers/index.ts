@@ -16,9 +16,20 @@ import type { Clusters } from '#operations/clusters/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
 import * as views from '#operations/views/index.ts';
+import {
+  countByStatus,
+  countServers,
+  findServer,
+  listInventory as listInventoryRows,
+  listServers,
+  type Scope,
+  type ServerAction,
+  type ServerFilter,
+} from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { notFound, type Scope, scopeOf, scopeOfTenant } from './authorise.ts';
+import { countActions, findAction, listActions } from './action-store.ts';
+import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
 import {
   type ChangeHooks,
   cancelAction,
@@ -35,26 +46,14 @@ import {
   retryProvisioning,
 } from './resolve-provisioning.ts';
 import { createPowerObserver } from './run-power.ts';
-import { type ServerAction, statusOf } from './server.ts';
+import { statusOf } from './server.ts';
 import * as store from './store.ts';
 
-export type { ListOrder, ServerFilter } from '#operations/views/index.ts';
 export { addServer, type HeldServer, type RequestedServer } from './add-server.ts';
 export { notFound as serverNotFound, type Requester, requester, requireWrite } from './authorise.ts';
-export type { ChangeHooks, PowerRequest } from './change-server.ts';
 export { chargeServerHours } from './charge-server-hours.ts';
-export type { DescribeServerInput } from './describe-server.ts';
 export { observePower } from './run-power.ts';
-export {
-  macOf,
-  type PowerCommand,
-  type Server,
-  type ServerAction,
-  type ServerAddress,
-  type ServerStatus,
-  statusOf,
-  supersededBy,
-} from './server.ts';
+export { macOf, statusOf, supersededBy } from './server.ts';
 export { lockAttachable, lockLiving, nextServerId } from './store.ts';
 export {
   type FieldFault,
@@ -96,14 +95,14 @@ export function createServers(deps: ServersDeps) {
     /** What it does beside the calls. */
     work: { jobHandlers: serverJobs(deps), parts: [createPowerObserver(deps)] } satisfies FeatureWork,
     findServer: (actor: Actor, tenantId: number | null, serverId: number) =>
-      store.findServer(deps.db(), scope(actor, tenantId), serverId),
+      findServer(deps.db(), scope(actor, tenantId), serverId),
     /** The same inside a transaction. */
     findServerIn: (tx: Queryable, actor: Actor, tenantId: number | null, serverId: number) =>
-      store.findServer(tx, scope(actor, tenantId), serverId),
-    listServers: (actor: Actor, tenantId: number | null, filter: store.ServerFilter) =>
-      store.listServers(deps.db(), scope(actor, tenantId), filter),
-    countServers: (actor: Actor, tenantId: number | null, filter: store.ServerFilter) =>
-      store.countServers(deps.db(), scope(actor, tenantId), filter),
+      findServer(tx, scope(actor, tenantId), serverId),
+    listServers: (actor: Actor, tenantId: number | null, filter: ServerFilter) =>
+      listServers(deps.db(), scope(actor, tenantId), filter),
+    countServers: (actor: Actor, tenantId: number | null, filter: ServerFilter) =>
+      countServers(deps.db(), scope(actor, tenantId), filter),
     /** Living servers by the beginnings of words of their names, by id or by address; at most `limit` of each kind. */
     search: (actor: Actor, typed: string, limit: number) =>
       findServers(deps.db(), scopeOf(actor), typed, limit),
@@ -115,7 +114,7 @@ export function createServers(deps: ServersDeps) {
       scopeOfTenant(actor, tenantId).length === 0 ? 0 : store.sumRemainingMonth(deps.db(), tenantId),
     /** Living servers by status; statuses that none has are left out. */
     countByStatus: (actor: Actor, tenantId: number | null) =>
-      store.countByStatus(deps.db(), scope(actor, tenantId)),
+      countByStatus(deps.db(), scope(actor, tenantId)),
     countOfTenants: (tenantIds: readonly number[]) => store.countOfTenants(deps.db(), tenantIds),
     /** Throws `servers.not_found`, `servers.busy`, `servers.not_ready`. */
     changePower: (
@@ -141,7 +140,7 @@ export function createServers(deps: ServersDeps) {
       cancelAction(deps, actor, scope(actor, tenantId), actionId),
     /** An action by its own id, also of a server that is gone by now. */
     findAction: (actor: Actor, tenantId: number | null, actionId: number) =>
-      store.findAction(deps.db(), scope(actor, tenantId), actionId),
+      findAction(deps.db(), scope(actor, tenantId), actionId),
     /** Newest first; throws `servers.not_found`. */
     async listActions(
       actor: Actor,
@@ -149,8 +148,8 @@ export function createServers(deps: ServersDeps) {
       serverId: number,
       limit: number,
     ): Promise<ServerAction[]> {
-      if ((await store.findServer(deps.db(), scope(actor, tenantId), serverId)) === null) throw notFound();
-      return store.listActions(deps.db(), serverId, limit);
+      if ((await findServer(deps.db(), scope(actor, tenantId), serverId)) === null) throw notFound();
+      return listActions(deps.db(), serverId, limit);
     },
     /** A page of them, and how many there are on all pages. */
     async pageActions(
@@ -159,10 +158,10 @@ export function createServers(deps: ServersDeps) {
       serverId: number,
       { limit, beforeId }: { limit: number; beforeId: number | null },
     ): Promise<{ actions: ServerAction[]; total: number }> {
-      if ((await store.findServer(deps.db(), scope(actor, tenantId), serverId)) === null) throw notFound();
+      if ((await findServer(deps.db(), scope(actor, tenantId), serverId)) === null) throw notFound();
       const [actions, total] = await Promise.all([
-        store.listActions(deps.db(), serverId, limit, beforeId),
-        store.countActions(deps.db(), serverId),
+        listActions(deps.db(), serverId, limit, beforeId),
+        countActions(deps.db(), serverId),
       ]);
       return { actions, total };
     },
@@ -185,7 +184,7 @@ async function listInventory(
   deps: ServersDeps,
   query: { afterId: number; limit: number; clusterIds?: readonly number[] },
 ): Promise<InventoryPage> {
-  const { rows, asOf } = await store.listInventory(deps.db(), query);
+  const { rows, asOf } = await listInventoryRows(deps.db(), query);
   const vms = rows.map(({ provisioningState, powerState, ...vm }) => ({
     ...vm,
     state: statusOf({ provisioningState, powerState }),

@@ -5,8 +5,8 @@ import { emit } from '#operations/events/index.ts';
 import type { HypervisorDriver } from '#operations/hypervisors/index.ts';
 import { enqueueJob, finishJob, type Job } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { finishAction } from './action-store.ts';
 import type { ServersDeps } from './index.ts';
-import * as store from './store.ts';
 
 /** The hypervisor of a server's node. A deleted server's is the node that it last had. */
 export async function hypervisorOf(
@@ -35,9 +35,9 @@ export async function finish(
 export async function endAction(
   tx: Queryable,
   serverId: number,
-  result: Parameters<typeof store.finishAction>[2],
+  result: Parameters<typeof finishAction>[2],
 ): Promise<void> {
-  const actionId = await store.finishAction(tx, serverId, result);
+  const actionId = await finishAction(tx, serverId, result);
   if (actionId !== null) await emit(tx, { type: 'action.finished', serverId, actionId });
 }
 

@@ -14,6 +14,7 @@ import { emit } from '#operations/events/index.ts';
 import { type GuestDefinition, guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts';
 import { deleteNicsOf, markAttached } from '#operations/networks/index.ts';
 import type { Job, JobHandler } from '#service-kit/jobs/index.ts';
+import { isActionOlder, noteProgress } from './action-store.ts';
 import type { ServersDeps } from './index.ts';
 import { askAgain, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
 import { failPower, runPower } from './run-power.ts';
@@ -55,15 +56,13 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
         failure: null,
       });
     await store.setInterfacePlace(tx, serverId, site.bridge);
-    await store.noteProgress(tx, serverId, 5);
+    await noteProgress(tx, serverId, 5);
     return server;
   });
   if (facts === null) return;
   const guest = await describeGuest(deps, facts);
   try {
-    const progress = await driver.ensureGuest(guest, (percent) =>
-      store.noteProgress(deps.db(), serverId, percent),
-    );
+    const progress = await driver.ensureGuest(guest, (percent) => noteProgress(deps.db(), serverId, percent));
     if (progress === 'booting') return await waitForBoot(deps, job);
   } catch (caught) {
     const error = withoutSecret(caught, guest.rootPassword);
@@ -112,7 +111,7 @@ async function describeGuest(deps: ServersDeps, facts: store.ProvisioningFacts):
 /** `ready` means addressable: a guest that says nothing within its time has failed, however well it was made. */
 async function waitForBoot(deps: ServersDeps, job: Job): Promise<void> {
   const serverId = serverIdOf(job);
-  if (!(await store.isActionOlder(deps.db(), serverId, deps.bootSecondsMax ?? 180)))
+  if (!(await isActionOlder(deps.db(), serverId, deps.bootSecondsMax ?? 180)))
     return askAgain(deps, job, {}, bootPollMs);
   await failProvisioning(deps, serverId, 'guest_silent', 'the guest has sent nothing');
 }
@@ -150,7 +149,7 @@ async function failProvisioning(
 
 async function destroy(deps: ServersDeps, job: Job): Promise<void> {
   const serverId = serverIdOf(job);
-  await store.noteProgress(deps.db(), serverId, 10);
+  await noteProgress(deps.db(), serverId, 10);
   // Its network interfaces are detached before the guest is deleted, so that none is left on a segment.
   await deps.networks.unplugAll(serverId);
   const { driver } = await hypervisorOf(deps, serverId);

@@ -7,13 +7,14 @@ import { type Actor, requireOperator, requireStaff } from '#operations/accounts/
 import { emit } from '#operations/events/index.ts';
 import { guestName } from '#operations/hypervisors/index.ts';
 import { detachAll, markAttached } from '#operations/networks/index.ts';
+import { findServer, type ServerAction } from '#operations/views/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { insertAction } from './action-store.ts';
 import { notFound, requester } from './authorise.ts';
 import type { ServersDeps } from './index.ts';
 import { endAction, hypervisorOf } from './job-kit.ts';
-import type { ServerAction } from './server.ts';
 import * as store from './store.ts';
 
 /** `repaired`: the guest runs now. `remove`: its remains are removed, as when its owner destroys it. */
@@ -22,7 +23,7 @@ export type Resolution = 'repaired' | 'remove';
 /** Sends a failed server through provisioning again. Operators only; throws `servers.not_failed` for any other state. */
 export async function retryProvisioning(deps: ServersDeps, actor: Actor, serverId: number): Promise<void> {
   await withFailed(deps, actor, 'server.retry', serverId, async (tx) => {
-    const action = await store.insertAction(tx, { serverId, command: 'create', ...requester(actor) });
+    const action = await insertAction(tx, { serverId, command: 'create', ...requester(actor) });
     await store.updateState(tx, serverId, { provisioningState: 'queued', failure: null });
     await enqueueJob(tx, 'servers.provision', { server_id: serverId });
     return action;
@@ -51,13 +52,13 @@ export async function resolveProvisioning(
   }
   const action = await withFailed(deps, actor, `server.resolve_${resolution}`, serverId, async (tx) => {
     if (resolution === 'remove') {
-      const destroying = await store.insertAction(tx, { serverId, command: 'destroy', ...requester(actor) });
+      const destroying = await insertAction(tx, { serverId, command: 'destroy', ...requester(actor) });
       await store.updateState(tx, serverId, { provisioningState: 'deleting', failure: null });
       await detachAll(tx, serverId);
       await enqueueJob(tx, 'servers.destroy', { server_id: serverId });
       return destroying;
     }
-    const creating = await store.insertAction(tx, { serverId, command: 'create', ...requester(actor) });
+    const creating = await insertAction(tx, { serverId, command: 'create', ...requester(actor) });
     await store.updateState(tx, serverId, {
       provisioningState: 'ready',
       powerState: 'running',
@@ -98,7 +99,7 @@ async function withFailed(
       if (server === null || server.provisioningState === 'deleted') throw notFound();
       if (server.provisioningState !== 'failed')
         throw new CodedError('servers.not_failed', `Server ${serverId} has not failed provisioning.`);
-      const found = await store.findServer(deps.db(), 'all', serverId);
+      const found = await findServer(deps.db(), 'all', serverId);
       const action = await change(tx);
       await record(tx, actor, {
         operation,

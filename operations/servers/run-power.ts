@@ -13,12 +13,20 @@ import {
   serverIdOfGuest,
 } from '#operations/hypervisors/index.ts';
 import { noteServerChange, type ServerChangeKind } from '#operations/server-changes/index.ts';
+import type { PowerCommand, PowerState } from '#operations/views/index.ts';
 import type { Job } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import {
+  beginAction,
+  findPowerRequest,
+  findUnfinishedAction,
+  isActionOlder,
+  type PowerRequest,
+} from './action-store.ts';
 import type { ServersDeps } from './index.ts';
 import { askAgain, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
-import { type PowerCommand, type PowerState, powerCourse, type ShutdownOutcome } from './server.ts';
+import { powerCourse, type ShutdownOutcome } from './server.ts';
 import * as store from './store.ts';
 
 const haltPollMs = 1_000;
@@ -34,9 +42,8 @@ interface PowerJob {
 
 export async function runPower(deps: ServersDeps, job: Job): Promise<void> {
   const serverId = serverIdOf(job);
-  const request = await store.findPowerRequest(deps.db(), serverId);
-  if (request?.actionId !== actionIdOf(job) || !(await store.beginAction(deps.db(), request.actionId)))
-    return;
+  const request = await findPowerRequest(deps.db(), serverId);
+  if (request?.actionId !== actionIdOf(job) || !(await beginAction(deps.db(), request.actionId))) return;
   const { driver } = await hypervisorOf(deps, serverId);
   const name = guestName(serverId);
   const command = request.command as PowerCommand;
@@ -56,7 +63,7 @@ async function halt(
   deps: ServersDeps,
   job: Job,
   driver: HypervisorDriver,
-  request: store.PowerRequest,
+  request: PowerRequest,
 ): Promise<void> {
   const name = guestName(request.serverId);
   if (!(job.payload as PowerJob).signalled) await driver.signalShutdown(name);
@@ -65,7 +72,7 @@ async function halt(
   // The power observer updates the state when no job waits for the guest.
   if (request.timeoutSeconds === 0)
     return conclude(deps, job, { powerState: 'running', outcome: 'signal_sent' });
-  if (!(await store.isActionOlder(deps.db(), request.serverId, request.timeoutSeconds)))
+  if (!(await isActionOlder(deps.db(), request.serverId, request.timeoutSeconds)))
     return askAgain(deps, job, { signalled: true }, haltPollMs);
   if (request.onTimeout === 'stop') {
     await driver.setPower(name, 'off');
@@ -108,7 +115,7 @@ async function conclude(
 async function isCurrent(tx: Queryable, job: Job): Promise<boolean> {
   const serverId = serverIdOf(job);
   await store.lockServer(tx, serverId);
-  return (await store.findUnfinishedAction(tx, serverId))?.id === actionIdOf(job);
+  return (await findUnfinishedAction(tx, serverId))?.id === actionIdOf(job);
 }
 
 const actionIdOf = (job: Job) => (job.payload as PowerJob).action_id;

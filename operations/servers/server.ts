@@ -8,18 +8,6 @@ import type {
   ServerStatus,
 } from '#operations/views/index.ts';
 
-export type {
-  ActionCommand,
-  PowerCommand,
-  PowerState,
-  ProvisioningState,
-  Server,
-  ServerAction,
-  ServerAddress,
-  ServerFailure,
-  ServerStatus,
-} from '#operations/views/index.ts';
-
 /** One state out of two: provisioning until the guest is ready, its power from then on. */
 export function statusOf(server: Pick<Server, 'provisioningState' | 'powerState'>): ServerStatus {
   return server.provisioningState === 'ready'

@@ -1,33 +1,16 @@
 /** Statements on servers and their network interfaces. Owners are filtered here, never after the fact. */
 import { sql } from 'kysely';
-import { clusterLocation, nodeServers, rfc3339, serverSizes } from '#operations/views/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Scope } from './authorise.ts';
-import type { PowerState, ProvisioningState, ServerFailure } from './server.ts';
-
-export {
-  countByStatus,
-  countServers,
-  findServer,
-  type InventoryRow,
-  listInventory,
-  listServers,
-  type ServerFilter,
+import {
+  clusterLocation,
+  nodeServers,
+  type PowerState,
+  type ProvisioningState,
+  rfc3339,
+  type Scope,
+  type ServerFailure,
+  serverSizes,
 } from '#operations/views/index.ts';
-export {
-  beginAction,
-  cancelAction,
-  countActions,
-  findAction,
-  findPowerRequest,
-  findUnfinishedAction,
-  finishAction,
-  insertAction,
-  isActionOlder,
-  listActions,
-  noteProgress,
-  type PowerRequest,
-} from './action-store.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** Living servers of each of these tenants. */
 export async function countOfTenants(

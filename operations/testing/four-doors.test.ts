@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CodedError } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { createWorld, password, type World } from './dated-world.ts';
+import { password, type World } from './create-world.ts';
+import { createWorld } from './dated-world.ts';
 
 let world: World;
 let operator: string;

@@ -14,7 +14,8 @@ import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts'
 import { createEarlierDatabase } from '#service-kit/testing/earlier-database.ts';
 import { findInRows, webhookSecretBytes } from '#service-kit/testing/find-in-rows.ts';
 import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
-import { createWorld, type World } from './dated-world.ts';
+import type { World } from './create-world.ts';
+import { createWorld } from './dated-world.ts';
 import { createSecretWatch } from './watch-secrets.ts';
 
 let world: World;

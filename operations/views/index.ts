@@ -31,7 +31,6 @@ export {
   listUse,
   observedDays,
   ownScanDays,
-  type PoolServer,
   type ServerLife,
   type UseRow,
 } from './bandwidth-store.ts';
@@ -68,7 +67,6 @@ export {
   type FindingQuery,
   type FindingRow,
   type FindingScope,
-  type FindingState,
   type FindingSummary,
   type FindingTotals,
   type FindingTotalsQuery,
@@ -92,7 +90,6 @@ export {
   findNic,
   findNicOf,
   hasServer,
-  type LabelCondition,
   listAttachments,
   listNetworkMembers,
   listNetworks,
@@ -102,9 +99,8 @@ export {
   type NetworkMember,
   type Nic,
   ownsNetwork,
-  type SyncState,
 } from './network-store.ts';
-export { findOutcome, listAbandonedCreated, type OrderOutcome, settledOrders } from './order-store.ts';
+export { findOutcome, listAbandonedCreated, settledOrders } from './order-store.ts';
 export {
   type ConflictRow,
   listConflicts,
@@ -145,17 +141,14 @@ export {
   clusterLocation,
   findOwnedServer,
   findServer,
-  type InventoryRow,
   listInventory,
   nodeServers,
-  type OwnedServer,
   type PowerCommand,
   type PowerState,
   type ProvisioningState,
   rfc3339,
   type Server,
   type ServerAction,
-  type ServerAddress,
   type ServerFailure,
   type ServerStatus,
   serverSizes,

@@ -8,33 +8,39 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, requireStaff } from '#operations/accounts/index.ts';
+import {
+  type Delivery,
+  type FailingEndpoint,
+  findDeliveredEvent,
+  listDeliveries,
+  listFailing,
+  type QueueHealth,
+  readQueueHealth,
+} from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
 import type { TargetRules } from '#service-kit/webhooks/index.ts';
-import type { Delivery } from './manage-endpoint.ts';
 import * as manage from './manage-endpoint.ts';
 import { createWebhookSender, createWebhookUpkeep } from './send-deliveries.ts';
 import * as store from './store.ts';
 
-export type { CreateEndpointInput, Delivery, Endpoint, EndpointInput } from './manage-endpoint.ts';
-export type { Attempt, FailingEndpoint, QueueHealth } from './store.ts';
+export type { Endpoint } from './manage-endpoint.ts';
+export type { Attempt } from './store.ts';
 
 /** Where webhooks keep sealed secrets. */
 export const webhookSecrets = [store.endpointSecret, store.formerSecret] as const;
 
-export interface WebhooksDeps {
+/** Everything but `readQueueHealth` and `listFailing` is for owners of organizations; others see no endpoint at all. */
+export type Webhooks = ReturnType<typeof createWebhooks>;
+
+export function createWebhooks(deps: {
   db: () => Queryable;
   secrets: Secrets;
   rules: TargetRules;
   clock: Clock;
   reporter: Reporter;
-}
-
-/** Everything but `readQueueHealth` and `listFailing` is for owners of organizations; others see no endpoint at all. */
-export type Webhooks = ReturnType<typeof createWebhooks>;
-
-export function createWebhooks(deps: WebhooksDeps) {
+}) {
   const { db, secrets, rules } = deps;
   return {
     /** What it does beside the calls. */
@@ -58,7 +64,7 @@ export function createWebhooks(deps: WebhooksDeps) {
       manage.replayDelivery(db(), actor, id, deliveryId),
     async listDeliveries(actor: Actor, id: number, limit: number): Promise<Delivery[]> {
       const endpoint = await manage.findOwned(db(), actor, id);
-      return store.listDeliveries(db(), endpoint.id, limit);
+      return listDeliveries(db(), endpoint.id, limit);
     },
     /** One delivery's attempts, last one first, and the body it carries; null where there is no such delivery. */
     async findDelivery(
@@ -67,21 +73,21 @@ export function createWebhooks(deps: WebhooksDeps) {
       deliveryId: number,
     ): Promise<{ attempts: store.Attempt[]; publicId: string; body: object } | null> {
       const endpoint = await manage.findOwned(db(), actor, id);
-      const event = await store.findDeliveredEvent(db(), endpoint.id, deliveryId);
+      const event = await findDeliveredEvent(db(), endpoint.id, deliveryId);
       if (event === null) return null;
       const { publicId, type, occurredAt, data } = event;
       const attempts = await store.listAttempts(db(), endpoint.id, deliveryId);
       return { attempts, publicId, body: { type, timestamp: occurredAt.toISOString(), data } };
     },
     /** How much waits, and for how long. Staff only. */
-    async readQueueHealth(actor: Actor): Promise<store.QueueHealth> {
+    async readQueueHealth(actor: Actor): Promise<QueueHealth> {
       requireStaff(actor);
-      return store.readQueueHealth(db());
+      return readQueueHealth(db());
     },
     /** Endpoints whose receivers fail, the longest first. Staff only. */
-    async listFailing(actor: Actor, limit: number): Promise<store.FailingEndpoint[]> {
+    async listFailing(actor: Actor, limit: number): Promise<FailingEndpoint[]> {
       requireStaff(actor);
-      return store.listFailing(db(), limit);
+      return listFailing(db(), limit);
     },
   };
 }
@@ -90,5 +96,5 @@ export function createWebhooks(deps: WebhooksDeps) {
 const lateSeconds = 60;
 
 /** Whether customers are told too late, because of us. */
-export const isQueueLate = (health: Pick<store.QueueHealth, 'oldestSeconds'>): boolean =>
+export const isQueueLate = (health: Pick<QueueHealth, 'oldestSeconds'>): boolean =>
   health.oldestSeconds > lateSeconds;

@@ -4,6 +4,7 @@ import { oneLine } from '#common/text/index.ts';
 import { testEvent, webhookEvents } from '#contracts/customer-api/index.ts';
 import { type Actor, type CustomerActor, forbidden } from '#operations/accounts/index.ts';
 import { recordTestEvent } from '#operations/events/index.ts';
+import { ownsTenant } from '#operations/views/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
@@ -42,7 +43,7 @@ export async function createEndpoint(
 ): Promise<{ endpointId: number; secret: string }> {
   requireOwner(actor, input.organizationId);
   const { organizationId, tenantId } = input;
-  if (tenantId !== null && !(await store.ownsTenant(db, organizationId, tenantId)))
+  if (tenantId !== null && !(await ownsTenant(db, organizationId, tenantId)))
     throw invalidWebhook('There is no such workspace in this organization.');
   const secret = mintSecret();
   const checked = check(rules, input);
@@ -231,8 +232,6 @@ function check(rules: TargetRules, input: EndpointInput): EndpointInput {
     eventTypes: parseEventTypes(input.eventTypes),
   };
 }
-
-export type { Delivery } from '#operations/views/index.ts';
 
 export interface Endpoint {
   id: number;

@@ -3,8 +3,6 @@ import { sql } from 'kysely';
 import { isUnclaimed, setClaim } from '#service-kit/outbox/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 
-export { type DueDelivery, nextDelivery } from '#operations/views/index.ts';
-
 export interface ClaimedEndpoint {
   id: number;
   term: number;

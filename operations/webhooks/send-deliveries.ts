@@ -8,6 +8,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { deleteEventsOlderThan, takeUndispatched } from '#operations/events/index.ts';
+import { type DueDelivery, nextDelivery, readQueueHealth } from '#operations/views/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { createOutboxSender, type OutboxSender } from '#service-kit/outbox/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -58,7 +59,7 @@ export function createWebhookSender(deps: WebhookSenderDeps, workers = 4): Webho
         return (await dispatch(deps)) > 0;
       },
       claim: (db, claimSeconds) => queue.claimEndpoint(db, claimSeconds, perOrganizationMax),
-      next: (db, endpoint) => queue.nextDelivery(db, endpoint.id),
+      next: (db, endpoint) => nextDelivery(db, endpoint.id),
       attempt: (endpoint, delivery, signal) => attempt(deps, endpoint, delivery, signal),
     },
     deps,
@@ -86,7 +87,7 @@ async function dispatch(deps: WebhookSenderDeps): Promise<number> {
 async function attempt(
   deps: WebhookSenderDeps,
   endpoint: queue.ClaimedEndpoint,
-  delivery: queue.DueDelivery,
+  delivery: DueDelivery,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { type, occurredAt, data } = delivery;
@@ -143,7 +144,7 @@ async function planNext(
   deps: WebhookSenderDeps,
   tx: Queryable,
   endpoint: queue.ClaimedEndpoint,
-  delivery: queue.DueDelivery,
+  delivery: DueDelivery,
 ): Promise<void> {
   const spread = 0.8 + 0.4 * (deps.random ?? Math.random)();
   const rest = Math.min(restSeconds.max, restSeconds.first * 2 ** Math.min(endpoint.consecutiveFailures, 10));
@@ -167,7 +168,7 @@ export function createWebhookUpkeep(deps: {
     ttlSeconds: 120,
     ...deps,
     async run() {
-      const { pending, oldestSeconds, failingEndpoints } = await store.readQueueHealth(deps.db());
+      const { pending, oldestSeconds, failingEndpoints } = await readQueueHealth(deps.db());
       if (oldestSeconds > lateSeconds)
         deps.reporter.warn('webhooks are late', {
           pending,

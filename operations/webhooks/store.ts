@@ -1,21 +1,10 @@
 import { sql } from 'kysely';
 import { lockOrganization } from '#operations/accounts/index.ts';
 
-export { ownsTenant } from '#operations/views/index.ts';
-
 import { countTests, subscribedEndpoints } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SecretColumn } from '#service-kit/secrets/index.ts';
 import type { Endpoint } from './manage-endpoint.ts';
-
-export {
-  type FailingEndpoint,
-  findDeliveredEvent,
-  listDeliveries,
-  listFailing,
-  type QueueHealth,
-  readQueueHealth,
-} from '#operations/views/index.ts';
 
 /** Signs deliveries. */
 export const endpointSecret: SecretColumn = {

@@ -34,7 +34,7 @@ export interface AlertMailKind<Due extends DueAlertMail> {
   write(due: Due, linkTo: (path: string) => string): Mail;
 }
 
-export interface AlertMailerDeps {
+interface AlertMailerDeps {
   db: () => Queryable;
   post: Pick<Post, 'send' | 'linkTo'>;
   clock: Clock;

@@ -17,7 +17,7 @@ import { findSettings } from '../settings/index.ts';
 import type { FindingKey, FindingSubject } from './finding.ts';
 import * as store from './store.ts';
 
-export interface IgnoreFindingDeps {
+interface IgnoreFindingDeps {
   db: () => Queryable;
   addresses: Pick<Addresses, 'lockAllocationsOfServer'>;
 }

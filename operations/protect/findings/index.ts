@@ -53,24 +53,7 @@ import {
   storeCounts,
 } from './store.ts';
 
-export type {
-  FindingFilter,
-  FindingListQuery,
-  FindingPlace,
-  FindingQuery,
-  FindingRow,
-  FindingState,
-  FindingSummary,
-  FindingTotals,
-  ListedFinding,
-  ServerFindingCount,
-  UnableRow,
-} from '#operations/views/index.ts';
-export type { FindingKey, FindingSubject } from './finding.ts';
-export type { IgnoreFindingInput, IgnoreFindingResult } from './ignore-finding.ts';
-export type { FindingStatus } from './store.ts';
-
-export interface ProtectFindingsDeps {
+interface ProtectFindingsDeps {
   db: () => Queryable;
   clock: Clock;
   reporter: Reporter;
@@ -170,17 +153,19 @@ export function createFindingsReceiver(findings: Pick<ProtectFindings, 'receive'
 
 const addressesMax = 500;
 
-interface CountLoopDeps {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-}
-
 /**
  * Stores new counts of addresses where time has changed them. A reader counts such an address itself, so the loop only makes
  * reading faster.
  */
-function createCountLoop({ db, clock, reporter }: CountLoopDeps): LeasedLoop {
+function createCountLoop({
+  db,
+  clock,
+  reporter,
+}: {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+}): LeasedLoop {
   return createLeasedLoop({
     ...{ name: 'operations-finding-counts', intervalMs: 60_000, ttlSeconds: 120 },
     ...{ db, clock, reporter },

@@ -24,7 +24,7 @@ import { readStandings, type Source } from '../traffic/index.ts';
 import { type AlertDeps, alertCustomer } from './alert-customer.ts';
 import * as store from './store.ts';
 
-export interface ReceiveProjectionsDeps extends AlertDeps {
+interface ReceiveProjectionsDeps extends AlertDeps {
   db: () => Queryable;
   addresses: Pick<Addresses, 'lockAllocation'>;
   isDocumentationGlobal: boolean;

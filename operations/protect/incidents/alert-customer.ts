@@ -10,7 +10,7 @@ import { oneLine } from '#common/text/index.ts';
 import type { Incident } from '#contracts/admin-api/incidents.ts';
 import { describeClass } from '#contracts/attack-classes.ts';
 import { emit } from '#operations/events/index.ts';
-import { type DueAttackMail, findDueAttackMail } from '#operations/views/index.ts';
+import { type DueAttackMail, findDueAttackMail, hasSubscriber } from '#operations/views/index.ts';
 import type { Mail } from '#service-kit/mail/index.ts';
 import { formatBitRate, formatCount, formatDuration, formatTime } from '#service-kit/pages/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -75,7 +75,7 @@ async function tellStart(
   const hooks = channels.includes('webhook');
   if (hooks)
     await emit(tx, { type: 'server.attack_started', serverId: of.serverId, incidentId: incident.id });
-  const isHooked = hooks && (await store.hasSubscriber(tx, of.serverId, 'server.attack_started'));
+  const isHooked = hooks && (await hasSubscriber(tx, of.serverId, 'server.attack_started'));
   const told = channels.filter((channel) => channel === 'webhook' || isMailed);
   const reached = told.filter((channel) => channel === 'mail' || isHooked);
   await store.noteStart(tx, incident.id, episode, told, reached);

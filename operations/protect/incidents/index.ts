@@ -32,22 +32,16 @@ import type { IncidentFilter, IncidentQuery, IncidentRow, Refusal } from './inci
 import { type ReceiveIncidentsDeps, receiveIncidents } from './receive-incidents.ts';
 import * as store from './store.ts';
 
-export type { AttackQuery, AttackRow, OpenAttackCounts } from '#operations/views/index.ts';
-
-export type { IncidentCursor, IncidentQuery, IncidentRow, IncidentVector } from './incident.ts';
-export { actionsOf } from './incident.ts';
-export type { IncidentStatus, OpenAttack, RefusalRow } from './store.ts';
-
 /** Incidents that were not applied: those that a page shows. */
 const refusalsShown = 20;
 
-export interface ProtectIncidentsDeps extends Omit<ReceiveIncidentsDeps, 'canMail'> {
-  post: Post;
-  clock: Clock;
-  reporter: Reporter;
-}
-
-export function createProtectIncidents(deps: ProtectIncidentsDeps) {
+export function createProtectIncidents(
+  deps: Omit<ReceiveIncidentsDeps, 'canMail'> & {
+    post: Post;
+    clock: Clock;
+    reporter: Reporter;
+  },
+) {
   return {
     /** What it does beside the calls. */
     work: {

@@ -287,8 +287,6 @@ export async function countOutcomes(
   return rows;
 }
 
-export { hasSubscriber } from '#operations/views/index.ts';
-
 /** What the customer was told so far, of the present episode. */
 export interface Told {
   episode: number;

@@ -16,14 +16,12 @@ import type { TrafficSubject } from '../traffic/index.ts';
 import { type ReceiveLiveDeps, receiveLive } from './receive-live.ts';
 import * as store from './store.ts';
 
-export type { LiveRow, LiveStatus } from './store.ts';
-
-export interface ProtectLiveDeps extends ReceiveLiveDeps {
-  clock: Clock;
-  reporter: Reporter;
-}
-
-export function createProtectLive(deps: ProtectLiveDeps) {
+export function createProtectLive(
+  deps: ReceiveLiveDeps & {
+    clock: Clock;
+    reporter: Reporter;
+  },
+) {
   const { db, clock, reporter } = deps;
   const retention = createExpiryLoop({
     ...{ name: 'operations-live-retention', db, clock, reporter },

@@ -48,28 +48,16 @@ import {
 } from './request-store.ts';
 import { overdueMs } from './scan-request.ts';
 
-export type { ListedScan, PendingScans, ScanListQuery } from '#operations/views/index.ts';
-export { readCursor as readScanCursor } from './monitor-requests.ts';
-export { hasForeignScan, isDeliveredByOther, type ScanStatus } from './port-store.ts';
-export {
-  type FoundService,
-  isGuess,
-  type ObservedPort,
-  type ServerPorts,
-  type ServerScan,
-} from './ports-of-server.ts';
-export { requestLimits } from './scan-request.ts';
+export { hasForeignScan, isDeliveredByOther } from './port-store.ts';
 
-export interface ProtectScansDeps {
+export function createProtectScans(deps: {
   db: () => Queryable;
   clock: Clock;
   reporter: Reporter;
   addresses: Addresses;
   isDocumentationGlobal: boolean;
   post: Post;
-}
-
-export function createProtectScans(deps: ProtectScansDeps) {
+}) {
   const { db, clock, reporter, addresses } = deps;
   const retention = createExpiryLoop({
     ...{ name: 'operations-scan-retention', db, clock, reporter },

@@ -103,11 +103,6 @@ function saysMore(request: store.LockedRequest, { state, heartbeat_at: at }: Sca
   return at !== null && Date.parse(at) > (request.heartbeatAt?.getTime() ?? 0);
 }
 
-interface ListRequestsDeps {
-  db: () => Queryable;
-  addresses: Pick<Addresses, 'findAllocations'>;
-}
-
 const cursorPattern = /^scans:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z):(\d{1,9}):(\d{1,15})$/;
 
 /** The place in an opaque cursor; null when it is none of ours. */
@@ -123,7 +118,10 @@ const writeCursor = ({ asOf, turn, tenantId }: store.PageCursor) =>
 
 /** A page for a monitor, and the note that it fetches. Requests whose address was released are left out. */
 export async function listForMonitor(
-  deps: ListRequestsDeps,
+  deps: {
+    db: () => Queryable;
+    addresses: Pick<Addresses, 'findAllocations'>;
+  },
   sender: Sender,
   query: { after: store.PageCursor | null; limit: number },
 ): Promise<ScanRequestsPage> {

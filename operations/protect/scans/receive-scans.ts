@@ -18,7 +18,7 @@ import * as ports from './port-store.ts';
 import * as requests from './request-store.ts';
 import { nextState } from './scan-request.ts';
 
-export interface ReceiveScansDeps extends AlertDeps {
+interface ReceiveScansDeps extends AlertDeps {
   db: () => Queryable;
   addresses: Pick<Addresses, 'lockAllocation'>;
   isDocumentationGlobal: boolean;

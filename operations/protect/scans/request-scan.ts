@@ -20,7 +20,7 @@ import { findSettings } from '../settings/index.ts';
 import * as store from './request-store.ts';
 import { type RequestRow, requestLimits } from './scan-request.ts';
 
-export interface RequestScanDeps {
+interface RequestScanDeps {
   db: () => Queryable;
   addresses: Pick<Addresses, 'lockAllocationsOfServer'>;
   isDocumentationGlobal: boolean;

@@ -16,11 +16,8 @@ import * as store from './store.ts';
 export {
   type AlertChannel,
   channelsSince,
-  type FindingMailChoice,
   findingAlertsSince,
-  findingMailChoices,
   openChannels,
-  type ProtectSettings,
   portChannelsSince,
 } from './settings.ts';
 export { findSettings } from './store.ts';

@@ -1,4 +1,5 @@
 /** What an exploration of traffic asks, and what its two readers have in common. */
+import type { TrafficServer } from '#operations/views/index.ts';
 import type {
   Amount,
   Answer,
@@ -12,7 +13,7 @@ import type {
 } from '#service-kit/explorer/index.ts';
 import type { Sort } from '#service-kit/pages/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { ExplorerScope, TrafficServer } from './explorer-store.ts';
+import type { ExplorerScope } from './explorer-store.ts';
 import type { Names } from './traffic-names.ts';
 
 /** What traffic is grouped by, in the order in which it is offered; `service` is an application with its port. */

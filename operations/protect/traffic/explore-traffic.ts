@@ -7,6 +7,7 @@
  * views are on (NET-1.6); every statement names the owners beside the servers.
  */
 import { type Actor, forbidden } from '#operations/accounts/index.ts';
+import { listTrafficServers } from '#operations/views/index.ts';
 import {
   type Answer,
   type Course,
@@ -32,7 +33,6 @@ import {
   type Steps,
   type TrafficReader,
 } from './exploration.ts';
-import { listTrafficServers } from './explorer-store.ts';
 import { addressFilters, createNames, passingServers } from './traffic-names.ts';
 import { createUsageReader } from './usage-reader.ts';
 

@@ -9,8 +9,6 @@ import { grainOfStep, type RangePart, splitRange } from './split-range.ts';
 import { packetsOfMinute } from './sum-store.ts';
 import type { UsageRange } from './usage-store.ts';
 
-export { listTrafficServers, type TrafficServer } from '#operations/views/index.ts';
-
 /** Which series count. */
 export interface ExplorerScope {
   /** `all` for staff. */

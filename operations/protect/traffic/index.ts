@@ -12,6 +12,7 @@ import type { TelemetryRequest } from '#contracts/admin-api/schemas.ts';
 import { kept } from '#contracts/retention.ts';
 import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
+import { listConflicts, listSetAside, listSources } from '#operations/views/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { createExpiryLoop } from '#service-kit/leases/index.ts';
 import { type Queryable, withCustomPlans } from '#service-kit/postgres/index.ts';
@@ -24,30 +25,8 @@ import { deleteExpired } from './store.ts';
 import { deleteExpiredSums } from './sum-store.ts';
 import type { UsageGroup, UsageRange } from './usage-store.ts';
 
-export {
-  customerBox,
-  type ExplorationAsk,
-  isOfApplications,
-  namesApplications,
-  type RankedDimension,
-  staffBox,
-} from './exploration.ts';
-export type { Exploration } from './explore-traffic.ts';
-export type { TrafficServer } from './explorer-store.ts';
-export { isStale } from './minute.ts';
-export { bytesOf, hasExactMinutes, type TrafficSubject } from './read-traffic.ts';
-export { createMinutesReceiver } from './receive-telemetry.ts';
-export {
-  type ConflictRow,
-  readStandings,
-  type SetAsideRow,
-  type Source,
-  type SourceRow,
-  type Standing,
-} from './source-store.ts';
-export type { LatestRow, MinuteRow, MinuteStatus, StepRow } from './store.ts';
-export { addressFilters, serverNamer } from './traffic-names.ts';
-export type { UsageStep, UsageTotal } from './usage-store.ts';
+export type { TrafficSubject } from './read-traffic.ts';
+export { readStandings, type Source, type Standing } from './source-store.ts';
 
 /** Minutes set aside that a page shows. */
 const setAsideShown = 20;
@@ -97,9 +76,9 @@ export function createProtectTraffic(
     async readSources(actor: Actor, projectId: number) {
       requireStaff(actor);
       const [owned, conflicts, setAside] = await Promise.all([
-        sources.listSources(db(), projectId),
-        sources.listConflicts(db(), projectId),
-        sources.listSetAside(db(), projectId, setAsideShown),
+        listSources(db(), projectId),
+        listConflicts(db(), projectId),
+        listSetAside(db(), projectId, setAsideShown),
       ]);
       return { sources: owned, conflicts, setAside };
     },

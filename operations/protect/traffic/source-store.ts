@@ -2,15 +2,6 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
-export {
-  type ConflictRow,
-  listConflicts,
-  listSetAside,
-  listSources,
-  type SetAsideRow,
-  type SourceRow,
-} from '#operations/views/index.ts';
-
 /** Who delivers: a site of a monitor that uses the admin API as this project. */
 export interface Source {
   projectId: number;

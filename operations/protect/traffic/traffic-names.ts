@@ -1,6 +1,7 @@
 /** From filters to servers and addresses, and from ids to the names that stand in tables and filters. */
+import type { TrafficServer } from '#operations/views/index.ts';
 import { type Filter, passes, type RowDetails, type Value } from '#service-kit/explorer/index.ts';
-import type { ExplorerScope, TrafficServer } from './explorer-store.ts';
+import type { ExplorerScope } from './explorer-store.ts';
 
 /** Dimensions that a server has one value of. */
 const serverDimensions = ['server', 'customer', 'node', 'cluster'] as const;

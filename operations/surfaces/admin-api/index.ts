@@ -17,12 +17,6 @@ import { registerReceivers } from './receivers.routes.ts';
 import { registerScanRequests } from './scan-requests.routes.ts';
 import { registerTargets } from './targets.routes.ts';
 
-/** All features, and what the surface is set to. */
-type AdminApiDeps = Features & {
-  /** Documentation ranges count as globally routable (lab and demo worlds only). */
-  isDocumentationGlobal: boolean;
-};
-
 declare module 'fastify' {
   interface FastifyRequest {
     /** The project whose token the request carries; set for every route of the admin API. */
@@ -31,7 +25,13 @@ declare module 'fastify' {
 }
 
 /** Registers the routes; call it once per server. */
-export async function registerAdminApi(app: App, deps: AdminApiDeps): Promise<void> {
+export async function registerAdminApi(
+  app: App,
+  deps: Features & {
+    /** Documentation ranges count as globally routable (lab and demo worlds only). */
+    isDocumentationGlobal: boolean;
+  },
+): Promise<void> {
   app.decorateRequest('adminProject', null);
   await app.register(
     async (scope) => {

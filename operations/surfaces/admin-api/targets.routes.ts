@@ -7,20 +7,21 @@ import type { App } from '#service-kit/http/index.ts';
 import { clusterScope, requireProject } from './authenticate.ts';
 import { PageQuery, readPageQuery } from './page-query.ts';
 
-export interface TargetsDeps {
-  addresses: Addresses;
-  servers: Servers;
-  receivers: readonly FeedReceiver[];
-  isDocumentationGlobal: boolean;
-}
-
 /**
  * `GET /protect/targets/`: the active allocation generations whose traffic may be delivered (NET-2.3).
  *
  * The cursor walks all active allocations and the page is filtered afterwards, so a page may be empty while the cursor
  * moves on; only `next_after_id: null` is the end.
  */
-export function registerTargets(app: App, deps: TargetsDeps): void {
+export function registerTargets(
+  app: App,
+  deps: {
+    addresses: Addresses;
+    servers: Servers;
+    receivers: readonly FeedReceiver[];
+    isDocumentationGlobal: boolean;
+  },
+): void {
   const permissions = listTargetPermissions(deps.receivers);
   app.get(
     '/protect/targets/',

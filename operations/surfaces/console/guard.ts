@@ -27,16 +27,16 @@ declare module 'fastify' {
   }
 }
 
-export interface GuardDeps extends Omit<ConfirmDeps, 'people'> {
-  accounts: Accounts;
-  requireSecondFactor: boolean;
-}
-
 /**
  * A hook: strangers are sent to sign in, customers see nothing here, and support gets one refusal for every form, before
  * its fields are validated. The operations refuse support as well; this hook only gives the better answer.
  */
-export function guardConsole(deps: GuardDeps) {
+export function guardConsole(
+  deps: Omit<ConfirmDeps, 'people'> & {
+    accounts: Accounts;
+    requireSecondFactor: boolean;
+  },
+) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const session = await readSession(deps.sessions, request);
     const person = session && (await deps.accounts.findPerson(session.personId));

@@ -4,8 +4,9 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ApiKeys, actorOf, createLookup, type Principal } from '#operations/api-keys/index.ts';
-import { type AccessFacts, type Billing, describeRefusal, judgeAccess } from '#operations/billing/index.ts';
+import { type Billing, describeRefusal, judgeAccess } from '#operations/billing/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
+import type { AccessFacts } from '#operations/views/index.ts';
 import { hasAuthorization, readBearer } from '#service-kit/credentials/index.ts';
 import { HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import type { Allowance, SlidingLog } from '#service-kit/limits/index.ts';
@@ -15,7 +16,11 @@ import { BodyFault } from './read-body.ts';
 import { notFound, selectTenant } from './select-tenant.ts';
 import { refusalError } from './translate-error.ts';
 
-export interface GateDeps {
+export type Gate = ReturnType<typeof createGate>;
+
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+export function createGate(deps: {
   apiKeys: ApiKeys;
   billing: Billing;
   metering: Metering;
@@ -24,13 +29,7 @@ export interface GateDeps {
   requestsPerMinute: number;
   /** Failed authentications of a source address. */
   authFailures: SlidingLog;
-}
-
-export type Gate = ReturnType<typeof createGate>;
-
-const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
-
-export function createGate(deps: GateDeps) {
+}) {
   const lookupAccess = createLookup<number, AccessFacts>((tenantIds) => deps.billing.accessOf(tenantIds));
 
   /** Steps one and three for a call that has waited. */

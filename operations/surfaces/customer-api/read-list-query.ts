@@ -1,7 +1,8 @@
 /** The query of the server list, and the cursors that it hands out. */
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
-import { type ListOrder, parseLabelSelector, type ServerFilter } from '#operations/servers/index.ts';
+import { parseLabelSelector } from '#operations/servers/index.ts';
+import type { ListOrder, ServerFilter } from '#operations/views/index.ts';
 import { isDay } from './read-moment.ts';
 import { invalidCursor } from './request-parts.ts';
 import { compileValidator, convertQuery, invalidFields } from './validate-input.ts';

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { ReachableTenant } from '#operations/api-keys/index.ts';
+import type { ReachableTenant } from '#operations/views/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 
 export interface Selection {

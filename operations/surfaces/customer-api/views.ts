@@ -1,10 +1,15 @@
 /** Servers, actions and workspaces as the contract's bodies: each field is named here, nothing is spread. */
 import type { schemas } from '#contracts/customer-api/index.ts';
-import type { ReachableTenant } from '#operations/api-keys/index.ts';
-import { type AccessFacts, formatQuanta, judgeAccess } from '#operations/billing/index.ts';
-import type { Attachment } from '#operations/networks/index.ts';
+import { formatQuanta, judgeAccess } from '#operations/billing/index.ts';
 import type { ServerForecast } from '#operations/ordering/index.ts';
-import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
+import { statusOf } from '#operations/servers/index.ts';
+import type {
+  AccessFacts,
+  Attachment,
+  ReachableTenant,
+  Server,
+  ServerAction,
+} from '#operations/views/index.ts';
 
 export function showServer(server: Server, currency: string): schemas.Server {
   return {

@@ -1,6 +1,6 @@
 /** Potential vulnerabilities in words, alike on portal and console. */
 import { type UnableReason, unableRows } from '#contracts/findings.ts';
-import type { FindingPlace, FindingRow, ServerFindingCount } from '#operations/protect/index.ts';
+import type { FindingPlace, FindingRow, ServerFindingCount } from '#operations/views/index.ts';
 import { age, badge, type Content, formatCount, type Tone } from '#service-kit/pages/index.ts';
 
 /** Why a service could not be assessed, as a sentence. */

@@ -4,7 +4,8 @@
  *
  * These functions check no permission: the caller has checked that the person may see the data.
  */
-export { type ApiFacts, createApiReference } from './api-reference/index.ts';
+export type { ApiFacts } from './api-reference/guides.ts';
+export { createApiReference } from './api-reference/index.ts';
 export {
   evidenceCell,
   findingCountWords,
@@ -35,32 +36,18 @@ export { scanBadge, scanKind, scanOutcome, scanStateWord } from './scan-words.ts
 export { actionWords, serverActionsTable } from './server-actions.ts';
 export { changingStatuses } from './server-statuses.ts';
 export { spendingChart } from './spending-chart.ts';
+export { trafficDaySection } from './traffic/day-section.ts';
+export { type DaySteps, dayOf, daySpark, readDaySteps } from './traffic/day-spark.ts';
 export {
-  byLiveBuckets,
-  type ChartAnswers,
   completeExplorer,
-  type DaySteps,
-  dayOf,
-  daySpark,
-  type EventHref,
-  type Explorer,
   type ExplorerDeps,
-  type ExplorerPlace,
-  type ExplorerSurface,
-  type Flags,
-  type Gap,
-  gapsOf,
-  lossNote,
-  mostText,
-  offTimes,
-  type PeerLink,
-  type ReadExplorer,
-  readDaySteps,
   readExplorer,
   readExplorerChart,
-  readFlags,
-  readTrafficRange,
   registerExplorer,
-  trafficBody,
-  trafficDaySection,
-} from './traffic/index.ts';
+} from './traffic/explore.routes.ts';
+export { mostText, type ReadExplorer, trafficBody } from './traffic/explore-page.ts';
+export { type Flags, readFlags } from './traffic/flags.ts';
+export type { ExplorerPlace, ExplorerSurface, PeerLink } from './traffic/place.ts';
+export type { ChartAnswers } from './traffic/read-answers.ts';
+export { byLiveBuckets, type Gap, gapsOf, lossNote, offTimes } from './traffic/reasons.ts';
+export { readTrafficRange } from './traffic/traffic-view.ts';

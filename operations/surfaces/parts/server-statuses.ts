@@ -1,4 +1,4 @@
-import type { ServerStatus } from '#operations/servers/index.ts';
+import type { ServerStatus } from '#operations/views/index.ts';
 
 /** Those of a server that is on its way to another one. */
 export const changingStatuses: readonly ServerStatus[] = [

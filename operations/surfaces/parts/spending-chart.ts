@@ -1,4 +1,4 @@
-import type { DaySpending } from '#operations/billing/index.ts';
+import type { DaySpending } from '#operations/views/index.ts';
 import { chart, type Html } from '#service-kit/pages/index.ts';
 
 /** What was charged each day. */

@@ -36,14 +36,14 @@ import { registerLive } from './traffic/live.routes.ts';
 import { registerTraffic } from './traffic/traffic.routes.ts';
 import { registerTrafficFiles } from './traffic/traffic-files.routes.ts';
 
-/** All features, and what the surface is set to. */
-type PortalDeps = Features & {
-  apiFacts: ApiFacts;
-  /** Where customers reach us; null: as the request says. */
-  publicUrl: string | null;
-};
-
-export async function registerPortal(app: App, deps: PortalDeps): Promise<void> {
+export async function registerPortal(
+  app: App,
+  deps: Features & {
+    apiFacts: ApiFacts;
+    /** Where customers reach us; null: as the request says. */
+    publicUrl: string | null;
+  },
+): Promise<void> {
   app.decorateRequest('visitor', null);
   await app.register(
     async (scope) => {

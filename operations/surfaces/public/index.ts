@@ -9,12 +9,14 @@ import { registerPaymentCallbacks } from './payment-callbacks.routes.ts';
 export { registerHealth } from './health.routes.ts';
 export { renderErrorPage } from './pages.ts';
 
-export interface PublicDeps extends PublicPagesDeps, ApiDocsDeps {
-  payments: Payments;
-}
-
 /** Call it before other surfaces are registered, so that the policy of error pages holds for theirs too. */
-export async function registerPublic(app: App, deps: PublicDeps): Promise<void> {
+export async function registerPublic(
+  app: App,
+  deps: PublicPagesDeps &
+    ApiDocsDeps & {
+      payments: Payments;
+    },
+): Promise<void> {
   registerPublicPages(app, deps);
   registerJoin(app, deps);
   registerPaymentCallbacks(app, deps);

@@ -25,14 +25,6 @@ import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import { otherSiteFault, type Sessions } from '#service-kit/sessions/index.ts';
 import { proceedSignIn } from '#service-kit/sign-in/index.ts';
 
-export interface JoinDeps {
-  accounts: Accounts;
-  sessions: Sessions;
-  factors: SecondFactors;
-  post: Post;
-  clock: Clock;
-}
-
 const Params = Type.Object({ secret: Type.String({ maxLength: 100 }) });
 const JoinForm = Type.Object({
   name: Type.Optional(Type.String({ maxLength: 200 })),
@@ -40,7 +32,16 @@ const JoinForm = Type.Object({
 });
 const hidden = { hide: true } as object;
 
-export function registerJoin(app: App, deps: JoinDeps): void {
+export function registerJoin(
+  app: App,
+  deps: {
+    accounts: Accounts;
+    sessions: Sessions;
+    factors: SecondFactors;
+    post: Post;
+    clock: Clock;
+  },
+): void {
   app.get('/join/:secret', { schema: { ...hidden, params: Params } }, async (request, reply) => {
     const invitation = await deps.accounts.findInvitation(request.params.secret);
     return invitation === null ? gone(reply) : show(reply, request, invitation, 200);

@@ -1,5 +1,5 @@
 import { attackClasses, titleOfClass } from '#contracts/attack-classes.ts';
-import type { AttackRow, OpenAttackCounts } from '#operations/protect/index.ts';
+import type { AttackRow, OpenAttackCounts } from '#operations/views/index.ts';
 import {
   age,
   badge,

@@ -3,7 +3,8 @@ import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { attackClasses } from '#contracts/attack-classes.ts';
 import type { Actor } from '#operations/accounts/index.ts';
-import type { AttackQuery, ProtectIncidents } from '#operations/protect/index.ts';
+import type { ProtectIncidents } from '#operations/protect/index.ts';
+import type { AttackQuery } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage, withQuery } from '#service-kit/pages/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
@@ -11,12 +12,6 @@ import { readIncidentCursor, writeIncidentCursor } from '../../parts/index.ts';
 import { readMonitorLink } from '../monitor-link.ts';
 import { knownQuery, numberOf } from '../server-list.ts';
 import { type AttacksQuery, attacksPage, stateChoices } from './attacks.page.ts';
-
-export interface AttacksDeps {
-  protectIncidents: ProtectIncidents;
-  signOn: SignOn<Actor>;
-  clock: Clock;
-}
 
 const pageSize = 100;
 const text = Type.Optional(Type.String({ maxLength: 60 }));
@@ -29,7 +24,14 @@ const Query = Type.Object({
   after: text,
 });
 
-export function registerAttacks(app: App, deps: AttacksDeps): void {
+export function registerAttacks(
+  app: App,
+  deps: {
+    protectIncidents: ProtectIncidents;
+    signOn: SignOn<Actor>;
+    clock: Clock;
+  },
+): void {
   app.get('/attacks/', { schema: { querystring: Query } }, async (request, reply) => {
     const staff = request.staff!;
     const query = knownQuery<AttacksQuery>(request.query, known);

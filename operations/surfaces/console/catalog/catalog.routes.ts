@@ -26,7 +26,7 @@ import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import { type OfferForm, type OfferKind, offerPage } from './offer.page.ts';
 
-export interface CatalogDeps {
+interface CatalogDeps {
   catalog: Catalog;
   clusters: Clusters;
 }

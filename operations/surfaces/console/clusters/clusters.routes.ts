@@ -14,7 +14,7 @@ import { clustersPage } from './clusters.page.ts';
 import { newClusterPage } from './new-cluster.page.ts';
 import { emptyForm, formOf, type NodeForm, type NodePageOptions, nodePage } from './node.page.ts';
 
-export interface ClustersDeps {
+interface ClustersDeps {
   addresses: Addresses;
   catalog: Catalog;
   clusters: Clusters;

@@ -11,7 +11,7 @@ import { noSuchPage } from '#service-kit/web/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 
-export interface PoolsDeps {
+interface PoolsDeps {
   addresses: Addresses;
   catalog: Catalog;
   clusters: Clusters;

@@ -2,8 +2,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
-import type { Membership, TenantStatus } from '#operations/accounts/index.ts';
+import type { Membership } from '#operations/accounts/index.ts';
 import { parseMoney } from '#operations/billing/index.ts';
+import type { TenantStatus } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';

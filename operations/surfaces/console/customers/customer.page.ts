@@ -1,16 +1,14 @@
 /** `/console/customers/{id}`: one customer's account, whole, and what an operator may do to it. */
 import type { BillingProfile, Membership, Tenant } from '#operations/accounts/index.ts';
-import type { KeySummary } from '#operations/api-keys/index.ts';
 import {
-  type AccessFacts,
-  type DaySpending,
   describeRefusal,
   judgeAccess,
   judgeDeployment,
   type LedgerEntry,
 } from '#operations/billing/index.ts';
 import type { Charge, ChargeState, SavedCard } from '#operations/payments/index.ts';
-import { type Server, statusOf } from '#operations/servers/index.ts';
+import { statusOf } from '#operations/servers/index.ts';
+import type { AccessFacts, DaySpending, KeySummary, Server } from '#operations/views/index.ts';
 import type { Delivery } from '#service-kit/mail/index.ts';
 import {
   age,

@@ -3,12 +3,13 @@ import { pageHeader, sendPage } from '#service-kit/pages/index.ts';
 import { type ApiFacts, createApiReference } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 
-export interface ApiDocsDeps {
-  apiFacts: ApiFacts;
-}
-
 /** The API reference beside the fleet's meter (API-1.S6): staff create no keys, so nothing here leads to creating one. */
-export function registerApiDocs(app: App, deps: ApiDocsDeps): void {
+export function registerApiDocs(
+  app: App,
+  deps: {
+    apiFacts: ApiFacts;
+  },
+): void {
   const base = '/console/billing/usage/api/docs/';
   const reference = createApiReference({ base, facts: deps.apiFacts, createKeyHref: null });
   for (const { path, title, content } of reference) {

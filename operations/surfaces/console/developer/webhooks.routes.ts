@@ -1,10 +1,6 @@
 import type { Clock } from '#common/clock/index.ts';
-import {
-  type FailingEndpoint,
-  isQueueLate,
-  type QueueHealth,
-  type Webhooks,
-} from '#operations/webhooks/index.ts';
+import type { FailingEndpoint, QueueHealth } from '#operations/views/index.ts';
+import { isQueueLate, type Webhooks } from '#operations/webhooks/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   age,

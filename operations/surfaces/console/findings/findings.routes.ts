@@ -2,12 +2,8 @@
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { countedSeverities } from '#contracts/findings.ts';
-import type {
-  FindingListQuery,
-  FindingTotals,
-  ListedFinding,
-  ProtectFindings,
-} from '#operations/protect/index.ts';
+import type { ProtectFindings } from '#operations/protect/index.ts';
+import type { FindingListQuery, FindingTotals, ListedFinding } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   age,
@@ -47,18 +43,19 @@ import {
   serverListPage,
 } from '../server-list.ts';
 
-export interface FindingsDeps {
-  protectFindings: Pick<ProtectFindings, 'listAll' | 'totalAll'>;
-  clock: Clock;
-}
-
 const pageSize = 100;
 const text = Type.Optional(Type.String({ maxLength: 100 }));
 const Query = Type.Object({
   ...{ state: text, severity: text, cve: text, customer: text, tenant: text, server: text, after: text },
 });
 
-export function registerFindings(app: App, deps: FindingsDeps): void {
+export function registerFindings(
+  app: App,
+  deps: {
+    protectFindings: Pick<ProtectFindings, 'listAll' | 'totalAll'>;
+    clock: Clock;
+  },
+): void {
   app.get('/findings/', { schema: { querystring: Query } }, async (request, reply) => {
     const staff = request.staff!;
     const { cve } = request.query;

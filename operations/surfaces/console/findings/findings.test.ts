@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
-import type { FindingListQuery, ListedFinding } from '#operations/protect/index.ts';
 import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
 import { secondsAgo } from '#operations/testing/incident-of.ts';
 import { loopOf } from '#operations/testing/loop-of.ts';
@@ -14,6 +13,7 @@ import {
 } from '#operations/testing/projection-of.ts';
 import { ownerOf } from '#operations/testing/scan-of.ts';
 import { moveWorldClock } from '#operations/testing/world-time.ts';
+import type { FindingListQuery, ListedFinding } from '#operations/views/index.ts';
 
 let world: World;
 let deliver: Awaited<ReturnType<typeof createFindingMonitor>>['deliver'];

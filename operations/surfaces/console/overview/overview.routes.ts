@@ -13,14 +13,10 @@ import type { Billing } from '#operations/billing/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Clusters, Node } from '#operations/clusters/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
-import type {
-  AttackRow,
-  ProtectFindings,
-  ProtectIncidents,
-  ProtectTraffic,
-} from '#operations/protect/index.ts';
+import type { ProtectFindings, ProtectIncidents, ProtectTraffic } from '#operations/protect/index.ts';
 import type { ServerHistory } from '#operations/server-history/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
+import type { AttackRow } from '#operations/views/index.ts';
 import { answerChart, chartUnit, exploreHref } from '#service-kit/explorer/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -57,7 +53,7 @@ import { firstSteps, type Step, stepsSection } from './first-steps.ts';
 import type { OverviewFacts } from './overview-facts.ts';
 import { mostTraffic, type TopTalkers, talkersSection } from './top-talkers.ts';
 
-export interface OverviewDeps extends ReadFactsDeps {
+interface OverviewDeps extends ReadFactsDeps {
   accounts: Accounts;
   adminProjects: AdminProjects;
   billing: Billing;

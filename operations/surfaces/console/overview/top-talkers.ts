@@ -1,7 +1,7 @@
 /** The servers with the most traffic in the last hour, on the overview. */
 import type { Tenant } from '#operations/accounts/index.ts';
 import { bytesOf, type UsageTotal } from '#operations/protect/index.ts';
-import type { Server } from '#operations/servers/index.ts';
+import type { Server } from '#operations/views/index.ts';
 import { exploreHref } from '#service-kit/explorer/index.ts';
 import { type Column, formatBytes, type Html, link, section, table } from '#service-kit/pages/index.ts';
 import { trafficPath } from '../traffic/traffic-link.ts';

@@ -5,11 +5,6 @@ import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { PALETTE_HITS_MAX, PALETTE_TEXT_MAX, sendPaletteHits } from '#service-kit/pages/index.ts';
 
-export interface PaletteDeps {
-  accounts: Pick<Accounts, 'searchTenants'>;
-  servers: Pick<Servers, 'search'>;
-}
-
 const Query = Type.Object({ q: Type.Optional(Type.String({ maxLength: PALETTE_TEXT_MAX })) });
 
 /** What operators can do from everywhere; support only reads. */
@@ -18,7 +13,13 @@ export const consoleActions = [
   { label: 'New cluster', href: '/console/clusters/new' },
 ] as const;
 
-export function registerPalette(app: App, deps: PaletteDeps): void {
+export function registerPalette(
+  app: App,
+  deps: {
+    accounts: Pick<Accounts, 'searchTenants'>;
+    servers: Pick<Servers, 'search'>;
+  },
+): void {
   app.get('/palette', { schema: { querystring: Query } }, async (request, reply) => {
     const { actor } = request.staff!;
     const text = request.query.q ?? '';

@@ -3,7 +3,8 @@ import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { keptText } from '#contracts/retention.ts';
 import type { Clusters, Node } from '#operations/clusters/index.ts';
-import type { ListedScan, PendingScans, ProtectScans, ScanListQuery } from '#operations/protect/index.ts';
+import type { ProtectScans } from '#operations/protect/index.ts';
+import type { ListedScan, PendingScans, ScanListQuery } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   age,
@@ -33,12 +34,6 @@ import {
   serverListPage,
 } from '../server-list.ts';
 
-export interface PortScansDeps {
-  protectScans: Pick<ProtectScans, 'listAll' | 'countPending'>;
-  clusters: Pick<Clusters, 'listNodes'>;
-  clock: Clock;
-}
-
 const pageSize = 100;
 const text = Type.Optional(Type.String({ maxLength: 100 }));
 const Query = Type.Object({
@@ -50,7 +45,14 @@ const Query = Type.Object({
   after: text,
 });
 
-export function registerPortScans(app: App, deps: PortScansDeps): void {
+export function registerPortScans(
+  app: App,
+  deps: {
+    protectScans: Pick<ProtectScans, 'listAll' | 'countPending'>;
+    clusters: Pick<Clusters, 'listNodes'>;
+    clock: Clock;
+  },
+): void {
   app.get('/port-scans/', { schema: { querystring: Query } }, async (request, reply) => {
     const staff = request.staff!;
     const query = knownQuery<PortScansQuery>(request.query, known);

@@ -1,6 +1,7 @@
 /** What an admin project delivers: its sites as sources of minute telemetry, those that are refused, minutes set aside. */
 import type { AdminProject } from '#operations/admin-projects/index.ts';
-import type { ConflictRow, ProjectSources, SetAsideRow, SourceRow } from '#operations/protect/index.ts';
+import type { ProjectSources } from '#operations/protect/index.ts';
+import type { ConflictRow, SetAsideRow, SourceRow } from '#operations/views/index.ts';
 import {
   actionButton,
   age,

@@ -17,7 +17,7 @@ import type { Staff } from '../guard.ts';
 import { projectPage } from './project.page.ts';
 import { projectsPage } from './projects.page.ts';
 
-export interface ProjectsDeps {
+interface ProjectsDeps {
   adminProjects: AdminProjects;
   protectTraffic: Pick<ProtectTraffic, 'readSources' | 'handOver'>;
   protectIncidents: Pick<ProtectIncidents, 'readOutcomes'>;

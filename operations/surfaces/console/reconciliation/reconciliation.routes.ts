@@ -26,18 +26,19 @@ import { chargeTones } from '../customers/customer.page.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 
-export interface ReconciliationDeps {
-  accounts: Accounts;
-  ordering: Ordering;
-  payments: Payments;
-  clock: Clock;
-}
-
 const RetryForm = Type.Object({ charge: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }) });
 const Query = Type.Object({ done: Type.Optional(Type.String()) });
 const rowsMax = 100;
 
-export function registerReconciliation(app: App, deps: ReconciliationDeps): void {
+export function registerReconciliation(
+  app: App,
+  deps: {
+    accounts: Accounts;
+    ordering: Ordering;
+    payments: Payments;
+    clock: Clock;
+  },
+): void {
   app.get('/reconciliation/', { schema: { querystring: Query } }, async (request, reply) => {
     const staff = request.staff!;
     const [charges, orders] = await Promise.all([

@@ -1,5 +1,6 @@
 import type { Tenant } from '#operations/accounts/index.ts';
-import { type Server, type ServerAction, statusOf, supersededBy } from '#operations/servers/index.ts';
+import { statusOf, supersededBy } from '#operations/servers/index.ts';
+import type { Server, ServerAction } from '#operations/views/index.ts';
 import {
   actionButton,
   askButton,

@@ -1,5 +1,6 @@
 import type { Tenant } from '#operations/accounts/index.ts';
-import { type Server, type ServerStatus, statusOf } from '#operations/servers/index.ts';
+import { statusOf } from '#operations/servers/index.ts';
+import type { Server, ServerStatus } from '#operations/views/index.ts';
 import {
   actionButton,
   age,

@@ -6,7 +6,8 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Accounts, Actor } from '#operations/accounts/index.ts';
 import type { ProtectTraffic } from '#operations/protect/index.ts';
 import type { ServerHistory } from '#operations/server-history/index.ts';
-import type { Server, ServerFilter, Servers } from '#operations/servers/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import type { Server, ServerFilter } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed, sendPage, withQuery } from '#service-kit/pages/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
@@ -19,7 +20,7 @@ import { readListTraffic } from '../traffic-columns.ts';
 import { type ServerPageOptions, serverPage } from './server.page.ts';
 import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts';
 
-export interface ServersDeps {
+interface ServersDeps {
   accounts: Accounts;
   servers: Servers;
   protectTraffic: ProtectTraffic;

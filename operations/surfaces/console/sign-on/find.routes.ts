@@ -12,17 +12,22 @@ import type { App } from '#service-kit/http/index.ts';
 import { emptyState, pageHeader, sendPage } from '#service-kit/pages/index.ts';
 import { consoleFrame } from '../frame.ts';
 
-export interface FindDeps {
-  accounts: Accounts;
-  servers: Servers;
-  protectIncidents: ProtectIncidents;
-}
-
 const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 /** More than the addresses that hold another one as the beginning of their text, such as 192.0.2.1 and 192.0.2.1xx. */
 const similarMax = 300;
 
-export function registerFind(app: App, { accounts, servers, protectIncidents }: FindDeps): void {
+export function registerFind(
+  app: App,
+  {
+    accounts,
+    servers,
+    protectIncidents,
+  }: {
+    accounts: Accounts;
+    servers: Servers;
+    protectIncidents: ProtectIncidents;
+  },
+): void {
   const ServerQuery = Type.Object({ cluster_id: Id, server_id: Id });
   app.get('/find/server', { schema: { querystring: ServerQuery } }, async (request, reply) => {
     const { cluster_id: clusterId, server_id: serverId } = request.query;

@@ -9,7 +9,7 @@ import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerSignOnPages, registerSignOnSettings, type SignOn } from '#service-kit/sign-on/index.ts';
 import { consoleFrame } from '../frame.ts';
 
-export interface SignOnConsoleDeps {
+interface SignOnConsoleDeps {
   accounts: Accounts;
   signOn: SignOn<Actor>;
   sessions: Sessions;

@@ -4,13 +4,14 @@ import { sendPage } from '#service-kit/pages/index.ts';
 import { type AccountPagesDeps, registerAccountPages } from '#service-kit/sign-in/index.ts';
 import { consoleFrame } from '../frame.ts';
 
-export interface AccountDeps extends AccountPagesDeps {
-  accounts: Accounts;
-  requireSecondFactor: boolean;
-}
-
 /** `/console/account/`: one's own password and sessions. */
-export function registerAccount(app: App, deps: AccountDeps): void {
+export function registerAccount(
+  app: App,
+  deps: AccountPagesDeps & {
+    accounts: Accounts;
+    requireSecondFactor: boolean;
+  },
+): void {
   registerAccountPages(app, {
     ...deps,
     people: deps.accounts.people,

@@ -6,14 +6,15 @@ import type { App } from '#service-kit/http/index.ts';
 import { pageHeader, sendPage } from '#service-kit/pages/index.ts';
 import { consoleFrame } from '../frame.ts';
 
-export interface AuditDeps {
-  accounts: Accounts;
-  auditTrail: AuditTrail;
-}
-
 const path = '/console/audit/';
 
-export function registerAudit(app: App, deps: AuditDeps): void {
+export function registerAudit(
+  app: App,
+  deps: {
+    accounts: Accounts;
+    auditTrail: AuditTrail;
+  },
+): void {
   app.get('/audit/', { schema: { querystring: AuditQuery } }, async (request, reply) => {
     const { query } = request;
     const asked = readAuditFilter(query);

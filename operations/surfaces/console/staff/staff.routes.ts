@@ -26,7 +26,7 @@ import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import { personActions } from '../person-actions.ts';
 
-export interface StaffDeps {
+interface StaffDeps {
   accounts: Accounts;
 }
 

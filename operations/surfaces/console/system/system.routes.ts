@@ -32,15 +32,16 @@ import { sendWantedFile } from '#service-kit/web/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 
-export interface SystemDeps extends ReadFactsDeps {
-  db: () => Queryable;
-  clock: Clock;
-}
-
 /** What concerns operations itself, not the servers and customers on it. */
 const ownKinds: ReadonlySet<string> = new Set(['system', 'monitor_silent', 'limits_apart', 'webhooks_late']);
 
-export function registerSystem(app: App, deps: SystemDeps): void {
+export function registerSystem(
+  app: App,
+  deps: ReadFactsDeps & {
+    db: () => Queryable;
+    clock: Clock;
+  },
+): void {
   app.get('/system/', async (request, reply) => {
     const staff = request.staff!;
     const nowMs = deps.clock.nowMs();

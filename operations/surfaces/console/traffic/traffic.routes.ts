@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Actor } from '#operations/accounts/index.ts';
 import { staffBox } from '#operations/protect/index.ts';
-import type { ServerEvent } from '#operations/server-history/index.ts';
+import type { ServerEvent } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
 import {

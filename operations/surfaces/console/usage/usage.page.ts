@@ -1,11 +1,11 @@
 /** `/console/billing/usage/api/`: the requests of all accounts in a month, who makes them and by which key. */
 import {
-  type FleetKey,
   type FleetUsage,
   type MonthSum,
   type OveragePrice,
   rowsPerPage,
 } from '#operations/metering/index.ts';
+import type { FleetKey } from '#operations/views/index.ts';
 import {
   badge,
   chart,

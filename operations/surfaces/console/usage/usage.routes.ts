@@ -8,17 +8,18 @@ import { noSuchPage } from '#service-kit/web/index.ts';
 import { accountUsagePage } from './account-usage.page.ts';
 import { fleetUsagePage } from './usage.page.ts';
 
-export interface UsageDeps {
-  accounts: Accounts;
-  metering: Metering;
-}
-
 const text = Type.Optional(Type.String({ maxLength: 16 }));
 const FleetQuery = Type.Object({ period: text, by: text, page: text });
 const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const monthsShown = 12;
 
-export function registerUsage(app: App, deps: UsageDeps): void {
+export function registerUsage(
+  app: App,
+  deps: {
+    accounts: Accounts;
+    metering: Metering;
+  },
+): void {
   const { metering } = deps;
   app.get('/billing/usage/api/', { schema: { querystring: FleetQuery } }, async (request, reply) => {
     const staff = request.staff!;

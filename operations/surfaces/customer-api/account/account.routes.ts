@@ -13,7 +13,7 @@ import { compileValidator, convertQuery } from '../validate-input.ts';
 import { showBandwidthRow, showPool } from './account-views.ts';
 import { showUsage } from './usage-views.ts';
 
-export interface AccountHandlerDeps {
+interface AccountHandlerDeps {
   apiKeys: ApiKeys;
   bandwidth: Bandwidth;
   billing: Billing;

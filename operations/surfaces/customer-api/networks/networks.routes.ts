@@ -1,15 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { Idempotency } from '#operations/idempotency/index.ts';
-import {
-  immutableField,
-  memberCapacity,
-  type Network,
-  type NetworkFilter,
-  type NetworkMember,
-  type Networks,
-} from '#operations/networks/index.ts';
+import { immutableField, memberCapacity, type Networks } from '#operations/networks/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
+import type { Network, NetworkFilter, NetworkMember } from '#operations/views/index.ts';
 import type { Call, Handler } from '../call.ts';
 import { preconditionOf } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
@@ -42,13 +36,15 @@ export interface NetworkHandlers {
   detachServer: Handler;
 }
 
-export interface NetworkRouteDeps {
+export function networkHandlers({
+  networks,
+  servers,
+  idempotency,
+}: {
   networks: Networks;
   servers: Servers;
   idempotency: Idempotency;
-}
-
-export function networkHandlers({ networks, servers, idempotency }: NetworkRouteDeps): NetworkHandlers {
+}): NetworkHandlers {
   return {
     ...collectionHandlers(networks, idempotency),
     ...itemHandlers(networks),

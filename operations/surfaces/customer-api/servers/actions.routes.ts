@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
-import type { PowerCommand, ServerAction } from '#operations/servers/index.ts';
+import type { PowerCommand, ServerAction } from '#operations/views/index.ts';
 import type { Call, Handler } from '../call.ts';
 import { idempotent } from '../idempotent.ts';
 import { bodyOf, idOf, invalidCursor, linkNextPage } from '../request-parts.ts';

@@ -2,15 +2,9 @@ import type { FastifyRequest } from 'fastify';
 import { canonicalAddress } from '#common/ip/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { type CountedSeverity, findingSeverities } from '#contracts/findings.ts';
-import type {
-  FindingKey,
-  FindingPlace,
-  FindingRow,
-  ProtectFindings,
-  ProtectSettingsFeature,
-  UnableRow,
-} from '#operations/protect/index.ts';
+import type { FindingKey, ProtectFindings, ProtectSettingsFeature } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
+import type { FindingPlace, FindingRow, UnableRow } from '#operations/views/index.ts';
 import type { Call, Handler } from '../call.ts';
 import { bodyOf, idOf, invalidCursor, linkNextPage } from '../request-parts.ts';
 import { notFound } from '../select-tenant.ts';
@@ -28,14 +22,16 @@ const severityFilters: readonly string[] = [...findingSeverities, 'unrated'];
 const cursorPattern =
   /^findings:([01]):(-1|\d{1,2}(?:\.\d{1,9})?):(CVE-\d{4}-\d{4,19}):(\d{1,15}):(tcp|udp):(\d{1,5})$/;
 
-interface FindingRouteDeps {
+/** Potential vulnerabilities of a server, and what is ignored; a 404 while its protection views are off (NET-1.6). */
+export function findingHandlers({
+  servers,
+  protectFindings,
+  protectSettings,
+}: {
   servers: Servers;
   protectFindings: Pick<ProtectFindings, 'count' | 'endIgnore' | 'ignore' | 'list' | 'read'>;
   protectSettings: ProtectSettingsFeature;
-}
-
-/** Potential vulnerabilities of a server, and what is ignored; a 404 while its protection views are off (NET-1.6). */
-export function findingHandlers({ servers, protectFindings, protectSettings }: FindingRouteDeps): {
+}): {
   listServerFindings: Handler;
   ignoreServerFinding: Handler;
   endFindingIgnore: Handler;

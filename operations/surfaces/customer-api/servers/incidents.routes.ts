@@ -19,14 +19,16 @@ const limitDefault = 50;
 /** Milliseconds of at most 15 digits are a time that a date can be. */
 const cursorPattern = /^incidents:(\d{1,15}):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
-interface IncidentRouteDeps {
+/** Attacks of a server, as its Protect page lists them; a 404 while its protection views are off (NET-1.6). */
+export function incidentHandlers({
+  servers,
+  protectIncidents,
+  protectSettings,
+}: {
   servers: Servers;
   protectIncidents: ProtectIncidents;
   protectSettings: ProtectSettingsFeature;
-}
-
-/** Attacks of a server, as its Protect page lists them; a 404 while its protection views are off (NET-1.6). */
-export function incidentHandlers({ servers, protectIncidents, protectSettings }: IncidentRouteDeps): {
+}): {
   listServerIncidents: Handler;
 } {
   return {

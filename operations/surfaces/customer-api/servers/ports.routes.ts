@@ -14,14 +14,16 @@ import { protectDisabled } from './incidents.routes.ts';
 
 const checkSelection = compileValidator(schemas.SelectionRequest);
 
-interface PortRouteDeps {
+/** Open ports of a server and the request of a scan; a 404 while its protection views are off (NET-1.6). */
+export function portHandlers({
+  servers,
+  protectScans,
+  protectSettings,
+}: {
   servers: Servers;
   protectScans: Pick<ProtectScans, 'read' | 'request'>;
   protectSettings: ProtectSettingsFeature;
-}
-
-/** Open ports of a server and the request of a scan; a 404 while its protection views are off (NET-1.6). */
-export function portHandlers({ servers, protectScans, protectSettings }: PortRouteDeps): {
+}): {
   listServerPorts: Handler;
   scanServerPorts: Handler;
 } {

@@ -21,13 +21,6 @@ const checkQuery = compileValidator(schemas.TrafficQuery);
 /** Steps of a call that names no range. */
 const stepsDefault = 60;
 
-interface TrafficRouteDeps {
-  servers: Servers;
-  protectTraffic: ProtectTraffic;
-  protectSettings: ProtectSettingsFeature;
-  clock: Clock;
-}
-
 interface StepRange {
   fromMs: number;
   toMs: number;
@@ -39,7 +32,12 @@ interface StepRange {
  * point; one that was not observed is unknown. While the protection views of the server are off, plain traffic stays and
  * what a view would say of attacks is null.
  */
-export function trafficHandlers(deps: TrafficRouteDeps): { readServerTraffic: Handler } {
+export function trafficHandlers(deps: {
+  servers: Servers;
+  protectTraffic: ProtectTraffic;
+  protectSettings: ProtectSettingsFeature;
+  clock: Clock;
+}): { readServerTraffic: Handler } {
   const { servers, protectTraffic, protectSettings, clock } = deps;
   return {
     async readServerTraffic(call, request) {

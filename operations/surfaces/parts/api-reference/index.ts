@@ -16,8 +16,6 @@ import { renderOperation } from './operation.page.ts';
 import { renderOverview } from './overview.page.ts';
 import { keyField } from './try-form.ts';
 
-export type { ApiFacts } from './guides.ts';
-
 export interface ApiReferenceOptions {
   /** Path of the first page, with its final slash: `/docs/api/`. */
   base: string;

@@ -1,16 +1,14 @@
 /** What happened to servers, as flags on the time axis of their charts. Where a flag leads, the surface says. */
 import { titleOfClass } from '#contracts/attack-classes.ts';
 import type { Actor } from '#operations/accounts/index.ts';
-import { addressFilters, type Exploration, type TrafficServer } from '#operations/protect/index.ts';
+import { addressFilters, type Exploration } from '#operations/protect/index.ts';
 import {
-  type AddressCondition,
-  type ServerEvent,
   type ServerHistory,
   type ToldChange,
   toldEventsMax,
   toldServersMax,
 } from '#operations/server-history/index.ts';
-import type { ServerAction } from '#operations/servers/index.ts';
+import type { AddressCondition, ServerAction, ServerEvent, TrafficServer } from '#operations/views/index.ts';
 import type { Filter } from '#service-kit/explorer/index.ts';
 import type { ChartFlag, Tone } from '#service-kit/pages/index.ts';
 import { actionWords } from '../server-actions.ts';

@@ -2,7 +2,7 @@
 import { lossOf, type MinuteReason } from '#contracts/minute-reasons.ts';
 import { keptMs } from '#contracts/retention.ts';
 import type { StepRow } from '#operations/protect/index.ts';
-import type { ServerAction } from '#operations/servers/index.ts';
+import type { ServerAction } from '#operations/views/index.ts';
 
 /** What a chart says beside the value of a step that was not observed as a whole; undefined: nothing. */
 export function lossNote(reason: MinuteReason | null): string | undefined {

@@ -4,12 +4,13 @@ import { sendPage } from '#service-kit/pages/index.ts';
 import { type AccountPagesDeps, registerAccountPages } from '#service-kit/sign-in/index.ts';
 import { portalFrame } from '../frame.ts';
 
-export interface AccountDeps extends AccountPagesDeps {
-  accounts: Accounts;
-}
-
 /** `/client/account/`: one's own password and sessions. */
-export function registerAccount(app: App, deps: AccountDeps): void {
+export function registerAccount(
+  app: App,
+  deps: AccountPagesDeps & {
+    accounts: Accounts;
+  },
+): void {
   registerAccountPages(app, {
     ...deps,
     people: deps.accounts.people,

@@ -10,7 +10,7 @@ import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Visitor } from '../guard.ts';
 import { type OrganizationView, settingsPage } from './settings.page.ts';
 
-export interface SettingsDeps {
+interface SettingsDeps {
   accounts: Accounts;
   post: Post;
 }

@@ -1,7 +1,8 @@
 /** `/client/billing/`: what there is, what it will cost, how it is paid, and the ledger line by line. */
 import type { Tenant } from '#operations/accounts/index.ts';
-import type { DaySpending, SourceSum } from '#operations/billing/index.ts';
+import type { SourceSum } from '#operations/billing/index.ts';
 import type { Charge, Payments, SavedCard } from '#operations/payments/index.ts';
+import type { DaySpending } from '#operations/views/index.ts';
 import {
   actionButton,
   askButton,

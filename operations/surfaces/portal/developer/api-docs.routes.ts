@@ -3,12 +3,13 @@ import { link, pageHeader, sendPage } from '#service-kit/pages/index.ts';
 import { type ApiFacts, createApiReference } from '../../parts/index.ts';
 import { portalFrame } from '../frame.ts';
 
-export interface ApiDocsDeps {
-  apiFacts: ApiFacts;
-}
-
 /** The API reference inside the portal (API-1.S4), beside the keys. */
-export function registerApiDocs(app: App, deps: ApiDocsDeps): void {
+export function registerApiDocs(
+  app: App,
+  deps: {
+    apiFacts: ApiFacts;
+  },
+): void {
   const base = '/client/developer/docs/';
   const reference = createApiReference({
     base,

@@ -1,5 +1,5 @@
 import type { Membership, Tenant } from '#operations/accounts/index.ts';
-import type { KeySummary } from '#operations/api-keys/index.ts';
+import type { KeySummary } from '#operations/views/index.ts';
 import { defaultDays } from '#service-kit/credentials/index.ts';
 import {
   actionButton,

@@ -14,7 +14,7 @@ import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Visitor } from '../guard.ts';
 import { type DeveloperPageOptions, developerPage } from './developer.page.ts';
 
-export interface DeveloperDeps {
+interface DeveloperDeps {
   accounts: Accounts;
   apiKeys: ApiKeys;
   metering: Metering;

@@ -8,7 +8,7 @@ import { noSuchPage, sendCsv } from '#service-kit/web/index.ts';
 import type { Visitor } from '../guard.ts';
 import { usagePage } from './usage.page.ts';
 
-export interface UsageDeps {
+interface UsageDeps {
   accounts: Accounts;
   metering: Metering;
 }

@@ -1,5 +1,6 @@
 /** One endpoint: what it is told, what became of it, and everything that can be done about it. */
-import type { Attempt, Delivery, Endpoint } from '#operations/webhooks/index.ts';
+import type { Delivery } from '#operations/views/index.ts';
+import type { Attempt, Endpoint } from '#operations/webhooks/index.ts';
 import {
   actionButton,
   age,

@@ -11,7 +11,7 @@ import { noSuchPage } from '#service-kit/web/index.ts';
 import { deliveryPage, type WebhookPageOptions, webhookPage } from './webhook.page.ts';
 import { type EndpointForm, webhooksPage } from './webhooks.page.ts';
 
-export interface WebhookPagesDeps {
+interface WebhookPagesDeps {
   accounts: Accounts;
   webhooks: Webhooks;
   clock: Clock;

@@ -1,5 +1,5 @@
-import { memberCapacity, type Network, type NetworkMember } from '#operations/networks/index.ts';
-import type { Server } from '#operations/servers/index.ts';
+import { memberCapacity } from '#operations/networks/index.ts';
+import type { Network, NetworkMember, Server } from '#operations/views/index.ts';
 import {
   actionButton,
   askButton,

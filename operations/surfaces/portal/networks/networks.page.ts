@@ -1,6 +1,6 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { Location } from '#operations/catalog/index.ts';
-import type { Network } from '#operations/networks/index.ts';
+import type { Network } from '#operations/views/index.ts';
 import {
   type Column,
   type Content,

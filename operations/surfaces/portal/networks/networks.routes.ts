@@ -4,8 +4,9 @@ import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
-import type { Network, Networks } from '#operations/networks/index.ts';
-import type { Server, Servers } from '#operations/servers/index.ts';
+import type { Networks } from '#operations/networks/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import type { Network, Server } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
@@ -14,7 +15,7 @@ import { type NetworkPageOptions, networkPage } from './network.page.ts';
 import { faultOf } from './network-frame.ts';
 import { type NetworksPageOptions, networksPage, networksPath } from './networks.page.ts';
 
-export interface NetworkPagesDeps {
+interface NetworkPagesDeps {
   accounts: Accounts;
   catalog: Catalog;
   clock: Clock;

@@ -6,7 +6,7 @@ import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { PALETTE_HITS_MAX, PALETTE_TEXT_MAX, sendPaletteHits } from '#service-kit/pages/index.ts';
 
-export interface PaletteDeps {
+interface PaletteDeps {
   servers: Pick<Servers, 'search'>;
   apiKeys: Pick<ApiKeys, 'listKeys'>;
 }

@@ -1,7 +1,7 @@
 /** Attacks on the Protect page: the banner that says what goes on, the table, and the red areas of the chart. */
 import { titleOfClass } from '#contracts/attack-classes.ts';
 import type { IncidentRow } from '#operations/protect/index.ts';
-import type { Server } from '#operations/servers/index.ts';
+import type { Server } from '#operations/views/index.ts';
 import {
   badge,
   banner,

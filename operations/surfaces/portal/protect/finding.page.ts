@@ -1,6 +1,5 @@
 /** One potential vulnerability of one service, and one service with what its original would have. */
-import type { FindingRow, UnableRow } from '#operations/protect/index.ts';
-import type { Server } from '#operations/servers/index.ts';
+import type { FindingRow, Server, UnableRow } from '#operations/views/index.ts';
 import {
   actionButton,
   banner,

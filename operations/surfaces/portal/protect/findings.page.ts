@@ -1,6 +1,5 @@
 /** `/client/servers/{id}/protect/findings`: potential vulnerabilities, active and ignored ones apart, and what could not be assessed. */
-import type { FindingRow, UnableRow } from '#operations/protect/index.ts';
-import type { Server } from '#operations/servers/index.ts';
+import type { FindingRow, Server, UnableRow } from '#operations/views/index.ts';
 import {
   age,
   attributes,

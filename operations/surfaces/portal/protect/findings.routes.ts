@@ -5,13 +5,8 @@ import { CodedError, hasCode } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
 import { countedSeverities } from '#contracts/findings.ts';
 import type { ScanTransport } from '#contracts/port-scan/index.ts';
-import type {
-  FindingQuery,
-  FindingRow,
-  ProtectFindings,
-  ProtectScans,
-  ServerFindings,
-} from '#operations/protect/index.ts';
+import type { ProtectFindings, ProtectScans, ServerFindings } from '#operations/protect/index.ts';
+import type { FindingQuery, FindingRow } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage, type Tone, withQuery } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
@@ -22,7 +17,7 @@ import { findingHref, findingsPath, groupedMax } from './findings.section.ts';
 import { findProtectedOf, type ProtectedServer, type ProtectGuardDeps } from './guard-protect.ts';
 import { type IgnoreInput, ignoreDays } from './ignore-fields.ts';
 
-export interface FindingPagesDeps extends ProtectGuardDeps {
+interface FindingPagesDeps extends ProtectGuardDeps {
   protectFindings: Pick<ProtectFindings, 'read' | 'list' | 'ignore' | 'endIgnore'>;
   protectScans: Pick<ProtectScans, 'readStatus'>;
 }

@@ -1,7 +1,7 @@
 /** Potential vulnerabilities on the Protect page: how many, how severe, the worst of them, and what could not be assessed. */
 import type { ScanTransport } from '#contracts/port-scan/index.ts';
-import type { FindingRow, ServerFindings } from '#operations/protect/index.ts';
-import type { Server } from '#operations/servers/index.ts';
+import type { ServerFindings } from '#operations/protect/index.ts';
+import type { FindingRow, Server } from '#operations/views/index.ts';
 import {
   age,
   badge,

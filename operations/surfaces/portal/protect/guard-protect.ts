@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { ProtectSettings, ProtectSettingsFeature } from '#operations/protect/index.ts';
-import type { Server, Servers } from '#operations/servers/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import type { Server } from '#operations/views/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Visitor } from '../guard.ts';
 import { findServerOf } from '../servers/guard-server.ts';

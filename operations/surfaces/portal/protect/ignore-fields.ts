@@ -1,7 +1,6 @@
 /** What is asked for to ignore findings, of one or of several. */
 import { schemas } from '#contracts/customer-api/index.ts';
-import type { FindingRow } from '#operations/protect/index.ts';
-import type { Server } from '#operations/servers/index.ts';
+import type { FindingRow, Server } from '#operations/views/index.ts';
 import { type Content, field } from '#service-kit/pages/index.ts';
 
 /** How long an ignore may hold, in days; empty: until it is ended. */

@@ -5,7 +5,7 @@ import { incidentActions } from '#contracts/incidents.ts';
 import { describeProtocol } from '#contracts/ip-protocols.ts';
 import { keptText } from '#contracts/retention.ts';
 import type { IncidentRow, IncidentVector } from '#operations/protect/index.ts';
-import type { Server } from '#operations/servers/index.ts';
+import type { Server } from '#operations/views/index.ts';
 import {
   type Content,
   code,

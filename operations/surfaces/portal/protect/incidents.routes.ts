@@ -10,10 +10,6 @@ import { findProtectedOf, type ProtectGuardDeps } from './guard-protect.ts';
 import { incidentPage, incidentsPage } from './incident.page.ts';
 import { type AttackReaderDeps, readOpenAttacks } from './read-attacks.ts';
 
-export interface IncidentPagesDeps extends ProtectGuardDeps, AttackReaderDeps {
-  protectIncidents: Pick<ProtectIncidents, 'list' | 'find'>;
-}
-
 const Id = Type.Object({ id: Type.String() });
 const IncidentId = Type.Object({ id: Type.String(), incident: Type.String() });
 const ListQuery = Type.Object({
@@ -25,7 +21,13 @@ const pageSize = 50;
 /** Of each severity, the newest. */
 const listedMax = 200;
 
-export function registerIncidents(app: App, deps: IncidentPagesDeps): void {
+export function registerIncidents(
+  app: App,
+  deps: ProtectGuardDeps &
+    AttackReaderDeps & {
+      protectIncidents: Pick<ProtectIncidents, 'list' | 'find'>;
+    },
+): void {
   const path = '/servers/:id/protect';
   // Only the banner: it is asked for every five seconds.
   app.get(`${path}/attacks`, { schema: { params: Id } }, async (request, reply) => {

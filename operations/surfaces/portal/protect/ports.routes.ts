@@ -15,7 +15,7 @@ import { noSuchPage } from '#service-kit/web/index.ts';
 import { findProtectedOf, type ProtectGuardDeps } from './guard-protect.ts';
 import { scanPage } from './scan.page.ts';
 
-export interface PortPagesDeps extends ProtectGuardDeps {
+interface PortPagesDeps extends ProtectGuardDeps {
   protectScans: Pick<ProtectScans, 'read' | 'request' | 'readResult'>;
 }
 

@@ -1,6 +1,6 @@
 /** Ports on the Protect page: what is open, what has changed, and the scans that say so. */
 import { isGuess, type ObservedPort, type ServerPorts, type ServerScan } from '#operations/protect/index.ts';
-import type { Server } from '#operations/servers/index.ts';
+import type { Server } from '#operations/views/index.ts';
 import {
   actionButton,
   age,

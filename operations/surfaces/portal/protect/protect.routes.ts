@@ -10,7 +10,7 @@ import type {
   ScanStatus,
   ServerPorts,
 } from '#operations/protect/index.ts';
-import type { Server } from '#operations/servers/index.ts';
+import type { Server } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   age,
@@ -35,19 +35,21 @@ import { portsSection } from './ports.section.ts';
 import { type AttackReaderDeps, type ListedAttacks, readListedAttacks } from './read-attacks.ts';
 import { settingsSection, viewsOffPage } from './settings.page.ts';
 
-export interface ProtectDeps extends ProtectGuardDeps, AttackReaderDeps {
-  protectIncidents: Pick<ProtectIncidents, 'list' | 'readStatus'>;
-  protectScans: Pick<ProtectScans, 'read' | 'readStatus'>;
-  protectFindings: Pick<ProtectFindings, 'list' | 'read' | 'readStatus'>;
-}
-
 const text = Type.Optional(Type.String({ maxLength: 64 }));
 const schema = {
   params: Type.Object({ id: Type.String() }),
   querystring: Type.Object({ range: text, from: text, to: text, address: text, scan: text }),
 };
 
-export function registerProtect(app: App, deps: ProtectDeps): void {
+export function registerProtect(
+  app: App,
+  deps: ProtectGuardDeps &
+    AttackReaderDeps & {
+      protectIncidents: Pick<ProtectIncidents, 'list' | 'readStatus'>;
+      protectScans: Pick<ProtectScans, 'read' | 'readStatus'>;
+      protectFindings: Pick<ProtectFindings, 'list' | 'read' | 'readStatus'>;
+    },
+): void {
   app.get('/servers/:id/protect', { schema }, async (request, reply) => {
     const { visitor, server, settings, subject } = await findSettingsOf(deps, request);
     if (!settings.viewsOn) return sendPage(reply, viewsOffPage({ visitor, server, settings }), 404);

@@ -1,6 +1,6 @@
 /** What one requested scan found, as it was delivered; newer scans do not change it (NET-2.7.9). */
 import type { FoundService, ServerScan } from '#operations/protect/index.ts';
-import type { Server } from '#operations/servers/index.ts';
+import type { Server } from '#operations/views/index.ts';
 import {
   type Content,
   code,

@@ -4,7 +4,7 @@ import {
   findingMailChoices,
   type ProtectSettings,
 } from '#operations/protect/index.ts';
-import type { Server } from '#operations/servers/index.ts';
+import type { Server } from '#operations/views/index.ts';
 import {
   actionButton,
   banner,

@@ -1,7 +1,7 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { Image, Location, Plan } from '#operations/catalog/index.ts';
-import type { Network } from '#operations/networks/index.ts';
 import type { FieldFault } from '#operations/servers/index.ts';
+import type { Network } from '#operations/views/index.ts';
 import {
   type Content,
   field,

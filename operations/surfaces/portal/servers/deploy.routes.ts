@@ -16,7 +16,7 @@ import { type DeployChoice, deployPage } from './deploy.page.ts';
 import type { Estimate } from './deploy-estimate.ts';
 import { deployedPage } from './deployed.page.ts';
 
-export interface DeployDeps {
+interface DeployDeps {
   accounts: Accounts;
   catalog: Catalog;
   networks: Networks;

@@ -1,4 +1,4 @@
-import type { Server } from '#operations/servers/index.ts';
+import type { Server } from '#operations/views/index.ts';
 import {
   banner,
   code,

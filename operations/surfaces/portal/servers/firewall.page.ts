@@ -1,6 +1,6 @@
 import { firewallProtocolTitle } from '#contracts/ip-protocols.ts';
 import type { Direction, EffectiveFirewall, Rule, StoredRule } from '#operations/firewall/index.ts';
-import type { Server } from '#operations/servers/index.ts';
+import type { Server } from '#operations/views/index.ts';
 import {
   actionButton,
   askButton,

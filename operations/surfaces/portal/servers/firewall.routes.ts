@@ -14,7 +14,7 @@ import { type FirewallPageOptions, firewallPage } from './firewall.page.ts';
 import type { TypedRule } from './firewall-rule-form.ts';
 import { findServerOf } from './guard-server.ts';
 
-export interface FirewallPagesDeps {
+interface FirewallPagesDeps {
   servers: Servers;
   firewalls: Firewalls;
   clock: Clock;

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import type { Server, Servers } from '#operations/servers/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import type { Server } from '#operations/views/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Visitor } from '../guard.ts';
 

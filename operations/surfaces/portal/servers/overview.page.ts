@@ -1,5 +1,6 @@
-import type { OpenAttack, ServerFindingCount } from '#operations/protect/index.ts';
-import { type Server, type ServerAction, statusOf, supersededBy } from '#operations/servers/index.ts';
+import type { OpenAttack } from '#operations/protect/index.ts';
+import { statusOf, supersededBy } from '#operations/servers/index.ts';
+import type { Server, ServerAction, ServerFindingCount } from '#operations/views/index.ts';
 import {
   actionButton,
   askButton,

@@ -1,4 +1,5 @@
-import { type Server, type ServerStatus, statusOf } from '#operations/servers/index.ts';
+import { statusOf } from '#operations/servers/index.ts';
+import type { Server, ServerStatus } from '#operations/views/index.ts';
 import { badge, type Content, type Html, type Tone, tabs } from '#service-kit/pages/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';

@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
-import type { Network, Networks } from '#operations/networks/index.ts';
-import type { Server, Servers } from '#operations/servers/index.ts';
+import type { Networks } from '#operations/networks/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import type { Network, Server } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   askButton,
@@ -28,7 +29,7 @@ import { networksPath } from '../networks/networks.page.ts';
 import { findServerOf } from './guard-server.ts';
 import { serverFrame } from './server-frame.ts';
 
-export interface ServerNetworksDeps {
+interface ServerNetworksDeps {
   servers: Servers;
   networks: Networks;
   clock: Clock;

@@ -2,7 +2,8 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
-import { type FieldFault, type Server, type Servers, statusOf } from '#operations/servers/index.ts';
+import { type FieldFault, type Servers, statusOf } from '#operations/servers/index.ts';
+import type { Server } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   type Content,

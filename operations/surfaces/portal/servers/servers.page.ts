@@ -1,11 +1,7 @@
 import type { Tenant } from '#operations/accounts/index.ts';
-import {
-  isStale,
-  type LatestRow,
-  type OpenAttack,
-  type ServerFindingCount,
-} from '#operations/protect/index.ts';
-import { type Server, type ServerStatus, statusOf } from '#operations/servers/index.ts';
+import { isStale, type LatestRow, type OpenAttack } from '#operations/protect/index.ts';
+import { statusOf } from '#operations/servers/index.ts';
+import type { Server, ServerFindingCount, ServerStatus } from '#operations/views/index.ts';
 import {
   age,
   badge,

@@ -6,7 +6,7 @@ import type { Accounts } from '#operations/accounts/index.ts';
 import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
 import type { ProtectFindings, ProtectIncidents, ProtectTraffic } from '#operations/protect/index.ts';
-import type { PowerCommand, ServerFilter } from '#operations/servers/index.ts';
+import type { PowerCommand, ServerFilter } from '#operations/views/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage, withQuery } from '#service-kit/pages/index.ts';
@@ -19,7 +19,7 @@ import { findServerOf } from './guard-server.ts';
 import { type OverviewOptions, overviewPage } from './overview.page.ts';
 import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts';
 
-export interface ServerPagesDeps extends LivePagesDeps {
+interface ServerPagesDeps extends LivePagesDeps {
   accounts: Accounts;
   protectIncidents: ProtectIncidents;
   protectTraffic: ProtectTraffic;

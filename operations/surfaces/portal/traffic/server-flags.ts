@@ -1,7 +1,7 @@
 /** What happened to one server, as flags on the time axis of its charts; each leads to the page that says more. */
 import { canonicalAddress } from '#common/ip/index.ts';
-import type { ServerEvent, ServerHistory } from '#operations/server-history/index.ts';
-import type { Server } from '#operations/servers/index.ts';
+import type { ServerHistory } from '#operations/server-history/index.ts';
+import type { Server, ServerEvent } from '#operations/views/index.ts';
 import { type Flags, readFlags } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { incidentHref } from '../protect/attacks.ts';

@@ -13,7 +13,7 @@ import {
   type ProtectTraffic,
   type StepRow,
 } from '#operations/protect/index.ts';
-import type { Server } from '#operations/servers/index.ts';
+import type { Server } from '#operations/views/index.ts';
 import { type ExplorerBody, explorerBody, printFilters } from '#service-kit/explorer/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {

@@ -118,7 +118,7 @@ export const limitsOfScans: readonly Limit[] = [
     numbers: [
       {
         ...{ words: '8,000', what: 'the rate at which a held scan goes on', value: 7_840, unit: 'packets/s' },
-        ...{ file: 'sensor/scanner/pacing/pacer-thread.ts', code: 'bucketRate = «7840»;' },
+        ...{ file: 'sensor/scanner/pacing/packet-bucket.ts', code: 'bucketRate = «7840»;' },
         test: 'sensor/scanner/pacing/packet-bucket.test.ts',
       },
       {

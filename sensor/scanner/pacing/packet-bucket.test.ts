@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '#common/random/index.ts';
-import { PacketBucket } from './pacer-thread.ts';
+import { PacketBucket } from './packet-bucket.ts';
 
 /** Packets of the fullest ten seconds. */
 function fullestWindow(sent: readonly { atMs: number; packets: number }[]): number {

@@ -20,21 +20,21 @@ export interface Follower {
 const isFile = (url: URL) =>
   /\.(json|csv|pcap|zst|yaml)$/.test(url.pathname) || url.searchParams.has('format');
 
-/** Begins with these pages; `without` are paths that are not opened, such as signing out. */
+/** Begins with these pages; links to the paths `without` are not followed, such as the one that signs out. */
 export function follow(urls: readonly string[], without: RegExp): Follower {
   const origin = new URL(urls[0]!).origin;
   const waiting: string[] = [];
   const seen = new Set<string>();
-  const put = (href: string) => {
+  const put = (href: string, isGiven = false) => {
     const url = new URL(href);
     url.hash = '';
-    if (url.origin !== origin || without.test(url.pathname) || isFile(url)) return;
+    if (!isGiven && (url.origin !== origin || without.test(url.pathname) || isFile(url))) return;
     const kind = kindOf(url);
-    if (seen.has(kind)) return;
+    if (!isGiven && seen.has(kind)) return;
     seen.add(kind);
     waiting.push(url.href);
   };
-  for (const url of urls) put(url);
+  for (const url of urls) put(url, true);
   return {
     next: () => waiting.shift() ?? null,
     found(hrefs, on) {

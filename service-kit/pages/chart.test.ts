@@ -115,6 +115,11 @@ describe('what is drawn', () => {
     assert.match(text, /12 points\./);
   });
 
+  test('a step that began before the range is within the axis', () => {
+    const within = { fromMs: at(1) - 20_000, toMs: at(30) };
+    assert.equal(json(dataOf([1, ...late], { range: within })).range.fromMs, at(0));
+  });
+
   test('fewer than ten steps are bars, lines of more than two names are not', () => {
     const few = { fromMs: at(0), toMs: at(9) };
     assert.equal(json(dataOf([1, 2, 3], { range: few })).isBars, true);

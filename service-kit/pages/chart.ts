@@ -136,6 +136,8 @@ function fromFirstValue(data: ChartData): ChartData {
     series.some(({ values }) => (values[index] ?? null) !== null),
   );
   if (!range || data.shape === 'bars' || first < 0) return data;
+  // A step that began before the range is not drawn beside the axis.
+  if (timesMs[first]! < range.fromMs) return { ...data, range: { ...range, fromMs: timesMs[first]! } };
   const missing = reasons.filter(({ tone }) => tone !== 'neutral').map(({ fromMs }) => fromMs);
   const fromMs = Math.min(timesMs[first]!, ...missing);
   if (fromMs < range.fromMs + stepMs) return data;

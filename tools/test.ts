@@ -72,8 +72,8 @@ function shuffle(files: readonly string[], seed: number): string[] {
   return [...files].sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }
 
-/** Processes of tests at once, beside those that mostly wait. Slow ones wait for programs that they start and kill. */
-const processesMax = { fast: 3, slow: 4 } as const;
+/** Processes of tests at once, beside those that mostly wait: fast ones wait for the database, slow ones for programs that they kill. */
+const processesMax = 4;
 /** In a process of their own, which prints what is wrong. Returns how many failed; when it is killed, one. */
 async function runChecks(): Promise<number> {
   const child = spawn(process.execPath, [...process.execArgv, `${root}/tools/checks.ts`], {
@@ -96,7 +96,7 @@ async function runPart(part: 'fast' | 'slow', order: (files: string[]) => string
   if (checked !== 0) void checked.then(() => times.push(`the checks took ${sinceStart()}`));
   const lanes: Lane[] = [
     { batches: plan.waiting, concurrency: plan.waiting.length },
-    { batches: plan.batches, concurrency: processesMax[part] },
+    { batches: plan.batches, concurrency: processesMax },
   ];
   const results = await runTests(lanes, { retries: part === 'slow' });
   const failedChecks = await checked;
@@ -132,7 +132,7 @@ async function main(): Promise<number> {
     // A few files are done sooner each in its own process; many load the programs once for several.
     const together = Math.min(batchMax.fast, Math.ceil(files.length / 6));
     const { alone, shared } = shareProcesses(root, files, together);
-    return closeRun(await runTests([{ batches: [...alone, ...shared], concurrency: processesMax.fast }]));
+    return closeRun(await runTests([{ batches: [...alone, ...shared], concurrency: processesMax }]));
   }
   const seed = values.seed === undefined ? null : Number(values.seed) || randomInt(1, 1_000_000);
   if (seed !== null) console.log(`The order of the files is of --seed ${seed}.`);

@@ -1,3 +1,4 @@
+// Slow: asks every route for ids that can't be.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';

@@ -1,3 +1,4 @@
+// Slow: reads two hundred thousand minutes.
 import assert from 'node:assert/strict';
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

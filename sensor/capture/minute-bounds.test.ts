@@ -1,3 +1,4 @@
+// Slow: fills every table of a capture.
 // Own process: it measures the memory of captures.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// Slow: makes engines of ClickHouse and goes through every kind of statement.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// Slow: compares random questions with plain memory.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';

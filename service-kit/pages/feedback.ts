@@ -25,6 +25,10 @@ export function banner(options: BannerOptions): Html {
   }</div>${options.actions && html`<div class="actions">${options.actions}</div>`}</div>`;
 }
 
+/** What a name from a URL chooses of a table; undefined where the table itself has no such name, such as `constructor`. */
+export const chosenOf = <T>(table: Readonly<Record<string, T>>, name: string | undefined): T | undefined =>
+  name !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
+
 /** The outcome of the last action, floating; closed by its button, and after ten seconds unless it is bad. */
 export function toast(tone: Tone, text: Content): Html {
   return html`<div class="toast tone-${tone}" role="${tone === 'bad' ? 'alert' : 'status'}" data-toast="${tone === 'bad' ? 'stay' : 'leave'}"><span class="mark" aria-hidden="true">${toneMark(tone)}</span><span>${typeof text === 'string' ? prose(text) : text}</span><button type="button" class="icon-button needs-script" data-close aria-label="Close">×</button></div>`;

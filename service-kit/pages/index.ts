@@ -28,6 +28,7 @@ export {
   backButton,
   badge,
   banner,
+  chosenOf,
   type EmptyStateOptions,
   emptyState,
   type ProgressOptions,

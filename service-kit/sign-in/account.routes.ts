@@ -13,6 +13,7 @@ import {
   askButton,
   badge,
   type Content,
+  chosenOf,
   definitionList,
   field,
   form,
@@ -150,7 +151,7 @@ async function show(
     nowMs: options.clock.nowMs(),
     passwordFault: shown.passwordFault,
   });
-  const text = outcomes[shown.done ?? ''];
+  const text = chosenOf(outcomes, shown.done);
   const outcome = text === undefined ? {} : { toast: text };
   return options.send(request, reply, { title: 'Your account', content, status, ...outcome });
 }

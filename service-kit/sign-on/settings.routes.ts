@@ -10,6 +10,7 @@ import {
   askButton,
   banner,
   type Content,
+  chosenOf,
   code,
   codeBlock,
   emptyState,
@@ -142,7 +143,7 @@ async function show<Actor extends AuditActor>(
     refused: shown.refused,
     nowMs: options.clock.nowMs(),
   });
-  const text = outcomes[shown.done ?? ''];
+  const text = chosenOf(outcomes, shown.done);
   const toast = text === undefined ? {} : { toast: text };
   return options.send(request, reply, { title: 'Single sign-on', content, status, ...toast });
 }

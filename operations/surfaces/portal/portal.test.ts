@@ -306,3 +306,24 @@ test('a deactivated person’s session ends at once', async () => {
   await world.accounts.setPersonActive(systemActor, owner.id, false);
   assert.equal((await get('/client/', cookie)).status, 303);
 });
+
+test('what a URL says was done is shown only where the page knows it', async () => {
+  const { email, tenant } = await world.createCustomer('Toasts');
+  const { serverId } = await world.deploy(tenant, 'toasted');
+  const cookie = await world.signIn(email);
+  const pages = [
+    'billing/',
+    'networks/',
+    'settings/',
+    'account/',
+    'developer/webhooks/',
+    '',
+    `servers/${serverId}/networks`,
+  ];
+  for (const path of pages)
+    for (const name of ['constructor', '__proto__', 'toString']) {
+      const page = await get(`/client/${path}?done=${name}`, cookie);
+      assert.equal(page.status, 200, path);
+      assert.doesNotMatch(await page.text(), /data-toast=|native code|\[object/, `${path} ${name}`);
+    }
+});

@@ -1,5 +1,7 @@
 /** One click signs in as a person of the demo, on this machine alone, and nowhere else. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
@@ -43,4 +45,23 @@ test('without the demo there is no such page, and none in a demo that other mach
   assert.deepEqual(demoRolesOf({ isDemo: false, host: '127.0.0.1' }, roles), []);
   for (const host of ['127.0.0.1', '::1', 'localhost'])
     assert.deepEqual(demoRolesOf({ isDemo: true, host }, roles), roles, host);
+});
+
+test('the demo signs in no one who comes through a proxy, or under a name that a stranger may have given to this machine', async () => {
+  await using world = await createWorld({
+    ...{ demoWorld: true, trustedProxies: ['127.0.0.0/8', '::1/128'], acceptedHosts: ['demo.example'] },
+  });
+  const person = { email: roles[0]!.email, name: 'Casey Customer', password: 'a password for tests' };
+  await world.accounts.createPerson(systemActor, { ...person, staffRole: null });
+  const forwarded = await click(world, person.email, { 'x-forwarded-for': '198.51.100.7' });
+  assert.deepEqual([forwarded.status, forwarded.headers.get('set-cookie')], [403, null]);
+  const named = request(`${world.url}/sign-in/demo`, {
+    method: 'POST',
+    headers: { host: 'demo.example', 'content-type': 'application/x-www-form-urlencoded' },
+  });
+  named.end(String(new URLSearchParams({ email: person.email })));
+  const [answer] = (await once(named, 'response')) as [IncomingMessage];
+  answer.resume();
+  assert.equal(answer.statusCode, 403);
+  assert.equal((await click(world, person.email)).status, 303);
 });

@@ -15,6 +15,7 @@ import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   banner,
   type Content,
+  chosenOf,
   formatAge,
   type Html,
   isConfirmed,
@@ -58,7 +59,7 @@ const done: Readonly<Record<string, string>> = {
 export function registerOperations(app: App, deps: ConsoleDeps): void {
   const Query = Type.Object({ done: Type.Optional(Type.String()) });
   app.get('/operations', { schema: { querystring: Query } }, (request, reply) => {
-    const text = done[request.query.done ?? ''];
+    const text = chosenOf(done, request.query.done);
     return showOperations(deps, request, reply, text ? { toast: toast('good', text) } : {});
   });
 

@@ -7,7 +7,7 @@ import type { Addresses } from '#operations/addresses/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Cluster, Clusters, Node, NodeChange } from '#operations/clusters/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { sendPage } from '#service-kit/pages/index.ts';
+import { chosenOf, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Staff } from '../guard.ts';
 import { clustersPage } from './clusters.page.ts';
@@ -92,7 +92,7 @@ export function registerClusters(app: App, deps: ClustersDeps): void {
     async (request, reply) => {
       const staff = request.staff!;
       const { node, cluster } = await findNode(deps, staff, request.params.id);
-      const done = outcomes[request.query.done ?? ''];
+      const done = chosenOf(outcomes, request.query.done);
       const toast = done === undefined ? {} : { toast: { tone: 'info' as const, text: done } };
       return show(deps, reply, { staff, cluster, node, form: formOf(node), ...toast });
     },
@@ -193,7 +193,7 @@ async function showClusters(
     deps.addresses.listPools(actor, null),
     deps.clusters.listDayRoom(actor, 30),
   ]);
-  const text = outcomes[done];
+  const text = chosenOf(outcomes, done);
   const tone = done === 'kept' ? ('warn' as const) : ('good' as const);
   const toast = text === undefined ? {} : { toast: { tone, text } };
   const nowMs = deps.clock.nowMs();

@@ -5,6 +5,7 @@ import type { Tenant } from '#operations/accounts/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   badge,
+  chosenOf,
   code,
   field,
   form,
@@ -105,7 +106,7 @@ export function registerCustomers(app: App, deps: CustomersDeps): void {
     async (request, reply) => {
       const { done } = request.query;
       return showCustomer(deps, request, reply, request.params.id, {
-        toast: done ? outcomes[done] : undefined,
+        toast: chosenOf(outcomes, done),
       });
     },
   );

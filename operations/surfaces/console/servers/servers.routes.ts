@@ -9,7 +9,7 @@ import type { ServerHistory } from '#operations/server-history/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Server, ServerFilter } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { isConfirmed, sendPage, withQuery } from '#service-kit/pages/index.ts';
+import { chosenOf, isConfirmed, sendPage, withQuery } from '#service-kit/pages/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { trafficDaySection } from '../../parts/index.ts';
@@ -83,7 +83,7 @@ export function registerServers(app: App, deps: ServersDeps): void {
     '/servers/:id',
     { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
     async (request, reply) => {
-      const done = outcomes[request.query.done ?? ''];
+      const done = chosenOf(outcomes, request.query.done);
       const toast = done === undefined ? {} : { toast: { tone: 'info' as const, text: done } };
       return show(deps, request.staff!, reply, request.params.id, 200, toast);
     },

@@ -9,6 +9,7 @@ import {
   badge,
   banner,
   type Content,
+  chosenOf,
   field,
   form,
   formatCount,
@@ -48,7 +49,7 @@ const outcomes: Readonly<Record<string, string>> = {
 
 export function registerStaff(app: App, deps: StaffDeps): void {
   app.get('/staff/', { schema: { querystring: Query } }, async (request, reply) => {
-    const text = outcomes[request.query.done ?? ''];
+    const text = chosenOf(outcomes, request.query.done);
     return show(deps, request, reply, text === undefined ? {} : { toast: { tone: 'good', text } });
   });
 

@@ -28,7 +28,7 @@ import {
   type Value,
 } from '#service-kit/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
-import { chartJson, sendPage, withQuery } from '#service-kit/pages/index.ts';
+import { chartJson, chosenOf, sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { sendWantedFile, wantedFile } from '#service-kit/web/index.ts';
 import { type ReadExplorer, trafficPage } from './explore-page.ts';
 import { type FlagSource, readExplorerFlags } from './flags.ts';
@@ -60,7 +60,7 @@ export function registerExplorer(app: App, deps: ExplorerDeps, place: ExplorerSu
     const content = trafficPage(request, { ...read, place, views });
     const file = sendWantedFile(request, reply, 'traffic');
     if (file) return file;
-    const toast = { '1': 'Saved.', '2': 'Removed.' }[request.query.saved ?? ''] ?? null;
+    const toast = chosenOf({ '1': 'Saved.', '2': 'Removed.' }, request.query.saved) ?? null;
     return sendPage(reply, place.frame(request, 'Traffic', toast, content));
   });
 

@@ -5,7 +5,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
-import { sendPage, type Tone } from '#service-kit/pages/index.ts';
+import { chosenOf, sendPage, type Tone } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Visitor } from '../guard.ts';
 import { type OrganizationView, settingsPage } from './settings.page.ts';
@@ -43,7 +43,7 @@ const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
 export function registerSettings(app: App, deps: SettingsDeps): void {
   app.get('/settings/', { schema: { querystring: Query } }, async (request, reply) => {
     const { done } = request.query;
-    return show(deps, request, reply, { toast: done ? outcomes[done] : undefined });
+    return show(deps, request, reply, { toast: chosenOf(outcomes, done) });
   });
 
   app.post('/settings/organization', { schema: { body: NameForm } }, (request, reply) =>

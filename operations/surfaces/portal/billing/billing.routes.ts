@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import { formatQuanta, parseMoney } from '#operations/billing/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { csvLines, type Tone } from '#service-kit/pages/index.ts';
+import { chosenOf, csvLines, type Tone } from '#service-kit/pages/index.ts';
 import { sendCsv } from '#service-kit/web/index.ts';
 import { labelOf } from './billing-ledger.ts';
 import { registerCards } from './cards.routes.ts';
@@ -39,7 +39,7 @@ const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
 export function registerBilling(app: App, deps: BillingRoutesDeps): void {
   app.get('/billing/', { schema: { querystring: Query } }, async (request, reply) => {
     const { done, ...query } = request.query;
-    return showBilling(deps, request.visitor!, reply, query, { toast: done ? outcomes[done] : undefined });
+    return showBilling(deps, request.visitor!, reply, query, { toast: chosenOf(outcomes, done) });
   });
 
   registerLedger(app, deps);

@@ -6,7 +6,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { Endpoint, Webhooks } from '#operations/webhooks/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
-import { isConfirmed, sendPage } from '#service-kit/pages/index.ts';
+import { chosenOf, isConfirmed, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { deliveryPage, type WebhookPageOptions, webhookPage } from './webhook.page.ts';
 import { type EndpointForm, webhooksPage } from './webhooks.page.ts';
@@ -65,7 +65,7 @@ export function registerWebhooks(app: App, deps: WebhookPagesDeps): void {
     '/developer/webhooks/:id',
     { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
     async (request, reply) => {
-      const text = outcomes[request.query.done ?? ''];
+      const text = chosenOf(outcomes, request.query.done);
       return showOne(deps, request, reply, await find(deps, request), {
         ...(text === undefined ? {} : { toast: { tone: 'info', text } }),
       });

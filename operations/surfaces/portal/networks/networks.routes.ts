@@ -8,7 +8,7 @@ import type { Networks } from '#operations/networks/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Network, Server } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { isConfirmed, sendPage } from '#service-kit/pages/index.ts';
+import { chosenOf, isConfirmed, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Visitor } from '../guard.ts';
 import { type NetworkPageOptions, networkPage } from './network.page.ts';
@@ -217,6 +217,6 @@ function isName(text: string): boolean {
 }
 
 function toastOf(done: string | undefined): { tone: 'info'; text: string } | undefined {
-  const text = outcomes[done ?? ''];
+  const text = chosenOf(outcomes, done);
   return text === undefined ? undefined : { tone: 'info', text };
 }

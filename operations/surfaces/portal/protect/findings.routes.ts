@@ -8,7 +8,7 @@ import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import type { ProtectFindings, ProtectScans, ServerFindings } from '#operations/protect/index.ts';
 import type { FindingQuery, FindingRow } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { sendPage, type Tone, withQuery } from '#service-kit/pages/index.ts';
+import { chosenOf, sendPage, type Tone, withQuery } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { readFindingCursor, writeFindingCursor } from '../../parts/index.ts';
 import { type FindingPageOptions, findingPage, servicePage } from './finding.page.ts';
@@ -66,8 +66,7 @@ const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
   ended: { tone: 'good', text: 'The finding is active again.' },
   gone: { tone: 'bad', text: 'The finding has changed since the page was opened. Nothing was done.' },
 };
-const toastOf = (done: string | undefined) =>
-  done !== undefined && Object.hasOwn(outcomes, done) ? outcomes[done] : undefined;
+const toastOf = (done: string | undefined) => chosenOf(outcomes, done);
 
 type FindingRequest = FastifyRequest<{
   Params: { id: string; address: string; service: string; cve: string };

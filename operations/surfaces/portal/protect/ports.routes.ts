@@ -10,7 +10,7 @@ import {
   type ServerScan,
 } from '#operations/protect/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { formatTime, sendPage, type Tone, withQuery } from '#service-kit/pages/index.ts';
+import { chosenOf, formatTime, sendPage, type Tone, withQuery } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { findProtectedOf, type ProtectGuardDeps } from './guard-protect.ts';
 import { scanPage } from './scan.page.ts';
@@ -50,7 +50,7 @@ export function toastOf(outcome: string | undefined, { scans, nowMs }: Pick<Serv
           text: `No scan can be requested until ${formatTime(endMs)}: one was requested less than 10 minutes ago.`,
         };
   }
-  return outcome !== undefined && Object.hasOwn(outcomes, outcome) ? outcomes[outcome] : undefined;
+  return chosenOf(outcomes, outcome);
 }
 
 const cooldownEndMs = (scans: readonly ServerScan[]): number =>

@@ -8,6 +8,7 @@ import type { App } from '#service-kit/http/index.ts';
 import {
   askButton,
   type Content,
+  chosenOf,
   code,
   field,
   form,
@@ -53,7 +54,7 @@ export function registerServerNetworks(app: App, deps: ServerNetworksDeps): void
     '/servers/:id/networks',
     { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
     async (request, reply) => {
-      const text = outcomes[request.query.done ?? ''];
+      const text = chosenOf(outcomes, request.query.done);
       return show(deps, request, reply, 200, text === undefined ? {} : { toast: { tone: 'info', text } });
     },
   );

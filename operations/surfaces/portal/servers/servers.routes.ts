@@ -9,7 +9,7 @@ import type { ProtectFindings, ProtectIncidents, ProtectTraffic } from '#operati
 import type { PowerCommand, ServerFilter } from '#operations/views/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { sendPage, withQuery } from '#service-kit/pages/index.ts';
+import { chosenOf, sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { readDaySteps } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
@@ -93,7 +93,7 @@ export function registerServers(app: App, deps: ServerPagesDeps): void {
     { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
     async (request, reply) => {
       const { visitor, server } = await findServerOf(deps.servers, request);
-      const done = outcomes[request.query.done ?? ''];
+      const done = chosenOf(outcomes, request.query.done);
       const toast = done === undefined ? undefined : { tone: 'info' as const, text: done };
       return showOverview(deps, { visitor, server }, reply, 200, { ...(toast && { toast }) });
     },

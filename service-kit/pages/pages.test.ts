@@ -179,6 +179,7 @@ const components: Record<string, () => pages.Html> = {
 const noMarkup = new Set([
   'assetUrl',
   'chartJson',
+  'chosenOf',
   'coloursOf',
   'csvLines',
   'isConfirmed',

@@ -8,10 +8,10 @@
  *   --at I               only the I-th of them; may be repeated
  *   --numbers            doubles and halves each number of the specification (tools/numbers)
  *
- * Works on copies of the tree in temporary folders, one a processor, with databases in memory. First the fast tests run
- * unbroken to see what they execute: those that name a rule say where its code is, and all of them may notice; `.cache/coverage`
- * keeps that for the same tree. Then each break is put in alone. One that no test notices which executes it has survived, and
- * the exit code is 1.
+ * Works on copies of the tree in temporary folders, one a processor, with databases in memory. First the fast tests and the
+ * recorded answers run unbroken to see what they execute: those that name a rule say where its code is, and all of them may
+ * notice; `.cache/coverage` keeps that for the same tree. Then each break is put in alone. One that no test notices which
+ * executes it has survived, and the exit code is 1.
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -48,6 +48,8 @@ const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 const testsEndWithinMs = 5 * 60_000;
 /** Test files that one run has: those of the rule come first, and a run ends with its first failure. */
 const together = 12;
+/** Slow tests that may notice. The others need interfaces of the machine, of which two copies would take the same ones. */
+const slowTests = /^system-tests\/recorded-answers\//;
 const isCode = (file: string) =>
   /^(clients|common|contracts|monitor|operations|sensor|service-kit)\//.test(file) &&
   !/\.(test|bench)\.ts$|\/(testing|migrations|stand-in)\//.test(file);
@@ -144,7 +146,7 @@ function findTestsOfRules(tests: readonly string[], read: (file: string) => stri
   return found;
 }
 
-/** What each fast test executes of the code, kept for the same tree. */
+/** What each test executes of the code, kept for the same tree. */
 async function readExecuted(copy: Copy, tests: readonly string[], kept: string) {
   if (!existsSync(kept)) {
     const partly = `${kept}.part`;
@@ -180,7 +182,10 @@ async function main(): Promise<number> {
     );
     if (!values.numbers) {
       const tests = tree.files.filter(
-        (name) => name.endsWith('.test.ts') && !name.startsWith('tools/') && !isSlow(root, name),
+        (name) =>
+          name.endsWith('.test.ts') &&
+          !name.startsWith('tools/') &&
+          (!isSlow(root, name) || slowTests.test(name)),
       );
       const hash = createHash('sha256');
       for (const file of tree.files.filter((name) => /^(?!tools\/).*\.ts$/.test(name)))

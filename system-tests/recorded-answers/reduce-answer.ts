@@ -85,7 +85,7 @@ const shownAttributes = {
   textarea: ['name', 'required', 'disabled', 'maxlength'],
 } as const;
 
-/** What a page shows and leads to, a line for each piece; charts by their data, images by their label and a hash. */
+/** What a page shows, in which tone, and leads to, a line for each piece; charts by their data, images by their label and a hash. */
 export function wordsOf(page: string): string {
   const plain = page
     .replace(/<!.*?>|<style.*?<\/style>|<script(?![^>]*application\/json).*?<\/script>/gs, '')
@@ -115,6 +115,7 @@ function attributesOf(tag: string, given: string): string {
   const shown = shownAttributes[tag as keyof typeof shownAttributes] ?? [];
   const said = [...given.matchAll(/([a-z-]+)(?:="([^"]*)")?/g)].flatMap(([, name = '', value = '']) => {
     if (name === 'aria-label' || name === 'title') return value === '' ? [] : [`"${value}"`];
+    if (name === 'class') return value.match(/\btone-\w+/) ?? [];
     if (!(shown as readonly string[]).includes(name)) return [];
     return [value === '' ? name : `${name}=${value}`];
   });

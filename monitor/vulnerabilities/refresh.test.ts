@@ -102,6 +102,24 @@ test('trackers of distributions are read once in 24 hours; one that can not be r
   assert.deepEqual(await passWith(700), ['fixed 1:9.2p1-3']);
 });
 
+test('a pass that is stopped between two trackers reads no other, and the next pass reads them', async (t) => {
+  const [first, second] = ['a', 'b'].map(() => mkdtempSync(join(tmpdir(), 'svc-trackers-')));
+  t.after(() => [first, second].map((folder) => rmSync(folder!, { recursive: true })));
+  writeFileSync(join(first!, 'debian.json'), '{');
+  writeFileSync(
+    join(second!, 'debian.json'),
+    JSON.stringify({ nginx: { 'CVE-2021-23017': { releases: { bookworm: { status: 'open' } } } } }),
+  );
+  const trackers = [first!, second!];
+  // Past what the test before read.
+  await world.pass(90_000_000);
+  const stopping = new AbortController();
+  await world.createRefresher({ trackers }).runOnce(() => stopping.abort(), stopping.signal);
+  assert.deepEqual(await readFixes(world.database.db, 'nginx'), []);
+  await refresh({ trackers });
+  assert.equal((await readFixes(world.database.db, 'nginx')).length, 1);
+});
+
 test('NET-2.6.4: without a key no two requests are within 6 seconds, also over restarts; with one, within 0.6', async () => {
   let left = 1;
   let restarts = 0;

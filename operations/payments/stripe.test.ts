@@ -181,6 +181,30 @@ test('a removed card does not return with the browser’s back button, and is no
   assert.ok(await start('Gone back and renamed'));
 });
 
+test('when the default card is removed, the newest of those that are left is the default', async () => {
+  const { tenant } = await customerWithCard('Left');
+  const add = async () => {
+    const url = await world.payments.startCardSetup(
+      systemActor,
+      { ...tenant, email: null },
+      { returnUrl: 'http://portal.test/return', cancelUrl: 'http://portal.test/' },
+    );
+    const setup = new URL(url).searchParams.get('setup')!;
+    return world.payments.finishCardSetup(systemActor, tenant.id, setup);
+  };
+  const list = () => world.payments.listCards(systemActor, tenant.id);
+  const defaults = async () => (await list()).filter((card) => card.isDefault).map(({ id }) => id);
+  const remove = (id: number) => world.payments.removeCard(systemActor, tenant.id, id);
+  const [first] = await defaults();
+  const [second, third, newest] = [await add(), await add(), await add()];
+  await world.payments.makeCardDefault(systemActor, tenant.id, newest);
+  await remove(newest);
+  assert.deepEqual(await defaults(), [third]);
+  await world.payments.makeCardDefault(systemActor, tenant.id, first!);
+  await remove(second);
+  assert.deepEqual(await defaults(), [first], 'another one changes nothing');
+});
+
 test('a closed account is not charged any more', async () => {
   const { tenant } = await customerWithCard('Closed');
   await world.accounts.setTenantStatus(systemActor, tenant.id, 'CLOSED');

@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
-import { silentReporter } from '#common/reporter/index.ts';
+import { createReporter } from '#common/reporter/index.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { type FakeAnswer, refusal, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
 import { temporaryFolder } from '#sensor/testing/sample-minutes.ts';
@@ -15,6 +15,7 @@ async function fixture(t: TestContext, answers: FakeAnswer[], patienceMs = 60_00
   const monitor = await startFakeMonitor(t, (_, index) => answers[Math.min(index, answers.length - 1)]!);
   const stateDirectory = join(temporaryFolder(t), 'state');
   const clock = { ...systemClock, wait: async () => {} };
+  const log: string[] = [];
   const call = () =>
     enrol({
       client: createMonitorClient(monitor.url),
@@ -24,10 +25,10 @@ async function fixture(t: TestContext, answers: FakeAnswer[], patienceMs = 60_00
       node: 'node-a',
       sensorVersion: '0.1.0',
       clock,
-      reporter: silentReporter,
+      reporter: createReporter({ program: 'sensor', write: (line) => log.push(line) }),
       patienceMs,
     });
-  return { monitor, stateDirectory, call };
+  return { monitor, stateDirectory, call, log };
 }
 
 test('NET-5.3: a token is exchanged for a credential, readable by its owner only', async (t) => {
@@ -51,11 +52,13 @@ test('NET-5.3: a token is exchanged for a credential, readable by its owner only
 test('enrolment retries while the monitor starts, but not after a refusal', async (t) => {
   const f = await fixture(t, [
     { status: 0, cut: true },
+    { status: 0, cut: true },
     refusal(503, 'starting'),
     { status: 201, body: given },
   ]);
   await f.call();
-  assert.equal(f.monitor.requests.length, 3);
+  assert.equal(f.monitor.requests.length, 4);
+  assert.equal(f.log.filter((line) => line.includes('waiting for the monitor')).length, 1, f.log.join(''));
   const refused = await fixture(t, [refusal(401, 'the token was used')]);
   await assert.rejects(refused.call(), (error: Error & { code?: string }) => {
     return error.code === 'enrolment.refused' && error.message.includes('the token was used');

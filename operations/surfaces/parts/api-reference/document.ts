@@ -130,7 +130,6 @@ function assignObjects(resources: ReferenceResource[], schemas: Record<string, J
 
 /** Names of the schemas that this one refers to. */
 function namesIn(node: unknown): string[] {
-  if (Array.isArray(node)) return node.flatMap(namesIn);
   if (node === null || typeof node !== 'object') return [];
   return Object.entries(node).flatMap(([name, value]) =>
     name === '$ref' ? [nameOfReference(value as string)] : namesIn(value),

@@ -12,12 +12,17 @@ const secret = 'whsec_of_a_test';
 let stripe: FakeStripe;
 /** Stripe does not answer, so that its answers need not be waited for. */
 let isSilent = false;
+/** Happens while a charge is taken. */
+let meanwhile = async () => {};
 let world: World;
 let call: ReturnType<typeof createApiClient>;
 before(async () => {
   stripe = await startFakeStripe();
   world = await createWorld({
-    gateway: () => createPatientGateway(stripe, secret, () => isSilent),
+    gateway: () => {
+      const gateway = createPatientGateway(stripe, secret, () => isSilent);
+      return { ...gateway, take: (...given) => meanwhile().then(() => gateway.take(...given)) };
+    },
   });
   call = createApiClient(world.url);
 });
@@ -203,6 +208,22 @@ test('when the default card is removed, the newest of those that are left is the
   await world.payments.makeCardDefault(systemActor, tenant.id, first!);
   await remove(second);
   assert.deepEqual(await defaults(), [first], 'another one changes nothing');
+});
+
+test('an account is not closed while an order of it is charged', async () => {
+  const { tenant, key } = await customerWithCard('Closing');
+  const close = () => world.accounts.setTenantStatus(systemActor, tenant.id, 'CLOSED');
+  let refusals = 0;
+  meanwhile = async () => {
+    await assert.rejects(close(), /An order of this account is being carried out/);
+    refusals += 1;
+  };
+  await stripe.plan({ behaviour: 'decline' });
+  const answer = await call('POST', '/api/v2/servers', { key, body: { plan: 'small', image: 'debian-12' } });
+  meanwhile = async () => {};
+  assert.equal(answer.status, 402);
+  assert.equal(refusals, 1);
+  await close();
 });
 
 test('a closed account is not charged any more', async () => {

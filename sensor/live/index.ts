@@ -88,7 +88,7 @@ export interface LiveUplinkOptions {
   clock: Clock;
   reporter: Reporter;
   /** The sensor's present condition, sent about twice a minute. Null when unknown. */
-  condition?(): SensorCondition | null;
+  condition(): SensorCondition | null;
 }
 
 export interface LiveStatus {
@@ -175,10 +175,10 @@ export class LiveUplink implements Part {
   /** Posts what waits. Returns how long to wait, 0 after a success. */
   async #post(): Promise<number> {
     const sent = this.#queue.waiting;
-    const condition = this.#isConditionDue() ? this.#options.condition?.() : null;
+    const condition = this.#isConditionDue() ? this.#options.condition() : null;
     this.#isChanged = false;
     if (sent.length === 0 && !condition) return 0;
-    const answer = await this.#send(sent, condition ?? null);
+    const answer = await this.#send(sent, condition);
     const isPosted = answer.status === 200;
     const isFinal = isPosted || (answer.status >= 400 && answer.status < 500);
     if (!isFinal) throw new Error(refusalMessage(answer));
@@ -213,9 +213,8 @@ export class LiveUplink implements Part {
   }
 
   #isConditionDue(): boolean {
-    const { clock, condition } = this.#options;
-    if (!this.#isAnnounced || condition === undefined) return false;
-    return this.#isChanged || clock.monotonicMs() - this.#conditionAtMs >= conditionEveryMs;
+    if (!this.#isAnnounced) return false;
+    return this.#isChanged || this.#options.clock.monotonicMs() - this.#conditionAtMs >= conditionEveryMs;
   }
 
   #noteFailure(why: string): void {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import { createReporter } from '#common/reporter/index.ts';
+import type { SensorCondition } from '#contracts/sensor-api/live.ts';
 import { decodeLive, type LiveUpload, type LiveWindow } from '#contracts/sensor-api/live-codec.ts';
 import { decompressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
@@ -28,7 +29,11 @@ function liveWindow(startedAtMs: number, capture = 'eth0'): LiveWindow {
 const bodyOf = (request: ReceivedRequest): LiveUpload =>
   decodeLive(decompressUpload(request.body, request.headers['content-encoding']));
 
-async function fixture(t: TestContext, answer: (request: ReceivedRequest, index: number) => FakeAnswer) {
+async function fixture(
+  t: TestContext,
+  answer: (request: ReceivedRequest, index: number) => FakeAnswer,
+  condition: () => SensorCondition | null = () => null,
+) {
   const monitor = await startFakeMonitor(t, answer);
   const clock = createTestClock(startMs);
   const log: string[] = [];
@@ -39,6 +44,7 @@ async function fixture(t: TestContext, answer: (request: ReceivedRequest, index:
     sensorVersion: '0.1.0',
     clock,
     reporter,
+    condition,
   });
   await uplink.start();
   t.after(() => uplink.stop());
@@ -110,4 +116,33 @@ test('a refused window is not posted again, and the uplink waits', async (t) => 
   await clock.advance(20_000);
   assert.equal(monitor.requests.length, 1);
   assert.equal(uplink.status().dropped, 1);
+});
+
+test('NET-9.1: the condition of the sensor is posted twice a minute without any traffic, and at once when it changes', async (t) => {
+  const known = {
+    ...{
+      spoolPendingBytes: 7,
+      spoolBytesMax: 1000,
+      spoolPendingUploads: 1,
+      diskFreeBytes: 5000,
+      diskBytes: 9000,
+    },
+    captures: [{ name: 'eth0', role: 'uplink' as const, isListening: true }],
+  };
+  let isPaused = false;
+  const condition = () => ({ ...known, observedAtMs: startMs, isPaused });
+  const { uplink, monitor, clock, until } = await fixture(t, () => ({ status: 200, body: {} }), condition);
+  await clock.advance(60_000);
+  assert.equal(monitor.requests.length, 0, 'no monitor asked for it yet');
+  uplink.announce(true);
+  await until(1);
+  assert.deepEqual(bodyOf(monitor.requests[0]!).condition, { ...known, observedAtMs: startMs, isPaused });
+  const sentAtMs = clock.nowMs();
+  await until(2);
+  assert.ok(clock.nowMs() - sentAtMs >= 29_000, `${clock.nowMs() - sentAtMs} ms`);
+  isPaused = true;
+  uplink.tellCondition();
+  await until(3);
+  assert.equal(bodyOf(monitor.requests[2]!).condition?.isPaused, true);
+  assert.ok(clock.nowMs() - sentAtMs < 45_000, 'it did not wait for its turn');
 });

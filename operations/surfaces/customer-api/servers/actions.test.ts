@@ -7,6 +7,8 @@ import { type Call, createApiClient } from '../testing/client.ts';
 
 /** Guests of these names are asked to halt and do not. */
 const stubborn = new Set<string>();
+/** What drivers were asked for. */
+const asked: string[] = [];
 
 let world: World;
 let call: Call;
@@ -16,6 +18,14 @@ before(async () => {
       ...usual,
       async signalShutdown(name) {
         if (!stubborn.has(name)) await usual.signalShutdown(name);
+      },
+      async setPower(name, to) {
+        asked.push(`${name} ${to}`);
+        await usual.setPower(name, to);
+      },
+      async restart(name, how) {
+        asked.push(`${name} ${how}`);
+        await usual.restart(name, how);
       },
     }),
   });
@@ -46,9 +56,9 @@ test('API-4.c: a shutdown says whether the guest halted, was only asked, or did 
   await world.jobs.drain();
 
   stubborn.add(`vm-${serverId}`);
-  const asked = await act({ action: 'shutdown', timeout_s: 0 });
+  const signalled = await act({ action: 'shutdown', timeout_s: 0 });
   await world.jobs.drain();
-  const only = await read(asked.body.id);
+  const only = await read(signalled.body.id);
   assert.deepEqual([only.body.status, only.body.outcome], ['success', 'signal_sent']);
   assert.equal((await call('GET', path, { key })).body.status, 'running', 'the halt was not observed');
 
@@ -75,6 +85,18 @@ test('API-4.c: a shutdown says whether the guest halted, was only asked, or did 
   assert.deepEqual([cut.body.status, cut.body.outcome], ['success', 'timeout']);
   assert.equal((await call('GET', path, { key })).body.status, 'stopped');
   await moveWorldClock(world.database, '0');
+});
+
+test('API-4.4: each command asks the hypervisor for what it is', async () => {
+  const { serverId, act, read } = await running('Commanded');
+  const commands = { reboot: 'acpi', reset: 'reset', stop: 'off', start: 'on' };
+  for (const [action, expected] of Object.entries(commands)) {
+    asked.length = 0;
+    const { body } = await act({ action });
+    await world.jobs.drain();
+    assert.deepEqual(asked, [`vm-${serverId} ${expected}`]);
+    assert.equal((await read(body.id)).body.status, 'success');
+  }
 });
 
 test('API-4.c: a slow guest is checked again later, and no worker waits for it', async () => {

@@ -53,6 +53,22 @@ test('a correction by an operator is no spending: neither in the figure nor in t
   );
 });
 
+test('API-3.6: a customer in debt reads what follows, and a suspended one whether paying ends it', async () => {
+  const { email, tenant } = await world.createCustomer('Suspended');
+  const me = await visit(email);
+  const text = async () => (await me.page('/client/billing/')).replaceAll(/<[^>]+>/g, ' ');
+  await world.setBalance(tenant, -10_000);
+  assert.match(await text(), /−\$1\.00\. Add credit now, or the workspace will be suspended\./);
+  await world.setBalance(tenant, 0);
+  await world.accounts.setTenantStatus(systemActor, tenant.id, 'SUSPENDED');
+  assert.match(await text(), /This account is suspended, .* Please contact support\./);
+  await world.setBalance(tenant, -10_000);
+  assert.match(
+    await text(),
+    /This account is suspended, .* It opens again within minutes once the balance is paid\./,
+  );
+});
+
 test('a declined and an unconfirmed payment are told apart, and the second is named until it is settled', async () => {
   const { email, tenant } = await world.createCustomer('Unlucky');
   const me = await visit(email);

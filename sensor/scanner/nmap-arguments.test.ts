@@ -39,7 +39,7 @@ test('NET-2.7.8: what is not one address, from a source of its family and by one
     ...['224.0.0.1', '255.255.255.255', '::', 'ff02::1'],
   ];
   for (const address of addresses) {
-    assert.notEqual(destinationFault({ ...v4, address }), null, address);
+    for (const given of [v4, v6]) assert.notEqual(destinationFault({ ...given, address }), null, address);
     assert.throws(() => discoveryArguments({ ...v4, address }, 'full', 'tcp'), address);
   }
   for (const sourceAddress of ['', '-S', '2001:db8::1', '198.51.100.1 --script=x'])

@@ -158,3 +158,48 @@ test('a woken loop runs at once, also for what changed during a run, and a few t
   assert.equal(runs, 6);
   await loop.stop();
 });
+
+test('how a run ended is stored at most twice a minute while nothing changes, and at once when it fails', async () => {
+  await using database = await createTestDatabase('service-kit');
+  const clock = createTestClock(0);
+  const intervalMs = 1_000;
+  let ended = 0;
+  let fault: string | null = null;
+  const loop = createLeasedLoop({
+    ...{ name: 'feed', intervalMs, ttlSeconds: 30, db: () => database.db, clock, reporter: silentReporter },
+    run: async () => {
+      ended += 1;
+      return fault;
+    },
+  });
+  /** Statements that stored how a run ended, told by what they leave: the test takes it away each time. */
+  let stored = 0;
+  const look = async () => {
+    const { rowCount } = await database.pool.query(
+      'update leases set interval_seconds = null where interval_seconds is not null',
+    );
+    stored += rowCount ?? 0;
+  };
+  /** Until this many runs have ended, and what they store is stored. */
+  const until = async (count: number) => {
+    while (ended < count || clock.waiting() === 0) await new Promise((done) => setImmediate(done));
+    await look();
+  };
+  const run = async (count: number) => {
+    for (let i = 0; i < count; i += 1) {
+      await clock.advance(intervalMs);
+      await until(ended + 1);
+    }
+  };
+  await loop.start();
+  await until(1);
+  assert.equal(stored, 1);
+  await run(29);
+  assert.equal(stored, 1);
+  await run(60);
+  assert.equal(stored, 3);
+  fault = 'away';
+  await run(1);
+  assert.equal(stored, 4);
+  await loop.stop();
+});

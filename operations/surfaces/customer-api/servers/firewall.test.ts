@@ -141,6 +141,21 @@ test('API-4.9: what the portal changes is read through the API, versioned, and i
   assert.equal(after.rows[0].firewall, null);
 });
 
+test('API-4.9: a rule of outbound traffic names destinations, one of inbound traffic sources', async () => {
+  const { read, change } = await customerWithServer('Both ways');
+  const peers = ['198.51.100.7/32'];
+  await change({ kind: 'add', rule: { ...https, direction: 'outbound', peers } });
+  await change({ kind: 'add', rule: { ...https, direction: 'inbound', peers } });
+  const { rules } = await read();
+  assert.deepEqual(
+    rules.map((rule: Record<string, unknown>) => [rule.direction, rule.sources, rule.destinations]),
+    [
+      ['outbound', [], peers],
+      ['inbound', peers, []],
+    ],
+  );
+});
+
 test('of two changes of one version, one is refused', async () => {
   const { actor, serverId, read } = await customerWithServer('Two editors');
   const outcomes = await Promise.allSettled(

@@ -20,6 +20,7 @@ import { allowInsecureHttpSetting } from '#common/transport/index.ts';
 import { retentionSettings } from '#contracts/retention.ts';
 import { limitsUrlSetting } from '#service-kit/limits/settings.ts';
 import { mailFolderSetting } from '#service-kit/mail/settings.ts';
+import { providerSettings } from '#service-kit/pages/provider.ts';
 import { preparedStatementsSetting } from '#service-kit/postgres/settings.ts';
 import { redisUrlSetting } from '#service-kit/redis/settings.ts';
 import { breachedPasswordsFileSetting } from '#service-kit/sessions/settings.ts';
@@ -174,11 +175,12 @@ export const monitorSettings = {
     'SVC_SMTP_URL',
     'The mail server for alerts and for links and notices to people, such as smtp://user:password@mail.example.com:587 or smtps://…; unset: no mail is sent, and operators hand links over.',
   ),
-  smtpFrom: textSetting(
+  smtpFrom: optionalTextSetting(
     'SVC_SMTP_FROM',
-    'svc monitor <monitor@localhost>',
-    'Sender of alerts and of mails to people.',
+    'Sender of alerts and of mails to people, such as Example Cloud <alerts@example.com>.',
+    'SVC_PROVIDER_NAME monitor, no-reply@localhost',
   ),
+  ...providerSettings,
   mailFolder: mailFolderSetting,
   breachedPasswordsFile: breachedPasswordsFileSetting,
   requireSecondFactor: booleanSetting(

@@ -1,5 +1,7 @@
 /** The features of the monitor, wired to one another; inert until the database has been started. */
+
 import { requirePrivateTransport, staysOnMachine } from '#common/transport/index.ts';
+import { senderOf } from '#service-kit/pages/provider.ts';
 import { listMissingMigrations, type Queryable } from '#service-kit/postgres/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
 import { createSignOn } from '#service-kit/sign-on/index.ts';
@@ -288,7 +290,7 @@ function createCare(known: Platform & Observation & Reception) {
       ...known,
       handOff,
       rules: { allowPrivate: config.webhookPrivateTargets },
-      mail: config.smtpUrl ? { url: config.smtpUrl, from: config.smtpFrom } : null,
+      mail: config.smtpUrl ? { url: config.smtpUrl, from: senderOf(config, 'monitor') } : null,
       consoleUrl: config.publicUrl,
     }),
     handOff,

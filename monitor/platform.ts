@@ -1,10 +1,12 @@
 /** What the features of the monitor stand on: settings, database, time, mail, sealed secrets, sessions. */
+
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '#common/clock/index.ts';
 import { createReporter } from '#common/reporter/index.ts';
 import { createAuditTrail } from '#service-kit/audit/index.ts';
 import { createLimits } from '#service-kit/limits/index.ts';
 import { createPost, ownUrl } from '#service-kit/mail/index.ts';
+import { senderOf } from '#service-kit/pages/provider.ts';
 import { createDatabase } from '#service-kit/postgres/index.ts';
 import { createSecondFactors, factorSecrets } from '#service-kit/second-factors/index.ts';
 import { createKeyWrapper, createSecrets } from '#service-kit/secrets/index.ts';
@@ -80,14 +82,14 @@ export function createPlatform(config: MonitorConfig, overrides: Overrides) {
     }),
     /** Mails to people. */
     post: createPost({
-      smtp: config.smtpUrl === null ? null : { url: config.smtpUrl, from: config.smtpFrom },
+      smtp: config.smtpUrl === null ? null : { url: config.smtpUrl, from: senderOf(config, 'monitor') },
       folder: config.mailFolder,
       baseUrl: () => ownUrl(config),
       reporter,
     }),
     /** Limits of how often something may happen, shared by all processes where a setting says so. */
     limits: createLimits({ url: config.limitsUrl, program: 'monitor', clock, reporter }),
-    factors: createSecondFactors({ db, clock, secrets, issuer: 'svc monitor' }),
+    factors: createSecondFactors({ db, clock, secrets, issuer: `${config.providerName} monitor` }),
     auditTrail: createAuditTrail({ db }),
     /** Disks, loops and writes of the database. */
     system: createSystem({ db, reader: () => database.reader, clock, reporter, folder: config.programDir }),

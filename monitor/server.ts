@@ -3,6 +3,7 @@ import { systemClock } from '#common/clock/index.ts';
 import { noticePath } from '#contracts/destroy-notice/index.ts';
 import { createHttpServer, type HostRules, type HttpServer, healthPaths } from '#service-kit/http/index.ts';
 import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
+import { readProvider, useProvider } from '#service-kit/pages/provider.ts';
 import { demoRolesOf } from '#service-kit/sign-in/index.ts';
 import type { MonitorConfig } from './config.ts';
 import type { Features } from './features.ts';
@@ -16,6 +17,7 @@ export function createMonitorServer(
   config: MonitorConfig,
   monitor: Features & { roles: ReadonlySet<string> },
 ): Promise<HttpServer> {
+  useProvider(readProvider(config));
   return createHttpServer({
     host: config.host,
     port: config.port,

@@ -22,6 +22,7 @@ import { retentionSettings } from '#contracts/retention.ts';
 import { type GatewayName, gatewayFault, gatewaySettings } from '#operations/payments/gateways/index.ts';
 import { limitsUrlSetting } from '#service-kit/limits/settings.ts';
 import { mailFolderSetting } from '#service-kit/mail/settings.ts';
+import { providerSettings } from '#service-kit/pages/provider.ts';
 import { preparedStatementsSetting } from '#service-kit/postgres/settings.ts';
 import { breachedPasswordsFileSetting } from '#service-kit/sessions/settings.ts';
 import { webhookPrivateTargetsSetting } from '#service-kit/webhooks/settings.ts';
@@ -189,7 +190,12 @@ export const operationsSettings = {
     'SVC_SMTP_URL',
     'The mail server for links and notices to people, such as smtp://user:password@mail.example.com:587 or smtps://…; unset: no mail is sent, and operators hand links over.',
   ),
-  smtpFrom: textSetting('SVC_SMTP_FROM', 'svc <no-reply@localhost>', 'Sender of the mails to people.'),
+  smtpFrom: optionalTextSetting(
+    'SVC_SMTP_FROM',
+    'Sender of the mails to people, such as Example Cloud <no-reply@example.com>.',
+    'SVC_PROVIDER_NAME, no-reply@localhost',
+  ),
+  ...providerSettings,
   mailFolder: mailFolderSetting,
   breachedPasswordsFile: breachedPasswordsFileSetting,
   requireSecondFactor: booleanSetting(

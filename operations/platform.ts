@@ -1,4 +1,5 @@
 /** What the features of operations stand on: settings, database, time, mail, sealed secrets, sessions. */
+
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '#common/clock/index.ts';
@@ -8,6 +9,7 @@ import { createAuditTrail } from '#service-kit/audit/index.ts';
 import { createLimits } from '#service-kit/limits/index.ts';
 import { createPost, ownUrl } from '#service-kit/mail/index.ts';
 import { createNotifications } from '#service-kit/notifications/index.ts';
+import { senderOf } from '#service-kit/pages/provider.ts';
 import { createDatabase, type Database, type EmbeddedUse } from '#service-kit/postgres/index.ts';
 import { createSecondFactors, factorSecrets } from '#service-kit/second-factors/index.ts';
 import { createKeyWrapper, createSecrets } from '#service-kit/secrets/index.ts';
@@ -84,14 +86,14 @@ export function createPlatform(settings: OperationsSettings, overrides: Override
     notifications: createNotifications({ pool, channel: 'svc_operations' }),
     /** Mails to people. */
     post: createPost({
-      smtp: settings.smtpUrl === null ? null : { url: settings.smtpUrl, from: settings.smtpFrom },
+      smtp: settings.smtpUrl === null ? null : { url: settings.smtpUrl, from: senderOf(settings) },
       folder: settings.mailFolder,
       baseUrl,
       reporter,
     }),
     /** Limits of how often something may happen, shared by all processes where a setting says so. */
     limits: createLimits({ url: settings.limitsUrl, program: 'operations', clock, reporter }),
-    factors: createSecondFactors({ db, clock, secrets, issuer: 'svc' }),
+    factors: createSecondFactors({ db, clock, secrets, issuer: settings.providerName }),
     /** Of people in portal and console. */
     sessions: createSessions({
       db,

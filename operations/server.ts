@@ -15,6 +15,7 @@ import {
 } from '#service-kit/http/index.ts';
 import { registerMetrics } from '#service-kit/metrics/index.ts';
 import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
+import { readProvider, useProvider } from '#service-kit/pages/provider.ts';
 import { demoRolesOf } from '#service-kit/sign-in/index.ts';
 import { registerSignOn } from '#service-kit/sign-on/index.ts';
 import type { Features } from './features.ts';
@@ -30,6 +31,7 @@ const demoPeople = [
 /** `onApp` sees the application before its routes are registered. */
 export function createServer(features: Features, onApp?: (app: App) => void): Promise<HttpServer> {
   const { settings, reporter } = features;
+  useProvider(readProvider(settings));
   const surfaces = {
     ...features,
     apiFacts: { ...settings, origin: settings.publicUrl, catalog: features.catalog },

@@ -131,7 +131,7 @@ async function runAsTypeScript(code: string, key: string): Promise<void> {
       return answer;
     },
   });
-  const plain = stripTypeScriptTypes(code.replace(/^import .* from 'svc-client';$/m, ''));
+  const plain = stripTypeScriptTypes(code.replace(/^import .* from 'virtual-servers-client';$/m, ''));
   const body = plain.replace(/const api = createClient\(.*\);/, '');
   const AsyncFunction = (async () => {}).constructor as new (
     ...given: string[]
@@ -166,7 +166,8 @@ test('every TypeScript example of the reference runs with the client, with valid
   assert.ok(snippets.length >= 18, `${snippets.length} snippets`);
   for (const { page, operation, code } of snippets) {
     const { key, named } = await prepare(operation);
-    for (const [, from] of code.matchAll(/from '([^']+)'/g)) assert.equal(from, 'svc-client', page);
+    for (const [, from] of code.matchAll(/from '([^']+)'/g))
+      assert.equal(from, 'virtual-servers-client', page);
     await assert.doesNotReject(runAsTypeScript(named(code), key), `${page} ${operation}: ${code}`);
   }
 });

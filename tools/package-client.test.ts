@@ -11,8 +11,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 let project: string;
 let installed: string;
 before(() => {
-  project = mkdtempSync(join(tmpdir(), 'svc-client-test-'));
-  installed = join(project, 'node_modules/svc-client');
+  project = mkdtempSync(join(tmpdir(), 'virtual-servers-client-test-'));
+  installed = join(project, 'node_modules/virtual-servers-client');
   mkdirSync(installed, { recursive: true });
   const file = packageClient(project);
   execFileSync('tar', ['-xzf', file, '-C', installed, '--strip-components=1']);
@@ -25,7 +25,10 @@ const run = (file: string) =>
 
 test('the package has a manifest that says what it needs, its README, and nothing of the tests', () => {
   const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
-  assert.deepEqual([manifest.name, manifest.type, manifest.engines.node], ['svc-client', 'module', '>=20.3']);
+  assert.deepEqual(
+    [manifest.name, manifest.type, manifest.engines.node],
+    ['virtual-servers-client', 'module', '>=20.3'],
+  );
   for (const field of ['version', 'license', 'description', 'types']) assert.ok(manifest[field], field);
   assert.equal(manifest.private, undefined);
   const files = globSync('**/*', { cwd: installed, withFileTypes: true })
@@ -41,7 +44,7 @@ test('the package has a manifest that says what it needs, its README, and nothin
 test('an installed package is imported by its name and makes a call', () => {
   writeFileSync(
     join(project, 'call.js'),
-    `import { answerOf, createClient } from 'svc-client';
+    `import { answerOf, createClient } from 'virtual-servers-client';
      const fetch = async () => Response.json({ id: 7 }, { headers: { etag: '"a"', 'x-request-id': 'req_1' } });
      const server = await createClient({ url: 'https://api.test', key: 'svc_k_s', fetch }).readServer(7);
      console.log(server.id, answerOf(server).etag, answerOf(server).requestId);`,
@@ -53,7 +56,7 @@ test('without the global crypto, as on Node 18, it says which Node it needs, bef
   writeFileSync(
     join(project, 'old.js'),
     `delete globalThis.crypto;
-     const { createClient } = await import('svc-client');
+     const { createClient } = await import('virtual-servers-client');
      try { createClient({ url: 'https://api.test', key: 'svc_k_s' }); } catch (error) { console.log(error.message); }`,
   );
   assert.match(run('old.js'), /Node 20 or newer/);
@@ -63,12 +66,12 @@ test('its types are found by the compiler of a project that uses it, and every e
   const examples = [...readFileSync(join(installed, 'README.md'), 'utf8').matchAll(/```ts\n([\s\S]*?)```/g)];
   assert.ok(examples.length >= 3);
   for (const [index, [, code]] of examples.entries()) {
-    assert.match(code!, /from 'svc-client'/);
+    assert.match(code!, /from 'virtual-servers-client'/);
     writeFileSync(join(project, `example-${index}.ts`), code!);
   }
   writeFileSync(
     join(project, 'use.ts'),
-    `import { createClient, type Server } from 'svc-client';
+    `import { createClient, type Server } from 'virtual-servers-client';
      export const read = (id: number): Promise<Server> => createClient({ url: '', key: 'k' }).readServer(id);
      // @ts-expect-error a server has no such member
      export const wrong = async () => (await read(1)).no_such_member;`,

@@ -1,7 +1,7 @@
 /**
  * Makes the npm package of the TypeScript client: compiled JavaScript with its types, the README, and a manifest.
  *
- * usage: npm run package:client [-- FOLDER]      FOLDER gets `svc-client-<version>.tgz`; default `dist`
+ * usage: npm run package:client [-- FOLDER]      FOLDER gets `virtual-servers-client-<version>.tgz`; default `dist`
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const nodeVersions = '>=20.3';
 
 /** Returns the path of the package. */
 export function packageClient(folder: string): string {
-  const work = mkdtempSync(join(tmpdir(), 'svc-client-'));
+  const work = mkdtempSync(join(tmpdir(), 'virtual-servers-client-'));
   try {
     const options = {
       compilerOptions: {
@@ -54,7 +54,7 @@ function manifest(): object {
     license: string;
   };
   return {
-    name: 'svc-client',
+    name: 'virtual-servers-client',
     version,
     description: 'A client of the customer API, without dependencies.',
     license,

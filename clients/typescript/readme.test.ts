@@ -38,7 +38,7 @@ function run(name: string, code: string): ChildProcess {
   const client = JSON.stringify(new URL('index.ts', import.meta.url).href);
   writeFileSync(
     file,
-    code.replaceAll("'svc-client'", client).replaceAll('https://my.example.com', world.url),
+    code.replaceAll("'virtual-servers-client'", client).replaceAll('https://my.example.com', world.url),
   );
   const env = { KEY: key, WEBHOOK_SECRET: `whsec_${secret.toString('base64')}` };
   return spawn(process.execPath, [file], { env, stdio: ['ignore', 'pipe', 'inherit'] });

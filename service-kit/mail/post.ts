@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { presentProvider } from '#service-kit/pages/index.ts';
 import { catchMail } from './catch-mail.ts';
 import { plainMail, type SmtpSettings, sendBySmtp } from './send-by-smtp.ts';
 
@@ -37,15 +38,22 @@ export function ownUrl(settings: { publicUrl: string | null; host: string; port:
   return `http://${host.includes(':') ? `[${host}]` : host}:${settings.port}`;
 }
 
+/** Where the reader of a mail gets help. */
+function closing(): string {
+  const support = presentProvider().links.find(({ label }) => label === 'Support');
+  return support ? `\n\nQuestions? ${support.href.replace(/^mailto:/, '')}\n` : '';
+}
+
 export function createPost(options: PostOptions) {
   const { smtp, folder, reporter } = options;
   const pending = new Set<Promise<void>>();
 
   /** Null when the mail server took it; else the reason. */
   const send = async (mail: Mail): Promise<string | null> => {
-    const { id = randomUUID(), ...content } = mail;
+    const { id = randomUUID(), ...given } = mail;
+    const content = { ...given, text: `${given.text}${closing()}` };
     if (folder !== null)
-      return catchMail(folder, { at: new Date().toISOString(), ...content, ...plainMail(mail) });
+      return catchMail(folder, { at: new Date().toISOString(), ...content, ...plainMail(content) });
     if (smtp === null) return 'no mail server is set up (SVC_SMTP_URL)';
     return sendBySmtp(smtp, { ...content, to: [mail.to], id });
   };

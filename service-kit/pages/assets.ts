@@ -10,6 +10,7 @@ import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { acceptsGzip } from '#service-kit/http/compress.ts';
 import type { App } from '#service-kit/http/index.ts';
+import { accentTokens, type Provider, presentProvider } from './provider.ts';
 
 interface Asset {
   type: string;
@@ -41,8 +42,11 @@ const styles = [
   'phone',
 ];
 
-function stylesheet(): Buffer {
+function stylesheet({ accent }: Provider): Buffer {
   const parts = [fromPackage('uplot/dist/uPlot.min.css'), ...styles.map((name) => own(`styles/${name}.css`))];
+  const tokens = Object.entries(accent === null ? {} : accentTokens(accent));
+  const colours = tokens.map(([name, { light, dark }]) => `--${name}: light-dark(${light}, ${dark});`);
+  if (colours.length > 0) parts.push(Buffer.from(`:root { ${colours.join(' ')} }`));
   return Buffer.from(parts.map((part) => withoutComments(part.toString())).join('\n'));
 }
 
@@ -78,7 +82,7 @@ function chartScript(): Buffer {
 }
 
 const sources = {
-  'pages.css': () => ['text/css', stylesheet()],
+  'pages.css': (provider) => ['text/css', stylesheet(provider)],
   // For the API reference alone, so that no other page pays for it.
   'reference.css': () => ['text/css', Buffer.from(withoutComments(own('styles/reference.css').toString()))],
   'theme.js': () => ['text/javascript', script('theme.js')],
@@ -101,23 +105,25 @@ const sources = {
     'text/javascript',
     Buffer.concat([fromPackage('uplot/dist/uPlot.iife.min.js'), Buffer.from('\nexport default uPlot;\n')]),
   ],
-  'favicon.svg': () => ['image/svg+xml', own('favicon.svg')],
-} satisfies Record<string, () => [string, Buffer]>;
+  /** Of the provider where it has one: in the browser's tab, and in place of the name. */
+  logo: ({ logo }) => (logo ? [logo.type, logo.body] : ['image/svg+xml', own('favicon.svg')]),
+} satisfies Record<string, (provider: Provider) => [string, Buffer]>;
 
 export type AssetName = keyof typeof sources;
 
-let loaded: { hash: string; assets: Map<string, Asset> } | undefined;
+let loaded: { provider: Provider; hash: string; assets: Map<string, Asset> } | undefined;
 
 function load(): { hash: string; assets: Map<string, Asset> } {
-  if (loaded) return loaded;
+  const provider = presentProvider();
+  if (loaded?.provider === provider) return loaded;
   const hash = createHash('sha256');
   const assets = new Map<string, Asset>();
   for (const [name, read] of Object.entries(sources)) {
-    const [type, body] = read() as [string, Buffer];
+    const [type, body] = read(provider) as [string, Buffer];
     hash.update(name).update(body);
-    assets.set(name, { type: `${type}; charset=utf-8`, body, gzipped: null });
+    assets.set(name, { type: type === 'image/png' ? type : `${type}; charset=utf-8`, body, gzipped: null });
   }
-  loaded = { hash: hash.digest('base64url').slice(0, 12), assets };
+  loaded = { provider, hash: hash.digest('base64url').slice(0, 12), assets };
   return loaded;
 }
 

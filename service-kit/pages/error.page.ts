@@ -3,7 +3,7 @@ import { type FieldFault, faultText } from './fault-text.ts';
 import { backButton } from './feedback.ts';
 import { type Content, type Html, html } from './html.ts';
 import { link } from './link.ts';
-import { bareDocument, brand, type ShellOptions, shell } from './shell.ts';
+import { alonePage, type ShellOptions, shell } from './shell.ts';
 import { prose } from './text.ts';
 
 export interface ErrorPageOptions {
@@ -65,8 +65,5 @@ export function errorPage(options: ErrorPageOptions): Html {
     hasForm && backButton('primary')
   }${link(options.home, 'Go to the overview', { kind: hasForm ? 'button' : 'primary' })}</p></div>`;
   if (options.shell) return shell({ ...options.shell, title }, content);
-  return bareDocument(
-    { title: `${title} · ${options.area}` },
-    html`<main class="alone">${brand(options.area, options.home)}<div class="card">${content}</div></main>`,
-  );
+  return alonePage({ area: options.area, home: options.home, title }, content);
 }

@@ -92,6 +92,7 @@ export {
   stats,
 } from './page-header.ts';
 export { PALETTE_HITS_MAX, PALETTE_TEXT_MAX, type PaletteHit, sendPaletteHits } from './palette.ts';
+export { presentProvider, senderOf } from './provider.ts';
 export { RANGE_DAYS_MAX, type Range, type RangeName, rangePicker, readRange } from './range.ts';
 export { type SankeyOptions, sankey } from './sankey.ts';
 export type { SankeyLink, SankeyNode } from './sankey-layout.ts';
@@ -105,14 +106,14 @@ export {
   severityBar,
 } from './severity.ts';
 export {
-  bareDocument,
-  brand,
+  alonePage,
   type Crumb,
   type NavigationGroup,
   type NavigationItem,
   type PaletteOptions,
   type Person,
   type ShellOptions,
+  schemePreview,
   shell,
 } from './shell.ts';
 export { isLocalPath, type SignInPageOptions, signInPage } from './sign-in.page.ts';

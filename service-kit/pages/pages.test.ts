@@ -32,8 +32,7 @@ const components: Record<string, () => pages.Html> = {
   age: () => pages.age(now, now),
   attributes: () => pages.html`<a${pages.attributes({ title: naughty })}></a>`,
   badge: () => pages.badge('bad', naughty),
-  bareDocument: () => pages.bareDocument({ title: naughty }, naughty),
-  brand: () => pages.brand(naughty, href),
+  alonePage: () => pages.alonePage({ area: naughty, title: naughty, home: href }, naughty),
   chart: () =>
     pages.chart({
       id: naughty,
@@ -147,6 +146,7 @@ const components: Record<string, () => pages.Html> = {
   severityBadge: () => pages.severityBadge('high', 8.1),
   severityBar: () =>
     pages.severityBar({ label: naughty, counts: { critical: 1, unrated: 2000 }, href: () => href }),
+  schemePreview: () => pages.schemePreview('dark', naughty, naughty),
   shareBar: () => pages.shareBar(0.5),
   shell: () => pages.shell(frame, naughty),
   spark: () => pages.spark({ in: [1, null, 2], out: [0, null, 1] }, naughty),
@@ -186,6 +186,8 @@ const noMarkup = new Set([
   'isLocalPath',
   'isRefresh',
   'isSafeHref',
+  'presentProvider',
+  'senderOf',
   'isoTime',
   'readRange',
   'readSort',

@@ -9,6 +9,7 @@ import { assetUrl } from './assets.ts';
 import { CSRF_FIELD, hiddenField } from './form.ts';
 import { attributes, type Content, classes, type Html, html, jsonScript } from './html.ts';
 import { link, safeHref } from './link.ts';
+import { presentProvider } from './provider.ts';
 
 export interface NavigationItem {
   label: string;
@@ -89,7 +90,7 @@ export interface ShellOptions {
 /** A whole page. */
 export function shell(options: ShellOptions, content: Content): Html {
   return bareDocument(
-    { title: `${options.title} · ${options.area}` },
+    `${options.title} · ${options.area}`,
     html`<a class="skip-link" href="#content">Skip to the content</a><div class="shell">${sidebar(options)}<div class="column">${topBar(options)}<main id="content" class="${options.isNarrow ? 'content narrow' : 'content'}" tabindex="-1">${content}</main></div></div>${options.toast}`,
   );
 }
@@ -103,15 +104,34 @@ const HTMX_SETTINGS = JSON.stringify({
   morphIgnore: ['data-htmx-powered', 'open'],
 });
 
-/** A document without navigation: the frame of sign-in and error pages. */
-export function bareDocument(options: { title: string }, body: Content): Html {
-  // The theme script is small and blocks on purpose: a page must not flash in the wrong scheme.
-  return html`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="htmx-config" content="${HTMX_SETTINGS}"><title>${options.title}</title><link rel="icon" type="image/svg+xml" href="${assetUrl('favicon.svg')}"><link rel="stylesheet" href="${assetUrl('pages.css')}"><script src="${assetUrl('theme.js')}"></script><script type="module" src="${assetUrl('pages.js')}"></script></head><body>${body}</body></html>`;
+/** A page with one card and no navigation, such as those of sign-in and of errors. */
+export function alonePage(
+  options: { area: string; title: string /** `/` by default. */; home?: string; isSignedOut?: true },
+  content: Content,
+): Html {
+  const { area, title, home = '/', isSignedOut } = options;
+  return bareDocument(
+    `${title} · ${area}`,
+    html`<main${attributes({ class: 'alone', 'data-signed-out': isSignedOut })}>${brand(area, home)}<div class="card">${content}</div>${providerLinks()}</main>`,
+  );
 }
 
-/** The product's mark and name. */
-export function brand(area: string, home: string): Html {
-  return html`<a class="brand" href="${safeHref(home)}"><svg class="brand-mark" viewBox="0 0 24 24" width="22" height="22" aria-hidden="true"><rect x="2" y="3" width="20" height="7" rx="2"></rect><rect x="2" y="14" width="20" height="7" rx="2"></rect><circle cx="7" cy="6.5" r="1.5"></circle><path d="M6 17.5h4l1.5-2 2 4 1.5-2h3"></path></svg><span class="brand-name">svc</span><span class="brand-area">${area}</span></a>`;
+/** The provider's part of a page in one scheme, to be looked at inside another page. */
+export function schemePreview(scheme: 'light' | 'dark', area: string, content: Content): Html {
+  return html`<div class="scheme-preview is-${scheme}">${brand(area, '/')}${content}${providerLinks()}</div>`;
+}
+
+function bareDocument(title: string, body: Content): Html {
+  // The theme script is small and blocks on purpose: a page must not flash in the wrong scheme.
+  return html`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="htmx-config" content="${HTMX_SETTINGS}"><title>${title}</title><link rel="icon" href="${assetUrl('logo')}"><link rel="stylesheet" href="${assetUrl('pages.css')}"><script src="${assetUrl('theme.js')}"></script><script type="module" src="${assetUrl('pages.js')}"></script></head><body>${body}</body></html>`;
+}
+
+/** The provider's logo, or a mark and its name. */
+function brand(area: string, home: string): Html {
+  const { name, logo } = presentProvider();
+  if (logo)
+    return html`<a class="brand" href="${safeHref(home)}"><img class="brand-logo" src="${assetUrl('logo')}" alt="${name}"><span class="brand-area">${area}</span></a>`;
+  return html`<a class="brand" href="${safeHref(home)}"><svg class="brand-mark" viewBox="0 0 24 24" width="22" height="22" aria-hidden="true"><rect x="2" y="3" width="20" height="7" rx="2"></rect><rect x="2" y="14" width="20" height="7" rx="2"></rect><circle cx="7" cy="6.5" r="1.5"></circle><path d="M6 17.5h4l1.5-2 2 4 1.5-2h3"></path></svg><span class="brand-name">${name}</span><span class="brand-area">${area}</span></a>`;
 }
 
 function sidebar(options: ShellOptions): Html {
@@ -126,7 +146,16 @@ function sidebar(options: ShellOptions): Html {
         : [groupHeading(group), items]
     }</div>`;
   });
-  return html`<nav id="navigation" class="sidebar" popover aria-label="Main">${brand(options.area, options.home)}${groups}<div class="sidebar-foot">${themeSwitch()}${personBox(options)}</div></nav>`;
+  return html`<nav id="navigation" class="sidebar" popover aria-label="Main">${brand(options.area, options.home)}${groups}<div class="sidebar-foot">${themeSwitch()}${personBox(options)}${providerLinks()}</div></nav>`;
+}
+
+/** Help and legal pages of the provider. */
+function providerLinks(): Content {
+  const { links } = presentProvider();
+  return (
+    links.length > 0 &&
+    html`<p class="provider-links">${links.map(({ label, href }) => link(href, label, { kind: 'quiet' }))}</p>`
+  );
 }
 
 function groupHeading(group: NavigationGroup): Content {

@@ -3,7 +3,7 @@ import { banner } from './feedback.ts';
 import { field, form, hiddenField } from './form.ts';
 import { type Content, type Html, html } from './html.ts';
 import { link } from './link.ts';
-import { bareDocument, brand } from './shell.ts';
+import { alonePage } from './shell.ts';
 
 export interface SignInPageOptions {
   /** "Customer portal", "Operations", "Monitor". */
@@ -46,11 +46,9 @@ export function signInPage(options: SignInPageOptions): Html {
       autofocus: Boolean(options.email),
     }),
   ];
-  return bareDocument(
-    { title: `Sign in · ${options.area}` },
-    html`<main class="alone" data-signed-out>${brand(options.area, '/')}<div class="card"><h1>Sign in</h1>${
-      options.success && banner({ tone: 'good', title: options.success })
-    }${form(
+  return alonePage(
+    { area: options.area, title: 'Sign in', isSignedOut: true },
+    html`<h1>Sign in</h1>${options.success && banner({ tone: 'good', title: options.success })}${form(
       {
         action: options.action ?? '/sign-in',
         csrfToken: null,
@@ -58,7 +56,7 @@ export function signInPage(options: SignInPageOptions): Html {
         error: options.error,
       },
       fields,
-    )}${options.alternative}${options.resetHref && html`<p>${link(options.resetHref, 'Forgot your password?')}</p>`}</div></main>`,
+    )}${options.alternative}${options.resetHref && html`<p>${link(options.resetHref, 'Forgot your password?')}</p>`}`,
   );
 }
 

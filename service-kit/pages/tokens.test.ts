@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { accentTokens, contrast } from './provider.ts';
 
 const css = readFileSync(new URL('./browser/styles/tokens.css', import.meta.url), 'utf8');
 const colours = new Map(
@@ -10,20 +11,6 @@ const colours = new Map(
   ]),
 );
 const schemes = ['light', 'dark'] as const;
-
-/** Relative luminance as WCAG 2 defines it. */
-function luminance(hex: string): number {
-  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
-    const part = Number.parseInt(hex.slice(at, at + 2), 16) / 255;
-    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-  });
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-}
-
-function contrast(one: string, other: string): number {
-  const [darker = 0, lighter = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
-  return (lighter + 0.05) / (darker + 0.05);
-}
 
 function assertContrast(text: string, grounds: readonly string[], least: number): void {
   for (const ground of grounds) {
@@ -39,21 +26,48 @@ function assertContrast(text: string, grounds: readonly string[], least: number)
 describe('tokens', () => {
   const grounds = ['n1', 'n2', 'n3', 'n4', 'n5'];
 
+  const states = ['info', 'good', 'warn', 'bad'];
+  const assertAccent = () => {
+    for (const text of ['accent', 'accent-strong'])
+      assertContrast(
+        text,
+        ['n1', 'n2', 'n3', 'accent-surface', ...states.map((one) => `${one}-surface`)],
+        4.5,
+      );
+    assertContrast('on-accent', ['accent', 'accent-strong'], 4.5);
+    for (const text of ['n10', 'n11']) assertContrast(text, ['accent-surface'], 4.5);
+  };
+
   test('text reads at 4.5:1 on every ground of both schemes', () => {
     for (const text of ['n10', 'n11', 'n12']) assertContrast(text, grounds, 4.5);
-    for (const text of ['accent', 'accent-strong'])
-      assertContrast(text, ['n1', 'n2', 'n3', 'accent-surface'], 4.5);
-    assertContrast('on-accent', ['accent', 'accent-strong'], 4.5);
+    assertAccent();
+  });
+
+  test('a provider’s colour reads as well as ours, whichever it is', () => {
+    const ours = new Map(colours);
+    for (const colour of [
+      '#ffd400',
+      '#b3261e',
+      '#000000',
+      '#ffffff',
+      '#00e5ff',
+      '#7f7f7f',
+      '#3300ff',
+      '#39ff14',
+    ]) {
+      for (const [name, token] of Object.entries(accentTokens(colour))) colours.set(name, token);
+      assertAccent();
+    }
+    for (const [name, token] of ours) colours.set(name, token);
+    assert.equal(accentTokens('#b3261e').accent!.light, '#b3261e', 'a colour that reads stays as it is');
   });
 
   test('each state reads at 4.5:1 on its own surface and on the page', () => {
-    for (const state of ['info', 'good', 'warn', 'bad']) {
+    for (const state of states) {
       assertContrast(`${state}-text`, [`${state}-surface`, 'n1', 'n2', 'n3'], 4.5);
       assertContrast('n11', [`${state}-surface`], 4.5);
       assertContrast('n12', [`${state}-surface`], 4.5);
-      assertContrast('accent', [`${state}-surface`], 4.5);
     }
-    for (const text of ['n10', 'n11']) assertContrast(text, ['accent-surface'], 4.5);
   });
 
   test('control borders, ornaments and chart lines are seen at 3:1', () => {

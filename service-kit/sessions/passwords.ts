@@ -1,7 +1,9 @@
 /** Passwords as argon2id (RFC 9106, 19 MiB, 2 passes: OWASP's recommendation), stored as a PHC string. */
+
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { ZxcvbnFactory } from '@zxcvbn-ts/core';
+import { presentProvider } from '#service-kit/pages/index.ts';
 import { type BreachedPasswords, noBreachedPasswords } from './breached-passwords.ts';
 import { isLeaked } from './leaked-passwords.ts';
 
@@ -82,7 +84,7 @@ const remainderMin = 8;
 function wordsOf({ email, name }: PasswordOwner): string[] {
   const [local = '', domain = ''] = email.split('@');
   const own = [email, local, ...local.split(/[.+_-]/), domain, domain.split('.')[0]!, ...name.split(/\s+/)];
-  return [...own.map(fold), ...productNames]
+  return [...[...own, presentProvider().name].map(fold), ...productNames]
     .filter((word) => word.length >= 3)
     .sort((a, b) => b.length - a.length);
 }

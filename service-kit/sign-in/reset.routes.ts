@@ -10,9 +10,8 @@ import { createAccessLink } from '#service-kit/access-links/index.ts';
 import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import type { Mail, Post } from '#service-kit/mail/index.ts';
 import {
+  alonePage,
   banner,
-  bareDocument,
-  brand,
   type Content,
   field,
   form,
@@ -192,8 +191,5 @@ export const backToSignIn = () => html`<p>${link('/sign-in', 'Back to sign-in')}
 
 /** A page with one card. */
 export function alone(area: string, title: string, content: Content): Html {
-  return bareDocument(
-    { title: `${title} · ${area}` },
-    html`<main class="alone">${brand(area, '/')}<div class="card"><h1>${title}</h1>${content}</div></main>`,
-  );
+  return alonePage({ area, title }, html`<h1>${title}</h1>${content}`);
 }

@@ -32,6 +32,7 @@ export interface FrameOptions {
     | 'webhooks'
     | 'sign-on'
     | 'system'
+    | 'appearance'
     | 'account';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
@@ -104,6 +105,7 @@ function navigationOf(current: FrameOptions['current']): readonly NavigationGrou
         { label: 'Admin projects', href: '/console/projects/', key: 'p', current: current === 'projects' },
         { label: 'API meter', href: '/console/billing/usage/api/', key: 'm', current: current === 'usage' },
         { label: 'Webhooks', href: '/console/webhooks/', key: 'w', current: current === 'webhooks' },
+        { label: 'Appearance', href: '/console/appearance/', current: current === 'appearance' },
         { label: 'Single sign-on', href: '/console/sign-on/', key: 'y', current: current === 'sign-on' },
         {
           label: 'API reference',

@@ -11,6 +11,7 @@ import { type App, HttpError } from '#service-kit/http/index.ts';
 import { registerCaughtMail } from '#service-kit/mail/index.ts';
 import { requireStepUp } from '#service-kit/sign-in/index.ts';
 import type { ApiFacts } from '../parts/index.ts';
+import { registerAppearance } from './appearance/appearance.routes.ts';
 import { registerAttacks } from './attacks/attacks.routes.ts';
 import { registerCatalog } from './catalog/catalog.routes.ts';
 import { registerClusters } from './clusters/clusters.routes.ts';
@@ -60,6 +61,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
       registerStaff(routes, deps);
       registerAudit(routes, deps);
       registerSystem(routes, deps);
+      registerAppearance(routes, deps);
       registerAccount(routes, deps);
       registerServers(routes, deps);
       registerTraffic(routes, deps);

@@ -13,7 +13,14 @@ let cookie: string;
 const pages = new Map<string, string>();
 
 before(async () => {
-  world = await createWorld();
+  world = await createWorld({
+    ...{
+      providerName: 'Kestrel Cloud',
+      providerAccent: '#b3261e',
+      providerSupport: 'mailto:help@kestrel.example',
+    },
+    providerTerms: 'https://kestrel.example/terms',
+  });
   const customer = await world.createCustomer('Walker');
   const { tenant, owner } = customer;
   await world.accounts.createTenant(systemActor, { organizationId: tenant.organizationId, name: 'Staging' });
@@ -134,6 +141,30 @@ test('every page has one heading, a title of its own, a place in the navigation,
       `${path}: ids`,
     );
   }
+});
+
+test('pages, mails and the reference speak of the provider alone, and link its support and terms', async () => {
+  const signedOut = await Promise.all(
+    ['/', '/sign-in', '/reset-password', '/docs/api/', '/docs/api/servers/', '/no-such-page'].map(
+      async (path) => {
+        const answer = await fetch(`${world.url}${path}`, { headers: { accept: 'text/html' } });
+        return [path, await answer.text()] as const;
+      },
+    ),
+  );
+  for (const [path, page] of [...pages, ...signedOut]) {
+    const words = page.replaceAll(/<style.*?<\/style>|<[^>]*>/gs, ' ');
+    assert.doesNotMatch(words, /\bsvc\b(?!_)/i, path);
+    assert.match(words, /Kestrel Cloud/, path);
+    assert.match(page, /href="mailto:help@kestrel\.example"[^>]*>Support</, path);
+    assert.match(page, /href="https:\/\/kestrel\.example\/terms"[^>]*>Terms</, path);
+  }
+  const [invitation] = await world.mailsTo('invited@walker.test');
+  assert.doesNotMatch(`${invitation!.subject}\n${invitation!.text}`, /\bsvc\b(?!_)/i);
+  assert.match(invitation!.text, /Questions\? help@kestrel\.example\s*$/);
+  const stylesheet = /href="([^"]*pages\.css)"/.exec(pages.get('/client/')!)![1]!;
+  const css = await (await fetch(`${world.url}${stylesheet}`)).text();
+  assert.match(css, /--accent:light-dark\(#b3261e,/);
 });
 
 test('every control has a label, and what describes it is there', () => {

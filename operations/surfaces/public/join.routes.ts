@@ -10,17 +10,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Accounts, Invitation } from '#operations/accounts/index.ts';
 import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
-import {
-  banner,
-  bareDocument,
-  brand,
-  field,
-  form,
-  type Html,
-  html,
-  link,
-  sendPage,
-} from '#service-kit/pages/index.ts';
+import { alonePage, banner, field, form, type Html, html, link, sendPage } from '#service-kit/pages/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import { otherSiteFault, type Sessions } from '#service-kit/sessions/index.ts';
 import { proceedSignIn } from '#service-kit/sign-in/index.ts';
@@ -135,9 +125,4 @@ function show(
   return sendPage(reply, frame(content), status);
 }
 
-function frame(content: Html): Html {
-  return bareDocument(
-    { title: 'Join · Virtual servers' },
-    html`<main class="alone">${brand('Virtual servers', '/')}<div class="card">${content}</div></main>`,
-  );
-}
+const frame = (content: Html): Html => alonePage({ area: 'Virtual servers', title: 'Join' }, content);

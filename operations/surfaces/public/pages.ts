@@ -9,8 +9,15 @@ import type { Clock } from '#common/clock/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { App, ErrorFields } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
-import { CONTENT_SECURITY_POLICY, errorPage, html, link, sendPage } from '#service-kit/pages/index.ts';
-import { bareDocument, brand } from '#service-kit/pages/shell.ts';
+import {
+  alonePage,
+  CONTENT_SECURITY_POLICY,
+  errorPage,
+  html,
+  link,
+  presentProvider,
+  sendPage,
+} from '#service-kit/pages/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
@@ -69,8 +76,8 @@ function registerFrontPage(app: App): void {
 }
 
 function frontPage() {
-  return bareDocument(
-    { title: 'svc · Virtual servers' },
-    html`<main class="alone">${brand('Virtual servers', '/')}<div class="card"><h1>Virtual servers, by one call</h1><div class="form stacked"><p>Deploy a server, see what it talks to, and pay for the hours that it runs.</p><div class="form-buttons">${link('/sign-in', 'Sign in', { kind: 'primary' })}${link('/docs/api/', 'API reference', { kind: 'button' })}</div></div></div></main>`,
+  return alonePage(
+    { area: 'Virtual servers', title: presentProvider().name },
+    html`<h1>Virtual servers, by one call</h1><div class="form stacked"><p>Deploy a server, see what it talks to, and pay for the hours that it runs.</p><div class="form-buttons">${link('/sign-in', 'Sign in', { kind: 'primary' })}${link('/docs/api/', 'API reference', { kind: 'button' })}</div></div>`,
   );
 }

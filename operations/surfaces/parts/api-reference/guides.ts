@@ -282,11 +282,11 @@ const clientGuide = ({ plan, image, location }: Offered): Guide => ({
   title: 'TypeScript client',
   content: [
     paragraph(
-      'The client is made from the same document as this reference. It has a method for each call, waits and tries again where that is safe, walks through pages, and needs no other package. Ask us for `svc-client`, or make it with `npm run package:client`.',
+      'The client is made from the same document as this reference. It has a method for each call, waits and tries again where that is safe, walks through pages, and needs no other package. Ask us for `virtual-servers-client`, or make it with `npm run package:client`.',
     ),
     codeBlock({
       label: 'TypeScript',
-      code: `import { createClient } from 'svc-client';
+      code: `import { createClient } from 'virtual-servers-client';
 
 const api = createClient({ url: process.env.URL!, key: process.env.KEY! });
 const server = await api.createServer({ plan: '${plan.slug}', image: '${image.slug}', location: '${location.slug}' });

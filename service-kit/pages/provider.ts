@@ -10,12 +10,12 @@ import { isSafeHref } from './link.ts';
 const colourSetting: Setting<string | null> = {
   name: 'SVC_PROVIDER_ACCENT',
   sentence:
-    'Your colour for buttons and links, such as #b3261e. Where text would not read well in it, it is made darker, or lighter in the dark scheme.',
+    'Your color for buttons and links, such as #b3261e. Where text would not read well in it, it is made darker, or lighter on dark pages.',
   defaultText: 'a blue',
   parse(text) {
     if (text === undefined) return null;
     if (!/^#[0-9a-f]{6}$/i.test(text))
-      throw new Error(`must be a colour such as #b3261e, not "${text}"; in a shell, quote it`);
+      throw new Error(`must be a color such as #b3261e, not "${text}"; in a shell, quote it`);
     return text.toLowerCase();
   },
 };

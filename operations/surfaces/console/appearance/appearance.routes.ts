@@ -41,7 +41,7 @@ export function registerAppearance(app: App, { settings }: { settings: Operation
         definitionList([
           set('providerName', 'Name', name),
           set('providerLogo', 'Logo', logo && `${settings.providerLogo}, ${logo.body.length} bytes`),
-          set('providerAccent', 'Colour', accent),
+          set('providerAccent', 'Color', accent),
           set('providerSupport', 'Support', settings.providerSupport),
           set('providerTerms', 'Terms', settings.providerTerms),
           set('providerPrivacy', 'Privacy', settings.providerPrivacy),
@@ -49,7 +49,7 @@ export function registerAppearance(app: App, { settings }: { settings: Operation
         ]),
       ),
       section(
-        { title: 'Preview', description: 'A page of the portal in both schemes.' },
+        { title: 'Preview', description: 'A page of the portal, light and dark.' },
         html`<div class="scheme-previews">${(['light', 'dark'] as const).map((scheme) => schemePreview(scheme, 'Customer portal', sample))}</div>`,
       ),
     ];

@@ -415,6 +415,18 @@ test('a small body that would become a huge one is refused before it does', () =
   });
 });
 
+test('NET-5.3: an address of an interface has a prefix length of its family', () => {
+  const decode = (address: string) => {
+    const { inventory } = upload;
+    const [first, ...others] = inventory!.interfaces;
+    const interfaces = [{ ...first!, addresses: [address] }, ...others];
+    return decodeUpload(encodeUpload({ ...upload, inventory: { ...inventory!, interfaces } }));
+  };
+  for (const good of ['192.0.2.1/24', '192.0.2.1/32', '2001:db8::1/128']) decode(good);
+  for (const bad of ['192.0.2.1', '192.0.2.1/33', '2001:db8::1/129', '192.0.2.1/024', '192.0.2.1/-1'])
+    assert.throws(() => decode(bad), { code: 'telemetry.malformed' }, bad);
+});
+
 test('a number that the database has no room for is malformed, and is not acknowledged first', () => {
   const { inventory } = upload;
   for (const more of [

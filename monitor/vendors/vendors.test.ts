@@ -164,6 +164,12 @@ test('NET-2.1.5: a registry’s answer is limited text, never a page or redirect
   assert.ok(!lines.join('\n').includes('our stack'));
 });
 
+test('NET-2.1.5: a prefix that the registry does not know is unknown, and no failure', async () => {
+  await see(...[1, 2, 3, 4].map((last) => `04:30:0${last}:00:00:01`));
+  const { result } = await pass();
+  assert.deepEqual([result.unknown, result.failed, result.ended], [4, 0, null]);
+});
+
 test('NET-2.1.5: --limit limits the lookups, --offline and an empty setting make none, and a busy registry is not called again', async () => {
   await see(...[...Array(9)].map((_, i) => `04:20:0${i}:00:00:01`));
   assert.deepEqual((await pass({ isOffline: true })).asked, []);

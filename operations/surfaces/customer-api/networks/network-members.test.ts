@@ -104,6 +104,8 @@ test('API-2.4: a server joins one network at deploy time, and is attached and de
   );
   const detached = await call('DELETE', `${path}/networks/${database.id}`, { key });
   assert.deepEqual([detached.status, detached.body.state], [202, 'detaching']);
+  const tooEarly = await call('POST', `${path}/networks`, { key, body: { network_id: database.id } });
+  assert.equal(tooEarly.status, 409, 'it is not attached again while it is being detached');
   await world.jobs.drain();
   assert.equal((await call('GET', path, { key })).body.private_networks.length, 1);
   assert.equal((await call('DELETE', `${path}/networks/${database.id}`, { key })).status, 404);

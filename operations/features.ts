@@ -30,6 +30,7 @@ import { createSavedViews } from '#operations/saved-views/index.ts';
 import { createServerChanges } from '#operations/server-changes/index.ts';
 import { createServerHistory } from '#operations/server-history/index.ts';
 import { createServers, lockAttachable } from '#operations/servers/index.ts';
+import { createSshKeys } from '#operations/ssh-keys/index.ts';
 import { createWebhooks } from '#operations/webhooks/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
 import { createSignOn, type SignOn } from '#service-kit/sign-on/index.ts';
@@ -84,6 +85,7 @@ async function createInfrastructure(platform: Platform, overrides: Overrides) {
   const base = { db, clock, reporter, wake, hypervisors, clusters, catalog };
   // Servers stands above networks, and ordering above servers, so these doors are handed down and across.
   const networks = createNetworks({ ...base, lockServer: lockAttachable, networksMax: settings.networksMax });
+  const sshKeys = createSshKeys({ db });
   const orders = createOrders({ db, payments, deploysPerHour: settings.deploysPerHour });
   const { findRootPassword } = orders;
   return {
@@ -94,13 +96,14 @@ async function createInfrastructure(platform: Platform, overrides: Overrides) {
     gateway,
     hypervisors,
     networks,
-    ordering: createOrdering({ ...base, networks, orders }),
+    ordering: createOrdering({ ...base, networks, orders, sshKeys }),
     payments,
     bandwidth: createBandwidth({ ...base, ...bandwidthRules(settings) }),
     destroyNotices: createDestroyNotices({ db, clock, reporter, monitor: noticeMonitor(settings) }),
     firewalls: createFirewalls(base),
     serverChanges: createServerChanges({ db, clock, reporter }),
     serverHistory: createServerHistory({ db }),
+    sshKeys,
     servers: createServers({ ...base, addresses, networks, findRootPassword }),
   };
 }

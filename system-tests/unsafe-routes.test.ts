@@ -29,6 +29,7 @@ const goesOn = [
   /^\/client\/servers\/(new\/check$|:id\/(actions|words|networks|firewall|protect)(\/|$))/,
   /^\/client\/networks\//,
   /^\/client\/settings\/(organization|workspaces|invitations\/revoke)$/,
+  /^\/client\/developer\/ssh-keys\/delete$/,
   /^\/client\/developer\/webhooks\/:id\/(delete|enable|disable|test|replay)$/,
   /^\/console\/(reconciliation|servers)\//,
   /^\/sites\/:siteId\/(devices|vulnerabilities|availability)(\/|$)/,

@@ -2,12 +2,22 @@
 import { type TSchema, Type } from 'typebox';
 
 /** Kinds of resources that a caller names by id; ownership is checked for each. The catalogue is public. */
-export type ResourceKind = 'tenant' | 'catalog' | 'server' | 'network' | 'action' | 'firewall';
+export type ResourceKind =
+  | 'tenant'
+  | 'catalog'
+  | 'server'
+  | 'network'
+  | 'action'
+  | 'firewall-rule'
+  | 'ssh-key'
+  | 'key'
+  | 'webhook'
+  | 'delivery';
 
 export interface Endpoint {
   /** Also the operation's id in the document, with the version before it. */
   id: string;
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below `/api/v1` and `/api/v2`. */
   path: string;
   versions: readonly ('v1' | 'v2')[];
@@ -23,6 +33,8 @@ export interface Endpoint {
   headers?: readonly ('Idempotency-Key' | 'If-Match' | 'Prefer')[];
   /** A POST that does the same however often it is sent, also without an `Idempotency-Key`. */
   isIdempotent?: boolean;
+  /** How long a caller may use an answer without asking again; absent: it asks each time. */
+  maxAgeSeconds?: number;
   /** False for what is not about one workspace. */
   selectsTenant: boolean;
   responses: Readonly<
@@ -70,3 +82,8 @@ export const ok = (schema: TSchema, description: string) => ({
 
 /** Path ids are checked by hand, so that what can't be an id is the 404 of one that doesn't exist. */
 export const PathId = Type.Integer({ minimum: 1, description: 'An id from a list or an earlier answer.' });
+/** Of things with other ids. */
+export const pathIds: Partial<Record<ResourceKind, TSchema>> = {
+  catalog: Type.Union([Type.String({ minLength: 1, maxLength: 64 }), PathId], { description: 'Slug or id.' }),
+  key: Type.String({ minLength: 1, maxLength: 64, description: 'The public part of the token.' }),
+};

@@ -4,16 +4,20 @@
  */
 
 import { bandwidthEndpoints } from './bandwidth-endpoints.ts';
+import { catalogEndpoints } from './catalog-endpoints.ts';
 import { findingEndpoints } from './finding-endpoints.ts';
 import { firewallEndpoints } from './firewall-endpoints.ts';
 import { incidentEndpoints } from './incident-endpoints.ts';
 import { keyEndpoints } from './key-endpoints.ts';
+import { ledgerEndpoints } from './ledger-endpoints.ts';
 import { networkEndpoints } from './network-endpoints.ts';
 import { portEndpoints } from './port-endpoints.ts';
 import { serverEndpoints } from './server-endpoints.ts';
+import { sshKeyEndpoints } from './ssh-key-endpoints.ts';
 import { tenantEndpoints } from './tenant-endpoints.ts';
 import { trafficEndpoints } from './traffic-endpoints.ts';
 import { usageEndpoints } from './usage-endpoints.ts';
+import { webhookEndpoints } from './webhook-endpoints.ts';
 
 export const endpoints = [
   ...tenantEndpoints,
@@ -27,6 +31,10 @@ export const endpoints = [
   ...firewallEndpoints,
   ...keyEndpoints,
   ...usageEndpoints,
+  ...catalogEndpoints,
+  ...sshKeyEndpoints,
+  ...ledgerEndpoints,
+  ...webhookEndpoints,
 ] as const;
 
 export type EndpointId = (typeof endpoints)[number]['id'];

@@ -4,7 +4,7 @@
  * Named schemas become components; everything is plain data, so the snapshot beside this file can be compared.
  */
 import type { TSchema } from 'typebox';
-import { commonErrors, conditionErrors, type Endpoint, PathId } from './endpoint.ts';
+import { commonErrors, conditionErrors, type Endpoint, PathId, pathIds } from './endpoint.ts';
 import { endpoints } from './endpoints.ts';
 import { type ErrorKind, kindsOf } from './errors.ts';
 import { describeWebhooks } from './openapi-webhooks.ts';
@@ -135,7 +135,7 @@ const requestHeaders: Record<NonNullable<Endpoint['headers']>[number], Json> = {
   },
   'If-Match': {
     description:
-      'One or more `ETag` values of the server or network in the path, or `*`. The change is made only if the present version has one of them.',
+      'One or more `ETag` values of the resource in the path, or `*`. The change is made only if the present version has one of them.',
     schema: { type: 'string' },
   },
   Prefer: {
@@ -222,7 +222,7 @@ function describeParameters(endpoint: Endpoint, version: 'v1' | 'v2'): Json[] {
     name,
     in: 'path',
     required: true,
-    schema: PathId,
+    schema: pathIds[resource] ?? PathId,
     'x-resource': resource,
   }));
   const query = endpoint.query as
@@ -288,14 +288,17 @@ function describeError(
   schemas: Json,
 ): Json {
   const isRetried = ['409', '429', '503'].includes(status);
+  // What the account gate and the scope refuse is not counted; what the endpoint refuses is.
+  const isCounted =
+    status !== '401' && (status !== '403' || kinds.some(({ reason }) => reason === 'owner_only'));
   const named = [
     'X-Request-Id',
     'X-Client-Request-Id',
     ...(version === 'v1' ? ['Link'] : []),
     // A refused key gets no information about a budget, month or workspace; refused calls are not counted.
     ...(status === '401' ? ['WWW-Authenticate'] : rateHeaders),
-    ...(status === '401' || status === '403' ? [] : quotaHeaders),
-    ...(version === 'v2' && status !== '401' && status !== '403' ? ['X-Tenant-Id'] : []),
+    ...(isCounted ? quotaHeaders : []),
+    ...(version === 'v2' && isCounted ? ['X-Tenant-Id'] : []),
     ...(isRetried ? ['Retry-After'] : []),
   ];
   const reasons = kinds.map((one) => one.reason ?? one.code);

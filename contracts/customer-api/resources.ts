@@ -27,13 +27,22 @@ const resources: readonly Resource[] = [
     title: 'Potential vulnerabilities',
     summary: 'Findings of the versions that scans found.',
   },
+  { name: 'ssh-keys', title: 'SSH keys', summary: 'Public keys for new servers.' },
   { name: 'account', title: 'Account', summary: 'Credit, allowances and limits of an account.' },
   { name: 'tenants', title: 'Workspaces', summary: 'Workspaces of an API key.' },
-  { name: 'key', title: 'Key', summary: 'The calling API key and its permissions.' },
+  { name: 'key', title: 'API keys', summary: 'The calling API key, and those that it manages.' },
+  { name: 'ledger', title: 'Ledger', summary: 'Every change of the credit of an account.' },
+  { name: 'members', title: 'Members', summary: 'People of an organization.' },
+  {
+    name: 'webhooks',
+    title: 'Webhooks',
+    summary: 'Endpoints that are told what happens, and their deliveries.',
+  },
   { name: 'usage', title: 'Usage', summary: 'Number of requests and their cost.' },
   { name: 'plans', title: 'Plans', summary: 'Sizes of servers and their prices.' },
-  { name: 'images', title: 'Images', summary: 'What servers are made with.' },
-  { name: 'locations', title: 'Locations', summary: 'Where servers stand.' },
+  { name: 'images', title: 'Images', summary: 'Operating systems of servers.' },
+  { name: 'locations', title: 'Locations', summary: 'Where servers are located.' },
+  { name: 'prices', title: 'Prices', summary: 'All prices at a glance.' },
 ];
 
 /** What an endpoint is about: the last word of its path that names a resource, else the first word. */

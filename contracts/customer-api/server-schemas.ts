@@ -139,6 +139,10 @@ export const ServerActionList = Type.Object(
   { title: 'ServerActionList' },
 );
 
+const SshKeyRef = Type.Union([Type.String({ minLength: 1, maxLength: 8192 }), Id], {
+  'x-resource': 'ssh-key',
+});
+
 export const CreateServerRequest = Type.Object(
   {
     plan: SlugOrId('The plan'),
@@ -152,9 +156,11 @@ export const CreateServerRequest = Type.Object(
       }),
     ),
     ssh_keys: Type.Optional(
-      Type.Array(Type.String({ minLength: 16, maxLength: 8192 }), {
+      Type.Array(SshKeyRef, {
         maxItems: 20,
-        description: 'Public keys as text, as in `authorized_keys`.',
+        'x-resource': 'ssh-key',
+        description:
+          'Public keys as text, as in `authorized_keys`, or ids or names of SSH keys of the workspace.',
       }),
     ),
     user_data: Type.Optional(

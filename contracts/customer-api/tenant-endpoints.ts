@@ -1,8 +1,8 @@
 import type { Endpoint } from './endpoint.ts';
 import { ShortListQuery } from './schema-kit.ts';
-import { TenantList } from './tenant-schemas.ts';
+import { MemberList, TenantList } from './tenant-schemas.ts';
 
-/** Workspaces. */
+/** Workspaces, and who is in them. */
 export const tenantEndpoints = [
   {
     id: 'listTenants',
@@ -18,6 +18,20 @@ export const tenantEndpoints = [
     responses: {
       200: { description: 'A page of workspaces.', schema: TenantList, headers: ['ETag', 'Link'] },
     },
+    errors: ['invalid_cursor'],
+  },
+  {
+    id: 'listMembers',
+    method: 'GET',
+    path: '/members',
+    versions: ['v2'],
+    summary: 'List members',
+    description:
+      'The people of the organization of the workspace, owners first. They are invited in the portal.',
+    params: {},
+    query: ShortListQuery,
+    selectsTenant: true,
+    responses: { 200: { description: 'A page of members.', schema: MemberList, headers: ['ETag', 'Link'] } },
     errors: ['invalid_cursor'],
   },
 ] as const satisfies readonly Endpoint[];

@@ -28,3 +28,19 @@ export const TenantList = Type.Object(
   { tenants: Type.Array(Tenant), pagination: Pagination },
   { title: 'TenantList' },
 );
+
+export const Member = Type.Object(
+  {
+    id: Id,
+    name: Type.String(),
+    email: Type.String(),
+    role: OneOf(['owner', 'member'], 'Owners create keys and webhooks, and invite people.'),
+    active: Type.Boolean({ description: 'False: the person can’t sign in.' }),
+  },
+  { title: 'Member' },
+);
+export type Member = Static<typeof Member>;
+export const MemberList = Type.Object(
+  { members: Type.Array(Member), pagination: Pagination },
+  { title: 'MemberList' },
+);

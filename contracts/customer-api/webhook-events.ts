@@ -107,6 +107,11 @@ export const webhookEvents = [
     data: aboutServer,
   },
   {
+    type: 'firewall.applied',
+    summary: 'The hypervisor has the newest version of the firewall of a server.',
+    data: aboutServer,
+  },
+  {
     type: 'server.attack_started',
     summary: 'An attack on a server, or from it, was detected.',
     data: aboutAttack,

@@ -18,7 +18,7 @@ export interface CustomerActor extends Traceable {
   readonly keyId: string | null;
   /** Tenants it may act on now. Empty means that it reaches nothing. */
   readonly tenantIds: readonly number[];
-  /** Organizations whose owner it is; empty for keys: a key never mints keys. */
+  /** Organizations whose owner it is; empty for keys. */
   readonly ownedOrganizationIds: readonly number[];
   /** False for read keys. */
   readonly canWrite: boolean;
@@ -59,6 +59,13 @@ export function systemJob(job: string): SystemActor {
 export function reachesTenant(actor: Actor, tenantId: number): boolean {
   if (actor.kind === 'system' || actor.kind === 'staff') return true;
   return actor.kind === 'customer' && actor.tenantIds.includes(tenantId);
+}
+
+/** Throws `accounts.forbidden` for those who may look at what customers have and not change it. */
+export function requireWriter(actor: Actor): void {
+  if (actor.kind === 'customer' && !actor.canWrite) throw forbidden('This key may only read.');
+  if (actor.kind === 'staff' && actor.role !== 'operator') throw forbidden('Support staff may only read.');
+  if (actor.kind === 'project') throw forbidden('A project may not change this.');
 }
 
 /** Throws `accounts.forbidden` unless the actor is an operator or the program itself. */

@@ -40,6 +40,7 @@ export {
   reachesTenant,
   requireOperator,
   requireStaff,
+  requireWriter,
   type StaffActor,
   systemActor,
   systemJob,

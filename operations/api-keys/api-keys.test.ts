@@ -95,7 +95,7 @@ test('API-2.1.3: creates at the same time never pass 25 active keys of a person'
   await world.createKey(customer);
 });
 
-test('API-2.1.e: only the owner of the organization mints keys, and a key never does', async () => {
+test('API-2.1.e: only the owner of the organization mints keys, and a key of theirs none that reaches more than itself', async () => {
   const customer = await world.createCustomer('Owner');
   const member = await world.createCustomer('Helper');
   await world.accounts.addMember(systemActor, customer.tenant.organizationId, member.owner.id);
@@ -113,9 +113,18 @@ test('API-2.1.e: only the owner of the organization mints keys, and a key never 
   const asOwner = (await world.accounts.customerActorOf(customer.owner.id))!;
   const { token } = await world.apiKeys.issueKey(asOwner, { ...input, personId: customer.owner.id });
   const asKey = actorOf((await world.apiKeys.verifyKey(token))!);
-  await assert.rejects(world.apiKeys.issueKey(asKey, { ...input, personId: customer.owner.id }), (error) =>
-    hasCode(error, 'accounts.forbidden'),
-  );
+  const byKey = (change: object) =>
+    world.apiKeys.issueKey(asKey, {
+      ...{ ...input, personId: customer.owner.id, tenantIds: [customer.tenant.id] },
+      ...change,
+    });
+  for (const [change, code] of [
+    [{ tenantIds: null }, 'api_keys.invalid'],
+    [{ personId: member.owner.id }, 'accounts.forbidden'],
+    [{ organizationId: member.tenant.organizationId }, 'api_keys.owner_only'],
+  ] as const)
+    await assert.rejects(byKey(change), (error) => hasCode(error, code), JSON.stringify(change));
+  assert.ok((await byKey({})).token);
   const foreign = { ...input, personId: customer.owner.id, tenantIds: [member.tenant.id] };
   await assert.rejects(world.apiKeys.issueKey(asOwner, foreign), (error) =>
     hasCode(error, 'api_keys.invalid'),

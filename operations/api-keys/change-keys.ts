@@ -1,8 +1,15 @@
 /** Issues, rotates, narrows and revokes keys. */
 import { CodedError } from '#common/errors/index.ts';
 import { oneLine } from '#common/text/index.ts';
-import { type Actor, type CustomerActor, forbidden, requireOperator } from '#operations/accounts/index.ts';
+import {
+  type Actor,
+  type CustomerActor,
+  forbidden,
+  requireOperator,
+  requireWriter,
+} from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
+import { findMinter, listKeysBelow } from '#operations/views/index.ts';
 import { type AuditActor, record } from '#service-kit/audit/index.ts';
 import { mintCredential } from '#service-kit/credentials/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
@@ -19,17 +26,21 @@ export const activeKeysMax = 25;
 
 /**
  * Mints a key. Only the organization's owner, for themselves, or the program may (API-2.1.e); at most 25 active keys
- * a person, counted under a lock on the person, so that creates at the same time can't pass it (API-2.1.3).
+ * a person, counted under a lock on the person, so that creates at the same time can't pass it (API-2.1.3). A key of an
+ * owner mints one that may do no more than itself.
  */
 export async function issueKey(
   db: Queryable,
   actor: Actor,
   input: store.IssueKeyInput,
 ): Promise<IssueKeyResult> {
-  if (actor.kind === 'customer') {
-    if (!actor.ownedOrganizationIds.includes(input.organizationId) || actor.personId !== input.personId)
-      throw forbidden('Only the owner of the organization may create keys.');
-  } else requireOperator(actor);
+  const isOfKey = actor.kind === 'customer' && actor.keyId !== null;
+  if (actor.kind !== 'customer') requireOperator(actor);
+  else if (
+    actor.personId !== input.personId ||
+    (!isOfKey && !actor.ownedOrganizationIds.includes(input.organizationId))
+  )
+    throw forbidden('Only the owner of the organization may create keys.');
   const name = oneLine(input.name);
   if (name.length === 0 || name.length > 100)
     throw new CodedError('api_keys.invalid', 'The name of a key has 1 to 100 characters.');
@@ -38,16 +49,46 @@ export async function issueKey(
   const { id: keyId, token, digest } = mintCredential('svc');
   await db.transaction().execute(async (tx) => {
     const active = await store.lockActiveKeys(tx, input.personId);
+    const expiresAt = isOfKey ? await lendableExpiry(tx, actor, input) : (input.expiresAt ?? null);
     if (active >= activeKeysMax)
-      throw new CodedError('api_keys.limit', `You have ${activeKeysMax} active keys. Revoke one first.`);
-    if (!(await store.insertKey(tx, { ...input, name, keyId, digest })))
-      throw new CodedError('api_keys.invalid', 'The key names a workspace of another organization.');
+      throw new CodedError('api_keys.limit', `You have ${activeKeysMax} active keys. Revoke one first.`, {
+        limit: 'keys',
+        max: activeKeysMax,
+        used: active,
+      });
+    if (!(await store.insertKey(tx, { ...input, expiresAt, name, keyId, digest })))
+      throw new CodedError('api_keys.invalid', 'The key names a workspace of another organization.', {
+        field: 'tenant_ids',
+      });
     await emit(tx, { type: 'key.created', keyId });
-    const { personId, scope, tenantIds, expiresAt = null } = input;
+    const { personId, scope, tenantIds } = input;
     const after = { name, scope, personId, workspaces: tenantIds ?? 'all', expiresAt };
     await recordKey(tx, actor, 'key.create', keyId, { after });
   });
   return { keyId, token };
+}
+
+/**
+ * The expiry of a key that another one mints: none later than its own. Throws `api_keys.owner_only`, and `api_keys.invalid`
+ * (details.field) for more scope, workspaces or time than the key has itself.
+ */
+async function lendableExpiry(
+  tx: Queryable,
+  actor: CustomerActor,
+  { organizationId, scope, tenantIds, expiresAt = null }: store.IssueKeyInput,
+): Promise<Date | null> {
+  // Locked, so that it is neither revoked nor left fewer workspaces meanwhile.
+  const isActive = await store.lockActiveKey(tx, actor.keyId!, null);
+  const minter = await findMinter(tx, actor.keyId!, { organizationId, tenantIds: tenantIds ?? [] });
+  if (!isActive || !minter?.isOwner)
+    throw new CodedError('api_keys.owner_only', 'Only a key of an owner of the organization creates keys.');
+  const refuse = (field: string, message: string) => new CodedError('api_keys.invalid', message, { field });
+  if (scope === 'full' && minter.scope !== 'full') throw refuse('scope', 'A read key makes read keys only.');
+  if (tenantIds === null || !minter.reachesAll)
+    throw refuse('tenant_ids', 'must be workspaces of the calling key');
+  if (expiresAt !== null && minter.expiresAt !== null && expiresAt > minter.expiresAt)
+    throw refuse('expires_at', 'must not be later than the expiry of the calling key');
+  return expiresAt ?? minter.expiresAt;
 }
 
 /**
@@ -76,17 +117,41 @@ export async function narrowKey(
   });
 }
 
-/** Revokes a key from the next call on. Its person, its organization's owner, or an operator may. */
-export async function revokeKey(db: Queryable, actor: Actor, keyId: string): Promise<boolean> {
-  if (actor.kind === 'customer') {
-    if (actor.keyId !== null) throw forbidden('A key may not revoke keys.');
-  } else requireOperator(actor);
+/**
+ * Revokes a key from the next call on. Its person, its organization's owner, or an operator may, and a full key those that
+ * it sees (`listKeysBelow`).
+ */
+export async function revokeKey(
+  db: Queryable,
+  actor: Actor,
+  keyId: string,
+  tenantId?: number,
+): Promise<boolean> {
+  if (actor.kind !== 'customer') requireOperator(actor);
+  else if (actor.keyId !== null) return revokeBelow(db, actor, keyId, tenantId);
   return db.transaction().execute(async (tx) => {
     const isRevoked =
       actor.kind === 'customer'
         ? await store.revokeOwnKey(tx, keyId, actor.personId, actor.ownedOrganizationIds)
         : await store.revokeAnyKey(tx, keyId);
     if (!isRevoked) return false;
+    await emit(tx, { type: 'key.revoked', keyId });
+    await recordKey(tx, actor, 'key.revoke', keyId);
+    return true;
+  });
+}
+
+async function revokeBelow(
+  db: Queryable,
+  actor: CustomerActor,
+  keyId: string,
+  tenantId = 0,
+): Promise<boolean> {
+  requireWriter(actor);
+  return db.transaction().execute(async (tx) => {
+    const below = await listKeysBelow(tx, { ...actor, keyId: actor.keyId! }, tenantId);
+    if (!below.some((key) => key.keyId === keyId)) return false;
+    if (!(await store.revokeAnyKey(tx, keyId))) return true;
     await emit(tx, { type: 'key.revoked', keyId });
     await recordKey(tx, actor, 'key.revoke', keyId);
     return true;

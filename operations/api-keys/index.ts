@@ -8,7 +8,7 @@ import type pg from 'pg';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, type CustomerActor, requireStaff } from '#operations/accounts/index.ts';
-import { findKeys, type KeyRow, type KeySummary, listKeys } from '#operations/views/index.ts';
+import { findKeys, type KeyRow, type KeySummary, listKeys, listKeysBelow } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { activeKeysMax, issueKey, narrowKey, revokeKey, revokeKeysNamed, rotateKey } from './change-keys.ts';
 import type { IssueKeyInput } from './store.ts';
@@ -40,7 +40,10 @@ export function createApiKeys(deps: { db: () => Queryable; pool: () => pg.Pool; 
         deps.reporter.warn('use of a key was not noted', { error: describeError(error) });
       }
     },
-    /** The organization's owner, or the program. Throws `api_keys.limit`, `accounts.forbidden`, `api_keys.invalid`. */
+    /**
+     * The organization's owner, a key of theirs, or the program. Throws `api_keys.limit`, `api_keys.owner_only`,
+     * `api_keys.invalid`.
+     */
     issueKey: (actor: Actor, input: IssueKeyInput) => issueKey(deps.db(), actor, input),
     /**
      * A new key in the place of one of the actor's own, which expires a day later. Throws `api_keys.not_found`,
@@ -49,6 +52,11 @@ export function createApiKeys(deps: { db: () => Queryable; pool: () => pg.Pool; 
     rotateKey: (actor: CustomerActor, keyId: string) => rotateKey(deps.db(), actor, keyId),
     /** The person's own keys and those of the organizations they own, active ones first, then newest. Never a token. */
     listKeys: (actor: CustomerActor) => listKeys(deps.db(), actor.personId, actor.ownedOrganizationIds),
+    /** The keys of a workspace that a calling key sees: none that may do more than itself. */
+    listKeysBelow: async (actor: CustomerActor, tenantId: number): Promise<KeySummary[]> =>
+      actor.keyId === null
+        ? []
+        : listKeysBelow(deps.db(), { keyId: actor.keyId, tenantIds: actor.tenantIds }, tenantId),
     /** All keys of an organization, for staff. */
     async listKeysOf(actor: Actor, organizationId: number): Promise<KeySummary[]> {
       requireStaff(actor);
@@ -66,8 +74,9 @@ export function createApiKeys(deps: { db: () => Queryable; pool: () => pg.Pool; 
      */
     narrowKey: (actor: Actor, keyId: string, tenantIds: readonly number[]) =>
       narrowKey(deps.db(), actor, keyId, tenantIds),
-    /** False when the actor has no such active key. */
-    revokeKey: (actor: Actor, keyId: string) => revokeKey(deps.db(), actor, keyId),
+    /** False when the actor has no such active key; `tenantId`: the workspace in which a calling key sees it. */
+    revokeKey: (actor: Actor, keyId: string, tenantId?: number) =>
+      revokeKey(deps.db(), actor, keyId, tenantId),
     /** Revokes a person's keys of this name; returns how many. The program only. */
     revokeKeysNamed: (actor: Actor, personId: number, name: string) =>
       revokeKeysNamed(deps.db(), actor, personId, name),

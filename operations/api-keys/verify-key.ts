@@ -52,7 +52,7 @@ export async function verifyKey(lookup: Lookup<string, KeyRow>, token: string): 
   };
 }
 
-/** The actor of a call: what a key reaches, and no more. A key owns no organization, so it never mints keys. */
+/** The actor of a call: what a key reaches, and no more. A key owns no organization. */
 export function actorOf(principal: Principal): CustomerActor {
   return {
     kind: 'customer',

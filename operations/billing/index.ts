@@ -54,6 +54,14 @@ export function createBilling(deps: {
       requireReach(actor, tenantId);
       return store.listEntries(deps.db(), tenantId, typeof filter === 'number' ? { limit: filter } : filter);
     },
+    async countEntries(
+      actor: Actor,
+      tenantId: number,
+      filter: Omit<store.LedgerFilter, 'limit'>,
+    ): Promise<number> {
+      requireReach(actor, tenantId);
+      return store.countEntries(deps.db(), tenantId, filter);
+    },
     /** The sum of each source in the current month. */
     async sumMonth(actor: Actor, tenantId: number): Promise<store.SourceSum[]> {
       requireReach(actor, tenantId);

@@ -91,21 +91,35 @@ export interface LedgerFilter {
   limit: number;
 }
 
-/** Newest first. */
-export async function listEntries(
-  db: Queryable,
-  tenantId: number,
-  filter: LedgerFilter,
-): Promise<LedgerEntry[]> {
+function matching(tenantId: number, filter: Omit<LedgerFilter, 'limit'>) {
   const conditions = [sql`tenant_id = ${tenantId}`];
   if (filter.source !== undefined) conditions.push(sql`metadata ->> 'source' = ${filter.source}`);
   if (filter.period !== undefined)
     conditions.push(sql`created_at >= to_date(${filter.period}, 'YYYY-MM')::timestamp at time zone 'utc'
       and created_at < (to_date(${filter.period}, 'YYYY-MM') + interval '1 month') at time zone 'utc'`);
   if (filter.beforeId !== undefined) conditions.push(sql`id < ${filter.beforeId}`);
+  return sql.join(conditions, sql` and `);
+}
+
+export async function countEntries(
+  db: Queryable,
+  tenantId: number,
+  filter: Omit<LedgerFilter, 'limit'>,
+): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from ledger_entries where ${matching(tenantId, filter)}`.execute(db);
+  return rows[0]!.count;
+}
+
+/** Newest first. */
+export async function listEntries(
+  db: Queryable,
+  tenantId: number,
+  filter: LedgerFilter,
+): Promise<LedgerEntry[]> {
   const { rows } = await sql<LedgerEntry>`
     select id, amount_quanta as "amountQuanta", description, metadata, created_at as "createdAt"
-    from ledger_entries where ${sql.join(conditions, sql` and `)} order by id desc limit ${filter.limit}`.execute(
+    from ledger_entries where ${matching(tenantId, filter)} order by id desc limit ${filter.limit}`.execute(
     db,
   );
   return rows;

@@ -4,7 +4,7 @@
  * Customers name things by slug or by id. What is no longer offered stays readable, because servers still have it.
  */
 import { type Actor, requireStaff } from '#operations/accounts/index.ts';
-import { listOfferedLocations } from '#operations/views/index.ts';
+import { listAvailability, listOfferedLocations } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as change from './change-catalog.ts';
 import * as store from './store.ts';
@@ -21,10 +21,17 @@ export type Catalog = ReturnType<typeof createCatalog>;
 
 export function createCatalog(deps: { db: () => Queryable }) {
   return {
-    listPlans: () => store.listPlans(deps.db()),
-    listImages: () => store.listImages(deps.db()),
+    /** Cheapest first. */
+    listPlans: async () => (await store.listAllPlans(deps.db())).filter(isOffered),
+    listImages: async () => (await store.listAllImages(deps.db())).filter(isOffered),
     /** Where something can be ordered. */
     listLocations: (): Promise<store.Location[]> => listOfferedLocations(deps.db()),
+    /** By slug or id, also one that is no longer offered; null when there is none. */
+    findPlan: async (ref: string) => pick(await store.listAllPlans(deps.db()), ref),
+    findImage: async (ref: string) => pick(await store.listAllImages(deps.db()), ref),
+    findLocation: async (ref: string) => pick(await listOfferedLocations(deps.db()), ref),
+    /** Each plan in each location where something can be ordered, by slug of the location. */
+    listAvailability: () => listAvailability(deps.db()),
     /** Those without a cluster as well. */
     listAllLocations: () => store.listAllLocations(deps.db()),
     /** Withdrawn ones as well. Staff only. */
@@ -53,4 +60,10 @@ export function createCatalog(deps: { db: () => Queryable }) {
     changeImage: (actor: Actor, id: number, image: store.Offer<Pick<store.Image, 'name'>>) =>
       change.changeImage(deps.db(), actor, id, image),
   };
+}
+
+const isOffered = (one: store.Offer<unknown>) => one.isOffered;
+
+function pick<T extends { id: number; slug: string }>(all: readonly T[], ref: string): T | null {
+  return all.find(({ id, slug }) => slug === ref || String(id) === ref) ?? null;
 }

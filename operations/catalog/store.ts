@@ -24,21 +24,6 @@ export interface Location {
   country: string;
 }
 
-/** Offered plans, cheapest first. */
-export async function listPlans(db: Queryable): Promise<Plan[]> {
-  const { rows } = await sql<Plan>`
-    select id, slug, name, vcpus, memory_mb as "memoryMb", disk_gb as "diskGb", hourly_quanta as "hourlyQuanta",
-      monthly_cap_quanta as "monthlyCapQuanta"
-    from plans where is_offered order by hourly_quanta, id`.execute(db);
-  return rows;
-}
-
-export async function listImages(db: Queryable): Promise<Image[]> {
-  const { rows } = await sql<Image>`
-    select id, slug, name, family from images where is_offered order by slug`.execute(db);
-  return rows;
-}
-
 export async function listAllLocations(db: Queryable): Promise<Location[]> {
   const { rows } = await sql<Location>`
     select id, slug, name, country from locations order by slug`.execute(db);
@@ -48,7 +33,7 @@ export async function listAllLocations(db: Queryable): Promise<Location[]> {
 /** Something that can be ordered, or could be once. */
 export type Offer<T> = T & { isOffered: boolean };
 
-/** Withdrawn plans as well. */
+/** Withdrawn plans as well, after the offered ones; cheapest first. */
 export async function listAllPlans(db: Queryable): Promise<Offer<Plan>[]> {
   const { rows } = await sql<Offer<Plan>>`
     select id, slug, name, vcpus, memory_mb as "memoryMb", disk_gb as "diskGb", hourly_quanta as "hourlyQuanta",
@@ -57,7 +42,7 @@ export async function listAllPlans(db: Queryable): Promise<Offer<Plan>[]> {
   return rows;
 }
 
-/** Withdrawn images as well. */
+/** Withdrawn images as well, after the offered ones; by slug. */
 export async function listAllImages(db: Queryable): Promise<Offer<Image>[]> {
   const { rows } = await sql<Offer<Image>>`
     select id, slug, name, family, is_offered as "isOffered" from images order by is_offered desc, slug`.execute(

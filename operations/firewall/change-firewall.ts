@@ -1,9 +1,10 @@
 import { CodedError } from '#common/errors/index.ts';
-import { type Actor, forbidden } from '#operations/accounts/index.ts';
+import { type Actor, requireWriter } from '#operations/accounts/index.ts';
 import { lockLiving } from '#operations/servers/index.ts';
 import { findOwnedServer } from '#operations/views/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
   checkRule,
   type Firewall,
@@ -18,30 +19,44 @@ import type { FirewallsDeps } from './index.ts';
 import { driverOf, scopeOf } from './jobs.ts';
 import * as store from './store.ts';
 
-/** One change at a time, as the page has one button for each. */
+/** One change at a time, as the page has one button for each; a program also writes the whole. */
 export type FirewallChange =
+  /** A rule that is there already keeps its id. */
+  | { kind: 'replace'; isEnabled: boolean; inbound: Verdict; outbound: Verdict; rules: readonly Rule[] }
   | { kind: 'switch'; isEnabled: boolean }
   | { kind: 'policies'; inbound: Verdict; outbound: Verdict }
-  | { kind: 'add'; rule: Rule }
-  /** `seen` is the mark of the rule as the editor was shown it (`markOf`). */
-  | { kind: 'edit'; ruleId: number; seen: string; rule: Rule }
+  /** At the end, or at this position. */
+  | { kind: 'add'; rule: Rule; position?: number | undefined }
+  /** `seen` is the mark of the rule as the editor was shown it (`markOf`); null: as it is by now. */
+  | { kind: 'edit'; ruleId: number; seen: string | null; rule: Rule }
   | { kind: 'remove'; ruleId: number }
   | { kind: 'move'; ruleId: number; by: -1 | 1 };
 
+export interface FirewallChangeOptions {
+  /** The workspace of the server; absent: any that the actor reaches. */
+  tenantId?: number;
+  /** Called with the firewall as it is, once the server's row is locked; what it throws refuses the change. */
+  precondition?: (tx: Queryable, firewall: Firewall) => Promise<void>;
+  /** Told of the changed firewall in the transaction that makes it. */
+  onChanged?: (tx: Queryable, firewall: Firewall) => Promise<void>;
+}
+
 /**
- * Changes a firewall and queues its application. Throws `firewall.not_found`, `firewall.changed` when it is not at
- * `version` any more, `firewall.invalid` (details.field), `firewall.unsupported` where the hypervisor filters nothing.
- * An edit is judged by its rule alone, also when others were changed: it throws `firewall.rule_changed` when the rule is not
- * as the editor saw it, `firewall.rule_removed` when it is gone.
+ * Changes a firewall and queues its application; what changes nothing is no new version, unless the last one failed. Throws
+ * `firewall.not_found`, `firewall.changed` when it is not at `version` any more (null: any), `firewall.invalid` (details.field
+ * of details.rule), `firewall.unsupported` where the hypervisor filters nothing. An edit is judged by its rule alone, also when
+ * others were changed: it throws `firewall.rule_changed` when the rule is not as the editor saw it, `firewall.rule_removed` when
+ * it is gone.
  */
 export async function changeFirewall(
   deps: FirewallsDeps,
   actor: Actor,
   serverId: number,
-  version: number,
+  version: number | null,
   change: FirewallChange,
-): Promise<void> {
-  const scope = scopeOf(actor, null);
+  { tenantId, precondition, onChanged }: FirewallChangeOptions = {},
+): Promise<Firewall> {
+  const scope = scopeOf(actor, tenantId ?? null);
   if ((await findOwnedServer(deps.db(), scope, serverId)) === null) throw notFound();
   requireWriter(actor);
   if (!((await driverOf(deps, serverId))?.filtersTraffic ?? false))
@@ -49,19 +64,21 @@ export async function changeFirewall(
       'firewall.unsupported',
       'The hypervisor of this server filters no traffic. Use a firewall inside the server.',
     );
-  await deps
+  const after = await deps
     .db()
     .transaction()
     .execute(async (tx) => {
       const server = (await lockLiving(tx, scope, [serverId]))[0] ?? null;
       if (server === null) throw notFound();
       const present = (await store.findFirewall(tx, serverId)) ?? untouchedFirewall(serverId);
-      if (present.version !== version && change.kind !== 'edit')
+      await precondition?.(tx, present);
+      if (version !== null && present.version !== version && change.kind !== 'edit')
         throw new CodedError(
           'firewall.changed',
           'Another person has changed this firewall since you loaded it. Load it again, then repeat your change.',
         );
       const { firewall, rules } = applyChange(present, change);
+      if (present.status !== 'failed' && isSame({ ...firewall, rules }, present)) return present;
       await store.putFirewall(tx, serverId, firewall, rules);
       await enqueueJob(tx, 'firewall.apply', { server_id: serverId });
       await record(tx, actor, {
@@ -70,8 +87,19 @@ export async function changeFirewall(
         tenantId: server.tenantId,
         ...changedMembers(filteringOf(present, present.rules), filteringOf(firewall, rules)),
       });
+      const changed = (await store.findFirewall(tx, serverId))!;
+      await onChanged?.(tx, changed);
+      return changed;
     });
   deps.wake();
+  return after;
+}
+
+/** Whether both say the same in all that can be changed. */
+function isSame(one: Omit<Firewall, 'rules'> & { rules: NewRules }, other: Firewall): boolean {
+  const told = ({ isEnabled, inboundPolicy, outboundPolicy, rules }: typeof one) =>
+    JSON.stringify([isEnabled, inboundPolicy, outboundPolicy, rules.map((rule) => [rule.id, markOf(rule)])]);
+  return told(one) === told(other);
 }
 
 /** What the audit trail says of a firewall: who opened which port is answered by the rules before and after. */
@@ -89,6 +117,11 @@ type NewRules = (Rule & { id?: number })[];
 function applyChange(present: Firewall, change: FirewallChange): { firewall: Firewall; rules: NewRules } {
   const rules: NewRules = [...present.rules];
   switch (change.kind) {
+    case 'replace': {
+      const { isEnabled, inbound: inboundPolicy, outbound: outboundPolicy } = change;
+      const firewall = { ...present, isEnabled, inboundPolicy, outboundPolicy };
+      return { firewall, rules: withKeptIds(present.rules, change.rules) };
+    }
     case 'switch':
       return { firewall: { ...present, isEnabled: change.isEnabled }, rules };
     case 'policies':
@@ -97,7 +130,8 @@ function applyChange(present: Firewall, change: FirewallChange): { firewall: Fir
         rules,
       };
     case 'add':
-      return { firewall: present, rules: [...rules, newRule(present, change.rule)] };
+      rules.splice((change.position ?? rules.length + 1) - 1, 0, newRule(present, change.rule));
+      return { firewall: present, rules };
     case 'edit': {
       const edited = editedRule(present.rules, change);
       return { firewall: present, rules: rules.map((rule) => (rule.id === edited.id ? edited : rule)) };
@@ -114,15 +148,30 @@ function applyChange(present: Firewall, change: FirewallChange): { firewall: Fir
   }
 }
 
+/** The wanted rules in their order; each that is there already, in the same words, has the id of that one. */
+function withKeptIds(present: readonly StoredRule[], wanted: readonly Rule[]): NewRules {
+  if (wanted.length > rulesMax) throw tooManyRules();
+  const left = [...present];
+  return wanted.map((one, index) => {
+    const rule = validRule(one, index);
+    const same = left.findIndex((kept) => markOf(kept) === markOf(rule));
+    return same < 0 ? rule : { ...rule, id: left.splice(same, 1)[0]!.id };
+  });
+}
+
 function newRule(present: Firewall, wanted: Rule): Rule {
-  if (present.rules.length >= rulesMax)
-    throw new CodedError('firewall.invalid', `A firewall has at most ${rulesMax} rules.`, { field: 'rules' });
+  if (present.rules.length >= rulesMax) throw tooManyRules();
   return validRule(wanted);
 }
 
-function validRule(wanted: Rule): Rule {
+const tooManyRules = () =>
+  new CodedError('firewall.invalid', `A firewall has at most ${rulesMax} rules.`, { field: 'rules' });
+
+/** `index`: of one of several rules. */
+function validRule(wanted: Rule, index?: number): Rule {
   const rule = checkRule(wanted);
-  if ('field' in rule) throw new CodedError('firewall.invalid', rule.message, { field: rule.field });
+  if ('field' in rule)
+    throw new CodedError('firewall.invalid', rule.message, { field: rule.field, rule: wanted, index });
   return rule;
 }
 
@@ -133,7 +182,7 @@ function editedRule(
   const before = present.find(({ id }) => id === ruleId);
   if (before === undefined)
     throw new CodedError('firewall.rule_removed', 'This rule was removed while you edited it.');
-  if (markOf(before) !== seen)
+  if (seen !== null && markOf(before) !== seen)
     throw new CodedError('firewall.rule_changed', 'This rule was changed while you edited it.');
   return { ...validRule(rule), id: ruleId };
 }
@@ -141,12 +190,7 @@ function editedRule(
 function find(rules: readonly StoredRule[], id: number): StoredRule {
   const found = rules.find((rule) => rule.id === id);
   if (found) return found;
-  throw new CodedError('firewall.changed', 'This rule is not there any more.');
-}
-
-function requireWriter(actor: Actor): void {
-  if (actor.kind === 'customer' && !actor.canWrite) throw forbidden('This key may only read.');
-  if (actor.kind === 'staff' && actor.role !== 'operator') throw forbidden('Support staff may only read.');
+  throw new CodedError('firewall.rule_removed', 'This rule is not there any more.');
 }
 
 function notFound(): CodedError {

@@ -90,7 +90,8 @@ export function checkRule(rule: Rule): Rule | { field: keyof Rule; message: stri
   const description = oneLine(rule.description);
   if (description.length > descriptionMax)
     return { field: 'description', message: `Use at most ${descriptionMax} characters.` };
-  return { ...rule, ports, peers: [...new Set(peers)], description };
+  const all = ['0.0.0.0/0', '::/0'].every((prefix) => peers.includes(prefix));
+  return { ...rule, ports, peers: all ? [] : [...new Set(peers)], description };
 }
 
 function checkPorts(rule: Rule): string | null | { field: 'ports'; message: string } {

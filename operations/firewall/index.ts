@@ -1,7 +1,7 @@
 /**
  * Firewalls: the rules of customers for their servers' public network interfaces, and their state at the hypervisor.
  *
- * Rules are edited in the portal and read through the API. Each change is a new version, applied by a job; `enabled` is
+ * The portal and the API change it by the same operation. Each change is a new version, applied by a job; `enabled` is
  * true only where a hypervisor really filters. The platform's rules, which cannot be edited, are shown as well.
  */
 
@@ -11,7 +11,7 @@ import type { Hypervisors, ImplicitRule } from '#operations/hypervisors/index.ts
 import { findOwnedServer } from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { changeFirewall, type FirewallChange } from './change-firewall.ts';
+import { changeFirewall, type FirewallChange, type FirewallChangeOptions } from './change-firewall.ts';
 import { type Firewall, fingerprintOf, untouchedFirewall } from './firewall.ts';
 import { driverOf, firewallJobs, scopeOf } from './jobs.ts';
 import * as store from './store.ts';
@@ -53,8 +53,13 @@ export function createFirewalls(deps: FirewallsDeps) {
      * Throws `firewall.not_found`, `firewall.changed`, `firewall.invalid`, `firewall.unsupported`; an edit also
      * `firewall.rule_changed` and `firewall.rule_removed`.
      */
-    changeFirewall: (actor: Actor, serverId: number, version: number, change: FirewallChange) =>
-      changeFirewall(deps, actor, serverId, version, change),
+    changeFirewall: (
+      actor: Actor,
+      serverId: number,
+      version: number | null,
+      change: FirewallChange,
+      options?: FirewallChangeOptions,
+    ) => changeFirewall(deps, actor, serverId, version, change, options),
   };
 }
 

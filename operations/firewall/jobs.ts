@@ -2,6 +2,7 @@
 
 import type { Actor } from '#operations/accounts/index.ts';
 import { findNodeOfServer } from '#operations/clusters/index.ts';
+import { emit } from '#operations/events/index.ts';
 import { guestName, type HypervisorDriver } from '#operations/hypervisors/index.ts';
 import { noteServerChange } from '#operations/server-changes/index.ts';
 import { findOwnedServer, type Scope } from '#operations/views/index.ts';
@@ -45,7 +46,10 @@ async function apply(deps: FirewallsDeps, serverId: number): Promise<void> {
 function noteApplied(deps: FirewallsDeps, serverId: number, version: number): Promise<boolean> {
   return inTransaction(deps.db(), async (tx) => {
     const noted = await store.noteApplied(tx, serverId, version, 'applied');
-    if (noted?.isNews) await noteServerChange(tx, serverId, 'firewall');
+    if (noted?.isNews) {
+      await noteServerChange(tx, serverId, 'firewall');
+      await emit(tx, { type: 'firewall.applied', serverId });
+    }
     return noted !== null;
   });
 }

@@ -3,7 +3,7 @@
  * network, then server, so that two callers wait for one another and never for each other's next lock.
  */
 import { CodedError } from '#common/errors/index.ts';
-import type { Actor } from '#operations/accounts/index.ts';
+import { type Actor, requireWriter } from '#operations/accounts/index.ts';
 import {
   type Attachment,
   findNicOf,
@@ -18,7 +18,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { addNic } from './add-nic.ts';
 import type { Precondition } from './change-network.ts';
 import type { NetworksDeps } from './index.ts';
-import { memberAddress, noSuchNetwork, noSuchServer, requireWriter, scopeOf } from './network.ts';
+import { memberAddress, noSuchNetwork, noSuchServer, scopeOf } from './network.ts';
 import * as store from './store.ts';
 
 export interface AttachInput {

@@ -1,12 +1,12 @@
 /** Changes, syncs and deletes a network. */
 import { CodedError } from '#common/errors/index.ts';
-import type { Actor } from '#operations/accounts/index.ts';
+import { type Actor, requireWriter } from '#operations/accounts/index.ts';
 import { findNetwork, listNetworkMembers, type Network } from '#operations/views/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { NetworksDeps } from './index.ts';
-import { invalidField, noSuchNetwork, requireWriter, scopeOf, validateNetworkFields } from './network.ts';
+import { invalidField, noSuchNetwork, scopeOf, validateNetworkFields } from './network.ts';
 import * as store from './store.ts';
 
 export interface ChangeNetworkInput {

@@ -1,6 +1,6 @@
 /** Makes a network: the policy for blocks, the account's cap, and one block for each moment. */
 import { CodedError } from '#common/errors/index.ts';
-import { type Actor, reachesTenant } from '#operations/accounts/index.ts';
+import { type Actor, reachesTenant, requireWriter } from '#operations/accounts/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import { findNetwork, type Network } from '#operations/views/index.ts';
 import { record } from '#service-kit/audit/index.ts';
@@ -15,7 +15,6 @@ import {
   limitExceeded,
   nextFreeCidr,
   noSuchNetwork,
-  requireWriter,
   validateNetworkFields,
 } from './network.ts';
 import * as store from './store.ts';

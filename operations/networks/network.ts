@@ -3,7 +3,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import { formatAddress, formatPrefix, type Prefix, parsePrefix, prefixesOverlap } from '#common/ip/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
-import { type Actor, forbidden } from '#operations/accounts/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
 import type { Scope } from '#operations/views/index.ts';
 
 /** RFC 1918. */
@@ -130,13 +130,6 @@ export function scopeOf(actor: Actor, tenantId: number | null): Scope {
         : [];
   if (tenantId === null) return whole;
   return whole === 'all' || whole.includes(tenantId) ? [tenantId] : [];
-}
-
-/** Throws for read keys and for support. */
-export function requireWriter(actor: Actor): void {
-  if (actor.kind === 'customer' && !actor.canWrite) throw forbidden('This key may only read.');
-  if (actor.kind === 'staff' && actor.role !== 'operator') throw forbidden('Support staff may only read.');
-  if (actor.kind === 'project') throw forbidden('A project may not change networks.');
 }
 
 // Rules for a network's name, description and labels. The API and the portal apply the same rules.

@@ -16,6 +16,7 @@ import {
   serverNotFound,
   validateServerFields,
 } from '#operations/servers/index.ts';
+import { publicKeyHint } from '#operations/ssh-keys/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { chooseServer, serverWork } from './hold-server.ts';
@@ -75,11 +76,12 @@ async function prepareOrder(
 ): Promise<{ order: NewOrder; plan: Plan }> {
   const { tenantId, networkId, networkIp: ip } = input;
   requireWrite(actor, tenantId);
-  const choice = await chooseServer(deps, input, orderFaults(input));
+  const { sshKeys, faults } = await resolveSshKeys(deps, input);
+  const choice = await chooseServer(deps, input, [...orderFaults(input), ...faults]);
   // A network of another account is told before anything about credit; the hold asks again.
   if (networkId !== undefined)
     await deps.networks.checkJoin({ tenantId, locationId: choice.locationId }, { networkId, ip });
-  const request: OrderRequest = { input, requester: requester(actor) };
+  const request: OrderRequest = { input: { ...input, sshKeys }, requester: requester(actor) };
   const { plan } = choice;
   return {
     order: { tenantId, plan, request: { ...request }, work: serverWork(deps, actor, choice) },
@@ -92,6 +94,22 @@ function orderFaults(input: CreateServerInput): FieldFault[] {
   return [...networkFaults(input), ...validateServerFields(input)];
 }
 
+/**
+ * The order's keys as lines of `authorized_keys`. A private key pasted by mistake, or half of a public one, would only be
+ * noticed at the first failed sign-in.
+ */
+async function resolveSshKeys(deps: OrderingDeps, { tenantId, sshKeys = [] }: CreateServerInput) {
+  const lines = await deps.sshKeys.resolveKeys(tenantId, sshKeys);
+  const faults = lines.flatMap((line, index): FieldFault[] => {
+    if (line !== null) return [];
+    const path = `ssh_keys.${index}`;
+    return typeof sshKeys[index] === 'number'
+      ? [{ path, code: 'unknown_value', message: 'There is no such SSH key.' }]
+      : [{ path, code: 'pattern', message: `${publicKeyHint}, or the name of a key of the workspace` }];
+  });
+  return { sshKeys: lines.filter((line) => line !== null), faults };
+}
+
 function networkFaults(input: CreateServerInput): FieldFault[] {
   if (input.networkId !== undefined) return [];
   const faults: FieldFault[] = [];
@@ -102,10 +120,16 @@ function networkFaults(input: CreateServerInput): FieldFault[] {
   return faults;
 }
 
-/** What is ordered: the input of the call, what it selects in the catalog, and what the order stores of it. */
-export interface CreateServerInput extends RequestedServer {
+/** What is ordered, as the order stores it. */
+export interface OrderedServer extends RequestedServer {
   /** Slug or id; may be left out where there is one location only. */
   location?: string | number | undefined;
+}
+
+/** The input of the call. */
+export interface CreateServerInput extends Omit<OrderedServer, 'sshKeys'> {
+  /** Public keys as text, or the ids or names of keys that the workspace keeps. */
+  sshKeys?: readonly (string | number)[] | undefined;
 }
 
 /** What was chosen out of the catalogue. */
@@ -118,7 +142,7 @@ export interface Choice {
 
 /** What an order remembers of its call, so that any process can carry it out. */
 export interface OrderRequest {
-  input: CreateServerInput;
+  input: OrderedServer;
   requester: Requester;
 }
 

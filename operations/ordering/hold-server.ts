@@ -17,7 +17,7 @@ import {
   nextServerId,
 } from '#operations/servers/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Choice, CreateServerInput, OrderRequest } from './create-server.ts';
+import type { Choice, OrderedServer, OrderRequest } from './create-server.ts';
 import type { OrderingDeps } from './index.ts';
 import type { OrderWork } from './place-order.ts';
 
@@ -25,7 +25,7 @@ import type { OrderWork } from './place-order.ts';
 async function holdServer(
   deps: OrderingDeps,
   tx: Queryable,
-  input: CreateServerInput,
+  input: OrderedServer,
   { plan, image, locationId, clusters }: Choice,
 ): Promise<HeldServer> {
   const serverId = await nextServerId(tx);
@@ -117,7 +117,7 @@ export function serverWork(deps: OrderingDeps, actor: Actor, choice?: Choice): O
 /** What the input names in the catalog. Throws `servers.invalid` with these faults and the ones that were found before. */
 export async function chooseServer(
   deps: OrderingDeps,
-  input: CreateServerInput,
+  input: Pick<OrderedServer, 'plan' | 'image' | 'location'>,
   faultsBefore: readonly FieldFault[] = [],
 ): Promise<Choice> {
   const [plans, images, locations] = await Promise.all([

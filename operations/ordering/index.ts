@@ -13,6 +13,7 @@ import { type Actor, systemJob } from '#operations/accounts/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
+import type { SshKeys } from '#operations/ssh-keys/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -60,6 +61,7 @@ export interface OrderingDeps {
   networks: Networks;
   hypervisors: Hypervisors;
   orders: Orders;
+  sshKeys: SshKeys;
   clock: Clock;
   reporter: Reporter;
   /** Tells the job runner that there is work. */

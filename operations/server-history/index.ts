@@ -22,6 +22,7 @@ export const toldEventsMax = 40;
 
 /** Changes out of the audit trail that a server's traffic may show. */
 export const toldChanges = [
+  'firewall.replace',
   'firewall.switch',
   'firewall.policies',
   'firewall.add',

@@ -21,6 +21,7 @@ export interface RequestedServer {
   image: string | number;
   name?: string | undefined;
   hostname?: string | undefined;
+  /** As lines of `authorized_keys`. */
   sshKeys?: readonly string[] | undefined;
   userData?: string | undefined;
   labels?: Readonly<Record<string, string>> | undefined;

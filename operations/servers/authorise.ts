@@ -1,5 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
-import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
+import { type Actor, reachesTenant, requireWriter } from '#operations/accounts/index.ts';
 import type { Scope } from '#operations/views/index.ts';
 
 /** The servers that this actor may see: a customer's own tenants, all for staff, none for other actors. */
@@ -17,13 +17,6 @@ export function scopeOfTenant(actor: Actor, tenantId: number): Scope {
 export function requireWrite(actor: Actor, tenantId: number): void {
   if (!reachesTenant(actor, tenantId)) throw notFound();
   requireWriter(actor);
-}
-
-/** Throws for read keys and for support. */
-export function requireWriter(actor: Actor): void {
-  if (actor.kind === 'customer' && !actor.canWrite) throw forbidden('This key may only read.');
-  if (actor.kind === 'staff' && actor.role !== 'operator') throw forbidden('Support staff may only read.');
-  if (actor.kind === 'project') throw forbidden('A project may not change servers.');
 }
 
 /** Who is noted as having asked for an action. */

@@ -1,6 +1,6 @@
 /** Power commands and destruction: recorded as an action, carried out by a job. */
 import { CodedError } from '#common/errors/index.ts';
-import type { Actor } from '#operations/accounts/index.ts';
+import { type Actor, requireWriter } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { detachAll } from '#operations/networks/index.ts';
 import {
@@ -19,7 +19,7 @@ import {
   findUnfinishedAction,
   insertAction,
 } from './action-store.ts';
-import { notFound, requester, requireWriter } from './authorise.ts';
+import { notFound, requester } from './authorise.ts';
 import type { ServersDeps } from './index.ts';
 import { endAction } from './job-kit.ts';
 import { powerCourse, supersededBy } from './server.ts';

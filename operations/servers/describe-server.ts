@@ -1,8 +1,8 @@
 /** What owners say of their servers: name, host name, labels. Changes current only; the guest is not touched. */
-import type { Actor } from '#operations/accounts/index.ts';
+import { type Actor, requireWriter } from '#operations/accounts/index.ts';
 import { findServer, type Scope } from '#operations/views/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
-import { notFound, requireWriter } from './authorise.ts';
+import { notFound } from './authorise.ts';
 import type { ChangeHooks } from './change-server.ts';
 import type { ServersDeps } from './index.ts';
 import * as store from './store.ts';

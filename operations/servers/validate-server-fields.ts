@@ -8,8 +8,6 @@ export interface ServerFields {
   name?: string | undefined;
   hostname?: string | undefined;
   labels?: Readonly<Record<string, string | null>> | undefined;
-  /** As lines of `authorized_keys`. */
-  sshKeys?: readonly string[] | undefined;
   userData?: string | undefined;
 }
 
@@ -18,36 +16,8 @@ const namePattern = new RegExp(schemas.namePattern);
 const hostnamePattern = new RegExp(schemas.hostnamePattern);
 const plainTextPattern = new RegExp(schemas.plainTextPattern);
 const labelPattern = /^[A-Za-z0-9._/-]{1,63}$/;
-/** One line: options may stand before the kind of the key, a comment behind its body. */
-const sshKeyPattern =
-  /^([^\p{Cc}\s][^\p{Cc}]* )?(?<kind>ssh-(rsa|ed25519)|ecdsa-sha2-nistp(256|384|521)|sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) +(?<body>AAAA[A-Za-z0-9+/]*={0,3})( [^\p{Cc}]*)?$/u;
-
 /** Characters as people and JSON Schema count them, not UTF-16 units. */
 const lengthOf = (text: string) => [...text].length;
-
-/**
- * Whether a line of `authorized_keys` holds a whole key: its body is strings, each behind its length in four bytes, of which the first
- * is the kind again (RFC 4253, 6.6); a body that was cut does not end where a string ends.
- */
-function isPublicKey(line: string): boolean {
-  const { kind = '', body = '' } = sshKeyPattern.exec(line)?.groups ?? {};
-  const bytes = Buffer.from(body, 'base64');
-  const strings: Buffer[] = [];
-  let at = 0;
-  while (at + 4 <= bytes.length) {
-    const end = at + 4 + bytes.readUInt32BE(at);
-    strings.push(bytes.subarray(at + 4, end));
-    at = end;
-  }
-  const wanted = kind.startsWith('sk-ecdsa') ? 4 : kind === 'ssh-ed25519' ? 2 : 3;
-  const isEd25519 = kind.includes('ed25519');
-  return (
-    at === bytes.length &&
-    strings.length === wanted &&
-    strings[0]!.toString() === kind &&
-    (!isEd25519 || strings[1]!.length === 32)
-  );
-}
 
 /** Everything that is wrong with the fields, one fault for each. */
 export function validateServerFields(fields: ServerFields): FieldFault[] {
@@ -55,7 +25,7 @@ export function validateServerFields(fields: ServerFields): FieldFault[] {
   const check = (path: string, isRight: boolean, message: string, code = 'pattern') => {
     if (!isRight) faults.push({ path, code, message });
   };
-  const { name, hostname, labels, sshKeys, userData } = fields;
+  const { name, hostname, labels, userData } = fields;
   if (name !== undefined)
     check(
       'name',
@@ -77,13 +47,6 @@ export function validateServerFields(fields: ServerFields): FieldFault[] {
       'must not contain control characters or characters that turn the direction of writing',
     );
   }
-  // A private key pasted by mistake, or half of a public one, would only be noticed at the first failed sign-in.
-  for (const [index, key] of (sshKeys ?? []).entries())
-    check(
-      `ssh_keys.${index}`,
-      isPublicKey(key),
-      'must be public keys, one a line, such as `ssh-ed25519 AAAA… me@home`',
-    );
   if (userData !== undefined) {
     const fits = Buffer.byteLength(userData) <= userDataBytesMax;
     check('user_data', fits, 'must be at most 64 KiB as UTF-8', 'maxLength');

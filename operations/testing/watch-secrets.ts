@@ -17,7 +17,7 @@ const secretLength = 43;
 const tokenPattern = /svc(?:adm|sen)?_[a-z0-9]{16}_[A-Za-z0-9_-]{43}/g;
 const makingPasswords = /^POST (\/api\/v[12]\/servers|\/client\/servers\/new)\/?$/;
 const makingTokens =
-  /^POST (\/client\/developer\/?|\/client\/developer\/rotate|\/console\/projects\/[^/]+\/tokens\/?)$/;
+  /^POST (\/api\/v2\/keys\/?|\/client\/developer\/?|\/client\/developer\/rotate|\/console\/projects\/[^/]+\/tokens\/?)$/;
 
 export function createSecretWatch() {
   const tokens = new Set<string>();

@@ -195,7 +195,7 @@ export type NewEvent =
     }
   | {
       type: Exclude<
-        Extract<WebhookEventType, `server.${string}`>,
+        Extract<WebhookEventType, `server.${string}` | `firewall.${string}`>,
         AttackEventType | PortEventType | ScanEventType | FindingEventType
       >;
       serverId: number;
@@ -251,7 +251,8 @@ export function eventRow(event: NewEvent) {
   }
   if ('serverId' in event) {
     return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('server_id', s.id,
-        'tenant_id', t.id, 'href', '/api/v2/servers/' || s.id || '?tenant=' || t.id)
+        'tenant_id', t.id, 'href', '/api/v2/servers/' || s.id || ${event.type === 'firewall.applied' ? '/firewall' : ''}
+        || '?tenant=' || t.id)
       from servers s join tenants t on t.id = s.tenant_id where s.id = ${event.serverId}`;
   }
   if ('networkId' in event) {

@@ -80,8 +80,17 @@ export {
   totalFindings,
   type UnableRow,
 } from './finding-store.ts';
-export { findKeys, type KeyRow, type KeySummary, listKeys, type ReachableTenant } from './key-store.ts';
-export { listOfferedLocations } from './location-store.ts';
+export {
+  findKeys,
+  findMinter,
+  findOwnersKey,
+  type KeyRow,
+  type KeySummary,
+  listKeys,
+  listKeysBelow,
+  type ReachableTenant,
+} from './key-store.ts';
+export { type Availability, listAvailability, listOfferedLocations } from './location-store.ts';
 export {
   type Attachment,
   type AttachmentState,

@@ -73,25 +73,91 @@ export interface KeySummary {
   replacedBy: string | null;
 }
 
+const summaryText = sql`
+  select k.key_id as "keyId", k.name, k.scope, k.person_id as "personId", p.name as "personName",
+    k.organization_id as "organizationId", o.name as "organizationName", k.created_at as "createdAt", k.expires_at as "expiresAt",
+    k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt",
+    k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now()) as "isActive",
+    k.replaced_by as "replacedBy",
+    case when k.tenant_access = 'selected' then coalesce((
+      select json_agg(t.name order by t.id) from api_key_tenants g join tenants t on t.id = g.tenant_id
+      where g.key_id = k.key_id), '[]') end as "tenantNames",
+    case when k.tenant_access = 'selected' then coalesce((
+      select json_agg(g.tenant_id order by g.tenant_id) from api_key_tenants g where g.key_id = k.key_id), '[]')
+    end as "tenantIds"
+  from api_keys k join people p on p.id = k.person_id join organizations o on o.id = k.organization_id`;
+/** Active ones first, then newest. */
+const summaryOrder = sql`order by "isActive" desc, k.created_at desc, k.key_id`;
+
 export async function listKeys(
   db: Queryable,
   personId: number,
   organizationIds: readonly number[],
 ): Promise<KeySummary[]> {
-  const { rows } = await sql<KeySummary>`
-    select k.key_id as "keyId", k.name, k.scope, k.person_id as "personId", p.name as "personName",
-      k.organization_id as "organizationId", o.name as "organizationName", k.created_at as "createdAt", k.expires_at as "expiresAt",
-      k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt",
-      k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now()) as "isActive",
-      k.replaced_by as "replacedBy",
-      case when k.tenant_access = 'selected' then coalesce((
-        select json_agg(t.name order by t.id) from api_key_tenants g join tenants t on t.id = g.tenant_id
-        where g.key_id = k.key_id), '[]') end as "tenantNames",
-      case when k.tenant_access = 'selected' then coalesce((
-        select json_agg(g.tenant_id order by g.tenant_id) from api_key_tenants g where g.key_id = k.key_id), '[]')
-      end as "tenantIds"
-    from api_keys k join people p on p.id = k.person_id join organizations o on o.id = k.organization_id
+  const { rows } = await sql<KeySummary>`${summaryText}
     where k.person_id = ${personId} or k.organization_id = any(${[...organizationIds]}::bigint[])
-    order by "isActive" desc, k.created_at desc, k.key_id`.execute(db);
+    ${summaryOrder}`.execute(db);
   return rows;
+}
+
+/**
+ * The keys of a workspace that a key sees: of its organization, and of its person unless that is an owner; each reaches the
+ * workspace and none that the key does not reach. One for all workspaces is seen by such a one alone.
+ */
+export async function listKeysBelow(
+  db: Queryable,
+  above: { keyId: string; tenantIds: readonly number[] },
+  tenantId: number,
+): Promise<KeySummary[]> {
+  const { rows } = await sql<KeySummary>`${summaryText}
+    join api_keys c on c.key_id = ${above.keyId} and c.organization_id = k.organization_id
+    where (k.person_id = c.person_id or exists (select from memberships m
+        where m.organization_id = c.organization_id and m.person_id = c.person_id and m.role = 'owner'))
+      and case when k.tenant_access = 'all' then c.tenant_access = 'all' else
+        exists (select from api_key_tenants g where g.key_id = k.key_id and g.tenant_id = ${tenantId})
+        and not exists (select from api_key_tenants g
+          where g.key_id = k.key_id and g.tenant_id <> all(${[...above.tenantIds]}::bigint[])) end
+    ${summaryOrder}`.execute(db);
+  return rows;
+}
+
+/** What a key that makes another one may pass on. */
+interface Minter {
+  scope: 'read' | 'full';
+  expiresAt: Date | null;
+  /** Its person owns the organization. */
+  isOwner: boolean;
+  /** It reaches all of the named workspaces. */
+  reachesAll: boolean;
+}
+
+/** A key of the organization; null for any other. */
+export async function findMinter(
+  tx: Queryable,
+  keyId: string,
+  of: { organizationId: number; tenantIds: readonly number[] },
+): Promise<Minter | null> {
+  const tenantIds = [...new Set(of.tenantIds)];
+  const { rows } = await sql<Minter>`
+    select k.scope, k.expires_at as "expiresAt", exists (select from memberships m where m.organization_id = k.organization_id
+        and m.person_id = k.person_id and m.role = 'owner') as "isOwner",
+      (select count(*) from tenants t where t.organization_id = k.organization_id and t.id = any(${tenantIds}::bigint[])
+        and (k.tenant_access = 'all' or exists (select from api_key_tenants g
+          where g.key_id = k.key_id and g.tenant_id = t.id))) = ${tenantIds.length} as "reachesAll"
+    from api_keys k where k.key_id = ${keyId} and k.organization_id = ${of.organizationId}`.execute(tx);
+  return rows[0] ?? null;
+}
+
+/** The organization of an active key whose person owns it; null for any other key. */
+export async function findOwnersKey(
+  db: Queryable,
+  keyId: string,
+): Promise<{ organizationId: number; reachesAll: boolean } | null> {
+  const { rows } = await sql<{ organizationId: number; reachesAll: boolean }>`
+    select k.organization_id as "organizationId", k.tenant_access = 'all' as "reachesAll" from api_keys k
+    join memberships m on m.organization_id = k.organization_id and m.person_id = k.person_id and m.role = 'owner'
+    where k.key_id = ${keyId} and k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now())`.execute(
+    db,
+  );
+  return rows[0] ?? null;
 }

@@ -58,13 +58,16 @@ test('while a secret is changed deliveries carry both signatures; a test goes to
   for (const one of [secret, fresh]) assert.ok(!shown.includes(one.slice(6, 20)));
 });
 
-test('only the owner sets up webhooks: members, strangers and keys see no endpoint', async () => {
+test('only the owner sets up webhooks: members, strangers and keys without an owner see no endpoint', async () => {
   const party = await hooks.createParty('Owner');
   const stranger = await hooks.createParty('Stranger');
   const { endpointId } = await hooks.createEndpoint(party, '/owner/200', ['server.created']);
   await world.accounts.addMember(systemActor, party.tenant.organizationId, stranger.owner.id);
   const member = (await world.accounts.customerActorOf(stranger.owner.id))!;
-  for (const actor of [member, { ...party.actor, keyId: 'k' }]) {
+  for (const [actor, code] of [
+    [member, 'accounts.forbidden'],
+    [{ ...party.actor, keyId: 'k' }, 'webhooks.owner_only'],
+  ] as const) {
     await assert.rejects(world.webhooks.findEndpoint(actor, endpointId), { code: 'webhooks.not_found' });
     await assert.rejects(world.webhooks.deleteEndpoint(actor, endpointId), { code: 'webhooks.not_found' });
     await assert.rejects(world.webhooks.rotateSecret(actor, endpointId), { code: 'webhooks.not_found' });
@@ -76,9 +79,7 @@ test('only the owner sets up webhooks: members, strangers and keys see no endpoi
       tenantId: null,
     };
     const organizationId = party.tenant.organizationId;
-    await assert.rejects(world.webhooks.createEndpoint(actor, { ...input, organizationId }), {
-      code: 'accounts.forbidden',
-    });
+    await assert.rejects(world.webhooks.createEndpoint(actor, { ...input, organizationId }), { code });
   }
   const foreign = {
     organizationId: party.tenant.organizationId,

@@ -31,7 +31,7 @@ export type { Attempt } from './store.ts';
 /** Where webhooks keep sealed secrets. */
 export const webhookSecrets = [store.endpointSecret, store.formerSecret] as const;
 
-/** Everything but `readQueueHealth` and `listFailing` is for owners of organizations; others see no endpoint at all. */
+/** Everything but `readQueueHealth` and `listFailing` is for owners of organizations and their keys; others see no endpoint. */
 export type Webhooks = ReturnType<typeof createWebhooks>;
 
 export function createWebhooks(deps: {
@@ -45,18 +45,27 @@ export function createWebhooks(deps: {
   return {
     /** What it does beside the calls. */
     work: { parts: [createWebhookSender(deps), createWebhookUpkeep(deps)] } satisfies FeatureWork,
-    listEndpoints: (actor: Actor) => store.listEndpoints(db(), manage.ownedBy(actor)),
+    listEndpoints: async (actor: Actor) => store.listEndpoints(db(), await manage.managedBy(db(), actor)),
     /** Throws `webhooks.not_found`, as all below. */
     findEndpoint: (actor: Actor, id: number) => manage.findOwned(db(), actor, id),
-    createEndpoint: (actor: Actor, input: manage.CreateEndpointInput) =>
-      manage.createEndpoint(db(), secrets, rules, actor, input),
-    changeEndpoint: (actor: Actor, id: number, input: manage.EndpointInput) =>
-      manage.changeEndpoint(db(), rules, actor, id, input),
+    createEndpoint: (
+      actor: Actor,
+      input: manage.CreateEndpointInput,
+      onCreated?: (tx: Queryable, endpointId: number) => Promise<void>,
+    ) => manage.createEndpoint(db(), secrets, rules, actor, input, onCreated),
+    /** What the input leaves out stays. */
+    changeEndpoint: (
+      actor: Actor,
+      id: number,
+      input: Partial<manage.EndpointInput> & { isEnabled?: boolean },
+      precondition?: manage.EndpointPrecondition,
+    ) => manage.changeEndpoint(db(), rules, actor, id, input, precondition),
     /** The new secret, to be shown once. */
     rotateSecret: (actor: Actor, id: number) => manage.rotateEndpointSecret(db(), secrets, actor, id),
     setEnabled: (actor: Actor, id: number, isEnabled: boolean) =>
       manage.setEndpointEnabled(db(), actor, id, isEnabled),
-    deleteEndpoint: (actor: Actor, id: number) => manage.deleteEndpoint(db(), actor, id),
+    deleteEndpoint: (actor: Actor, id: number, precondition?: manage.EndpointPrecondition) =>
+      manage.deleteEndpoint(db(), actor, id, precondition),
     /** The id of the test's delivery. */
     sendTest: (actor: Actor, id: number) => manage.sendTest(db(), actor, id),
     /** False when there is no such delivery, or it is still under way. */

@@ -1,10 +1,10 @@
-/** What the owner of an organization does with its endpoints. A key does none of it. */
+/** What the owner of an organization does with its endpoints, and a key of theirs with those of its workspaces. */
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import { oneLine } from '#common/text/index.ts';
 import { testEvent, webhookEvents } from '#contracts/customer-api/index.ts';
-import { type Actor, type CustomerActor, forbidden } from '#operations/accounts/index.ts';
+import { type Actor, forbidden, requireWriter } from '#operations/accounts/index.ts';
 import { recordTestEvent } from '#operations/events/index.ts';
-import { ownsTenant } from '#operations/views/index.ts';
+import { findOwnersKey, ownsTenant } from '#operations/views/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
@@ -40,9 +40,10 @@ export async function createEndpoint(
   rules: TargetRules,
   actor: Actor,
   input: CreateEndpointInput,
+  onCreated?: (tx: Queryable, endpointId: number) => Promise<void>,
 ): Promise<{ endpointId: number; secret: string }> {
-  requireOwner(actor, input.organizationId);
   const { organizationId, tenantId } = input;
+  await requireOwner(db, actor, { organizationId, tenantId });
   if (tenantId !== null && !(await ownsTenant(db, organizationId, tenantId)))
     throw invalidWebhook('There is no such workspace in this organization.');
   const secret = mintSecret();
@@ -56,6 +57,7 @@ export async function createEndpoint(
       throw new CodedError(
         'webhooks.limit',
         `There are ${endpointsMax} endpoints already. Delete one first.`,
+        { limit: 'webhooks', max: endpointsMax, used: endpointsMax },
       );
     await recordEndpoint(
       tx,
@@ -64,24 +66,33 @@ export async function createEndpoint(
       { id, organizationId, tenantId, ...checked },
       { after: checked },
     );
+    await onCreated?.(tx, id);
     return id;
   });
   return { endpointId, secret: formatSecret(secret) };
 }
 
-/** Throws `webhooks.invalid` and `webhooks.not_found`. */
+/** Called with the endpoint as it is, its row locked; what it throws refuses the change. */
+export type EndpointPrecondition = (tx: Queryable, endpoint: Endpoint) => Promise<void>;
+
+/** Throws `webhooks.invalid` and `webhooks.not_found`. What the input leaves out stays. */
 export async function changeEndpoint(
   db: Queryable,
   rules: TargetRules,
   actor: Actor,
   id: number,
-  input: EndpointInput,
+  input: Partial<EndpointInput> & { isEnabled?: boolean },
+  precondition?: EndpointPrecondition,
 ): Promise<void> {
-  const endpoint = await findOwned(db, actor, id);
-  const after = check(rules, input);
+  await findManaged(db, actor, id);
   await inTransaction(db, async (tx) => {
-    await store.updateEndpoint(tx, endpoint.id, after);
+    const endpoint = await lock(tx, id);
+    await precondition?.(tx, endpoint);
     const { url, description, eventTypes } = endpoint;
+    const after = check(rules, { url, description, eventTypes, ...input });
+    await store.updateEndpoint(tx, endpoint.id, after);
+    if (input.isEnabled !== undefined && input.isEnabled !== (endpoint.disabledAt === null))
+      await switchEndpoint(tx, actor, endpoint, input.isEnabled);
     const states = changedMembers({ url, description, eventTypes }, after);
     await recordEndpoint(tx, actor, 'webhook.update', endpoint, states);
   });
@@ -94,7 +105,7 @@ export async function rotateEndpointSecret(
   actor: Actor,
   id: number,
 ): Promise<string> {
-  const endpoint = await findOwned(db, actor, id);
+  const endpoint = await findManaged(db, actor, id);
   const secret = mintSecret();
   await secrets.ready();
   await inTransaction(db, async (tx) => {
@@ -121,9 +132,16 @@ async function openFormer(tx: Queryable, secrets: Secrets, id: number): Promise<
   }
 }
 
-export async function deleteEndpoint(db: Queryable, actor: Actor, id: number): Promise<void> {
-  const endpoint = await findOwned(db, actor, id);
+export async function deleteEndpoint(
+  db: Queryable,
+  actor: Actor,
+  id: number,
+  precondition?: EndpointPrecondition,
+): Promise<void> {
+  await findManaged(db, actor, id);
   await inTransaction(db, async (tx) => {
+    const endpoint = await lock(tx, id);
+    await precondition?.(tx, endpoint);
     await store.deleteEndpoint(tx, endpoint.id);
     await recordEndpoint(tx, actor, 'webhook.delete', endpoint);
   });
@@ -135,17 +153,25 @@ export async function setEndpointEnabled(
   id: number,
   isEnabled: boolean,
 ): Promise<void> {
-  const endpoint = await findOwned(db, actor, id);
-  await db.transaction().execute(async (tx) => {
-    if (isEnabled) await store.enableEndpoint(tx, endpoint.id);
-    else await store.disableEndpoint(tx, endpoint.id, 'owner');
-    await recordEndpoint(tx, actor, isEnabled ? 'webhook.enable' : 'webhook.disable', endpoint);
-  });
+  const endpoint = await findManaged(db, actor, id);
+  await db.transaction().execute((tx) => switchEndpoint(tx, actor, endpoint, isEnabled));
+}
+
+async function switchEndpoint(tx: Queryable, actor: Actor, endpoint: Endpoint, isEnabled: boolean) {
+  if (isEnabled) await store.enableEndpoint(tx, endpoint.id);
+  else await store.disableEndpoint(tx, endpoint.id, 'owner');
+  await recordEndpoint(tx, actor, isEnabled ? 'webhook.enable' : 'webhook.disable', endpoint);
+}
+
+async function lock(tx: Queryable, id: number): Promise<Endpoint> {
+  const endpoint = await store.lockEndpoint(tx, id);
+  if (endpoint === null) throw notFound();
+  return endpoint;
 }
 
 /** Sends the endpoint an event of its own. Throws `webhooks.disabled`. */
 export async function sendTest(db: Queryable, actor: Actor, id: number): Promise<number> {
-  const endpoint = await findOwned(db, actor, id);
+  const endpoint = await findManaged(db, actor, id);
   requireEnabled(endpoint);
   return db.transaction().execute(async (tx) => {
     // Counted before it is written, under the endpoint's lock, so that many at once do not pass.
@@ -153,6 +179,7 @@ export async function sendTest(db: Queryable, actor: Actor, id: number): Promise
       throw new CodedError(
         'webhooks.test_rate',
         `This endpoint had ${testsMax} tests within ten minutes. Wait a few minutes, then try again.`,
+        { retrySeconds: testWindowSeconds },
       );
     const eventId = await recordTestEvent(tx, {
       type: testEvent.type,
@@ -173,7 +200,7 @@ export async function replayDelivery(
   id: number,
   deliveryId: number,
 ): Promise<boolean> {
-  const endpoint = await findOwned(db, actor, id);
+  const endpoint = await findManaged(db, actor, id);
   requireEnabled(endpoint);
   return inTransaction(db, async (tx) => {
     if (!(await store.restartDelivery(tx, endpoint.id, deliveryId))) return false;
@@ -194,10 +221,17 @@ function recordEndpoint(
   return record(tx, actor, { operation, subject, organizationId, tenantId, ...states });
 }
 
-/** The endpoint, if it is one of an organization that the actor owns; throws `webhooks.not_found` for any other. */
+/** The endpoint, if the actor manages it; throws `webhooks.not_found` for any other. */
 export async function findOwned(db: Queryable, actor: Actor, id: number): Promise<Endpoint> {
-  const found = await store.findEndpoint(db, ownedBy(actor), id);
+  const found = await store.findEndpoint(db, await managedBy(db, actor), id);
   if (found === null) throw notFound();
+  return found;
+}
+
+/** The same for a change. */
+async function findManaged(db: Queryable, actor: Actor, id: number): Promise<Endpoint> {
+  const found = await findOwned(db, actor, id);
+  requireWriter(actor);
   return found;
 }
 
@@ -205,17 +239,35 @@ function notFound(): CodedError {
   return new CodedError('webhooks.not_found', 'There is no such endpoint.');
 }
 
-export function ownedBy(actor: Actor): readonly number[] {
-  return isOwner(actor) ? actor.ownedOrganizationIds : [];
+const none: store.EndpointScope = { organizationIds: [], tenantIds: [], hasWhole: false };
+
+/**
+ * What an owner manages: everything of their organizations. A key of an owner manages what is told of its workspaces, and of
+ * the whole organization if it reaches all of it.
+ */
+export async function managedBy(db: Queryable, actor: Actor): Promise<store.EndpointScope> {
+  if (actor.kind !== 'customer') return none;
+  if (actor.keyId === null)
+    return { organizationIds: actor.ownedOrganizationIds, tenantIds: null, hasWhole: true };
+  const key = await findOwnersKey(db, actor.keyId);
+  if (key === null) return none;
+  return { organizationIds: [key.organizationId], tenantIds: actor.tenantIds, hasWhole: key.reachesAll };
 }
 
-function isOwner(actor: Actor): actor is CustomerActor {
-  return actor.kind === 'customer' && actor.keyId === null;
-}
-
-function requireOwner(actor: Actor, organizationId: number): void {
-  if (!ownedBy(actor).includes(organizationId))
-    throw forbidden('Only the owner of the organization sets up webhooks.');
+async function requireOwner(
+  db: Queryable,
+  actor: Actor,
+  { organizationId, tenantId }: Pick<CreateEndpointInput, 'organizationId' | 'tenantId'>,
+): Promise<void> {
+  const { organizationIds, tenantIds, hasWhole } = await managedBy(db, actor);
+  const isReached = tenantId === null ? hasWhole : (tenantIds?.includes(tenantId) ?? true);
+  if (!organizationIds.includes(organizationId) || !isReached) {
+    const message = 'Only the owner of the organization sets up webhooks.';
+    throw actor.kind === 'customer' && actor.keyId !== null
+      ? new CodedError('webhooks.owner_only', message)
+      : forbidden(message);
+  }
+  requireWriter(actor);
 }
 
 function requireEnabled(endpoint: Endpoint): void {
@@ -225,7 +277,8 @@ function requireEnabled(endpoint: Endpoint): void {
 
 function check(rules: TargetRules, input: EndpointInput): EndpointInput {
   const description = oneLine(input.description);
-  if (description.length > 200) throw invalidWebhook('A description has at most 200 characters.');
+  if (description.length > 200)
+    throw invalidWebhook('A description has at most 200 characters.', 'description');
   return {
     url: parseEndpointUrl(input.url, rules),
     description,
@@ -254,8 +307,8 @@ export interface Endpoint {
 function parseEventTypes(chosen: readonly string[]): string[] {
   const known: readonly string[] = webhookEvents.map((event) => event.type);
   const unknown = chosen.find((type) => !known.includes(type));
-  if (unknown !== undefined) throw invalidWebhook(`There is no event ${unknown}.`);
+  if (unknown !== undefined) throw invalidWebhook(`There is no event ${unknown}.`, 'events');
   const types = known.filter((type) => chosen.includes(type));
-  if (types.length === 0) throw invalidWebhook('Choose at least one event.');
+  if (types.length === 0) throw invalidWebhook('Choose at least one event.', 'events');
   return types;
 }

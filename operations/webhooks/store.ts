@@ -27,20 +27,40 @@ const endpointColumns = sql`e.id, e.organization_id as "organizationId", e.tenan
   e.failing_since as "failingSince",
   case when e.previous_secret_until > svc_now() then e.previous_secret_until end as "previousSecretUntil"`;
 
-/** Endpoints of these organizations, oldest first. */
-export async function listEndpoints(db: Queryable, organizationIds: readonly number[]): Promise<Endpoint[]> {
+/** Endpoints that are managed: of these organizations, and of these workspaces alone where there are some. */
+export interface EndpointScope {
+  organizationIds: readonly number[];
+  /** Null: of all. */
+  tenantIds: readonly number[] | null;
+  /** Those of a whole organization, too. */
+  hasWhole: boolean;
+}
+
+const managedIn = ({ organizationIds, tenantIds, hasWhole }: EndpointScope) =>
+  sql`e.organization_id = any(${[...organizationIds]}::bigint[]) and (${tenantIds === null}
+    or e.tenant_id = any(${[...(tenantIds ?? [])]}::bigint[]) or ${hasWhole} and e.tenant_id is null)`;
+
+/** Oldest first. */
+export async function listEndpoints(db: Queryable, scope: EndpointScope): Promise<Endpoint[]> {
   const { rows } = await sql<Endpoint>`select ${endpointColumns} from webhook_endpoints e
-    where e.organization_id = any(${[...organizationIds]}::bigint[]) order by e.id`.execute(db);
+    where ${managedIn(scope)} order by e.id`.execute(db);
   return rows;
 }
 
 export async function findEndpoint(
   db: Queryable,
-  organizationIds: readonly number[],
+  scope: EndpointScope,
   id: number,
 ): Promise<Endpoint | null> {
   const { rows } = await sql<Endpoint>`select ${endpointColumns} from webhook_endpoints e
-    where e.id = ${id} and e.organization_id = any(${[...organizationIds]}::bigint[])`.execute(db);
+    where e.id = ${id} and ${managedIn(scope)}`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** The endpoint as it is, with its row locked until the transaction ends; null where it was deleted. */
+export async function lockEndpoint(tx: Queryable, id: number): Promise<Endpoint | null> {
+  const { rows } = await sql<Endpoint>`select ${endpointColumns} from webhook_endpoints e
+    where e.id = ${id} for no key update`.execute(tx);
   return rows[0] ?? null;
 }
 

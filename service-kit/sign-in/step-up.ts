@@ -31,6 +31,7 @@ const always = [
   '/client/developer/rotate',
   '/client/developer/narrow',
   '/client/developer/revoke',
+  '/client/developer/ssh-keys/',
   '/client/developer/webhooks/',
   '/client/developer/webhooks/:id',
   '/client/developer/webhooks/:id/rotate',
@@ -139,6 +140,7 @@ const never = [
   '/client/settings/workspaces',
   '/client/settings/invitations/revoke',
   // They send to the address that is stored, or stop sending.
+  '/client/developer/ssh-keys/delete',
   '/client/developer/webhooks/:id/delete',
   '/client/developer/webhooks/:id/enable',
   '/client/developer/webhooks/:id/disable',

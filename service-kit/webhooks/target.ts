@@ -41,6 +41,7 @@ export function isAllowedAddress(address: string, rules: TargetRules): boolean {
 }
 
 /** An error in the configuration of a webhook, with a message for the person who configures it. */
-export function invalidWebhook(message: string): CodedError {
-  return new CodedError('webhooks.invalid', message);
+/** `field`: which of the endpoint's it is about. */
+export function invalidWebhook(message: string, field = 'url'): CodedError {
+  return new CodedError('webhooks.invalid', message, { field });
 }

@@ -7,37 +7,68 @@ import { type CallOptions, Caller, List } from '../caller.ts';
 import type {
   Account,
   ActionRequest,
+  AddFirewallRuleRequest,
+  ApiKey,
+  ApiKeyList,
   AttachRequest,
   AttachmentList,
   ChangeNetworkRequest,
+  CreateApiKeyRequest,
   CreateNetworkRequest,
   CreateServerRequest,
+  CreateSshKeyRequest,
+  CreateWebhookRequest,
+  CreatedApiKey,
   CreatedServer,
+  CreatedWebhook,
   EndFindingIgnoreQuery,
   Finding,
   FindingList,
+  FirewallRule,
   IgnoreFindingRequest,
   IgnoredFindings,
+  Image,
+  ImageList,
   Incident,
   IncidentList,
   Key,
+  LedgerEntry,
+  LedgerEntryList,
+  ListApiKeysQuery,
+  ListImagesQuery,
+  ListLedgerQuery,
+  ListLocationsQuery,
+  ListMembersQuery,
   ListNetworksQuery,
+  ListPlansQuery,
   ListServerActionsQuery,
   ListServerFindingsQuery,
   ListServerIncidentsQuery,
   ListServerNetworksQuery,
   ListServersQuery,
+  ListSshKeysQuery,
   ListTenantsQuery,
+  ListWebhookDeliveriesQuery,
+  ListWebhooksQuery,
+  Location,
+  LocationList,
+  Member,
+  MemberList,
   Network,
   NetworkList,
   NetworkSummary,
+  Plan,
+  PlanList,
   PortList,
   PortScanList,
+  Prices,
   PrivateNetworkAttachment,
   ReadServerBandwidthQuery,
   ReadServerQuery,
   ReadServerTrafficQuery,
   ReadUsageQuery,
+  ReplaceFirewallRequest,
+  ReplaceFirewallRuleRequest,
   Server,
   ServerAction,
   ServerActionList,
@@ -46,10 +77,18 @@ import type {
   ServerForecast,
   ServerList,
   ServerTraffic,
+  SshKey,
+  SshKeyList,
   Tenant,
   TenantList,
   UpdateServerRequest,
+  UpdateSshKeyRequest,
+  UpdateWebhookRequest,
   Usage,
+  Webhook,
+  WebhookDelivery,
+  WebhookDeliveryList,
+  WebhookList,
 } from './bodies.ts';
 
 /** A method for each call of the API. */
@@ -57,6 +96,11 @@ export class Api extends Caller {
   /** List workspaces. The workspaces of the key, the default one first. `api_access` says whether calls are allowed for a workspace, or why not. */
   listTenants(options: ListTenantsQuery & CallOptions = {}): List<TenantList, Tenant> {
     return new List(this, { method: 'GET', path: `/api/v2/tenants`, query: ['limit', 'cursor'], options }, 'tenants');
+  }
+
+  /** List members. The people of the organization of the workspace, owners first. They are invited in the portal. */
+  listMembers(options: ListMembersQuery & CallOptions = {}): List<MemberList, Member> {
+    return new List(this, { method: 'GET', path: `/api/v2/members`, query: ['limit', 'cursor'], options }, 'members');
   }
 
   /** List servers. The servers of the workspace, newest first unless `sort` is set. */
@@ -196,9 +240,29 @@ export class Api extends Caller {
     return this.call<undefined>({ method: 'DELETE', path: `/api/v2/servers/${encodeURIComponent(id)}/findings/ignores`, query: ['address', 'transport', 'port', 'fingerprint', 'cve_id'], answersNothing: true, options });
   }
 
-  /** Read the firewall of a server. The firewall at the public network interface of the server: default actions, rules in order, the platform’s rules, and whether the hypervisor has the newest version. Rules are edited in the portal. */
+  /** Read the firewall of a server. The firewall at the public network interface of the server: default actions, rules in order, the platform’s rules, and whether the hypervisor has the newest version. */
   readServerFirewall(id: number, options: CallOptions = {}): Promise<ServerFirewall> {
     return this.call<ServerFirewall>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/firewall`, options });
+  }
+
+  /** Replace the firewall of a server. Sets default actions and all rules, and applies them as one version. What is there already is left alone, so a repetition changes nothing. `status` is `pending` until the hypervisor has the rules: wait with `Prefer: wait=N` or for the event `firewall.applied`. */
+  replaceServerFirewall(id: number, body: ReplaceFirewallRequest, options: CallOptions = {}): Promise<ServerFirewall> {
+    return this.call<ServerFirewall>({ method: 'PUT', path: `/api/v2/servers/${encodeURIComponent(id)}/firewall`, body, options });
+  }
+
+  /** Add a firewall rule. Adds one rule at the end or at `position`, and applies the firewall. It filters only while the firewall is enabled. */
+  addFirewallRule(id: number, body: AddFirewallRuleRequest, options: CallOptions = {}): Promise<FirewallRule> {
+    return this.call<FirewallRule>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/firewall/rules`, body, takesIdempotencyKey: true, options });
+  }
+
+  /** Replace a firewall rule. Replaces one rule, which keeps its id and position, and applies the firewall. */
+  replaceFirewallRule(id: number, ruleId: number, body: ReplaceFirewallRuleRequest, options: CallOptions = {}): Promise<FirewallRule> {
+    return this.call<FirewallRule>({ method: 'PUT', path: `/api/v2/servers/${encodeURIComponent(id)}/firewall/rules/${encodeURIComponent(ruleId)}`, body, options });
+  }
+
+  /** Remove a firewall rule. Removes one rule and applies the firewall. */
+  removeFirewallRule(id: number, ruleId: number, options: CallOptions = {}): Promise<undefined> {
+    return this.call<undefined>({ method: 'DELETE', path: `/api/v2/servers/${encodeURIComponent(id)}/firewall/rules/${encodeURIComponent(ruleId)}`, answersNothing: true, options });
   }
 
   /** Read the calling key. Permissions, expiry and remaining requests per minute of the calling key. Other keys are not included. */
@@ -206,8 +270,133 @@ export class Api extends Caller {
     return this.call<Key>({ method: 'GET', path: `/api/v2/key`, options });
   }
 
+  /** List API keys. The keys of the workspace that reach no more workspaces than the calling key: those of its person, and of the whole organization for an owner’s key. Active ones first, then newest. */
+  listApiKeys(options: ListApiKeysQuery & CallOptions = {}): List<ApiKeyList, ApiKey> {
+    return new List(this, { method: 'GET', path: `/api/v2/keys`, query: ['limit', 'cursor'], options }, 'keys');
+  }
+
+  /** Create an API key. Creates a key for the person of the calling key, who must be an owner of the organization. It gets no more scope, workspaces or time than the calling key. Only this answer contains the `token`: when the answer is lost, revoke the key and create another. */
+  createApiKey(body: CreateApiKeyRequest, options: CallOptions = {}): Promise<CreatedApiKey> {
+    return this.call<CreatedApiKey>({ method: 'POST', path: `/api/v2/keys`, body, options });
+  }
+
+  /** Read an API key. One key of the list. */
+  readApiKey(keyId: string, options: CallOptions = {}): Promise<ApiKey> {
+    return this.call<ApiKey>({ method: 'GET', path: `/api/v2/keys/${encodeURIComponent(keyId)}`, options });
+  }
+
+  /** Revoke an API key. From the next call on the key is invalid. A key may revoke itself. Revoked keys stay in the list. */
+  revokeApiKey(keyId: string, options: CallOptions = {}): Promise<ApiKey> {
+    return this.call<ApiKey>({ method: 'DELETE', path: `/api/v2/keys/${encodeURIComponent(keyId)}`, options });
+  }
+
   /** Read the requests of a month. Counted requests of the workspace’s account in a UTC calendar month: by key, by day, and the cost of overage. Overage never blocks a call. */
   readUsage(options: ReadUsageQuery & CallOptions = {}): Promise<Usage> {
     return this.call<Usage>({ method: 'GET', path: `/api/v2/usage`, query: ['period', 'group_by'], options });
+  }
+
+  /** List plans. The plans that can be ordered, cheapest first, with prices in the currency of the workspace and availability per location. */
+  listPlans(options: ListPlansQuery & CallOptions = {}): List<PlanList, Plan> {
+    return new List(this, { method: 'GET', path: `/api/v2/plans`, query: ['limit', 'cursor'], options }, 'plans');
+  }
+
+  /** Read a plan. One plan, also one that is no longer offered. Servers keep the price they were ordered at. */
+  readPlan(id: string | number, options: CallOptions = {}): Promise<Plan> {
+    return this.call<Plan>({ method: 'GET', path: `/api/v2/plans/${encodeURIComponent(id)}`, options });
+  }
+
+  /** List images. The operating systems that servers can be ordered with. */
+  listImages(options: ListImagesQuery & CallOptions = {}): List<ImageList, Image> {
+    return new List(this, { method: 'GET', path: `/api/v2/images`, query: ['limit', 'cursor'], options }, 'images');
+  }
+
+  /** Read an image. One image, also one that is no longer offered. */
+  readImage(id: string | number, options: CallOptions = {}): Promise<Image> {
+    return this.call<Image>({ method: 'GET', path: `/api/v2/images/${encodeURIComponent(id)}`, options });
+  }
+
+  /** List locations. The locations of servers, and which plans are available there. */
+  listLocations(options: ListLocationsQuery & CallOptions = {}): List<LocationList, Location> {
+    return new List(this, { method: 'GET', path: `/api/v2/locations`, query: ['limit', 'cursor'], options }, 'locations');
+  }
+
+  /** Read a location. One location, and which plans are available there. */
+  readLocation(id: string | number, options: CallOptions = {}): Promise<Location> {
+    return this.call<Location>({ method: 'GET', path: `/api/v2/locations/${encodeURIComponent(id)}`, options });
+  }
+
+  /** Read all prices. The price of each plan that can be ordered, and of API requests above the free quota. */
+  readPrices(options: CallOptions = {}): Promise<Prices> {
+    return this.call<Prices>({ method: 'GET', path: `/api/v2/prices`, options });
+  }
+
+  /** List SSH keys. The SSH keys of the workspace, by name. */
+  listSshKeys(options: ListSshKeysQuery & CallOptions = {}): List<SshKeyList, SshKey> {
+    return new List(this, { method: 'GET', path: `/api/v2/ssh-keys`, query: ['limit', 'cursor'], options }, 'ssh_keys');
+  }
+
+  /** Add an SSH key. Keeps a public key under a name, which `ssh_keys` of a new server may use. Names and keys are unique in the workspace. */
+  createSshKey(body: CreateSshKeyRequest, options: CallOptions = {}): Promise<SshKey> {
+    return this.call<SshKey>({ method: 'POST', path: `/api/v2/ssh-keys`, body, takesIdempotencyKey: true, options });
+  }
+
+  /** Read an SSH key. One SSH key of the workspace. */
+  readSshKey(id: number, options: CallOptions = {}): Promise<SshKey> {
+    return this.call<SshKey>({ method: 'GET', path: `/api/v2/ssh-keys/${encodeURIComponent(id)}`, options });
+  }
+
+  /** Rename an SSH key. Changes the name. For another public key, add it and delete this one. */
+  updateSshKey(id: number, body: UpdateSshKeyRequest, options: CallOptions = {}): Promise<SshKey> {
+    return this.call<SshKey>({ method: 'PATCH', path: `/api/v2/ssh-keys/${encodeURIComponent(id)}`, body, options });
+  }
+
+  /** Delete an SSH key. New servers can’t be ordered with it any more. Present servers keep it. */
+  deleteSshKey(id: number, options: CallOptions = {}): Promise<undefined> {
+    return this.call<undefined>({ method: 'DELETE', path: `/api/v2/ssh-keys/${encodeURIComponent(id)}`, answersNothing: true, options });
+  }
+
+  /** List ledger entries. Every change of the credit of the account, newest first. The entries add up to `credit_balance` of the account. */
+  listLedger(options: ListLedgerQuery & CallOptions = {}): List<LedgerEntryList, LedgerEntry> {
+    return new List(this, { method: 'GET', path: `/api/v2/ledger`, query: ['source', 'period', 'limit', 'cursor'], options }, 'entries');
+  }
+
+  /** List webhooks. The endpoints that are told what happens in the workspace. Only keys of an owner of the organization see them. */
+  listWebhooks(options: ListWebhooksQuery & CallOptions = {}): List<WebhookList, Webhook> {
+    return new List(this, { method: 'GET', path: `/api/v2/webhooks`, query: ['limit', 'cursor'], options }, 'webhooks');
+  }
+
+  /** Create a webhook. Tells an address of yours what happens in the workspace. Only this answer contains the `secret` with which deliveries are signed. */
+  createWebhook(body: CreateWebhookRequest, options: CallOptions = {}): Promise<CreatedWebhook> {
+    return this.call<CreatedWebhook>({ method: 'POST', path: `/api/v2/webhooks`, body, takesIdempotencyKey: true, options });
+  }
+
+  /** Read a webhook. One endpoint of the workspace. */
+  readWebhook(id: number, options: CallOptions = {}): Promise<Webhook> {
+    return this.call<Webhook>({ method: 'GET', path: `/api/v2/webhooks/${encodeURIComponent(id)}`, options });
+  }
+
+  /** Change a webhook. Changes the given fields only. A disabled endpoint gets nothing, and nothing later of what it missed. */
+  updateWebhook(id: number, body: UpdateWebhookRequest, options: CallOptions = {}): Promise<Webhook> {
+    return this.call<Webhook>({ method: 'PATCH', path: `/api/v2/webhooks/${encodeURIComponent(id)}`, body, options });
+  }
+
+  /** Delete a webhook. Deletes the endpoint with its deliveries. */
+  deleteWebhook(id: number, options: CallOptions = {}): Promise<undefined> {
+    return this.call<undefined>({ method: 'DELETE', path: `/api/v2/webhooks/${encodeURIComponent(id)}`, answersNothing: true, options });
+  }
+
+  /** Test a webhook. Sends the endpoint an event `webhook.test`; at most 5 within 10 minutes. */
+  testWebhook(id: number, options: CallOptions = {}): Promise<undefined> {
+    return this.call<undefined>({ method: 'POST', path: `/api/v2/webhooks/${encodeURIComponent(id)}/test`, answersNothing: true, options });
+  }
+
+  /** List deliveries. The last 200 deliveries of the endpoint, newest first, each with its last attempt. */
+  listWebhookDeliveries(id: number, options: ListWebhookDeliveriesQuery & CallOptions = {}): List<WebhookDeliveryList, WebhookDelivery> {
+    return new List(this, { method: 'GET', path: `/api/v2/webhooks/${encodeURIComponent(id)}/deliveries`, query: ['limit', 'cursor'], options }, 'deliveries');
+  }
+
+  /** Replay a delivery. Sends a finished delivery once more under the same `webhook-id`. One that is still pending is left alone. */
+  replayWebhookDelivery(id: number, deliveryId: number, options: CallOptions = {}): Promise<undefined> {
+    return this.call<undefined>({ method: 'POST', path: `/api/v2/webhooks/${encodeURIComponent(id)}/deliveries/${encodeURIComponent(deliveryId)}/replay`, answersNothing: true, options });
   }
 }

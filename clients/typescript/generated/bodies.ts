@@ -104,6 +104,47 @@ export type ActionRequest = {
   on_timeout?: 'fail' | 'stop' | undefined;
 };
 
+export type AddFirewallRuleRequest = {
+  direction: 'inbound' | 'outbound';
+  action: 'accept' | 'drop';
+  protocol: 'any' | 'tcp' | 'udp' | 'icmp';
+  /** `80` or `8000-9000`; null: all. */
+  ports?: string | null | undefined;
+  /** Of an inbound rule: addresses or blocks such as `198.51.100.0/24`. None: all. */
+  sources?: string[] | undefined;
+  /** Of an outbound rule: addresses or blocks. None: all. */
+  destinations?: string[] | undefined;
+  description?: string | undefined;
+  /** Among the rules; at their end by default. */
+  position?: number | undefined;
+};
+
+export type ApiKey = {
+  /** The public part of the token. */
+  key_id: string;
+  name: string;
+  /** Beginning of the token. */
+  prefix: string;
+  /** A read key may use GET and HEAD only. */
+  scope: 'read' | 'full';
+  /** Workspaces of the key; null: all of the organization. */
+  tenant_ids: number[] | null;
+  organization_id: number;
+  /** For whom the key acts. */
+  person_id: number;
+  /** Neither revoked nor expired. */
+  active: boolean;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+  last_used_at: string | null;
+};
+
+export type ApiKeyList = {
+  keys: ApiKey[];
+  pagination: Pagination;
+};
+
 export type AttachmentList = {
   networks: PrivateNetworkAttachment[];
   pagination: Pagination;
@@ -153,6 +194,39 @@ export type ChangeNetworkRequest = {
   description?: string | null | undefined;
   /** Merged with the present labels; null removes one. */
   labels?: Record<string, string | null> | undefined;
+};
+
+export type CreateApiKeyRequest = {
+  name: string;
+  /** A read key may use GET and HEAD only. */
+  scope: 'read' | 'full';
+  /** Workspaces of the new key, among those of the calling key. Default: the one of the call. */
+  tenant_ids?: number[] | undefined;
+  /** At most the expiry of the calling key, which is the default. */
+  expires_at?: string | null | undefined;
+};
+
+export type CreatedApiKey = {
+  /** The public part of the token. */
+  key_id: string;
+  name: string;
+  /** Beginning of the token. */
+  prefix: string;
+  /** A read key may use GET and HEAD only. */
+  scope: 'read' | 'full';
+  /** Workspaces of the key; null: all of the organization. */
+  tenant_ids: number[] | null;
+  organization_id: number;
+  /** For whom the key acts. */
+  person_id: number;
+  /** Neither revoked nor expired. */
+  active: boolean;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+  last_used_at: string | null;
+  /** Only in this answer. */
+  token: string;
 };
 
 export type CreatedServer = {
@@ -229,6 +303,20 @@ export type CreatedServer = {
   root_password: string;
 };
 
+export type CreatedWebhook = {
+  id: number;
+  /** Null: of all workspaces and of the organization itself. */
+  tenant_id: number | null;
+  url: string;
+  description: string;
+  events: string[];
+  enabled: boolean;
+  failing_since: string | null;
+  created_at: string;
+  /** `whsec_…`, which signs deliveries. Only in this answer, and null in a repetition. */
+  secret: string | null;
+};
+
 export type CreateNetworkRequest = {
   name: string;
   /** A block of /16 to /29 within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16 that does not overlap with another network of the account. Default: the next free /24. */
@@ -248,8 +336,8 @@ export type CreateServerRequest = {
   location?: string | number | undefined;
   name?: string | undefined;
   hostname?: string | undefined;
-  /** Public keys as text, as in `authorized_keys`. */
-  ssh_keys?: string[] | undefined;
+  /** Public keys as text, as in `authorized_keys`, or ids or names of SSH keys of the workspace. */
+  ssh_keys?: (string | number)[] | undefined;
   /** For cloud-init; at most 64 KiB as UTF-8. */
   user_data?: string | undefined;
   /** An existing private network of the workspace and location, attached from the first boot. */
@@ -263,6 +351,20 @@ export type CreateServerRequest = {
   billing_cycle?: 'hourly' | undefined;
   /** Returns 200 with the result and cost that the call would have, without executing it. Does not count as a deployment. */
   dry_run?: boolean | undefined;
+};
+
+export type CreateSshKeyRequest = {
+  name: string;
+  /** The content of a file such as `~/.ssh/id_ed25519.pub`; white space around it is ignored. */
+  public_key: string;
+};
+
+export type CreateWebhookRequest = {
+  /** HTTPS, on the public internet. */
+  url: string;
+  /** Types of events. */
+  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.destroyed' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
+  description?: string | undefined;
 };
 
 export type ErrorBody = {
@@ -388,6 +490,22 @@ export type FindingList = {
   pagination: Pagination;
 };
 
+export type FirewallRule = {
+  id: number;
+  position: number;
+  direction: 'inbound' | 'outbound';
+  action: 'accept' | 'drop';
+  protocol: 'any' | 'tcp' | 'udp' | 'icmp';
+  /** Destination port: `80` or `8000-9000`; null: all. */
+  ports: string | null;
+  sources: string[];
+  destinations: string[];
+  description: string;
+  group_id: number | null;
+  /** Editable by you. */
+  editable: boolean;
+};
+
 export type IgnoredFindings = {
   /** The finding at each of these addresses. */
   findings: Finding[];
@@ -406,6 +524,20 @@ export type IgnoreFindingRequest = {
   reason: string;
   /** End, within five years. Absent or null: until it is ended. */
   until?: string | null | undefined;
+};
+
+export type Image = {
+  id: number;
+  slug: string;
+  name: string;
+  family: string;
+  /** False: servers still have it, and new ones can’t be ordered with it. */
+  offered: boolean;
+};
+
+export type ImageList = {
+  images: Image[];
+  pagination: Pagination;
 };
 
 export type Incident = {
@@ -523,6 +655,57 @@ export type KeyEventData = {
   href: string;
 };
 
+export type LedgerEntry = {
+  id: number;
+  tenant_id: number;
+  /** Decimal text; negative for a charge. */
+  amount: string;
+  currency: string;
+  /** What for: `deposit`, `refund`, `adjustment`, `server_hours`, `api_overage`; others may be added. */
+  source: string;
+  description: string;
+  created_at: string;
+};
+
+export type LedgerEntryList = {
+  entries: LedgerEntry[];
+  pagination: Pagination;
+};
+
+export type Location = {
+  id: number;
+  slug: string;
+  name: string;
+  /** ISO 3166-1 alpha-2. */
+  country: string;
+  plans: {
+    id: number;
+    slug: string;
+    /** Whether there is capacity for another server with a public address. */
+    available: boolean;
+  }[];
+};
+
+export type LocationList = {
+  locations: Location[];
+  pagination: Pagination;
+};
+
+export type Member = {
+  id: number;
+  name: string;
+  email: string;
+  /** Owners create keys and webhooks, and invite people. */
+  role: 'owner' | 'member';
+  /** False: the person can’t sign in. */
+  active: boolean;
+};
+
+export type MemberList = {
+  members: Member[];
+  pagination: Pagination;
+};
+
 export type Network = {
   id: number;
   tenant_id: number;
@@ -614,6 +797,33 @@ export type Pagination = {
   next_cursor: string | null;
 };
 
+export type Plan = {
+  id: number;
+  slug: string;
+  name: string;
+  vcpus: number;
+  memory_mb: number;
+  disk_gb: number;
+  /** Decimal text. */
+  price_hourly: string;
+  /** Decimal text. */
+  price_monthly_cap: string;
+  currency: string;
+  /** False: servers still have it, and new ones can’t be ordered with it. */
+  offered: boolean;
+  locations: {
+    id: number;
+    slug: string;
+    /** Whether there is capacity for another server with a public address. */
+    available: boolean;
+  }[];
+};
+
+export type PlanList = {
+  plans: Plan[];
+  pagination: Pagination;
+};
+
 export type Port = {
   /** Address of the server. */
   address: string;
@@ -699,6 +909,25 @@ export type PortScanList = {
   scans: PortScan[];
 };
 
+export type Prices = {
+  currency: string;
+  plans: {
+    id: number;
+    slug: string;
+    /** Decimal text. */
+    price_hourly: string;
+    /** Decimal text. */
+    price_monthly_cap: string;
+  }[];
+  api_requests: {
+    /** Free requests per UTC calendar month. */
+    included_per_month: number;
+    per_requests: number;
+    /** Decimal text. */
+    amount: string;
+  };
+};
+
 export type PrivateNetworkAttachment = {
   network_id: number;
   name: string;
@@ -739,6 +968,42 @@ export type Problem = {
   }[] | undefined;
   /** For 429: the exceeded policies of `RateLimit`. */
   'violated-policies'?: string[] | undefined;
+};
+
+export type ReplaceFirewallRequest = {
+  /** False: all traffic passes. */
+  enabled: boolean;
+  /** Default action for traffic that no rule matches. */
+  policies: {
+    inbound: 'accept' | 'drop';
+    outbound: 'accept' | 'drop';
+  };
+  /** All rules, in order. A rule that is there already keeps its id. */
+  rules: {
+    direction: 'inbound' | 'outbound';
+    action: 'accept' | 'drop';
+    protocol: 'any' | 'tcp' | 'udp' | 'icmp';
+    /** `80` or `8000-9000`; null: all. */
+    ports?: string | null | undefined;
+    /** Of an inbound rule: addresses or blocks such as `198.51.100.0/24`. None: all. */
+    sources?: string[] | undefined;
+    /** Of an outbound rule: addresses or blocks. None: all. */
+    destinations?: string[] | undefined;
+    description?: string | undefined;
+  }[];
+};
+
+export type ReplaceFirewallRuleRequest = {
+  direction: 'inbound' | 'outbound';
+  action: 'accept' | 'drop';
+  protocol: 'any' | 'tcp' | 'udp' | 'icmp';
+  /** `80` or `8000-9000`; null: all. */
+  ports?: string | null | undefined;
+  /** Of an inbound rule: addresses or blocks such as `198.51.100.0/24`. None: all. */
+  sources?: string[] | undefined;
+  /** Of an outbound rule: addresses or blocks. None: all. */
+  destinations?: string[] | undefined;
+  description?: string | undefined;
 };
 
 export type ScanEventData = {
@@ -891,21 +1156,7 @@ export type ServerFirewall = {
     name: string;
   }[];
   /** In order: the first matching rule applies. */
-  rules: {
-    id: number;
-    position: number;
-    direction: 'inbound' | 'outbound';
-    action: 'accept' | 'drop';
-    protocol: 'any' | 'tcp' | 'udp' | 'icmp';
-    /** Destination port: `80` or `8000-9000`; null: all. */
-    ports: string | null;
-    sources: string[];
-    destinations: string[];
-    description: string;
-    group_id: number | null;
-    /** Editable in the portal. */
-    editable: boolean;
-  }[];
+  rules: FirewallRule[];
   /** Platform rules, applied first. They can’t be edited. */
   implicit_rules: {
     direction: 'inbound' | 'outbound';
@@ -958,6 +1209,23 @@ export type ServerTraffic = {
   applications: TrafficApplication[] | null;
   /** Start of the applications: later than `from` if the range is longer than the last 24 hours. */
   applications_from: string | null;
+};
+
+export type SshKey = {
+  id: number;
+  tenant_id: number;
+  name: string;
+  /** Kind, body and comment, without options. */
+  public_key: string;
+  /** `SHA256:…`, as `ssh-keygen -l` shows it. */
+  fingerprint: string;
+  created_at: string;
+  updated_at: string;
+};
+
+export type SshKeyList = {
+  ssh_keys: SshKey[];
+  pagination: Pagination;
 };
 
 export type Tenant = {
@@ -1065,6 +1333,20 @@ export type UpdateServerRequest = {
   labels?: Record<string, string | null> | undefined;
 };
 
+export type UpdateSshKeyRequest = {
+  name: string;
+};
+
+export type UpdateWebhookRequest = {
+  /** HTTPS, on the public internet. */
+  url?: string | undefined;
+  /** Types of events. */
+  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.destroyed' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
+  description?: string | undefined;
+  /** False: pending deliveries are cancelled. */
+  enabled?: boolean | undefined;
+};
+
 export type Usage = {
   tenant_id: number;
   period: string;
@@ -1128,6 +1410,45 @@ export type UsageEventData = {
   href: string;
 };
 
+export type Webhook = {
+  id: number;
+  /** Null: of all workspaces and of the organization itself. */
+  tenant_id: number | null;
+  url: string;
+  description: string;
+  events: string[];
+  enabled: boolean;
+  failing_since: string | null;
+  created_at: string;
+};
+
+export type WebhookDelivery = {
+  id: number;
+  /** The header `webhook-id` of the delivery. */
+  webhook_id: string;
+  type: string;
+  status: 'pending' | 'delivered' | 'failed' | 'cancelled';
+  attempts: number;
+  next_attempt_at: string | null;
+  occurred_at: string;
+  last_attempt: {
+    at: string;
+    status_code: number | null;
+    error: string | null;
+    duration_ms: number | null;
+  } | null;
+};
+
+export type WebhookDeliveryList = {
+  deliveries: WebhookDelivery[];
+  pagination: Pagination;
+};
+
+export type WebhookList = {
+  webhooks: Webhook[];
+  pagination: Pagination;
+};
+
 /** What kind of error it is; the list is closed. */
 export const errorCodes = ['bad_request', 'unauthorized', 'payment_required', 'forbidden', 'not_found', 'method_not_allowed', 'conflict', 'precondition_failed', 'payload_too_large', 'unsupported_media_type', 'validation_failed', 'rate_limited', 'internal_error', 'unavailable'] as const;
 export type ErrorCode = (typeof errorCodes)[number];
@@ -1148,6 +1469,7 @@ export type ErrorReason =
   | 'credit_required'
   | 'deploy_rate'
   | 'etag_mismatch'
+  | 'firewall_not_supported'
   | 'hourly_not_eligible'
   | 'idempotency_in_progress'
   | 'idempotency_key_reused'
@@ -1165,6 +1487,7 @@ export type ErrorReason =
   | 'no_billing_profile'
   | 'not_found'
   | 'order_refused'
+  | 'owner_only'
   | 'payload_too_large'
   | 'protect_disabled'
   | 'provisioning_failed'
@@ -1172,11 +1495,14 @@ export type ErrorReason =
   | 'scan_cooldown'
   | 'server_busy'
   | 'server_not_ready'
+  | 'ssh_key_exists'
   | 'tenant_conflict'
+  | 'test_rate'
   | 'unauthorized'
   | 'unavailable'
   | 'unsupported_action'
-  | 'unsupported_media_type';
+  | 'unsupported_media_type'
+  | 'webhook_disabled';
 
 /** What a webhook delivers, once its signature has been verified. */
 export type WebhookEvent =
@@ -1211,6 +1537,13 @@ export type WebhookEvent =
   /** A server was destroyed, its addresses are released. */
   | {
     type: 'server.destroyed';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** The hypervisor has the newest version of the firewall of a server. */
+  | {
+    type: 'firewall.applied';
     /** Time of the event, not of the delivery. */
     timestamp: string;
     data: ServerEventData;
@@ -1319,6 +1652,11 @@ export interface ListTenantsQuery {
   cursor?: string | undefined;
 }
 
+export interface ListMembersQuery {
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
 export interface ListServersQuery {
   /** One or more of `queued`, `provisioning`, `failed`, `deleting`, `unknown`, `starting`, `running`, `stopping`, `stopped`, `rebooting`, separated by commas. */
   status?: string | undefined;
@@ -1416,9 +1754,53 @@ export interface EndFindingIgnoreQuery {
   cve_id: string;
 }
 
+export interface ListApiKeysQuery {
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
 export interface ReadUsageQuery {
   /** A UTC calendar month such as `2025-11`; the present one by default. */
   period?: string | undefined;
   /** Grouping of `groups` and of the lines of `Accept: text/csv` (by default `day` for CSV). */
   group_by?: 'day' | 'key' | undefined;
+}
+
+export interface ListPlansQuery {
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListImagesQuery {
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListLocationsQuery {
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListSshKeysQuery {
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListLedgerQuery {
+  /** Entries of this source. */
+  source?: string | undefined;
+  /** A UTC calendar month such as `2025-11`. */
+  period?: string | undefined;
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListWebhooksQuery {
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListWebhookDeliveriesQuery {
+  limit?: number | undefined;
+  cursor?: string | undefined;
 }

@@ -83,6 +83,8 @@ export async function run(report: (line: string) => void): Promise<void> {
     return ask(worker, { port, path, headers, connections: clients, warmUpMs: 500, durationMs: 2_000 });
   };
   await compareWithBare(prepared, measure, report);
+  for (const path of ['/api/v2/plans', '/api/v2/locations', '/api/v2/prices'])
+    await timeUnchanged(prepared, path, report);
   for (const path of [`/api/v2/servers/${prepared.serverId}`, '/api/v2/servers'])
     for (const clients of [1, 16, 64]) {
       const runs = { planned: [] as Cost[], prepared: [] as Cost[] };
@@ -101,6 +103,27 @@ export async function run(report: (line: string) => void): Promise<void> {
     }
   await worker.terminate();
   for (const demo of [prepared, planned]) await demo.stop();
+}
+
+/** What one caller waits for the `304` of a read that it has had before. */
+async function timeUnchanged(
+  { url, keys }: Demo,
+  path: string,
+  report: (line: string) => void,
+): Promise<void> {
+  const headers = { authorization: `Bearer ${keys[0]}` };
+  const first = await fetch(`${url}${path}`, { headers });
+  await first.text();
+  const times: number[] = [];
+  for (let turn = 0; turn < 500; turn += 1) {
+    const start = performance.now();
+    const answer = await fetch(`${url}${path}`, {
+      headers: { ...headers, 'if-none-match': first.headers.get('etag')! },
+    });
+    if (answer.status !== 304) throw new Error(`${path}: ${answer.status}`);
+    times.push(performance.now() - start);
+  }
+  report(`304 of GET ${path}: ${median(times.slice(100)).toFixed(2)} ms`);
 }
 
 /** Requests a second; milliseconds of processor time of PostgreSQL and of this process for each, the warm-up's included. */

@@ -33,6 +33,15 @@ export function changeablePart(schema: TSchema | undefined, shown: unknown): str
     const { enabled, rule_count } = firewall;
     return `${digestOf(JSON.stringify([name, hostname, labels, networks, enabled, rule_count]))}.`;
   }
+  if (schema === schemas.ServerFirewall) {
+    const { enabled, policies, rules } = shown as schemas.ServerFirewall;
+    return `${digestOf(JSON.stringify([enabled, policies, rules]))}.`;
+  }
+  if (schema === schemas.Webhook) {
+    const { url, description, events, enabled } = shown as schemas.Webhook;
+    return `${digestOf(JSON.stringify([url, description, events, enabled]))}.`;
+  }
+  if (schema === schemas.SshKey) return `${digestOf(JSON.stringify((shown as schemas.SshKey).name))}.`;
   if (schema !== schemas.Network) return '';
   const { name, description, labels, members } = shown as schemas.Network;
   const servers = attached(members, ({ server_id }) => server_id);
@@ -102,6 +111,12 @@ export function preconditionOf<T>({
       message: 'This was changed since you read it, so nothing was done. Read it again and decide anew.',
     });
   };
+}
+
+/** The same of a change that hands over the thing as it found it, with its row locked. */
+export function preconditionOn<T>(request: FastifyRequest, schema: TSchema, show: (found: T) => unknown) {
+  return async (tx: Queryable, found: T): Promise<void> =>
+    preconditionOf({ request, schema, read: async () => show(found) })?.(tx);
 }
 
 /**

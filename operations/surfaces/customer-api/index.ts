@@ -10,10 +10,13 @@ import type { Features } from '#operations/features.ts';
 import { type App, compressAnswer } from '#service-kit/http/index.ts';
 import { accountHandlers } from './account/account.routes.ts';
 import { keyHandlers } from './account/key.routes.ts';
+import { ledgerHandlers } from './account/ledger.routes.ts';
 import { tenantHandlers } from './account/tenants.routes.ts';
 import { usageHandlers } from './account/usage.routes.ts';
+import { webhookHandlers } from './account/webhooks.routes.ts';
 import { createGate, type Gate } from './authenticate.ts';
 import type { Handler, Version } from './call.ts';
+import { catalogHandlers } from './catalog/catalog.routes.ts';
 import { changeablePart, entityTag, isKnown, refuseIfMatch, requireMatch, tagOf } from './conditional.ts';
 import { networkHandlers } from './networks/networks.routes.ts';
 import { addCommonHeaders, registerPreflights, registerUnrouted, routePath } from './other-requests.ts';
@@ -27,6 +30,7 @@ import { incidentHandlers } from './servers/incidents.routes.ts';
 import { portHandlers } from './servers/ports.routes.ts';
 import { serverHandlers } from './servers/servers.routes.ts';
 import { trafficHandlers } from './servers/traffic.routes.ts';
+import { sshKeyHandlers } from './ssh-keys/ssh-keys.routes.ts';
 import { translateError } from './translate-error.ts';
 import { checkNoQuery } from './validate-input.ts';
 
@@ -57,10 +61,14 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
     ...incidentHandlers(deps),
     ...portHandlers(deps),
     ...findingHandlers(deps),
-    ...firewallHandlers(deps.firewalls),
+    ...firewallHandlers(deps),
     ...tenantHandlers(deps),
     ...keyHandlers(deps),
     ...usageHandlers(deps),
+    ...catalogHandlers(deps),
+    ...sshKeyHandlers(deps),
+    ...ledgerHandlers(deps),
+    ...webhookHandlers(deps),
   };
   await app.register(async (scope) => {
     const api = scope as unknown as FastifyInstance;
@@ -92,7 +100,7 @@ function registerEndpoint(
   const tagged = taggedStatuses(endpoint);
   api.route({
     method: endpoint.method,
-    config: { taggedStatuses: tagged },
+    config: { taggedStatuses: tagged, maxAgeSeconds: endpoint.maxAgeSeconds ?? 0 },
     url: routePath(version, endpoint.path),
     schema: {
       response: Object.fromEntries(
@@ -127,6 +135,12 @@ function registerEndpoint(
   });
 }
 
+/** Empty on routes that are no endpoint. */
+interface RouteConfig {
+  taggedStatuses?: ReadonlySet<number>;
+  maxAgeSeconds?: number;
+}
+
 /** The last step of every answer: its count, its quota headers, how long it may be kept. */
 async function finishAnswer(
   deps: CustomerApiDeps,
@@ -144,13 +158,14 @@ async function finishAnswer(
   }
   reply.header('vary', 'Authorization, X-Tenant-Id, Accept, Accept-Encoding');
   const isRead = request.method === 'GET' || request.method === 'HEAD';
-  const tagged = (request.routeOptions.config as { taggedStatuses?: ReadonlySet<number> }).taggedStatuses;
+  const { taggedStatuses: tagged, maxAgeSeconds } = request.routeOptions.config as RouteConfig;
   const isTagged = tagged?.has(reply.statusCode) === true && typeof payload === 'string';
   const tag =
     (reply.getHeader('etag') as string | undefined) ??
     (isTagged ? entityTag(payload, request.call?.changeablePart ?? '') : null);
   if (tag !== null) reply.header('etag', tag);
-  reply.header('cache-control', isRead && tag !== null ? 'private, no-cache' : 'no-store');
+  const kept = maxAgeSeconds ? `private, max-age=${maxAgeSeconds}` : 'private, no-cache';
+  reply.header('cache-control', isRead && tag !== null ? kept : 'no-store');
   if (!isRead || tag === null || !isKnown(request.headers['if-none-match'], tag))
     return compressAnswer(request, reply, payload);
   reply.code(304).removeHeader('content-type').removeHeader('content-length');

@@ -44,7 +44,7 @@ export function pageOf<T>(
   request: FastifyRequest,
   reply: FastifyReply,
   items: readonly T[],
-  idOf: (one: T) => number,
+  idOf: (one: T) => number | string,
 ) {
   const { tenant: _, ...rest } = request.query as Record<string, unknown>;
   const query = convertQuery(schemas.ShortListQuery, rest);
@@ -57,6 +57,19 @@ export function pageOf<T>(
   const next = start + limit < items.length ? cursorOf(page.at(-1)!) : null;
   if (next !== null) linkNextPage(request, reply, next);
   return { page, pagination: { limit, total: items.length, has_more: next !== null, next_cursor: next } };
+}
+
+/** Cursors of a list that is read page by page: opaque to callers, the last id of the page. */
+export function cursorsOf(list: string) {
+  const pattern = new RegExp(`^${list}:([1-9]\\d{0,14})$`);
+  return {
+    write: (id: number) => Buffer.from(`${list}:${id}`).toString('base64url'),
+    read(cursor: string): number {
+      const match = pattern.exec(Buffer.from(cursor, 'base64url').toString('latin1'));
+      if (match === null) throw invalidCursor();
+      return Number(match[1]);
+    },
+  };
 }
 
 /** The 400 for a cursor that this list has not given out. */

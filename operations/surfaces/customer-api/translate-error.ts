@@ -1,5 +1,6 @@
 import { CodedError } from '#common/errors/index.ts';
 import type { AccessRefusal } from '#operations/billing/index.ts';
+import type { Rule } from '#operations/firewall/index.ts';
 import type { DeployBudget, OrderRefusal, PaymentFailure } from '#operations/ordering/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import { translateNetworkError } from './networks/translate-network-error.ts';
@@ -64,6 +65,39 @@ export function translateError(error: unknown): unknown {
     case 'idempotency.in_progress':
     case 'idempotency.overtaken':
       return conflict('idempotency_in_progress', { retryable: true }, { 'retry-after': '2' });
+    case 'firewall.not_found':
+    case 'firewall.rule_removed':
+    case 'ssh_keys.not_found':
+      return notFound();
+    case 'ssh_keys.invalid':
+      return invalidFields(details.fields as InputFault[], 'invalid_fields', message);
+    case 'firewall.invalid':
+      return invalidFields([firewallFault(error)], 'invalid_fields');
+    case 'firewall.unsupported':
+      return new HttpError(422, { code: 'validation_failed', reason: 'firewall_not_supported', message });
+    case 'webhooks.not_found':
+      return notFound();
+    case 'webhooks.invalid':
+      return invalidFields([{ path: String(details.field ?? 'url'), code: 'pattern', message }]);
+    case 'webhooks.disabled':
+      return conflict('webhook_disabled');
+    case 'webhooks.test_rate':
+      return new HttpError(
+        429,
+        { code: 'rate_limited', reason: 'test_rate', message, retryable: true },
+        { 'retry-after': String(details.retrySeconds) },
+      );
+    case 'webhooks.owner_only':
+    case 'api_keys.owner_only':
+      return new HttpError(403, { code: 'forbidden', reason: 'owner_only', message });
+    case 'api_keys.invalid':
+      return invalidFields([{ path: String(details.field ?? 'name'), code: 'unknown_value', message }]);
+    case 'api_keys.limit':
+    case 'webhooks.limit':
+    case 'ssh_keys.limit':
+      return new HttpError(422, { code: 'validation_failed', reason: 'limit_exceeded', message, details });
+    case 'ssh_keys.exists':
+      return conflict('ssh_key_exists', { details: { ssh_key_id: details.id } });
     case 'servers.provisioning_failed':
       return conflict('provisioning_failed');
     case 'servers.not_ready':
@@ -79,6 +113,14 @@ export function translateError(error: unknown): unknown {
     default:
       return translatePortError(error) ?? translateFindingError(error) ?? translateNetworkError(error);
   }
+}
+
+/** A rule's peers are its sources or its destinations here. */
+function firewallFault({ message, details }: CodedError): InputFault {
+  const { field, index, rule } = details as { field: string; index?: number; rule?: Rule };
+  const peers = rule?.direction === 'outbound' ? 'destinations' : 'sources';
+  const name = field === 'peers' ? peers : field;
+  return { path: index === undefined ? name : `rules.${index}.${name}`, code: 'pattern', message };
 }
 
 export function refusalError(refusal: AccessRefusal, message: string): HttpError {

@@ -110,6 +110,7 @@ test('the walk by links finds every kind of page, and no link leads nowhere', ()
     '/client/networks/{id}',
     '/client/developer/',
     '/client/developer/usage/',
+    '/client/developer/ssh-keys/',
     '/client/developer/webhooks/',
     '/client/developer/webhooks/{id}',
     '/client/developer/webhooks/{id}/deliveries/{id}',

@@ -15,6 +15,7 @@ import { registerSettings } from './account/settings.routes.ts';
 import { registerBilling } from './billing/billing.routes.ts';
 import { registerApiDocs } from './developer/api-docs.routes.ts';
 import { registerDeveloper } from './developer/developer.routes.ts';
+import { registerSshKeys } from './developer/ssh-keys.routes.ts';
 import { registerUsage } from './developer/usage.routes.ts';
 import { registerWebhooks } from './developer/webhooks.routes.ts';
 import { guardPortal } from './guard.ts';
@@ -78,6 +79,7 @@ export async function registerPortal(
       registerFirewall(routes, deps);
       registerBandwidth(routes, deps);
       registerWebhooks(routes, deps);
+      registerSshKeys(routes, deps);
       registerProtect(routes, deps);
       registerLive(routes, deps);
       registerIncidents(routes, deps);

@@ -2,6 +2,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type CustomerActor, systemActor } from '#operations/accounts/index.ts';
 import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
+import { examplePublicKey } from '#operations/testing/example-public-key.ts';
 import { createFindingMonitor, projectionOf } from '#operations/testing/projection-of.ts';
 import { visit } from '#operations/testing/visit.ts';
 import { casesOf, textsOf } from '#service-kit/audit/testing/audited-routes.ts';
@@ -112,6 +113,10 @@ export async function createStage() {
       const serverId = await server(name);
       isBroken = false;
       return serverId;
+    },
+    async sshKey() {
+      const key = { tenantId: tenant.id, name: `ssh ${next()}`, publicKey: examplePublicKey(next()) };
+      return (await world.sshKeys.addKey(systemActor, key)).id;
     },
     /** A server whose firewall has two rules. */
     async filtered() {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { systemActor } from '#operations/accounts/index.ts';
 import { password } from '#operations/testing/create-world.ts';
+import { examplePublicKey } from '#operations/testing/example-public-key.ts';
 import { form, type Stage } from './audit-stage.ts';
 
 /** A finding's place in the portal. */
@@ -16,7 +17,19 @@ async function findingOf({ found }: Pick<Stage, 'found'>) {
   };
 }
 
-const rule = { direction: 'inbound', action: 'accept', protocol: 'tcp', ports: '22' };
+/** A delivery that can be replayed. */
+export async function finishedDelivery({ endpoint, world, actor }: Stage) {
+  const endpointId = await endpoint();
+  const deliveryId = await world.webhooks.sendTest(await actor(), endpointId);
+  await world.database.pool.query(
+    "update webhook_deliveries set status = 'failed', finished_at = svc_now() where id = $1",
+    [deliveryId],
+  );
+  return { endpointId, deliveryId };
+}
+
+/** A firewall rule as forms and the API say it. */
+export const rule = { direction: 'inbound', action: 'accept', protocol: 'tcp', ports: '22' };
 
 /** The routes of the customer portal, each with a request that changes something. */
 export const portalCases = Object.fromEntries([
@@ -134,6 +147,15 @@ export const portalCases = Object.fromEntries([
     tenants: tenant.id,
   })),
   form('POST /client/developer/revoke', 'key.revoke', async ({ keyId }) => ({ key_id: await keyId() })),
+  form('POST /client/developer/ssh-keys/', 'ssh_key.create', ({ tenant, next }) => ({
+    tenant: tenant.id,
+    name: `ssh ${next()}`,
+    public_key: examplePublicKey(next()),
+  })),
+  form('POST /client/developer/ssh-keys/delete', 'ssh_key.delete', async ({ sshKey, tenant }) => ({
+    key: await sshKey(),
+    tenant: tenant.id,
+  })),
   form('POST /client/networks/', 'network.create', ({ tenant, next }) => ({
     ...{ tenant: tenant.id, name: `net-${next()}`, location: 'fra' },
   })),
@@ -193,13 +215,8 @@ export const portalCases = Object.fromEntries([
       async ({ endpoint }) => ({ ':id': await endpoint() }),
     ),
   ),
-  form('POST /client/developer/webhooks/:id/replay', 'webhook.replay', async ({ endpoint, world, actor }) => {
-    const id = await endpoint();
-    const delivery = await world.webhooks.sendTest(await actor(), id);
-    await world.database.pool.query(
-      "update webhook_deliveries set status = 'failed', finished_at = svc_now() where id = $1",
-      [delivery],
-    );
-    return { ':id': id, delivery };
+  form('POST /client/developer/webhooks/:id/replay', 'webhook.replay', async (stage) => {
+    const { endpointId, deliveryId } = await finishedDelivery(stage);
+    return { ':id': endpointId, delivery: deliveryId };
   }),
 ]);

@@ -11,11 +11,12 @@ import {
   systemJob,
 } from '#operations/accounts/index.ts';
 import { password } from '#operations/testing/create-world.ts';
+import { examplePublicKey } from '#operations/testing/example-public-key.ts';
 import type { Case as CaseOf } from '#service-kit/audit/testing/audited-routes.ts';
 import { plantAnswer } from '#service-kit/sign-on/testing/plant-sign-on.ts';
 import { form, operation, type Stage } from './audit-stage.ts';
 import { consoleCases } from './audited-console.ts';
-import { portalCases } from './audited-portal.ts';
+import { finishedDelivery, portalCases, rule } from './audited-portal.ts';
 
 type Case = CaseOf<Stage, Response>;
 
@@ -164,6 +165,68 @@ const apiCases = (['v1', 'v2'] as const).flatMap((version) => {
             const stop = await setUp.call('POST', path, { action: 'stop' });
             return { ':id': ((await stop.json()) as { id: number }).id };
           }),
+          operation(`POST ${base}/ssh-keys`, 'ssh_key.create', ({ next }) => ({
+            name: `api ssh ${next()}`,
+            public_key: examplePublicKey(next()),
+          })),
+          operation(`PATCH ${base}/ssh-keys/:id`, 'ssh_key.update', async ({ sshKey, next }) => ({
+            ':id': await sshKey(),
+            name: `renamed ${next()}`,
+          })),
+          operation(`DELETE ${base}/ssh-keys/:id`, 'ssh_key.delete', async ({ sshKey }) => ({
+            ':id': await sshKey(),
+          })),
+          operation(`PUT ${base}/servers/:id/firewall`, 'firewall.replace', async ({ server }) => ({
+            ':id': await server(),
+            ...{ enabled: true, policies: { inbound: 'drop', outbound: 'accept' }, rules: [] },
+          })),
+          operation(`POST ${base}/servers/:id/firewall/rules`, 'firewall.add', async ({ server }) => ({
+            ':id': await server(),
+            ...rule,
+          })),
+          operation(
+            `PUT ${base}/servers/:id/firewall/rules/:rule_id`,
+            'firewall.edit',
+            async ({ filtered }) => {
+              const of = await filtered();
+              return { ':id': of[':id'], ':rule_id': of.rule, ...rule, action: 'drop' };
+            },
+          ),
+          operation(
+            `DELETE ${base}/servers/:id/firewall/rules/:rule_id`,
+            'firewall.remove',
+            async ({ filtered }) => {
+              const of = await filtered();
+              return { ':id': of[':id'], ':rule_id': of.rule };
+            },
+          ),
+          operation(`POST ${base}/webhooks`, 'webhook.create', {
+            ...{ url: 'http://127.0.0.1:9/api', events: ['server.created'] },
+          }),
+          operation(`PATCH ${base}/webhooks/:id`, 'webhook.update', async ({ endpoint }) => ({
+            ...{ ':id': await endpoint(), description: 'changed' },
+          })),
+          operation(`DELETE ${base}/webhooks/:id`, 'webhook.delete', async ({ endpoint }) => ({
+            ':id': await endpoint(),
+          })),
+          operation(`POST ${base}/webhooks/:id/test`, 'webhook.test', async ({ endpoint }) => ({
+            ':id': await endpoint(),
+          })),
+          operation(
+            `POST ${base}/webhooks/:id/deliveries/:delivery_id/replay`,
+            'webhook.replay',
+            async (stage) => {
+              const { endpointId, deliveryId } = await finishedDelivery(stage);
+              return { ':id': endpointId, ':delivery_id': deliveryId };
+            },
+          ),
+          operation(`POST ${base}/keys`, 'key.create', ({ next }) => ({
+            name: `api key ${next()}`,
+            scope: 'read',
+          })),
+          operation(`DELETE ${base}/keys/:key_id`, 'key.revoke', async ({ keyId }) => ({
+            ':key_id': await keyId(),
+          })),
           operation(`POST ${base}/servers/:id/port-scans`, 'protect.request_port_scan', onServer),
           operation(
             `POST ${base}/servers/:id/findings/ignores`,

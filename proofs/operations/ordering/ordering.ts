@@ -12,6 +12,7 @@ import {
 } from '#operations/ordering/index.ts';
 import { createPayments, type PaymentGateway, type Payments } from '#operations/payments/index.ts';
 import { lockAttachable } from '#operations/servers/index.ts';
+import { createSshKeys } from '#operations/ssh-keys/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 import type { Queryable } from '#service-kit/postgres/queryable.ts';
 
@@ -52,7 +53,10 @@ export function createOrdering(url: string, options: OrderingOptions): Ordering 
   return {
     ...opened,
     payments,
-    ordering: createFeature({ ...base, catalog, networks, hypervisors, wake: () => {}, orders }),
+    ordering: createFeature({
+      ...{ ...base, catalog, networks, hypervisors, wake: () => {}, orders },
+      sshKeys: createSshKeys({ db }),
+    }),
     [Symbol.asyncDispose]: () => opened.db.destroy(),
   };
 }

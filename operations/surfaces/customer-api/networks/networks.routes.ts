@@ -8,7 +8,7 @@ import type { Call, Handler } from '../call.ts';
 import { preconditionOf } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
 import { labelsOf } from '../read-list-query.ts';
-import { bodyOf, idOf, invalidCursor, linkNextPage, pageOf } from '../request-parts.ts';
+import { bodyOf, cursorsOf, idOf, linkNextPage, pageOf } from '../request-parts.ts';
 import { notFound } from '../select-tenant.ts';
 import { serverPrecondition } from '../servers/servers.routes.ts';
 import { compileValidator, convertQuery } from '../validate-input.ts';
@@ -20,6 +20,7 @@ const checkAttach = compileValidator(schemas.AttachRequest);
 const checkSelection = compileValidator(schemas.SelectionRequest);
 const checkListQuery = compileValidator(schemas.ListNetworksQuery);
 
+const cursors = cursorsOf('networks');
 const pageLimitDefault = 50;
 /** What a network keeps for good. */
 const immutableFields = ['cidr', 'location'] as const;
@@ -67,7 +68,7 @@ function collectionHandlers(
       ]);
       const page = found.slice(0, filter.limit);
       const hasMore = found.length > filter.limit;
-      const cursor = hasMore ? writeCursor(page.at(-1)!.id) : null;
+      const cursor = hasMore ? cursors.write(page.at(-1)!.id) : null;
       if (cursor !== null) linkNextPage(request, reply, cursor);
       return {
         networks: page.map(showNetworkSummary),
@@ -243,17 +244,6 @@ function readListQuery(request: FastifyRequest): NetworkFilter {
     name: query.name,
     serverId: query.server_id,
     labels: query.label === undefined ? undefined : labelsOf(query.label),
-    afterId: query.cursor === undefined ? undefined : readCursor(query.cursor),
+    afterId: query.cursor === undefined ? undefined : cursors.read(query.cursor),
   };
-}
-
-/** Opaque to callers: the last id of the page. */
-function writeCursor(id: number): string {
-  return Buffer.from(`networks:${id}`).toString('base64url');
-}
-
-function readCursor(cursor: string): number {
-  const match = /^networks:([1-9]\d{0,15})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'));
-  if (match === null) throw invalidCursor();
-  return Number(match[1]);
 }

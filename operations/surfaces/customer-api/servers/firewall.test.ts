@@ -234,3 +234,150 @@ test('API-4.2: another account’s, a destroyed and a nonexistent server’s fir
     (error) => hasCode(error, 'firewall.not_found'),
   );
 });
+
+/** A customer who changes the firewall of a server through the API. */
+async function writerOf(name: string) {
+  const customer = await customerWithServer(name);
+  const key = await world.createKey(customer);
+  const path = `/api/v2/servers/${customer.serverId}/firewall`;
+  const send = (method: string, below = '', body?: object, headers = {}) =>
+    call(method, `${path}${below}`, { key, headers, ...(body && { body }) });
+  return { ...customer, key, path, send };
+}
+
+const webRule = { direction: 'inbound', action: 'accept', protocol: 'tcp', ports: '443' };
+const closedButWeb = {
+  enabled: true,
+  policies: { inbound: 'drop', outbound: 'accept' },
+  rules: [
+    { ...webRule, sources: ['0.0.0.0/0', '::/0'], description: 'https' },
+    { direction: 'outbound', action: 'drop', protocol: 'udp', ports: '53', destinations: ['198.51.100.7'] },
+  ],
+};
+
+test('the whole firewall is replaced as one version, which the event names; a repetition changes nothing', async () => {
+  const { serverId, tenant, send, read } = await writerOf('Replaced');
+  const put = await send('PUT', '', closedButWeb);
+  assert.deepEqual([put.status, put.body.status, put.body.version], [202, 'pending', 1], put.text);
+  await world.jobs.drain();
+  const applied = await read();
+  assert.deepEqual(
+    applied.rules.map((rule: Record<string, unknown>) => [rule.ports, rule.sources, rule.destinations]),
+    [
+      ['443', ['0.0.0.0/0', '::/0'], []],
+      ['53', [], ['198.51.100.7/32']],
+    ],
+  );
+  const again = await send('PUT', '', closedButWeb);
+  assert.deepEqual([again.status, again.body], [200, applied]);
+  const added = { ...closedButWeb, rules: [{ ...webRule, ports: '22' }, ...closedButWeb.rules] };
+  const { body } = await send('PUT', '', added);
+  assert.deepEqual(
+    body.rules.slice(1).map(({ id }: { id: number }) => id),
+    applied.rules.map(({ id }: { id: number }) => id),
+    'a rule that is there already keeps its id',
+  );
+  await world.jobs.drain();
+  const { rows } = await world.database.pool.query(
+    `select data from events where type = 'firewall.applied' and tenant_id = $1`,
+    [tenant.id],
+  );
+  const href = `/api/v2/servers/${serverId}/firewall?tenant=${tenant.id}`;
+  const told = { server_id: serverId, tenant_id: tenant.id, href };
+  assert.deepEqual(rows, [{ data: told }, { data: told }], 'once for each version');
+});
+
+test('one rule is added at its place, replaced and removed; the portal sees it', async () => {
+  const { serverId, tenant, actor, send, read } = await writerOf('One rule');
+  await send('PUT', '', closedButWeb);
+  const added = await send('POST', '/rules', { ...webRule, ports: '22', position: 1 });
+  assert.deepEqual([added.status, added.body.position, added.body.ports], [201, 1, '22'], added.text);
+  const of = `/rules/${added.body.id}`;
+  const replaced = await send('PUT', of, { ...webRule, ports: '2222', sources: ['203.0.113.0/24'] });
+  assert.deepEqual(
+    [replaced.body.id, replaced.body.position, replaced.body.ports, replaced.body.sources],
+    [added.body.id, 1, '2222', ['203.0.113.0/24']],
+  );
+  const inPortal = (await world.firewalls.readFirewall(actor, tenant.id, serverId))!;
+  assert.deepEqual(
+    inPortal.rules.map(({ ports }) => ports),
+    ['2222', '443', '53'],
+  );
+  assert.equal((await send('DELETE', of)).status, 204);
+  assert.equal((await send('DELETE', of)).status, 404);
+  assert.equal((await send('PUT', of, webRule)).status, 404);
+  assert.equal((await read()).rules.length, 2);
+});
+
+test('a rule that is added twice under an Idempotency-Key is one rule', async () => {
+  const { send, read } = await writerOf('Rule once');
+  const add = () => send('POST', '/rules', webRule, { 'idempotency-key': 'one-and-the-same-rule' });
+  const [first, again] = [await add(), await add()];
+  assert.deepEqual([first.status, again.body], [201, first.body]);
+  assert.equal((await read()).rules.length, 1);
+});
+
+test('of two changes under one ETag only the first happens; that it was applied meanwhile is no change', async () => {
+  const { send } = await writerOf('Two writers');
+  await send('PUT', '', closedButWeb);
+  const tag = (await send('GET')).headers.get('etag')!;
+  await world.jobs.drain();
+  const header = { 'if-match': tag };
+  const first = await send('POST', '/rules', { ...webRule, ports: '22' }, header);
+  assert.equal(first.status, 201, first.text);
+  for (const [method, below, body] of [
+    ['PUT', '', closedButWeb],
+    ['PUT', `/rules/${first.body.id}`, webRule],
+    ['DELETE', `/rules/${first.body.id}`, undefined],
+    ['POST', '/rules', webRule],
+  ] as const)
+    assert.equal((await send(method, below, body, header)).body.error.reason, 'etag_mismatch', method);
+});
+
+test('API-4.9: a change may wait until the hypervisor has it', async () => {
+  const { send } = await writerOf('Waits');
+  const waiting = send('PUT', '', closedButWeb, { prefer: 'wait=20' });
+  let isAnswered = false;
+  const answered = waiting.finally(() => {
+    isAnswered = true;
+  });
+  while (!isAnswered) {
+    await world.jobs.drain();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const { status, body, headers } = await answered;
+  assert.deepEqual([status, body.status], [200, 'applied']);
+  assert.equal(headers.get('preference-applied'), 'wait=20');
+});
+
+test('what can’t be a rule is a 422 that names the rule and the field; nothing is changed', async () => {
+  const { send, read } = await writerOf('Bad rules');
+  const set = (...rules: object[]) => send('PUT', '', { ...closedButWeb, rules });
+  const cases = [
+    [await set(webRule, { ...webRule, ports: '9-8' }), 'rules.1.ports'],
+    [await set({ ...webRule, sources: ['10.0.0.1/8'] }), 'rules.0.sources'],
+    [await set({ ...webRule, direction: 'outbound', destinations: ['x'] }), 'rules.0.destinations'],
+    [await set({ ...webRule, destinations: ['10.0.0.0/8'] }), 'rules.0.destinations'],
+    [await set(...Array.from({ length: 51 }, () => webRule)), 'rules'],
+    [await send('POST', '/rules', { ...webRule, protocol: 'icmp' }), 'ports'],
+    [await send('POST', '/rules', { ...webRule, action: 'reboot' }), 'action'],
+  ] as const;
+  for (const [answer, path] of cases)
+    assert.deepEqual([answer.status, answer.body.error.fields?.[0].path], [422, path], answer.text);
+  isBlind = true;
+  const blind = await send('POST', '/rules', webRule);
+  isBlind = false;
+  assert.deepEqual([blind.status, blind.body.error.reason], [422, 'firewall_not_supported']);
+  assert.equal((await read()).version, 0);
+});
+
+test('API-5.3: a read key changes no firewall', async () => {
+  const { key, serverId } = await customerWithServer('Reader');
+  for (const [method, below, body] of [
+    ['PUT', '', closedButWeb],
+    ['POST', '/rules', webRule],
+  ] as const) {
+    const refused = await call(method, `/api/v2/servers/${serverId}/firewall${below}`, { key, body });
+    assert.deepEqual([refused.status, refused.body.error.reason], [403, 'read_only_key']);
+  }
+});

@@ -166,8 +166,7 @@ function orderOf(call: Call, wanted: Omit<schemas.CreateServerRequest, 'dry_run'
     location: wanted.location,
     name: wanted.name,
     hostname: wanted.hostname,
-    // A file of a key ends with a new line.
-    sshKeys: wanted.ssh_keys?.map((key) => key.trim()),
+    sshKeys: wanted.ssh_keys,
     userData: wanted.user_data,
     labels: wanted.labels,
     networkId: wanted.network_id,

@@ -4,6 +4,7 @@
  */
 import { systemActor, type Tenant } from '#operations/accounts/index.ts';
 import { createWorld } from '#operations/testing/dated-world.ts';
+import { examplePublicKey } from '#operations/testing/example-public-key.ts';
 import { secondsAgo } from '#operations/testing/incident-of.ts';
 import {
   createFindingMonitor,
@@ -66,8 +67,15 @@ export async function createIsolationWorld() {
       });
       const text = await answer.text();
       if (!answer.ok) throw new Error(`${method} ${path} to make a thing: ${answer.status} ${text}`);
-      return text === '' ? missingId : (JSON.parse(text) as { id: ThingId }).id;
+      if (text === '') return missingId;
+      const made = JSON.parse(text) as { id?: ThingId; key_id?: ThingId };
+      return made.id ?? made.key_id!;
     };
+    /** Where things of this kind are listed. */
+    const collectionOf = (resource: string) =>
+      resource === 'firewall-rule'
+        ? `/servers/${ids.get(`server ${workspace}`)}/firewall/rules`
+        : `/${resource}s`;
     const make = async (resource: string): Promise<ThingId> => {
       made += 1;
       const name = `${markOf(tenant)}${made}`;
@@ -76,22 +84,33 @@ export async function createIsolationWorld() {
         const { serverId } = await world.deploy(tenant, name);
         return call('POST', `/servers/${serverId}/actions`, { action: 'reboot' });
       }
+      if (resource === 'delivery') {
+        const webhook = ids.get(`webhook ${workspace}`);
+        await call('POST', `/webhooks/${webhook}/test`);
+        const { rows } = await world.database.pool.query(
+          'select max(id) as id from webhook_deliveries where endpoint_id = $1',
+          [webhook],
+        );
+        return rows[0].id;
+      }
+      const [pattern, collection] = [collectionOf(resource).replace(/\d+/, '{id}'), collectionOf(resource)];
       const operation = listOperations().find(
-        ({ method, path }) => method === 'POST' && path === `/api/v2/${resource}s`,
+        ({ method, path }) => method === 'POST' && path === `/api/v2${pattern}`,
       );
       if (!operation) throw new Error(`no code creates a ${resource}: add it here`);
-      return call('POST', `/${resource}s`, {
+      return call('POST', collection, {
         ...operation.sampleBody,
         ...(operation.bodyFields.includes('name') && { name }),
+        ...(operation.bodyFields.includes('public_key') && { public_key: examplePublicKey(made) }),
       });
     };
     const resources = new Set(listOperations().flatMap(({ things }) => things.map((one) => one.resource)));
     for (const resource of resources) {
       ids.set(`${resource} ${workspace}`, await make(resource));
-      // An action is never removed: it says how its server went.
-      if (workspace !== 'own' || resource === 'action') continue;
+      // An action is never removed: it says how its server went; a revoked key stays in the list.
+      if (workspace !== 'own' || ['action', 'key', 'delivery'].includes(resource)) continue;
       const gone = await make(resource);
-      await call('DELETE', `/${resource}s/${gone}`);
+      await call('DELETE', `${collectionOf(resource)}/${gone}`);
       ids.set(`${resource} deleted`, gone);
     }
     const network = { network_id: ids.get(`network ${workspace}`) };
@@ -142,7 +161,7 @@ export function requestOf(
   for (const [index, thing] of operation.things.entries()) {
     if (thing.in === 'path') path = path.replace(`{${thing.name}}`, String(ids[index]));
     else if (thing.in === 'query') query.set(thing.name, String(ids[index]));
-    else body[thing.name] = ids[index];
+    else body[thing.name] = thing.isList ? [ids[index]] : ids[index];
   }
   if (tenant !== null) query.set('tenant', String(tenant));
   return {

@@ -14,6 +14,8 @@ export interface NamedThing {
   /** `server`, `network`… */
   resource: string;
   isOptional: boolean;
+  /** The member is a list of them. */
+  isList?: boolean;
 }
 
 export interface Operation {
@@ -45,6 +47,7 @@ const samples: Json = {
   hostname: 'proof.example.net',
   url: 'https://hooks.example.com/svc',
   name: 'proof',
+  public_key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIcvEZ6PfU56tmbpZIWoyu5t5wHpTWVHJabI5CqJAZxo proof',
   // The finding that servers of the proofs have (isolation-world.ts).
   fingerprint: fingerprintSoftware({ product: 'OpenSSH', version: '9.6p1' }),
   cve_id: 'CVE-2024-0001',
@@ -57,10 +60,15 @@ export function listOperations(): Operation[] {
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
       if (['get', 'post', 'put', 'patch', 'delete'].includes(method))
-        found.push(readOperation(document.components, path, method.toUpperCase(), operation));
+        found.push(readOperation(document.components, nameEntry(path), method.toUpperCase(), operation));
     }
   }
   return found;
+}
+
+/** Entries of the catalogue belong to no workspace: their paths name one that there is. */
+function nameEntry(path: string): string {
+  return path.replace(/\/(plan|image|location)s\/\{id\}$/, (_, kind: string) => `/${kind}s/${samples[kind]}`);
 }
 
 /** The operation as it is called without and with the things that may be left out. */
@@ -95,6 +103,7 @@ function readOperation(components: Json, path: string, method: string, operation
         name,
         resource: property['x-resource'] as string,
         isOptional: !required.includes(name),
+        isList: property.type === 'array',
       }),
     );
   return {
@@ -133,7 +142,8 @@ function resolve(components: Json, schema: Json): Json {
 
 function sampleOf(components: Json, given: Json, name = ''): unknown {
   const schema = resolve(components, given);
-  if (name in samples) return samples[name];
+  const isOffered = !Array.isArray(schema.enum) || schema.enum.includes(samples[name]);
+  if (name in samples && isOffered) return samples[name];
   if (schema.const !== undefined) return schema.const;
   if (Array.isArray(schema.enum)) return schema.enum[0];
   if (Array.isArray(schema.anyOf)) return sampleOf(components, schema.anyOf[0] as Json, name);

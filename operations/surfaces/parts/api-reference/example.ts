@@ -2,7 +2,7 @@
  * Examples made of the schemas, so that they can't show a field that does not exist. Values of well-known names are
  * such as a customer would see; all others follow from their schema. A test validates every one.
  */
-import { type Json, resolveSchema } from './document.ts';
+import { type Json, type ReferenceDocument, resolveSchema } from './document.ts';
 
 /** What members of these names usually hold; used where the schema lets them. */
 const values: Readonly<Record<string, readonly unknown[]>> = {
@@ -82,6 +82,9 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   ssh_keys: [
     ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIcvEZ6PfU56tmbpZIWoyu5t5wHpTWVHJabI5CqJAZxo you@example.net'],
   ],
+  public_key: [
+    'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIcvEZ6PfU56tmbpZIWoyu5t5wHpTWVHJabI5CqJAZxo you@example.net',
+  ],
   user_data: ['#cloud-config\n'],
 };
 /** Mostly null in real answers, so null in the example. */
@@ -101,10 +104,8 @@ const rarelySent =
 
 type Schemas = Readonly<Record<string, Json>>;
 
-type Named = { slug: string; name: string };
-
-/** What examples order, and the server is made of: entries of this installation's catalog. */
-export type Offered = Readonly<Record<'plan' | 'image' | 'location', Named>>;
+/** What examples order, and the server is made of: entries of this installation's catalog, by the API's names. */
+export type Offered = Readonly<Record<'plan' | 'image' | 'location', Json & { slug: string }>>;
 
 /** Where nothing can be ordered yet. */
 export const usuallyOffered: Offered = {
@@ -113,16 +114,27 @@ export const usuallyOffered: Offered = {
   location: { slug: 'fra', name: 'Frankfurt' },
 };
 
-/** Gives the schemas these entries as their examples. */
-export function nameOffered(schemas: Schemas, offered: Offered): void {
-  for (const { properties } of Object.values(schemas) as { properties?: Record<string, Json> }[])
-    for (const [kind, { slug, name }] of Object.entries(offered)) {
-      const property = properties?.[kind];
-      const members = property?.properties as Record<string, Json> | undefined;
-      if (property?.['x-resource'] === 'catalog') property.example = slug;
-      if (members?.slug) members.slug.example = slug;
-      if (members?.name) members.name.example = name;
+/** Gives the schemas and the paths of the document these entries as their examples. */
+export function nameOffered(
+  { schemas, resources }: Pick<ReferenceDocument, 'schemas' | 'resources'>,
+  offered: Offered,
+): void {
+  const exemplify = (schema: Json | undefined, entry: Json) => {
+    for (const [name, member] of Object.entries((schema?.properties ?? {}) as Record<string, Json>))
+      if (name in entry) member.example = entry[name];
+  };
+  for (const [kind, entry] of Object.entries(offered)) {
+    for (const [title, schema] of Object.entries(schemas)) {
+      const properties = (schema.properties ?? {}) as Record<string, Json>;
+      const { [kind]: one, [`${kind}s`]: several } = properties;
+      if (one?.['x-resource'] === 'catalog') one.example = entry.slug;
+      exemplify(one, entry);
+      exemplify(several?.items as Json | undefined, entry);
+      if (title.toLowerCase() === kind) exemplify(schema, entry);
     }
+    for (const { path, parameters } of resources.flatMap(({ operations }) => operations))
+      if (path === `/api/v2/${kind}s/{id}`) parameters[0]!.schema.example = entry.slug;
+  }
 }
 
 /** An answer as it might come. */
@@ -193,7 +205,11 @@ function buildObject(schema: Json, name: string, schemas: Schemas, side: 'answer
 /** True for a value that a schema of one type certainly takes. */
 function fits(value: unknown, schema: Json): boolean {
   if (schema.enum) return (schema.enum as unknown[]).includes(value);
-  if (schema.type === 'array') return Array.isArray(value);
+  if (schema.type === 'array') {
+    const items = (schema.items ?? {}) as Json;
+    const choices = (items.anyOf as Json[] | undefined) ?? [items];
+    return Array.isArray(value) && value.every((one) => choices.some((choice) => fits(one, choice)));
+  }
   if (schema.type === 'boolean') return typeof value === 'boolean';
   if (schema.type === 'integer' || schema.type === 'number') return typeof value === 'number';
   if (schema.type !== 'string' || typeof value !== 'string' || schema.format !== undefined) return false;

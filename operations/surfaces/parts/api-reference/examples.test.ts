@@ -7,7 +7,7 @@ import { exampleAnswer, exampleRequest, nameOffered, usuallyOffered } from './ex
 import { curlOf, typescriptOf } from './snippets.ts';
 
 const document = readDocument();
-nameOffered(document.schemas, usuallyOffered);
+nameOffered(document, usuallyOffered);
 const validate = createSchemaValidator();
 const operations = document.resources.flatMap((resource) => resource.operations);
 
@@ -36,6 +36,7 @@ test('the snippets name the call with its variables filled in, and the body that
     curlOf(byId.get('readServer')!, 'https://my.example.com', schemas),
     'curl "https://my.example.com/api/v2/servers/48211" \\\n  -H "Authorization: Bearer $KEY"',
   );
+  assert.match(curlOf(byId.get('readPlan')!, '$URL', schemas), /\/api\/v2\/plans\/kvm-1"/);
   const create = curlOf(byId.get('createServer')!, '$URL', schemas);
   assert.match(create, /^curl -X POST "\$URL\/api\/v2\/servers"/);
   assert.doesNotThrow(() => JSON.parse(/-d '([^']+)'/s.exec(create)![1]!));

@@ -6,6 +6,8 @@
  * is first read and then kept until the catalog changes, which its examples name; nothing on it depends on the reader.
  */
 import { type Endpoint, endpoints, resourceOf } from '#contracts/customer-api/index.ts';
+import { formatQuanta } from '#operations/billing/index.ts';
+import type { Plan } from '#operations/catalog/index.ts';
 import { assetUrl, type Content, type Html, html, link, section } from '#service-kit/pages/index.ts';
 import { type ReferenceResource, readDocument, resolveSchema } from './document.ts';
 import { nameOffered, type Offered, usuallyOffered } from './example.ts';
@@ -37,7 +39,7 @@ export function createApiReference(options: ApiReferenceOptions): readonly Refer
   const origin = facts.origin ?? '$URL';
   const makeFrame = (offered: Offered) => {
     const document = readDocument();
-    nameOffered(document.schemas, offered);
+    nameOffered(document, offered);
     const guides = guidesOf(document, { base, facts, createKeyHref, offered });
     const page = (current: string | null, content: Content) =>
       html`<link rel="stylesheet" href="${assetUrl('reference.css')}"><div class="reference">${renderNavigation({ document, guides, base, current })}<div class="reference-content">${content}</div></div><script type="module" src="${assetUrl('reference.js')}"></script>`;
@@ -83,12 +85,25 @@ export function createApiReference(options: ApiReferenceOptions): readonly Refer
 
 async function readOffered({ listPlans, listImages, listLocations }: ApiFacts['catalog']): Promise<Offered> {
   const [plans, images, locations] = await Promise.all([listPlans(), listImages(), listLocations()]);
-  const named = <T extends { slug: string; name: string }>(one: T | undefined) =>
-    one && { slug: one.slug, name: one.name };
+  const [plan, image, location] = [plans[0], images[0], locations[0]];
   return {
-    plan: named(plans[0]) ?? usuallyOffered.plan,
-    image: named(images[0]) ?? usuallyOffered.image,
-    location: named(locations[0]) ?? usuallyOffered.location,
+    plan: plan ? describePlan(plan) : usuallyOffered.plan,
+    image: image ? { slug: image.slug, name: image.name, family: image.family } : usuallyOffered.image,
+    location: location
+      ? { slug: location.slug, name: location.name, country: location.country }
+      : usuallyOffered.location,
+  };
+}
+
+function describePlan(plan: Plan): Offered['plan'] {
+  return {
+    slug: plan.slug,
+    name: plan.name,
+    vcpus: plan.vcpus,
+    memory_mb: plan.memoryMb,
+    disk_gb: plan.diskGb,
+    price_hourly: formatQuanta(plan.hourlyQuanta),
+    price_monthly_cap: formatQuanta(plan.monthlyCapQuanta),
   };
 }
 

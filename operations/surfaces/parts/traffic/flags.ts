@@ -86,6 +86,7 @@ function noteOf(isOfAttacks: boolean, hasMore: boolean): string | null {
 }
 
 const changeWords: Readonly<Record<ToldChange, string>> = {
+  'firewall.replace': 'Firewall replaced',
   'firewall.switch': 'Firewall switched on or off',
   'firewall.policies': 'Firewall default action changed',
   'firewall.add': 'Firewall rule added',

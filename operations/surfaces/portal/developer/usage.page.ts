@@ -37,11 +37,12 @@ export interface UsagePageOptions {
 export const usagePath = '/client/developer/usage/';
 
 /** Keys and what they were used for are two pages of one place. */
-export function developerTabs(current: 'keys' | 'usage' | 'webhooks'): Html {
+export function developerTabs(current: 'keys' | 'usage' | 'webhooks' | 'ssh-keys'): Html {
   return tabs('API', [
     { label: 'Keys', href: '/client/developer/', current: current === 'keys' },
     { label: 'Usage', href: usagePath, current: current === 'usage' },
     { label: 'Webhooks', href: '/client/developer/webhooks/', current: current === 'webhooks' },
+    { label: 'SSH keys', href: '/client/developer/ssh-keys/', current: current === 'ssh-keys' },
   ]);
 }
 

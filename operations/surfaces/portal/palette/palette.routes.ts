@@ -22,6 +22,7 @@ export const portalActions = ({ ownedOrganizationIds }: CustomerActor) => [
         { label: 'Create an API key', href: '/client/developer/#create' },
         { label: 'Add a webhook endpoint', href: '/client/developer/webhooks/' },
       ]),
+  { label: 'Add an SSH key', href: '/client/developer/ssh-keys/#add' },
   { label: 'Create a private network', href: '/client/networks/#create' },
   { label: 'Change password and second factor', href: '/client/account/' },
 ];

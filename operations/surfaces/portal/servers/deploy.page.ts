@@ -1,10 +1,12 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { Image, Location, Plan } from '#operations/catalog/index.ts';
 import type { FieldFault } from '#operations/servers/index.ts';
+import type { SshKey } from '#operations/ssh-keys/index.ts';
 import type { Network } from '#operations/views/index.ts';
 import {
   type Content,
   field,
+  fieldGroup,
   form,
   formatMoney,
   type Html,
@@ -17,6 +19,7 @@ import {
   table,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { sshKeysPath } from '../developer/ssh-keys.routes.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { networksPath } from '../networks/networks.page.ts';
@@ -30,6 +33,8 @@ export interface DeployChoice {
   location?: string | undefined;
   name?: string | undefined;
   ssh_key?: string | undefined;
+  /** Of keys that the workspace keeps. */
+  ssh_key_id?: string | string[] | undefined;
   network?: string | undefined;
   network_ip?: string | undefined;
   private_only?: string | undefined;
@@ -52,6 +57,8 @@ export interface DeployPageOptions {
   images: readonly Image[];
   locations: readonly Location[];
   tenants: readonly Tenant[];
+  /** Of the chosen workspace. */
+  sshKeys: readonly SshKey[];
   /** Networks of these workspaces. */
   networks: readonly Network[];
   /** About the choice, or about what the form begins with; null where nothing can be ordered at all. */
@@ -121,10 +128,11 @@ export function deployPage(options: DeployPageOptions): Html {
           value: choice.name,
           error: faultOf('name'),
         }),
+        savedKeysField(options),
         field({
           kind: 'textarea',
           name: 'ssh_key',
-          label: 'SSH public keys',
+          label: options.sshKeys.length > 0 ? 'Other SSH public keys' : 'SSH public keys',
           hint: 'One per line, for example the content of ~/.ssh/id_ed25519.pub. Without a key, sign in with the root password.',
           isCode: true,
           rows: 2,
@@ -154,6 +162,26 @@ function workspaceField({ tenants, choice }: DeployPageOptions): Content {
     value: choice.tenant ?? String(tenants[0]!.id),
     options: tenants.map((tenant) => ({ value: String(tenant.id), label: tenant.name })),
   });
+}
+
+/** The keys that the workspace keeps, to choose from. */
+function savedKeysField({ sshKeys, choice }: DeployPageOptions): Content {
+  if (sshKeys.length === 0) return '';
+  const chosen = [choice.ssh_key_id ?? []].flat();
+  return fieldGroup(
+    { legend: 'SSH keys', hint: link(sshKeysPath, 'Manage SSH keys') },
+    sshKeys.map(({ id, name, fingerprint }) =>
+      field({
+        kind: 'checkbox',
+        id: `ssh-key-${id}`,
+        name: 'ssh_key_id',
+        label: name,
+        hint: fingerprint,
+        value: String(id),
+        checked: chosen.includes(String(id)),
+      }),
+    ),
+  );
 }
 
 /** Joining a network from the first boot on, and doing without a public address, for which there must be one. */

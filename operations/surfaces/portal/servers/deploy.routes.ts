@@ -8,6 +8,7 @@ import type { Catalog } from '#operations/catalog/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
 import type { CreateServerInput, Ordering } from '#operations/ordering/index.ts';
 import type { FieldFault, Servers } from '#operations/servers/index.ts';
+import type { SshKeys } from '#operations/ssh-keys/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import type { Visitor } from '../guard.ts';
@@ -22,6 +23,7 @@ interface DeployDeps {
   networks: Networks;
   ordering: Ordering;
   servers: Servers;
+  sshKeys: SshKeys;
 }
 
 const Preset = Type.Object({
@@ -37,6 +39,7 @@ const DeployForm = Type.Object({
   location: Type.Optional(Type.String()),
   name: Type.Optional(Type.String()),
   ssh_key: Type.Optional(Type.String()),
+  ssh_key_id: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 100 })])),
   network: Type.Optional(Type.String()),
   network_ip: Type.Optional(Type.String()),
   private_only: Type.Optional(Type.String()),
@@ -110,7 +113,10 @@ function orderOf(visitor: Visitor, choice: DeployChoice): CreateServerInput | nu
     image: choice.image ?? '',
     location: choice.location,
     name: given(choice.name),
-    sshKeys: (choice.ssh_key ?? '').split('\n').flatMap((line) => given(line) ?? []),
+    sshKeys: [
+      ...[choice.ssh_key_id ?? []].flat().map(idOf),
+      ...(choice.ssh_key ?? '').split('\n').flatMap((line) => given(line) ?? []),
+    ],
     networkId: choice.network ? idOf(choice.network) : undefined,
     networkIp: given(choice.network_ip),
     publicIp: choice.private_only === undefined,
@@ -178,7 +184,8 @@ async function show(
           forecast: checked.forecast,
           faults: faults.map((fault) => fault.message),
         };
-  const offered = { plans, images, locations, tenants, networks };
+  const sshKeys = order === null ? [] : await deps.sshKeys.listKeys(visitor.actor, order.tenantId);
+  const offered = { plans, images, locations, tenants, networks, sshKeys };
   const page = { visitor, ...offered, estimate, formId: randomUUID(), ...state, faults };
   return sendPage(reply, deployPage(page), status);
 }

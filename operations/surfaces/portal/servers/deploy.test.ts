@@ -100,7 +100,7 @@ test('API-1.2: what the operation refuses stands at its field, nothing is ordere
     [{ network: theirs }, 'network', /This workspace has no such network/],
     [{ network: 'x' }, 'network', /This workspace has no such network/],
     [{ name: 'n'.repeat(65) }, 'name', /Must be 1 to 64 characters/],
-    [{ ssh_key: '-----BEGIN OPENSSH PRIVATE KEY-----' }, 'ssh_key', /Must be public keys, one a line/],
+    [{ ssh_key: '-----BEGIN OPENSSH PRIVATE KEY-----' }, 'ssh_key', /Must be a public key such as/],
   ];
   for (const [fields, field, message] of cases) {
     const refused = await me.post(path, { ...typed, ...fields });

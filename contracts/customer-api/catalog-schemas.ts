@@ -1,0 +1,81 @@
+/** Bodies about what can be ordered, and what it costs. */
+import { type Static, Type } from 'typebox';
+import { Id, Money, Pagination } from './schema-kit.ts';
+
+const offered = Type.Boolean({
+  description: 'False: servers still have it, and new ones can’t be ordered with it.',
+});
+const available = Type.Boolean({
+  description: 'Whether there is capacity for another server with a public address.',
+});
+const prices = {
+  price_hourly: Money,
+  price_monthly_cap: Money,
+};
+
+export const Plan = Type.Object(
+  {
+    id: Id,
+    slug: Type.String(),
+    name: Type.String(),
+    vcpus: Type.Integer(),
+    memory_mb: Type.Integer(),
+    disk_gb: Type.Integer(),
+    ...prices,
+    currency: Type.String(),
+    offered,
+    locations: Type.Array(Type.Object({ id: Id, slug: Type.String(), available })),
+  },
+  { title: 'Plan' },
+);
+export type Plan = Static<typeof Plan>;
+
+export const Image = Type.Object(
+  { id: Id, slug: Type.String(), name: Type.String(), family: Type.String(), offered },
+  { title: 'Image' },
+);
+export type Image = Static<typeof Image>;
+
+export const Location = Type.Object(
+  {
+    id: Id,
+    slug: Type.String(),
+    name: Type.String(),
+    country: Type.String({ description: 'ISO 3166-1 alpha-2.' }),
+    plans: Type.Array(Type.Object({ id: Id, slug: Type.String(), available })),
+  },
+  { title: 'Location' },
+);
+export type Location = Static<typeof Location>;
+
+export const PlanList = Type.Object(
+  { plans: Type.Array(Plan), pagination: Pagination },
+  { title: 'PlanList' },
+);
+export const ImageList = Type.Object(
+  { images: Type.Array(Image), pagination: Pagination },
+  { title: 'ImageList' },
+);
+export const LocationList = Type.Object(
+  { locations: Type.Array(Location), pagination: Pagination },
+  { title: 'LocationList' },
+);
+
+export const Prices = Type.Object(
+  {
+    currency: Type.String(),
+    plans: Type.Array(
+      Type.Object(
+        { id: Id, slug: Type.String(), ...prices },
+        { description: 'A server costs its hourly price until the monthly cap is reached.' },
+      ),
+    ),
+    api_requests: Type.Object({
+      included_per_month: Type.Integer({ description: 'Free requests per UTC calendar month.' }),
+      per_requests: Type.Integer(),
+      amount: Money,
+    }),
+  },
+  { title: 'Prices' },
+);
+export type Prices = Static<typeof Prices>;

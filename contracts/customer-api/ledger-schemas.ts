@@ -1,0 +1,42 @@
+/** Bodies about the movements of credit. */
+import { type Static, Type } from 'typebox';
+import { Id, Moment, Money, monthPattern, Pagination } from './schema-kit.ts';
+
+const Source = Type.String({
+  description:
+    'What for: `deposit`, `refund`, `adjustment`, `server_hours`, `api_overage`; others may be added.',
+});
+
+export const LedgerEntry = Type.Object(
+  {
+    id: Id,
+    tenant_id: Id,
+    amount: Type.String({ ...Money, description: 'Decimal text; negative for a charge.' }),
+    currency: Type.String(),
+    source: Source,
+    description: Type.String(),
+    created_at: Moment,
+  },
+  { title: 'LedgerEntry' },
+);
+export type LedgerEntry = Static<typeof LedgerEntry>;
+
+export const LedgerEntryList = Type.Object(
+  { entries: Type.Array(LedgerEntry), pagination: Pagination },
+  { title: 'LedgerEntryList' },
+);
+
+export const ListLedgerQuery = Type.Object(
+  {
+    source: Type.Optional(
+      Type.String({ maxLength: 40, pattern: '^[a-z_]+$', description: 'Entries of this source.' }),
+    ),
+    period: Type.Optional(
+      Type.String({ pattern: monthPattern, description: 'A UTC calendar month such as `2025-11`.' }),
+    ),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+    cursor: Type.Optional(Type.String({ maxLength: 200 })),
+  },
+  { additionalProperties: false },
+);
+export type ListLedgerQuery = Static<typeof ListLedgerQuery>;

@@ -1,0 +1,109 @@
+import type { FastifyRequest } from 'fastify';
+import type { schemas } from '#contracts/customer-api/index.ts';
+import { formatQuanta } from '#operations/billing/index.ts';
+import type { Catalog, Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
+import type { Metering } from '#operations/metering/index.ts';
+import type { Availability } from '#operations/views/index.ts';
+import type { Handler } from '../call.ts';
+import { pageOf } from '../request-parts.ts';
+import { notFound } from '../select-tenant.ts';
+
+type CatalogHandlers = Record<
+  'listPlans' | 'readPlan' | 'listImages' | 'readImage' | 'listLocations' | 'readLocation' | 'readPrices',
+  Handler
+>;
+
+/** What can be ordered, and what it costs. */
+export function catalogHandlers(deps: { catalog: Catalog; metering: Metering }): CatalogHandlers {
+  const { catalog } = deps;
+  const idOf = ({ id }: { id: number }) => id;
+  /** The entry that the path names by slug or id. */
+  const find = async <T>(request: FastifyRequest, search: (ref: string) => Promise<T | null>): Promise<T> => {
+    const found = await search((request.params as { id: string }).id);
+    if (found === null) throw notFound();
+    return found;
+  };
+  return {
+    async listPlans(call, request, reply) {
+      const [plans, availability] = await Promise.all([catalog.listPlans(), catalog.listAvailability()]);
+      const { page, pagination } = pageOf(request, reply, plans, idOf);
+      return { plans: page.map((plan) => showPlan(plan, availability, call.tenant.currency)), pagination };
+    },
+    async readPlan(call, request) {
+      const [plan, availability] = await Promise.all([
+        find(request, catalog.findPlan),
+        catalog.listAvailability(),
+      ]);
+      return showPlan(plan, availability, call.tenant.currency);
+    },
+    async listImages(_call, request, reply) {
+      const { page, pagination } = pageOf(request, reply, await catalog.listImages(), idOf);
+      return { images: page.map(showImage), pagination };
+    },
+    readImage: async (_call, request) => showImage(await find(request, catalog.findImage)),
+    async listLocations(_call, request, reply) {
+      const [locations, availability] = await Promise.all([
+        catalog.listLocations(),
+        catalog.listAvailability(),
+      ]);
+      const { page, pagination } = pageOf(request, reply, locations, idOf);
+      return { locations: page.map((location) => showLocation(location, availability)), pagination };
+    },
+    async readLocation(_call, request) {
+      const [location, availability] = await Promise.all([
+        find(request, catalog.findLocation),
+        catalog.listAvailability(),
+      ]);
+      return showLocation(location, availability);
+    },
+    async readPrices(call) {
+      const { includedPerMonth, price } = deps.metering;
+      const plans = await catalog.listPlans();
+      return {
+        currency: call.tenant.currency,
+        plans: plans.map((plan) => ({ id: plan.id, slug: plan.slug, ...showPrices(plan) })),
+        api_requests: {
+          included_per_month: includedPerMonth,
+          per_requests: price.unitRequests,
+          amount: formatQuanta(price.rateQuanta),
+        },
+      } satisfies schemas.Prices;
+    },
+  };
+}
+
+const showPrices = ({ hourlyQuanta, monthlyCapQuanta }: Plan) => ({
+  price_hourly: formatQuanta(hourlyQuanta),
+  price_monthly_cap: formatQuanta(monthlyCapQuanta),
+});
+
+function showPlan(plan: Offer<Plan>, availability: readonly Availability[], currency: string): schemas.Plan {
+  return {
+    id: plan.id,
+    slug: plan.slug,
+    name: plan.name,
+    vcpus: plan.vcpus,
+    memory_mb: plan.memoryMb,
+    disk_gb: plan.diskGb,
+    ...showPrices(plan),
+    currency,
+    offered: plan.isOffered,
+    locations: availability
+      .filter(({ planId }) => planId === plan.id)
+      .map((one) => ({ id: one.locationId, slug: one.locationSlug, available: one.isAvailable })),
+  };
+}
+
+function showImage({ id, slug, name, family, isOffered }: Offer<Image>): schemas.Image {
+  return { id, slug, name, family, offered: isOffered };
+}
+
+function showLocation(location: Location, availability: readonly Availability[]): schemas.Location {
+  const { id, slug, name, country } = location;
+  return {
+    ...{ id, slug, name, country },
+    plans: availability
+      .filter(({ locationId }) => locationId === id)
+      .map((one) => ({ id: one.planId, slug: one.planSlug, available: one.isAvailable })),
+  };
+}

@@ -12,6 +12,7 @@ import { createClusters } from '#operations/clusters/index.ts';
 import { createDestroyNotices } from '#operations/destroy-notices/index.ts';
 import { listPermissions } from '#operations/feeds/index.ts';
 import { createFirewalls } from '#operations/firewall/index.ts';
+import { createGuards } from '#operations/guards/index.ts';
 import { createHypervisors } from '#operations/hypervisors/index.ts';
 import { createIdempotency } from '#operations/idempotency/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
@@ -101,6 +102,7 @@ async function createInfrastructure(platform: Platform, overrides: Overrides) {
     bandwidth: createBandwidth({ ...base, ...bandwidthRules(settings) }),
     destroyNotices: createDestroyNotices({ db, clock, reporter, monitor: noticeMonitor(settings) }),
     firewalls: createFirewalls(base),
+    guards: createGuards(base),
     serverChanges: createServerChanges({ db, clock, reporter }),
     serverHistory: createServerHistory({ db }),
     sshKeys,

@@ -30,6 +30,13 @@ export function canonicalAddress(text: string): string | null {
   return bytes ? formatAddress(bytes) : null;
 }
 
+/** The link-local IPv6 address that an interface makes of its MAC (RFC 4291, appendix A), in canonical text. */
+export function linkLocalOf(mac: string): string {
+  const [first, ...rest] = mac.split(':').map((pair) => Number.parseInt(pair, 16)) as [number, ...number[]];
+  const id = [first ^ 2, ...rest.slice(0, 2), 0xff, 0xfe, ...rest.slice(2)];
+  return formatAddress(Uint8Array.from([0xfe, 0x80, 0, 0, 0, 0, 0, 0, ...id]));
+}
+
 /** Parses `address/length`, or a bare address as a whole-length prefix. Host bits must be zero. Null when malformed. */
 export function parsePrefix(text: string): Prefix | null {
   const slash = text.indexOf('/');

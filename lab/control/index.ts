@@ -31,6 +31,7 @@ const bodyBytesMax = 64 * 1024;
 
 const Power = Type.Union([Type.Literal('on'), Type.Literal('off')]);
 const PowerBody = Type.Object({ power: Power }, { additionalProperties: false });
+const GuardBody = Type.Object({ state: Power }, { additionalProperties: false });
 const nicFields = { mac: Type.String(), address: Type.String(), prefix_length: Type.Integer() };
 const NicBody = Type.Object(nicFields, { additionalProperties: false });
 const DetachBody = Type.Object({ mac: Type.String() }, { additionalProperties: false });
@@ -168,7 +169,7 @@ async function answerCall(
   }
 }
 
-/** The calls about private networks and firewalls. */
+/** The calls about private networks, firewalls and guards. */
 async function answerNetworkCall(
   guests: Guests,
   call: string,
@@ -195,6 +196,9 @@ async function answerNetworkCall(
     case 'DELETE /guests/{name}/firewall':
       await guests.setFirewall(name, null);
       return { status: 204, body: undefined };
+    case 'PUT /guests/{name}/guard':
+      await guests.setGuard(name, checkBody(GuardBody, body).state);
+      return { status: 200, body: toWire(guests.get(name)) };
     case 'PUT /networks/{id}': {
       const { members } = checkBody(NetworkBody, body);
       await guests.syncNetwork(
@@ -249,13 +253,17 @@ function readGuestBody(name: string, body: unknown): GuestInput {
   };
 }
 
-/** All guests, each with what its public link has carried. */
+/** All guests, each with what its public link has carried and its guard has dropped. */
 async function listGuests(guests: Guests): Promise<object[]> {
-  const counters = await guests.readCounters();
+  const [counters, guards] = await Promise.all([guests.readCounters(), guests.readGuards()]);
   return guests.list().map((guest) => {
     const count = guest.interface === null ? undefined : counters.get(guest.interface);
     const shown = count && { received_bytes: count.receivedBytes, sent_bytes: count.sentBytes };
-    return { ...toWire(guest), counters: shown ?? null };
+    const guarded = (guards.get(guest.name) ?? []).map(({ link, network, dropped, claimed }) => ({
+      ...{ interface: link, network, dropped },
+      claimed: claimed.map(({ secondsAgo, ...claim }) => ({ ...claim, seconds_ago: secondsAgo })),
+    }));
+    return { ...toWire(guest), counters: shown ?? null, guarded };
   });
 }
 
@@ -278,6 +286,7 @@ function toWire(guest: Guest): object {
       address: nic.address,
       prefix_length: nic.prefixLength,
     })),
+    guard: guest.guard,
     power: guest.power,
     interface: guest.interface,
     namespace: guest.namespace,

@@ -1,15 +1,16 @@
 /** Defines, powers, filters and removes guests. Calls must come one after another. */
 import { CodedError } from '#common/errors/index.ts';
+import { guardPort, unguardPort } from '../world/guard.ts';
 import { clearFirewall, type FirewallPlan, setFirewall } from '../world/guest-firewall.ts';
 import type { WorldNames } from '../world/name-world.ts';
 import { invalid } from './check-body.ts';
 import { defineFirewall } from './define-firewall.ts';
 import type { DefinedGuests } from './defined-guests.ts';
-import type { GuestDefinition, Power } from './guest.ts';
+import type { GuardState, GuestDefinition, Power } from './guest.ts';
 import { defineGuest, type GuestInput, isSameGuest } from './guest-definition.ts';
 import type { GuestNetworks } from './guest-networks.ts';
 import type { GuestPower } from './guest-power.ts';
-import { filtered } from './plug-guest.ts';
+import { filtered, portsOf } from './plug-guest.ts';
 import { refuseTakenNic } from './private-nics.ts';
 
 export interface GuestChangesDeps {
@@ -62,6 +63,15 @@ export class GuestChanges {
     if (!machines.isOn(guest.name)) return;
     if (guest.firewall === null) await clearFirewall(names, filtered(guest));
     else await setFirewall(names, filtered(guest), guest.firewall);
+  }
+
+  async setGuard(guest: GuestDefinition, guard: GuardState): Promise<void> {
+    const { names, guests, machines } = this.#deps;
+    guest.guard = guard;
+    guests.save();
+    if (!machines.isOn(guest.name)) return;
+    for (const port of portsOf(guest))
+      await (guard === 'on' ? guardPort(names, port) : unguardPort(names, port.link));
   }
 
   /** Nothing happens when there is no such guest. */

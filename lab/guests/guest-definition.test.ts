@@ -17,6 +17,7 @@ test('what a guest leaves out is taken from its network, in canonical spelling',
   assert.deepEqual(defineGuest(good), {
     ...good,
     nics: [],
+    guard: 'on',
     firewall: null,
     power: 'on',
     addresses: [

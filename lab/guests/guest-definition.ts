@@ -5,7 +5,7 @@ import { findLanNetwork, lanNetworks } from '../world/networks.ts';
 import type { PrivateNic } from '../world/private-networks.ts';
 import { invalid, unicastMac } from './check-body.ts';
 import { defineFirewall } from './define-firewall.ts';
-import type { GuestAddress, GuestDefinition, Power } from './guest.ts';
+import type { GuardState, GuestAddress, GuestDefinition, Power } from './guest.ts';
 import { defineNic } from './private-nics.ts';
 
 /** What a caller may say of a guest; what is left out is taken from the network. */
@@ -14,6 +14,7 @@ export interface GuestInput {
   mac?: string | null;
   addresses?: readonly { address: string; prefixLength?: number; gateway?: string }[];
   nics?: readonly PrivateNic[];
+  guard?: GuardState;
   firewall?: FirewallPlan | null;
   power?: Power;
 }
@@ -45,6 +46,7 @@ export function defineGuest(input: GuestInput): GuestDefinition {
     mac: mac === null ? null : unicastMac(mac),
     addresses,
     nics,
+    guard: input.guard ?? 'on',
     firewall: input.firewall ? defineFirewall(input.firewall) : null,
     power: input.power ?? 'on',
   };

@@ -77,6 +77,6 @@ export class GuestNetworks {
   #plug(guest: GuestDefinition, nic: PrivateNic): Promise<void> {
     const { names } = this.#deps;
     const namespace = names.guestNamespacePrefix + guest.name;
-    return plugNic(names, { name: guest.name, namespace }, nic);
+    return plugNic(names, { ...guest, namespace }, nic);
   }
 }

@@ -3,6 +3,7 @@ import type { FirewallPlan } from '#lab/world/guest-firewall.ts';
 import type { PrivateNic } from '#lab/world/private-networks.ts';
 
 export type Power = 'on' | 'off';
+export type GuardState = 'on' | 'off';
 
 export interface GuestAddress {
   /** Canonical text. */
@@ -18,6 +19,8 @@ export interface GuestDefinition {
   addresses: GuestAddress[];
   /** On private networks, one each. */
   nics: PrivateNic[];
+  /** Off: its interfaces may send from any MAC and address. */
+  guard: GuardState;
   /** Null: everything passes. */
   firewall: FirewallPlan | null;
   power: Power;

@@ -5,16 +5,18 @@
  * guest is removed, so a crash in between leaves nothing that the next start would not put right.
  */
 import type { TalkCounts } from '../traffic/talk.ts';
+import { type GuardReading, readGuards } from '../world/guard.ts';
 import type { FirewallPlan } from '../world/guest-firewall.ts';
 import { type LinkCounters, readLinkCounters } from '../world/link-counters.ts';
 import { nameGuestLink } from '../world/name-world.ts';
 import type { PrivateNic } from '../world/private-networks.ts';
 import { DefinedGuests } from './defined-guests.ts';
-import type { GuestDefinition, Power } from './guest.ts';
+import type { GuardState, GuestDefinition, Power } from './guest.ts';
 import { GuestChanges } from './guest-changes.ts';
 import type { GuestInput } from './guest-definition.ts';
 import { GuestNetworks } from './guest-networks.ts';
 import { createGuestPower, type GuestPowerDeps } from './guest-power.ts';
+import { portsOf } from './plug-guest.ts';
 
 export interface Guest extends GuestDefinition {
   /** Its link on the bridge, in the hypervisor's namespace; null for a guest without one. */
@@ -24,12 +26,21 @@ export interface Guest extends GuestDefinition {
   talk: TalkCounts | null;
 }
 
+/** What the guard of one interface has dropped since it stands. */
+export interface InterfaceGuard extends GuardReading {
+  link: string;
+  /** The private network; null: the public interface. */
+  network: number | null;
+}
+
 export interface Guests {
   start(): Promise<void>;
   stop(): Promise<void>;
   list(): Guest[];
   /** What each guest's public link has carried since it was plugged in, by link name. */
   readCounters(): Promise<Map<string, LinkCounters>>;
+  /** What the guard of each interface that stands has dropped, by the name of its guest. */
+  readGuards(): Promise<Map<string, InterfaceGuard[]>>;
   /** Throws `lab.guest_unknown`. */
   get(name: string): Guest;
   /** True when it was made now, false when it stood. Throws `lab.guest_differs`, `lab.address_taken`, `lab.mac_taken`. */
@@ -44,6 +55,8 @@ export interface Guests {
   detachNic(name: string, network: number, mac: string): Promise<void>;
   /** Filters what the guest's public link carries, from now on and after each start; null: nothing is filtered. */
   setFirewall(name: string, plan: FirewallPlan | null): Promise<void>;
+  /** Guards all interfaces of the guest, or none, from now on and after each start. */
+  setGuard(name: string, guard: GuardState): Promise<void>;
   /** Makes the network's segment hold exactly these NICs. */
   syncNetwork(network: number, members: readonly { guest: string; nic: PrivateNic }[]): Promise<void>;
   /** Removes the segment; throws `lab.network_in_use` while a guest has a NIC on it. */
@@ -85,6 +98,18 @@ export function createGuests(deps: GuestsDeps): Guests {
         .map(show)
         .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     readCounters: () => readLinkCounters(names),
+    async readGuards() {
+      const readings = await readGuards(names);
+      return new Map(
+        guests.all().map((guest) => [
+          guest.name,
+          portsOf(guest).flatMap(({ link, network }) => {
+            const reading = readings.get(link);
+            return reading === undefined ? [] : [{ link, network, ...reading }];
+          }),
+        ]),
+      );
+    },
     get: (name) => show(guests.find(name)),
     put: (input) => inTurn(() => changes.put(input)),
     setPower: (name, power) => inTurn(async () => changes.setPower(guests.find(name), power)),
@@ -101,6 +126,7 @@ export function createGuests(deps: GuestsDeps): Guests {
         if (guest) await networks.detach(guest, network, mac);
       }),
     setFirewall: (name, plan) => inTurn(async () => changes.setFirewall(guests.find(name), plan)),
+    setGuard: (name, guard) => inTurn(async () => changes.setGuard(guests.find(name), guard)),
     syncNetwork: (network, members) => inTurn(() => networks.sync(network, members)),
     removeNetwork: (network) => inTurn(() => networks.remove(network)),
   };

@@ -2,10 +2,11 @@
 import { CodedError } from '#common/errors/index.ts';
 import { countAddresses } from '../truth/counters.ts';
 import { fixedNeighbour, quietSettings } from '../world/build-world.ts';
+import { type GuardedPort, guardPort, unguardPort } from '../world/guard.ts';
 import { clearFirewall, setFirewall } from '../world/guest-firewall.ts';
 import { nameGuestLink, type WorldNames } from '../world/name-world.ts';
 import { links, macs } from '../world/networks.ts';
-import { plugNic, unplugNic } from '../world/private-networks.ts';
+import { nicLink, plugNic, unplugNic } from '../world/private-networks.ts';
 import { removeNamespace } from '../world/remove-world.ts';
 import { runIp, runTool, writeNetworkSettings } from '../world/run-tool.ts';
 import type { GuestDefinition } from './guest.ts';
@@ -20,23 +21,24 @@ export async function plugGuest(names: WorldNames, guest: GuestDefinition): Prom
   // Filtered before the first packet can pass.
   if (guest.firewall !== null) await setFirewall(names, filtered(guest), guest.firewall);
   if (guest.mac !== null) await plugPublicLink(names, guest, guest.mac);
-  for (const nic of guest.nics) await plugNic(names, { name: guest.name, namespace }, nic);
+  for (const nic of guest.nics) await plugNic(names, { ...guest, namespace }, nic);
 }
 
 async function plugPublicLink(names: WorldNames, guest: GuestDefinition, mac: string): Promise<void> {
   const namespace = names.guestNamespacePrefix + guest.name;
   const link = nameGuestLink(guest.name);
   // Counting starts before the first packet can.
-  await countAddresses(
-    names.hypervisorNamespace,
-    guest.addresses.map((entry) => entry.address),
-  );
+  const addresses = guest.addresses.map((entry) => entry.address);
+  await countAddresses(names.hypervisorNamespace, addresses);
   await runIp(names.hypervisorNamespace, [
     `link add ${link} type veth peer name ${links.guest} address ${mac} netns ${namespace}`,
     `link set ${link} gso_max_segs 1 addrgenmode none`,
+  ]);
+  if (guest.guard === 'on') await guardPort(names, { link, mac, addresses });
+  await runIp(names.hypervisorNamespace, [
     `link set ${link} master ${links.bridge}`,
     `link set ${link} up`,
-    ...guest.addresses.map((entry) => fixedNeighbour(entry.address, mac, links.bridge)),
+    ...addresses.map((address) => fixedNeighbour(address, mac, links.bridge)),
   ]);
   await runTool([
     ...['ip', 'netns', 'exec', names.hypervisorNamespace],
@@ -59,6 +61,19 @@ function guestLines(guest: GuestDefinition): string[] {
   ];
 }
 
+/** What each of the guest's interfaces may send, and for which private network; null: the public one. */
+export function portsOf(guest: GuestDefinition): (GuardedPort & { network: number | null })[] {
+  const addresses = guest.addresses.map((entry) => entry.address);
+  const publicPort =
+    guest.mac === null ? [] : [{ link: nameGuestLink(guest.name), mac: guest.mac, addresses, network: null }];
+  return [
+    ...publicPort,
+    ...guest.nics.map(({ network, mac, address }) => ({
+      ...{ link: nicLink(guest.name, network), mac, addresses: [address], network },
+    })),
+  ];
+}
+
 /** What a firewall has to know of its guest. */
 export function filtered(guest: GuestDefinition): { name: string; addresses: string[] } {
   return { name: guest.name, addresses: guest.addresses.map((entry) => entry.address) };
@@ -74,6 +89,7 @@ export async function unplugGuest(names: WorldNames, guest: GuestDefinition): Pr
   await runIp(names.hypervisorNamespace, [`link delete ${link}`]).catch((error: unknown) => {
     if (!(error instanceof CodedError) || !/Cannot find device/.test(error.message)) throw error;
   });
+  await unguardPort(names, link);
   for (const { address } of guest.addresses) {
     await runIp(names.hypervisorNamespace, [`neigh delete ${address} dev ${links.bridge}`]).catch(() => {});
   }

@@ -15,7 +15,6 @@ import { serviceAddresses } from '../traffic/internet-plan.ts';
 import { truthRules } from '../truth/counters.ts';
 import type { WorldNames } from './name-world.ts';
 import { attackSources, lanNetworks, links, macs, wan } from './networks.ts';
-import { nicRules } from './private-networks.ts';
 import { runIp, runTool, writeNetworkSettings } from './run-tool.ts';
 
 /** Settings of every namespace: no automatic addresses, no detection of duplicates, no surprises. */
@@ -50,7 +49,7 @@ export async function buildWorld(names: WorldNames, forwards: readonly number[])
   await buildManagementLink(names);
   const [ipv4, ipv6] = lanNetworks.map(({ gateway }) => gateway) as [string, string];
   const counted = { uplink: links.uplink, bridge: links.bridge, hostAddresses: [ipv4, ipv6] as const };
-  const rules = `${truthRules(counted)}\n${nicRules}\n${guardRules(forwards)}`;
+  const rules = `${truthRules(counted)}\n${guardRules(forwards)}`;
   await runTool(['ip', 'netns', 'exec', names.hypervisorNamespace, 'nft', '-f', '-'], rules);
 }
 

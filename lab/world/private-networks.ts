@@ -2,10 +2,11 @@
  * The segments of private networks: a bridge each, without an address of the hypervisor, so that nothing is routed
  * between them and two networks with the same block never meet.
  *
- * A NIC sends only what carries its own MAC and address: what a guest makes up is dropped at its link.
+ * A NIC is guarded as the public link is.
  */
 import { createHash } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
+import { guardPort, unguardPort } from './guard.ts';
 import type { WorldNames } from './name-world.ts';
 import { runIp, runTool } from './run-tool.ts';
 
@@ -31,46 +32,22 @@ export function nicLink(guest: string, network: number): string {
   return `pv-${createHash('sha256').update(`${guest} ${network}`).digest('hex').slice(0, 8)}`;
 }
 
-/** Rules for `nft -f`: whose NIC may send what. */
-export const nicRules = `table bridge private {
-  set macs {
-    type ifname . ether_addr
-  }
-  set addresses {
-    type ifname . ipv4_addr
-  }
-  chain arriving {
-    type filter hook prerouting priority -300
-    policy accept
-    iifname "pv-*" jump sent
-  }
-  chain sent {
-    iifname . ether saddr != @macs drop
-    ether type arp iifname . arp saddr ip != @addresses drop
-    ether type arp accept
-    ether type ip iifname . ip saddr != @addresses drop
-    ether type ip accept
-    drop
-  }
-}`;
-
 /** Plugs the NIC into a guest that is on; what an interrupted earlier attempt left is removed first. */
 export async function plugNic(
   names: WorldNames,
-  guest: { name: string; namespace: string },
+  guest: { name: string; namespace: string; guard: 'on' | 'off' },
   nic: PrivateNic,
 ): Promise<void> {
   await unplugNic(names, guest.name, nic.network);
   await ensureSegment(names, nic.network);
   const link = nicLink(guest.name, nic.network);
   const inside = segmentLink(nic.network);
-  await nft(names, [
-    `add element bridge private macs { "${link}" . ${nic.mac} }`,
-    `add element bridge private addresses { "${link}" . ${nic.address} }`,
-  ]);
   await runIp(names.hypervisorNamespace, [
     `link add ${link} type veth peer name ${inside} address ${nic.mac} netns ${guest.namespace}`,
     `link set ${link} gso_max_segs 1 addrgenmode none`,
+  ]);
+  if (guest.guard === 'on') await guardPort(names, { link, mac: nic.mac, addresses: [nic.address] });
+  await runIp(names.hypervisorNamespace, [
     `link set ${link} master ${segmentLink(nic.network)}`,
     `link set ${link} up`,
   ]);
@@ -85,16 +62,7 @@ export async function plugNic(
 export async function unplugNic(names: WorldNames, guest: string, network: number): Promise<void> {
   const link = nicLink(guest, network);
   await deleteLink(names, link);
-  for (const set of ['macs', 'addresses']) {
-    const output = await runTool([
-      ...['ip', 'netns', 'exec', names.hypervisorNamespace],
-      ...['nft', '-j', 'list', 'set', 'bridge', 'private', set],
-    ]);
-    const mine = elementsOf(output).filter(([owner]) => owner === link);
-    if (mine.length === 0) continue;
-    const elements = mine.map(([owner, value]) => `"${owner}" . ${value}`);
-    await nft(names, [`delete element bridge private ${set} { ${elements.join(', ')} }`]);
-  }
+  await unguardPort(names, link);
 }
 
 /** True when the NIC's link stands on its segment. */
@@ -127,18 +95,4 @@ async function deleteLink(names: WorldNames, link: string): Promise<void> {
   await runIp(names.hypervisorNamespace, [`link delete ${link}`]).catch((error: unknown) => {
     if (!(error instanceof CodedError) || !/Cannot find device/.test(error.message)) throw error;
   });
-}
-
-async function nft(names: WorldNames, lines: readonly string[]): Promise<void> {
-  await runTool(
-    ['ip', 'netns', 'exec', names.hypervisorNamespace, 'nft', '-f', '-'],
-    `${lines.join('\n')}\n`,
-  );
-}
-
-/** The pairs of a set as `nft -j` lists them. */
-function elementsOf(json: string): [string, string][] {
-  const objects = (JSON.parse(json) as { nftables: { set?: { elem?: { concat: [string, string] }[] } }[] })
-    .nftables;
-  return objects.flatMap(({ set }) => (set?.elem ?? []).map((element) => element.concat));
 }

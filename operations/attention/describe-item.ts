@@ -76,6 +76,12 @@ export function describeItem(item: AttentionItem): ItemText {
         text: 'Software that scans found on servers matches records that are rated critical. Customers see those of their own servers.',
         href: '/console/findings/?severity=critical',
       };
+    case 'spoofing':
+      return {
+        title: many(item.servers.length, 'server sends spoofed traffic', 'servers send spoofed traffic'),
+        text: 'The hypervisor drops it. Often an intruder controls such a server.',
+        href: item.servers.length === 1 ? `/console/servers/${item.servers[0]}#guard` : '/console/servers/',
+      };
     case 'webhooks_late':
       return {
         title: `Webhooks are ${formatDuration(item.seconds)} late`,

@@ -19,6 +19,8 @@ export interface AttentionFacts {
   webhooks: QueueHealth;
   /** Attacks that go on, and the servers that they are on or from. */
   attacks: { attacks: number; servers: number; stale: number };
+  /** Ids of servers that send much spoofed traffic, which is dropped. */
+  spoofers: readonly number[];
   /** Why limits that should be shared are counted by this process alone; null when all is well. */
   limitsProblem: string | null;
   /** Active potential vulnerabilities of severity critical. */
@@ -48,6 +50,7 @@ export type AttentionItem = { urgency: 'now' | 'soon' } & (
   | { kind: 'webhooks_late'; seconds: number }
   | { kind: 'attacks'; count: number; servers: number }
   | { kind: 'attacks_stale'; count: number }
+  | { kind: 'spoofing'; servers: readonly number[] }
   | { kind: 'system'; subject: SystemSubject }
   | ({ kind: 'monitor_silent' } & SilentMonitor)
   | { kind: 'limits_apart'; why: string }
@@ -67,6 +70,7 @@ export function findAttentionItems(facts: AttentionFacts, nowMs: number): Attent
     ...ofNodes(facts, nowMs),
     ...ofMoney(facts),
     ...ofFindings(facts),
+    ...ofSpoofing(facts),
     ...ofDelivery(facts),
     ...ofSystem(facts),
   ];
@@ -122,6 +126,10 @@ function ofMoney({ waitingCharges, oldestChargeMs, customers }: AttentionFacts):
 
 function ofFindings({ criticalFindings: count }: AttentionFacts): AttentionItem[] {
   return count === 0 ? [] : [{ kind: 'findings_critical', urgency: 'soon', count }];
+}
+
+function ofSpoofing({ spoofers: servers }: AttentionFacts): AttentionItem[] {
+  return servers.length === 0 ? [] : [{ kind: 'spoofing', urgency: 'soon', servers }];
 }
 
 function ofDelivery({ webhooks }: AttentionFacts): AttentionItem[] {

@@ -4,6 +4,7 @@ import type { Addresses } from '#operations/addresses/index.ts';
 import type { AdminProjects } from '#operations/admin-projects/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import type { FeedReceiver } from '#operations/feeds/index.ts';
+import type { Guards } from '#operations/guards/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
 import type { ProtectIncidents } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
@@ -16,6 +17,7 @@ export interface ReadFactsDeps {
   addresses: Pick<Addresses, 'listPools'>;
   adminProjects: Pick<AdminProjects, 'list' | 'listTokens'>;
   clusters: Pick<Clusters, 'listClusters' | 'listNodes'>;
+  guards: Pick<Guards, 'listActiveServers'>;
   limits: Pick<Limits, 'findProblem'>;
   payments: Pick<Payments, 'listReconciled'>;
   protectIncidents: Pick<ProtectIncidents, 'countOpen'>;
@@ -39,7 +41,7 @@ export async function readAttentionFacts(
   nowMs: number,
   watchingSeconds = Number.POSITIVE_INFINITY,
 ): Promise<UrgentFacts> {
-  const [servers, clusters, nodes, pools, charges, webhooks, attacks, state, silentMonitors] =
+  const [servers, clusters, nodes, pools, charges, webhooks, attacks, spoofers, state, silentMonitors] =
     await Promise.all([
       deps.servers.countByStatus(actor, null),
       deps.clusters.listClusters(),
@@ -48,12 +50,13 @@ export async function readAttentionFacts(
       deps.payments.listReconciled(actor, chargesMax),
       deps.webhooks.readQueueHealth(actor),
       deps.protectIncidents.countOpen(actor),
+      deps.guards.listActiveServers(actor),
       deps.system.read(),
       findSilentMonitors(deps, actor, nowMs),
     ]);
   const waiting = charges.filter((charge) => charge.state === 'unconfirmed');
   return {
-    ...{ servers, clusters, nodes, pools, webhooks, attacks, silentMonitors },
+    ...{ servers, clusters, nodes, pools, webhooks, attacks, spoofers, silentMonitors },
     waitingCharges: waiting.length,
     oldestChargeMs: nowMs - (waiting[0]?.createdAt.getTime() ?? nowMs),
     limitsProblem: deps.limits.findProblem(),

@@ -1,5 +1,6 @@
 /** What a hypervisor is told about a guest, and what it says about itself. */
 import { hasCode } from '#common/errors/index.ts';
+import type { GuardReason } from '#contracts/guard-reasons.ts';
 import type { FirewallProtocol } from '#contracts/ip-protocols.ts';
 
 export const driverNames = ['simulated', 'lab', 'libvirt'] as const;
@@ -108,11 +109,24 @@ export interface InterfaceCounters {
   sentBytes: number;
 }
 
+/** What the guard of one NIC has dropped since it stands; it may begin anew at any time. */
+export interface InterfaceGuard {
+  device: string;
+  /** The private network; null: the public NIC. */
+  networkId: number | null;
+  /** Packets. */
+  dropped: Partial<Record<GuardReason, number>>;
+  /** MACs and addresses that the packets claimed as their source. */
+  claimed: { reason: GuardReason; source: string }[];
+}
+
 export interface ObservedGuest {
   name: string;
   power: 'on' | 'off' | 'unknown';
   /** Empty where the driver counts nothing. */
   interfaces: InterfaceCounters[];
+  /** Empty where the driver doesn't count what guards drop. */
+  guards: InterfaceGuard[];
 }
 
 /** How far a guest is that was just made: a `booting` one has to be asked about again. */
@@ -137,6 +151,13 @@ export interface HypervisorDriver {
    * stand are left alone. `hypervisor.refused` where nothing is filtered.
    */
   applyFirewall(guest: string, plan: FilterPlan | null): Promise<void>;
+  /** Whether `applyGuard` guards NICs here, and whether what guards drop is counted. */
+  readonly guard: 'none' | 'uncounted' | 'counted';
+  /**
+   * Resolves when the guest's NICs send from their own MACs and addresses only, or anything, now and after each start. A
+   * new guest is guarded. `hypervisor.refused` where there is no guard.
+   */
+  applyGuard(guest: string, isOn: boolean): Promise<void>;
   /** Where guests run and what addresses they may have. */
   describeSite(): Promise<HypervisorSite>;
   /** Makes the guest and switches it on. `ready` means that it is addressable. `step` is told percents. */

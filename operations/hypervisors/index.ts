@@ -26,6 +26,7 @@ export {
   type HypervisorNetwork,
   type HypervisorNode,
   type ImplicitRule,
+  type InterfaceGuard,
   isPermanentRefusal,
   type ObservedGuest,
   type PrivateInterface,

@@ -1,6 +1,7 @@
 /** The hypervisor of the lab: every guest is a network namespace with real packets. Speaks the lab's control socket. */
+import type { GuardReason } from '#contracts/guard-reasons.ts';
 import { type CallLab, callLab, type LabSocket, refusal, sendToLab } from './call-lab.ts';
-import type { HypervisorDriver, PrivateInterface } from './guest.ts';
+import type { HypervisorDriver, InterfaceGuard, PrivateInterface } from './guest.ts';
 
 interface LabWorld {
   node: string;
@@ -15,7 +16,16 @@ interface LabGuest {
   interface: string | null;
   /** Null while it is off. */
   counters: { received_bytes: number; sent_bytes: number } | null;
+  guarded: {
+    interface: string;
+    network: number | null;
+    dropped: InterfaceGuard['dropped'];
+    claimed: { reason: GuardReason; source: string; seconds_ago: number }[];
+  }[];
 }
+
+/** Sources that were silent for longer belong to an earlier look. */
+const claimedSeconds = 60;
 
 /** What a guest's firewall does besides its rules. */
 const implicitRules: HypervisorDriver['implicitRules'] = [
@@ -35,7 +45,7 @@ const implicitRules: HypervisorDriver['implicitRules'] = [
     direction: 'outbound',
     action: 'drop',
     protocol: 'any',
-    description: 'Platform: spoofed traffic on private networks',
+    description: 'Platform: spoofed traffic',
   },
 ];
 
@@ -45,6 +55,7 @@ export function createLabDriver(socket: LabSocket): HypervisorDriver {
     driver: 'lab',
     segmentReach: 'site',
     filtersTraffic: true,
+    guard: 'counted',
     implicitRules,
     preparedGuests: [],
     ...siteOf(call),
@@ -73,7 +84,7 @@ function siteOf(call: CallLab): Pick<HypervisorDriver, 'describeSite' | 'observe
     },
     async observeGuests() {
       const { guests } = (await call('GET', '/guests')) as { guests: LabGuest[] };
-      return guests.map(({ name, power, interface: device, counters }) => ({
+      return guests.map(({ name, power, interface: device, counters, guarded }) => ({
         name,
         power,
         interfaces:
@@ -87,12 +98,20 @@ function siteOf(call: CallLab): Pick<HypervisorDriver, 'describeSite' | 'observe
                   sentBytes: counters.sent_bytes,
                 },
               ],
+        guards: guarded.map(({ interface: port, network, dropped, claimed }) => ({
+          ...{ device: port, networkId: network, dropped },
+          claimed: claimed
+            .filter((claim) => claim.seconds_ago <= claimedSeconds)
+            .map(({ reason, source }) => ({ reason, source })),
+        })),
       }));
     },
   };
 }
 
-function guestsOf(call: CallLab): Pick<HypervisorDriver, 'ensureGuest' | 'ensureGone' | 'applyFirewall'> {
+function guestsOf(
+  call: CallLab,
+): Pick<HypervisorDriver, 'ensureGuest' | 'ensureGone' | 'applyFirewall' | 'applyGuard'> {
   return {
     async ensureGuest(guest, step) {
       await step(20);
@@ -113,6 +132,9 @@ function guestsOf(call: CallLab): Pick<HypervisorDriver, 'ensureGuest' | 'ensure
     },
     async ensureGone(name) {
       await call('DELETE', guestPath(name));
+    },
+    async applyGuard(guest, isOn) {
+      await call('PUT', `${guestPath(guest)}/guard`, { state: isOn ? 'on' : 'off' });
     },
     async applyFirewall(guest, plan) {
       const path = `${guestPath(guest)}/firewall`;

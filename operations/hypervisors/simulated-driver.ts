@@ -68,6 +68,12 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
     driver: 'simulated',
     segmentReach: 'site',
     filtersTraffic: true,
+    // Nothing is sent, so nothing is dropped.
+    guard: 'counted',
+    async applyGuard(guest) {
+      if ((await findGuestPower(options.db(), guest)) === null)
+        throw new CodedError('hypervisor.refused', `The hypervisor has no guest ${guest}.`);
+    },
     implicitRules: [],
     async applyFirewall(guest, plan) {
       await pause();
@@ -101,7 +107,7 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
     readPower: (name) => findGuestPower(options.db(), name),
     async observeGuests() {
       const guests = await listGuests(options.db());
-      return guests.map((guest) => ({ ...guest, interfaces: [] }));
+      return guests.map((guest) => ({ ...guest, interfaces: [], guards: [] }));
     },
     async ensureGone(name) {
       await pause();

@@ -6,6 +6,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { type Clusters, noteSeen } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
+import { recordGuards } from '#operations/guards/index.ts';
 import {
   guestName,
   type HypervisorDriver,
@@ -157,6 +158,11 @@ export async function observePower(deps: ObserverDeps): Promise<number> {
         return serverId === null ? [] : [{ serverId, powerState: powerStates[guest.power] }];
       });
       changed += await store.applyObservation(deps.db(), node.id, since, seen);
+      const living = new Set(await store.listServersOfNode(deps.db(), node.id));
+      await recordGuards(
+        deps.db(),
+        guests.filter(({ name }) => living.has(serverIdOfGuest(name) ?? 0)),
+      );
     } catch (error) {
       const message = describeError(error);
       if (node.lastError === null)

@@ -246,6 +246,14 @@ export async function applyObservation(
   return rows.length;
 }
 
+/** The ids of the servers that hold room on a node. */
+export async function listServersOfNode(db: Queryable, nodeId: number): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`select server_id as id from (${nodeServers(nodeId)}) r`.execute(
+    db,
+  );
+  return rows.map(({ id }) => id);
+}
+
 export interface DueHour {
   serverId: number;
   tenantId: number;

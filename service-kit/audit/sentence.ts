@@ -29,6 +29,7 @@ const phrases: Readonly<Record<string, string>> = {
   'firewall.remove': 'removed a firewall rule of %',
   'firewall.replace': 'replaced the firewall rules of %',
   'firewall.switch': 'switched the firewall of %',
+  'guard.switch': 'switched the guard of %',
   'invitation.accept': 'accepted the invitation of %',
   'invitation.create': 'invited %',
   'order.place': 'placed %',

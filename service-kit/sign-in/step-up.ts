@@ -44,6 +44,7 @@ const always = [
   '/console/customers/:id/members/active',
   '/console/customers/:id/members/factors',
   '/console/customers/:id/members/link',
+  '/console/servers/:id/guard',
   '/console/staff/',
   '/console/staff/active',
   '/console/staff/factors',

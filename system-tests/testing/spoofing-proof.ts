@@ -116,6 +116,8 @@ export async function proveSpoofing({
 
 async function addGuest(lab: Lab, { name, mac, addresses }: Guest): Promise<void> {
   await lab.put({ name, mac, addresses: addresses.map((address) => ({ address })) });
+  // What the sensor does with spoofed packets shows only where the hypervisor lets them pass.
+  await lab.setGuard(name, 'off');
 }
 
 /** The plan as the monitor makes it of its inventory. */

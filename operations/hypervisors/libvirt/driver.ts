@@ -43,6 +43,10 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
     async applyFirewall() {
       throw new CodedError('hypervisor.refused', 'This node filters no traffic of its guests.');
     },
+    guard: 'none',
+    async applyGuard() {
+      throw new CodedError('hypervisor.refused', 'This node has no guard.');
+    },
     preparedGuests: [],
     describeSite: async () => ({ node: node.name, bridge, networks: [] }),
     async ensureGuest(guest, step) {
@@ -187,7 +191,10 @@ export function readDomstats(text: string): ObservedGuest[] {
         [...part.matchAll(/^\s+([a-z0-9.]+)=(.*)$/gm)].map((match) => [match[1]!, match[2]!]),
       );
       return [
-        { name, power: powers[values.get('state.state') ?? ''] ?? 'unknown', interfaces: countersOf(values) },
+        {
+          ...{ name, power: powers[values.get('state.state') ?? ''] ?? 'unknown' },
+          ...{ interfaces: countersOf(values), guards: [] },
+        },
       ];
     });
 }

@@ -146,7 +146,8 @@ Domain: 'vm-8'
       name: 'vm-7',
       power: 'on',
       interfaces: [{ device: 'svc7', isPublic: true, receivedBytes: 806, sentBytes: 1_676 }],
+      guards: [],
     },
-    { name: 'vm-8', power: 'off', interfaces: [] },
+    { name: 'vm-8', power: 'off', interfaces: [], guards: [] },
   ]);
 });

@@ -1,4 +1,5 @@
 import type { Tenant } from '#operations/accounts/index.ts';
+import type { Guard, SpoofingAttempt } from '#operations/guards/index.ts';
 import { statusOf, supersededBy } from '#operations/servers/index.ts';
 import type { Server, ServerAction } from '#operations/views/index.ts';
 import {
@@ -24,6 +25,7 @@ import { serverActionsTable } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import type { MonitorLink } from '../monitor-link.ts';
+import { guardSection } from './guard-section.ts';
 import { toneOf } from './servers.page.ts';
 
 export interface ServerPageOptions {
@@ -32,6 +34,9 @@ export interface ServerPageOptions {
   tenant: Tenant | undefined;
   actions: readonly ServerAction[];
   failureDetail: string | null;
+  guard: Guard;
+  /** The newest first. */
+  attempts: readonly SpoofingAttempt[];
   /** The last day, as a chart. */
   traffic: Html;
   inMonitor: MonitorLink;
@@ -71,6 +76,7 @@ export function serverPage(options: ServerPageOptions): Html {
       failure(options),
       options.traffic,
       section({ title: 'Details' }, facts(options)),
+      guardSection(options),
       section(
         { title: 'Activity' },
         serverActionsTable(options, {

@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts, Actor } from '#operations/accounts/index.ts';
+import type { Guards } from '#operations/guards/index.ts';
 import type { ProtectTraffic } from '#operations/protect/index.ts';
 import type { ServerHistory } from '#operations/server-history/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
@@ -23,6 +24,7 @@ import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts
 interface ServersDeps {
   accounts: Accounts;
   servers: Servers;
+  guards: Guards;
   protectTraffic: ProtectTraffic;
   serverHistory: ServerHistory;
   signOn: SignOn<Actor>;
@@ -45,6 +47,8 @@ const ResolveForm = Type.Object({
   resolution: Type.Union([Type.Literal('repaired'), Type.Literal('remove')]),
 });
 
+const GuardForm = Type.Object({ state: Type.Union([Type.Literal('on'), Type.Literal('off')]) });
+
 const outcomes: Record<string, string> = {
   retry: 'Provisioning is queued again.',
   repaired: 'The server is available to its owner.',
@@ -52,6 +56,8 @@ const outcomes: Record<string, string> = {
   start: 'Starting.',
   shutdown: 'The operating system was asked to shut down.',
   stop: 'Switching off.',
+  guard_on: 'The guard is being switched on.',
+  guard_off: 'The guard is being switched off.',
 };
 
 export function registerServers(app: App, deps: ServersDeps): void {
@@ -109,6 +115,13 @@ export function registerServers(app: App, deps: ServersDeps): void {
     );
   });
 
+  app.post('/servers/:id/guard', { schema: { params: Id, body: GuardForm } }, (request, reply) => {
+    const { state } = request.body;
+    return change(deps, request.staff!, reply, request.params.id, `guard_${state}`, (staff, id) =>
+      deps.guards.switchGuard(staff.actor, id, state === 'on'),
+    );
+  });
+
   app.post('/servers/:id/actions', { schema: { params: Id, body: PowerForm } }, (request, reply) =>
     change(deps, request.staff!, reply, request.params.id, request.body.action, (staff, id) =>
       deps.servers.changePower(staff.actor, null, id, { command: request.body.action }),
@@ -129,7 +142,7 @@ async function change(
     await work(staff, id);
   } catch (error) {
     if (!(error instanceof CodedError) || error.code === 'accounts.forbidden') throw error;
-    if (error.code === 'servers.not_found') throw noSuchPage();
+    if (error.code === 'servers.not_found' || error.code === 'guards.not_found') throw noSuchPage();
     return show(deps, staff, reply, id, 409, { toast: { tone: 'bad', text: error.message } });
   }
   return reply.redirect(`/console/servers/${id}?done=${done}`, 303);
@@ -149,13 +162,17 @@ async function show(
     ...{ traffic: deps.protectTraffic, history: deps.serverHistory, place },
     ...{ actor: staff.actor, serverId: id, nowMs },
   };
-  const [actions, failureDetail, tenants, inMonitor, traffic] = await Promise.all([
+  const [actions, failureDetail, tenants, inMonitor, traffic, guard, attempts] = await Promise.all([
     deps.servers.listActions(staff.actor, null, id, actionsMax),
     deps.servers.findFailureDetail(staff.actor, id),
     deps.accounts.findTenants([server.tenantId]),
     readMonitorLink(deps.signOn),
     trafficDaySection(about),
+    deps.guards.readGuard(staff.actor, id),
+    deps.guards.listAttempts(staff.actor, id),
   ]);
+  // Destroyed since it was found.
+  if (guard === null) throw noSuchPage();
   const page = {
     staff,
     server,
@@ -164,6 +181,8 @@ async function show(
     failureDetail,
     inMonitor,
     traffic,
+    guard,
+    attempts,
     nowMs,
     ...state,
   };

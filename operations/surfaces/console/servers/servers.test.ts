@@ -2,12 +2,16 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CodedError } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
+import type { InterfaceGuard } from '#operations/hypervisors/index.ts';
 import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
 
 let world: World;
 let operator: string;
 let support: string;
 let isBroken = false;
+/** What the hypervisor says its guards have dropped, by guest. */
+const guards = new Map<string, InterfaceGuard[]>();
+const switched: string[] = [];
 
 before(async () => {
   world = await createWorld({
@@ -16,6 +20,13 @@ before(async () => {
       async ensureGuest(guest, step) {
         if (isBroken) throw new CodedError('hypervisor.refused', 'node-7 <says> no');
         return usual.ensureGuest(guest, step);
+      },
+      async observeGuests() {
+        const guests = await usual.observeGuests();
+        return guests.map((guest) => ({ ...guest, guards: guards.get(guest.name) ?? [] }));
+      },
+      async applyGuard(guest, isOn) {
+        switched.push(`${guest} ${isOn ? 'on' : 'off'}`);
       },
     }),
   });
@@ -94,6 +105,89 @@ test('API-1.2: an operator’s power command is the same action that customers s
   assert.match((await get(path, operator)).text, /Stopped since/);
   const [action] = await world.servers.listActions(systemActor, tenant.id, serverId, 1);
   assert.deepEqual([action?.command, action?.status], ['stop', 'success']);
+});
+
+test('spoofed traffic is stored as attempts: operators see who tried what and when, customers how much', async () => {
+  const customer = await world.createCustomer('Spoofer');
+  const { serverId } = await world.deploy(customer.tenant, 'spoofer');
+  const name = `vm-${serverId}`;
+  const path = `/console/servers/${serverId}`;
+  const owner = await world.signIn(customer.email);
+  const seen = async (packets: number, sources: string[]) => {
+    const claimed = sources.map((source) => ({ reason: 'address' as const, source }));
+    guards.set(name, [
+      { device: 'vm-5b0c91ee', networkId: null, dropped: { address: packets, arp: 0 }, claimed },
+    ]);
+    await world.observePower();
+  };
+  const attempts = async () =>
+    (await world.guards.listAttempts(systemActor, serverId)).map(({ reason, packets, sources }) =>
+      [reason, packets, ...sources.toSorted()].join(' '),
+    );
+  const portal = async () =>
+    /Spoofed traffic<\/dt><dd>(.*?)<\/dd>/s.exec(
+      (await get(`/client/servers/${serverId}`, owner)).text,
+    )?.[1] ?? '';
+  await seen(0, []);
+  assert.deepEqual(await attempts(), []);
+  assert.match(await portal(), /^0$/);
+  await seen(44_000, ['203.0.113.77']);
+  await seen(44_000, []);
+  await seen(44_100, ['203.0.113.78', '203.0.113.77']);
+  // The guest was restarted, and its guard counts anew.
+  await seen(7, []);
+  assert.deepEqual(await attempts(), ['address 44107 203.0.113.77 203.0.113.78']);
+  const page = (await get(path, support)).text;
+  assert.match(page, /Source address not assigned to this interface/);
+  assert.match(page, /203\.0\.113\.77/);
+  assert.match(page, /44,107/);
+  assert.match(await portal(), /44,107 packets dropped in 30 days/);
+  assert.match((await get('/console/', operator)).text, /One server sends spoofed traffic/);
+  // Ten minutes without any end an attempt.
+  await world.database.pool.query(
+    `update spoofing_attempts set last_at = last_at - interval '10 minutes' where server_id = $1`,
+    [serverId],
+  );
+  assert.doesNotMatch((await get('/console/', operator)).text, /spoofed traffic/);
+  await seen(9, []);
+  assert.deepEqual((await attempts()).toSorted(), ['address 2', 'address 44107 203.0.113.77 203.0.113.78']);
+  guards.set('vm-999999999', guards.get(name)!);
+  await world.observePower();
+  assert.deepEqual(
+    await world.guards.listAttempts(systemActor, 999_999_999),
+    [],
+    'a guest that is no server of ours',
+  );
+  guards.clear();
+});
+
+test('operators switch a server’s guard, which is audited and shown to its owner; support and customers can not', async () => {
+  const customer = await world.createCustomer('Router');
+  const { serverId } = await world.deploy(customer.tenant, 'router');
+  const path = `/console/servers/${serverId}`;
+  const owner = await world.signIn(customer.email);
+  assert.match((await get(path, operator)).text, /Switch the spoofing guard off\?/);
+  assert.doesNotMatch((await get(path, support)).text, /Switch the spoofing guard off/);
+  assert.equal((await post(`${path}/guard`, support, { state: 'off' })).status, 403);
+  assert.equal((await post(`${path}/guard`, owner, { state: 'off' })).status, 404);
+  assert.equal((await post(`${path}/guard`, operator, { state: 'off' })).status, 303);
+  assert.match((await get(path, operator)).text, /The hypervisor has not been told yet/);
+  await world.jobs.drain();
+  assert.deepEqual(switched.splice(0), [`vm-${serverId} off`]);
+  assert.match((await get(path, support)).text, /Off: this server may send from any MAC and address/);
+  assert.match(
+    (await get(`/client/servers/${serverId}`, owner)).text,
+    /an operator has switched the guard off/,
+  );
+  const audited = await world.database.pool.query(
+    `select after, tenant_id::int as tenant from audit_entries where operation = 'guard.switch' and subject_id = $1`,
+    [String(serverId)],
+  );
+  assert.deepEqual(audited.rows, [{ after: { isOn: false }, tenant: customer.tenant.id }]);
+  await post(`${path}/guard`, operator, { state: 'on' });
+  await world.jobs.drain();
+  assert.deepEqual(switched.splice(0), [`vm-${serverId} on`]);
+  assert.equal((await post('/console/servers/999999999/guard', operator, { state: 'off' })).status, 404);
 });
 
 test('servers are found by name, address and id, and page after page', async () => {

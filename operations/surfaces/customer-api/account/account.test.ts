@@ -27,6 +27,7 @@ before(async () => {
             { device: 'public', isPublic: true, receivedBytes: received, sentBytes: sent },
             { device: 'private', isPublic: false, receivedBytes: 10 ** 12, sentBytes: 10 ** 12 },
           ],
+          guards: [],
         }));
       },
     }),

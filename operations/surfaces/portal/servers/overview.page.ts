@@ -1,3 +1,4 @@
+import type { Guard } from '#operations/guards/index.ts';
 import type { OpenAttack } from '#operations/protect/index.ts';
 import { statusOf, supersededBy } from '#operations/servers/index.ts';
 import type { Server, ServerAction, ServerFindingCount } from '#operations/views/index.ts';
@@ -11,6 +12,7 @@ import {
   code,
   codeBlock,
   definitionList,
+  formatCount,
   formatMoney,
   type Html,
   html,
@@ -42,6 +44,7 @@ export interface OverviewOptions {
   /** Open attacks on it or from it. */
   attack: OpenAttack | undefined;
   findings: ServerFindingCount | undefined;
+  guard: Guard | null;
   nowMs: number;
   /** Absent while the protection views are off (NET-1.6). */
   live: LiveView | undefined;
@@ -156,7 +159,24 @@ function currentAction({ currentAction: action }: Server): Content {
   });
 }
 
-function facts({ server, findings, nowMs }: OverviewOptions): Html {
+/** What the server sent from addresses that are not its own. */
+function spoofedTraffic(guard: Guard | null, nowMs: number): { term: string; value: Content }[] {
+  if (guard === null || guard.support === 'none') return [];
+  const value = (): Content => {
+    if (!guard.isOn) return badge('warn', 'Not dropped: an operator has switched the guard off');
+    if (guard.support === 'uncounted') return 'Dropped by the hypervisor, which does not count it';
+    const { packets, lastAt } = guard.spoofed;
+    if (lastAt === null) return '0';
+    const count = packets === 1 ? 'packet' : 'packets';
+    return [
+      badge('warn', `${formatCount(packets)} ${count} dropped in 30 days`),
+      html` <span class="hint">the last ${moment(lastAt.getTime(), nowMs)}</span>`,
+    ];
+  };
+  return [{ term: 'Spoofed traffic', value: value() }];
+}
+
+function facts({ server, findings, guard, nowMs }: OverviewOptions): Html {
   return definitionList([
     { term: 'Host name', value: code(server.hostname, true) },
     ...(findings === undefined
@@ -181,6 +201,7 @@ function facts({ server, findings, nowMs }: OverviewOptions): Html {
       term: 'Price',
       value: `${formatMoney(server.hourlyQuanta)} an hour, at most ${formatMoney(server.monthlyCapQuanta)} a month`,
     },
+    ...spoofedTraffic(guard, nowMs),
     { term: 'Created', value: moment(server.createdAt.getTime(), nowMs) },
     { term: 'ID in the API', value: code(String(server.id), true) },
   ]);

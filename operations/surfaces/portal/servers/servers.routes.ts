@@ -5,6 +5,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
+import type { Guards } from '#operations/guards/index.ts';
 import type { ProtectFindings, ProtectIncidents, ProtectTraffic } from '#operations/protect/index.ts';
 import type { PowerCommand, ServerFilter } from '#operations/views/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
@@ -25,6 +26,7 @@ interface ServerPagesDeps extends LivePagesDeps {
   protectTraffic: ProtectTraffic;
   protectFindings: Pick<ProtectFindings, 'countOf'>;
   bandwidth: Bandwidth;
+  guards: Pick<Guards, 'readGuard'>;
   billing: Pick<Billing, 'balanceOf'>;
   auditTrail: AuditTrail;
 }
@@ -153,19 +155,20 @@ async function showOverview(
   const { actor } = visitor;
   const subject = { serverId: server.id, tenantId: server.tenantId };
   const settings = await deps.protectSettings.find(actor, subject);
-  const [live, actions, latest, history, attacks, counts] = await Promise.all([
+  const [live, actions, latest, history, attacks, counts, guard] = await Promise.all([
     settings.viewsOn ? readLive(deps, { visitor, server, subject, settings }, undefined) : undefined,
     deps.servers.listActions(actor, null, server.id, 10),
     deps.protectTraffic.readLatest(actor, [server.id]),
     deps.bandwidth.readHistory(actor, null, server.id, { granularity: 'month' }),
     deps.protectIncidents.readOpen(actor, [server.id]),
     deps.protectFindings.countOf(actor, [server.id]),
+    deps.guards.readGuard(actor, server.id),
   ]);
   const traffic = { latest: latest.get(server.id), month: history?.current };
   const attack = attacks.get(server.id);
   const findings = counts.get(server.id);
   const nowMs = deps.clock.nowMs();
-  const page = { visitor, server, actions, traffic, live, attack, findings, nowMs, ...state };
+  const page = { visitor, server, actions, traffic, live, attack, findings, guard, nowMs, ...state };
   return sendPage(reply, overviewPage(page), status);
 }
 

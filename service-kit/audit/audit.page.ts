@@ -6,11 +6,11 @@ import {
   definitionList,
   field,
   form,
-  formatTime,
   type Html,
   html,
   link,
   table,
+  utcTime,
   withQuery,
 } from '#service-kit/pages/index.ts';
 import type { ActorKind } from './actor.ts';
@@ -78,7 +78,7 @@ export function auditTable(options: AuditTableOptions): Html {
     csvHref: withQuery(here, { format: 'csv' }),
     jsonHref: withQuery(here, { format: 'json' }),
     columns: [
-      { key: 'at', header: 'When', cell: (entry) => formatTime(entry.occurredAtMs, 'seconds') },
+      { key: 'at', header: 'When', kind: 'time', cell: (entry) => utcTime(entry.occurredAtMs, 'seconds') },
       { key: 'what', header: 'Activity', kind: 'prose', cell: activityCell },
     ],
     pages: {

@@ -48,6 +48,19 @@ describe('pages in a browser', () => {
     assert.deepEqual(opened.complaints, []);
   });
 
+  test('a time is written in the reader’s format, and in UTC wherever the reader is', async () => {
+    await using opened = await open('/dev/gallery', { locale: 'de-DE', timezoneId: 'Asia/Tokyo' });
+    const time = opened.page.locator('time[data-form="minutes"]').first();
+    const at = Date.parse((await time.getAttribute('datetime'))!);
+    const german = new Intl.DateTimeFormat('de-DE', {
+      dateStyle: 'medium',
+      timeStyle: 'short',
+      timeZone: 'UTC',
+    });
+    assert.equal(await time.textContent(), german.format(at));
+    assert.match(german.format(at), /^\d\d\.\d\d\.\d{4}, \d\d:\d\d$/);
+  });
+
   test('/ focuses the search, and types a slash inside a field', async () => {
     await using opened = await open('/dev/gallery');
     const { page } = opened;

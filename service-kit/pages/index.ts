@@ -139,5 +139,6 @@ export {
   definitionList,
   moment,
   prose,
+  utcTime,
 } from './text.ts';
 export type { Tone } from './tone.ts';

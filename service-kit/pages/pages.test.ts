@@ -117,6 +117,7 @@ const components: Record<string, () => pages.Html> = {
   jsonScript: () => pages.jsonScript(naughty, { [naughty]: naughty }),
   link: () => pages.link(href, naughty, { label: naughty }),
   moment: () => pages.moment(now, now),
+  utcTime: () => pages.utcTime(now),
   backButton: () => pages.backButton(),
   banner: () => pages.banner({ tone: 'bad', title: naughty, text: naughty, actions: naughty }),
   otherSubmit: () => pages.otherSubmit({ action: href, label: naughty }),

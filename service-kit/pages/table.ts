@@ -21,9 +21,9 @@ export interface Column<Row> {
   unit?: string;
   /**
    * `figure` is right-aligned with tabular digits; `code` is monospace; `prose` is sentences, which may take several
-   * lines where the others take one; `picture` is a small drawing; default `text`.
+   * lines where the others take one; `time` is a moment of `utcTime`; `picture` is a small drawing; default `text`.
    */
-  kind?: 'text' | 'figure' | 'code' | 'prose' | 'picture' | 'actions';
+  kind?: 'text' | 'figure' | 'code' | 'prose' | 'time' | 'picture' | 'actions';
   cell: (row: Row) => Content;
   sortable?: boolean;
   /** What CSV and JSON hold for it; a column without it is in the page alone. */
@@ -193,7 +193,8 @@ function cardHeader<Row>(column: Column<Row>, place: Place, options: TableOption
 }
 
 function headerCell<Row>(column: Column<Row>, options: TableOptions<Row>): Html {
-  const unit = column.unit ? html` <span class="unit">${column.unit}</span>` : '';
+  const named = column.unit ?? (column.kind === 'time' && 'UTC');
+  const unit = named ? html` <span class="unit">${named}</span>` : '';
   const isSorted = options.sort?.by === column.key;
   const cell = (content: Content) =>
     html`<th scope="col" class="kind-${column.kind ?? 'text'}"${attributes({
@@ -224,7 +225,8 @@ function headerCell<Row>(column: Column<Row>, options: TableOptions<Row>): Html 
  * By what a refresh knows a row again: where its title leads, else what it says. A row that comes twice is counted.
  */
 function keyOf(title: string, keys: Map<string, number>): string {
-  const name = / href="([^"?]*)/.exec(title)?.[1] ?? title.replace(/<time .*?<\/time>|<[^>]*>/g, '');
+  const name =
+    / href="([^"?]*)/.exec(title)?.[1] ?? title.replace(/<time [^>]*data-now.*?<\/time>|<[^>]*>/g, '');
   const key = createHash('sha256').update(name).digest('base64url').slice(0, 8);
   const count = keys.get(key) ?? 0;
   keys.set(key, count + 1);

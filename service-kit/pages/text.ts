@@ -51,8 +51,15 @@ export function age(ms: Known<number>, nowMs: number): Html {
   return html`<time datetime="${new Date(ms).toISOString()}" data-now="${nowMs}" title="${formatTime(ms, 'seconds')}">${formatAge(ms, nowMs)}</time>`;
 }
 
+/** A moment in UTC, which the page's script writes in the reader's format. Tables say UTC in the header of `time` columns. */
+export function utcTime(ms: Known<number>, precision: 'minutes' | 'seconds' | 'day' = 'minutes'): Html {
+  if (ms === null || ms === undefined) return html`<span class="unknown">unknown</span>`;
+  const zone = precision === 'day' ? '' : html`<span class="zone"> UTC</span>`;
+  return html`<time datetime="${new Date(ms).toISOString()}" data-form="${precision}">${formatTime(ms, precision).replace(/ UTC$/, '')}</time>${zone}`;
+}
+
 /** A moment in UTC with its age: `2026-11-21 10:14 UTC, 3 min ago`. */
 export function moment(ms: Known<number>, nowMs: number): Html {
   if (ms === null || ms === undefined) return html`<span class="unknown">never</span>`;
-  return html`<span class="moment">${formatTime(ms)}, <span class="hint">${age(ms, nowMs)}</span></span>`;
+  return html`<span class="moment">${utcTime(ms)}, <span class="hint">${age(ms, nowMs)}</span></span>`;
 }

@@ -17,12 +17,12 @@ import {
   definitionList,
   field,
   form,
-  formatTime,
   type Html,
   html,
   pageHeader,
   section,
   table,
+  utcTime,
 } from '#service-kit/pages/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import { browserName, type SessionSummary, type Sessions } from '#service-kit/sessions/index.ts';
@@ -292,7 +292,12 @@ function sessionsSection({ base, person, sessions, nowMs }: AccountView): Html {
           ],
         },
         { key: 'source', header: 'Address', kind: 'code', cell: (session) => session.source ?? 'unknown' },
-        { key: 'started', header: 'Signed in', cell: (session) => formatTime(session.startedAt.getTime()) },
+        {
+          key: 'started',
+          header: 'Signed in',
+          kind: 'time',
+          cell: (session) => utcTime(session.startedAt.getTime()),
+        },
         { key: 'seen', header: 'Last used', cell: (session) => age(session.lastSeenAt.getTime(), nowMs) },
         {
           key: 'end',

@@ -14,13 +14,13 @@ import {
   codeBlock,
   field,
   form,
-  formatTime,
   type Html,
   html,
   link,
   pageHeader,
   section,
   table,
+  utcTime,
 } from '#service-kit/pages/index.ts';
 import type { FactorState, PasskeySummary } from '#service-kit/second-factors/index.ts';
 import { browserName } from '#service-kit/sessions/index.ts';
@@ -239,7 +239,12 @@ function passkeyPart({ base, csrfToken, passkeys, canAddPasskey, nowMs }: Factor
       captionVisible: true,
       columns: [
         { key: 'name', header: 'Passkey', cell: (passkey) => passkey.name },
-        { key: 'added', header: 'Added', cell: (passkey) => formatTime(passkey.createdAt.getTime()) },
+        {
+          key: 'added',
+          header: 'Added',
+          kind: 'time',
+          cell: (passkey) => utcTime(passkey.createdAt.getTime()),
+        },
         {
           key: 'used',
           header: 'Last used',

@@ -275,6 +275,21 @@ function growAges() {
   }
 }
 
+/** Moments in the reader's format, and in UTC as everywhere: people who talk about a page read the same. */
+const timeForms = {
+  day: { dateStyle: 'medium' },
+  minutes: { dateStyle: 'medium', timeStyle: 'short' },
+  seconds: { dateStyle: 'medium', timeStyle: 'medium' },
+};
+
+function formatTimes() {
+  for (const element of document.querySelectorAll('time[data-form]')) {
+    const form = { ...timeForms[element.dataset.form], timeZone: 'UTC' };
+    const text = new Intl.DateTimeFormat(navigator.languages, form).format(Date.parse(element.dateTime));
+    if (element.textContent !== text) element.textContent = text;
+  }
+}
+
 // Most pages have nothing for htmx, so most pages don't load it before the first search.
 if (document.querySelector('[hx-get]:not([data-search]), [hx-post]')) void import('./htmx.js');
 const searchField = document.querySelector('[data-search][hx-get]');
@@ -299,6 +314,7 @@ for (const tab of document.querySelectorAll('.tabs a[aria-current]')) {
 }
 
 showTheme();
+formatTimes();
 growAges();
 setInterval(growAges, 1000);
 const checkConfirms = () => {
@@ -306,6 +322,7 @@ const checkConfirms = () => {
 };
 checkConfirms();
 document.addEventListener('refreshed', () => {
+  formatTimes();
   growAges();
   checkConfirms();
 });

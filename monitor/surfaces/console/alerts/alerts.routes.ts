@@ -29,7 +29,6 @@ import {
   formatCount,
   formatDuration,
   formatPercent,
-  formatTime,
   isoTime,
   link,
   moment,
@@ -38,6 +37,7 @@ import {
   section,
   type Tone,
   toast,
+  utcTime,
 } from '#service-kit/pages/index.ts';
 import { diskLimits } from '#service-kit/system/index.ts';
 import { dataTable, rowsLimit } from '#service-kit/web/index.ts';
@@ -230,7 +230,8 @@ function pastTable(request: FastifyRequest, past: readonly Episode[], limit: num
         key: 'opened',
         header: 'Opened',
         field: 'opened_at',
-        cell: (row) => formatTime(row.openedAtMs),
+        kind: 'time',
+        cell: (row) => utcTime(row.openedAtMs),
         value: (row) => isoTime(row.openedAtMs),
       },
       {

@@ -6,11 +6,11 @@ import {
   type Content,
   formatBytes,
   formatCount,
-  formatTime,
   isoTime,
   link,
   moment,
   section,
+  utcTime,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
 import { incidentHref } from '../parts/incident-text.ts';
@@ -47,7 +47,8 @@ export function evidenceSection(request: FastifyRequest, page: EvidenceSection):
       {
         key: 'from',
         header: 'First packet',
-        cell: (row) => formatTime(row.firstPacketAtMs, 'seconds'),
+        kind: 'time',
+        cell: (row) => utcTime(row.firstPacketAtMs, 'seconds'),
         field: 'first_packet_at',
         value: (row) => isoTime(row.firstPacketAtMs),
       },

@@ -15,12 +15,12 @@ import {
   formatBitRate,
   formatCount,
   formatPercent,
-  formatTime,
   html,
   isoTime,
   link,
   moment,
   shareBar,
+  utcTime,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
 import type { TimelineEntry } from '../hand-off/timeline.ts';
@@ -77,7 +77,7 @@ export function vectorTable(request: FastifyRequest, { measured, severity }: Inc
         header: 'Seen',
         cell: ({ details }) =>
           details &&
-          html`${formatTime(details.startedAtMs, 'seconds')} to ${formatTime(details.lastObservedAtMs, 'seconds')}`,
+          html`${utcTime(details.startedAtMs, 'seconds')} to ${utcTime(details.lastObservedAtMs, 'seconds')}`,
         field: 'started_at',
         value: (row) => isoTime(row.details?.startedAtMs ?? null),
       },
@@ -169,7 +169,8 @@ export function viewTable(
       {
         key: 'started',
         header: 'Started',
-        cell: (row) => formatTime(row.said.startedAtMs, 'seconds'),
+        kind: 'time',
+        cell: (row) => utcTime(row.said.startedAtMs, 'seconds'),
         field: 'started_at',
         value: (row) => isoTime(row.said.startedAtMs),
       },
@@ -253,7 +254,7 @@ export function transitionTable(
         key: 'at',
         header: 'When',
         cell: (row) =>
-          html`${formatTime(row.atMs, 'seconds')}, <span class="hint">${formatAge(row.atMs, nowMs)}</span>`,
+          html`${utcTime(row.atMs, 'seconds')}, <span class="hint">${formatAge(row.atMs, nowMs)}</span>`,
         value: (row) => isoTime(row.atMs),
       },
       {

@@ -5,11 +5,11 @@ import {
   code,
   formatBytes,
   formatCount,
-  formatTime,
   html,
   isoTime,
   link,
   type TableOptions,
+  utcTime,
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
@@ -57,14 +57,16 @@ const exchangedColumns: readonly DataColumn<PeerNetwork>[] = [
   {
     key: 'first',
     header: 'First hour',
-    cell: (row) => formatTime(row.firstHour * 1000),
+    kind: 'time',
+    cell: (row) => utcTime(row.firstHour * 1000),
     field: 'first_hour',
     value: (row) => isoTime(row.firstHour * 1000),
   },
   {
     key: 'last',
     header: 'Last hour',
-    cell: (row) => formatTime(row.lastHour * 1000),
+    kind: 'time',
+    cell: (row) => utcTime(row.lastHour * 1000),
     field: 'last_hour',
     value: (row) => isoTime(row.lastHour * 1000),
   },

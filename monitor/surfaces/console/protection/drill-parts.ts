@@ -21,12 +21,12 @@ import {
   form,
   formatBitRate,
   formatCount,
-  formatTime,
   type Html,
   html,
   isoTime,
   link,
   type Tone,
+  utcTime,
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
 import type { Refused } from './threshold-parts.ts';
@@ -134,7 +134,7 @@ function drillColumns({ path, drills, thresholds, csrfToken, nowMs }: DrillTable
       key: 'starts',
       header: 'Starts',
       cell: (row) =>
-        html`${formatTime(row.startsAtMs, 'seconds')} <div class="hint">by ${row.startedBy}${row.stoppedBy && html`, stopped by ${row.stoppedBy}`}</div>`,
+        html`${utcTime(row.startsAtMs, 'seconds')} <div class="hint">by ${row.startedBy}${row.stoppedBy && html`, stopped by ${row.stoppedBy}`}</div>`,
       field: 'starts_at',
       value: (row) => isoTime(row.startsAtMs),
     },

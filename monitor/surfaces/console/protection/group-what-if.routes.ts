@@ -33,6 +33,7 @@ import {
   section,
   type Tone,
   toast,
+  utcTime,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
@@ -304,7 +305,7 @@ function addressTable(
         header: 'Strongest second',
         cell: ({ strongest: one }) =>
           one
-            ? html`${rateText(one.metric, one.rate)}, ${one.ratio.toFixed(2)} times <div class="hint">${metricNames[one.metric]}, ${one.direction}, ${formatTime(one.fromMs)}</div>`
+            ? html`${rateText(one.metric, one.rate)}, ${one.ratio.toFixed(2)} times <div class="hint">${metricNames[one.metric]}, ${one.direction}, ${utcTime(one.fromMs)}</div>`
             : html`<span class="hint">none</span>`,
         value: ({ strongest }) => strongest?.ratio ?? null,
       },

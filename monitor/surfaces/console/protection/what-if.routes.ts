@@ -32,6 +32,7 @@ import {
   section,
   type Tone,
   table,
+  utcTime,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
@@ -213,7 +214,8 @@ function findingTable(
       {
         key: 'from',
         header: 'From',
-        cell: (row) => formatTime(row.fromMs),
+        kind: 'time',
+        cell: (row) => utcTime(row.fromMs),
         value: (row) => isoTime(row.fromMs),
       },
       { key: 'to', header: 'To', cell: (row) => formatTime(row.toMs), value: (row) => isoTime(row.toMs) },

@@ -10,10 +10,10 @@ import {
   formatBitRate,
   formatCount,
   formatPercent,
-  formatTime,
   html,
   isoTime,
   type Tone,
+  utcTime,
 } from '#service-kit/pages/index.ts';
 import { dataTable, pagedRows } from '#service-kit/web/index.ts';
 import { gapReason } from '../parts/words.ts';
@@ -134,7 +134,8 @@ export function gapTable(request: FastifyRequest, rows: readonly GapRow[]) {
       {
         key: 'from',
         header: 'From',
-        cell: (row) => formatTime(row.fromMinute * 1000),
+        kind: 'time',
+        cell: (row) => utcTime(row.fromMinute * 1000),
         value: (row) => isoTime(row.fromMinute * 1000),
       },
       {

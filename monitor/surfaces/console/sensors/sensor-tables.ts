@@ -9,12 +9,12 @@ import {
   formatAge,
   formatBytes,
   formatCount,
-  formatTime,
   html,
   isoTime,
   link,
   moment,
   section,
+  utcTime,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
 import { bytesColumns } from '../parts/bytes-columns.ts';
@@ -103,7 +103,8 @@ export function foreignTable(request: FastifyRequest, siteId: number, rows: read
       {
         key: 'last',
         header: 'Last minute',
-        cell: (row) => formatTime(row.lastMinute * 1000),
+        kind: 'time',
+        cell: (row) => utcTime(row.lastMinute * 1000),
         value: (row) => isoTime(row.lastMinute * 1000),
       },
     ],

@@ -30,6 +30,7 @@ import {
   section,
   stat,
   stats,
+  utcTime,
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { dataTable, fileHref, offerData, rowsLimit } from '#service-kit/web/index.ts';
@@ -305,7 +306,8 @@ function gapTable(request: FastifyRequest, rows: readonly GapRow[], isObserved: 
       {
         key: 'from',
         header: 'From',
-        cell: (row) => formatTime(row.fromMinute * 1000),
+        kind: 'time',
+        cell: (row) => utcTime(row.fromMinute * 1000),
         value: (row) => isoTime(row.fromMinute * 1000),
       },
       {

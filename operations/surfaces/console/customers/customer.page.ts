@@ -20,6 +20,7 @@ import {
   definitionList,
   formatCount,
   formatMoney,
+  formatMoneyAbout,
   formatTime,
   type Html,
   html,
@@ -30,6 +31,7 @@ import {
   stats,
   type Tone,
   table,
+  utcTime,
 } from '#service-kit/pages/index.ts';
 import { linkDelivery } from '#service-kit/sign-in/index.ts';
 import { spendingChart } from '../../parts/index.ts';
@@ -128,7 +130,7 @@ function figures({ tenant, access, servers, cards, keys }: CustomerPageOptions):
   return stats(
     stat({
       label: 'Credit',
-      value: formatMoney(access.balanceQuanta, tenant.currency),
+      value: formatMoneyAbout(access.balanceQuanta, tenant.currency),
       tone: access.balanceQuanta < 0 ? 'bad' : 'neutral',
       source: 'current ledger balance',
     }),
@@ -238,7 +240,7 @@ function chargesTable({ charges, tenant }: CustomerPageOptions): Content {
       card: { line: ['state', 'amount', 'at'] },
       columns: [
         { key: 'id', header: 'Attempt', kind: 'figure', cell: (charge) => String(charge.id) },
-        { key: 'at', header: 'When', cell: (charge) => formatTime(charge.createdAt.getTime()) },
+        { key: 'at', header: 'When', kind: 'time', cell: (charge) => utcTime(charge.createdAt.getTime()) },
         {
           key: 'for',
           header: 'For',

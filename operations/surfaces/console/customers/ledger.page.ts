@@ -3,10 +3,10 @@ import type { LedgerEntry } from '#operations/billing/index.ts';
 import {
   code,
   formatMoney,
-  formatTime,
   type Html,
   pageHeader,
   table,
+  utcTime,
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { consoleFrame } from '../frame.ts';
@@ -64,7 +64,7 @@ export function ledgerTable(
     caption: 'Ledger',
     card: { title: 'text', line: ['amount', 'source', 'at'] },
     columns: [
-      { key: 'at', header: 'When', cell: (entry) => formatTime(entry.createdAt.getTime()) },
+      { key: 'at', header: 'When', kind: 'time', cell: (entry) => utcTime(entry.createdAt.getTime()) },
       { key: 'source', header: 'Source', kind: 'code', cell: (entry) => code(entry.metadata.source) },
       { key: 'text', header: 'Description', kind: 'prose', cell: (entry) => entry.description },
       {

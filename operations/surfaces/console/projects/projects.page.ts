@@ -6,7 +6,6 @@ import {
   code,
   field,
   form,
-  formatTime,
   type Html,
   hiddenField,
   html,
@@ -14,6 +13,7 @@ import {
   pageHeader,
   section,
   table,
+  utcTime,
 } from '#service-kit/pages/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
@@ -61,7 +61,12 @@ export function projectsPage(options: ProjectsPageOptions): Html {
             header: 'Clusters',
             cell: (project) => namesOfClusters(project, clusters),
           },
-          { key: 'created', header: 'Created', cell: (project) => formatTime(project.createdAt.getTime()) },
+          {
+            key: 'created',
+            header: 'Created',
+            kind: 'time',
+            cell: (project) => utcTime(project.createdAt.getTime()),
+          },
         ],
         rows: projects,
         empty: {

@@ -9,7 +9,6 @@ import {
   field,
   form,
   formatCount,
-  formatTime,
   type Html,
   hiddenField,
   link,
@@ -17,6 +16,7 @@ import {
   section,
   type Tone,
   table,
+  utcTime,
 } from '#service-kit/pages/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
@@ -209,7 +209,8 @@ function invitationsTable(visitor: Visitor, { id, invitations }: OrganizationVie
       {
         key: 'until',
         header: 'Expires',
-        cell: (invitation) => formatTime(invitation.expiresAt.getTime()),
+        kind: 'time',
+        cell: (invitation) => utcTime(invitation.expiresAt.getTime()),
       },
       {
         key: 'revoke',

@@ -6,11 +6,11 @@ import {
   form,
   formatCount,
   formatMoney,
-  formatTime,
   type Html,
   hiddenField,
   section,
   table,
+  utcTime,
   withQuery,
 } from '#service-kit/pages/index.ts';
 
@@ -82,7 +82,7 @@ export function ledgerSection(options: LedgerOptions): Html {
         ],
       ),
       columns: [
-        { key: 'at', header: 'When', cell: (entry) => formatTime(entry.createdAt.getTime()) },
+        { key: 'at', header: 'When', kind: 'time', cell: (entry) => utcTime(entry.createdAt.getTime()) },
         { key: 'for', header: 'What for', cell: (entry) => labelOf(entry.metadata.source) },
         { key: 'text', header: 'Description', kind: 'prose', cell: (entry) => entry.description },
         {

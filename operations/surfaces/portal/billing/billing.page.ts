@@ -24,6 +24,7 @@ import {
   stats,
   type Tone,
   table,
+  utcTime,
 } from '#service-kit/pages/index.ts';
 import { spendingChart } from '../../parts/index.ts';
 import { portalFrame } from '../frame.ts';
@@ -227,7 +228,7 @@ function cardsSection(options: BillingPageOptions): Html {
                   ? badge('good', 'default card')
                   : badge('neutral', 'saved'),
           },
-          { key: 'since', header: 'Saved', cell: (card) => formatTime(card.createdAt.getTime(), 'day') },
+          { key: 'since', header: 'Saved', cell: (card) => utcTime(card.createdAt.getTime(), 'day') },
           {
             key: 'act',
             header: '',

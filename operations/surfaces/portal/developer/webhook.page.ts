@@ -20,6 +20,7 @@ import {
   section,
   type Tone,
   table,
+  utcTime,
 } from '#service-kit/pages/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
@@ -233,7 +234,7 @@ export function deliveryPage({
         captionVisible: true,
         columns: [
           { key: 'number', header: 'Attempt', cell: (row) => formatCount(row.number) },
-          { key: 'at', header: 'When', cell: (row) => formatTime(row.at.getTime(), 'seconds') },
+          { key: 'at', header: 'When', kind: 'time', cell: (row) => utcTime(row.at.getTime(), 'seconds') },
           {
             key: 'took',
             header: 'Took',

@@ -14,7 +14,6 @@ import {
   formatBytes,
   formatCount,
   formatPercent,
-  formatTime,
   type Html,
   html,
   link,
@@ -27,6 +26,7 @@ import {
   type Tone,
   table,
   tabs,
+  utcTime,
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { durationOf } from '../../parts/index.ts';
@@ -161,7 +161,7 @@ const coverageNotes = {
 } as const;
 
 function timesOf({ server, incident, nowMs }: IncidentPageOptions): Html {
-  const at = (value: Date) => html`${formatTime(value.getTime(), 'seconds')}`;
+  const at = (value: Date) => html`${utcTime(value.getTime(), 'seconds')}`;
   const fromMs = incident.startedAt.getTime() - 15 * 60_000;
   const toMs = (incident.recoveredAt ?? incident.lastObservedAt).getTime() + 15 * 60_000;
   const minute = (ms: number) => new Date(ms).toISOString().slice(0, 16);

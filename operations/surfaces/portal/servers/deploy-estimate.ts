@@ -4,6 +4,7 @@ import {
   type Content,
   estimate,
   formatMoney,
+  formatMoneyAbout,
   type Html,
   html,
   prose,
@@ -48,7 +49,7 @@ export function deployState(choice: Estimate | null): { tone: Tone; text: string
       tone: 'info',
       text: 'We charge your default card for one month of the plan. The amount becomes credit, and hours are charged to the credit.',
     };
-  const credit = forecast.balanceQuanta === null ? '' : ` of ${formatMoney(forecast.balanceQuanta)}`;
+  const credit = forecast.balanceQuanta === null ? '' : ` of ${formatMoneyAbout(forecast.balanceQuanta)}`;
   return { tone: 'good', text: `Nothing is due now. Hours are charged to your credit${credit}.` };
 }
 
@@ -71,7 +72,9 @@ function linesOf(choice: Estimate): Content {
 
 function dueOf({ dueQuanta, afterFirstDayQuanta }: ServerForecast): string {
   const left =
-    afterFirstDayQuanta === null ? '' : ` Credit after its first day: ${formatMoney(afterFirstDayQuanta)}.`;
+    afterFirstDayQuanta === null
+      ? ''
+      : ` Credit after its first day: ${formatMoneyAbout(afterFirstDayQuanta)}.`;
   if (dueQuanta === null || dueQuanta === 0) return `Due now: nothing.${left}`;
   return `Due now: ${formatMoney(dueQuanta)} by your saved card.${left}`;
 }

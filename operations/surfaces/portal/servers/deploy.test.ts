@@ -123,7 +123,7 @@ test('the price is that of the chosen plan, is told without ordering, and is tru
   assert.match(estimate((await me.get(`${path}?plan=large`)).text), /Large<\/strong> \$0\.0178 an hour/);
   const checked = await me.post(`${path}/check`, { ...order, plan: 'large', name: 'typed' });
   assert.equal(checked.status, 200);
-  assert.match(estimate(checked.text), /Large<\/strong> \$0\.0178.*Credit after its first day: \$99\.5728/s);
+  assert.match(estimate(checked.text), /Large<\/strong> \$0\.0178.*Credit after its first day: \$99\.57/s);
   assert.match(checked.text, /value="large"[^>]* checked/);
   assert.match(checked.text, /value="typed"/);
   const faulty = await me.post(`${path}/check`, { ...order, network_ip: '10.0.0.5' });

@@ -104,7 +104,9 @@ test('another customer’s server is, byte for byte, a server that does not exis
   for (const tail of [
     '',
     '/traffic',
+    '/traffic/minutes',
     '/traffic/minutes.json',
+    '/traffic/usage',
     '/traffic?format=csv&table=application',
     '/bandwidth',
     '/settings',

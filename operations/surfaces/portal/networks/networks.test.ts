@@ -157,10 +157,10 @@ test('rules that most servers need are one click each, and those that are there 
   assert.match(after, />22</);
 });
 
-test('API-2.6: the usage on the Traffic page says that nothing was measured, and never draws it as zero', async () => {
+test('API-2.6: the usage below the Traffic page says that nothing was measured, and never draws it as zero', async () => {
   const { text, tenant } = await visitor('Bandwidth page');
   const { serverId } = await world.deploy(tenant, 'web-1');
-  const path = `/client/servers/${serverId}/traffic`;
+  const path = `/client/servers/${serverId}/traffic/usage`;
   const before = await text(path);
   assert.match(before, /Not measured in [A-Z][a-z]+ \d{4} yet\./);
   assert.match(before, /Out this month<\/dt><dd><span class="figure">unknown/);

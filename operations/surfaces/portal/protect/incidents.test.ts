@@ -104,6 +104,7 @@ const trafficTails = [
   '/chart.json',
   '/live.json',
   '/live-chart.json',
+  '/minutes',
   '/minutes.json',
   '/minutes.csv',
 ];

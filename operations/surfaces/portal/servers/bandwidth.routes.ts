@@ -1,4 +1,4 @@
-/** The former Bandwidth tab: its usage is a part of the Traffic tab. */
+/** The former Bandwidth tab: its usage is below the Traffic tab. */
 import { Type } from 'typebox';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -13,7 +13,7 @@ export function registerBandwidth(app: App, deps: { servers: Servers }): void {
     async (request, reply) => {
       const { server } = await findServerOf(deps.servers, request);
       const query = request.query.by === 'month' ? '?use=month' : '';
-      return reply.redirect(`/client/servers/${server.id}/traffic${query}#usage`, 303);
+      return reply.redirect(`/client/servers/${server.id}/traffic/usage${query}`, 303);
     },
   );
 }

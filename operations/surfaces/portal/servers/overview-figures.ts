@@ -64,7 +64,7 @@ export function overviewFigures(
       label: 'Out this month',
       value: month && measured ? formatBytes(month.outboundBytes) : undefined,
       source: measured ? ['measured ', age(measured.getTime(), nowMs)] : 'not measured yet',
-      href: `${path}/traffic#usage`,
+      href: `${path}/traffic/usage`,
     }),
     firewallFigure(server, `${path}/firewall`),
   );

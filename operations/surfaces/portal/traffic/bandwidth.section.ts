@@ -1,4 +1,4 @@
-/** Usage of a server by day and month, on its Traffic page. */
+/** Usage of a server by day and month, below its Traffic page. */
 import type {
   AccountBandwidth,
   Bandwidth,
@@ -37,7 +37,7 @@ export interface BandwidthOptions {
   createdMs: number;
   /** What happened to the server in the month of the days; of months nothing is said. */
   flags: Flags;
-  /** The page that holds the sections, with its range. */
+  /** The page that holds the sections, by day. */
   url: string;
   nowMs: number;
 }
@@ -56,12 +56,12 @@ export function bandwidthSections(options: BandwidthOptions): Html[] {
       tabs('Usage by day or month', [
         {
           label: 'Days of this month',
-          href: `${withQuery(url, { use: undefined })}#usage`,
+          href: url,
           current: history.granularity === 'day',
         },
         {
           label: 'Months',
-          href: `${withQuery(url, { use: 'month' })}#usage`,
+          href: withQuery(url, { use: 'month' }),
           current: history.granularity === 'month',
         },
       ]),
@@ -229,7 +229,7 @@ function poolSection({ account }: BandwidthOptions): Html {
             cell: (row) =>
               row.isDeleted
                 ? `${row.serverName} (destroyed)`
-                : link(`/client/servers/${row.serverId}/traffic#usage`, row.serverName),
+                : link(`/client/servers/${row.serverId}/traffic/usage`, row.serverName),
           },
           {
             key: 'pool',

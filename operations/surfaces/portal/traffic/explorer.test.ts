@@ -214,11 +214,11 @@ test('a filter that can not be read is named, and the others count', async () =>
   assert.doesNotMatch(hostile, /<script>x/);
 });
 
-test('the former Bandwidth tab leads to the usage of the Traffic tab', async () => {
+test('the former Bandwidth tab leads to the usage below the Traffic tab', async () => {
   const reader = await createReader('Moved');
   for (const [tail, to] of [
-    ['/bandwidth', '/traffic#usage'],
-    ['/bandwidth?by=month', '/traffic?use=month#usage'],
+    ['/bandwidth', '/traffic/usage'],
+    ['/bandwidth?by=month', '/traffic/usage?use=month'],
     ['/protect?range=1h', '/traffic?range=1h'],
   ]) {
     const answer = await reader.get(tail!);
@@ -235,7 +235,9 @@ test('a run of minutes without an observation is one row with its reason, and th
     ...[13, 12, 11].map((at) => [ago(at), down] as const),
     [ago(5), minute()],
   ]);
-  const text = (await reader.page('/traffic?range=1h')).replace(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
+  const text = (await reader.page('/traffic/minutes?range=1h'))
+    .replace(/<[^>]+>/g, ' ')
+    .replaceAll(/\s+/g, ' ');
   assert.match(text, /\d\d:\d\d to \d\d:\d\d 3 minutes sensor not running/);
   assert.match(text, /\d\d:\d\d to \d\d:\d\d 5 minutes no observation/);
   assert.match(text, /1 minute in progress/);

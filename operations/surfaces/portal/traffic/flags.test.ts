@@ -146,11 +146,11 @@ test('a server’s chart marks its deploy, power, firewall, networks, settings, 
   const newest = new Date(flags.at(-1)!.timeMs);
   const monthMs = Date.UTC(newest.getUTCFullYear(), newest.getUTCMonth());
   assert.deepEqual(
-    listIn(barsIn(page)).sort(),
+    listIn(barsIn(await reader.page(`${path}/traffic/usage`))).sort(),
     flags.flatMap(({ text, timeMs }) => (timeMs < monthMs ? [] : [text])).sort(),
     'the bars of the month have those of the month',
   );
-  const months = await reader.page(`${path}/traffic?range=1h&use=month`);
+  const months = await reader.page(`${path}/traffic/usage?use=month`);
   assert.deepEqual(listIn(barsIn(months)), []);
   const live = await reader.texts(`${path}/traffic/live-chart.json`);
   assert.ok(live.includes('Rebooted') && live.includes('SYN flood'), live.join());
@@ -224,7 +224,7 @@ test('NET-1.6: with protection views off no chart marks attacks and scans of the
   assert.doesNotMatch(await reader.page('traffic/?range=1h'), />hidden-1</);
   assert.deepEqual(listIn(await reader.page(`servers/${hidden.serverId}`)), []);
   const bars = async ({ serverId }: Server) =>
-    listIn(barsIn(await reader.page(`servers/${serverId}/traffic`)));
+    listIn(barsIn(await reader.page(`servers/${serverId}/traffic/usage`)));
   assert.equal(count(await bars(hidden), 'SYN flood'), 0);
   assert.equal(count(await bars(seen), 'SYN flood'), 1);
   // By the id alone, as no page asks: the statement itself leaves them out, of few servers and of many.

@@ -31,6 +31,7 @@ import { attackAreas, attacksNow } from '../protect/attacks.ts';
 import { deliverySection, liveCard } from '../protect/delivery-cards.ts';
 import type { ProtectedServer } from '../protect/guard-protect.ts';
 import { serverFrame } from '../servers/server-frame.ts';
+import { trafficTabs } from './traffic-tabs.ts';
 
 export const bucketMs = 10_000;
 /** A bucket arrives within 15 seconds of its end; later than this something is wrong. */
@@ -69,6 +70,7 @@ export function livePage(found: ProtectedServer, view: LiveView): Html {
     attacksNow(server, view.attacks, view.nowMs),
   ];
   const body = [
+    trafficTabs(server.id, 'now', withQuery(path, query)),
     html`<div class="toolbar">${rangePicker({ url, range: 'live' })}${addressChoice(found, view, url)}</div>`,
     refreshing({ id: 'live-tables', url, everySeconds: 5 }, [
       chart({

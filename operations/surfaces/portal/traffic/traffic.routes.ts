@@ -1,10 +1,12 @@
-/** The Traffic tab: what was observed of a server's addresses, what used the most of it, and its usage by day and month. */
+/**
+ * The Traffic tab of a server and what is below it: the explorer with this server, by application as well, its minutes with exact
+ * bytes, and its usage by day and month.
+ */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import {
-  type IncidentRow,
   isStale,
   type LiveStatus,
   type MinuteRow,
@@ -13,7 +15,6 @@ import {
   type ProtectTraffic,
   type StepRow,
 } from '#operations/protect/index.ts';
-import type { Server } from '#operations/views/index.ts';
 import { type ExplorerBody, explorerBody, printFilters } from '#service-kit/explorer/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -37,7 +38,6 @@ import {
 } from '#service-kit/pages/index.ts';
 import { noSuchPage, sendWantedFile } from '#service-kit/web/index.ts';
 import { completeExplorer, type Gap, gapsOf, readExplorer } from '../../parts/index.ts';
-import type { Visitor } from '../guard.ts';
 import { attackAreas, attackState, attacksNow, isHeadline } from '../protect/attacks.ts';
 import { deliverySection, liveCard, minutesCard } from '../protect/delivery-cards.ts';
 import { findProtectedOf, findSettingsOf, type ProtectedServer } from '../protect/guard-protect.ts';
@@ -49,6 +49,7 @@ import { minutesSection, minutesShown } from './minutes.section.ts';
 import { readOffTimes } from './off-times.ts';
 import { type ServerAround, serverBody, serverPlace } from './server-explorer.ts';
 import { readServerFlags } from './server-flags.ts';
+import { trafficTabs } from './traffic-tabs.ts';
 import { readAsk, sinceCreation, type TrafficAsk, TrafficQuery, trafficPath } from './traffic-url.ts';
 
 export interface TrafficDeps extends LivePagesDeps, AttackReaderDeps {
@@ -67,6 +68,10 @@ export type TrafficRequest = FastifyRequest<{
 
 export function registerTraffic(app: App, deps: TrafficDeps): void {
   app.get('/servers/:id/traffic', { schema }, (request, reply) => showPage(deps, request, reply));
+  app.get('/servers/:id/traffic/minutes', { schema }, (request, reply) => showMinutes(deps, request, reply));
+  app.get('/servers/:id/traffic/usage', { schema }, async (request, reply) =>
+    showUsage(deps, await findSettingsOf(deps, request), request, reply),
+  );
   app.get('/servers/:id/traffic/complete', { schema }, async (request, reply) => {
     const { server } = await findProtectedOf(deps, request);
     return reply.send(await completeExplorer(deps, serverPlace(server, null), request));
@@ -85,37 +90,64 @@ async function showPage(
   const found = await findSettingsOf(deps, request);
   const asked = readServerAsk(deps, request);
   const { visitor, server } = found;
-  const usage = await readUsageOf(deps, found, asked.isByMonth);
   if (!found.settings.viewsOn) {
     if (request.query.range === 'live') throw noSuchPage();
-    const nowMs = deps.clock.nowMs();
-    return sendPage(reply, usageOnlyPage({ visitor, server, usage, nowMs, url: request.url }));
+    return showUsage(deps, found, request, reply);
   }
   if (request.query.range === 'live')
     return sendPage(reply, await readLivePage(deps, found, request.query.address));
   const subject = { ...found.subject, address: asked.address };
-  const [steps, observed, live, status, read] = await Promise.all([
-    deps.protectTraffic.readSteps(visitor.actor, subject, asked.range),
+  const [observed, live, told, read] = await Promise.all([
     deps.protectTraffic.readAddresses(visitor.actor, found.subject),
     deps.protectLive.readStatus(visitor.actor, subject),
-    deps.protectTraffic.readStatus(visitor.actor, subject),
+    readTold(deps, found, asked),
     readExplorer(deps, serverPlace(server, asked.address), request),
   ]);
-  const [around, openAttacks] = await Promise.all([
-    readAround(deps, found, asked, steps),
+  const explorer = serverBody(read, told.around);
+  const page = trafficPage(request, { ...told, observed, explorer, live });
+  return sendWantedFile(request, reply, 'traffic') ?? sendPage(reply, page);
+}
+
+async function showMinutes(
+  deps: TrafficDeps,
+  request: TrafficRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const found = await findProtectedOf(deps, request);
+  const asked = readServerAsk(deps, request);
+  const [observed, told] = await Promise.all([
+    deps.protectTraffic.readAddresses(found.visitor.actor, found.subject),
+    readTold(deps, found, asked),
+  ]);
+  return sendPage(reply, minutesPage(request.query, { ...told, observed }));
+}
+
+async function showUsage(
+  deps: TrafficDeps,
+  found: ProtectedServer,
+  request: TrafficRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const usage = await readUsageOf(deps, found, readServerAsk(deps, request).isByMonth);
+  return sendPage(reply, usagePage(found, { ...usage, nowMs: deps.clock.nowMs() }));
+}
+
+/** What the pages say above their parts, and the newest minutes. */
+type Told = Awaited<ReturnType<typeof readTold>>;
+
+async function readTold(deps: TrafficDeps, found: ProtectedServer, asked: TrafficAsk) {
+  const { visitor, server } = found;
+  const subject = { ...found.subject, address: asked.address };
+  const [steps, status, openAttacks] = await Promise.all([
+    deps.protectTraffic.readSteps(visitor.actor, subject, asked.range),
+    deps.protectTraffic.readStatus(visitor.actor, subject),
     readOpenAttacks(deps, visitor.actor, subject),
   ]);
+  const around = await readAround(deps, found, asked, steps);
   const ask = { ...asked, range: around.range };
   const nowMs = deps.clock.nowMs();
-  const newest = await readNewestMinutes(deps, found, ask, { status, nowMs, steps });
-  const page = trafficPage(request, {
-    ...{ visitor, server, observed, steps, nowMs, openAttacks, usage, ask },
-    explorer: serverBody(read, around),
-    minutes: newest.minutes,
-    minuteGaps: newest.gaps,
-    delivery: { live, minutes: status },
-  });
-  return sendWantedFile(request, reply, 'traffic') ?? sendPage(reply, page);
+  const { minutes, gaps } = await readNewestMinutes(deps, found, ask, { status, nowMs, steps });
+  return { visitor, server, ask, steps, status, openAttacks, around, nowMs, minutes, minuteGaps: gaps };
 }
 
 /** What the chart shows around its lines: since when, why times have no values, and attacks. */
@@ -190,30 +222,20 @@ async function readUsageOf(deps: TrafficDeps, { visitor, server }: ProtectedServ
   return { history, account, source, poolCounts, flags, createdMs: server.createdAt.getTime() };
 }
 
-interface TrafficPageOptions {
-  visitor: Visitor;
-  server: Server;
-  ask: TrafficAsk;
+interface TrafficPageOptions extends Told {
   /** Addresses that minutes were received of. */
   observed: readonly string[];
-  steps: readonly StepRow[];
-  nowMs: number;
   explorer: ExplorerBody;
-  /** The newest of the range, newest first. */
-  minutes: readonly MinuteRow[];
-  minuteGaps: readonly Gap[];
-  openAttacks: readonly IncidentRow[];
-  delivery: { live: LiveStatus; minutes: MinuteStatus };
-  usage: Omit<BandwidthOptions, 'url' | 'nowMs'>;
+  live: LiveStatus;
 }
 
 /**
- * The Traffic page of a server. It says first how fresh it is, then is the explorer with this server, then lists minutes with their exact
- * bytes and usage by day. What was not observed is a gap with its reason and reads "unknown", never 0.
+ * The Traffic page of a server. It says first how fresh it is, then is the explorer with this server. What was not observed is a gap
+ * with its reason and reads "unknown", never 0.
  */
 function trafficPage(request: FastifyRequest, options: TrafficPageOptions): Html {
   const { visitor, server, ask, explorer, openAttacks, nowMs } = options;
-  const { url } = explorer.view;
+  const { url, by } = explorer.view;
   const header = [
     refreshing({ id: 'traffic-state', url, everySeconds: 15 }, [
       pageHeader({ title: server.name, state: stateOf(options) }),
@@ -222,33 +244,72 @@ function trafficPage(request: FastifyRequest, options: TrafficPageOptions): Html
     attacksNow(server, openAttacks, nowMs),
   ];
   const body = [
-    html`<div class="toolbar">${rangePicker({ url, range: ask.range, nowMs, hasLive: true })}${addressChoice(options)}${exploreLink(options)}</div>`,
+    trafficTabs(server.id, by === 'application' ? 'applications' : 'now', url),
+    html`<div class="toolbar">${rangePicker({ url, range: ask.range, nowMs, hasLive: true })}${addressChoice(options, url)}${exploreLink(options)}</div>`,
     explorerBody(request, explorer),
     refreshing(
-      { id: 'traffic-minutes', url, everySeconds: 15 },
-      minutesSection({
-        minutes: options.minutes,
-        gaps: options.minuteGaps,
-        range: ask.range,
-        csvHref: fileOf(options, 'minutes.csv'),
-        jsonHref: fileOf(options, 'minutes.json'),
-      }),
-    ),
-    bandwidthSections({ ...options.usage, url, nowMs }),
-    refreshing(
       { id: 'traffic-delivery', url, everySeconds: 15 },
-      deliverySection(
-        [minutesCard(options.delivery.minutes, nowMs), liveCard(options.delivery.live, nowMs)],
-        nowMs,
-      ),
+      deliverySection([minutesCard(options.status, nowMs), liveCard(options.live, nowMs)], nowMs),
     ),
   ];
   return serverFrame({ visitor, server, tab: 'traffic' }, header, body);
 }
 
-function fileOf({ server, explorer }: TrafficPageOptions, file: string): string {
+/** The newest minutes of the range, with the files of all. */
+function minutesPage(
+  query: TrafficRequest['query'],
+  options: Omit<TrafficPageOptions, 'explorer' | 'live'>,
+): Html {
+  const { visitor, server, ask, openAttacks, nowMs, minutes, minuteGaps: gaps } = options;
   const path = trafficPath(server.id);
-  return explorer.view.url.replace(path, `${path}/${file}`);
+  const { range, from, to, address } = query;
+  const url = withQuery(`${path}/minutes`, { range, from, to, address });
+  const header = [
+    refreshing(
+      { id: 'traffic-state', url, everySeconds: 15 },
+      pageHeader({ title: server.name, state: stateOf(options) }),
+    ),
+    attacksNow(server, openAttacks, nowMs),
+  ];
+  const fileOf = (file: string) => url.replace(`${path}/minutes`, `${path}/${file}`);
+  return serverFrame({ visitor, server, tab: 'traffic', part: 'Minutes' }, header, [
+    trafficTabs(server.id, 'minutes', url),
+    html`<div class="toolbar">${rangePicker({ url, range: ask.range, nowMs })}${addressChoice(options, url)}</div>`,
+    refreshing(
+      { id: 'traffic-minutes', url, everySeconds: 15 },
+      minutesSection({
+        ...{ minutes, gaps, range: ask.range },
+        ...{ csvHref: fileOf('minutes.csv'), jsonHref: fileOf('minutes.json') },
+      }),
+    ),
+  ]);
+}
+
+/** Of every server; all that there is where its protection views are off (NET-1.6). */
+function usagePage(
+  { visitor, server, settings }: ProtectedServer,
+  usage: Omit<BandwidthOptions, 'url'>,
+): Html {
+  const url = `${trafficPath(server.id)}/usage`;
+  if (settings.viewsOn)
+    return serverFrame(
+      { visitor, server, tab: 'traffic', part: 'Usage' },
+      pageHeader({ title: server.name }),
+      [trafficTabs(server.id, 'usage', url), bandwidthSections({ ...usage, url })],
+    );
+  const header = pageHeader({
+    title: server.name,
+    state: { tone: 'neutral', text: 'Protection views are off.' },
+  });
+  return serverFrame({ visitor, server, tab: 'traffic' }, header, [
+    banner({
+      tone: 'info',
+      title: 'Minutes and applications of this server are not shown',
+      text: 'Observation continues. Turn the protection views on to see everything observed since.',
+      actions: link(`/client/servers/${server.id}/protect`, 'Protection settings', { kind: 'button' }),
+    }),
+    bandwidthSections({ ...usage, url }),
+  ]);
 }
 
 /** The explorer with this server and range: previous period, flows, saved views and tables by any dimension. */
@@ -263,31 +324,11 @@ function exploreLink({ server, explorer }: TrafficPageOptions): Content {
   });
 }
 
-/** The page of a server whose protection views are off: usage alone (NET-1.6). */
-function usageOnlyPage(
-  options: Pick<TrafficPageOptions, 'visitor' | 'server' | 'usage'> & { nowMs: number; url: string },
-): Html {
-  const { visitor, server, usage, nowMs, url } = options;
-  const header = pageHeader({
-    title: server.name,
-    state: { tone: 'neutral', text: 'Protection views are off.' },
-  });
-  return serverFrame({ visitor, server, tab: 'traffic' }, header, [
-    banner({
-      tone: 'info',
-      title: 'Minutes and applications of this server are not shown',
-      text: 'Observation continues. Turn the protection views on to see everything observed since.',
-      actions: link(`/client/servers/${server.id}/protect`, 'Protection settings', { kind: 'button' }),
-    }),
-    bandwidthSections({ ...usage, url, nowMs }),
-  ]);
-}
-
-function stateOf({ delivery, steps, openAttacks, nowMs }: TrafficPageOptions): {
+function stateOf({ status, steps, openAttacks, nowMs }: Told): {
   tone: Tone;
   text: Content;
 } {
-  const latestMinuteMs = delivery.minutes.latestAt?.getTime() ?? null;
+  const latestMinuteMs = status.latestAt?.getTime() ?? null;
   const now = openAttacks.filter((each) => isHeadline(each, nowMs));
   if (now.length > 0) return attackState(now);
   if (latestMinuteMs === null) {
@@ -315,10 +356,10 @@ function stateOf({ delivery, steps, openAttacks, nowMs }: TrafficPageOptions): {
 }
 
 /** The newest minute over all addresses. */
-function latestStats({ minutes: rows, delivery, nowMs }: TrafficPageOptions): Html {
+function latestStats({ minutes: rows, status, nowMs }: Told): Html {
   const newest = rows.find((row) => row.inboundBps !== null || row.outboundBps !== null)?.minute.getTime();
   const latest = rows.filter((row) => row.minute.getTime() === newest);
-  const received = delivery.minutes.latestReceivedAt;
+  const received = status.latestReceivedAt;
   const source =
     newest === undefined
       ? undefined
@@ -332,8 +373,10 @@ function latestStats({ minutes: rows, delivery, nowMs }: TrafficPageOptions): Ht
 }
 
 /** Which address is shown, where the server has or had several. */
-function addressChoice({ server, observed, ask, explorer }: TrafficPageOptions): Content {
-  const { url } = explorer.view;
+function addressChoice(
+  { server, observed, ask }: Pick<TrafficPageOptions, 'server' | 'observed' | 'ask'>,
+  url: string,
+): Content {
   const addresses = new Set([...server.addresses.map((each) => each.address), ...observed]);
   if (ask.address !== null) addresses.add(ask.address);
   if (addresses.size < 2) return '';

@@ -114,7 +114,7 @@ test('the bytes of each minute are on the page, in the JSON and in the CSV exact
     csv.map((line) => line.split(',').slice(0, 4)),
     expected.map((row) => Object.values(row).map(String)),
   );
-  const page = await (await reader.get('?range=1h')).text();
+  const page = await (await reader.get('/minutes?range=1h')).text();
   for (const { inbound_bytes, outbound_bytes } of expected) {
     assert.ok(page.includes(`>${inbound_bytes!.toLocaleString('en-US')}</td>`), String(inbound_bytes));
     assert.ok(page.includes(`>${outbound_bytes!.toLocaleString('en-US')}</td>`), String(outbound_bytes));
@@ -146,7 +146,10 @@ test('a gap stays a gap: what was not observed is absent or unknown, never zero'
       [80, 40],
     ],
   );
-  assert.match(await (await reader.get('?range=15m')).text(), /<span class="unknown">unknown<\/span>/);
+  assert.match(
+    await (await reader.get('/minutes?range=15m')).text(),
+    /<span class="unknown">unknown<\/span>/,
+  );
 });
 
 test('NET-2.4.3: a minute that was not observed says why in the table, the files and the chart, and is no observation', async () => {
@@ -158,8 +161,9 @@ test('NET-2.4.3: a minute that was not observed says why in the table, the files
     [minutesAgo(2), down],
   ]);
   const page = await (await reader.get('?range=15m')).text();
-  assert.match(page, /did not run, so the traffic is unknown\.">sensor not running</);
-  assert.match(page, />50\.0.%: data lost</);
+  const table = await (await reader.get('/minutes?range=15m')).text();
+  assert.match(table, /did not run, so the traffic is unknown\.">sensor not running</);
+  assert.match(table, />50\.0.%: data lost</);
   assert.match(page, /3<\/(?:b|strong|span)>|2 minutes observed/);
   assert.match(page, new RegExp(`Up to date, ${iso(minutesAgo(3)).slice(11, 16)}`));
   const { notes, series } = (await (await reader.get('/chart.json?range=15m')).json()) as {
@@ -178,7 +182,7 @@ test('NET-2.4.3: a minute of an attack that was not checked says so in place of 
   const reader = await createReader('Unchecked');
   const attack = { ddos_bps: 8, ddos_pps: 1, coverage: null, reason: 'detector_incomplete' } as const;
   await deliverMinutes(world, token, reader.first, [[minutesAgo(3), { in: 600, out: 60, ...attack }]]);
-  const page = await (await reader.get('?range=15m')).text();
+  const page = await (await reader.get('/minutes?range=15m')).text();
   assert.match(page, /may be larger than shown\.">attack not checked</);
 });
 
@@ -206,7 +210,7 @@ test('port scans by the provider are a row of their own beside the applications,
   assert.deepEqual(await rowIn('&q=direction:in'), ['90.0 kB'], 'no row has anything out');
   assert.equal(await rowIn('&q=app:shop.example'), undefined, 'they are no application');
   assert.equal(await rowIn('', other), undefined, 'another customer’s server');
-  const page = await (await reader.get('?range=1h')).text();
+  const page = await (await reader.get('/minutes?range=1h')).text();
   assert.match(page, />98,000<\/td>/, 'the minute has all of its bytes');
   const { minutes } = (await (await reader.get('/minutes.json?range=1h')).json()) as {
     minutes: Record<string, unknown>[];

@@ -105,6 +105,33 @@ test('a refused form keeps what was typed, names the field, and saves nothing', 
   assert.equal((await operator.get(`${path}/address?address=nonsense`)).status, 422);
 });
 
+test('a form multiplies every threshold that has a rate, typed or shown in grey, and leaves off what is off', async () => {
+  const { text } = await operator.get(`${path}/groups/new`);
+  const shown = Object.fromEntries(
+    [...text.matchAll(/name="(shown\.[^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [name!, value!]),
+  );
+  assert.equal(shown['shown.inbound.syn_pps'], '10k');
+  assert.equal(shown['shown.outbound.udp_pps'], 'off');
+  const group = { revision: '0', name: 'Larger', prefixes: '203.0.113.0/24', ...shown };
+  const asked = { ...group, 'inbound.bps': '100M', 'inbound.udp_pps': 'off' };
+  for (const multiply of ['0', '-1', '1e9', 'twice']) {
+    const refused = await operator.post(`${path}/groups`, { ...asked, multiply });
+    assert.ok(refused.status >= 400, multiply);
+  }
+  const saved = await operator.post(`${path}/groups`, { ...asked, multiply: '1.5' });
+  const page = saved.headers.get('location')!.split('?')[0]!;
+  const rows = (await rowsOf(page, 'thresholds')) as Record<string, number | string | null>[];
+  const of = (metric: string) => rows.find((row) => row.metric === metric)!;
+  assert.deepEqual(
+    ['bps', 'syn_pps', 'udp_pps'].map((metric) => of(metric).inbound),
+    [150e6, 15_000, null],
+  );
+  assert.deepEqual([of('udp_pps').outbound, of('udp_pps').outbound_level], [null, 'default']);
+  const revision = revisionIn((await operator.get(page)).text, `${page}/delete`);
+  const removed = { revision, confirm_name: 'Larger' };
+  assert.equal((await operator.post(`${page}/delete`, removed)).status, 303);
+});
+
 test('a form that was opened before another operator’s change is refused with 409, keeps its texts, and saves nothing', async () => {
   const action = `${path}/additional-cidrs`;
   const revision = revisionIn((await operator.get(path)).text, action);

@@ -15,7 +15,7 @@ import {
   table,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
-import { levelText, metricHints, rateText, typedText } from './threshold-text.ts';
+import { levelText, metricHints, rateText, shownName, typedText, unitOf } from './threshold-text.ts';
 
 /** Why a form was refused, with what was typed. */
 export interface Refused {
@@ -90,6 +90,16 @@ export function thresholdForm(options: ThresholdForm): Html {
     options.before,
     html`<p class="hint">A rate of one second: a number such as 20000, 20k or 1.5G. Write off for “not judged”. A blank field has the value of the level above, shown in grey.</p>`,
     inputTable(options),
+    metrics.flatMap((metric) =>
+      attackDirections.map((direction) =>
+        hiddenField(shownName(`${direction}.${metric}`), typedText(options.inherited(direction, metric))),
+      ),
+    ),
+    field({
+      ...{ id: `${options.id}-multiply`, name: 'multiply', label: 'Multiply all by', kind: 'number' },
+      ...{ min: 0.01, max: 100, step: 0.01, autocomplete: 'off' },
+      hint: 'Such as 1.5. Saving multiplies every threshold above, typed or in grey. Leave blank to save them as they are.',
+    }),
   ]);
 }
 
@@ -126,11 +136,12 @@ function inputTable({ id, texts, inherited, refused }: ThresholdInputs): Html {
     });
   return table<Metric>({
     caption: 'Thresholds',
-    card: { line: ['inbound', 'outbound'] },
+    card: { line: ['unit', 'inbound', 'outbound'] },
     isStacked: true,
     rows: metrics,
     columns: [
       { key: 'metric', header: 'Traffic', kind: 'prose', cell: nameOf },
+      { key: 'unit', header: 'Unit', cell: unitOf },
       { key: 'inbound', header: 'Inbound', kind: 'figure', cell: input('inbound') },
       { key: 'outbound', header: 'Outbound', kind: 'figure', cell: input('outbound') },
     ],

@@ -4,6 +4,7 @@ import { type Metric, metrics } from '#contracts/sensor-api/detection.ts';
 import {
   isBitRate,
   type Level,
+  parseRate,
   type ThresholdChoices,
   type ThresholdTexts,
 } from '#monitor/protection/index.ts';
@@ -25,8 +26,7 @@ export const metricHints: Readonly<Record<Metric, string>> = {
 /** `50,000 packets/s`, `900 Mbit/s`, `not judged`. */
 export function rateText(metric: Metric, value: number | null): string {
   if (value === null) return 'not judged';
-  if (metric === 'connections_per_second') return `${formatCount(value)} connections/s`;
-  if (!isBitRate(metric)) return `${formatCount(value)} packets/s`;
+  if (!isBitRate(metric)) return `${formatCount(value)} ${unitOf(metric)}`;
   if (value >= 1e9 && value % 1e8 === 0) return `${formatCount(value / 1e9)} Gbit/s`;
   if (value % 1e6 === 0) return `${formatCount(value / 1e6)} Mbit/s`;
   return value % 1 === 0 ? `${formatCount(value)} bit/s` : formatBitRate(value);
@@ -72,13 +72,30 @@ export const thresholdFields = attackDirections.flatMap((direction) =>
   metrics.map((metric) => `${direction}.${metric}`),
 );
 
-/** The fields of a posted form. */
+/** What a threshold of this metric counts. */
+export function unitOf(metric: Metric): string {
+  if (metric === 'connections_per_second') return 'connections/s';
+  return isBitRate(metric) ? 'bit/s' : 'packets/s';
+}
+
+/** Name of the field that holds what a blank field was shown to stand for. */
+export const shownName = (field: string) => `shown.${field}`;
+
+/** The fields of a posted form; with `multiply` each rate times that, typed or shown. */
 export function readTexts(body: Readonly<Record<string, unknown>>): ThresholdTexts {
+  const factor = body.multiply ? Number(body.multiply) : 1;
+  const multiplied = (field: string, typed: string) => {
+    const shown = body[shownName(field)];
+    const rate = parseRate(typed.trim() === '' && typeof shown === 'string' ? shown : typed);
+    return rate === null ? typed : typedText(Math.max(1, Math.round(rate * factor)));
+  };
   const of = (direction: (typeof attackDirections)[number]) =>
     Object.fromEntries(
       metrics.map((metric) => {
-        const text = body[`${direction}.${metric}`];
-        return [metric, typeof text === 'string' ? text : ''];
+        const field = `${direction}.${metric}`;
+        const text = body[field];
+        const typed = typeof text === 'string' ? text : '';
+        return [metric, factor === 1 ? typed : multiplied(field, typed)];
       }),
     );
   return { inbound: of('inbound'), outbound: of('outbound') };

@@ -6,6 +6,7 @@
  */
 export type { ApiFacts } from './api-reference/guides.ts';
 export { createApiReference } from './api-reference/index.ts';
+export { groupedMax, servicesTable } from './finding-services.ts';
 export {
   evidenceCell,
   findingCountWords,

@@ -26,10 +26,12 @@ import {
   evidenceCell,
   findingMarks,
   findingMeaning,
+  groupedMax,
   isDatabaseOld,
   nvdNotice,
   readFindingCursor,
   recordHref,
+  servicesTable,
   softwareOf,
   writeFindingCursor,
 } from '../../parts/index.ts';
@@ -62,7 +64,8 @@ export function registerFindings(
     const given = cve === undefined ? request.query : { ...request.query, cve: cve.trim().toUpperCase() };
     const query = knownQuery<FindingsQuery>(given, known);
     const { state, ...filter } = filterOf(query);
-    const [found, totals] = await Promise.all([
+    const isWhole = state !== 'ignored' && query.cve === undefined && query.after === undefined;
+    const [found, totals, worst] = await Promise.all([
       deps.protectFindings.listAll(staff.actor, {
         ...filter,
         state,
@@ -71,6 +74,9 @@ export function registerFindings(
       }),
       // The tabs count both states.
       deps.protectFindings.totalAll(staff.actor, filter),
+      isWhole
+        ? deps.protectFindings.listAll(staff.actor, { ...filter, state: 'active', limit: groupedMax })
+        : [],
     ]);
     const findings = found.slice(0, pageSize);
     const last = findings.at(-1);
@@ -78,7 +84,7 @@ export function registerFindings(
     const nextHref =
       found.length > pageSize && last ? withQuery(url, { after: writeFindingCursor(last) }) : undefined;
     const nowMs = deps.clock.nowMs();
-    return sendPage(reply, findingsPage({ staff, findings, totals, query, url, nextHref, nowMs }));
+    return sendPage(reply, findingsPage({ staff, findings, worst, totals, query, url, nextHref, nowMs }));
   });
 }
 
@@ -120,6 +126,8 @@ interface FindingsQuery extends ServerListQuery {
 interface FindingsPageOptions {
   staff: Staff;
   findings: readonly ListedFinding[];
+  /** The worst active ones, where the list is not of one record or a later page. */
+  worst: readonly ListedFinding[];
   /** Over what the filter leaves. */
   totals: FindingTotals;
   query: FindingsQuery;
@@ -161,6 +169,7 @@ function findingsPage(options: FindingsPageOptions): Html {
           href: (severity) => withQuery(url, { severity }),
         }),
       noticeOf(options),
+      options.worst.length > 0 && byService(options),
     ],
     tabs: findingStates.map(({ value, label }) => ({ value, label, count: counts[value] })),
     fields: fieldsOf(query),
@@ -174,6 +183,21 @@ function findingsPage(options: FindingsPageOptions): Html {
     noMatch: { title: 'No finding matches', text: 'Choose other filters.' },
   });
 }
+
+/** What there is to upgrade, at which server. */
+const byService = ({ worst, totals }: FindingsPageOptions) =>
+  servicesTable<ListedFinding>({
+    ...{ findings: worst, active: totals.active, isFirst: (_row, at) => at < servicesFirst },
+    placeOf: ({ serverId }) => serverId,
+    nameOf: softwareOf,
+    columns: [
+      { key: 'server', header: 'Server', cell: (row) => serverCell({ ...row, isReleased: false }, '') },
+      customerColumn,
+    ],
+  });
+
+/** The others on demand. */
+const servicesFirst = 5;
 
 function stateOf(totals: FindingTotals, { cve }: FindingsQuery): { tone: Tone; text: string } {
   const { active, servers, critical, high, knownExploited, checkedAt, unable } = totals;

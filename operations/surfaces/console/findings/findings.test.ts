@@ -36,9 +36,13 @@ async function get(query = '', cookie = support): Promise<string> {
 }
 
 const textOf = (page: string) => page.replace(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
-/** The rows of the table, as text. */
-const rowsOf = (page: string) =>
-  [...page.matchAll(/<tr[^>]*> ?<th scope="row".*?<\/tr>/g)].map(([row]) => textOf(row).trim());
+/** The rows of a table, as text. */
+const rowsOf = (page: string, list = 'potential-vulnerabilities') =>
+  [
+    ...(page.split(`data-list="${list}"`)[1]?.split('</table>')[0] ?? '').matchAll(
+      /<tr[^>]*> ?<th scope="row".*?<\/tr>/g,
+    ),
+  ].map(([row]) => textOf(row).trim());
 
 async function createServer(name: string, age = '1 day') {
   const customer = await world.createCustomer(name);
@@ -91,6 +95,15 @@ test('staff see the findings of all customers, the worst first, filter them, and
     rows.join('\n'),
   );
   assert.match(rows[0]!, /low 2\.0 alpha-1 .*Alpha tcp\/80 nginx 1\.14\.0 .*known exploited/);
+  assert.deepEqual(
+    rowsOf(page, 'services-with-potential-vulnerabilities').map((row) => row.replace(/ [\d.]+$/, '')),
+    [
+      'nginx 1.14.0 tcp/80 alpha-1 Alpha 2 ● low 2.0 ■ known exploited',
+      'OpenSSH 9.6p1 tcp/22 alpha-1 Alpha 1 ■ high 8.1',
+      'OpenSSH 9.6p1 tcp/22 beta-1 Beta 1 ■ high 8.1',
+    ],
+    'by service: what there is to upgrade, at which server',
+  );
   for (const href of [
     `/console/servers/${one.serverId}`,
     `/console/customers/${two.tenant.id}`,

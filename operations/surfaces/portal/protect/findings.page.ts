@@ -30,7 +30,7 @@ import {
   findingsTable,
   oldDatabase,
   serviceHref,
-  servicesTable,
+  servicesOf,
 } from './findings.section.ts';
 import { type IgnoreInput, ignoreFields, pickOf } from './ignore-fields.ts';
 
@@ -72,7 +72,7 @@ export function findingsPage(options: FindingsPageOptions): Html {
     [
       oldDatabase(findings),
       summary.active > 0 && bar(server.id, findings),
-      options.worst.length > 0 && servicesTable(server.id, options.worst, summary.active),
+      options.worst.length > 0 && servicesOf(server.id, options.worst, summary.active),
       tabs('Potential vulnerabilities', [
         tab('active', 'Active', summary.active),
         tab('ignored', 'Ignored', summary.ignored),

@@ -10,10 +10,10 @@ import type { FindingQuery, FindingRow } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { chosenOf, sendPage, type Tone, withQuery } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
-import { readFindingCursor, writeFindingCursor } from '../../parts/index.ts';
+import { groupedMax, readFindingCursor, writeFindingCursor } from '../../parts/index.ts';
 import { type FindingPageOptions, findingPage, servicePage } from './finding.page.ts';
 import { type FindingsView, findingsPage } from './findings.page.ts';
-import { findingHref, findingsPath, groupedMax } from './findings.section.ts';
+import { findingHref, findingsPath } from './findings.section.ts';
 import { findProtectedOf, type ProtectedServer, type ProtectGuardDeps } from './guard-protect.ts';
 import { type IgnoreInput, ignoreDays } from './ignore-fields.ts';
 

@@ -4,7 +4,6 @@ import type { ServerFindings } from '#operations/protect/index.ts';
 import type { FindingRow, Server } from '#operations/views/index.ts';
 import {
   age,
-  badge,
   banner,
   type Column,
   type Content,
@@ -28,6 +27,7 @@ import {
   findingMeaning,
   isDatabaseOld,
   nvdNotice,
+  servicesTable,
   softwareOf,
 } from '../../parts/index.ts';
 
@@ -66,7 +66,7 @@ export function findingsSection(server: Server, findings: FindingsOfPage): Html 
       html`<p>${findingsState(findings).text}</p>`,
       oldDatabase(findings),
       summary.active > 0 && bar(server.id, findings),
-      summary.active > 0 && servicesTable(server.id, findings.worst, summary.active),
+      summary.active > 0 && servicesOf(server.id, findings.worst, summary.active),
       summary.checkedAt !== null && agesLine(findings),
       (hasScan || summary.checkedAt !== null) && html`<p class="hint">${findingMeaning} ${nvdNotice}</p>`,
     ],
@@ -81,74 +81,12 @@ export function bar(serverId: number, { summary }: Pick<ServerFindings, 'summary
   });
 }
 
-/** Findings that a table of services is made of. */
-export const groupedMax = 500;
-
-/** A service with its findings, at all addresses that run the same version of it. */
-interface ServiceGroup {
-  /** Worst first; one of each CVE and address. */
-  rows: [FindingRow, ...FindingRow[]];
-  addresses: string[];
-  cves: number;
-}
-
-function groupsOf(findings: readonly FindingRow[]): ServiceGroup[] {
-  const groups = Map.groupBy(findings, ({ transport, port, product, version }) =>
-    JSON.stringify([transport, port, product, version]),
-  );
-  return [...groups.values()].map((rows) => ({
-    rows: rows as ServiceGroup['rows'],
-    addresses: [...new Set(rows.map(({ address }) => address))],
-    cves: new Set(rows.map(({ cveId }) => cveId)).size,
-  }));
-}
-
 /** Findings by service: what there is to upgrade, the worst first. */
-export function servicesTable(serverId: number, findings: readonly FindingRow[], active: number): Html {
-  return table<ServiceGroup>({
-    caption: 'Services with potential vulnerabilities',
-    card: { line: ['cves', 'worst', 'fixed'] },
-    columns: [
-      {
-        key: 'service',
-        header: 'Service',
-        cell: ({ rows: [worst] }) => [
-          link(serviceHref(serverId, worst), softwareOf(worst)),
-          html` <span class="hint">${worst.transport}/${worst.port}</span>`,
-        ],
-      },
-      {
-        key: 'cves',
-        header: 'CVEs',
-        kind: 'figure',
-        cell: ({ cves }) => formatCount(cves),
-      },
-      {
-        key: 'worst',
-        header: 'Worst',
-        cell: ({ rows }) => [
-          severityBadge(rows[0].severity, rows[0].score),
-          ' ',
-          rows.some(({ isKnownExploited }) => isKnownExploited) && badge('bad', 'known exploited'),
-        ],
-      },
-      { key: 'fixed', header: 'Worst fixed in', cell: ({ rows: [worst] }) => worst.package?.fixed_in ?? '' },
-      {
-        key: 'addresses',
-        header: 'Addresses',
-        kind: 'code',
-        cell: ({ addresses }) => addresses.map((address) => html`<div>${code(address)}</div>`),
-      },
-    ],
-    rows: groupsOf(findings),
-    jsonHref: `${findingsPath(serverId)}.json`,
-    pages:
-      active > findings.length
-        ? { label: `Of the ${formatCount(findings.length)} worst findings` }
-        : undefined,
-    empty: { title: 'No findings', text: 'Services with potential vulnerabilities appear here.' },
+export const servicesOf = (serverId: number, findings: readonly FindingRow[], active: number): Html =>
+  servicesTable({
+    ...{ findings, active, jsonHref: `${findingsPath(serverId)}.json` },
+    nameOf: (worst) => link(serviceHref(serverId, worst), softwareOf(worst)),
   });
-}
 
 /** The state in a sentence. It never says that a server is safe: only what was compared is known. */
 export function findingsState({ summary, hasScan }: Pick<FindingsOfPage, 'summary' | 'hasScan'>): {

@@ -24,11 +24,12 @@ import {
   type Tone,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { groupedMax } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
 import { attackState, attacksNow, attacksSection, isHeadline } from './attacks.ts';
 import { attacksCard, deliverySection, findingsCard, scansCard } from './delivery-cards.ts';
-import { type FindingsOfPage, findingsSection, groupedMax } from './findings.section.ts';
+import { type FindingsOfPage, findingsSection } from './findings.section.ts';
 import { findSettingsOf, type ProtectGuardDeps } from './guard-protect.ts';
 import { toastOf } from './ports.routes.ts';
 import { portsSection } from './ports.section.ts';

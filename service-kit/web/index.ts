@@ -16,6 +16,7 @@ export {
   wantedFile,
 } from './data-table.ts';
 export { askToSignIn, isChange, lacksSecondFactor, noSuchPage, readSession, requireToken } from './guard.ts';
+export { type ListDeclaration, readList } from './list.ts';
 
 interface PersonButtonOptions {
   action: string;

@@ -26,6 +26,8 @@ export interface OperationsPart {
   other_tenant_id: number;
   admin_token: string;
   cluster_id: number;
+  /** Of customers' servers at the simulated site; absent: there are none. */
+  simulated_cluster_id?: number;
 }
 
 /** The monitor's part, as `monitor serve` writes it. */
@@ -34,6 +36,8 @@ export interface MonitorPart {
   monitor_viewer: Login;
   site_id: number;
   enrolment_token: string;
+  /** Null or, in files of earlier versions, absent: there is none. */
+  simulated_site_id?: number | null;
   /** Enrolment tokens of simulated hypervisors that had none, by node. */
   simulated_tokens: Record<string, string>;
 }
@@ -59,7 +63,7 @@ export function writeDemoFile(
   monitor: MonitorPart,
 ): string {
   const { admin_token: _token, cluster_id: _cluster, operator_id: _operator, ...others } = operations;
-  const { support_id: _support, ...shown } = others;
+  const { support_id: _support, simulated_cluster_id: _simulated, ...shown } = others;
   const { monitor_operator, monitor_viewer } = monitor;
   const file = join(dataDir, 'demo.json');
   writeByRename(file, { ...urls, ...shown, monitor_operator, monitor_viewer });

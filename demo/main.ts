@@ -39,11 +39,19 @@ export function addCommands(program: Command): void {
     .command('simulated-site')
     .description('load the simulated site into the monitor: seven days, then minute by minute, until Ctrl-C')
     .requiredOption('--monitor <url>', 'where the monitor is')
-    .action(async ({ monitor: monitorUrl }: { monitor: string }) => {
+    .requiredOption('--operations <url>', 'where operations is')
+    .action(async (urls: { monitor: string; operations: string }) => {
       const reporter = createReporter({ program: 'simulated-site' });
       const { dataDir } = readDemoSettings(process.env);
       process.exitCode = await runUntilSignal(
-        [createSimulatedSite({ dataDir, monitorUrl, reporter })],
+        [
+          createSimulatedSite({
+            dataDir,
+            monitorUrl: urls.monitor,
+            operationsUrl: urls.operations,
+            reporter,
+          }),
+        ],
         reporter,
       );
     });

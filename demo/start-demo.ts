@@ -2,7 +2,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { accessSync, constants, readFileSync, rmSync } from 'node:fs';
+import { accessSync, constants, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -21,6 +21,7 @@ import {
 } from './demo-file.ts';
 import { createProcesses, stopLeftovers } from './processes.ts';
 import {
+  customersServers,
   describeProgress,
   listNodesToEnrol,
   progressFileOf,
@@ -70,7 +71,8 @@ export async function startDemo(
     await startSensor(steps, lab, monitor);
     const urls = { operations_url: steps.operationsUrl, monitor_url: steps.monitorUrl };
     const file = writeDemoFile(settings.dataDir, urls, operations, monitor);
-    showWelcome(steps, operations, monitor, file, (performance.now() - startedMs) / 1000);
+    const seconds = (performance.now() - startedMs) / 1000;
+    showWelcome(steps, { operations, monitor, file, seconds, hasLab: lab !== null });
     if (settings.hasHistory) startHistory(steps);
   } catch (error) {
     await stop();
@@ -151,8 +153,7 @@ async function startOperations(steps: Steps, lab: LabFacts | null): Promise<Oper
     : {
         SVC_OPERATIONS_HYPERVISOR: 'simulated',
         SVC_OPERATIONS_SIMULATED_GUESTS: recording.guests,
-        // Simulated guests send nothing that a hypervisor could count; their traffic is in the recording.
-        SVC_BANDWIDTH_SOURCE: 'telemetry',
+        ...telemetry,
       };
   const operations = steps.processes.start({
     name: 'operations',
@@ -166,6 +167,7 @@ async function startOperations(steps: Steps, lab: LabFacts | null): Promise<Oper
       SVC_WEBHOOK_PRIVATE_TARGETS: '1',
       // The demo sends no mail: what it would send is shown at /dev/mail/.
       SVC_MAIL_FOLDER: join(dataDir, 'operations', 'mail'),
+      ...attackOf(lab),
       SVC_OPERATIONS_NOTICE_URL: steps.monitorUrl,
       SVC_OPERATIONS_NOTICE_SECRET: noticeSecret(dataDir),
       // The monitor makes these two people first, so they are its first two.
@@ -179,11 +181,28 @@ async function startOperations(steps: Steps, lab: LabFacts | null): Promise<Oper
         ],
       }),
       ...hypervisor,
+      ...(steps.settings.hasHistory && simulatedServers(dataDir, lab)),
     },
   });
   return waitFor(steps, operations, 'operations', steps.operationsUrl, async () =>
     (await isReady(steps.operationsUrl)) ? readPart<OperationsPart>(dataDir, 'operations') : null,
   );
+}
+
+/** Simulated guests send nothing that a hypervisor could count. */
+const telemetry = { SVC_BANDWIDTH_SOURCE: 'telemetry' };
+
+/** Customers' servers at the simulated site, beside those of the lab or of the recording. */
+function simulatedServers(dataDir: string, lab: LabFacts | null): Record<string, string> {
+  const { site, guests } = customersServers();
+  const file = join(dataDir, 'demo', 'simulated-guests.json');
+  const recorded = lab ? [] : (JSON.parse(readFileSync(recording.guests, 'utf8')) as object[]);
+  writeFileSync(file, JSON.stringify([...recorded, ...guests]));
+  return {
+    SVC_OPERATIONS_SIMULATED_GUESTS: file,
+    SVC_DEMO_SIMULATED_SITE: JSON.stringify(site),
+    ...telemetry,
+  };
 }
 
 async function startMonitor(
@@ -218,9 +237,11 @@ async function startMonitor(
         ].filter(({ id }) => id !== undefined),
       }),
       SVC_DEMO_NODE: lab?.node ?? simulatedNode,
+      ...attackOf(lab),
       ...(steps.settings.hasHistory && {
         SVC_DEMO_SIMULATED_NODES: listNodesToEnrol(dataDir).join(','),
         SVC_DEMO_SIMULATED_CIDRS: siteCidrs.join(','),
+        SVC_DEMO_SIMULATED_CLUSTER_ID: String(operations.simulated_cluster_id ?? 0),
       }),
       // A recording has no network that could be probed.
       ...(lab ? { SVC_DEMO_PROBES: `icmp:${lab.gateway_address},dns:${lab.resolver_address}` } : {}),
@@ -234,6 +255,18 @@ async function startMonitor(
   return waitFor(steps, monitor, 'monitor', steps.monitorUrl, async () =>
     (await isReady(steps.monitorUrl)) ? readPart<MonitorPart>(dataDir, 'monitor') : null,
   );
+}
+
+/** The command behind the button that attacks a server; a recording has no network to send packets on. */
+function attackOf(lab: LabFacts | null): Record<string, string> {
+  const words = [
+    process.execPath,
+    '--disable-warning=ExperimentalWarning',
+    join(root, 'svc.ts'),
+    'lab',
+    'attack',
+  ];
+  return lab ? { SVC_DEMO_ATTACK: JSON.stringify(words) } : {};
 }
 
 /** Runs a program in a network namespace; "ip netns exec" alone hides the control groups, which limit port scans. */
@@ -279,11 +312,15 @@ async function startSensor(steps: Steps, lab: LabFacts | null, monitor: MonitorP
 
 function showWelcome(
   steps: Steps,
-  operations: OperationsPart,
-  monitor: MonitorPart,
-  file: string,
-  seconds: number,
+  started: {
+    operations: OperationsPart;
+    monitor: MonitorPart;
+    file: string;
+    seconds: number;
+    hasLab: boolean;
+  },
 ): void {
+  const { operations, monitor, file, seconds, hasLab } = started;
   const shownFile = relative(process.cwd(), file).startsWith('..') ? file : relative(process.cwd(), file);
   const key = `$(sed -n 's/.*"full_key": *"\\([^"]*\\)".*/\\1/p' '${shownFile}')`;
   const login = (title: string, { email, password }: { email: string; password: string }) =>
@@ -291,7 +328,7 @@ function showWelcome(
   say(`
 Ready in ${seconds.toFixed(1)} s. Start here, one click signs you in:
 
-  ${steps.operationsUrl}/sign-in    as a customer, or as an operator of all customers
+  ${steps.operationsUrl}/sign-in    as a customer${hasLab ? ': attack your own server by a button' : ''}, or as an operator of all customers
   ${steps.monitorUrl}/sign-in    as an operator of the network: live traffic, attacks, a simulated site
 
   Customer portal        ${steps.operationsUrl}/client/
@@ -347,12 +384,14 @@ const lookEveryMs = 1_000;
 const stepPercent = 20;
 
 /** Called when everything else is ready: the history has the time that is left. */
-function startHistory({ processes, settings: { dataDir }, monitorUrl, signal }: Steps): void {
+function startHistory(steps: Steps): void {
+  const { processes, monitorUrl, operationsUrl, signal } = steps;
+  const { dataDir } = steps.settings;
   const file = progressFileOf(dataDir);
   rmSync(file, { force: true });
   const loader = processes.start({
     name: 'simulated-site',
-    args: ['demo', 'simulated-site', '--monitor', monitorUrl],
+    args: ['demo', 'simulated-site', '--monitor', monitorUrl, '--operations', operationsUrl],
     env: { SVC_DATA_DIR: dataDir },
   });
   loader.keepAlive();
@@ -369,6 +408,7 @@ function startHistory({ processes, settings: { dataDir }, monitorUrl, signal }: 
 }
 
 const here = fileURLToPath(new URL('.', import.meta.url));
+const root = join(here, '..');
 
 /** The lab's own description of itself (`lab/control.md`), as far as the demo needs it. */
 interface LabFacts {

@@ -293,6 +293,10 @@ export const monitorSettings = {
     'SVC_DEMO_SIGN_ON',
     "The demo world's single sign-on with operations, as JSON; not kept in any log.",
   ),
+  demoAttack: optionalTextSetting(
+    'SVC_DEMO_ATTACK',
+    'The command by which the demo attacks one of its servers, as a JSON array of words; the target is added to it.',
+  ),
   demoProbes: optionalTextSetting(
     'SVC_DEMO_PROBES',
     'What the demo site probes, such as icmp:198.51.100.1,dns:198.51.100.53.',
@@ -300,6 +304,12 @@ export const monitorSettings = {
   demoSimulatedNodes: optionalTextSetting(
     'SVC_DEMO_SIMULATED_NODES',
     "Nodes of the demo world's simulated site that need an enrolment token, separated by commas.",
+  ),
+  demoSimulatedClusterId: integerSetting(
+    'SVC_DEMO_SIMULATED_CLUSTER_ID',
+    0,
+    { min: 0, max: Number.MAX_SAFE_INTEGER },
+    'The cluster of operations that the simulated site holds; 0 for none.',
   ),
   demoSimulatedCidrs: optionalTextSetting(
     'SVC_DEMO_SIMULATED_CIDRS',

@@ -1,6 +1,7 @@
 /** The monitor's HTTP server: liveness and metrics, sensor API, destroy notices, console. */
 import { systemClock } from '#common/clock/index.ts';
 import { noticePath } from '#contracts/destroy-notice/index.ts';
+import { demoOf } from '#service-kit/demo/index.ts';
 import { createHttpServer, type HostRules, type HttpServer, healthPaths } from '#service-kit/http/index.ts';
 import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
 import { readProvider, useProvider } from '#service-kit/pages/provider.ts';
@@ -29,6 +30,7 @@ export function createMonitorServer(
     reporter: monitor.reporter,
     errorPage: monitorErrorPage,
     async routes(app) {
+      const program = { isDemo: config.isDemoWorld, host: config.host, attack: config.demoAttack };
       registerHealth(app, { ...monitor, metricsToken: config.metricsToken });
       await registerSensorApi(app, monitor);
       await registerReadApi(app, monitor);
@@ -45,7 +47,9 @@ export function createMonitorServer(
         processing: { ...config, roles: monitor.roles },
         monitorUrl: () => config.publicUrl,
         caughtMailFolder: config.isDemoWorld ? config.mailFolder : null,
-        demoRoles: demoRolesOf({ isDemo: config.isDemoWorld, host: config.host }, [
+        demo: demoOf(program),
+        demoPlace: { clusterId: config.demoClusterId, node: config.demoNode },
+        demoRoles: demoRolesOf(program, [
           { label: 'Operator', email: 'operator@monitor.example' },
           { label: 'Viewer', email: 'viewer@monitor.example' },
         ]),

@@ -218,6 +218,14 @@ export const operationsSettings = {
     'SVC_DEMO_SIGN_ON',
     "The demo world's single sign-on with the monitor, as JSON; not kept in any log.",
   ),
+  demoAttack: optionalTextSetting(
+    'SVC_DEMO_ATTACK',
+    'The command by which the demo attacks one of its servers, as a JSON array of words; the target is added to it.',
+  ),
+  demoSimulatedSite: optionalTextSetting(
+    'SVC_DEMO_SIMULATED_SITE',
+    "Servers of the demo world's customers on a hypervisor that does not exist, as JSON; without it they have none.",
+  ),
   logFormat: logFormatSetting,
   logLevel: logLevelSetting,
 };

@@ -6,6 +6,7 @@ import { registerConsole } from '#operations/surfaces/console/index.ts';
 import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts';
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerHealth, registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
+import { demoOf } from '#service-kit/demo/index.ts';
 import {
   type App,
   createHttpServer,
@@ -51,7 +52,9 @@ export function createServer(features: Features, onApp?: (app: App) => void): Pr
       registerAssets(app);
       // The gallery is for page development; production does not serve it.
       if (settings.demoWorld) registerGallery(app);
-      const demoRoles = demoRolesOf({ isDemo: settings.demoWorld, host: settings.host }, demoPeople);
+      const program = { isDemo: settings.demoWorld, host: settings.host, attack: settings.demoAttack };
+      const demo = demoOf(program);
+      const demoRoles = demoRolesOf(program, demoPeople);
       await registerPublic(app, { ...surfaces, publicUrl: settings.publicUrl, demoRoles });
       registerHealth(app, healthSources(features));
       registerSignOn(app, {
@@ -68,9 +71,10 @@ export function createServer(features: Features, onApp?: (app: App) => void): Pr
         ...features,
         isDocumentationGlobal: settings.allowDocumentationAddresses,
       });
-      await registerPortal(app, { ...surfaces, publicUrl: settings.publicUrl });
+      await registerPortal(app, { ...surfaces, demo, publicUrl: settings.publicUrl });
       await registerConsole(app, {
         ...surfaces,
+        demo,
         publicUrl: settings.publicUrl,
         requireSecondFactor: settings.requireSecondFactor,
         caughtMailFolder: settings.demoWorld ? settings.mailFolder : null,

@@ -26,6 +26,7 @@ const withoutSession = [
 const goesOn = [
   /\/views(\/:viewId\/remove)?$/,
   /\/account\/sessions\//,
+  /^(\/client)?\/demo\/attack$/,
   /^\/client\/servers\/(new\/check$|:id\/(actions|words|networks|firewall|protect)(\/|$))/,
   /^\/client\/networks\//,
   /^\/client\/settings\/(organization|workspaces|invitations\/revoke)$/,
@@ -65,9 +66,12 @@ interface Served {
   stop(): Promise<void>;
 }
 
+/** No route of it runs the command: nothing that they are sent is a server's address. */
+const demoAttack = JSON.stringify(['false']);
+
 const servers: Record<string, () => Promise<Served>> = {
   async operations() {
-    const world = await createWorld({ demoWorld: true });
+    const world = await createWorld({ demoWorld: true, demoAttack });
     const { email } = await world.createCustomer('Owner');
     for (const staffRole of ['operator', 'support'] as const)
       await world.accounts.createPerson(systemActor, {
@@ -86,7 +90,7 @@ const servers: Record<string, () => Promise<Served>> = {
     };
   },
   async monitor() {
-    const server = await startMonitorServer({ SVC_DEMO_WORLD: '1' });
+    const server = await startMonitorServer({ SVC_DEMO_WORLD: '1', SVC_DEMO_ATTACK: demoAttack });
     const operator = await server.signIn('operator');
     return {
       ...{ url: server.url, routes: server.routes, pool: server.database.pool },

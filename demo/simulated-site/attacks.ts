@@ -1,12 +1,12 @@
-/** Attacks on servers of the simulated site: one on every third UTC day. */
+/** Attacks on customers' servers of the simulated site: one on every third UTC day. */
 import { createHash } from 'node:crypto';
 import type { AttackClass } from '#contracts/attack-classes.ts';
 import type { IncidentObservation, Metric } from '#contracts/sensor-api/detection.ts';
-import { captureName, type Hypervisor, nodes, serversEach } from './plan.ts';
+import { captureName, type Hypervisor, serversEach } from './plan.ts';
 import { between, createDraw } from './random.ts';
 
 export interface PlannedAttack {
-  /** Index of the hypervisor. */
+  /** Index of the hypervisor: that of the customers' servers. */
   hypervisor: number;
   /** Place of the server on its hypervisor. */
   server: number;
@@ -46,7 +46,7 @@ export function attackOfDay(seed: number, minute: number): PlannedAttack | null 
   const fromMinute = day * daySeconds + between(draw, 60, 1_380 - minutes) * 60;
   const kind = kinds[Math.floor(day / everyDays) % kinds.length]!;
   return {
-    hypervisor: between(draw, 0, nodes.length - 1),
+    hypervisor: 0,
     server: between(draw, 0, serversEach - 1),
     class: kind.class,
     fromMinute,

@@ -75,7 +75,13 @@ function drawUse(draw: Draw, server: SimulatedServer, use: Use, minute: number):
   };
 }
 
-function isUnder(attack: PlannedAttack, { index }: Hypervisor, server: number, minute: number): boolean {
+/** Whether the attack hits this server of the hypervisor in this minute. */
+export function isUnder(
+  attack: PlannedAttack,
+  { index }: Hypervisor,
+  server: number,
+  minute: number,
+): boolean {
   return (
     attack.hypervisor === index &&
     attack.server === server &&

@@ -47,8 +47,9 @@ export interface SitePlan {
 /** 20 hypervisors with three servers each keep seven days at some two million rows. */
 const hypervisorCount = 20;
 export const serversEach = 3;
+const sitePrefix = '192.0.2.0/24';
 /** The local prefixes of the site. */
-export const siteCidrs: readonly string[] = ['192.0.2.0/24'];
+export const siteCidrs: readonly string[] = [sitePrefix];
 /** Another seed makes the loader begin anew; a change of what follows from it needs one. */
 export const seedOfDemo = 7;
 /** The interface that the simulated sensors capture. */
@@ -145,6 +146,30 @@ export function planSite(seed: number): SitePlan {
       node,
       servers: Array.from({ length: serversEach }, (_, at) => planServer(seed, index * serversEach + at)),
     })),
+  };
+}
+
+/** What the first hypervisor's servers are called at operations, and whose they are. */
+const owned = [
+  { name: 'shop-1', email: 'customer@demo.example' },
+  { name: 'mail-1', email: 'customer@demo.example' },
+  { name: 'blog-1', email: 'other@demo.example' },
+];
+
+/** What operations needs to have these servers: `SVC_DEMO_SIMULATED_SITE`, and the guests that its driver hands out. */
+export function ownedServers(days: number) {
+  const { node, servers } = planSite(seedOfDemo).hypervisors[0]!;
+  const known = servers.map(({ address, mac }, at) => ({ ...owned[at]!, address, mac }));
+  return {
+    site: {
+      ...{ node, days },
+      pool: {
+        ...{ prefix: sitePrefix, gateway: '192.0.2.1' },
+        ...{ firstAddress: '192.0.2.10', lastAddress: '192.0.2.250' },
+      },
+      servers: known.map(({ name, email, address }) => ({ name, email, address })),
+    },
+    guests: known.map(({ name, mac, address }) => ({ name, mac, addresses: [address] })),
   };
 }
 

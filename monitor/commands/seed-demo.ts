@@ -27,6 +27,8 @@ interface DemoFile {
   monitor_viewer: Login;
   site_id: number;
   enrolment_token: string;
+  /** Null: there is none. */
+  simulated_site_id: number | null;
   simulated_tokens: Record<string, string>;
 }
 
@@ -66,7 +68,7 @@ export function createDemoWorld(config: MonitorConfig, deps: DemoWorldDeps): Par
         monitor_viewer: viewer,
         site_id: site.id,
         enrolment_token: token,
-        simulated_tokens: await seedSimulatedSite(config, deps),
+        ...(await seedSimulatedSite(config, deps)),
       });
     },
     async stop() {},
@@ -88,20 +90,22 @@ async function seedSite(config: MonitorConfig, sites: Sites): Promise<Site> {
 async function seedSimulatedSite(
   config: MonitorConfig,
   { sites, sensors }: Pick<DemoWorldDeps, 'sites' | 'sensors'>,
-): Promise<Record<string, string>> {
+): Promise<Pick<DemoFile, 'simulated_site_id' | 'simulated_tokens'>> {
   const cidrs = splitList(config.demoSimulatedCidrs);
-  if (cidrs.length === 0) return {};
+  if (cidrs.length === 0) return { simulated_site_id: null, simulated_tokens: {} };
   let site = (await sites.list()).find((known) => known.isSimulated);
   if (!site) {
     site = await sites.create(systemActor, simulatedSiteName, { isSimulated: true });
     await sites.setLocalCidrs(systemActor, site.id, cidrs);
   }
+  const { demoSimulatedClusterId: clusterId } = config;
+  if (clusterId > 0) await sites.mapCluster(systemActor, clusterId, site.id);
   const tokens: Record<string, string> = {};
   for (const name of splitList(config.demoSimulatedNodes)) {
     const place = { node: { name, clusterId: null }, replaces: true };
     tokens[name] = (await sensors.createToken(systemActor, site.id, place)).token;
   }
-  return tokens;
+  return { simulated_site_id: site.id, simulated_tokens: tokens };
 }
 
 function splitList(text: string | null): string[] {

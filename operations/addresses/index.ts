@@ -14,7 +14,12 @@ import * as store from './store.ts';
 export type { Allocation } from './allocation.ts';
 export { assignHeldAddresses, holdAddresses } from './assign-addresses.ts';
 export { isNearlyFull, type PoolUse } from './change-pools.ts';
-export { deleteHolds as releaseHeldAddresses, ensurePool, releaseAddresses } from './store.ts';
+export {
+  backdateAllocations,
+  deleteHolds as releaseHeldAddresses,
+  ensurePool,
+  releaseAddresses,
+} from './store.ts';
 
 export type Addresses = ReturnType<typeof createAddresses>;
 

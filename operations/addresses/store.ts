@@ -181,6 +181,16 @@ export async function releaseAddresses(tx: Queryable, serverId: number): Promise
     where server_id = ${serverId} and released_at is null`.execute(tx);
 }
 
+/** Makes the generations of servers so many days older, for demos and tests. */
+export async function backdateAllocations(
+  tx: Queryable,
+  serverIds: readonly number[],
+  days: number,
+): Promise<void> {
+  await sql`update allocations set assigned_at = assigned_at - make_interval(days => ${days})
+    where server_id = any(${[...serverIds]}::bigint[])`.execute(tx);
+}
+
 export async function listActiveAllocations(db: Queryable, query: PageQuery): Promise<Allocation[]> {
   const inClusters =
     query.clusterIds === undefined ? sql`true` : sql`cluster_id = any(${[...query.clusterIds]}::bigint[])`;

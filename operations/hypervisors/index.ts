@@ -61,7 +61,10 @@ export async function createHypervisors(options: HypervisorsOptions): Promise<Hy
     of(node) {
       switch (node.driver) {
         case 'simulated':
-          return simulated;
+          return {
+            ...simulated,
+            describeSite: async () => ({ ...(await simulated.describeSite()), node: node.name }),
+          };
         case 'lab':
           if (lab !== null) return lab;
           throw refused(

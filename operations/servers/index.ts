@@ -54,7 +54,7 @@ export { notFound as serverNotFound, type Requester, requester, requireWrite } f
 export { chargeServerHours } from './charge-server-hours.ts';
 export { observePower } from './run-power.ts';
 export { macOf, statusOf, supersededBy } from './server.ts';
-export { lockAttachable, lockLiving, nextServerId } from './store.ts';
+export { backdateServers, lockAttachable, lockLiving, nextServerId } from './store.ts';
 export {
   type FieldFault,
   invalidServer,

@@ -303,6 +303,13 @@ export async function noteChargedHour(tx: Queryable, hour: DueHour, amountQuanta
     where id = ${hour.serverId}`.execute(tx);
 }
 
+/** Makes servers so many days older, for demos and tests. */
+export async function backdateServers(tx: Queryable, ids: readonly number[], days: number): Promise<void> {
+  await sql`update servers set created_at = created_at - make_interval(days => ${days}),
+      provisioned_at = provisioned_at - make_interval(days => ${days})
+    where id = any(${[...ids]}::bigint[])`.execute(tx);
+}
+
 /** What the running servers of a tenant will still cost until the month ends, each up to its cap. */
 export async function sumRemainingMonth(db: Queryable, tenantId: number): Promise<number> {
   const { rows } = await sql<{ quanta: number }>`

@@ -5,8 +5,8 @@
  * mails set passwords, so a reader can sign in as any person.
  */
 import type { FastifyRequest } from 'fastify';
-import { staysOnMachine } from '#common/transport/index.ts';
-import { type App, HttpError, isLoopback } from '#service-kit/http/index.ts';
+import { requireLocal } from '#service-kit/demo/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   emptyState,
   formatTime,
@@ -29,10 +29,12 @@ export interface CaughtMailOptions {
 
 export function registerCaughtMail(app: App, options: CaughtMailOptions): void {
   app.get('/dev/mail/', { schema: { hide: true } as object }, async (request, reply) => {
-    if (!isLoopback(request.ip) || !staysOnMachine(`http://${request.host}`))
-      throw refused('Caught mail is shown on this machine only, under localhost or 127.0.0.1.');
+    requireLocal(request, 'Caught mail is shown on this machine only, under localhost or 127.0.0.1.');
     if (!options.isOperator(request))
-      throw refused('Caught mail has links that set passwords. Sign in as an operator to read it.');
+      throw new HttpError(403, {
+        code: 'forbidden',
+        message: 'Caught mail has links that set passwords. Sign in as an operator to read it.',
+      });
     const mails = await listCaughtMail(options.folder);
     const page = shell(
       {
@@ -74,7 +76,3 @@ const urlPattern = /https?:\/\/\S+/g;
 const linksOf = (text: string) => text.match(urlPattern) ?? [];
 /** The button stands for the link; a secret of 43 characters would be wider than a phone. */
 const withoutLinks = (text: string) => text.replaceAll(urlPattern, (url) => new URL(url).origin);
-
-function refused(message: string): HttpError {
-  return new HttpError(403, { code: 'forbidden', message });
-}

@@ -5,10 +5,9 @@
  * no one who comes from elsewhere or under a name that others could give to this machine.
  */
 import { Type } from 'typebox';
-import { staysOnMachine } from '#common/transport/index.ts';
-import { type App, HttpError, isLoopback } from '#service-kit/http/index.ts';
+import { isLocalDemo, requireLocal } from '#service-kit/demo/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
 import { type Content, form, hiddenField, html } from '#service-kit/pages/index.ts';
-import { otherSiteFault } from '#service-kit/sessions/index.ts';
 import type { SignInDeps } from './index.ts';
 import { proceedSignIn } from './second-step.routes.ts';
 
@@ -22,10 +21,10 @@ export interface DemoRole {
 
 /** The roles of a demo that only this machine reaches; none of any other program. */
 export function demoRolesOf(
-  { isDemo, host }: { isDemo: boolean; host: string },
+  program: { isDemo: boolean; host: string },
   roles: readonly DemoRole[],
 ): readonly DemoRole[] {
-  return isDemo && (host === 'localhost' || isLoopback(host)) ? roles : [];
+  return isLocalDemo(program) ? roles : [];
 }
 
 export function registerDemoSignIn(app: App, deps: SignInDeps): void {
@@ -33,9 +32,7 @@ export function registerDemoSignIn(app: App, deps: SignInDeps): void {
   if (demoRoles.length === 0) return;
   const schema = { hide: true, body: Body } as const;
   app.post('/sign-in/demo', { schema }, async (request, reply) => {
-    const isHere = isLoopback(request.ip) && staysOnMachine(`http://${request.host}`);
-    if (!isHere || otherSiteFault(request) !== null)
-      throw new HttpError(403, { code: 'forbidden', message: 'The demo signs in on this machine only.' });
+    requireLocal(request, 'The demo signs in on this machine only.');
     const role = demoRoles.find(({ email }) => email === request.body.email);
     const person = role && (await people.findByEmail(role.email));
     if (!person) throw new HttpError(404, { code: 'not_found', message: 'The demo has no such person.' });

@@ -114,6 +114,9 @@ const always = [
 const withFactor = accounts.map((base) => `${base}/password`);
 
 const never = [
+  // Of a demo on this machine.
+  '/client/demo/attack',
+  '/demo/attack',
   // Daily work on one's own servers.
   '/client/servers/new/check',
   '/client/servers/:id/actions',

@@ -30,6 +30,7 @@ import type { Traffic } from '#monitor/traffic/index.ts';
 import type { Vendors } from '#monitor/vendors/index.ts';
 import type { Vulnerabilities } from '#monitor/vulnerabilities/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
+import type { Demo } from '#service-kit/demo/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
@@ -45,6 +46,10 @@ export interface ConsoleDeps {
   /** Where people reach this program; null: as the request says. */
   publicUrl: string | null;
   demoRoles?: readonly DemoRole[];
+  /** Absent or null outside of a local demo. */
+  demo?: Demo | null;
+  /** Where the servers of the demo are. */
+  demoPlace?: { clusterId: number; node: string | null };
   /** The console requires a second factor. */
   requireSecondFactor: boolean;
   /** Mails of a demo, to show at `/dev/mail/`; null or absent: none are caught. */

@@ -50,6 +50,7 @@ import { registerSettings } from './sites/settings.routes.ts';
 import { registerHealth } from './system/health.routes.ts';
 import { registerSystem } from './system/system.routes.ts';
 import { registerVulnerabilityDatabase } from './system/vulnerability-database.routes.ts';
+import { registerAttack } from './traffic/attack.routes.ts';
 import { registerLive } from './traffic/live.routes.ts';
 import { registerTraffic } from './traffic/traffic.routes.ts';
 import { registerTrafficOrigin } from './traffic/traffic-origin.routes.ts';
@@ -67,6 +68,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     scope.addHook('preValidation', guardConsole(deps));
     requireStepUp(scope);
     registerOverview(scope, deps);
+    if (deps.demo?.attack) registerAttack(scope, deps, deps.demo.attack);
     registerLive(scope, deps);
     registerTraffic(scope, deps);
     registerAddress(scope, deps);

@@ -23,6 +23,8 @@ export interface DemoFile {
   other_tenant_id: number;
   admin_token: string;
   cluster_id: number;
+  /** Of customers' servers whose traffic is made up; absent: there are none. */
+  simulated_cluster_id?: number;
 }
 
 /** The file of an earlier start; null when there is none or it can't be used, which makes a new one. */

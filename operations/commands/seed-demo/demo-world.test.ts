@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -53,6 +53,67 @@ test('the demo world is made once, kept by later starts, and made of new keys wh
   assert.ok(await features.apiKeys.verifyKey(second.full_key));
   assert.equal(second.tenant_id, first.tenant_id);
   assert.equal((await features.servers.listServers(systemActor, first.tenant_id, running)).length, 1);
+  await worker.stop();
+  await rm(folder, { recursive: true });
+});
+
+test('customers’ servers at the simulated site are ordered once, with the addresses and the past that its traffic has', async () => {
+  await using database = await createTestDatabase('operations');
+  const folder = await mkdtemp(join(tmpdir(), 'svc-demo-world-'));
+  const servers = [
+    { name: 'shop-1', email: 'customer@demo.example', address: '192.0.2.10', mac: '52:54:00:00:00:10' },
+    { name: 'mail-1', email: 'customer@demo.example', address: '192.0.2.11', mac: '52:54:00:00:00:11' },
+    { name: 'blog-1', email: 'other@demo.example', address: '192.0.2.12', mac: '52:54:00:00:00:12' },
+  ];
+  const range = { firstAddress: '192.0.2.10', lastAddress: '192.0.2.250' };
+  const site = {
+    ...{ node: 'sim-hv-01', days: 7, pool: { prefix: '192.0.2.0/24', gateway: '192.0.2.1', ...range } },
+    servers: servers.map(({ name, email, address }) => ({ name, email, address })),
+  };
+  const guests = servers.map(({ name, mac, address }) => ({ name, mac, addresses: [address] }));
+  await writeFile(join(folder, 'guests.json'), JSON.stringify(guests));
+  const part = { ...database, name: 'database', start: async () => {}, stop: async () => {} };
+  const settings = readOperationsSettings({
+    SVC_DATA_DIR: folder,
+    SVC_OPERATIONS_SIMULATED_GUESTS: join(folder, 'guests.json'),
+    SVC_DEMO_SIMULATED_SITE: JSON.stringify(site),
+  });
+  const features = await compose(settings, { database: part, reporter: silentReporter });
+  const worker = features.background.workers[0]!;
+  await worker.start();
+  const dir = join(folder, 'operations');
+  const seed = async () => {
+    await createDemoWorld({ features, reporter: silentReporter, clock: systemClock, dir }).start();
+    return JSON.parse(await readFile(join(dir, 'demo.json'), 'utf8'));
+  };
+  const made = await seed();
+  assert.deepEqual(await seed(), made, 'a later start makes no more');
+  const all = await features.servers.listServers(systemActor, null, { order: 'oldest', limit: 10 });
+  const simulated = all.filter(({ clusterId }) => clusterId === made.simulated_cluster_id);
+  assert.deepEqual(
+    simulated.map(({ name, tenantId, node, addresses }) => [name, tenantId, node, addresses[0]!.address]),
+    site.servers.map(({ name, address }, at) => [
+      name,
+      at < 2 ? made.tenant_id : made.other_tenant_id,
+      site.node,
+      address,
+    ]),
+  );
+  const { vms } = await features.servers.listInventory({ afterId: 0, limit: 10 });
+  const macOf = new Map(vms.flatMap(({ id, interfaces }) => interfaces.map((nic) => [id, nic.macAddress])));
+  assert.deepEqual(
+    simulated.map(({ id }) => macOf.get(id)),
+    guests.map(({ mac }) => mac),
+  );
+  const weekAgoMs = Date.now() - site.days * 86_400_000;
+  const allocations = await features.addresses.listAllocationsOfServers(simulated.map(({ id }) => id));
+  const pasts = [
+    ...simulated.map(({ createdAt }) => createdAt),
+    ...allocations.map((one) => new Date(one.assignedAt)),
+  ];
+  for (const past of pasts) assert.ok(Math.abs(past.getTime() - weekAgoMs) < 120_000, past.toISOString());
+  const [own] = all.filter(({ clusterId }) => clusterId === made.cluster_id);
+  assert.ok(Date.now() - own!.createdAt.getTime() < 120_000, 'the other servers are new');
   await worker.stop();
   await rm(folder, { recursive: true });
 });

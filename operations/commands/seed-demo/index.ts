@@ -13,24 +13,40 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type CustomerActor, systemActor } from '#operations/accounts/index.ts';
 import type { Features } from '#operations/features.ts';
+import { statusOf } from '#operations/servers/index.ts';
 import { seedSignOn } from '#service-kit/sign-on/index.ts';
-import { readDemoFile, writeDemoFile } from './demo-file.ts';
-import { seedCatalog } from './seed-catalog.ts';
+import { type DemoFile, readDemoFile, writeDemoFile } from './demo-file.ts';
+import { seedCluster, seedOffers } from './seed-catalog.ts';
 import { seedCustomers, seedProject } from './seed-customers.ts';
+import { giveThemAPast, type SimulatedSite, seedSimulatedServers } from './seed-simulated.ts';
 
 export function createDemoWorld(deps: DemoWorldDeps): Part {
   const file = join(deps.dir, 'demo.json');
   return {
     name: 'demo world',
     async start() {
-      const clusterId = await seedCatalog(deps.features, deps.driver ?? 'simulated');
+      const { features } = deps;
+      const { accounts, signOn, settings } = features;
+      const locationId = await seedOffers(features);
       const known = await readDemoFile(file);
-      const world = known ?? { ...(await seedCustomers(deps.features)), cluster_id: clusterId };
-      await seedProject(deps.features);
-      const { accounts, signOn, settings } = deps.features;
+      const people = known ?? (await seedCustomers(features));
+      const site = readSimulatedSite(settings.demoSimulatedSite, known);
+      const simulated = site && (await seedSimulatedServers({ features, locationId }, site));
+      const driver = deps.driver ?? 'simulated';
+      const elsewhere = site?.pool.prefix ?? null;
+      const world: DemoFile = {
+        ...people,
+        cluster_id: await seedCluster(features, { locationId, driver, elsewhere }),
+        ...(simulated && { simulated_cluster_id: simulated.clusterId }),
+      };
+      await seedProject(features);
       if (settings.demoSignOn)
         await seedSignOn(signOn, systemActor, settings.demoSignOn, accounts.people.findByEmail);
-      await ensureRunningServers(deps, world.tenant_id, world.customer.email);
+      await ensureRunningServers(deps, world);
+      if (site && simulated) {
+        await waitUntilRunning(deps, simulated.ordered);
+        await giveThemAPast(features, simulated.ordered, site.days);
+      }
       if (known === null) await writeDemoFile(file, world);
       deps.reporter.info('demo world is ready', { file, is_new: known === null });
     },
@@ -59,26 +75,39 @@ const second = { plan: 'kvm-1', image: 'ubuntu-24.04', name: 'db-1' };
 /** Deploys servers into the customer's account unless it has one, and waits until they run. */
 async function ensureRunningServers(
   deps: DemoWorldDeps,
-  tenantId: number,
-  ownerEmail: string,
+  { tenant_id: tenantId, customer, simulated_cluster_id: simulatedId }: DemoFile,
 ): Promise<void> {
   const { accounts, ordering, servers } = deps.features;
-  const owner = await accounts.findPersonByEmail(ownerEmail);
+  const owner = await accounts.findPersonByEmail(customer.email);
   const actor: CustomerActor | null = owner && (await accounts.customerActorOf(owner.id));
   if (actor === null) return;
-  const living = { order: 'oldest', limit: 1, statuses: ['queued', 'provisioning', 'running'] } as const;
-  const isNew = (await servers.listServers(actor, tenantId, living)).length === 0;
-  const wanted = deps.driver === 'lab' ? [first, second] : [first];
-  if (isNew) for (const server of wanted) await ordering.createServer(actor, { tenantId, ...server });
-  const needed = isNew ? wanted.length : 1;
-  const deadline = deps.clock.monotonicMs() + waitMaxMs;
-  while ((await servers.countServers(actor, tenantId, { ...living, statuses: ['running'] })) < needed) {
-    if (deps.clock.monotonicMs() > deadline) {
-      throw new CodedError(
-        'demo_world.no_server',
-        'The servers of the demo world did not come up within a minute.',
-      );
+  const living = { order: 'oldest', limit: 100, statuses: ['queued', 'provisioning', 'running'] } as const;
+  const there = await servers.listServers(actor, tenantId, living);
+  const own = there.find(({ clusterId }) => clusterId !== simulatedId);
+  if (own) return waitUntilRunning(deps, [own.id]);
+  const ordered: number[] = [];
+  for (const server of deps.driver === 'lab' ? [first, second] : [first])
+    ordered.push((await ordering.createServer(actor, { tenantId, ...server })).serverId);
+  return waitUntilRunning(deps, ordered);
+}
+
+async function waitUntilRunning(deps: DemoWorldDeps, ids: readonly number[]): Promise<void> {
+  const { features, clock } = deps;
+  const deadline = clock.monotonicMs() + waitMaxMs;
+  for (const id of ids)
+    while (statusOf((await features.servers.findServer(systemActor, null, id))!) !== 'running') {
+      if (clock.monotonicMs() > deadline) {
+        throw new CodedError(
+          'demo_world.no_server',
+          'The servers of the demo world did not come up within a minute.',
+        );
+      }
+      await clock.wait(pollMs);
     }
-    await deps.clock.wait(pollMs);
-  }
+}
+
+/** Null for a demo of before, whose cluster would take the servers: its data goes on without them. */
+function readSimulatedSite(setting: string | null, known: DemoFile | null): SimulatedSite | null {
+  if (setting === null || (known !== null && known.simulated_cluster_id === undefined)) return null;
+  return JSON.parse(setting) as SimulatedSite;
 }

@@ -44,21 +44,34 @@ const images = [
 /** What may be given to guests of the demo world's one node. */
 const capacity = { vcpus: 64, memoryMb: 262_144, diskGb: 8_192 };
 
-/** Makes plans, images, the location, its cluster with a node, and its address pools; returns the cluster's id. */
-export async function seedCatalog(features: Features, driver: 'simulated' | 'lab'): Promise<number> {
+/** Makes plans, images and the location; returns the location's id. */
+export async function seedOffers(features: Features): Promise<number> {
   const { db } = features.database;
   for (const plan of plans) await ensurePlan(db, plan);
   for (const image of images) await ensureImage(db, image);
-  const locationId = await ensureLocation(db, { slug: 'nyc1', name: 'New York 1', country: 'US' });
+  return ensureLocation(db, { slug: 'nyc1', name: 'New York 1', country: 'US' });
+}
+
+/** Makes the cluster with a node and its address pools, without those of guests elsewhere; returns the cluster's id. */
+export async function seedCluster(
+  features: Features,
+  {
+    locationId,
+    driver,
+    elsewhere,
+  }: { locationId: number; driver: 'simulated' | 'lab'; elsewhere: string | null },
+): Promise<number> {
+  const { db } = features.database;
   const clusterId = await ensureCluster(db, {
     locationId,
     name: 'nyc1-a',
     driver,
   });
-  const place = { name: 'nyc1-a', driver, uri: null, storagePool: null, bridge: null };
+  const place = { name: 'simulated-1', driver, uri: null, storagePool: null, bridge: null };
   const site = await features.hypervisors.of(place).describeSite();
   await ensureNode(db, { ...place, ...capacity, clusterId, name: site.node, bridge: site.bridge });
-  for (const network of [...site.networks, ...networksOfPrepared(features, driver, site.networks)]) {
+  const known = [...site.networks.map(({ prefix }) => prefix), ...(elsewhere === null ? [] : [elsewhere])];
+  for (const network of [...site.networks, ...networksOfPrepared(features, driver, known)]) {
     await ensurePool(db, {
       clusterId,
       prefix: network.prefix,
@@ -74,12 +87,12 @@ export async function seedCatalog(features: Features, driver: 'simulated' | 'lab
 function networksOfPrepared(
   features: Features,
   driver: string,
-  known: readonly HypervisorNetwork[],
+  known: readonly string[],
 ): HypervisorNetwork[] {
   const found = new Map<string, HypervisorNetwork>();
   for (const address of features.hypervisors.preparedGuestsOf(driver).flatMap((guest) => guest.addresses)) {
     const bytes = parseAddress(address)!;
-    if (known.some((network) => prefixContains(parsePrefix(network.prefix)!, bytes))) continue;
+    if (known.some((prefix) => prefixContains(parsePrefix(prefix)!, bytes))) continue;
     const length = bytes.length === 4 ? 24 : 64;
     const base = bytes.map((byte, index) => (index < length / 8 ? byte : 0));
     const gateway = base.with(base.length - 1, 1);

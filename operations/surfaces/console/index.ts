@@ -7,6 +7,7 @@
  */
 import { hasCode } from '#common/errors/index.ts';
 import type { Features } from '#operations/features.ts';
+import type { Demo } from '#service-kit/demo/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { registerCaughtMail } from '#service-kit/mail/index.ts';
 import { requireStepUp } from '#service-kit/sign-in/index.ts';
@@ -46,6 +47,7 @@ type ConsoleDeps = Features & {
   requireSecondFactor: boolean;
   /** Mails of a demo, to show at `/dev/mail/`; null: none are caught. */
   caughtMailFolder: string | null;
+  demo: Demo | null;
 };
 
 export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void> {

@@ -6,6 +6,7 @@
  */
 import { hasCode } from '#common/errors/index.ts';
 import type { Features } from '#operations/features.ts';
+import type { Demo } from '#service-kit/demo/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { requireStepUp } from '#service-kit/sign-in/index.ts';
 import type { ApiFacts } from '../parts/index.ts';
@@ -26,6 +27,7 @@ import { registerIncidents } from './protect/incidents.routes.ts';
 import { registerPorts } from './protect/ports.routes.ts';
 import { registerProtect } from './protect/protect.routes.ts';
 import { registerProtectSettings } from './protect/settings.routes.ts';
+import { registerAttack } from './servers/attack.routes.ts';
 import { registerBandwidth } from './servers/bandwidth.routes.ts';
 import { registerDeploy } from './servers/deploy.routes.ts';
 import { registerFirewall } from './servers/firewall.routes.ts';
@@ -43,6 +45,7 @@ export async function registerPortal(
     apiFacts: ApiFacts;
     /** Where customers reach us; null: as the request says. */
     publicUrl: string | null;
+    demo: Demo | null;
   },
 ): Promise<void> {
   app.decorateRequest('visitor', null);
@@ -63,6 +66,7 @@ export async function registerPortal(
       registerDeploy(routes, deps);
       registerPalette(routes, deps);
       registerServers(routes, deps);
+      if (deps.demo?.attack) registerAttack(routes, { ...deps, attack: deps.demo.attack });
       registerServerSettings(routes, deps);
       registerAllTraffic(routes, deps);
       registerTraffic(routes, deps);

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { type Episode, measuredOf, titleOf } from '#monitor/alerts/index.ts';
 import type { Incident } from '#monitor/incidents/index.ts';
+import { demoBanner } from '#service-kit/demo/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   actionButton,
@@ -34,6 +35,7 @@ import { type Viewer, viewerOf } from '../guard.ts';
 import { enrolCommand } from '../parts/enrol-command.ts';
 import { incidentColumns } from '../parts/incident-table.ts';
 import { collectionSentence } from '../parts/site-state.ts';
+import { attackPath } from '../traffic/attack.routes.ts';
 import {
   alertsMax,
   readSiteLines,
@@ -88,6 +90,7 @@ async function showOverview(
   const content = overviewPage(request, {
     ...known,
     ...{ page, viewer, attacks, incidents, enrolment, refused, nowMs },
+    demo: deps.demo && demoLine(viewer, deps.demo.attack !== null),
   });
   return sendConsolePage(request, reply, { title: 'Overview', status: refused ? 422 : 200 }, content);
 }
@@ -112,7 +115,20 @@ interface OverviewPage extends SitesOverview {
   /** The command that enrols a sensor. */
   enrolment: string;
   refused: RefusedSite | undefined;
+  /** Where a visitor of the demo looks first. */
+  demo: Content;
   nowMs: number;
+}
+
+function demoLine({ sites, canChange }: Viewer, hasAttack: boolean): Content {
+  const site = sites.find(({ isSimulated }) => !isSimulated);
+  const live = site ? [{ href: `/sites/${site.id}/live`, label: 'Live traffic' }] : [];
+  return hasAttack && canChange
+    ? demoBanner('Attack a server, and watch how it is detected within seconds.', [
+        { href: attackPath, label: 'Attack a server' },
+        ...live,
+      ])
+    : demoBanner('See what crosses the hypervisor, ten seconds ago.', live);
 }
 
 function overviewPage(request: FastifyRequest, overview: OverviewPage): Content {
@@ -126,6 +142,7 @@ function overviewPage(request: FastifyRequest, overview: OverviewPage): Content 
         total > 0 ? stateOf({ sensors, silent, waiting }, overview.newestMinuteMs, open, nowMs) : undefined,
       actions: viewer.canChange && drawer({ id: 'new-site', open: 'New site', title: 'New site' }, newSite),
     }),
+    overview.demo,
     refused && newSite,
     total > 0 && sensors === 0 && firstSensor(viewer, overview.enrolment),
     refreshing({ id: 'sites', url: request.url, everySeconds: 15 }, [

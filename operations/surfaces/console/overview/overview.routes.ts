@@ -17,6 +17,7 @@ import type { ProtectFindings, ProtectIncidents, ProtectTraffic } from '#operati
 import type { ServerHistory } from '#operations/server-history/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { AttackRow } from '#operations/views/index.ts';
+import { type Demo, demoBanner } from '#service-kit/demo/index.ts';
 import { answerChart, chartUnit, exploreHref } from '#service-kit/explorer/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -67,6 +68,7 @@ interface OverviewDeps extends ReadFactsDeps {
   servers: Servers;
   signOn: SignOn<Actor>;
   clock: Clock;
+  demo: Demo | null;
 }
 
 /** `/console/`: where staff land. */
@@ -81,7 +83,13 @@ export function registerOverview(app: App, deps: OverviewDeps): void {
       deps.protectIncidents.listAll(staff.actor, { severity: 'attack', limit: attacksShown }),
       readMonitorLink(deps.signOn),
     ]);
-    return sendPage(reply, overviewPage({ staff, facts, talkers, traffic, attacks, inMonitor, nowMs }));
+    return sendPage(
+      reply,
+      overviewPage({
+        ...{ staff, facts, talkers, traffic, attacks, inMonitor, nowMs },
+        isDemo: deps.demo !== null,
+      }),
+    );
   });
 }
 
@@ -167,6 +175,7 @@ interface OverviewOptions {
   attacks: readonly AttackRow[];
   inMonitor: MonitorLink;
   facts: OverviewFacts;
+  isDemo: boolean;
   nowMs: number;
 }
 
@@ -191,6 +200,11 @@ function overviewPage(options: OverviewOptions): Html {
           state: stateOf(facts, items, steps),
           actions: staff.canChange && next && link(next.href, next.title, { kind: 'primary' }),
         }),
+        options.isDemo &&
+          demoBanner('See which customer, server and application uses how much.', [
+            { href: trafficPath, label: 'Explore traffic' },
+            { href: '/console/attacks/', label: 'Attacks' },
+          ]),
         items.length > 0 && attentionSection(items),
         (facts.customerCount > 0 || facts.nodes.length > 0) && figures(facts),
         attacks.length > 0 && latestAttacks(attacks, options.inMonitor, nowMs),

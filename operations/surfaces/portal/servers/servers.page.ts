@@ -59,6 +59,8 @@ export interface ServersPageOptions {
   attacks: ReadonlyMap<number, OpenAttack>;
   /** Active potential vulnerabilities, by server id. */
   findings: ReadonlyMap<number, ServerFindingCount>;
+  /** Where a visitor of the demo looks first. */
+  demo: Content;
   nowMs: number;
 }
 
@@ -97,6 +99,7 @@ export function serversPage(options: ServersPageOptions): Html {
         state: stateOf(options),
         actions: link('/client/servers/new', 'Deploy a server', { kind: 'primary' }),
       }),
+      options.demo,
       options.tenants.map(suspendedBanner),
       countOf(counts) > 0 && filterTabs(options),
       table({

@@ -9,13 +9,15 @@ import type { Guards } from '#operations/guards/index.ts';
 import type { ProtectFindings, ProtectIncidents, ProtectTraffic } from '#operations/protect/index.ts';
 import type { PowerCommand, ServerFilter } from '#operations/views/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
+import { type Demo, demoBanner } from '#service-kit/demo/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { chosenOf, sendPage, withQuery } from '#service-kit/pages/index.ts';
+import { type Content, chosenOf, sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { readDaySteps } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { type LivePagesDeps, readLive } from '../traffic/live.routes.ts';
 import { readAccountFigures } from './account-figures.ts';
+import { attackHref } from './attack.routes.ts';
 import { findServerOf } from './guard-server.ts';
 import { type OverviewOptions, overviewPage } from './overview.page.ts';
 import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts';
@@ -29,6 +31,7 @@ interface ServerPagesDeps extends LivePagesDeps {
   guards: Pick<Guards, 'readGuard'>;
   billing: Pick<Billing, 'balanceOf'>;
   auditTrail: AuditTrail;
+  demo: Demo | null;
 }
 
 const pageSize = 100;
@@ -141,8 +144,19 @@ async function showList(
   const last = servers.at(-1);
   const nextHref =
     found.length > pageSize && last ? withQuery(url, { after: `${last.id}.${last.name}` }) : undefined;
-  const page = { visitor, servers, tenants, counts, query, url, total, nextHref };
+  const demo = deps.demo && isWhole && demoLine(deps.demo);
+  const page = { visitor, servers, tenants, counts, query, url, total, nextHref, demo };
   return sendPage(reply, serversPage({ ...page, traffic, day, costs, attacks, findings, account, nowMs }));
+}
+
+function demoLine({ attack }: Demo): Content {
+  const best = { href: '/client/traffic/', label: 'Explore traffic' };
+  return attack === null
+    ? demoBanner('See what each server talks to, minute by minute.', [best])
+    : demoBanner('Attack one of your servers, and watch how it is detected within seconds.', [
+        { href: attackHref, label: 'Attack a server' },
+        best,
+      ]);
 }
 
 async function showOverview(

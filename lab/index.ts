@@ -151,6 +151,8 @@ export function createLab(options: LabOptions): Lab {
     detachNic: guests.detachNic,
     setFirewall: guests.setFirewall,
     setGuard: guests.setGuard,
+    rebuild: guests.rebuild,
+    resize: guests.resize,
     syncNetwork: guests.syncNetwork,
     removeNetwork: guests.removeNetwork,
     inHypervisor,

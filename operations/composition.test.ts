@@ -82,6 +82,7 @@ test('an override takes the place of the part that the settings would make, and 
   const clock = createTestClock(Date.UTC(2026, 0, 1));
   const hypervisors: Hypervisors = {
     of: () => assert.fail('no guest is needed'),
+    capabilitiesOf: () => [],
     preparedGuestsOf: () => [],
   };
   const overrides: Overrides = {

@@ -12,7 +12,7 @@ let operations: World;
 let monitor: MonitorServer;
 
 before(async () => {
-  operations = await createWorld({ hypervisor: (usual) => ({ ...usual, filtersTraffic: true }) });
+  operations = await createWorld();
   monitor = await startMonitorServer();
 });
 after(async () => {

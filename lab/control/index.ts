@@ -9,6 +9,7 @@ import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { firewallProtocols } from '#contracts/ip-protocols.ts';
 import { invalid } from '../guests/check-body.ts';
+import type { GuestSize } from '../guests/guest.ts';
 import type { GuestInput } from '../guests/guest-definition.ts';
 import type { Guest, Guests } from '../guests/index.ts';
 import type { PrivateNic } from '../world/private-networks.ts';
@@ -61,8 +62,20 @@ const FirewallBody = Type.Object(
   },
   { additionalProperties: false },
 );
+const sizeFields = {
+  vcpus: Type.Integer({ minimum: 1 }),
+  memory_mb: Type.Integer({ minimum: 1 }),
+  disk_gb: Type.Integer({ minimum: 1 }),
+};
+const SizeBody = Type.Object(sizeFields, { additionalProperties: false });
+const DiskBody = Type.Object(
+  { image: Type.String({ minLength: 1, maxLength: 63 }), rebuild: Type.Integer({ minimum: 1 }) },
+  { additionalProperties: false },
+);
 const GuestBody = Type.Object(
   {
+    image: Type.Optional(Type.String({ minLength: 1, maxLength: 63 })),
+    size: Type.Optional(SizeBody),
     mac: Type.Optional(Type.String()),
     addresses: Type.Optional(
       Type.Array(
@@ -161,6 +174,14 @@ async function answerCall(
     case 'POST /guests/{name}/restart':
       await guests.restart(name);
       return { status: 200, body: toWire(guests.get(name)) };
+    case 'PUT /guests/{name}/disk': {
+      const { image, rebuild } = checkBody(DiskBody, body);
+      await guests.rebuild(name, image, rebuild);
+      return { status: 200, body: toWire(guests.get(name)) };
+    }
+    case 'PUT /guests/{name}/size':
+      await guests.resize(name, toSize(checkBody(SizeBody, body)));
+      return { status: 200, body: toWire(guests.get(name)) };
     case 'DELETE /guests/{name}':
       await guests.remove(name);
       return { status: 204, body: undefined };
@@ -239,9 +260,11 @@ function decodePath(url: string): string[] {
 }
 
 function readGuestBody(name: string, body: unknown): GuestInput {
-  const { mac, addresses, private_interfaces: nics, power } = checkBody(GuestBody, body);
+  const { mac, addresses, private_interfaces: nics, image, size, power } = checkBody(GuestBody, body);
   return {
     name,
+    image: image ?? null,
+    size: size === undefined ? null : toSize(size),
     mac: mac ?? null,
     addresses: (addresses ?? []).map((entry) => ({
       address: entry.address,
@@ -267,6 +290,10 @@ async function listGuests(guests: Guests): Promise<object[]> {
   });
 }
 
+function toSize(body: Static<typeof SizeBody>): GuestSize {
+  return { vcpus: body.vcpus, memoryMb: body.memory_mb, diskGb: body.disk_gb };
+}
+
 function toNic(network: number, body: Static<typeof NicBody>): PrivateNic {
   return { network, mac: body.mac, address: body.address, prefixLength: body.prefix_length };
 }
@@ -287,6 +314,13 @@ function toWire(guest: Guest): object {
       prefix_length: nic.prefixLength,
     })),
     guard: guest.guard,
+    image: guest.image,
+    rebuild: guest.rebuild,
+    size: guest.size && {
+      vcpus: guest.size.vcpus,
+      memory_mb: guest.size.memoryMb,
+      disk_gb: guest.size.diskGb,
+    },
     power: guest.power,
     interface: guest.interface,
     namespace: guest.namespace,
@@ -322,6 +356,9 @@ const statuses: Readonly<Record<string, number>> = {
   'lab.address_taken': 409,
   'lab.mac_taken': 409,
   'lab.network_in_use': 409,
+  'lab.rebuilt_since': 409,
+  'lab.guest_runs': 409,
+  'lab.disk_smaller': 409,
 };
 
 function describeFailure(error: unknown): Answer {

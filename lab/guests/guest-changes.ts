@@ -6,7 +6,7 @@ import type { WorldNames } from '../world/name-world.ts';
 import { invalid } from './check-body.ts';
 import { defineFirewall } from './define-firewall.ts';
 import type { DefinedGuests } from './defined-guests.ts';
-import type { GuardState, GuestDefinition, Power } from './guest.ts';
+import type { GuardState, GuestDefinition, GuestSize, Power } from './guest.ts';
 import { defineGuest, type GuestInput, isSameGuest } from './guest-definition.ts';
 import type { GuestNetworks } from './guest-networks.ts';
 import type { GuestPower } from './guest-power.ts';
@@ -54,6 +54,26 @@ export class GuestChanges {
     guest.power = power;
     guests.save();
     await (power === 'on' ? machines.switchOn(guest) : machines.switchOff(guest));
+  }
+
+  /** Another disk, and the guest off and on; nothing for the disk that it has. Throws `lab.rebuilt_since`. */
+  async rebuild(guest: GuestDefinition, image: string, rebuild: number): Promise<void> {
+    if (rebuild < guest.rebuild)
+      throw new CodedError('lab.rebuilt_since', `The guest "${guest.name}" was rebuilt since`);
+    if (rebuild > guest.rebuild) {
+      Object.assign(guest, { image, rebuild });
+      await this.setPower(guest, 'off');
+    }
+    await this.setPower(guest, 'on');
+  }
+
+  /** Throws `lab.guest_runs` and `lab.disk_smaller`. */
+  resize(guest: GuestDefinition, size: GuestSize): void {
+    if (guest.power === 'on') throw new CodedError('lab.guest_runs', `The guest "${guest.name}" is on`);
+    if (size.diskGb < (guest.size?.diskGb ?? 0))
+      throw new CodedError('lab.disk_smaller', `The guest "${guest.name}" has a larger disk`);
+    guest.size = size;
+    this.#deps.guests.save();
   }
 
   async setFirewall(guest: GuestDefinition, plan: FirewallPlan | null): Promise<void> {

@@ -5,7 +5,7 @@ import { findLanNetwork, lanNetworks } from '../world/networks.ts';
 import type { PrivateNic } from '../world/private-networks.ts';
 import { invalid, unicastMac } from './check-body.ts';
 import { defineFirewall } from './define-firewall.ts';
-import type { GuardState, GuestAddress, GuestDefinition, Power } from './guest.ts';
+import type { GuardState, GuestAddress, GuestDefinition, GuestSize, Power } from './guest.ts';
 import { defineNic } from './private-nics.ts';
 
 /** What a caller may say of a guest; what is left out is taken from the network. */
@@ -15,6 +15,9 @@ export interface GuestInput {
   addresses?: readonly { address: string; prefixLength?: number; gateway?: string }[];
   nics?: readonly PrivateNic[];
   guard?: GuardState;
+  image?: string | null;
+  rebuild?: number;
+  size?: GuestSize | null;
   firewall?: FirewallPlan | null;
   power?: Power;
 }
@@ -47,6 +50,9 @@ export function defineGuest(input: GuestInput): GuestDefinition {
     addresses,
     nics,
     guard: input.guard ?? 'on',
+    image: input.image ?? null,
+    rebuild: input.rebuild ?? 0,
+    size: input.size ?? null,
     firewall: input.firewall ? defineFirewall(input.firewall) : null,
     power: input.power ?? 'on',
   };

@@ -12,6 +12,12 @@ export interface GuestAddress {
   gateway: string;
 }
 
+export interface GuestSize {
+  vcpus: number;
+  memoryMb: number;
+  diskGb: number;
+}
+
 export interface GuestDefinition {
   name: string;
   /** Six lower-case hex pairs; null for a guest without a link on the public bridge, which has no addresses then. */
@@ -21,6 +27,10 @@ export interface GuestDefinition {
   nics: PrivateNic[];
   /** Off: its interfaces may send from any MAC and address. */
   guard: GuardState;
+  /** What its disk was made from and which rebuild made it, and its sizes. Noted only: the lab has no disks. */
+  image: string | null;
+  rebuild: number;
+  size: GuestSize | null;
   /** Null: everything passes. */
   firewall: FirewallPlan | null;
   power: Power;

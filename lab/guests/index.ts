@@ -11,7 +11,7 @@ import { type LinkCounters, readLinkCounters } from '../world/link-counters.ts';
 import { nameGuestLink } from '../world/name-world.ts';
 import type { PrivateNic } from '../world/private-networks.ts';
 import { DefinedGuests } from './defined-guests.ts';
-import type { GuardState, GuestDefinition, Power } from './guest.ts';
+import type { GuardState, GuestDefinition, GuestSize, Power } from './guest.ts';
 import { GuestChanges } from './guest-changes.ts';
 import type { GuestInput } from './guest-definition.ts';
 import { GuestNetworks } from './guest-networks.ts';
@@ -47,6 +47,10 @@ export interface Guests {
   put(input: GuestInput): Promise<boolean>;
   setPower(name: string, power: Power): Promise<void>;
   restart(name: string): Promise<void>;
+  /** Throws `lab.rebuilt_since`. */
+  rebuild(name: string, image: string, rebuild: number): Promise<void>;
+  /** Throws `lab.guest_runs`, `lab.disk_smaller`. */
+  resize(name: string, size: GuestSize): Promise<void>;
   /** Nothing happens when there is no such guest. */
   remove(name: string): Promise<void>;
   /** Gives the guest this NIC in place of any other it has on that network. Throws `lab.mac_taken`, `lab.address_taken`. */
@@ -118,6 +122,8 @@ export function createGuests(deps: GuestsDeps): Guests {
         await changes.setPower(guests.find(name), 'off');
         await changes.setPower(guests.find(name), 'on');
       }),
+    rebuild: (name, image, rebuild) => inTurn(async () => changes.rebuild(guests.find(name), image, rebuild)),
+    resize: (name, size) => inTurn(async () => changes.resize(guests.find(name), size)),
     remove: (name) => inTurn(() => changes.remove(name)),
     attachNic: (name, nic) => inTurn(async () => networks.attach(guests.find(name), nic)),
     detachNic: (name, network, mac) =>

@@ -59,7 +59,7 @@ export async function changeFirewall(
   const scope = scopeOf(actor, tenantId ?? null);
   if ((await findOwnedServer(deps.db(), scope, serverId)) === null) throw notFound();
   requireWriter(actor);
-  if (!((await driverOf(deps, serverId))?.filtersTraffic ?? false))
+  if (!(await driverOf(deps, serverId))?.capabilities.includes('firewall'))
     throw new CodedError(
       'firewall.unsupported',
       'The hypervisor of this server filters no traffic. Use a firewall inside the server.',

@@ -45,7 +45,7 @@ export function createFirewalls(deps: FirewallsDeps) {
       return {
         ...firewall,
         fingerprint: fingerprintOf(firewall),
-        isSupported: driver?.filtersTraffic ?? false,
+        isSupported: driver?.capabilities.includes('firewall') ?? false,
         implicitRules: driver?.implicitRules ?? [],
       };
     },

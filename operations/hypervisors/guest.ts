@@ -1,10 +1,14 @@
 /** What a hypervisor is told about a guest, and what it says about itself. */
-import { hasCode } from '#common/errors/index.ts';
+import { CodedError, hasCode } from '#common/errors/index.ts';
 import type { GuardReason } from '#contracts/guard-reasons.ts';
 import type { FirewallProtocol } from '#contracts/ip-protocols.ts';
 
 export const driverNames = ['simulated', 'lab', 'libvirt'] as const;
 export type DriverName = (typeof driverNames)[number];
+
+/** What not every hypervisor can do: the API and the pages offer a server what its driver names. */
+export const capabilities = ['firewall', 'rebuild', 'resize', 'reset_password'] as const;
+export type Capability = (typeof capabilities)[number];
 
 export interface GuestAddress {
   address: string;
@@ -23,7 +27,13 @@ export interface PrivateInterface {
   prefixLength: number;
 }
 
-export interface GuestDefinition {
+export interface GuestSize {
+  vcpus: number;
+  memoryMb: number;
+  diskGb: number;
+}
+
+export interface GuestDefinition extends GuestSize {
   /** The guest's identity at the hypervisor: `vm-<server id>`. */
   name: string;
   /** Of its public NIC; null for a guest that has private NICs only, and then no addresses. */
@@ -33,9 +43,6 @@ export interface GuestDefinition {
   privateInterfaces: readonly PrivateInterface[];
   hostname: string;
   imageSlug: string;
-  vcpus: number;
-  memoryMb: number;
-  diskGb: number;
   rootPassword: string;
   sshKeys: readonly string[];
   userData: string | null;
@@ -142,13 +149,13 @@ export interface HypervisorDriver {
   readonly preparedGuests: readonly PreparedGuest[];
   /** How far the segment of a private network goes: over all guests of the site, or over those of one node. */
   readonly segmentReach: 'site' | 'node';
-  /** Whether `applyFirewall` filters anything here. */
-  readonly filtersTraffic: boolean;
+  /** Calls that need one which is not named are refused. */
+  readonly capabilities: readonly Capability[];
   /** Platform rules for every guest with a firewall. */
   readonly implicitRules: readonly ImplicitRule[];
   /**
    * Resolves when the guest's public NIC is filtered so, now and after each start; null: not at all. Connections that
-   * stand are left alone. `hypervisor.refused` where nothing is filtered.
+   * stand are left alone. Needs `firewall`.
    */
   applyFirewall(guest: string, plan: FilterPlan | null): Promise<void>;
   /** Whether `applyGuard` guards NICs here, and whether what guards drop is counted. */
@@ -162,6 +169,24 @@ export interface HypervisorDriver {
   describeSite(): Promise<HypervisorSite>;
   /** Makes the guest and switches it on. `ready` means that it is addressable. `step` is told percents. */
   ensureGuest(guest: GuestDefinition, step: (progress: number) => Promise<void>): Promise<GuestProgress>;
+  /**
+   * Gives the guest a new disk made from the image, sets it up again and switches it on; its NICs and its firewall stay. The
+   * old disk is deleted once the new one is made, so what refuses leaves the guest as it was. Rebuilds of a guest are
+   * numbered upwards: a call whose number the guest already has only ends what that rebuild began, and one below it is
+   * refused. Needs `rebuild`.
+   */
+  rebuildGuest(
+    guest: GuestDefinition,
+    rebuild: number,
+    step: (progress: number) => Promise<void>,
+  ): Promise<GuestProgress>;
+  /** Gives a guest that is off other sizes; `hypervisor.refused` for one that is on and for a smaller disk. Needs `resize`. */
+  resizeGuest(name: string, size: GuestSize): Promise<void>;
+  /**
+   * Sets root's password inside a guest that runs. `hypervisor.refused` where nothing in the guest can do it. Needs
+   * `reset_password`.
+   */
+  setRootPassword(name: string, password: string): Promise<void>;
   /** Switches the power itself, without asking the guest. */
   setPower(name: string, power: 'on' | 'off'): Promise<void>;
   /** Asks the guest to halt (ACPI); resolves when it has been asked. */
@@ -199,6 +224,11 @@ export function guestName(serverId: number): string {
 export function serverIdOfGuest(name: string): number | null {
   const id = Number(/^vm-([1-9]\d{0,15})$/.exec(name)?.[1]);
   return Number.isSafeInteger(id) ? id : null;
+}
+
+/** For calls of a driver that do not exist there, such as `rebuild`. */
+export async function refuseCapability(): Promise<never> {
+  throw new CodedError('hypervisor.refused', 'The hypervisor of this node can’t do that.');
 }
 
 /** True for an answer that the same call will get again: trying once more can't help. */

@@ -13,12 +13,20 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { HypervisorDriver, HypervisorNode, PreparedGuest } from './guest.ts';
-import { createLabDriver } from './lab-driver.ts';
-import { createLibvirtDriver } from './libvirt/driver.ts';
+import {
+  type Capability,
+  capabilities,
+  type DriverName,
+  type HypervisorDriver,
+  type HypervisorNode,
+  type PreparedGuest,
+} from './guest.ts';
+import { createLabDriver, labCapabilities } from './lab-driver.ts';
+import { createLibvirtDriver, libvirtCapabilities } from './libvirt/driver.ts';
 import { createSimulatedDriver } from './simulated-driver.ts';
 
 export {
+  type Capability,
   driverNames,
   type GuestDefinition,
   guestName,
@@ -47,6 +55,8 @@ export interface HypervisorsOptions {
 export interface Hypervisors {
   /** The driver that speaks to this node; throws `hypervisor.refused` for one whose settings don't serve. */
   of(node: HypervisorNode): HypervisorDriver;
+  /** What nodes of this driver can do. */
+  capabilitiesOf(driver: string): readonly Capability[];
   /** Guests that are waiting on the wire, for clusters of this driver. */
   preparedGuestsOf(driver: string): readonly PreparedGuest[];
 }
@@ -76,14 +86,22 @@ export async function createHypervisors(options: HypervisorsOptions): Promise<Hy
           throw refused(`There is no driver ${node.driver}.`);
       }
     },
+    capabilitiesOf: (driver) => capabilitiesOfDriver[driver as DriverName] ?? [],
     preparedGuestsOf: (driver) => (driver === 'simulated' ? preparedGuests : []),
   };
 }
+
+const capabilitiesOfDriver: Record<DriverName, readonly Capability[]> = {
+  simulated: capabilities,
+  lab: labCapabilities,
+  libvirt: libvirtCapabilities,
+};
 
 /** One driver for every node, ignoring the node's own driver; for tests. */
 export function singleDriver(driver: HypervisorDriver): Hypervisors {
   return {
     of: () => driver,
+    capabilitiesOf: () => driver.capabilities,
     preparedGuestsOf: (name) => (name === driver.driver ? driver.preparedGuests : []),
   };
 }

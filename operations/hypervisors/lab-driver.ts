@@ -1,7 +1,13 @@
 /** The hypervisor of the lab: every guest is a network namespace with real packets. Speaks the lab's control socket. */
 import type { GuardReason } from '#contracts/guard-reasons.ts';
 import { type CallLab, callLab, type LabSocket, refusal, sendToLab } from './call-lab.ts';
-import type { HypervisorDriver, InterfaceGuard, PrivateInterface } from './guest.ts';
+import {
+  type GuestSize,
+  type HypervisorDriver,
+  type InterfaceGuard,
+  type PrivateInterface,
+  refuseCapability,
+} from './guest.ts';
 
 interface LabWorld {
   node: string;
@@ -49,12 +55,15 @@ const implicitRules: HypervisorDriver['implicitRules'] = [
   },
 ];
 
+/** A guest of the lab has no operating system of its own, so there is no root in it. */
+export const labCapabilities = ['firewall', 'rebuild', 'resize'] as const;
+
 export function createLabDriver(socket: LabSocket): HypervisorDriver {
   const call: CallLab = (method, path, body) => callLab(socket, method, path, body);
   return {
     driver: 'lab',
     segmentReach: 'site',
-    filtersTraffic: true,
+    capabilities: labCapabilities,
     guard: 'counted',
     implicitRules,
     preparedGuests: [],
@@ -111,7 +120,16 @@ function siteOf(call: CallLab): Pick<HypervisorDriver, 'describeSite' | 'observe
 
 function guestsOf(
   call: CallLab,
-): Pick<HypervisorDriver, 'ensureGuest' | 'ensureGone' | 'applyFirewall' | 'applyGuard'> {
+): Pick<
+  HypervisorDriver,
+  | 'ensureGuest'
+  | 'ensureGone'
+  | 'applyFirewall'
+  | 'applyGuard'
+  | 'rebuildGuest'
+  | 'resizeGuest'
+  | 'setRootPassword'
+> {
   return {
     async ensureGuest(guest, step) {
       await step(20);
@@ -125,11 +143,23 @@ function guestsOf(
         ...(guest.privateInterfaces.length > 0
           ? { private_interfaces: guest.privateInterfaces.map(toWire) }
           : {}),
+        image: guest.imageSlug,
+        size: sizeOf(guest),
         power: 'on',
       });
       await step(95);
       return 'ready';
     },
+    async rebuildGuest(guest, rebuild, step) {
+      await step(20);
+      await call('PUT', `${guestPath(guest.name)}/disk`, { image: guest.imageSlug, rebuild });
+      await step(95);
+      return 'ready';
+    },
+    async resizeGuest(name, size) {
+      await call('PUT', `${guestPath(name)}/size`, sizeOf(size));
+    },
+    setRootPassword: refuseCapability,
     async ensureGone(name) {
       await call('DELETE', guestPath(name));
     },
@@ -199,6 +229,10 @@ function networksOf(
       await call('DELETE', `/networks/${networkId}`);
     },
   };
+}
+
+function sizeOf(size: GuestSize): object {
+  return { vcpus: size.vcpus, memory_mb: size.memoryMb, disk_gb: size.diskGb };
 }
 
 function nicBody(nic: PrivateInterface): object {

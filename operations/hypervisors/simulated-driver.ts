@@ -6,14 +6,16 @@
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
-import type {
-  GuestDefinition,
-  HypervisorDriver,
-  HypervisorSite,
-  PreparedGuest,
-  PrivateInterface,
+import {
+  capabilities,
+  type GuestDefinition,
+  type HypervisorDriver,
+  type HypervisorSite,
+  type PreparedGuest,
+  type PrivateInterface,
 } from './guest.ts';
 import {
+  beginRebuild,
   defineGuest,
   deleteGuest,
   deleteInterface,
@@ -22,7 +24,9 @@ import {
   listGuests,
   putInterface,
   setGuestFirewall,
+  setGuestPassword,
   setGuestPower,
+  setGuestSize,
 } from './store.ts';
 
 export interface SimulatedDriverOptions {
@@ -59,38 +63,58 @@ const simulatedSite: HypervisorSite = {
 export function createSimulatedDriver(options: SimulatedDriverOptions): HypervisorDriver {
   const stepMs = options.stepMs ?? 250;
   const pause = () => options.clock.wait(stepMs);
-  const power = async (name: string, to: 'on' | 'off') => {
-    if (!(await setGuestPower(options.db(), name, to))) {
-      throw new CodedError('hypervisor.refused', `The hypervisor has no guest ${name}.`);
+  const found = (name: string, isThere: boolean) => {
+    if (!isThere) throw new CodedError('hypervisor.refused', `The hypervisor has no guest ${name}.`);
+  };
+  const power = async (name: string, to: 'on' | 'off') =>
+    found(name, await setGuestPower(options.db(), name, to));
+  const boot = async (step: (progress: number) => Promise<void>) => {
+    for (const progress of provisioningSteps) {
+      await pause();
+      await step(progress);
     }
   };
   return {
     driver: 'simulated',
     segmentReach: 'site',
-    filtersTraffic: true,
+    capabilities,
     // Nothing is sent, so nothing is dropped.
     guard: 'counted',
     async applyGuard(guest) {
-      if ((await findGuestPower(options.db(), guest)) === null)
-        throw new CodedError('hypervisor.refused', `The hypervisor has no guest ${guest}.`);
+      found(guest, (await findGuestPower(options.db(), guest)) !== null);
     },
     implicitRules: [],
     async applyFirewall(guest, plan) {
       await pause();
-      if (!(await setGuestFirewall(options.db(), guest, plan)))
-        throw new CodedError('hypervisor.refused', `The hypervisor has no guest ${guest}.`);
+      found(guest, await setGuestFirewall(options.db(), guest, plan));
     },
     preparedGuests: options.preparedGuests,
     describeSite: async () => simulatedSite,
     async ensureGuest(guest, step) {
-      for (const progress of provisioningSteps) {
-        await pause();
-        await step(progress);
-      }
+      await boot(step);
       await define(options.db(), guest);
       for (const nic of guest.privateInterfaces) await plug(options.db(), guest.name, nic);
       await power(guest.name, 'on');
       return 'ready';
+    },
+    async rebuildGuest(guest, rebuild, step) {
+      await boot(step);
+      const present = await beginRebuild(options.db(), guest, rebuild);
+      found(guest.name, present !== null);
+      if (present !== rebuild)
+        throw new CodedError('hypervisor.refused', `The guest ${guest.name} was rebuilt since.`);
+      await power(guest.name, 'on');
+      return 'ready';
+    },
+    async resizeGuest(name, size) {
+      await pause();
+      const refusal = await setGuestSize(options.db(), name, size);
+      if (refusal !== null) throw new CodedError('hypervisor.refused', `The guest ${name} ${refusal}.`);
+    },
+    async setRootPassword(name, password) {
+      await pause();
+      if (!(await setGuestPassword(options.db(), name, password)))
+        throw new CodedError('hypervisor.refused', `The guest ${name} does not run.`);
     },
     async setPower(name, to) {
       await pause();
@@ -156,7 +180,7 @@ async function define(db: Queryable, guest: GuestDefinition): Promise<void> {
   const addresses = guest.addresses.map((given) => given.address);
   let found: Awaited<ReturnType<typeof defineGuest>>;
   try {
-    found = await defineGuest(db, { name: guest.name, mac: guest.mac, addresses });
+    found = await defineGuest(db, guest, addresses);
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
     throw new CodedError('hypervisor.refused', `Another guest has the MAC address ${guest.mac}.`, {}, error);

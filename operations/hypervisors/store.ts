@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { FilterPlan, PrivateInterface } from './guest.ts';
+import type { FilterPlan, GuestDefinition, GuestSize, PrivateInterface } from './guest.ts';
 
 export interface SimulatedGuest {
   name: string;
@@ -12,10 +12,13 @@ export interface SimulatedGuest {
 /** Defines a guest unless it is defined; the rows' constraints refuse a second owner of a name or a MAC. */
 export async function defineGuest(
   db: Queryable,
-  guest: { name: string; mac: string | null; addresses: readonly string[] },
+  guest: GuestDefinition,
+  addresses: readonly string[],
 ): Promise<SimulatedGuest> {
-  await sql`insert into simulated_guests (name, mac_address, addresses, power)
-    values (${guest.name}, ${guest.mac}, ${[...guest.addresses]}::inet[], 'off')
+  await sql`insert into simulated_guests (name, mac_address, addresses, power, image, vcpus, memory_mb, disk_gb,
+      password_digest)
+    values (${guest.name}, ${guest.mac}, ${[...addresses]}::inet[], 'off', ${guest.imageSlug}, ${guest.vcpus},
+      ${guest.memoryMb}, ${guest.diskGb}, ${digestOf(guest.rootPassword)})
     on conflict (name) do nothing`.execute(db);
   const { rows } = await sql<SimulatedGuest>`
     select name, mac_address as "macAddress", power,
@@ -23,6 +26,47 @@ export async function defineGuest(
     from simulated_guests where name = ${guest.name}`.execute(db);
   return rows[0]!;
 }
+
+/**
+ * Gives the guest the disk of this rebuild unless it has that of a later one; returns the number of the rebuild that its disk is
+ * of, null when there is no such guest.
+ */
+export async function beginRebuild(
+  db: Queryable,
+  guest: GuestDefinition,
+  rebuild: number,
+): Promise<number | null> {
+  await sql`update simulated_guests set rebuild = ${rebuild}, image = ${guest.imageSlug}, power = 'off',
+      password_digest = ${digestOf(guest.rootPassword)}
+    where name = ${guest.name} and rebuild < ${rebuild}`.execute(db);
+  const { rows } = await sql<{ rebuild: number }>`
+    select rebuild from simulated_guests where name = ${guest.name}`.execute(db);
+  return rows[0]?.rebuild ?? null;
+}
+
+/** Why the guest can't have this size; null when it has it now. */
+export async function setGuestSize(db: Queryable, name: string, size: GuestSize): Promise<string | null> {
+  const { rows: done } =
+    await sql`update simulated_guests set vcpus = ${size.vcpus}, memory_mb = ${size.memoryMb},
+      disk_gb = ${size.diskGb}
+    where name = ${name} and power = 'off' and coalesce(disk_gb, 0) <= ${size.diskGb} returning 1`.execute(
+      db,
+    );
+  if (done.length === 1) return null;
+  const power = await findGuestPower(db, name);
+  if (power === null) return 'does not exist';
+  return power === 'on' ? 'is on' : 'has a larger disk';
+}
+
+/** False when there is no such guest. */
+export async function setGuestPassword(db: Queryable, name: string, password: string): Promise<boolean> {
+  const { rows } = await sql`update simulated_guests set password_digest = ${digestOf(password)}
+    where name = ${name} and power = 'on' returning 1`.execute(db);
+  return rows.length === 1;
+}
+
+/** For tests, which see by it what password a guest has. */
+const digestOf = (password: string) => sql`encode(sha256(convert_to(${password}, 'UTF8')), 'hex')`;
 
 /** False when there is no such guest. */
 export async function setGuestPower(db: Queryable, name: string, power: 'on' | 'off'): Promise<boolean> {

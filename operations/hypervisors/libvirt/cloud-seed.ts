@@ -80,7 +80,7 @@ function publicNic(guest: GuestDefinition, mac: string): object {
 }
 
 /** SHA-512 crypt by openssl; the password goes in by standard input, where no list of processes shows it. */
-async function hashPassword(password: string): Promise<string> {
+export async function hashPassword(password: string): Promise<string> {
   const { code, out, err } = await run('openssl', ['passwd', '-6', '-stdin'], `${password}\n`);
   const hash = out.trim();
   if (code === 0 && hash.startsWith('$6$')) return hash;

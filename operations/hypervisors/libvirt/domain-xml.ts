@@ -25,7 +25,7 @@ const patterns = {
   name: /^vm-[1-9]\d{0,15}$/,
   mac: /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/,
   storagePool: /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
-  disk: /^vm-[1-9]\d{0,15}\.qcow2$/,
+  disk: /^vm-[1-9]\d{0,15}(-r[1-9]\d{0,15})?\.qcow2$/,
   seed: /^vm-[1-9]\d{0,15}-seed\.iso$/,
   bridge: /^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/,
   image: /^[a-z0-9][a-z0-9.-]{0,62}$/,
@@ -46,16 +46,18 @@ export function deviceOf(name: string): string {
   return `svc${checked('name', name).slice(3).slice(-11)}`;
 }
 
+/** The number as text; throws `hypervisor.refused` for what can't be a size. */
+export function wholeSize(value: number, max: number): string {
+  if (Number.isInteger(value) && value > 0 && value <= max) return String(value);
+  throw new CodedError('hypervisor.refused', `${value} is no size of a guest.`);
+}
+
 export function domainXml(plan: DomainPlan): string {
-  const whole = (value: number, max: number) => {
-    if (Number.isInteger(value) && value > 0 && value <= max) return String(value);
-    throw new CodedError('hypervisor.refused', `${value} is no size of a guest.`);
-  };
   const pool = escapeXml(checked('storagePool', plan.storagePool));
   return `<domain type='${plan.type}'>
   <name>${escapeXml(checked('name', plan.name))}</name>
-  <memory unit='MiB'>${whole(plan.memoryMb, 16_777_216)}</memory>
-  <vcpu>${whole(plan.vcpus, 1_024)}</vcpu>
+  <memory unit='MiB'>${wholeSize(plan.memoryMb, 16_777_216)}</memory>
+  <vcpu>${wholeSize(plan.vcpus, 1_024)}</vcpu>
   <os><type arch='x86_64'>hvm</type><boot dev='hd'/><boot dev='network'/></os>
   <features><acpi/><apic/></features>
 ${plan.type === 'kvm' ? "  <cpu mode='host-model'/>\n" : ''}  <clock offset='utc'/>

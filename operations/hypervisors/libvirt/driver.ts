@@ -1,19 +1,30 @@
 /**
  * Guests of libvirt, one node behind one connection URI, spoken to through `virsh`.
  *
- * A guest is a domain `vm-<id>` with two volumes of the node's storage pool: a copy-on-write disk over the volume
+ * A guest is a domain `vm-<id>` with two volumes of the node's storage pool (`volumes.ts`): a copy-on-write disk over the volume
  * `<image>.qcow2`, and a seed image. A guest counts as addressable when its NIC has sent something: until then it is
  * `booting`, and the caller asks again.
  */
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { CodedError } from '#common/errors/index.ts';
-import type { GuestDefinition, HypervisorDriver, HypervisorNode, ObservedGuest } from '../guest.ts';
-import { withSeedImage } from './cloud-seed.ts';
+import {
+  type GuestDefinition,
+  type HypervisorDriver,
+  type HypervisorNode,
+  type ObservedGuest,
+  refuseCapability,
+} from '../guest.ts';
+import {
+  changeRootPassword,
+  changeSize,
+  deleteDisks,
+  deleteVolume,
+  redefine,
+  replaceDisk,
+} from './change-guest.ts';
 import { checked, domainXml } from './domain-xml.ts';
 import { attachNic, detachNic, removeSegment, syncNics } from './private-networks.ts';
-import { createVirsh, type Virsh } from './run-virsh.ts';
+import { complaintOf, createVirsh, tolerate, type Virsh } from './run-virsh.ts';
+import { makeVolumes, seedOf } from './volumes.ts';
 
 /**
  * Connections of libvirt that start no program but ssh itself: by ssh, TLS or a socket, without the query parameters that name
@@ -21,6 +32,8 @@ import { createVirsh, type Virsh } from './run-virsh.ts';
  */
 const uriPattern =
   /^(qemu(\+(ssh|tls|unix))?|test):\/\/([A-Za-z0-9_][\w.-]*@)?([A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])?(:\d{1,5})?\/[A-Za-z0-9/._-]*(\?((keyfile|known_hosts|pkipath|socket)=[A-Za-z0-9/._-]+(&|$))+)?$/;
+
+export const libvirtCapabilities = ['rebuild', 'resize', 'reset_password'] as const;
 
 /** Makes the driver of a node. `virsh` stands in for the program in tests. */
 export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): HypervisorDriver {
@@ -35,33 +48,39 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
   const bridge = checked('bridge', node.bridge);
   const power = (name: string) => readPower(call, name);
   const unlessSo = (command: readonly string[], isSo: RegExp) => tolerate(call(command), isSo);
+  const start = async (name: string, step: (progress: number) => Promise<void>) => {
+    await unlessSo(['start', checked('name', name)], /already active|already running/i);
+    await step(80);
+    const seen = (await observe(call)).find((one) => one.name === name);
+    return seen?.interfaces.some((one) => one.sentBytes > 0) ? 'ready' : 'booting';
+  };
   return {
     driver: 'libvirt',
     segmentReach: 'node',
-    filtersTraffic: false,
+    capabilities: libvirtCapabilities,
     implicitRules: [],
-    async applyFirewall() {
-      throw new CodedError('hypervisor.refused', 'This node filters no traffic of its guests.');
-    },
+    applyFirewall: refuseCapability,
     guard: 'none',
-    async applyGuard() {
-      throw new CodedError('hypervisor.refused', 'This node has no guard.');
-    },
+    applyGuard: refuseCapability,
     preparedGuests: [],
     describeSite: async () => ({ node: node.name, bridge, networks: [] }),
     async ensureGuest(guest, step) {
       if ((await power(guest.name)) === null) {
-        await makeVolumes(call, pool, guest);
+        await makeVolumes(call, pool, guest, firstDiskOf(guest.name));
         await step(40);
         await define(call, guest, pool, bridge);
         await step(60);
       }
       for (const nic of guest.privateInterfaces) await attachNic(call, guest.name, nic);
-      await unlessSo(['start', checked('name', guest.name)], /already active|already running/i);
-      await step(80);
-      const seen = (await observe(call)).find((one) => one.name === guest.name);
-      return seen?.interfaces.some((one) => one.sentBytes > 0) ? 'ready' : 'booting';
+      return start(guest.name, step);
     },
+    async rebuildGuest(guest, rebuild, step) {
+      await replaceDisk(call, pool, guest, rebuild);
+      await step(60);
+      return start(guest.name, step);
+    },
+    resizeGuest: (name, size) => changeSize(call, pool, checked('name', name), size),
+    setRootPassword: (name, password) => changeRootPassword(call, name, password),
     async setPower(name, to) {
       if (to === 'on') await unlessSo(['start', checked('name', name)], /already active|already running/i);
       else await unlessSo(['destroy', checked('name', name)], /not running/i);
@@ -82,8 +101,8 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
       await unlessSo(['destroy', domain], /not running|failed to get domain|Domain not found/i);
       const rest = ['--managed-save', '--snapshots-metadata', '--checkpoints-metadata', '--nvram'];
       await unlessSo(['undefine', domain, ...rest], isAbsent);
-      for (const volume of [diskOf(name), seedOf(name)])
-        await unlessSo(['vol-delete', '--pool', pool, volume], /Storage volume not found/i);
+      await deleteDisks(call, pool, name);
+      await deleteVolume(call, pool, seedOf(name));
     },
     async attachInterface(guest, nic) {
       await attachNic(call, guest, nic);
@@ -95,8 +114,7 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
   };
 }
 
-const diskOf = (name: string) => checked('disk', `${name}.qcow2`);
-const seedOf = (name: string) => checked('seed', `${name}-seed.iso`);
+const firstDiskOf = (name: string) => checked('disk', `${name}.qcow2`);
 
 async function readPower(call: Virsh, name: string): Promise<ObservedGuest['power'] | null> {
   try {
@@ -113,27 +131,6 @@ async function observe(call: Virsh): Promise<ObservedGuest[]> {
   return readDomstats(await call(['domstats', '--raw', '--state', '--interface']));
 }
 
-/** Disk and seed. A volume that stands from an earlier attempt is taken as it is; the seed is always written anew. */
-async function makeVolumes(call: Virsh, pool: string, guest: GuestDefinition): Promise<void> {
-  const image = `${checked('image', guest.imageSlug)}.qcow2`;
-  const disk = [
-    'vol-create-as',
-    pool,
-    diskOf(guest.name),
-    `${Math.trunc(guest.diskGb)}G`,
-    '--format',
-    'qcow2',
-  ];
-  const backing = ['--backing-vol', image, '--backing-vol-format', 'qcow2'];
-  await tolerate(call([...disk, ...backing]), /exists already/i);
-  await withSeedImage(guest, async (path) => {
-    const { size } = await stat(path);
-    const seed = seedOf(guest.name);
-    await tolerate(call(['vol-create-as', pool, seed, String(size), '--format', 'raw']), /exists already/i);
-    await call(['vol-upload', '--pool', pool, seed, path]);
-  });
-}
-
 async function define(call: Virsh, guest: GuestDefinition, pool: string, bridge: string): Promise<void> {
   const hasHardware = /<domain type='kvm'/.test(await call(['capabilities']));
   const xml = domainXml({
@@ -142,31 +139,12 @@ async function define(call: Virsh, guest: GuestDefinition, pool: string, bridge:
     vcpus: guest.vcpus,
     memoryMb: guest.memoryMb,
     storagePool: pool,
-    disk: diskOf(guest.name),
+    disk: firstDiskOf(guest.name),
     seed: seedOf(guest.name),
     bridge,
     type: hasHardware ? 'kvm' : 'qemu',
   });
-  const folder = await mkdtemp(join(tmpdir(), 'svc-domain-'));
-  try {
-    const file = join(folder, 'domain.xml');
-    await writeFile(file, xml, { mode: 0o600 });
-    await call(['define', file, '--validate']);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-async function tolerate(work: Promise<string>, isFine: RegExp): Promise<void> {
-  try {
-    await work;
-  } catch (error) {
-    if (!isFine.test(complaintOf(error))) throw error;
-  }
-}
-
-function complaintOf(error: unknown): string {
-  return error instanceof CodedError ? String(error.details.complaint ?? '') : '';
+  await redefine(call, xml);
 }
 
 /** libvirt's numbers of a domain's state: running, blocked and paused are on, shut off and crashed are off. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ import { guest, node } from '../testing/example-guest.ts';
 import { seedFiles } from './cloud-seed.ts';
 import { domainXml } from './domain-xml.ts';
 import { createLibvirtDriver, readDomstats } from './driver.ts';
-import { createVirsh } from './run-virsh.ts';
+import { createVirsh, run, virshError } from './run-virsh.ts';
 
 test('libvirt itself finds the definition valid, and an unknown or unreachable node is told apart', {
   skip: existsSync('/usr/bin/virsh') ? false : 'needs virsh',
@@ -150,4 +150,27 @@ Domain: 'vm-8'
     },
     { name: 'vm-8', power: 'off', interfaces: [], guards: [] },
   ]);
+});
+
+test('a virsh that hangs is ended with what it started, and may be asked again', async () => {
+  // As virsh by ssh: its child holds the pipes.
+  const hanging = await run('sh', ['-c', 'sleep 600 & echo $!; wait'], undefined, 1_000);
+  assert.notEqual(hanging.code, 0);
+  assert.match(hanging.err, /ended by SIGKILL: no answer/);
+  const child = Number(hanging.out);
+  const state = await readFile(`/proc/${child}/stat`, 'utf8').catch(() => 'gone');
+  assert.match(state, /^gone$|\) [XZ] /);
+  assert.ok(hasCode(virshError('start', hanging.err), 'hypervisor.failed'));
+});
+
+test('virsh that asks for a guest which is not there, or for an image, is refused for good', () => {
+  for (const complaint of [
+    "error: failed to get domain 'vm-7'",
+    'error: Storage pool not found: no storage pool with matching name',
+    'error: XML error: no',
+  ])
+    assert.ok(isPermanentRefusal(virshError('start', complaint)), complaint);
+  assert.ok(
+    !isPermanentRefusal(virshError('start', 'error: Failed to start domain: no space left on device')),
+  );
 });

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { CodedError } from '#common/errors/index.ts';
 import type { PrivateInterface } from '../guest.ts';
 import { checked } from './domain-xml.ts';
-import type { Virsh } from './run-virsh.ts';
+import { complaintOf, tolerate, type Virsh } from './run-virsh.ts';
 
 const isGone = /not running|failed to get domain|Domain not found|no domain with matching name/i;
 const noNetwork = /Network not found|failed to get network|no network with matching name/i;
@@ -23,13 +23,17 @@ export function segmentName(networkId: number): string {
 export async function attachNic(call: Virsh, guest: string, nic: PrivateInterface): Promise<void> {
   const name = checked('name', guest);
   const segment = segmentName(nic.networkId);
+  const mac = checked('mac', nic.mac);
   await ensureSegment(call, nic.networkId);
-  if ((await listNics(call, name)).some((one) => one.mac === nic.mac && one.source === segment)) return;
+  if ((await listNics(call, name)).some((one) => one.mac === mac && one.source === segment)) return;
+  const isLive = await isRunning(call, name);
+  // One that the operating system has not let go of yet is there already, and only has no link.
+  const isLeft = isLive && (await listNics(call, name, 'live')).some((one) => one.mac === mac);
   await call([
-    ...['attach-interface', name, 'network', segment],
-    ...['--mac', checked('mac', nic.mac), '--model', 'virtio', '--config'],
-    ...((await isRunning(call, name)) ? ['--live'] : []),
+    ...['attach-interface', name, 'network', segment, '--mac', mac, '--model', 'virtio', '--config'],
+    ...(isLive && !isLeft ? ['--live'] : []),
   ]);
+  if (isLeft) await call(['domif-setlink', name, mac, 'up']);
 }
 
 /** Takes the NIC away, also from a guest that is not there. */
@@ -40,11 +44,18 @@ export async function detachNic(
 ): Promise<void> {
   const name = checked('name', guest);
   try {
-    if (!(await listNics(call, name)).some((one) => one.mac === nic.mac)) return;
-    await call([
-      ...['detach-interface', name, 'network', '--mac', checked('mac', nic.mac), '--config'],
-      ...((await isRunning(call, name)) ? ['--live'] : []),
-    ]);
+    const mac = checked('mac', nic.mac);
+    const command = ['detach-interface', name, 'network', '--mac', mac];
+    if ((await listNics(call, name)).some((one) => one.mac === mac)) await call([...command, '--config']);
+    if (!(await isRunning(call, name))) return;
+    const isThere = async () => (await listNics(call, name, 'live')).some((one) => one.mac === mac);
+    if (!(await isThere())) return;
+    // An operating system that does not let go of it must not stay on the network.
+    await call(['domif-setlink', name, mac, 'down']);
+    await tolerate(
+      call([...command, '--live']),
+      /device not found|no interface found|in the process of unplug/i,
+    );
   } catch (error) {
     if (!isGone.test(complaintOf(error))) throw error;
   }
@@ -105,9 +116,13 @@ async function define(call: Virsh, segment: string, networkId: number): Promise<
   }
 }
 
-/** The NICs that the guest has at its next start: columns device, type, source, model, MAC. */
-async function listNics(call: Virsh, guest: string): Promise<{ source: string; mac: string }[]> {
-  const text = await call(['domiflist', guest, '--inactive']);
+/** The NICs that the guest has at its next start, or now: columns device, type, source, model, MAC. */
+async function listNics(
+  call: Virsh,
+  guest: string,
+  when: 'inactive' | 'live' = 'inactive',
+): Promise<{ source: string; mac: string }[]> {
+  const text = await call(['domiflist', guest, ...(when === 'inactive' ? ['--inactive'] : [])]);
   return text.split('\n').flatMap((line) => {
     const columns = line.trim().split(/\s+/);
     return columns.length === 5 && columns[4]!.includes(':')
@@ -118,8 +133,4 @@ async function listNics(call: Virsh, guest: string): Promise<{ source: string; m
 
 async function isRunning(call: Virsh, guest: string): Promise<boolean> {
   return (await call(['domstate', guest])).trim() === 'running';
-}
-
-function complaintOf(error: unknown): string {
-  return error instanceof CodedError ? String(error.details.complaint ?? '') : '';
 }

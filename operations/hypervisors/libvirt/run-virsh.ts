@@ -7,11 +7,11 @@ export type Virsh = (command: readonly string[]) => Promise<string>;
 
 const outputBytesMax = 8 * 1024 * 1024;
 /** The first command of a connection starts libvirt's own processes, which a busy node takes long for. */
-const timeoutMs = 60_000;
+const timeoutMsDefault = 60_000;
 
 /** Complaints that the same command will always get again; anything else may be better next time. */
 const finalComplaints =
-  /error: (XML error|XML document failed|unsupported configuration|invalid argument|Storage pool not found|unsupported|internal error: unable to find any (emulator|master))/i;
+  /error: (failed to get domain|XML error|XML document failed|unsupported configuration|invalid argument|Storage pool not found|unsupported|internal error: unable to find any (emulator|master))/i;
 
 /** Makes the runner for one connection. A failure is a `hypervisor.refused`, `hypervisor.failed` or `.unreachable`. */
 export function createVirsh(uri: string): Virsh {
@@ -36,31 +36,57 @@ export function virshError(command: string, complaint: string): CodedError {
   return new CodedError(code, `virsh ${command}: ${text || 'failed without a word'}`, { complaint: text });
 }
 
-/** Runs a program to its end, with a limit on its time and its words. */
+/** What virsh said of a failed command; empty for another error. */
+export function complaintOf(error: unknown): string {
+  return error instanceof CodedError ? String(error.details.complaint ?? '') : '';
+}
+
+/** Waits for a command whose complaint may mean that all is as it should be. */
+export async function tolerate(work: Promise<string>, isFine: RegExp): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!isFine.test(complaintOf(error))) throw error;
+  }
+}
+
+/** Runs a program to its end, with a limit on its time and its words; what it started ends with it. */
 export function run(
   program: string,
   args: readonly string[],
   input?: string,
+  timeoutMs = timeoutMsDefault,
 ): Promise<{ code: number; out: string; err: string }> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       stdio: ['pipe', 'pipe', 'pipe'],
       // The words of a translated virsh could not be told apart.
       env: { ...process.env, LC_ALL: 'C', LANGUAGE: 'C' },
-      timeout: timeoutMs,
-      killSignal: 'SIGKILL',
+      // A group of its own: the ssh that virsh started would keep its pipes open, and so the caller waiting.
+      detached: true,
     });
+    let isCut = false;
+    const cut = () => {
+      isCut = true;
+      try {
+        process.kill(-child.pid!, 'SIGKILL');
+      } catch {
+        // It has ended meanwhile.
+      }
+    };
+    const timer = setTimeout(cut, timeoutMs);
     let out = '';
     let err = '';
     const gather = (piece: Buffer, isError: boolean) => {
       if (isError) err += piece;
       else out += piece;
-      if (out.length + err.length > outputBytesMax) child.kill('SIGKILL');
+      if (out.length + err.length > outputBytesMax) cut();
     };
     child.stdout.on('data', (piece: Buffer) => gather(piece, false));
     child.stderr.on('data', (piece: Buffer) => gather(piece, true));
     child.stdin.on('error', () => {});
-    child.on('error', (error) =>
+    child.on('error', (error) => {
+      clearTimeout(timer);
       reject(
         new CodedError(
           'hypervisor.unreachable',
@@ -68,10 +94,11 @@ export function run(
           {},
           error,
         ),
-      ),
-    );
+      );
+    });
     child.on('close', (code, signal) => {
-      if (signal) err += ` ended by ${signal}: no answer within ${timeoutMs / 1000} s, or too long a one`;
+      clearTimeout(timer);
+      if (isCut) err += ` ended by ${signal}: no answer within ${timeoutMs / 1000} s, or too long a one`;
       resolve({ code: code ?? 1, out, err });
     });
     child.stdin.end(input ?? '');

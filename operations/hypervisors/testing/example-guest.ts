@@ -19,3 +19,14 @@ export const guest: GuestDefinition = {
   userData: null,
 };
 export const node = { name: 'node-1', driver: 'libvirt', storagePool: 'guests', bridge: 'br0' };
+
+/** Another one of the same site. */
+export const neighbour: GuestDefinition = {
+  ...guest,
+  name: 'vm-8',
+  mac: '52:54:00:00:00:08',
+  addresses: [
+    { address: '203.0.113.18', prefixLength: 24, gateway: '203.0.113.1' },
+    { address: '2001:db8:113::18', prefixLength: 64, gateway: '2001:db8:113::1' },
+  ],
+};

@@ -23,13 +23,14 @@ export function whyNoLibvirt(): string | false {
 
 export type LibvirtWorld = Awaited<ReturnType<typeof createLibvirtWorld>>;
 
-/** Starts it, with a pool that holds the image `tiny.qcow2` (an empty disk) and a bridge that leads nowhere. */
+/** Starts it, with a pool that holds the images `tiny` and `other` (empty disks) and a bridge that leads nowhere. */
 export async function createLibvirtWorld() {
   const folder = await mkdtemp(join(tmpdir(), 'svc-libvirt-'));
   const poolFolder = join(folder, 'pool');
   await mkdir(poolFolder);
   await mkdir(join(folder, 'run'));
-  execFileSync('qemu-img', ['create', '-q', '-f', 'qcow2', join(poolFolder, 'tiny.qcow2'), '16M']);
+  for (const image of ['tiny', 'other'])
+    execFileSync('qemu-img', ['create', '-q', '-f', 'qcow2', join(poolFolder, `${image}.qcow2`), '16M']);
   await writeFile(
     join(folder, 'libvirtd.conf'),
     `unix_sock_dir = "${folder}/run"\nauth_unix_rw = "none"\nlog_outputs = "4:file:${folder}/log"\n`,
@@ -94,7 +95,12 @@ remember_owner = 0
 namespaces = [ ]
 END
 # In software, as the emulators of a machine that can not virtualise: the behaviour of a nested /dev/kvm is not defined.
-if [ -e /dev/kvm ]; then mount --bind /dev/null /dev/kvm; fi
+# A file that can't be written: with one that can, libvirt asks every emulator again before each definition.
+if [ -e /dev/kvm ]; then
+  touch ${folder}/kvm
+  mount --bind ${folder}/kvm /dev/kvm
+  mount -o remount,bind,ro /dev/kvm
+fi
 ip link set lo up
 ip link add br0 type bridge
 ip link set br0 up

@@ -25,7 +25,6 @@ before(async () => {
   world = await createWorld({
     hypervisor: (usual) => ({
       ...usual,
-      filtersTraffic: true,
       async applyFirewall(guest, plan) {
         fail();
         await usual.applyFirewall(guest, plan);

@@ -1,0 +1,124 @@
+/**
+ * Changes of a libvirt guest that keep its identity: another disk, other sizes, another root password.
+ *
+ * The definition is changed in place, so that NICs, filters and the additions of an operator stay. A rebuilt guest's disk is
+ * the volume `vm-<id>-r<rebuild>.qcow2`: its name says which rebuild made it, so no rebuild is made twice.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CodedError } from '#common/errors/index.ts';
+import type { GuestDefinition, GuestSize } from '../guest.ts';
+import { hashPassword } from './cloud-seed.ts';
+import { checked, wholeSize } from './domain-xml.ts';
+import { complaintOf, tolerate, type Virsh } from './run-virsh.ts';
+import { makeVolumes } from './volumes.ts';
+
+const gib = 1024 ** 3;
+
+/** See `HypervisorDriver.rebuildGuest`; the guest is off afterwards, or runs where its disk is of this rebuild already. */
+export async function replaceDisk(
+  call: Virsh,
+  pool: string,
+  guest: GuestDefinition,
+  rebuild: number,
+): Promise<void> {
+  const xml = await readDefinition(call, guest.name);
+  const disk = checked('disk', `${guest.name}-r${rebuild}.qcow2`);
+  const present = diskOf(xml, pool);
+  const presentRebuild = Number(/-r(\d+)\.qcow2$/.exec(present)?.[1] ?? 0);
+  if (presentRebuild > rebuild) throw refused(`The guest ${guest.name} was rebuilt since.`);
+  if (presentRebuild < rebuild) {
+    try {
+      await makeVolumes(call, pool, guest, disk);
+    } catch (error) {
+      await deleteVolume(call, pool, disk).catch(() => {});
+      throw error;
+    }
+    await tolerate(call(['destroy', checked('name', guest.name)]), /not running/i);
+    // Read again: a worker that slept while another rebuilt the guest must not give it an older disk.
+    const latest = await readDefinition(call, guest.name);
+    if (diskOf(latest, pool) !== present) throw refused(`The guest ${guest.name} was rebuilt since.`);
+    await redefine(call, latest.replace(`volume='${present}'`, `volume='${disk}'`));
+  }
+  // Also what an attempt that died here left behind.
+  await deleteDisks(call, pool, guest.name, disk);
+}
+
+/** See `HypervisorDriver.resizeGuest`. */
+export async function changeSize(call: Virsh, pool: string, name: string, size: GuestSize): Promise<void> {
+  const xml = await readDefinition(call, name);
+  if ((await call(['domstate', name])).trim() !== 'shut off') throw refused(`The guest ${name} is on.`);
+  const disk = diskOf(xml, pool);
+  const info = await call(['vol-info', '--pool', pool, disk, '--bytes']);
+  const bytes = Number(/^Capacity:\s+(\d+)/m.exec(info)?.[1]);
+  const wanted = Number(wholeSize(size.diskGb, 1_048_576)) * gib;
+  if (!(bytes <= wanted)) throw refused(`The guest ${name} has a larger disk.`);
+  if (bytes < wanted) await call(['vol-resize', '--pool', pool, disk, String(wanted)]);
+  const resized = xml
+    .replace(
+      /<memory [^>]*>\d+<\/memory>/,
+      `<memory unit='MiB'>${wholeSize(size.memoryMb, 16_777_216)}</memory>`,
+    )
+    .replace(/\s*<currentMemory [^>]*>\d+<\/currentMemory>/, '')
+    .replace(/<vcpu[^>]*>\d+<\/vcpu>/, `<vcpu>${wholeSize(size.vcpus, 1_024)}</vcpu>`);
+  await redefine(call, resized);
+}
+
+/** See `HypervisorDriver.setRootPassword`. A list of processes shows the salted hash, not the password. */
+export async function changeRootPassword(call: Virsh, name: string, password: string): Promise<void> {
+  const hash = await hashPassword(password);
+  try {
+    await call(['set-user-password', checked('name', name), 'root', hash, '--encrypted']);
+  } catch (error) {
+    if (!/guest agent|domain is not running/i.test(complaintOf(error))) throw error;
+    throw new CodedError('hypervisor.refused', `The guest ${name} runs no guest agent.`, {
+      reason: 'no_agent',
+    });
+  }
+}
+
+/** Deletes the disks of the guest; all but the one that is kept. */
+export async function deleteDisks(call: Virsh, pool: string, name: string, kept?: string): Promise<void> {
+  const own = new RegExp(`^${checked('name', name)}(-r\\d+)?\\.qcow2$`);
+  const lines = (await call(['vol-list', '--pool', pool])).split('\n');
+  const volumes = lines.map((line) => line.trim().split(/\s+/)[0]!);
+  for (const volume of volumes)
+    if (own.test(volume) && volume !== kept) await deleteVolume(call, pool, volume);
+}
+
+export async function deleteVolume(call: Virsh, pool: string, volume: string): Promise<void> {
+  await tolerate(call(['vol-delete', '--pool', pool, volume]), /Storage volume not found/i);
+}
+
+/** Defines a domain anew, or the first time. */
+export async function redefine(call: Virsh, xml: string): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-domain-'));
+  try {
+    const file = join(folder, 'domain.xml');
+    await writeFile(file, xml, { mode: 0o600 });
+    await call(['define', file, '--validate']);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function readDefinition(call: Virsh, name: string): Promise<string> {
+  try {
+    return await call(['dumpxml', checked('name', name), '--inactive', '--security-info']);
+  } catch (error) {
+    if (/failed to get domain|Domain not found/i.test(complaintOf(error)))
+      throw refused(`The node has no guest ${name}.`);
+    throw error;
+  }
+}
+
+/** The volume of the pool that the guest starts from. */
+function diskOf(xml: string, pool: string): string {
+  const sources = [...xml.matchAll(/<source pool='([^']*)' volume='(vm-\d+(?:-r\d+)?\.qcow2)'/g)];
+  const found = sources.find(([, inPool]) => inPool === pool)?.[2];
+  if (found === undefined) throw refused(`The guest has no disk in the pool ${pool}.`);
+  return found;
+}
+
+const refused = (message: string) => new CodedError('hypervisor.refused', message);

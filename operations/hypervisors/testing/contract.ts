@@ -1,0 +1,234 @@
+/** What every driver promises, tried on the hypervisor itself. A driver's test makes the world and calls this once. */
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { hasCode } from '#common/errors/index.ts';
+import {
+  capabilities,
+  type GuestDefinition,
+  type GuestProgress,
+  type HypervisorDriver,
+  isPermanentRefusal,
+} from '../guest.ts';
+
+/** A guest as it stands at the hypervisor, looked at without the driver. */
+export interface GuestFacts {
+  image: string | null;
+  /** Another text for another disk. */
+  disk: string;
+  vcpus: number | null;
+  memoryMb: number | null;
+  diskGb: number | null;
+  /** MACs of all its NICs. */
+  macs: string[];
+}
+
+interface DriverWorld {
+  driver: HypervisorDriver;
+  guest: GuestDefinition;
+  /** Another guest of the same site. */
+  neighbour: GuestDefinition;
+  /** An image besides that of the guest. */
+  otherImage: string;
+  /** Null when there is no such guest. */
+  inspect(name: string): Promise<GuestFacts | null>;
+  /** What is left of all guests: empty when there is none. */
+  listLeftovers(): Promise<string[]>;
+  /** False for a hypervisor that takes every image for there. */
+  knowsImages: boolean;
+  /** Whether root in the guest has this password; null where nothing in the guest can set one. */
+  hasRootPassword: ((name: string, password: string) => Promise<boolean>) | null;
+}
+
+const noStep = async () => {};
+const networkId = 31;
+
+/** A guest that boots is asked about again until it is ready. */
+async function untilReady(ask: () => Promise<GuestProgress>): Promise<void> {
+  while ((await ask()) !== 'ready') await new Promise((wake) => setTimeout(wake, 200));
+}
+
+export async function checkContract(t: TestContext, world: DriverWorld): Promise<void> {
+  const { driver, guest, neighbour } = world;
+  const { name } = guest;
+  const can = (capability: (typeof capabilities)[number]) => driver.capabilities.includes(capability);
+  const facts = async (of = name) => (await world.inspect(of))!;
+  const nic = { networkId, mac: '52:56:00:00:00:05', address: '10.20.0.5', prefixLength: 24 };
+
+  await t.test('a driver names its capabilities out of the closed list', () => {
+    for (const capability of driver.capabilities) assert.ok(capabilities.includes(capability), capability);
+  });
+
+  await t.test(
+    'a guest is made once, however often it is asked for, with its image, its sizes and its MAC',
+    async () => {
+      assert.equal(await driver.readPower(name), null);
+      const steps: number[] = [];
+      await untilReady(() => driver.ensureGuest(guest, async (percent) => void steps.push(percent)));
+      assert.ok(steps.length > 0 && steps.every((percent) => percent > 0 && percent < 100));
+      const made = await facts();
+      await untilReady(() => driver.ensureGuest(guest, noStep));
+      assert.deepEqual(await facts(), made);
+      const { imageSlug: image, vcpus, memoryMb, diskGb, mac } = guest;
+      assert.deepEqual(made, { ...{ image, vcpus, memoryMb, diskGb }, disk: made.disk, macs: [mac] });
+      assert.deepEqual(
+        (await driver.observeGuests()).map((seen) => [seen.name, seen.power]),
+        [[name, 'on']],
+      );
+    },
+  );
+
+  await t.test(
+    'power is switched, each way as often as one likes, and a guest that was off is on after a restart',
+    async () => {
+      for (const power of ['off', 'off', 'on', 'on'] as const) {
+        await driver.setPower(name, power);
+        assert.equal(await driver.readPower(name), power);
+      }
+      for (const how of ['acpi', 'reset'] as const) {
+        await driver.restart(name, how);
+        assert.equal(await driver.readPower(name), 'on');
+      }
+      await driver.signalShutdown(name);
+      await driver.setPower(name, 'off');
+      await driver.signalShutdown(name);
+      assert.equal((await driver.observeGuests())[0]?.power, 'off');
+      await driver.restart(name, 'acpi');
+      assert.equal(await driver.readPower(name), 'on');
+    },
+  );
+
+  await t.test(
+    'a NIC on a private network is plugged in and taken away, each as often as one likes',
+    async () => {
+      for (const _ of [1, 2])
+        assert.deepEqual(await driver.attachInterface(name, nic), { requiresReboot: false });
+      assert.deepEqual((await facts()).macs.sort(), [guest.mac, nic.mac].sort());
+      for (const _ of [1, 2]) await driver.detachInterface(name, nic);
+      await driver.detachInterface('vm-404', nic);
+      assert.deepEqual((await facts()).macs, [guest.mac]);
+    },
+  );
+
+  await t.test(
+    'a private network holds exactly its members, and is removed as often as one likes',
+    async () => {
+      const other = { ...nic, mac: '52:56:00:00:00:06', address: '10.20.0.6' };
+      const alone = { ...neighbour, mac: null, addresses: [], privateInterfaces: [other] };
+      await driver.ensureGuest(alone, noStep);
+      assert.deepEqual((await facts(neighbour.name)).macs, [other.mac]);
+      await driver.syncNetwork(networkId, [
+        { guest: name, interface: nic },
+        { guest: neighbour.name, interface: other },
+      ]);
+      assert.deepEqual((await facts()).macs.sort(), [guest.mac, nic.mac].sort());
+      await driver.syncNetwork(networkId, [{ guest: name, interface: nic }]);
+      assert.deepEqual((await facts(neighbour.name)).macs, []);
+      await driver.ensureGone(neighbour.name);
+      await driver.syncNetwork(networkId, []);
+      for (const _ of [1, 2]) await driver.removeNetwork(networkId);
+      assert.deepEqual((await facts()).macs, [guest.mac]);
+    },
+  );
+
+  await t.test('a firewall is applied and lifted, or refused where nothing filters', async () => {
+    const plan = { inboundPolicy: 'drop', outboundPolicy: 'accept', rules: [] } as const;
+    for (const next of [plan, plan, null, null]) {
+      const applied = driver.applyFirewall(name, next);
+      if (can('firewall')) await applied;
+      else await assert.rejects(applied, isPermanentRefusal);
+    }
+  });
+
+  await t.test('a rebuild gives another disk once, and keeps MAC, private NICs and sizes', async () => {
+    if (!can('rebuild')) return assert.rejects(driver.rebuildGuest(guest, 11, noStep), isPermanentRefusal);
+    await driver.attachInterface(name, nic);
+    const before = await facts();
+    if (world.knowsImages) {
+      const absent = { ...guest, imageSlug: 'no-such-image' };
+      await assert.rejects(driver.rebuildGuest(absent, 10, noStep), (error) =>
+        /no-such-image/.test(String(error)),
+      );
+      assert.deepEqual([await facts(), await driver.readPower(name)], [before, 'on'], 'it runs as before');
+    }
+    const wanted = { ...guest, imageSlug: world.otherImage };
+    await untilReady(() => driver.rebuildGuest(wanted, 11, noStep));
+    const rebuilt = await facts();
+    assert.notEqual(rebuilt.disk, before.disk);
+    assert.deepEqual(rebuilt, { ...before, image: world.otherImage, disk: rebuilt.disk });
+    await driver.setPower(name, 'off');
+    await untilReady(() => driver.rebuildGuest(wanted, 11, noStep));
+    assert.deepEqual(
+      [await facts(), await driver.readPower(name)],
+      [rebuilt, 'on'],
+      'the same disk, switched on',
+    );
+    await assert.rejects(driver.rebuildGuest(guest, 10, noStep), isPermanentRefusal);
+    assert.deepEqual(await facts(), rebuilt, 'an older rebuild that comes late changes nothing');
+    await untilReady(() => driver.rebuildGuest(guest, 12, noStep));
+    assert.equal((await facts()).image, guest.imageSlug);
+    await driver.detachInterface(name, nic);
+  });
+
+  await t.test(
+    'a resize needs a guest that is off, goes up and down, and never shrinks the disk',
+    async () => {
+      const size = (vcpus: number, memoryMb: number, diskGb: number) => ({ vcpus, memoryMb, diskGb });
+      if (!can('resize'))
+        return assert.rejects(driver.resizeGuest(name, size(2, 128, 2)), isPermanentRefusal);
+      const before = await facts();
+      await assert.rejects(driver.resizeGuest(name, size(2, 128, 2)), isPermanentRefusal);
+      await driver.setPower(name, 'off');
+      for (const next of [size(2, 128, 2), size(2, 128, 2), size(1, 96, 2)]) {
+        await driver.resizeGuest(name, next);
+        assert.deepEqual(await facts(), { ...before, ...next });
+      }
+      await assert.rejects(driver.resizeGuest(name, size(2, 128, 1)), isPermanentRefusal);
+      assert.deepEqual(
+        await facts(),
+        { ...before, ...size(1, 96, 2) },
+        'nothing of a refused resize is left',
+      );
+      await driver.setPower(name, 'on');
+      assert.deepEqual(await facts(), { ...before, ...size(1, 96, 2) });
+    },
+  );
+
+  await t.test(
+    'root gets another password where the guest can set one, and a refusal says why where not',
+    async () => {
+      const password = 'kR7wq2Vn9tYbXc4MzLd6';
+      if (world.hasRootPassword === null) {
+        const why = can('reset_password') ? 'no_agent' : undefined;
+        return assert.rejects(driver.setRootPassword(name, password), (error) => {
+          assert.ok(isPermanentRefusal(error) && !String(error).includes(password));
+          assert.equal((error as { details?: { reason?: string } }).details?.reason, why);
+          return true;
+        });
+      }
+      await driver.setRootPassword(name, password);
+      assert.ok(await world.hasRootPassword(name, password));
+    },
+  );
+
+  await t.test('what is asked of a guest that is not there is refused for good', async () => {
+    for (const call of [
+      () => driver.setPower('vm-404', 'on'),
+      () => driver.signalShutdown('vm-404'),
+      () => driver.restart('vm-404', 'reset'),
+      () => driver.rebuildGuest({ ...guest, name: 'vm-404' }, 1, noStep),
+      () => driver.resizeGuest('vm-404', guest),
+      () => driver.setRootPassword('vm-404', 'kR7wq2Vn9tYbXc4MzLd6'),
+      () => driver.attachInterface('vm-404', nic),
+    ])
+      await assert.rejects(call(), (error) => hasCode(error, 'hypervisor.refused'), String(call));
+  });
+
+  await t.test('a destroyed guest leaves nothing, and is destroyed as often as one likes', async () => {
+    await driver.syncNetwork(networkId, []);
+    for (const gone of [name, name, neighbour.name, 'vm-404']) await driver.ensureGone(gone);
+    await driver.removeNetwork(networkId);
+    assert.equal(await driver.readPower(name), null);
+    assert.deepEqual(await driver.observeGuests(), []);
+    assert.deepEqual(await world.listLeftovers(), []);
+  });
+}

@@ -1,0 +1,38 @@
+// Slow: starts a lab and switches guests on and off.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { silentReporter } from '#common/reporter/index.ts';
+import { createLab } from '#lab/index.ts';
+import { createLabDriver } from '#operations/hypervisors/index.ts';
+import { checkContract } from '#operations/hypervisors/testing/contract.ts';
+import { guest, neighbour } from '#operations/hypervisors/testing/example-guest.ts';
+import { needsRoot } from './testing/needs-root.ts';
+
+test('the lab keeps the contract of drivers', needsRoot, async (t) => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'svc-lab-guests-'));
+  t.after(() => rmSync(dataDir, { recursive: true, force: true }));
+  const lab = createLab({ dataDir, reporter: silentReporter, outboundPerSecond: 0, inboundPerSecond: 0 });
+  await lab.start();
+  t.after(() => lab.stop());
+  await checkContract(t, {
+    driver: createLabDriver({ socketPath: lab.facts.control_socket }),
+    guest,
+    neighbour,
+    otherImage: 'other',
+    knowsImages: false,
+    async inspect(name) {
+      const found = lab.list().find((one) => one.name === name);
+      if (found === undefined) return null;
+      const { image, rebuild, size, mac, nics } = found;
+      return {
+        ...{ image, disk: `rebuild ${rebuild}` },
+        ...{ vcpus: size?.vcpus ?? null, memoryMb: size?.memoryMb ?? null, diskGb: size?.diskGb ?? null },
+        macs: [...(mac === null ? [] : [mac]), ...nics.map((nic) => nic.mac)],
+      };
+    },
+    listLeftovers: async () => lab.list().map((one) => one.name),
+    hasRootPassword: null,
+  });
+});

@@ -99,7 +99,12 @@ export const errorKinds = [
   kind(415, 'unsupported_media_type', null, 'Send the body as `Content-Type: application/json`.'),
   kind(422, 'validation_failed', 'invalid_fields', 'Fields are missing, unknown or invalid: `fields`.'),
   kind(422, 'validation_failed', 'billing_cycle_not_supported', 'Servers are billed hourly through the API.'),
-  kind(422, 'validation_failed', 'unsupported_action', 'Unknown action. Allowed: `fields[0].allowed`.'),
+  kind(
+    422,
+    'validation_failed',
+    'unsupported_action',
+    'Unknown action, or the hypervisors of the location can’t do it. Allowed: `fields[0].allowed`.',
+  ),
   kind(
     422,
     'validation_failed',

@@ -1,12 +1,17 @@
 import { bodyErrors, both, conditionErrors, type Endpoint, idempotencyErrors } from './endpoint.ts';
 import { SelectionRequest } from './schema-kit.ts';
 import {
+  ActionForecast,
   ActionRequest,
   CreatedServer,
   CreateServerRequest,
   ListActionsQuery,
   ListServersQuery,
+  PasswordAction,
   ReadServerQuery,
+  RebuildRequest,
+  ResetPasswordRequest,
+  ResizeRequest,
   Server,
   ServerAction,
   ServerActionList,
@@ -16,6 +21,17 @@ import {
 } from './server-schemas.ts';
 
 const onServer = { id: 'server' } as const;
+/** Reasons of a rebuild, a resize and a new password. */
+const machineErrors = [
+  ...bodyErrors,
+  ...conditionErrors,
+  'unsupported_action',
+  'not_found',
+  'read_only_key',
+  'server_busy',
+  'server_not_ready',
+  ...idempotencyErrors,
+];
 
 /** Servers and their actions. */
 export const serverEndpoints = [
@@ -175,6 +191,73 @@ export const serverEndpoints = [
       'server_not_ready',
       ...idempotencyErrors,
     ],
+  },
+  {
+    id: 'rebuildServer',
+    method: 'POST',
+    path: '/servers/{id}/actions/rebuild',
+    versions: ['v2'],
+    summary: 'Rebuild a server',
+    description:
+      'Replaces the disk by a new one made from `image`, by default the present one, and starts the server. Everything on the old disk is lost. Id, addresses, private networks, firewall, SSH keys, user data and price stay; root gets a new password, which only this answer contains. The old disk is deleted when the new one is made: if that fails, the server keeps it.',
+    params: onServer,
+    body: RebuildRequest,
+    isBodyOptional: true,
+    headers: ['Idempotency-Key', 'If-Match'],
+    selectsTenant: true,
+    responses: {
+      200: { description: 'The forecast, with `dry_run`.', schema: ActionForecast },
+      202: {
+        description: 'The action, queued.',
+        schema: PasswordAction,
+        headers: ['Idempotent-Replayed'],
+      },
+    },
+    errors: machineErrors,
+  },
+  {
+    id: 'resizeServer',
+    method: 'POST',
+    path: '/servers/{id}/actions/resize',
+    versions: ['v2'],
+    summary: 'Resize a server',
+    description:
+      'Gives the server another plan at its present price. A running server is shut down and started again. Processors and memory go up and down; the disk grows to that of the plan, unless `keep_disk` is set, and a plan with a smaller disk is refused. The new price applies from then on; of the hour that has begun the difference to a higher price is charged, which needs credit above zero. Nothing is changed when the operating system does not shut down in time or the node has no capacity.',
+    params: onServer,
+    body: ResizeRequest,
+    headers: ['Idempotency-Key', 'If-Match'],
+    selectsTenant: true,
+    responses: {
+      200: { description: 'The forecast, with `dry_run`.', schema: ActionForecast },
+      202: {
+        description: 'The action, queued; `changed: false` if the server has this plan already.',
+        schema: ServerAction,
+        headers: ['Idempotent-Replayed'],
+      },
+    },
+    errors: [...machineErrors, 'credit_required', 'capacity_unavailable'],
+  },
+  {
+    id: 'resetPassword',
+    method: 'POST',
+    path: '/servers/{id}/actions/reset-password',
+    versions: ['v2'],
+    summary: 'Reset the root password',
+    description:
+      'Sets a new root password inside a running server by its guest agent (`qemu-guest-agent`). Only this answer contains it; it is valid once the action has succeeded.',
+    params: onServer,
+    body: ResetPasswordRequest,
+    isBodyOptional: true,
+    headers: ['Idempotency-Key', 'If-Match'],
+    selectsTenant: true,
+    responses: {
+      202: {
+        description: 'The action, queued.',
+        schema: PasswordAction,
+        headers: ['Idempotent-Replayed'],
+      },
+    },
+    errors: machineErrors,
   },
   {
     id: 'readAction',

@@ -22,7 +22,14 @@ export const provisioningStates = ['queued', 'provisioning', 'ready', 'failed', 
 export const powerStates = ['unknown', 'starting', 'running', 'stopping', 'stopped', 'rebooting'] as const;
 export const serverStatuses = ['queued', 'provisioning', 'failed', 'deleting', ...powerStates] as const;
 export const actionNames = ['start', 'shutdown', 'stop', 'reboot', 'reset'] as const;
-export const actionCommands = ['create', 'destroy', ...actionNames] as const;
+export const actionCommands = [
+  'create',
+  'destroy',
+  ...actionNames,
+  'rebuild',
+  'resize',
+  'reset_password',
+] as const;
 /** Other names that are understood; answers carry the name that they stand for. */
 export const actionAliases: Readonly<Record<string, (typeof actionNames)[number]>> = {
   power_on: 'start',
@@ -59,6 +66,17 @@ export const ServerAction = Type.Object(
   { title: 'ServerAction' },
 );
 export type ServerAction = Static<typeof ServerAction>;
+
+export const PasswordAction = Type.Object(
+  {
+    ...ServerAction.properties,
+    root_password: Type.String({
+      description:
+        'The new one. Only in this answer, and in repetitions by the same key with the same `Idempotency-Key` within 24 hours.',
+    }),
+  },
+  { title: 'PasswordAction' },
+);
 
 const PublicIp = Type.Object({
   address: Type.String(),
@@ -265,6 +283,79 @@ export const ActionRequest = Type.Object(
   { title: 'ActionRequest', additionalProperties: false },
 );
 export type ActionRequest = Static<typeof ActionRequest>;
+
+const shutdownTimeout = {
+  timeout_s: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 3_600,
+      description: 'How long the operating system of a running server may take to shut down, default 120.',
+    }),
+  ),
+  on_timeout: Type.Optional(
+    OneOf(
+      ['fail', 'stop'],
+      'If it has not shut down by then: nothing is changed, the default, or `stop` switches the power off.',
+    ),
+  ),
+};
+const DryRun = Type.Optional(
+  Type.Boolean({
+    description: 'Returns 200 with what the call would do and cost, or its error, without executing it.',
+  }),
+);
+
+export const RebuildRequest = Type.Object(
+  {
+    image: Type.Optional(SlugOrId('The image, by default the present one')),
+    dry_run: DryRun,
+    tenant: Type.Optional(TenantSelector),
+  },
+  { title: 'RebuildRequest', additionalProperties: false },
+);
+export type RebuildRequest = Static<typeof RebuildRequest>;
+
+export const ResizeRequest = Type.Object(
+  {
+    plan: SlugOrId('The plan'),
+    keep_disk: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          '`true`: the disk stays as it is, so that the server can return to a smaller plan. A disk never shrinks.',
+      }),
+    ),
+    ...shutdownTimeout,
+    dry_run: DryRun,
+    tenant: Type.Optional(TenantSelector),
+  },
+  { title: 'ResizeRequest', additionalProperties: false },
+);
+export type ResizeRequest = Static<typeof ResizeRequest>;
+
+export const ResetPasswordRequest = Type.Object(
+  { tenant: Type.Optional(TenantSelector) },
+  { title: 'ResetPasswordRequest', additionalProperties: false },
+);
+
+/** What a rebuild or a resize with `dry_run` is answered. */
+export const ActionForecast = Type.Object(
+  {
+    command: OneOf(['rebuild', 'resize']),
+    server_id: Id,
+    changes: Type.Boolean({ description: 'False when the server has this plan already.' }),
+    restarts: Type.Boolean({ description: 'Whether the server is down meanwhile.' }),
+    erases_disk: Type.Boolean(),
+    price_hourly: Money,
+    price_monthly_cap: Money,
+    due_now: Type.String({
+      description: 'Decimal text; charged for the hour that has begun, unless the monthly cap is reached.',
+    }),
+    currency: Type.String(),
+  },
+  { title: 'ActionForecast' },
+);
+export type ActionForecast = Static<typeof ActionForecast>;
 
 export const ListServersQuery = Type.Object(
   {

@@ -102,6 +102,16 @@ export const webhookEvents = [
   },
   { type: 'server.power_changed', summary: 'A server was started or stopped.', data: aboutServer },
   {
+    type: 'server.rebuilt',
+    summary: 'A server has a new disk, made from an image.',
+    data: aboutServer,
+  },
+  {
+    type: 'server.resized',
+    summary: 'A server has another plan and its price.',
+    data: aboutServer,
+  },
+  {
     type: 'server.destroyed',
     summary: 'A server was destroyed, its addresses are released.',
     data: aboutServer,

@@ -16,6 +16,7 @@ import * as store from './store.ts';
 export { type AccessRefusal, describeRefusal, judgeAccess, judgeDeployment } from './access.ts';
 export {
   appendLedgerEntry,
+  findBalance,
   forgetDeposit,
   type LedgerEntry,
   type LedgerFilter,

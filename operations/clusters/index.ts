@@ -26,6 +26,7 @@ export {
   type NodeChange,
   noteSeen,
   releaseReservation as releaseRoom,
+  updateReservation as setRoom,
 } from './store.ts';
 
 export type Clusters = ReturnType<typeof createClusters>;
@@ -70,4 +71,22 @@ export async function placeGuest(
   if (node === null) throw new CodedError('clusters.full', 'No node of this cluster has room for it.');
   await store.insertReservation(tx, { nodeId: node.id, serverId: placement.serverId, ...placement.room });
   return node;
+}
+
+/**
+ * Reserves other sizes for a server on its node, inside the caller's transaction. Throws `clusters.full` when the node
+ * has no room for what is more than before.
+ */
+export async function changeRoom(
+  tx: Queryable,
+  change: { clusterId: number; serverId: number; room: Room },
+): Promise<void> {
+  await store.lockNodes(tx, change.clusterId);
+  const before = await store.findNodeOfServer(tx, change.serverId);
+  await store.updateReservation(tx, change.serverId, change.room);
+  const after = await store.findNodeOfServer(tx, change.serverId);
+  const isOver = (size: keyof Room) =>
+    after!.used[size] > Math.max(after!.capacity[size], before!.used[size]);
+  if (isOver('vcpus') || isOver('memoryMb') || isOver('diskGb'))
+    throw new CodedError('clusters.full', 'The node of this server has no room for it.');
 }

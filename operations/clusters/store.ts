@@ -53,6 +53,13 @@ export async function insertReservation(
       ${reservation.diskGb})`.execute(tx);
 }
 
+/** Nothing for a server without a reservation. */
+export async function updateReservation(tx: Queryable, serverId: number, room: Room): Promise<void> {
+  await sql`update node_reservations set vcpus = ${room.vcpus}, memory_mb = ${room.memoryMb},
+      disk_gb = ${room.diskGb}
+    where server_id = ${serverId} and released_at is null`.execute(tx);
+}
+
 export async function releaseReservation(tx: Queryable, serverId: number): Promise<void> {
   await sql`update node_reservations set released_at = svc_now()
     where server_id = ${serverId} and released_at is null`.execute(tx);

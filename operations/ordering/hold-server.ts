@@ -15,6 +15,7 @@ import {
   invalidServer,
   macOf,
   nextServerId,
+  pickOffered,
 } from '#operations/servers/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Choice, OrderedServer, OrderRequest } from './create-server.ts';
@@ -126,8 +127,8 @@ export async function chooseServer(
     deps.catalog.listLocations(),
   ]);
   const faults = [...faultsBefore];
-  const plan = pick(plans, input.plan, 'plan', faults);
-  const image = pick(images, input.image, 'image', faults);
+  const plan = pickOffered(plans, input.plan, 'plan', faults);
+  const image = pickOffered(images, input.image, 'image', faults);
   const location = pickLocation(locations, input.location, faults);
   if (faults.length > 0 || !plan || !image || !location) {
     throw invalidServer(faults);
@@ -140,23 +141,9 @@ function pickLocation(
   wanted: string | number | undefined,
   faults: FieldFault[],
 ): Location | undefined {
-  if (wanted !== undefined) return pick(offered, wanted, 'location', faults);
+  if (wanted !== undefined) return pickOffered(offered, wanted, 'location', faults);
   if (offered.length === 1) return offered[0];
   const allowed = offered.map((one) => one.slug);
   faults.push({ path: 'location', code: 'required', message: 'Name the location.', allowed });
   return undefined;
-}
-
-function pick<T extends { id: number; slug: string }>(
-  offered: readonly T[],
-  wanted: string | number,
-  path: string,
-  faults: FieldFault[],
-): T | undefined {
-  const found = offered.find((one) => one.slug === wanted || String(one.id) === String(wanted));
-  if (!found) {
-    const allowed = offered.map((one) => one.slug);
-    faults.push({ path, code: 'unknown_value', message: `There is no such ${path}.`, allowed });
-  }
-  return found;
 }

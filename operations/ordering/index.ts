@@ -13,6 +13,7 @@ import { type Actor, systemJob } from '#operations/accounts/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
+import { clearActionPasswords } from '#operations/servers/index.ts';
 import type { SshKeys } from '#operations/ssh-keys/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
@@ -86,7 +87,7 @@ function createOrderLoop(deps: OrderingDeps): LeasedLoop {
   });
 }
 
-/** The loop that clears root passwords which are no longer needed (API-2.3.b: a password stands on its order alone). */
+/** The loop that clears root passwords which are no longer needed (API-2.3.b: a password stands on what made it alone). */
 export function createPasswordClearing(deps: {
   db: () => Queryable;
   clock: Clock;
@@ -99,6 +100,7 @@ export function createPasswordClearing(deps: {
     ...deps,
     async run() {
       await store.clearRootPasswords(deps.db());
+      await clearActionPasswords(deps.db());
     },
   });
 }

@@ -6,7 +6,6 @@
  * charge is taken with no transaction open, its outcome is committed with the order, and only then provisioning is
  * queued. What can refuse an order refuses it in the first of these steps, before anything is charged.
  */
-import { randomInt } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
 import {
   type AccessRefusal,
@@ -15,6 +14,7 @@ import {
   lockAccess,
 } from '#operations/billing/index.ts';
 import type { Charge, ChargeOutcome } from '#operations/payments/index.ts';
+import { newRootPassword } from '#operations/servers/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { OrdersDeps } from './orders.ts';
 import { queueOrder } from './queue-order.ts';
@@ -194,12 +194,6 @@ function notEligible(refusal: AccessRefusal | null): CodedError {
 /** Cards are charged in cents; what is charged is what is credited. */
 function wholeCents(quanta: number): number {
   return Math.ceil(quanta / 100) * 100;
-}
-
-/** 20 characters without look-alikes: about 115 bits. */
-function newRootPassword(): string {
-  const alphabet = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789';
-  return Array.from({ length: 20 }, () => alphabet[randomInt(alphabet.length)]).join('');
 }
 
 /** What an order is for. Each step runs in a transaction of the order. */

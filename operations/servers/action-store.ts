@@ -13,16 +13,38 @@ export interface NewAction {
   /** Of a shutdown: how long the guest may take, and what comes then. */
   timeoutSeconds?: number;
   onTimeout?: 'fail' | 'stop';
+  /** Of a rebuild and of a resize. */
+  request?: NewImage | NewPlan;
+  /** Of a rebuild and of `reset_password`. */
+  rootPassword?: string;
+}
+
+/** What a rebuild asks for. */
+export interface NewImage {
+  imageId: number;
+  imageSlug: string;
+}
+
+/** What a resize asks for, at the prices of that moment. */
+export interface NewPlan {
+  planId: number;
+  vcpus: number;
+  memoryMb: number;
+  /** Of the server, which may be less than the plan's. */
+  diskGb: number;
+  hourlyQuanta: number;
+  monthlyCapQuanta: number;
 }
 
 export async function insertAction(tx: Queryable, action: NewAction): Promise<ServerAction> {
   const isDone = action.isUnchanged ?? false;
   const { rows } = await sql<ServerAction>`
     insert into server_actions (server_id, command, requested_by_key, requested_by_person_id, status, progress,
-      changed, timeout_seconds, on_timeout, started_at, finished_at)
+      changed, timeout_seconds, on_timeout, request, root_password, started_at, finished_at)
     values (${action.serverId}, ${action.command}, ${action.requestedByKey}, ${action.requestedByPersonId},
       ${isDone ? 'success' : 'queued'}, ${isDone ? 100 : 0}, ${!isDone},
       ${action.timeoutSeconds ?? 0}, ${action.onTimeout ?? null},
+      ${action.request === undefined ? null : JSON.stringify(action.request)}::jsonb, ${action.rootPassword ?? null},
       case when ${isDone} then svc_now() end, case when ${isDone} then svc_now() end)
     returning ${sql.raw(actionFields)}`.execute(tx);
   return rows[0]!;
@@ -50,6 +72,37 @@ export async function findPowerRequest(db: Queryable, serverId: number): Promise
       on_timeout as "onTimeout"
     from server_actions where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
   return rows[0] ?? null;
+}
+
+export interface MachineRequest {
+  actionId: number;
+  request: NewImage | NewPlan | null;
+  rootPassword: string | null;
+  timeoutSeconds: number;
+  onTimeout: 'fail' | 'stop' | null;
+}
+
+/** What an action asks for that rebuilds, resizes or resets a password; null once it has finished. */
+export async function findMachineRequest(db: Queryable, actionId: number): Promise<MachineRequest | null> {
+  const { rows } = await sql<MachineRequest>`
+    select id as "actionId", request, root_password as "rootPassword", timeout_seconds as "timeoutSeconds", on_timeout as "onTimeout"
+    from server_actions where id = ${actionId} and status in ('queued', 'running')`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** The password that an action sets; null for one without, and a day after it was asked for. */
+export async function findActionPassword(db: Queryable, actionId: number): Promise<string | null> {
+  const { rows } = await sql<{ password: string | null }>`
+    select root_password as password from server_actions where id = ${actionId}`.execute(db);
+  return rows[0]?.password ?? null;
+}
+
+/** Clears the passwords of finished actions a day after they were asked for: an idempotency key has expired by then. */
+export async function clearActionPasswords(db: Queryable): Promise<void> {
+  await sql`update server_actions set root_password = null
+    where root_password is not null and created_at <= svc_now() - interval '24 hours' and finished_at is not null`.execute(
+    db,
+  );
 }
 
 /** True when the unfinished action of a server was begun at least so long ago. */

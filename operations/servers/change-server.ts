@@ -1,6 +1,7 @@
 /** Power commands and destruction: recorded as an action, carried out by a job. */
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireWriter } from '#operations/accounts/index.ts';
+import { setRoom } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { detachAll } from '#operations/networks/index.ts';
 import {
@@ -8,6 +9,7 @@ import {
   findServer,
   type PowerCommand,
   type Scope,
+  type Server,
   type ServerAction,
 } from '#operations/views/index.ts';
 import { record } from '#service-kit/audit/index.ts';
@@ -39,6 +41,8 @@ export interface ChangeHooks {
   precondition?: ((tx: Queryable) => Promise<void>) | undefined;
   /** Told of the action in the transaction that makes it. */
   onAction?: ((tx: Queryable, actionId: number) => Promise<void>) | undefined;
+  /** Everything is decided by the same code, and undone. */
+  isDryRun?: boolean | undefined;
 }
 
 const shutdownSeconds = 120;
@@ -57,17 +61,7 @@ export function changePower(
   hooks: ChangeHooks = {},
 ): Promise<ServerAction> {
   return withServer(deps, actor, scope, serverId, { hooks, command }, async (tx, server) => {
-    if (server.provisioningState !== 'ready') {
-      // A failed server stays so until an operator acts, and one that is being destroyed never becomes ready.
-      const isOnItsWay = ['queued', 'provisioning'].includes(server.provisioningState);
-      throw new CodedError(
-        'servers.not_ready',
-        isOnItsWay
-          ? 'The server is not ready. Wait until its status is running.'
-          : `The server is ${server.provisioningState}, so its power can’t be changed.`,
-        { isOnItsWay },
-      );
-    }
+    requireReady(server);
     const course = powerCourse[command];
     const isThere = course.via !== 'rebooting' && server.powerState === course.to;
     // On its way it is only while a softer command runs, whose place this one takes.
@@ -92,6 +86,20 @@ export function changePower(
     await enqueueJob(tx, 'servers.power', { server_id: serverId, action_id: action.id });
     return action;
   });
+}
+
+/** Throws `servers.not_ready` for a server that has no guest to change. */
+export function requireReady({ provisioningState }: store.ProvisioningFacts): void {
+  if (provisioningState === 'ready') return;
+  // A failed server stays so until an operator acts, and one that is being destroyed never becomes ready.
+  const isOnItsWay = ['queued', 'provisioning'].includes(provisioningState);
+  throw new CodedError(
+    'servers.not_ready',
+    isOnItsWay
+      ? 'The server is not ready. Wait until its status is running.'
+      : `The server is ${provisioningState}, so it can’t be changed.`,
+    { isOnItsWay },
+  );
 }
 
 /**
@@ -140,12 +148,15 @@ export async function cancelAction(
     .db()
     .transaction()
     .execute(async (tx) => {
-      await store.lockServer(tx, serverId);
+      const locked = await store.lockServer(tx, serverId);
       if (await cancelStoredAction(tx, actionId, cancelled)) {
-        const { command } = found as ServerAction & { command: PowerCommand };
-        const powerState = command === 'start' ? 'stopped' : 'running';
-        await store.updateState(tx, serverId, { powerState });
-        await emit(tx, { type: 'server.power_changed', serverId });
+        const { command } = found;
+        // Of a power command alone: the others change the state when they begin.
+        const isPower = command in powerCourse;
+        const powerState = isPower ? (command === 'start' ? 'stopped' : 'running') : locked!.powerState;
+        if (isPower) await store.updateState(tx, serverId, { powerState });
+        if (isPower) await emit(tx, { type: 'server.power_changed', serverId });
+        if (command === 'resize') await setRoom(tx, serverId, locked!);
         await emit(tx, { type: 'action.finished', serverId, actionId });
         await record(tx, actor, {
           operation: 'server.cancel_action',
@@ -166,14 +177,23 @@ export async function cancelAction(
 
 const cancelled = { code: 'cancelled', message: 'The action was cancelled.' };
 
+/** Carries the action of a dry run out of the transaction that it undoes. */
+class Undone extends Error {
+  readonly action: ServerAction;
+  constructor(action: ServerAction) {
+    super('undone');
+    this.action = action;
+  }
+}
+
 /** Runs `change` on a locked server of the scope that is idle, or whose action the command supersedes. */
-async function withServer(
+export async function withServer(
   deps: ServersDeps,
   actor: Actor,
   scope: Scope,
   serverId: number,
-  { hooks, command }: { hooks: ChangeHooks; command: ActionCommand },
-  change: (tx: Queryable, server: store.ProvisioningFacts) => Promise<ServerAction>,
+  { hooks, command, audited }: { hooks: ChangeHooks; command: ActionCommand; audited?: () => object },
+  change: (tx: Queryable, server: store.ProvisioningFacts, found: Server) => Promise<ServerAction>,
 ): Promise<ServerAction> {
   // Whether it is the actor's at all comes before anything else that could be told about it.
   const found = await findServer(deps.db(), scope, serverId);
@@ -190,19 +210,21 @@ async function withServer(
         const unfinished = await findUnfinishedAction(tx, serverId);
         if (unfinished?.command === 'destroy' && command === 'destroy') return unfinished;
         if (unfinished !== null) await supersede(tx, server, unfinished, command);
-        const asked = await change(tx, server);
+        const asked = await change(tx, server, found);
+        if (hooks.isDryRun) throw new Undone(asked);
         await record(tx, actor, {
           operation: `server.${asked.command}`,
           subject: { kind: 'server', id: serverId, name: found.name },
           tenantId: found.tenantId,
           before: { powerState: server.powerState },
-          after: { actionId: asked.id },
+          after: { actionId: asked.id, ...audited?.() },
         });
         return asked;
       });
     deps.wake();
     return action;
   } catch (error) {
+    if (error instanceof Undone) return error.action;
     if (!isUniqueViolation(error, 'server_actions_unfinished')) throw error;
     throw busy((await findUnfinishedAction(deps.db(), serverId))?.id ?? null);
   }

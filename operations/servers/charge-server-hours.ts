@@ -7,6 +7,7 @@
  */
 import { appendLedgerEntry, lockFreeBalances } from '#operations/billing/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { NewPlan } from './action-store.ts';
 import * as store from './store.ts';
 
 const batchMax = 200;
@@ -34,21 +35,53 @@ async function chargeBatch(
     due.map((hour) => hour.tenantId),
   );
   const payable = due.filter((hour) => free.has(hour.tenantId));
-  for (const hour of payable) {
-    const amount = Math.min(hour.hourlyQuanta, Math.max(0, hour.monthlyCapQuanta - hour.chargedQuanta));
-    if (amount > 0) {
-      await appendLedgerEntry(tx, {
-        tenantId: hour.tenantId,
-        amountQuanta: -amount,
-        description: `Server ${hour.serverId}, hour from ${hour.from}`,
-        metadata: {
-          source: 'server_hours',
-          reference: `${hour.serverId}:${hour.from}`,
-          server_id: hour.serverId,
-        },
-      });
-    }
-    await store.noteChargedHour(tx, hour, amount);
-  }
+  for (const hour of payable) await chargeHour(tx, hour);
   return { due, charged: payable.length };
+}
+
+async function chargeHour(tx: Queryable, hour: store.DueHour): Promise<void> {
+  const amount = await enter(tx, hour, hour.hourlyQuanta, '');
+  await store.noteChargedHour(tx, hour, amount);
+}
+
+/** Enters what the month's cap leaves of a price; returns it. `suffix` tells two entries for one hour apart. */
+async function enter(tx: Queryable, hour: store.DueHour, quanta: number, suffix: string): Promise<number> {
+  const amount = Math.min(quanta, Math.max(0, hour.monthlyCapQuanta - hour.chargedQuanta));
+  if (amount > 0) {
+    await appendLedgerEntry(tx, {
+      tenantId: hour.tenantId,
+      amountQuanta: -amount,
+      description: `Server ${hour.serverId}, hour from ${hour.from}${suffix === '' ? '' : ', resized'}`,
+      metadata: {
+        source: 'server_hours',
+        reference: `${hour.serverId}:${hour.from}${suffix}`,
+        server_id: hour.serverId,
+      },
+    });
+  }
+  return amount;
+}
+
+/**
+ * Gives a server another plan at its price, in the transaction that ends the resize, with the server's row locked. Hours
+ * that have begun are charged at the old price first; of the present one the difference is charged where the new price is
+ * higher, so that no hour is cheaper by a resize in its middle. Nothing is given back for a lower price.
+ */
+export async function changePlan(
+  tx: Queryable,
+  serverId: number,
+  actionId: number,
+  plan: NewPlan,
+): Promise<void> {
+  for (;;) {
+    const [hour] = await store.lockDueHours(tx, { afterServerId: 0, limit: 1, serverId });
+    if (hour === undefined) break;
+    await chargeHour(tx, hour);
+  }
+  const hour = await store.findChargedHour(tx, serverId);
+  await store.setPlan(tx, serverId, plan);
+  const extra = plan.hourlyQuanta - (hour?.hourlyQuanta ?? 0);
+  if (hour === null || extra <= 0) return;
+  const capped = { ...hour, monthlyCapQuanta: plan.monthlyCapQuanta };
+  await store.addToMonth(tx, hour, await enter(tx, capped, extra, `:resize-${actionId}`));
 }

@@ -28,8 +28,9 @@ import {
 } from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { countActions, findAction, listActions } from './action-store.ts';
+import { countActions, findAction, findActionPassword, listActions } from './action-store.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
+import { type ResizeRequest, rebuildServer, resetPassword, resizeServer } from './change-machine.ts';
 import {
   type ChangeHooks,
   cancelAction,
@@ -49,16 +50,19 @@ import { createPowerObserver } from './run-power.ts';
 import { statusOf } from './server.ts';
 import * as store from './store.ts';
 
+export { clearActionPasswords } from './action-store.ts';
 export { addServer, type HeldServer, type RequestedServer } from './add-server.ts';
 export { notFound as serverNotFound, type Requester, requester, requireWrite } from './authorise.ts';
+export type { ChangeHooks } from './change-server.ts';
 export { chargeServerHours } from './charge-server-hours.ts';
 export { observePower } from './run-power.ts';
-export { macOf, statusOf, supersededBy } from './server.ts';
+export { macOf, newRootPassword, statusOf, supersededBy } from './server.ts';
 export { backdateServers, lockAttachable, lockLiving, nextServerId } from './store.ts';
 export {
   type FieldFault,
   invalidServer,
   parseLabelSelector,
+  pickOffered,
   validateServerFields,
 } from './validate-server-fields.ts';
 
@@ -124,6 +128,29 @@ export function createServers(deps: ServersDeps) {
       request: PowerRequest,
       hooks?: ChangeHooks,
     ) => changePower(deps, actor, scope(actor, tenantId), serverId, request, hooks),
+    /** What the hypervisors of this server's cluster can do. */
+    capabilitiesOf: (server: Pick<views.Server, 'driver'>) => deps.hypervisors.capabilitiesOf(server.driver),
+    /** Throws what `changePower` throws, `servers.invalid` and `servers.unsupported`. */
+    rebuildServer: (
+      actor: Actor,
+      tenantId: number | null,
+      serverId: number,
+      wanted: { image?: string | number | undefined },
+      hooks?: ChangeHooks,
+    ) => rebuildServer(deps, { actor, scope: scope(actor, tenantId), serverId }, wanted, hooks),
+    /** Throws as `rebuildServer` does, `servers.capacity`, `orders.not_eligible`. */
+    resizeServer: (
+      actor: Actor,
+      tenantId: number | null,
+      serverId: number,
+      wanted: ResizeRequest,
+      hooks?: ChangeHooks,
+    ) => resizeServer(deps, { actor, scope: scope(actor, tenantId), serverId }, wanted, hooks),
+    /** Throws as `rebuildServer` does. */
+    resetPassword: (actor: Actor, tenantId: number | null, serverId: number, hooks?: ChangeHooks) =>
+      resetPassword(deps, { actor, scope: scope(actor, tenantId), serverId }, hooks),
+    /** The password that an action sets, for repetitions of the call that asked for it; null a day later. */
+    findActionPassword: (actionId: number) => findActionPassword(deps.db(), actionId),
     /** Throws `servers.not_found`, `servers.busy`, `servers.provisioning_failed`. */
     destroyServer: (actor: Actor, tenantId: number | null, serverId: number, hooks?: ChangeHooks) =>
       destroyServer(deps, actor, scope(actor, tenantId), serverId, hooks),

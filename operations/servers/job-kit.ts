@@ -1,12 +1,13 @@
 /** What the handlers of servers' jobs have in common. */
-import { CodedError } from '#common/errors/index.ts';
+import { CodedError, describeError } from '#common/errors/index.ts';
 import { findNodeOfServer, type Node } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
-import type { HypervisorDriver } from '#operations/hypervisors/index.ts';
+import { type GuestDefinition, guestName, type HypervisorDriver } from '#operations/hypervisors/index.ts';
 import { enqueueJob, finishJob, type Job } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { finishAction } from './action-store.ts';
+import { finishAction, isActionOlder } from './action-store.ts';
 import type { ServersDeps } from './index.ts';
+import { lockServer, type ProvisioningFacts } from './store.ts';
 
 /** The hypervisor of a server's node. A deleted server's is the node that it last had. */
 export async function hypervisorOf(
@@ -54,4 +55,50 @@ export function inTransaction<T>(deps: ServersDeps, work: (tx: Queryable) => Pro
 
 export function serverIdOf(job: Job): number {
   return (job.payload as { server_id: number }).server_id;
+}
+
+/** A hypervisor's tools may repeat what they were given: of the password nothing comes into a log or a table. */
+export function withoutSecret(error: unknown, secret: string): unknown {
+  const told = describeError(error);
+  if (!told.includes(secret)) return error;
+  const message = told.replaceAll(secret, '(password)');
+  return error instanceof CodedError ? new CodedError(error.code, message) : new Error(message);
+}
+
+/** The guest as the hypervisor is to make it. */
+export async function describeGuest(
+  deps: ServersDeps,
+  facts: ProvisioningFacts,
+  rootPassword: string,
+): Promise<GuestDefinition> {
+  return {
+    name: guestName(facts.id),
+    mac: facts.macAddress,
+    addresses: await deps.addresses.listAllocationsOfServers([facts.id]),
+    privateInterfaces: await deps.networks.listInterfaces(facts.id),
+    hostname: facts.hostname,
+    imageSlug: facts.imageSlug,
+    vcpus: facts.vcpus,
+    memoryMb: facts.memoryMb,
+    diskGb: facts.diskGb,
+    rootPassword,
+    sshKeys: facts.sshKeys,
+    userData: facts.userData,
+  };
+}
+
+/** A worker that slept through the destruction of its server may have made the guest again. */
+export async function removeStray(deps: ServersDeps, serverId: number): Promise<void> {
+  const server = await inTransaction(deps, (tx) => lockServer(tx, serverId));
+  if (server?.provisioningState !== 'deleted') return;
+  const { driver } = await hypervisorOf(deps, serverId);
+  await driver.ensureGone(guestName(serverId));
+}
+
+/** How often a guest that boots is looked at. */
+export const bootPollMs = 2_000;
+
+/** True when a guest has had its time to boot since the action began. */
+export function isSilentTooLong(deps: ServersDeps, serverId: number): Promise<boolean> {
+  return isActionOlder(deps.db(), serverId, deps.bootSecondsMax ?? 180);
 }

@@ -6,26 +6,43 @@
  * was overtaken changes nothing. What a guest takes its time for (booting, halting) is asked about again by a later job:
  * no worker waits for a guest.
  */
-import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
+import { describeError, hasCode } from '#common/errors/index.ts';
 import { releaseAddresses } from '#operations/addresses/index.ts';
 import { releaseRoom } from '#operations/clusters/index.ts';
 import { enqueueDestroyNotice } from '#operations/destroy-notices/index.ts';
 import { emit } from '#operations/events/index.ts';
-import { type GuestDefinition, guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts';
+import { guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts';
 import { deleteNicsOf, markAttached } from '#operations/networks/index.ts';
 import type { Job, JobHandler } from '#service-kit/jobs/index.ts';
-import { isActionOlder, noteProgress } from './action-store.ts';
+import { noteProgress } from './action-store.ts';
 import type { ServersDeps } from './index.ts';
-import { askAgain, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
+import {
+  askAgain,
+  bootPollMs,
+  describeGuest,
+  endAction,
+  finish,
+  hypervisorOf,
+  inTransaction,
+  isSilentTooLong,
+  removeStray,
+  serverIdOf,
+  withoutSecret,
+} from './job-kit.ts';
+import { failMachine, runRebuild, runReset, runResize } from './run-machine.ts';
 import { failPower, runPower } from './run-power.ts';
 import * as store from './store.ts';
 
 const provisioningAttemptsMax = 8;
 const powerAttemptsMax = 5;
-const bootPollMs = 2_000;
 
 /** Handlers by job kind. */
 export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
+  const machine = (run: typeof runRebuild): JobHandler => ({
+    run: (job) => run(deps, job),
+    attemptsMax: powerAttemptsMax,
+    giveUp: (job, error) => failMachine(deps, job, error),
+  });
   return {
     'servers.provision': {
       run: (job) => provision(deps, job),
@@ -37,6 +54,9 @@ export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
       attemptsMax: powerAttemptsMax,
       giveUp: (job, error) => failPower(deps, job, error),
     },
+    'servers.rebuild': machine(runRebuild),
+    'servers.resize': machine(runResize),
+    'servers.reset_password': machine(runReset),
     // Without end: a server that its owner destroyed must go, however long its hypervisor is away.
     'servers.destroy': { run: (job) => destroy(deps, job) },
   };
@@ -60,7 +80,7 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
     return server;
   });
   if (facts === null) return;
-  const guest = await describeGuest(deps, facts);
+  const guest = await describeGuest(deps, facts, await deps.findRootPassword(facts.orderId));
   try {
     const progress = await driver.ensureGuest(guest, (percent) => noteProgress(deps.db(), serverId, percent));
     if (progress === 'booting') return await waitForBoot(deps, job);
@@ -83,45 +103,11 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
   }
 }
 
-/** A hypervisor's tools may repeat what they were given: of the password nothing comes into a log or a table. */
-function withoutSecret(error: unknown, secret: string): unknown {
-  const told = describeError(error);
-  if (!told.includes(secret)) return error;
-  const message = told.replaceAll(secret, '(password)');
-  return error instanceof CodedError ? new CodedError(error.code, message) : new Error(message);
-}
-
-async function describeGuest(deps: ServersDeps, facts: store.ProvisioningFacts): Promise<GuestDefinition> {
-  return {
-    name: guestName(facts.id),
-    mac: facts.macAddress,
-    addresses: await deps.addresses.listAllocationsOfServers([facts.id]),
-    privateInterfaces: await deps.networks.listInterfaces(facts.id),
-    hostname: facts.hostname,
-    imageSlug: facts.imageSlug,
-    vcpus: facts.vcpus,
-    memoryMb: facts.memoryMb,
-    diskGb: facts.diskGb,
-    rootPassword: await deps.findRootPassword(facts.orderId),
-    sshKeys: facts.sshKeys,
-    userData: facts.userData,
-  };
-}
-
 /** `ready` means addressable: a guest that says nothing within its time has failed, however well it was made. */
 async function waitForBoot(deps: ServersDeps, job: Job): Promise<void> {
   const serverId = serverIdOf(job);
-  if (!(await isActionOlder(deps.db(), serverId, deps.bootSecondsMax ?? 180)))
-    return askAgain(deps, job, {}, bootPollMs);
+  if (!(await isSilentTooLong(deps, serverId))) return askAgain(deps, job, {}, bootPollMs);
   await failProvisioning(deps, serverId, 'guest_silent', 'the guest has sent nothing');
-}
-
-/** A worker that slept through the destruction of its server may have made the guest again. */
-async function removeStray(deps: ServersDeps, serverId: number): Promise<void> {
-  const server = await inTransaction(deps, (tx) => store.lockServer(tx, serverId));
-  if (server?.provisioningState !== 'deleted') return;
-  const { driver } = await hypervisorOf(deps, serverId);
-  await driver.ensureGone(guestName(serverId));
 }
 
 /** What customers read: the hypervisor's own words may name machines of ours. */

@@ -30,7 +30,7 @@ import { askAgain, endAction, finish, hypervisorOf, inTransaction, serverIdOf } 
 import { powerCourse, type ShutdownOutcome } from './server.ts';
 import * as store from './store.ts';
 
-const haltPollMs = 1_000;
+export const haltPollMs = 1_000;
 /** Commands that leave the power state as it was, so that only a change tells of them. */
 const restarts: { [command in PowerCommand]?: ServerChangeKind } = { reboot: 'rebooted', reset: 'reset' };
 
@@ -113,7 +113,7 @@ async function conclude(
 }
 
 /** Locks the server; false when its action was cancelled, or another has taken its place: the server's state is that one's. */
-async function isCurrent(tx: Queryable, job: Job): Promise<boolean> {
+export async function isCurrent(tx: Queryable, job: Job): Promise<boolean> {
   const serverId = serverIdOf(job);
   await store.lockServer(tx, serverId);
   return (await findUnfinishedAction(tx, serverId))?.id === actionIdOf(job);

@@ -1,4 +1,5 @@
 /** A virtual server as its owner sees it, and the rules of its states. */
+import { randomInt } from 'node:crypto';
 import type {
   ActionCommand,
   PowerCommand,
@@ -33,6 +34,12 @@ export const supersededBy: { [command in ActionCommand]?: readonly ActionCommand
   reset: ['shutdown', 'reboot'],
   destroy: ['create', 'start', 'shutdown', 'reboot', 'stop', 'reset'],
 };
+
+/** 20 characters without look-alikes: about 115 bits. */
+export function newRootPassword(): string {
+  const alphabet = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789';
+  return Array.from({ length: 20 }, () => alphabet[randomInt(alphabet.length)]).join('');
+}
 
 /** A locally administered unicast MAC made from the server's id, so that a repeated attempt makes the same one. */
 export function macOf(serverId: number): string {

@@ -11,6 +11,7 @@ import {
   serverSizes,
 } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { NewPlan } from './action-store.ts';
 
 /** Living servers of each of these tenants. */
 export async function countOfTenants(
@@ -155,6 +156,9 @@ export async function updateDescription(
 export interface ProvisioningFacts {
   id: number;
   orderId: number;
+  tenantId: number;
+  planId: number;
+  hourlyQuanta: number;
   clusterId: number;
   provisioningState: ProvisioningState;
   powerState: PowerState;
@@ -171,7 +175,8 @@ export interface ProvisioningFacts {
 /** What provisioning needs, with the server's row locked until the transaction ends. */
 export async function lockServer(tx: Queryable, serverId: number): Promise<ProvisioningFacts | null> {
   const { rows } = await sql<ProvisioningFacts>`
-    select s.id, s.order_id as "orderId", s.cluster_id as "clusterId", s.provisioning_state as "provisioningState",
+    select s.id, s.order_id as "orderId", s.tenant_id as "tenantId", s.plan_id as "planId",
+      s.hourly_quanta as "hourlyQuanta", s.cluster_id as "clusterId", s.provisioning_state as "provisioningState",
       s.power_state as "powerState", s.hostname, s.ssh_keys as "sshKeys", s.user_data as "userData",
       (select n.mac_address from server_interfaces n where n.server_id = s.id and n.released_at is null
         order by n.id limit 1) as "macAddress",
@@ -206,6 +211,18 @@ export async function updateState(tx: Queryable, serverId: number, change: State
       deleting_at = case when ${state}::text = 'deleting' then coalesce(deleting_at, svc_now()) else deleting_at end,
       deleted_at = case when ${state}::text = 'deleted' then svc_now() else deleted_at end,
       status_changed_at = svc_now(), updated_at = svc_now()
+    where id = ${serverId}`.execute(tx);
+}
+
+export async function setImage(tx: Queryable, serverId: number, imageId: number): Promise<void> {
+  await sql`update servers set image_id = ${imageId}, updated_at = svc_now() where id = ${serverId}`.execute(
+    tx,
+  );
+}
+
+export async function setPlan(tx: Queryable, serverId: number, plan: NewPlan): Promise<void> {
+  await sql`update servers set plan_id = ${plan.planId}, hourly_quanta = ${plan.hourlyQuanta},
+      monthly_cap_quanta = ${plan.monthlyCapQuanta}, disk_gb = ${plan.diskGb}, updated_at = svc_now()
     where id = ${serverId}`.execute(tx);
 }
 
@@ -274,11 +291,11 @@ export interface DueHour {
  */
 export async function lockDueHours(
   tx: Queryable,
-  { afterServerId, limit }: { afterServerId: number; limit: number },
+  { afterServerId, limit, serverId }: { afterServerId: number; limit: number; serverId?: number },
 ): Promise<DueHour[]> {
   const { rows: due } = await sql<{ id: number }>`
     select s.id from servers s
-    where s.id > ${afterServerId} and s.provisioned_at is not null
+    where s.id > ${afterServerId} and s.id = coalesce(${serverId ?? null}::bigint, s.id) and s.provisioned_at is not null
       and coalesce(s.billed_until, s.provisioned_at) < coalesce(s.deleting_at, s.deleted_at, svc_now())
     order by s.id limit ${limit} for update of s skip locked`.execute(tx);
   const { rows } = await sql<DueHour>`
@@ -293,12 +310,28 @@ export async function lockDueHours(
   return rows;
 }
 
-export async function noteChargedHour(tx: Queryable, hour: DueHour, amountQuanta: number): Promise<void> {
+/** The present hour, which is charged; null before the first one. */
+export async function findChargedHour(tx: Queryable, serverId: number): Promise<DueHour | null> {
+  const { rows } = await sql<DueHour>`
+    select s.id as "serverId", s.tenant_id as "tenantId", s.hourly_quanta as "hourlyQuanta",
+      s.monthly_cap_quanta as "monthlyCapQuanta", ${sql.raw(rfc3339("(s.billed_until - interval '1 hour')"))} as "from",
+      coalesce((select charged_quanta from server_charges c where c.server_id = s.id
+        and c.month = date_trunc('month', (s.billed_until - interval '1 hour') at time zone 'utc')), 0) as "chargedQuanta"
+    from servers s where s.id = ${serverId} and s.billed_until > svc_now()`.execute(tx);
+  return rows[0] ?? null;
+}
+
+/** Adds to what the month of this hour has cost. */
+export async function addToMonth(tx: Queryable, hour: DueHour, amountQuanta: number): Promise<void> {
   await sql`insert into server_charges as kept (server_id, month, charged_quanta)
     values (${hour.serverId}, date_trunc('month', ${hour.from}::timestamptz at time zone 'utc'), ${amountQuanta})
     on conflict (server_id, month) do update set charged_quanta = kept.charged_quanta + excluded.charged_quanta`.execute(
     tx,
   );
+}
+
+export async function noteChargedHour(tx: Queryable, hour: DueHour, amountQuanta: number): Promise<void> {
+  await addToMonth(tx, hour, amountQuanta);
   await sql`update servers set billed_until = coalesce(billed_until, provisioned_at) + interval '1 hour'
     where id = ${hour.serverId}`.execute(tx);
 }

@@ -88,3 +88,18 @@ export function parseLabelSelector(text: string): LabelTerm[] | null {
   }
   return terms;
 }
+
+/** What the catalogue offers under this slug or id; a fault in its place when there is no such thing. */
+export function pickOffered<T extends { id: number; slug: string }>(
+  offered: readonly T[],
+  wanted: string | number,
+  path: string,
+  faults: FieldFault[],
+): T | undefined {
+  const found = offered.find((one) => one.slug === wanted || String(one.id) === String(wanted));
+  if (!found) {
+    const allowed = offered.map((one) => one.slug);
+    faults.push({ path, code: 'unknown_value', message: `There is no such ${path}.`, allowed });
+  }
+  return found;
+}

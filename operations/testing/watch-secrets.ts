@@ -15,7 +15,8 @@ import { readTables } from '#service-kit/testing/find-in-rows.ts';
 const passwordLength = 20;
 const secretLength = 43;
 const tokenPattern = /svc(?:adm|sen)?_[a-z0-9]{16}_[A-Za-z0-9_-]{43}/g;
-const makingPasswords = /^POST (\/api\/v[12]\/servers|\/client\/servers\/new)\/?$/;
+const makingPasswords =
+  /^POST (\/api\/v[12]\/servers(\/\d+\/actions\/(rebuild|reset-password))?|\/client\/servers\/(new|\d+\/(rebuild|reset-password)))\/?$/;
 const makingTokens =
   /^POST (\/api\/v2\/keys\/?|\/client\/developer\/?|\/client\/developer\/rotate|\/console\/projects\/[^/]+\/tokens\/?)$/;
 
@@ -84,14 +85,16 @@ export function createSecretWatch() {
     /** Where secrets stood that must not; how many were looked for, in how much. */
     async findLeaks(pool: pg.Pool): Promise<{ leaks: string[]; secrets: number; bytes: number }> {
       const { rows } = await pool.query<{ root_password: string }>(
-        'select root_password from server_orders where root_password is not null',
+        `select root_password from server_orders where root_password is not null
+        union all select root_password from server_actions where root_password is not null`,
       );
       const passwords = new Set(
         rows.map((row) => row.root_password).filter((one) => one.length === passwordLength),
       );
       const secrets = new Set([...tokens].map((token) => token.slice(-secretLength)));
-      // The password may stand on its order.
-      const shown = { server_orders: "(to_jsonb(t) - 'root_password')" };
+      // The password may stand on its order, and on the action that sets it.
+      const withoutIt = "(to_jsonb(t) - 'root_password')";
+      const shown = { server_orders: withoutIt, server_actions: withoutIt };
       for (const { name, text } of await readTables(pool, shown)) note(`the table ${name}`, text);
       for (const [word, where] of said) {
         if (holds(word, passwords, passwordLength)) leaks.add(`a root password in ${where}`);

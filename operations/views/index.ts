@@ -151,6 +151,7 @@ export {
   findOwnedServer,
   findServer,
   listInventory,
+  type MachineCommand,
   nodeServers,
   type PowerCommand,
   type PowerState,

@@ -53,8 +53,8 @@ const catalogJoins = `
 
 const catalogFields = `
   p.id as "planId", p.slug as "planSlug", p.name as "planName", p.vcpus, p.memory_mb as "memoryMb",
-  p.disk_gb as "diskGb", i.id as "imageId", i.slug as "imageSlug", i.name as "imageName", i.family as "imageFamily",
-  c.id as "clusterId", c.name as "clusterName", l.id as "locationId", l.slug as "locationSlug", l.name as "locationName", l.country`;
+  coalesce(s.disk_gb, p.disk_gb) as "diskGb", i.id as "imageId", i.slug as "imageSlug", i.name as "imageName", i.family as "imageFamily",
+  c.id as "clusterId", c.name as "clusterName", c.driver, l.id as "locationId", l.slug as "locationSlug", l.name as "locationName", l.country`;
 
 const ownFields = `
   s.id, s.tenant_id as "tenantId", s.order_id as "orderId", s.name, s.hostname,
@@ -87,7 +87,10 @@ export type ServerStatus = 'queued' | 'provisioning' | 'failed' | 'deleting' | P
 
 export type PowerCommand = 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset';
 
-export type ActionCommand = 'create' | 'destroy' | PowerCommand;
+/** Changes of the guest that take more than its power. */
+export type MachineCommand = 'rebuild' | 'resize' | 'reset_password';
+
+export type ActionCommand = 'create' | 'destroy' | PowerCommand | MachineCommand;
 
 export interface ServerAddress {
   address: string;
@@ -136,6 +139,8 @@ export interface Server {
   country: string;
   clusterId: number;
   clusterName: string;
+  /** The kind of hypervisor of its cluster. */
+  driver: string;
   /** Where its guest was made; null before that. For staff. */
   node: string | null;
   addresses: ServerAddress[];
@@ -168,7 +173,7 @@ export interface ServerAction {
 
 /** The image and the sizes of a server `s`, as a lateral row; none of these rows is locked with the server's. */
 export const serverSizes: RawBuilder<unknown> = sql`
-  select i.slug as "imageSlug", p.vcpus, p.memory_mb as "memoryMb", p.disk_gb as "diskGb"
+  select i.slug as "imageSlug", p.vcpus, p.memory_mb as "memoryMb", coalesce(s.disk_gb, p.disk_gb) as "diskGb"
   from images i, plans p where i.id = s.image_id and p.id = s.plan_id`;
 
 /** The ids of the servers that hold room on a node. */

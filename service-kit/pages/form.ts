@@ -214,6 +214,8 @@ export interface ConfirmOptions {
   submit: string;
   error?: string | undefined;
   fields?: Readonly<Record<string, string | number>>;
+  /** What is chosen before the name is typed. */
+  content?: Content;
 }
 
 /**
@@ -226,6 +228,7 @@ export function confirm(options: ConfirmOptions): Html {
     { action: options.action, csrfToken: options.csrfToken, submit: options.submit, submitKind: 'danger' },
     [
       hidden,
+      options.content,
       field({
         id: `confirm${options.action.replace(/[^a-z0-9]+/gi, '-')}`,
         name: CONFIRM_FIELD,

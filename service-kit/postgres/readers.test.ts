@@ -28,6 +28,7 @@ for (const [program, readable, secrets] of [
     ['servers (name)', 'usage_days (count)', 'ledger_entries (amount_quanta)'],
     [
       'server_orders (root_password)',
+      'server_actions (root_password)',
       'api_keys (digest)',
       'admin_tokens (digest)',
       'people (password_hash)',

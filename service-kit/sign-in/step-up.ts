@@ -17,6 +17,10 @@ const always = [
   // The portal: `servers/new` orders, and its answer has the root password.
   '/client/servers/new',
   '/client/servers/:id/destroy',
+  // Another price, a lost disk, a root password.
+  '/client/servers/:id/resize',
+  '/client/servers/:id/rebuild',
+  '/client/servers/:id/reset-password',
   '/client/billing/cards/new',
   '/client/billing/cards/return',
   '/client/billing/cards/test',
@@ -119,6 +123,7 @@ const never = [
   '/demo/attack',
   // Daily work on one's own servers.
   '/client/servers/new/check',
+  '/client/servers/:id/resize/check',
   '/client/servers/:id/actions',
   '/client/servers/:id/words',
   '/client/networks/',

@@ -6,6 +6,7 @@
 import { type CallOptions, Caller, List } from '../caller.ts';
 import type {
   Account,
+  ActionForecast,
   ActionRequest,
   AddFirewallRuleRequest,
   ApiKey,
@@ -57,6 +58,7 @@ import type {
   Network,
   NetworkList,
   NetworkSummary,
+  PasswordAction,
   Plan,
   PlanList,
   PortList,
@@ -67,8 +69,10 @@ import type {
   ReadServerQuery,
   ReadServerTrafficQuery,
   ReadUsageQuery,
+  RebuildRequest,
   ReplaceFirewallRequest,
   ReplaceFirewallRuleRequest,
+  ResizeRequest,
   Server,
   ServerAction,
   ServerActionList,
@@ -138,6 +142,21 @@ export class Api extends Caller {
   /** Start, stop or restart a server. `shutdown` is an ACPI shutdown, `stop` switches the power off. Idempotent: if the server is already in the requested state, the answer is 200 with `changed: false`. `stop` and `reset` take the place of a `shutdown` or `reboot` that is under way, which ends with `error.code` `superseded`. */
   actOnServer(id: number, body: ActionRequest, options: CallOptions = {}): Promise<ServerAction> {
     return this.call<ServerAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions`, body, takesIdempotencyKey: true, options });
+  }
+
+  /** Rebuild a server. Replaces the disk by a new one made from `image`, by default the present one, and starts the server. Everything on the old disk is lost. Id, addresses, private networks, firewall, SSH keys, user data and price stay; root gets a new password, which only this answer contains. The old disk is deleted when the new one is made: if that fails, the server keeps it. */
+  rebuildServer(id: number, body: RebuildRequest, options: CallOptions = {}): Promise<ActionForecast | PasswordAction> {
+    return this.call<ActionForecast | PasswordAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions/rebuild`, body, takesIdempotencyKey: true, options });
+  }
+
+  /** Resize a server. Gives the server another plan at its present price. A running server is shut down and started again. Processors and memory go up and down; the disk grows to that of the plan, unless `keep_disk` is set, and a plan with a smaller disk is refused. The new price applies from then on; of the hour that has begun the difference to a higher price is charged, which needs credit above zero. Nothing is changed when the operating system does not shut down in time or the node has no capacity. */
+  resizeServer(id: number, body: ResizeRequest, options: CallOptions = {}): Promise<ActionForecast | ServerAction> {
+    return this.call<ActionForecast | ServerAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions/resize`, body, takesIdempotencyKey: true, options });
+  }
+
+  /** Reset the root password. Sets a new root password inside a running server by its guest agent (`qemu-guest-agent`). Only this answer contains it; it is valid once the action has succeeded. */
+  resetPassword(id: number, options: CallOptions = {}): Promise<PasswordAction> {
+    return this.call<PasswordAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions/reset-password`, takesIdempotencyKey: true, options });
   }
 
   /** Read an action. One action, also of a destroyed server. With `Prefer: wait=N` the answer is sent when the action has finished. */

@@ -95,6 +95,23 @@ export type ActionEventData = {
   href: string;
 };
 
+export type ActionForecast = {
+  command: 'rebuild' | 'resize';
+  server_id: number;
+  /** False when the server has this plan already. */
+  changes: boolean;
+  /** Whether the server is down meanwhile. */
+  restarts: boolean;
+  erases_disk: boolean;
+  /** Decimal text. */
+  price_hourly: string;
+  /** Decimal text. */
+  price_monthly_cap: string;
+  /** Decimal text; charged for the hour that has begun, unless the monthly cap is reached. */
+  due_now: string;
+  currency: string;
+};
+
 export type ActionRequest = {
   /** `start`, `shutdown` (ACPI halt), `stop` (power off), `reboot` (ACPI) or `reset` (hard reset); the others are aliases. */
   action: 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'power_on' | 'poweron' | 'boot' | 'power_off' | 'poweroff' | 'power_cycle';
@@ -363,7 +380,7 @@ export type CreateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url: string;
   /** Types of events. */
-  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.destroyed' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
+  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.destroyed' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
   description?: string | undefined;
 };
 
@@ -797,6 +814,29 @@ export type Pagination = {
   next_cursor: string | null;
 };
 
+export type PasswordAction = {
+  id: number;
+  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password';
+  server_id: number;
+  status: 'queued' | 'running' | 'success' | 'error';
+  /** Percent. */
+  progress: number;
+  /** False when the server was already in the requested state. */
+  changed: boolean;
+  /** Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. */
+  outcome: 'stopped' | 'signal_sent' | 'timeout' | null;
+  requested_by_key: string | null;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  error: {
+    code: string;
+    message: string;
+  } | null;
+  /** The new one. Only in this answer, and in repetitions by the same key with the same `Idempotency-Key` within 24 hours. */
+  root_password: string;
+};
+
 export type Plan = {
   id: number;
   slug: string;
@@ -970,6 +1010,13 @@ export type Problem = {
   'violated-policies'?: string[] | undefined;
 };
 
+export type RebuildRequest = {
+  /** The image, by default the present one, by slug or id. */
+  image?: string | number | undefined;
+  /** Returns 200 with what the call would do and cost, or its error, without executing it. */
+  dry_run?: boolean | undefined;
+};
+
 export type ReplaceFirewallRequest = {
   /** False: all traffic passes. */
   enabled: boolean;
@@ -1004,6 +1051,21 @@ export type ReplaceFirewallRuleRequest = {
   /** Of an outbound rule: addresses or blocks. None: all. */
   destinations?: string[] | undefined;
   description?: string | undefined;
+};
+
+export type ResetPasswordRequest = Record<string, never>;
+
+export type ResizeRequest = {
+  /** The plan, by slug or id. */
+  plan: string | number;
+  /** `true`: the disk stays as it is, so that the server can return to a smaller plan. A disk never shrinks. */
+  keep_disk?: boolean | undefined;
+  /** How long the operating system of a running server may take to shut down, default 120. */
+  timeout_s?: number | undefined;
+  /** If it has not shut down by then: nothing is changed, the default, or `stop` switches the power off. */
+  on_timeout?: 'fail' | 'stop' | undefined;
+  /** Returns 200 with what the call would do and cost, or its error, without executing it. */
+  dry_run?: boolean | undefined;
 };
 
 export type ScanEventData = {
@@ -1092,7 +1154,7 @@ export type Server = {
 
 export type ServerAction = {
   id: number;
-  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset';
+  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password';
   server_id: number;
   status: 'queued' | 'running' | 'success' | 'error';
   /** Percent. */
@@ -1341,7 +1403,7 @@ export type UpdateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url?: string | undefined;
   /** Types of events. */
-  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.destroyed' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
+  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.destroyed' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
   description?: string | undefined;
   /** False: pending deliveries are cancelled. */
   enabled?: boolean | undefined;
@@ -1530,6 +1592,20 @@ export type WebhookEvent =
   /** A server was started or stopped. */
   | {
     type: 'server.power_changed';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** A server has a new disk, made from an image. */
+  | {
+    type: 'server.rebuilt';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** A server has another plan and its price. */
+  | {
+    type: 'server.resized';
     /** Time of the event, not of the delivery. */
     timestamp: string;
     data: ServerEventData;

@@ -28,10 +28,11 @@ function attached<T extends { ip: string; state: string }>(all: readonly T[], id
 /** The first part of the tag with its dot; empty for what no call changes under `If-Match`. */
 export function changeablePart(schema: TSchema | undefined, shown: unknown): string {
   if (schema === schemas.Server) {
-    const { name, hostname, labels, private_networks, firewall } = shown as schemas.Server;
+    const { name, hostname, labels, private_networks, firewall, plan, image } = shown as schemas.Server;
     const networks = attached(private_networks, ({ network_id }) => network_id);
     const { enabled, rule_count } = firewall;
-    return `${digestOf(JSON.stringify([name, hostname, labels, networks, enabled, rule_count]))}.`;
+    const machine = [plan.id, plan.disk_gb, image.id];
+    return `${digestOf(JSON.stringify([name, hostname, labels, networks, enabled, rule_count, machine]))}.`;
   }
   if (schema === schemas.ServerFirewall) {
     const { enabled, policies, rules } = shown as schemas.ServerFirewall;

@@ -27,6 +27,7 @@ import { actionHandlers } from './servers/actions.routes.ts';
 import { findingHandlers } from './servers/findings.routes.ts';
 import { firewallHandlers } from './servers/firewall.routes.ts';
 import { incidentHandlers } from './servers/incidents.routes.ts';
+import { machineHandlers } from './servers/machine.routes.ts';
 import { portHandlers } from './servers/ports.routes.ts';
 import { serverHandlers } from './servers/servers.routes.ts';
 import { trafficHandlers } from './servers/traffic.routes.ts';
@@ -55,6 +56,7 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
   const handlers: Record<EndpointId, Handler> = {
     ...serverHandlers(deps),
     ...actionHandlers(deps),
+    ...machineHandlers(deps),
     ...networkHandlers(deps),
     ...accountHandlers(deps),
     ...trafficHandlers(deps),

@@ -104,6 +104,8 @@ export function translateError(error: unknown): unknown {
       return conflict('server_not_ready', { retryable: details.isOnItsWay === true });
     case 'servers.not_cancellable':
       return conflict('action_not_cancellable');
+    case 'servers.unsupported':
+      return new HttpError(422, { code: 'validation_failed', reason: 'unsupported_action', message });
     case 'servers.busy':
       return conflict(
         'server_busy',

@@ -113,6 +113,25 @@ export function showAction(action: ServerAction): schemas.ServerAction {
   };
 }
 
+/** What a rebuild or a resize would come to. */
+export function showActionForecast(
+  action: ServerAction,
+  forecast: { isRestarted: boolean; hourlyQuanta: number; monthlyCapQuanta: number; dueQuanta: number },
+  currency: string,
+): schemas.ActionForecast {
+  return {
+    command: action.command as schemas.ActionForecast['command'],
+    server_id: action.serverId,
+    changes: action.changed,
+    restarts: forecast.isRestarted,
+    erases_disk: action.command === 'rebuild',
+    price_hourly: formatQuanta(forecast.hourlyQuanta),
+    price_monthly_cap: formatQuanta(forecast.monthlyCapQuanta),
+    due_now: formatQuanta(forecast.dueQuanta),
+    currency,
+  };
+}
+
 /** What a create would come to. */
 export function showForecast(forecast: ServerForecast, currency: string): schemas.ServerForecast {
   const { dueQuanta, afterFirstDayQuanta } = forecast;

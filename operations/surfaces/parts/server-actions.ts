@@ -9,6 +9,9 @@ export const actionWords: Record<ServerAction['command'], { name: string; going:
   stop: { name: 'Power off', going: 'Switching off' },
   reboot: { name: 'Reboot', going: 'Rebooting' },
   reset: { name: 'Reset', going: 'Resetting' },
+  rebuild: { name: 'Rebuild', going: 'Being rebuilt' },
+  resize: { name: 'Resize', going: 'Being resized' },
+  reset_password: { name: 'New root password', going: 'Setting a new root password' },
   destroy: { name: 'Destroy', going: 'Being destroyed' },
 };
 

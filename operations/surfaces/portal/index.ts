@@ -31,6 +31,7 @@ import { registerAttack } from './servers/attack.routes.ts';
 import { registerBandwidth } from './servers/bandwidth.routes.ts';
 import { registerDeploy } from './servers/deploy.routes.ts';
 import { registerFirewall } from './servers/firewall.routes.ts';
+import { registerMachine } from './servers/machine.routes.ts';
 import { registerServerNetworks } from './servers/server-networks.routes.ts';
 import { registerServerSettings } from './servers/server-settings.routes.ts';
 import { registerServers } from './servers/servers.routes.ts';
@@ -68,6 +69,7 @@ export async function registerPortal(
       registerServers(routes, deps);
       if (deps.demo?.attack) registerAttack(routes, { ...deps, attack: deps.demo.attack });
       registerServerSettings(routes, deps);
+      registerMachine(routes, deps);
       registerAllTraffic(routes, deps);
       registerTraffic(routes, deps);
       registerTrafficFiles(routes, deps);

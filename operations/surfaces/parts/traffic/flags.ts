@@ -105,6 +105,9 @@ const endedWords: Readonly<Record<ServerAction['command'], { done: string; faile
   stop: { done: 'Powered off', failed: 'Power-off failed' },
   reboot: { done: 'Rebooted', failed: 'Reboot failed' },
   reset: { done: 'Reset', failed: 'Reset failed' },
+  rebuild: { done: 'Rebuilt', failed: 'Rebuild failed' },
+  resize: { done: 'Resized', failed: 'Resize failed' },
+  reset_password: { done: 'New root password', failed: 'New root password failed' },
   destroy: { done: 'Destroyed', failed: 'Destroy failed' },
 };
 

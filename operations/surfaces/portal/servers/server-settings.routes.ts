@@ -1,9 +1,9 @@
-/** The Settings tab of a server: its name and labels, and its end. */
+/** The Settings tab of a server: its name and labels, its plan, disk and root password, and its end. */
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
 import { type FieldFault, type Servers, statusOf } from '#operations/servers/index.ts';
-import type { Server } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   type Content,
@@ -17,9 +17,9 @@ import {
   sendPage,
   type Tone,
 } from '#service-kit/pages/index.ts';
-import type { Visitor } from '../guard.ts';
 import { sentence } from '../networks/network-frame.ts';
 import { findServerOf } from './guard-server.ts';
+import { type MachineOptions, machineSections } from './machine.page.ts';
 import { serverFrame } from './server-frame.ts';
 import { faultOf } from './servers.routes.ts';
 
@@ -30,14 +30,19 @@ const WordsForm = Type.Object({
   labels: Type.String({ maxLength: 16_384 }),
 });
 
-export function registerServerSettings(app: App, deps: { servers: Servers }): void {
+export interface SettingsDeps {
+  servers: Servers;
+  catalog: Catalog;
+}
+
+export function registerServerSettings(app: App, deps: SettingsDeps): void {
   app.get(
     '/servers/:id/settings',
     { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
     async (request, reply) => {
       const { visitor, server } = await findServerOf(deps.servers, request);
       const toast = request.query.done === 'words' && { toast: { tone: 'info' as const, text: 'Saved.' } };
-      return show({ visitor, server }, reply, 200, toast || {});
+      return showSettings(deps, { visitor, server }, reply, 200, toast || {});
     },
   );
 
@@ -59,7 +64,7 @@ export function registerServerSettings(app: App, deps: { servers: Servers }): vo
       }
     }
     const words = { name, hostname, labels: text, faults };
-    return show({ visitor, server }, reply, 422, { words });
+    return showSettings(deps, { visitor, server }, reply, 422, { words });
   });
 
   app.post('/servers/:id/destroy', { schema: { params: Id } }, async (request, reply) => {
@@ -69,17 +74,24 @@ export function registerServerSettings(app: App, deps: { servers: Servers }): vo
       ? await faultOf(() => deps.servers.destroyServer(visitor.actor, null, server.id))
       : `Nothing was destroyed: the name typed is not ${server.name}.`;
     if (fault === null) return reply.redirect(`/client/servers/${server.id}?done=destroy`, 303);
-    return show({ visitor, server }, reply, isMeant ? 409 : 422, { confirmError: fault });
+    return showSettings(deps, { visitor, server }, reply, isMeant ? 409 : 422, { confirmError: fault });
   });
 }
 
-function show(
+export async function showSettings(
+  deps: SettingsDeps,
   { visitor, server }: Pick<ServerSettingsOptions, 'visitor' | 'server'>,
   reply: FastifyReply,
   status: number,
-  state: Pick<ServerSettingsOptions, 'toast' | 'words' | 'confirmError'>,
-): FastifyReply {
-  return sendPage(reply, serverSettingsPage({ visitor, server, ...state }), status);
+  state: Omit<Partial<ServerSettingsOptions>, 'visitor' | 'server' | 'capabilities' | 'plans' | 'images'>,
+): Promise<FastifyReply> {
+  const [plans, images] = await Promise.all([deps.catalog.listPlans(), deps.catalog.listImages()]);
+  const capabilities = deps.servers.capabilitiesOf(server);
+  return sendPage(
+    reply,
+    serverSettingsPage({ visitor, server, capabilities, plans, images, ...state }),
+    status,
+  );
 }
 
 /** `key=value`, one a line; labels that are not there any more are taken away. Null when a line is none. */
@@ -106,16 +118,14 @@ function wordsOf({ path, message }: FieldFault): string {
   return `${label.length > 40 ? `${label.slice(0, 40)}…` : label}: ${message}.`;
 }
 
-interface ServerSettingsOptions {
-  visitor: Visitor;
-  server: Server;
+interface ServerSettingsOptions extends MachineOptions {
   toast?: { tone: Tone; text: Content };
   confirmError?: string;
   /** What a refused form about its words held, and what was wrong. */
   words?: { name: string; hostname: string; labels: string; faults: ReadonlyMap<string, string> };
 }
 
-/** `/client/servers/{id}/settings`: what a server is called, and its end. */
+/** `/client/servers/{id}/settings`: what a server is called, what it is made of, and its end. */
 function serverSettingsPage(options: ServerSettingsOptions): Html {
   const { visitor, server, toast } = options;
   const header = pageHeader({
@@ -127,6 +137,7 @@ function serverSettingsPage(options: ServerSettingsOptions): Html {
       { title: 'Name and labels', description: 'Changes names here only, not inside the server.' },
       wordsForm(options),
     ),
+    machineSections(options),
     destroySection(options),
   ]);
 }

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { systemActor } from '#operations/accounts/index.ts';
+import { ensureImage, ensurePlan } from '#operations/catalog/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { CONFIRM_FIELD } from '#service-kit/pages/index.ts';
 
 let world: World;
 before(async () => {
@@ -40,4 +43,49 @@ test('names and labels that can not be are said at their fields, which keep what
 
   assert.equal((await send({ name: 'web-2', labels: 'env=prod' })).status, 303);
   assert.match(await (await fetch(`${path}/settings`, { headers })).text(), /value="web-2"[\s\S]*env=prod/);
+});
+
+test('a server is resized, rebuilt and given a root password from its settings; the password is shown once', async () => {
+  const { email, tenant } = await world.createCustomer('Machines');
+  await ensurePlan(world.database.db, {
+    ...{ slug: 'large', name: 'Large', vcpus: 2, memoryMb: 4_096, diskGb: 80 },
+    ...{ hourlyQuanta: 200, monthlyCapQuanta: 120_000 },
+  });
+  await ensureImage(world.database.db, { slug: 'debian-13', name: 'Debian 13', family: 'debian' });
+  const { serverId } = await world.deploy(tenant, 'web-3');
+  const headers = { accept: 'text/html', cookie: await world.signIn(email) };
+  const path = `${world.url}/client/servers/${serverId}`;
+  const page = await (await fetch(`${path}/settings`, { headers })).text();
+  const token = /name="csrf_token" value="([^"]+)"/.exec(page)![1]!;
+  const send = (to: string, fields: Record<string, string>) =>
+    fetch(`${path}/${to}`, {
+      ...{ method: 'POST', headers, redirect: 'manual' },
+      body: new URLSearchParams({ csrf_token: token, ...fields }),
+    });
+  const find = () => world.servers.findServer(systemActor, null, serverId);
+
+  const checked = await send('resize/check', { plan: 'large', on_timeout: 'fail' });
+  assert.equal(checked.status, 200);
+  assert.match(await checked.text(), /Nothing was changed yet[\s\S]*is charged for the hour that has begun/);
+  assert.equal((await find())?.currentAction, null);
+  assert.equal((await send('resize', { plan: 'large', keep_disk: 'on', on_timeout: 'fail' })).status, 303);
+  const busy = await send('reset-password', {});
+  assert.deepEqual([busy.status, /Another action of this server/.test(await busy.text())], [409, true]);
+  await world.jobs.drain();
+  assert.deepEqual([(await find())?.planSlug, (await find())?.diskGb], ['large', 20]);
+
+  const mistyped = await send('rebuild', { image: 'debian-13', [CONFIRM_FIELD]: 'web-1' });
+  assert.equal(mistyped.status, 422);
+  assert.match(await mistyped.text(), /value="debian-13" selected[\s\S]*Nothing was rebuilt/);
+  for (const [to, fields] of [
+    ['rebuild', { image: 'debian-13', [CONFIRM_FIELD]: 'web-3' }],
+    ['reset-password', {}],
+  ] as const) {
+    const answer = await (await send(to, fields)).text();
+    const password = /<code>([A-Za-z0-9]{20})<\/code>/.exec(answer)?.[1];
+    assert.ok(password !== undefined, to);
+    await world.jobs.drain();
+    assert.ok(!(await (await fetch(path, { headers })).text()).includes(password), 'no other page has it');
+  }
+  assert.equal((await find())?.imageSlug, 'debian-13');
 });

@@ -85,6 +85,7 @@ const outcomes: Record<string, string> = {
   stop: 'Switching off.',
   reboot: 'Rebooting.',
   reset: 'Resetting.',
+  resize: 'The server is being resized.',
   destroy: 'The server is being destroyed.',
 };
 

@@ -1,0 +1,202 @@
+/** Rebuild, resize and a new root password: recorded as an action, carried out by a job (`run-machine.ts`). */
+import { CodedError, hasCode } from '#common/errors/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
+import { describeRefusal, findBalance } from '#operations/billing/index.ts';
+import { changeRoom } from '#operations/clusters/index.ts';
+import type { Capability } from '#operations/hypervisors/index.ts';
+import type { MachineCommand, Scope, Server, ServerAction } from '#operations/views/index.ts';
+import { enqueueJob } from '#service-kit/jobs/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { insertAction, type NewAction } from './action-store.ts';
+import { requester } from './authorise.ts';
+import { type ChangeHooks, requireReady, withServer } from './change-server.ts';
+import type { ServersDeps } from './index.ts';
+import { newRootPassword } from './server.ts';
+import type { ProvisioningFacts } from './store.ts';
+import { type FieldFault, invalidServer, pickOffered } from './validate-server-fields.ts';
+
+/** Which server, and whose it has to be. */
+interface ServerOf {
+  actor: Actor;
+  scope: Scope;
+  serverId: number;
+}
+
+interface NewPasswordAction {
+  action: ServerAction;
+  /** For the answer to this call alone, and its repetitions. */
+  rootPassword: string;
+}
+
+export interface ResizeRequest {
+  /** Slug or id. */
+  plan: string | number;
+  /** The disk stays as it is, so that the server can have its old plan again. */
+  keepDisk?: boolean | undefined;
+  /** How long the operating system may take to shut down; default 120. */
+  timeoutSeconds?: number | undefined;
+  /** What comes when it did not: nothing more, or its power is cut. Default `fail`. */
+  onTimeout?: 'fail' | 'stop' | undefined;
+}
+
+/** A resize that was asked for or rehearsed, and what it costs. */
+interface Resize {
+  action: ServerAction;
+  hourlyQuanta: number;
+  monthlyCapQuanta: number;
+  /** Charged when it is done: the higher price of the hour that has begun, before the cap of the month. */
+  dueQuanta: number;
+  /** False for a server that is off. */
+  isRestarted: boolean;
+}
+
+const shutdownSeconds = 120;
+
+/**
+ * Gives the server a new disk made from the image, its own by default; its id, addresses, firewall and price stay. Throws
+ * `servers.invalid`, `servers.unsupported` and what `changePower` throws.
+ */
+export async function rebuildServer(
+  deps: ServersDeps,
+  of: ServerOf,
+  wanted: { image?: string | number | undefined },
+  hooks: ChangeHooks = {},
+): Promise<NewPasswordAction> {
+  const faults: FieldFault[] = [];
+  const images = wanted.image === undefined ? [] : await deps.catalog.listImages();
+  const image = wanted.image === undefined ? null : pickOffered(images, wanted.image, 'image', faults);
+  if (image === undefined) throw invalidServer(faults);
+  const rootPassword = newRootPassword();
+  const action = await change(deps, of, 'rebuild', hooks, async (_tx, _server, found) => ({
+    request: {
+      imageId: image?.id ?? found.imageId,
+      imageSlug: image?.slug ?? found.imageSlug,
+    },
+    rootPassword,
+  }));
+  return { action, rootPassword };
+}
+
+/** Sets a new root password inside the server, which has to run. Throws as `rebuildServer` does. */
+export async function resetPassword(
+  deps: ServersDeps,
+  of: ServerOf,
+  hooks: ChangeHooks = {},
+): Promise<NewPasswordAction> {
+  const rootPassword = newRootPassword();
+  const action = await change(deps, of, 'reset_password', hooks, async (_tx, server) => {
+    if (server.powerState !== 'running') throw notInState('The server does not run. Start it first.');
+    return { rootPassword };
+  });
+  return { action, rootPassword };
+}
+
+/**
+ * Gives the server another plan at the plan's present price. A running server is shut down and started again. Throws as
+ * `rebuildServer` does, and `servers.capacity`, and `orders.not_eligible` for a higher price without credit.
+ */
+export async function resizeServer(
+  deps: ServersDeps,
+  of: ServerOf,
+  wanted: ResizeRequest,
+  hooks: ChangeHooks = {},
+): Promise<Resize> {
+  const faults: FieldFault[] = [];
+  const plan = pickOffered(await deps.catalog.listPlans(), wanted.plan, 'plan', faults);
+  if (plan === undefined) throw invalidServer(faults);
+  const { hourlyQuanta, monthlyCapQuanta } = plan;
+  let dueQuanta = 0;
+  let isRestarted = false;
+  const action = await change(deps, of, 'resize', hooks, async (tx, server) => {
+    if (server.powerState !== 'running' && server.powerState !== 'stopped')
+      throw notInState('The power state of the server is unknown. Start or stop it first.');
+    if (plan.diskGb < server.diskGb)
+      throw invalidServer([
+        {
+          path: 'plan',
+          code: 'disk_too_small',
+          message: `Its disk of ${plan.diskGb} GB is smaller than the server’s, and a disk of ${server.diskGb} GB can’t shrink.`,
+        },
+      ]);
+    const diskGb = wanted.keepDisk ? server.diskGb : plan.diskGb;
+    if (plan.id === server.planId && diskGb === server.diskGb) return { isUnchanged: true };
+    dueQuanta = Math.max(0, hourlyQuanta - server.hourlyQuanta);
+    if (dueQuanta > 0 && (await findBalance(tx, server.tenantId)) <= 0) {
+      const refusal = { status: 402, code: 'payment_required', reason: 'credit_required' } as const;
+      throw new CodedError('orders.not_eligible', describeRefusal(refusal), { refusal });
+    }
+    await holdRoom(tx, server, { vcpus: plan.vcpus, memoryMb: plan.memoryMb, diskGb });
+    isRestarted = server.powerState === 'running';
+    const { vcpus, memoryMb } = plan;
+    return {
+      request: { planId: plan.id, vcpus, memoryMb, diskGb, hourlyQuanta, monthlyCapQuanta },
+      timeoutSeconds: wanted.timeoutSeconds ?? shutdownSeconds,
+      onTimeout: wanted.onTimeout ?? 'fail',
+    };
+  });
+  return { action, hourlyQuanta, monthlyCapQuanta, dueQuanta, isRestarted };
+}
+
+/** Room for the larger of both sizes until the resize has ended, whichever way. */
+async function holdRoom(
+  tx: Queryable,
+  server: ProvisioningFacts,
+  size: { vcpus: number; memoryMb: number; diskGb: number },
+): Promise<void> {
+  const room = {
+    vcpus: Math.max(server.vcpus, size.vcpus),
+    memoryMb: Math.max(server.memoryMb, size.memoryMb),
+    diskGb: Math.max(server.diskGb, size.diskGb),
+  };
+  try {
+    await changeRoom(tx, { clusterId: server.clusterId, serverId: server.id, room });
+  } catch (error) {
+    if (!hasCode(error, 'clusters.full')) throw error;
+    throw new CodedError(
+      'servers.capacity',
+      'The node of this server has no room for this plan right now. Try again later, or deploy another server.',
+    );
+  }
+}
+
+/** Records the action, and queues its job unless there is nothing to do. */
+function change(
+  deps: ServersDeps,
+  { actor, scope, serverId }: ServerOf,
+  command: MachineCommand,
+  hooks: ChangeHooks,
+  decide: (tx: Queryable, server: ProvisioningFacts, found: Server) => Promise<Partial<NewAction>>,
+): Promise<ServerAction> {
+  let audited = {};
+  const how = { hooks, command, audited: () => audited };
+  return withServer(deps, actor, scope, serverId, how, async (tx, server, found) => {
+    requireCapability(deps, found, command);
+    requireReady(server);
+    const asked = await decide(tx, server, found);
+    audited = { ...asked.request };
+    const action = await insertAction(tx, { serverId, command, ...requester(actor), ...asked });
+    await hooks.onAction?.(tx, action.id);
+    const isRestarted = server.powerState === 'running';
+    if (!asked.isUnchanged)
+      await enqueueJob(tx, `servers.${command}`, { server_id: serverId, action_id: action.id, isRestarted });
+    return action;
+  });
+}
+
+const cannot: Record<MachineCommand, string> = {
+  rebuild: 'rebuild servers',
+  resize: 'resize servers',
+  reset_password: 'set root passwords',
+};
+
+function requireCapability(deps: ServersDeps, server: Server, command: MachineCommand & Capability): void {
+  if (deps.hypervisors.capabilitiesOf(server.driver).includes(command)) return;
+  throw new CodedError(
+    'servers.unsupported',
+    `The hypervisors of ${server.locationName} can’t ${cannot[command]}.`,
+  );
+}
+
+function notInState(message: string): CodedError {
+  return new CodedError('servers.not_ready', message, { isOnItsWay: false });
+}

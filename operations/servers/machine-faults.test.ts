@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { systemActor } from '#operations/accounts/index.ts';
+import { ensureImage, ensurePlan } from '#operations/catalog/index.ts';
+import type { HypervisorDriver } from '#operations/hypervisors/index.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { createJobRunner } from '#service-kit/jobs/index.ts';
+import { chargeServerHours } from './index.ts';
+
+const calls = ['readPower', 'signalShutdown', 'rebuildGuest', 'resizeGuest', 'setPower'] as const;
+type Call = (typeof calls)[number];
+
+/** Where the worker dies next: before or after the hypervisor has carried the call out. */
+let death: { call: Call; isAfter: boolean } | null = null;
+
+function mortal(usual: HypervisorDriver): HypervisorDriver {
+  const wrap =
+    (call: Call) =>
+    async (...given: unknown[]) => {
+      const isHere = death?.call === call;
+      const isAfter = death?.isAfter ?? false;
+      if (isHere && !isAfter) {
+        death = null;
+        throw new Error('killed');
+      }
+      const result = await (usual[call] as (...given: unknown[]) => Promise<unknown>)(...given);
+      if (isHere && isAfter) {
+        death = null;
+        throw new Error('killed');
+      }
+      return result;
+    };
+  return { ...usual, ...Object.fromEntries(calls.map((call) => [call, wrap(call)])) } as HypervisorDriver;
+}
+
+async function seed(world: World): Promise<void> {
+  await ensureImage(world.database.db, { slug: 'debian-13', name: 'Debian 13', family: 'debian' });
+  await ensurePlan(world.database.db, {
+    ...{ slug: 'large', name: 'Large', vcpus: 2, memoryMb: 4_096, diskGb: 80 },
+    ...{ hourlyQuanta: 200, monthlyCapQuanta: 120_000 },
+  });
+}
+
+/** Until nothing is left to do, as time would. */
+async function settle(world: World, jobs: Pick<World['jobs'], 'drain'> = world.jobs): Promise<void> {
+  for (let pass = 0; pass < 6; pass += 1) {
+    await world.database.pool.query(
+      'update jobs set run_at = svc_now(), claimed_until = null where finished_at is null',
+    );
+    await jobs.drain();
+  }
+}
+
+test('a worker that dies at any call of a rebuild or a resize leaves one disk, one plan and one charge', async () => {
+  await using world = await createWorld({ hypervisor: mortal });
+  await seed(world);
+  const { tenant } = await world.createCustomer('Mortal');
+  for (const call of calls) {
+    for (const isAfter of [false, true]) {
+      const title = `${call}, ${isAfter ? 'after' : 'before'}`;
+      const { serverId } = await world.deploy(tenant, 'mortal');
+      await chargeServerHours(world.database.db);
+      const before = await world.servers.findServer(systemActor, null, serverId);
+      const balance = await world.billing.balanceOf(systemActor, tenant.id);
+
+      death = { call, isAfter };
+      await world.servers.rebuildServer(systemActor, null, serverId, { image: 'debian-13' });
+      await settle(world);
+      const resize = await world.servers.resizeServer(systemActor, null, serverId, { plan: 'large' });
+      await settle(world);
+      assert.equal(death, null, title);
+      const after = await world.servers.findServer(systemActor, null, serverId);
+      const { imageSlug, planSlug, powerState, currentAction, addresses } = after!;
+      assert.deepEqual(
+        [imageSlug, planSlug, powerState, currentAction],
+        ['debian-13', 'large', 'running', null],
+        title,
+      );
+      assert.deepEqual(addresses, before!.addresses);
+      assert.equal((await world.servers.findAction(systemActor, null, resize.action.id))?.status, 'success');
+      await chargeServerHours(world.database.db);
+      assert.equal(balance - (await world.billing.balanceOf(systemActor, tenant.id)), 140, title);
+      const { rows } = await world.database.pool.query(
+        `select g.vcpus, g.memory_mb, g.disk_gb, r.memory_mb as room, g.rebuild = a.id as "isOfAction"
+         from simulated_guests g
+         join node_reservations r on r.server_id = $1 and r.released_at is null
+         join server_actions a on a.server_id = $1 and a.command = 'rebuild'
+         where g.name = 'vm-' || $1::bigint`,
+        [serverId],
+      );
+      assert.deepEqual(
+        rows,
+        [{ vcpus: 2, memory_mb: 4_096, disk_gb: 80, room: 4_096, isOfAction: true }],
+        title,
+      );
+      await world.servers.destroyServer(systemActor, null, serverId);
+      await settle(world);
+    }
+  }
+});
+
+test('a worker that slept through a rebuild and the next one changes nothing when it wakes', async () => {
+  const asleep = Promise.withResolvers<void>();
+  const sleeping = Promise.withResolvers<void>();
+  let isFirst = true;
+  await using world = await createWorld({
+    hypervisor: (usual) => ({
+      ...usual,
+      async rebuildGuest(...given) {
+        if (isFirst) {
+          isFirst = false;
+          asleep.resolve();
+          await sleeping.promise;
+        }
+        return usual.rebuildGuest(...given);
+      },
+    }),
+  });
+  await seed(world);
+  const { tenant } = await world.createCustomer('Sleepy');
+  const { serverId } = await world.deploy(tenant, 'sleepy');
+  await world.servers.rebuildServer(systemActor, null, serverId, { image: 'debian-13' });
+  const late = world.jobs.drain();
+  await asleep.promise;
+  const awake = createJobRunner({
+    db: () => world.database.db,
+    handlers: world.servers.work.jobHandlers!,
+    clock: systemClock,
+    reporter: silentReporter,
+  });
+  await settle(world, awake);
+  const second = await world.servers.rebuildServer(systemActor, null, serverId, { image: 'debian-12' });
+  await settle(world, awake);
+  const guestOf = async () =>
+    (await world.database.pool.query('select * from simulated_guests where name = $1', [`vm-${serverId}`]))
+      .rows;
+  const [guest] = await guestOf();
+  assert.deepEqual([guest.image, Number(guest.rebuild)], ['debian-12', second.action.id]);
+  sleeping.resolve();
+  await late;
+  assert.deepEqual(await guestOf(), [guest]);
+  const server = await world.servers.findServer(systemActor, null, serverId);
+  assert.deepEqual(
+    [server?.imageSlug, server?.powerState, server?.currentAction],
+    ['debian-12', 'running', null],
+  );
+});

@@ -1,0 +1,93 @@
+import type { FastifyRequest } from 'fastify';
+import { schemas } from '#contracts/customer-api/index.ts';
+import type { ChangeHooks } from '#operations/servers/index.ts';
+import type { ServerAction } from '#operations/views/index.ts';
+import type { Call, Handler } from '../call.ts';
+import { idempotent, type RepeatableWork } from '../idempotent.ts';
+import { bodyOf, idOf } from '../request-parts.ts';
+import { notFound } from '../select-tenant.ts';
+import { compileValidator } from '../validate-input.ts';
+import { showAction, showActionForecast } from '../views.ts';
+import { type ServerRouteDeps, serverPrecondition } from './servers.routes.ts';
+
+const checkRebuild = compileValidator(schemas.RebuildRequest);
+const checkResize = compileValidator(schemas.ResizeRequest);
+const checkReset = compileValidator(schemas.ResetPasswordRequest);
+
+interface MachineHandlers {
+  rebuildServer: Handler;
+  resizeServer: Handler;
+  resetPassword: Handler;
+}
+
+/** Rebuild, resize and a new root password. */
+export function machineHandlers(deps: ServerRouteDeps): MachineHandlers {
+  const { servers } = deps;
+  /** What such a call names, checked. A missing server is a 404 before anything is said of the body. */
+  const begin = async (call: Call, request: FastifyRequest, check: (body: unknown) => void) => {
+    const id = idOf(request);
+    const body = bodyOf(call, request);
+    const server = await servers.findServer(call.actor, call.tenant.id, id);
+    if (server === null) throw notFound();
+    check(body);
+    return { id, body, server, precondition: serverPrecondition(servers, call, request) };
+  };
+
+  /** Asks for an action once for each `Idempotency-Key`; a new password is read from the action again for a repetition. */
+  const once = async (
+    given: Pick<RepeatableWork<unknown>, 'call' | 'request' | 'reply' | 'body'>,
+    ask: (hooks: ChangeHooks) => Promise<{ action: ServerAction; rootPassword?: string | undefined }>,
+  ) => {
+    const { action, rootPassword } = await idempotent<Awaited<ReturnType<typeof ask>>>(deps.idempotency, {
+      ...given,
+      run: (claim) =>
+        ask({ onAction: async (tx, actionId) => claim?.bind(tx, { kind: 'action', id: actionId }) }),
+      async replay(result) {
+        const { actor, tenant } = given.call;
+        const action = await servers.findAction(actor, tenant.id, result.id);
+        if (action === null) throw notFound();
+        return { action, rootPassword: (await servers.findActionPassword(result.id)) ?? undefined };
+      },
+    });
+    given.reply.code(202);
+    const shown = showAction(action);
+    return rootPassword === undefined ? shown : { ...shown, root_password: rootPassword };
+  };
+
+  return {
+    async rebuildServer(call, request, reply) {
+      const { id, body, server, precondition } = await begin(call, request, checkRebuild);
+      const { dry_run: isDryRun, ...wanted } = body as schemas.RebuildRequest;
+      const rebuild = (hooks: ChangeHooks) =>
+        servers.rebuildServer(call.actor, call.tenant.id, id, wanted, { ...hooks, precondition });
+      if (isDryRun) {
+        const { action } = await rebuild({ isDryRun });
+        const { hourlyQuanta, monthlyCapQuanta } = server;
+        const cost = { hourlyQuanta, monthlyCapQuanta, dueQuanta: 0, isRestarted: true };
+        return showActionForecast(action, cost, call.tenant.currency);
+      }
+      return once({ call, request, reply, body: wanted }, rebuild);
+    },
+
+    async resizeServer(call, request, reply) {
+      const { id, body, precondition } = await begin(call, request, checkResize);
+      const { dry_run: isDryRun, ...wanted } = body as schemas.ResizeRequest;
+      const { plan, keep_disk: keepDisk, timeout_s: timeoutSeconds, on_timeout: onTimeout } = wanted;
+      const input = { plan, keepDisk, timeoutSeconds, onTimeout };
+      const resize = (hooks: ChangeHooks) =>
+        servers.resizeServer(call.actor, call.tenant.id, id, input, { ...hooks, precondition });
+      if (isDryRun) {
+        const forecast = await resize({ isDryRun });
+        return showActionForecast(forecast.action, forecast, call.tenant.currency);
+      }
+      return once({ call, request, reply, body: wanted }, resize);
+    },
+
+    async resetPassword(call, request, reply) {
+      const { id, body, precondition } = await begin(call, request, checkReset);
+      return once({ call, request, reply, body }, (hooks) =>
+        servers.resetPassword(call.actor, call.tenant.id, id, { ...hooks, precondition }),
+      );
+    },
+  };
+}

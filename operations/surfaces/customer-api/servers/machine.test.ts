@@ -1,0 +1,383 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { CodedError } from '#common/errors/index.ts';
+import { systemActor } from '#operations/accounts/index.ts';
+import { ensureImage, ensurePlan } from '#operations/catalog/index.ts';
+import type { Capability } from '#operations/hypervisors/index.ts';
+import { chargeServerHours } from '#operations/servers/index.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { loopOf } from '#operations/testing/loop-of.ts';
+import { moveWorldClock } from '#operations/testing/world-time.ts';
+import { createApiClient } from '../testing/client.ts';
+
+let world: World;
+let call: ReturnType<typeof createApiClient>;
+/** What the hypervisor says to a change of a guest; null: it carries it out. */
+let refusal: CodedError | null = null;
+let unable: readonly Capability[] = [];
+/** Guests of these names are asked to halt and do not. */
+const stubborn = new Set<string>();
+
+before(async () => {
+  world = await createWorld({
+    hypervisor: (usual) => {
+      const refused = () => {
+        if (refusal !== null) throw refusal;
+      };
+      return {
+        ...usual,
+        get capabilities() {
+          return usual.capabilities.filter((one) => !unable.includes(one));
+        },
+        async signalShutdown(name) {
+          if (!stubborn.has(name)) await usual.signalShutdown(name);
+        },
+        async rebuildGuest(...given) {
+          refused();
+          return usual.rebuildGuest(...given);
+        },
+        async resizeGuest(...given) {
+          refused();
+          return usual.resizeGuest(...given);
+        },
+        async setRootPassword(...given) {
+          refused();
+          return usual.setRootPassword(...given);
+        },
+      };
+    },
+  });
+  call = createApiClient(world.url);
+  await ensureImage(world.database.db, { slug: 'debian-13', name: 'Debian 13', family: 'debian' });
+  const plan = { vcpus: 2, memoryMb: 4_096, diskGb: 80 };
+  await ensurePlan(world.database.db, {
+    ...{ ...plan, slug: 'large', name: 'Large', hourlyQuanta: 200, monthlyCapQuanta: 120_000 },
+  });
+  await ensurePlan(world.database.db, {
+    ...{ ...plan, diskGb: 20, slug: 'wide', name: 'Wide', hourlyQuanta: 150, monthlyCapQuanta: 90_000 },
+  });
+});
+after(() => world[Symbol.asyncDispose]());
+
+async function running(name: string) {
+  const customer = await world.createCustomer(name);
+  const key = await world.createKey(customer);
+  const { serverId } = await world.deploy(customer.tenant, name.toLowerCase());
+  const path = `/api/v2/servers/${serverId}`;
+  return {
+    ...{ customer, key, serverId, path },
+    act: (action: string, body: object, headers: Record<string, string> = {}) =>
+      call('POST', `${path}/actions/${action}`, { key, body, headers }),
+    read: async () => (await call('GET', path, { key })).body,
+    action: async (id: number) => (await call('GET', `/api/v2/actions/${id}`, { key })).body,
+    guest: async () => {
+      const text =
+        'select image, vcpus, memory_mb, disk_gb, power, password_digest from simulated_guests where name = $1';
+      return (await world.database.pool.query(text, [`vm-${serverId}`])).rows[0];
+    },
+    room: async () => {
+      const text =
+        'select vcpus, memory_mb, disk_gb from node_reservations where server_id = $1 and released_at is null';
+      return Object.values((await world.database.pool.query(text, [serverId])).rows[0]);
+    },
+    eventsOf: async () => {
+      const text = "select type from events where data ->> 'server_id' = $1 order by id";
+      return (await world.database.pool.query(text, [String(serverId)])).rows.map(
+        (row) => row.type as string,
+      );
+    },
+  };
+}
+
+const digest = (password: string) => createHash('sha256').update(password).digest('hex');
+/** Makes delayed jobs due, as time would. */
+const due = () => world.database.pool.query('update jobs set run_at = svc_now() where finished_at is null');
+const refusedBy = (message: string, details = {}) => new CodedError('hypervisor.refused', message, details);
+
+test('a rebuild gives another disk and password; id, addresses, networks, firewall and price stay', async () => {
+  const { act, read, action, guest, serverId, eventsOf } = await running('Rebuilt');
+  const before = await read();
+  const asked = await act('rebuild', { image: 'debian-13' });
+  assert.deepEqual([asked.status, asked.body.command, asked.body.status], [202, 'rebuild', 'queued']);
+  assert.match(asked.body.root_password, /^[A-Za-z0-9]{20}$/);
+  assert.deepEqual([(await read()).image.slug, (await read()).locked], ['debian-12', true]);
+  await world.jobs.drain();
+  const ended = await action(asked.body.id);
+  assert.deepEqual([ended.status, ended.error, 'root_password' in ended], ['success', null, false]);
+  const after = await read();
+  assert.equal(after.image.slug, 'debian-13');
+  for (const part of [
+    'id',
+    'public_ips',
+    'private_networks',
+    'firewall',
+    'billing',
+    'plan',
+    'hostname',
+    'status',
+  ])
+    assert.deepEqual(after[part], before[part], part);
+  const made = await guest();
+  assert.deepEqual([made.image, made.power], ['debian-13', 'on']);
+  assert.equal(made.password_digest, digest(asked.body.root_password));
+  assert.ok((await eventsOf()).includes('server.rebuilt'));
+  const { rows } = await world.database.pool.query(
+    "select after from audit_entries where operation = 'server.rebuild' and subject_id = $1",
+    [String(serverId)],
+  );
+  assert.equal(rows[0].after.imageSlug, 'debian-13');
+});
+
+test('a repeated rebuild with its Idempotency-Key is the same action with the same password, and wipes once', async () => {
+  const { act, guest } = await running('Repeated');
+  const headers = { 'idempotency-key': 'Vq8Zt3LmXw5Rk2Yd' };
+  const [first, second] = [await act('rebuild', {}, headers), await act('rebuild', {}, headers)];
+  assert.deepEqual([second.status, second.body], [202, first.body]);
+  assert.equal(second.headers.get('idempotent-replayed'), 'true');
+  await world.jobs.drain();
+  const third = await act('rebuild', {}, headers);
+  assert.deepEqual([third.body.id, third.body.root_password], [first.body.id, first.body.root_password]);
+  assert.equal((await guest()).password_digest, digest(first.body.root_password));
+  assert.equal(
+    (await act('rebuild', { image: 'debian-13' }, headers)).body.error.reason,
+    'idempotency_key_reused',
+  );
+});
+
+test('a rebuild that the hypervisor refuses leaves the image, and says so', async () => {
+  const { act, read, action, guest } = await running('Refused');
+  refusal = refusedBy('virsh vol-create-as: error: Storage volume not found: debian-13.qcow2');
+  const asked = await act('rebuild', { image: 'debian-13' });
+  await world.jobs.drain();
+  refusal = null;
+  const ended = await action(asked.body.id);
+  assert.deepEqual([ended.status, ended.error.code], ['error', 'hypervisor_failed']);
+  assert.ok(!ended.error.message.includes('vol-create'), 'the words of the hypervisor stay inside');
+  const server = await read();
+  assert.deepEqual([server.image.slug, server.status, server.locked], ['debian-12', 'running', false]);
+  assert.equal((await guest()).image, 'debian-12');
+});
+
+test('a dry run says what a rebuild and a resize would do and cost, and changes nothing', async () => {
+  const { act, read, path, key } = await running('Rehearsed');
+  const before = await read();
+  const rebuild = await act('rebuild', { dry_run: true });
+  assert.deepEqual([rebuild.status, rebuild.body.erases_disk, rebuild.body.due_now], [200, true, '0.00']);
+  const resize = await act('resize', { plan: 'large', dry_run: true });
+  assert.deepEqual(
+    [resize.status, resize.body.restarts, resize.body.price_hourly, resize.body.due_now],
+    [200, true, '0.02', '0.014'],
+  );
+  const same = await act('resize', { plan: 'small', dry_run: true });
+  assert.deepEqual([same.body.changes, same.body.due_now], [false, '0.00']);
+  assert.equal((await act('resize', { plan: 'none', dry_run: true })).status, 422);
+  assert.deepEqual(await read(), before);
+  assert.equal((await call('GET', `${path}/actions`, { key })).body.pagination.total, 1);
+});
+
+test('a resize changes plan, sizes, capacity and price; the hour that has begun costs the higher price once', async () => {
+  const { act, read, guest, room, customer, serverId, eventsOf } = await running('Resized');
+  const balance = () => world.billing.balanceOf(systemActor, customer.tenant.id);
+  await moveWorldClock(world.database, '5 minutes');
+  await chargeServerHours(world.database.db);
+  const start = await balance();
+  const up = await act('resize', { plan: 'large' });
+  assert.deepEqual([up.status, up.body.command, 'root_password' in up.body], [202, 'resize', false]);
+  assert.deepEqual(await room(), [2, 4_096, 80], 'held from the moment of the call');
+  await world.jobs.drain();
+  const server = await read();
+  assert.deepEqual(
+    [server.plan.slug, server.plan.disk_gb, server.status, server.billing.price_hourly],
+    ['large', 80, 'running', '0.02'],
+  );
+  const made = await guest();
+  assert.deepEqual([made.vcpus, made.memory_mb, made.disk_gb, made.power], [2, 4_096, 80, 'on']);
+  assert.equal(start - (await balance()), 140, 'the difference for the hour that has begun');
+  await chargeServerHours(world.database.db);
+  assert.equal(start - (await balance()), 140, 'and nothing more within it');
+  await moveWorldClock(world.database, '65 minutes');
+  await chargeServerHours(world.database.db);
+  assert.equal(start - (await balance()), 340);
+  assert.ok((await eventsOf()).includes('server.resized'));
+
+  const down = await act('resize', { plan: 'small' });
+  assert.deepEqual([down.status, down.body.error.fields[0].code], [422, 'disk_too_small']);
+  assert.equal((await world.servers.findServer(systemActor, null, serverId))?.currentAction, null);
+  await moveWorldClock(world.database, '0');
+});
+
+test('with keep_disk a server goes up and down again, and nothing is given back for the hour', async () => {
+  const { act, read, room, customer, guest } = await running('Kept');
+  await chargeServerHours(world.database.db);
+  assert.equal((await act('resize', { plan: 'large', keep_disk: true })).status, 202);
+  await world.jobs.drain();
+  assert.deepEqual([(await read()).plan.slug, (await read()).plan.disk_gb], ['large', 20]);
+  assert.deepEqual(await room(), [2, 4_096, 20]);
+  const before = await world.billing.balanceOf(systemActor, customer.tenant.id);
+  assert.equal((await act('resize', { plan: 'small' })).status, 202);
+  await world.jobs.drain();
+  const server = await read();
+  assert.deepEqual([server.plan.slug, server.billing.price_hourly], ['small', '0.006']);
+  assert.deepEqual([await room(), (await guest()).memory_mb], [[1, 2_048, 20], 2_048]);
+  assert.equal(await world.billing.balanceOf(systemActor, customer.tenant.id), before);
+  const again = await act('resize', { plan: 'small' });
+  assert.deepEqual([again.status, again.body.changed, again.body.status], [202, false, 'success']);
+});
+
+test('a server that does not shut down in time is not resized, unless its power may be cut', async () => {
+  const { act, read, action, room, serverId } = await running('Stubborn');
+  stubborn.add(`vm-${serverId}`);
+  const asked = await act('resize', { plan: 'wide', timeout_s: 30 });
+  await world.jobs.drain();
+  assert.deepEqual([(await read()).status, (await action(asked.body.id)).status], ['stopping', 'running']);
+  await moveWorldClock(world.database, '31 seconds');
+  await due();
+  await world.jobs.drain();
+  assert.equal((await action(asked.body.id)).error.code, 'shutdown_timeout');
+  const kept = await read();
+  assert.deepEqual([kept.plan.slug, kept.status, await room()], ['small', 'running', [1, 2_048, 20]]);
+
+  await act('resize', { plan: 'wide', timeout_s: 1, on_timeout: 'stop' });
+  await world.jobs.drain();
+  await moveWorldClock(world.database, '60 seconds');
+  await due();
+  await world.jobs.drain();
+  assert.deepEqual([(await read()).plan.slug, (await read()).status], ['wide', 'running']);
+  await moveWorldClock(world.database, '0');
+});
+
+test('a resize that fails starts the server again with its plan, price and capacity', async () => {
+  const { act, read, action, room, customer } = await running('Failed');
+  await chargeServerHours(world.database.db);
+  const balance = await world.billing.balanceOf(systemActor, customer.tenant.id);
+  for (const fault of [
+    refusedBy('pool guests is full'),
+    new CodedError('hypervisor.failed', 'virsh hangs'),
+  ]) {
+    refusal = fault;
+    const asked = await act('resize', { plan: 'large' });
+    for (let attempt = 0; attempt < 6; attempt += 1) {
+      await world.jobs.drain();
+      await due();
+    }
+    refusal = null;
+    assert.equal((await action(asked.body.id)).error.code, 'hypervisor_failed');
+    const server = await read();
+    assert.deepEqual(
+      [server.plan.slug, server.status, server.billing.price_hourly, await room()],
+      ['small', 'running', '0.006', [1, 2_048, 20]],
+    );
+  }
+  assert.equal(await world.billing.balanceOf(systemActor, customer.tenant.id), balance);
+});
+
+test('a stopped server stays stopped over a resize, and a cancelled one has its capacity back', async () => {
+  const { act, read, path, key, room } = await running('Stopped');
+  await call('POST', `${path}/actions`, { key, body: { action: 'stop' } });
+  await world.jobs.drain();
+  const queued = await act('resize', { plan: 'large' });
+  assert.equal((await call('DELETE', `/api/v2/actions/${queued.body.id}`, { key })).status, 200);
+  await world.jobs.drain();
+  assert.deepEqual([(await read()).plan.slug, (await read()).status], ['small', 'stopped']);
+  assert.deepEqual(await room(), [1, 2_048, 20]);
+  assert.equal((await act('resize', { plan: 'large', dry_run: true })).body.restarts, false);
+  await act('resize', { plan: 'large' });
+  await world.jobs.drain();
+  assert.deepEqual([(await read()).plan.slug, (await read()).status], ['large', 'stopped']);
+});
+
+test('a higher price needs credit, and a plan that the node has no room for is refused', async () => {
+  const { act, customer, room } = await running('Poor');
+  await world.setBalance(customer.tenant, 0);
+  assert.equal((await act('resize', { plan: 'large' })).body.error.reason, 'credit_required');
+  await world.setBalance(customer.tenant, 10_000);
+  await ensurePlan(world.database.db, {
+    ...{ slug: 'huge', name: 'Huge', vcpus: 1, memoryMb: 16_777_216, diskGb: 20 },
+    ...{ hourlyQuanta: 900, monthlyCapQuanta: 500_000 },
+  });
+  const full = await act('resize', { plan: 'huge' });
+  assert.deepEqual([full.status, full.body.error.reason], [503, 'capacity_unavailable']);
+  assert.deepEqual(await room(), [1, 2_048, 20]);
+});
+
+test('a new root password is in the answer alone and works in the running guest; without an agent the action says so', async () => {
+  const { act, action, guest, path, key } = await running('Locked');
+  const asked = await act('reset-password', {});
+  assert.equal(asked.status, 202);
+  await world.jobs.drain();
+  assert.equal((await action(asked.body.id)).status, 'success');
+  assert.equal((await guest()).password_digest, digest(asked.body.root_password));
+
+  refusal = refusedBy('The guest runs no guest agent.', { reason: 'no_agent' });
+  const lonely = await act('reset-password', {});
+  await world.jobs.drain();
+  refusal = null;
+  assert.equal((await action(lonely.body.id)).error.code, 'no_guest_agent');
+  assert.equal((await guest()).password_digest, digest(asked.body.root_password), 'the old one stays');
+
+  await call('POST', `${path}/actions`, { key, body: { action: 'stop' } });
+  await world.jobs.drain();
+  assert.equal((await act('reset-password', {})).body.error.reason, 'server_not_ready');
+});
+
+test('a day later no password stands on an action', async () => {
+  const { act } = await running('Later');
+  const asked = await act('rebuild', {});
+  await world.jobs.drain();
+  const kept = async () =>
+    (
+      await world.database.pool.query('select root_password from server_actions where id = $1', [
+        asked.body.id,
+      ])
+    ).rows[0].root_password;
+  const clearing = loopOf(world.ordering, 'operations.root_passwords');
+  await clearing.runOnce();
+  assert.equal(await kept(), asked.body.root_password);
+  await moveWorldClock(world.database, '25 hours');
+  await clearing.runOnce();
+  assert.equal(await kept(), null);
+  await moveWorldClock(world.database, '0');
+});
+
+test('what the hypervisors of a location can not do is refused with the reason, and the portal does not offer it', async () => {
+  const { act, path, key, customer, serverId } = await running('Unable');
+  const cookie = await world.signIn(customer.email);
+  const settings = async () =>
+    (
+      await fetch(`${world.url}/client/servers/${serverId}/settings`, {
+        headers: { cookie, accept: 'text/html' },
+      })
+    ).text();
+  assert.match(await settings(), /id="resize"[\s\S]*id="password"[\s\S]*id="rebuild"/);
+  unable = ['rebuild', 'resize', 'reset_password'];
+  for (const [action, body] of [
+    ['rebuild', {}],
+    ['resize', { plan: 'large' }],
+    ['reset-password', {}],
+  ] as const) {
+    const { status, body: answer } = await act(action, body);
+    assert.deepEqual([status, answer.error.reason], [422, 'unsupported_action']);
+    assert.match(answer.error.message, /^The hypervisors of Frankfurt can’t /);
+  }
+  assert.doesNotMatch(await settings(), /id="(resize|password|rebuild)"/);
+  unable = [];
+  assert.equal((await call('GET', `${path}/actions`, { key })).body.pagination.total, 1);
+});
+
+test('while a rebuild runs other changes wait, and If-Match of before does not fit after', async () => {
+  const { act, read, path, key } = await running('Busy');
+  const etag = (await call('GET', path, { key })).headers.get('etag')!;
+  const asked = await act('rebuild', { image: 'debian-13' }, { 'if-match': etag });
+  assert.equal(asked.status, 202);
+  for (const [action, body] of [
+    ['rebuild', {}],
+    ['resize', { plan: 'large' }],
+    ['reset-password', {}],
+  ] as const)
+    assert.equal((await act(action, body)).body.error.reason, 'server_busy', action);
+  assert.equal((await call('DELETE', path, { key })).body.error.reason, 'server_busy');
+  await world.jobs.drain();
+  const late = await act('rebuild', {}, { 'if-match': etag });
+  assert.deepEqual([late.status, (await read()).image.slug], [412, 'debian-13']);
+});

@@ -53,6 +53,7 @@ const order = [
     'readServer',
     'updateServer',
   ],
+  ...['rebuildServer', 'resizeServer', 'resetPassword'],
   ...['actOnServer', 'listServerActions', 'readServerBandwidth', 'readServerFirewall'],
   ...['readServerTraffic', 'listServerIncidents', 'listServerPorts', 'scanServerPorts', 'listServerFindings'],
   ...['ignoreServerFinding', 'endFindingIgnore'],

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { endpoints } from '#contracts/customer-api/endpoints.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { examplePublicKey } from '#operations/testing/example-public-key.ts';
 import { hostileBodies } from '#service-kit/testing/hostile-bodies.ts';
 import { type Call, type CallOptions, createApiClient } from './testing/client.ts';
 
@@ -303,7 +304,31 @@ test(`API-7: no value of JSON is a fault of the server, as a body or in any plac
   const customer = await world.createCustomer('Hostile');
   const hostile = await world.createKey(customer);
   const { serverId } = await world.deploy(customer.tenant, 'hostile-1');
-  const network = await call('POST', '/api/v2/networks', { key: hostile, body: { name: 'hostile' } });
+  const make = async (path: string, body: object) => {
+    const made = await call('POST', `/api/v2${path}`, { key: hostile, body });
+    assert.ok(made.status < 300, made.text);
+    return made;
+  };
+  const network = await make('/networks', { name: 'hostile' });
+  const rule = {
+    direction: 'inbound',
+    action: 'accept',
+    protocol: 'tcp',
+    ports: '22',
+    sources: ['192.0.2.1'],
+  };
+  const webhook = { url: 'https://hooks.example.com/', events: ['key.created'], description: 'a' };
+  const sshKey = { name: 'a', public_key: examplePublicKey(1) };
+  const others = {
+    'ssh-key': (await make('/ssh-keys', sshKey)).body.id,
+    'firewall-rule': (await make(`/servers/${serverId}/firewall/rules`, rule)).body.id,
+    webhook: (await make('/webhooks', webhook)).body.id,
+    key: (await make('/keys', { name: 'a', scope: 'read' })).body.key_id,
+  };
+  await make(`/webhooks/${others.webhook}/test`, {});
+  const { deliveries } = (
+    await call('GET', `/api/v2/webhooks/${others.webhook}/deliveries`, { key: hostile })
+  ).body;
   await world.jobs.drain();
   const finding = { address: '203.0.113.10', transport: 'tcp', port: 443, fingerprint: 'a' };
   const valid: Record<string, object> = {
@@ -323,12 +348,27 @@ test(`API-7: no value of JSON is a fault of the server, as a body or in any plac
     createNetwork: { name: 'a', cidr: '10.9.0.0/24', location: 'fra', description: 'a', labels: { a: 'b' } },
     changeNetwork: { name: 'a', description: 'a', labels: { a: 'b' } },
     attachServer: { network_id: network.body.id, ip: '10.0.0.9' },
+    createSshKey: sshKey,
+    updateSshKey: { name: 'b' },
+    replaceServerFirewall: {
+      ...{ enabled: true, policies: { inbound: 'drop', outbound: 'accept' }, rules: [rule, rule] },
+    },
+    addFirewallRule: { ...rule, position: 1, description: 'a' },
+    replaceFirewallRule: rule,
+    createWebhook: webhook,
+    updateWebhook: { ...webhook, enabled: true },
+    createApiKey: {
+      ...{ name: 'a', scope: 'read', tenant_ids: [customer.tenant.id], expires_at: '2028-01-01T00:00:00Z' },
+    },
     ignoreServerFinding: { ...finding, reason: 'a', until: '2027-01-01T00:00:00Z' },
   };
   const taking = endpoints.filter((one) => 'body' in one);
   // What removes things comes last.
   const inOrder = taking.toSorted((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE'));
-  const of = { server: serverId, network: network.body.id, action: 1 } as Record<string, number>;
+  const of: Record<string, number | string> = {
+    ...{ server: serverId, network: network.body.id, action: 1, delivery: deliveries[0].id },
+    ...others,
+  };
   for (const { id, method, path, params } of inOrder) {
     const kinds: Record<string, string> = params;
     const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(of[kinds[name]!]));

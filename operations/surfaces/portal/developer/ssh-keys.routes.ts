@@ -110,7 +110,7 @@ function keyTable(visitor: Visitor, tenants: readonly Tenant[], keys: readonly S
   const names = new Map(tenants.map(({ id, name }) => [id, name]));
   const columns: Column<SshKey>[] = [
     { key: 'name', header: 'Name', cell: (key) => key.name },
-    { key: 'fingerprint', header: 'Fingerprint', kind: 'code', cell: (key) => code(key.fingerprint, true) },
+    { key: 'fingerprint', header: 'Fingerprint', kind: 'code', cell: (key) => code(key.fingerprint) },
     ...(tenants.length > 1
       ? [{ key: 'tenant', header: 'Workspace', cell: (key: SshKey) => names.get(key.tenantId) }]
       : []),

@@ -5,6 +5,7 @@ import type { SshKey } from '#operations/ssh-keys/index.ts';
 import type { Network } from '#operations/views/index.ts';
 import {
   type Content,
+  code,
   field,
   fieldGroup,
   form,
@@ -176,7 +177,7 @@ function savedKeysField({ sshKeys, choice }: DeployPageOptions): Content {
         id: `ssh-key-${id}`,
         name: 'ssh_key_id',
         label: name,
-        hint: fingerprint,
+        hint: code(fingerprint),
         value: String(id),
         checked: chosen.includes(String(id)),
       }),

@@ -1,4 +1,5 @@
 /** Rows of capture files. */
+import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
@@ -42,14 +43,14 @@ export interface Place {
 /** A row for this file before its object; the same file that was begun before keeps its row, which is not removed soon. */
 export async function beginFile(db: Queryable, file: NewFile): Promise<Place> {
   const at = (ms: number) => sql`to_timestamp(${ms}::float8 / 1000)`;
+  const id = randomUUID();
   const { rows } = await sql<Place>`
     insert into evidence_files as held (id, site_id, sensor_id, observation_id, capture, object_key, digest, object_bytes,
       file_bytes, packets, first_packet_at, last_packet_at, incident_ends_at)
-    select made.id, ${file.siteId}, ${file.sensorId}, ${file.observationId}::uuid, ${file.capture},
-      'site-' || ${file.siteId}::bigint || '/' || made.id || '.pcap.zst', ${file.digest}::bytea, ${file.objectBytes}::int,
+    values (${id}::uuid, ${file.siteId}, ${file.sensorId}, ${file.observationId}::uuid, ${file.capture},
+      ${`site-${file.siteId}/${id}.pcap.zst`}, ${file.digest}::bytea, ${file.objectBytes}::int,
       ${file.fileBytes}::int, ${file.packets}::int, ${at(file.firstPacketAtMs)}, ${at(file.lastPacketAtMs)},
-      ${at(file.incidentEndsAtMs)}
-    from (select gen_random_uuid() as id) made
+      ${at(file.incidentEndsAtMs)})
     on conflict (sensor_id, observation_id, digest) do update set begun_at = svc_now()
     returning held.id, held.object_key as "objectKey"`.execute(db);
   return rows[0]!;

@@ -12,6 +12,7 @@ import {
   form,
   formatMoney,
   type Html,
+  html,
   link,
   otherSubmit,
   pageHeader,
@@ -71,7 +72,7 @@ function resizeSection({ server, visitor, plans, resize }: MachineOptions): Cont
           value: resize?.plan ?? server.planSlug,
           options: able.map((plan) => ({
             value: plan.slug,
-            label: `${plan.name}: ${plan.vcpus} vCPU, ${plan.memoryMb / 1024} GiB, ${plan.diskGb} GB; ${priceOf(plan)}`,
+            label: `${plan.name}: ${plan.vcpus} vCPU, ${plan.memoryMb / 1024} GiB, ${plan.diskGb} GB`,
           })),
         }),
         field({
@@ -102,14 +103,14 @@ function passwordSection({ server, visitor, resetError }: MachineOptions): Conte
   return section({ title: 'Root password', id: 'password', description }, [
     resetError !== undefined &&
       banner({ tone: 'bad', title: 'The password was not reset', text: resetError }),
-    askButton(
+    html`<div>${askButton(
       {
         ...{ id: 'ask-password', label: 'Reset the root password', title: 'Reset the root password?' },
         ...{ openKind: 'button' as const, csrfToken: visitor.csrfToken, fields: {} },
         action: `/client/servers/${server.id}/reset-password`,
       },
       'The present root password stops working. The new one is shown once, on the next page.',
-    ),
+    )}</div>`,
   ]);
 }
 

@@ -81,6 +81,10 @@ export const consoleCases = Object.fromEntries([
     const name = `broken-${next()}`;
     return { ':id': await failedServer(name), resolution: 'remove', confirm_name: name };
   }),
+  form('POST /console/servers/:id/guard', 'guard.switch', async ({ server }) => ({
+    ':id': await server(),
+    state: 'off',
+  })),
   form('POST /console/servers/:id/actions', 'server.stop', async ({ server }) => ({
     ':id': await server(),
     action: 'stop',

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { systemActor } from '#operations/accounts/index.ts';
+import { ensurePlan } from '#operations/catalog/index.ts';
 import { password } from '#operations/testing/create-world.ts';
 import { examplePublicKey } from '#operations/testing/example-public-key.ts';
 import { form, type Stage } from './audit-stage.ts';
@@ -15,6 +16,16 @@ async function findingOf({ found }: Pick<Stage, 'found'>) {
     ':cve': cve_id,
     fingerprint,
   };
+}
+
+/** A plan that servers can be resized to. */
+export async function largePlan({ world }: Stage): Promise<string> {
+  const slug = 'large';
+  await ensurePlan(world.database.db, {
+    ...{ slug, name: 'Large', vcpus: 2, memoryMb: 4_096, diskGb: 80 },
+    ...{ hourlyQuanta: 200, monthlyCapQuanta: 120_000 },
+  });
+  return slug;
 }
 
 /** A delivery that can be replayed. */
@@ -41,6 +52,16 @@ export const portalCases = Object.fromEntries([
   form('POST /client/servers/:id/actions', 'server.stop', async ({ server }) => ({
     ':id': await server(),
     action: 'stop',
+  })),
+  form('POST /client/servers/:id/rebuild', 'server.rebuild', async ({ server, next }) => {
+    const name = `rebuilt-${next()}`;
+    return { ':id': await server(name), image: 'debian-12', confirm_name: name };
+  }),
+  form('POST /client/servers/:id/reset-password', 'server.reset_password', async ({ server }) => ({
+    ':id': await server(),
+  })),
+  form('POST /client/servers/:id/resize', 'server.resize', async (stage) => ({
+    ...{ ':id': await stage.server(), plan: await largePlan(stage), on_timeout: 'fail' },
   })),
   form('POST /client/servers/:id/words', 'server.describe', async ({ server }) => ({
     ...{ ':id': await server(), name: 'new', hostname: 'new', labels: '' },

@@ -16,7 +16,7 @@ import type { Case as CaseOf } from '#service-kit/audit/testing/audited-routes.t
 import { plantAnswer } from '#service-kit/sign-on/testing/plant-sign-on.ts';
 import { form, operation, type Stage } from './audit-stage.ts';
 import { consoleCases } from './audited-console.ts';
-import { finishedDelivery, portalCases, rule } from './audited-portal.ts';
+import { finishedDelivery, largePlan, portalCases, rule } from './audited-portal.ts';
 
 type Case = CaseOf<Stage, Response>;
 
@@ -37,6 +37,7 @@ export const exceptions: Readonly<Record<string, string>> = {
   'POST /console/account/passkeys/remove': 'second_factor.remove_passkey, of what an authenticator made',
   'POST /reset-password': 'mails a link after the answer; person.set_password_by_link says when it is used',
   'POST /client/servers/new/check': 'a rehearsal of an order; its transaction is rolled back',
+  'POST /client/servers/:id/resize/check': 'a rehearsal of a resize; its transaction is rolled back',
   'POST /client/billing/cards/new': 'opens the payment page; the card that comes back is card.add',
   'POST /integrations/stripe':
     'a signed reminder of the gateway to look at a charge; the charge itself was recorded when a person asked for it',
@@ -160,6 +161,12 @@ const apiCases = (['v1', 'v2'] as const).flatMap((version) => {
     ...(version === 'v1'
       ? []
       : [
+          operation(`POST ${base}/servers/:id/actions/rebuild`, 'server.rebuild', onServer),
+          operation(`POST ${base}/servers/:id/actions/reset-password`, 'server.reset_password', onServer),
+          operation(`POST ${base}/servers/:id/actions/resize`, 'server.resize', async (stage) => ({
+            ...(await onServer(stage)),
+            plan: await largePlan(stage),
+          })),
           operation(`DELETE ${base}/actions/:id`, 'server.cancel_action', async ({ server, setUp }) => {
             const path = `${base}/servers/${await server()}/actions`;
             const stop = await setUp.call('POST', path, { action: 'stop' });

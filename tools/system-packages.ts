@@ -36,6 +36,8 @@ export const systemPackages: readonly SystemPackage[] = [
   { name: 'qemu-system-x86', file: '/usr/bin/qemu-system-x86_64', use: 'guests of libvirt' },
   { name: 'qemu-utils', file: '/usr/bin/qemu-img', use: 'guests of libvirt' },
   { name: 'genisoimage', file: '/usr/bin/genisoimage', use: 'guests of libvirt' },
+  // It brings ebtables as well.
+  { name: 'iptables', file: '/usr/sbin/ebtables-nft', use: 'guards and firewalls of libvirt' },
   { name: 'gobgpd', file: '/usr/bin/gobgpd', use: 'routes of hand-off' },
   {
     name: 'prometheus-alertmanager',

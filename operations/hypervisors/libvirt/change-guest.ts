@@ -4,14 +4,11 @@
  * The definition is changed in place, so that NICs, filters and the additions of an operator stay. A rebuilt guest's disk is
  * the volume `vm-<id>-r<rebuild>.qcow2`: its name says which rebuild made it, so no rebuild is made twice.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { CodedError } from '#common/errors/index.ts';
 import type { GuestDefinition, GuestSize } from '../guest.ts';
 import { hashPassword } from './cloud-seed.ts';
 import { checked, wholeSize } from './domain-xml.ts';
-import { complaintOf, tolerate, type Virsh } from './run-virsh.ts';
+import { complaintOf, tolerate, type Virsh, withFile } from './run-virsh.ts';
 import { makeVolumes } from './volumes.ts';
 
 const gib = 1024 ** 3;
@@ -93,14 +90,7 @@ export async function deleteVolume(call: Virsh, pool: string, volume: string): P
 
 /** Defines a domain anew, or the first time. */
 export async function redefine(call: Virsh, xml: string): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-domain-'));
-  try {
-    const file = join(folder, 'domain.xml');
-    await writeFile(file, xml, { mode: 0o600 });
-    await call(['define', file, '--validate']);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  await withFile('domain.xml', xml, (file) => call(['define', file, '--validate']));
 }
 
 async function readDefinition(call: Virsh, name: string): Promise<string> {

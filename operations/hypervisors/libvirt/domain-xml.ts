@@ -52,6 +52,11 @@ export function wholeSize(value: number, max: number): string {
   throw new CodedError('hypervisor.refused', `${value} is no size of a guest.`);
 }
 
+/** The filter that a guest's NIC is bound to; `networkId` null: the public one. */
+export function filterName(guest: string, networkId: number | null): string {
+  return `svc-${checked('name', guest)}${networkId === null ? '' : `-pn-${networkId}`}`;
+}
+
 export function domainXml(plan: DomainPlan): string {
   const pool = escapeXml(checked('storagePool', plan.storagePool));
   return `<domain type='${plan.type}'>
@@ -90,6 +95,7 @@ function publicNic(plan: DomainPlan, mac: string): string {
       <source bridge='${escapeXml(checked('bridge', plan.bridge))}'/>
       <target dev='${deviceOf(plan.name)}'/>
       <model type='virtio'/>
+      <filterref filter='${filterName(plan.name, null)}'/>
     </interface>
 `;
 }

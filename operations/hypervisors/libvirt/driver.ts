@@ -6,13 +6,7 @@
  * `booting`, and the caller asks again.
  */
 import { CodedError } from '#common/errors/index.ts';
-import {
-  type GuestDefinition,
-  type HypervisorDriver,
-  type HypervisorNode,
-  type ObservedGuest,
-  refuseCapability,
-} from '../guest.ts';
+import type { GuestDefinition, HypervisorDriver, HypervisorNode, ObservedGuest } from '../guest.ts';
 import {
   changeRootPassword,
   changeSize,
@@ -21,7 +15,8 @@ import {
   redefine,
   replaceDisk,
 } from './change-guest.ts';
-import { checked, domainXml } from './domain-xml.ts';
+import { checked, domainXml, filterName } from './domain-xml.ts';
+import { defineFirewall, defineNicFilters, removeFilters, switchGuards } from './filters.ts';
 import { attachNic, detachNic, removeSegment, syncNics } from './private-networks.ts';
 import { complaintOf, createVirsh, tolerate, type Virsh } from './run-virsh.ts';
 import { makeVolumes, seedOf } from './volumes.ts';
@@ -33,7 +28,25 @@ import { makeVolumes, seedOf } from './volumes.ts';
 const uriPattern =
   /^(qemu(\+(ssh|tls|unix))?|test):\/\/([A-Za-z0-9_][\w.-]*@)?([A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])?(:\d{1,5})?\/[A-Za-z0-9/._-]*(\?((keyfile|known_hosts|pkipath|socket)=[A-Za-z0-9/._-]+(&|$))+)?$/;
 
-export const libvirtCapabilities = ['rebuild', 'resize', 'reset_password'] as const;
+export const libvirtCapabilities = ['firewall', 'rebuild', 'resize', 'reset_password'] as const;
+
+/** What a guest's firewall does besides its rules. */
+const implicitRules: HypervisorDriver['implicitRules'] = [
+  {
+    direction: 'inbound',
+    action: 'accept',
+    protocol: 'any',
+    description:
+      'Platform: answers to connections that the server has opened, ICMP errors about them, and neighbor discovery',
+  },
+  {
+    direction: 'outbound',
+    action: 'accept',
+    protocol: 'any',
+    description: 'Platform: answers to connections that others have opened, and neighbor discovery',
+  },
+  { direction: 'outbound', action: 'drop', protocol: 'any', description: 'Platform: spoofed traffic' },
+];
 
 /** Makes the driver of a node. `virsh` stands in for the program in tests. */
 export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): HypervisorDriver {
@@ -58,16 +71,19 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
     driver: 'libvirt',
     segmentReach: 'node',
     capabilities: libvirtCapabilities,
-    implicitRules: [],
-    applyFirewall: refuseCapability,
-    guard: 'none',
-    applyGuard: refuseCapability,
+    implicitRules,
+    applyFirewall: (guest, plan) => defineFirewall(call, guest, plan),
+    // libvirt does not tell what its filters drop.
+    guard: 'uncounted',
+    applyGuard: (guest, isOn) => switchGuards(call, guest, isOn),
     preparedGuests: [],
     describeSite: async () => ({ node: node.name, bridge, networks: [] }),
     async ensureGuest(guest, step) {
       if ((await power(guest.name)) === null) {
         await makeVolumes(call, pool, guest, firstDiskOf(guest.name));
         await step(40);
+        if (guest.mac !== null)
+          await defineNicFilters(call, filterName(guest.name, null), publicNicOf(guest, guest.mac));
         await define(call, guest, pool, bridge);
         await step(60);
       }
@@ -103,6 +119,7 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
       await unlessSo(['undefine', domain, ...rest], isAbsent);
       await deleteDisks(call, pool, name);
       await deleteVolume(call, pool, seedOf(name));
+      await removeFilters(call, name);
     },
     async attachInterface(guest, nic) {
       await attachNic(call, guest, nic);
@@ -115,6 +132,10 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
 }
 
 const firstDiskOf = (name: string) => checked('disk', `${name}.qcow2`);
+const publicNicOf = (guest: GuestDefinition, mac: string) => ({
+  mac,
+  addresses: guest.addresses.map(({ address }) => address),
+});
 
 async function readPower(call: Virsh, name: string): Promise<ObservedGuest['power'] | null> {
   try {

@@ -2,13 +2,11 @@
  * Private networks at a libvirt node: an isolated network `svc-pn-<id>` each, whose bridge leads nowhere and has no
  * address of the node's own, so that networks with the same block do not meet. Members reach each other on one node.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { CodedError } from '#common/errors/index.ts';
 import type { PrivateInterface } from '../guest.ts';
-import { checked } from './domain-xml.ts';
-import { complaintOf, tolerate, type Virsh } from './run-virsh.ts';
+import { checked, filterName } from './domain-xml.ts';
+import { defineNicFilters, removeFilters } from './filters.ts';
+import { complaintOf, tolerate, type Virsh, withFile } from './run-virsh.ts';
 
 const isGone = /not running|failed to get domain|Domain not found|no domain with matching name/i;
 const noNetwork = /Network not found|failed to get network|no network with matching name/i;
@@ -29,10 +27,17 @@ export async function attachNic(call: Virsh, guest: string, nic: PrivateInterfac
   const isLive = await isRunning(call, name);
   // One that the operating system has not let go of yet is there already, and only has no link.
   const isLeft = isLive && (await listNics(call, name, 'live')).some((one) => one.mac === mac);
-  await call([
-    ...['attach-interface', name, 'network', segment, '--mac', mac, '--model', 'virtio', '--config'],
-    ...(isLive && !isLeft ? ['--live'] : []),
-  ]);
+  const filter = filterName(name, nic.networkId);
+  await defineNicFilters(call, filter, { mac, addresses: [nic.address] });
+  const xml = `<interface type='network'>
+  <mac address='${mac}'/>
+  <source network='${segment}'/>
+  <model type='virtio'/>
+  <filterref filter='${filter}'/>
+</interface>
+`;
+  const live = isLive && !isLeft ? ['--live'] : [];
+  await withFile('interface.xml', xml, (file) => call(['attach-device', name, file, '--config', ...live]));
   if (isLeft) await call(['domif-setlink', name, mac, 'up']);
 }
 
@@ -40,22 +45,23 @@ export async function attachNic(call: Virsh, guest: string, nic: PrivateInterfac
 export async function detachNic(
   call: Virsh,
   guest: string,
-  nic: Pick<PrivateInterface, 'mac'>,
+  nic: Pick<PrivateInterface, 'networkId' | 'mac'>,
 ): Promise<void> {
   const name = checked('name', guest);
   try {
     const mac = checked('mac', nic.mac);
     const command = ['detach-interface', name, 'network', '--mac', mac];
     if ((await listNics(call, name)).some((one) => one.mac === mac)) await call([...command, '--config']);
-    if (!(await isRunning(call, name))) return;
     const isThere = async () => (await listNics(call, name, 'live')).some((one) => one.mac === mac);
-    if (!(await isThere())) return;
+    if (!(await isRunning(call, name)) || !(await isThere()))
+      return await removeFilters(call, name, nic.networkId);
     // An operating system that does not let go of it must not stay on the network.
     await call(['domif-setlink', name, mac, 'down']);
     await tolerate(
       call([...command, '--live']),
       /device not found|no interface found|in the process of unplug/i,
     );
+    await removeFilters(call, name, nic.networkId);
   } catch (error) {
     if (!isGone.test(complaintOf(error))) throw error;
   }
@@ -75,7 +81,7 @@ export async function syncNics(
   for (const guest of guests) {
     for (const nic of await listNics(call, guest)) {
       if (nic.source === segmentName(networkId) && !wanted.has(`${guest} ${nic.mac}`))
-        await detachNic(call, guest, nic);
+        await detachNic(call, guest, { networkId, mac: nic.mac });
     }
   }
   for (const member of members) await attachNic(call, member.guest, member.interface);
@@ -103,17 +109,10 @@ async function ensureSegment(call: Virsh, networkId: number): Promise<void> {
 }
 
 async function define(call: Virsh, segment: string, networkId: number): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-network-'));
-  try {
-    const file = join(folder, 'network.xml');
-    // A bridge's name ends at 15 characters; eleven digits of the id are enough for every network there will be.
-    const bridge = `svpn${String(networkId).slice(-11)}`;
-    const xml = `<network>\n  <name>${segment}</name>\n  <bridge name='${bridge}' stp='off'/>\n</network>\n`;
-    await writeFile(file, xml, { mode: 0o600 });
-    await call(['net-define', file]);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  // A bridge's name ends at 15 characters; eleven digits of the id are enough for every network there will be.
+  const bridge = `svpn${String(networkId).slice(-11)}`;
+  const xml = `<network>\n  <name>${segment}</name>\n  <bridge name='${bridge}' stp='off'/>\n</network>\n`;
+  await withFile('network.xml', xml, (file) => call(['net-define', file]));
 }
 
 /** The NICs that the guest has at its next start, or now: columns device, type, source, model, MAC. */

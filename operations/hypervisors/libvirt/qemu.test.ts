@@ -23,7 +23,8 @@ test('libvirt with QEMU in software keeps the contract of drivers', { skip: whyN
       const volumes = (await readdir(world.poolFolder)).filter((file) => !images.includes(file));
       const domains = world.virsh('list', '--all', '--name').split(/\s+/);
       const networks = world.virsh('net-list', '--all', '--name').split(/\s+/);
-      return [...volumes, ...domains, ...networks].filter((name) => name !== '');
+      const filters = world.virsh('nwfilter-list').match(/svc-\S+/g) ?? [];
+      return [...volumes, ...domains, ...networks, ...filters].filter((name) => name !== '');
     },
     // Firmware runs no guest agent.
     hasRootPassword: null,

@@ -1,5 +1,8 @@
 /** Runs virsh, never through a shell: every argument is one element of an array, and what it says is plain English. */
 import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { CodedError, describeError } from '#common/errors/index.ts';
 
 /** Runs one virsh command; resolves with its standard output. */
@@ -47,6 +50,18 @@ export async function tolerate(work: Promise<string>, isFine: RegExp): Promise<v
     await work;
   } catch (error) {
     if (!isFine.test(complaintOf(error))) throw error;
+  }
+}
+
+/** Writes a text that virsh reads into a folder of its own, passes the file on, and always removes the folder. */
+export async function withFile<T>(name: string, text: string, use: (file: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-virsh-'));
+  try {
+    const file = join(folder, name);
+    await writeFile(file, text, { mode: 0o600 });
+    return await use(file);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
 }
 

@@ -16,6 +16,7 @@ export function whyNoLibvirt(): string | false {
     '/usr/bin/virsh',
     '/usr/bin/qemu-system-x86_64',
     '/usr/bin/genisoimage',
+    '/usr/sbin/ebtables-nft',
   ];
   const missing = programs.filter((file) => !existsSync(file));
   return missing.length > 0 ? `needs ${missing.join(', ')}` : false;
@@ -52,6 +53,8 @@ export async function createLibvirtWorld() {
     uri,
     storagePool: 'guests',
     bridge: 'br0',
+    /** The argument list that runs `argv` in its network namespace. */
+    inside: (argv: readonly string[]) => ['nsenter', `--net=/proc/${child.pid}/ns/net`, ...argv],
     /** The pool's folder. */
     poolFolder,
     virsh,
@@ -104,6 +107,8 @@ fi
 ip link set lo up
 ip link add br0 type bridge
 ip link set br0 up
+# Bridges consult the rules of packets as well as those of frames.
+for kind in iptables ip6tables; do echo 1 > /proc/sys/net/bridge/bridge-nf-call-$kind; done
 # Not by exec: the first process of a PID namespace has to bury what the emulators leave, which a shell does.
 libvirtd -f ${folder}/libvirtd.conf --pid-file ${folder}/libvirtd.pid
 `;

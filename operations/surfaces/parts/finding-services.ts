@@ -74,7 +74,7 @@ export function servicesTable<Row extends FindingRow>(options: ServicesTable<Row
         key: 'addresses',
         header: 'Addresses',
         kind: 'code',
-        cell: ({ addresses }) => addresses.map((address) => html`<div>${code(address)}</div>`),
+        cell: ({ addresses }) => addresses.map((address) => html`${code(address)} `),
       },
     ],
     rows: [...groups.values()].map((rows) => ({

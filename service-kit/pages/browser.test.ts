@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { table } from './table.ts';
 import { type ServedGallery, serveGallery } from './testing/serve-gallery.ts';
 
 let gallery: ServedGallery;
@@ -59,6 +60,28 @@ describe('pages in a browser', () => {
     });
     assert.equal(await time.textContent(), german.format(at));
     assert.match(german.format(at), /^\d\d\.\d\d\.\d{4}, \d\d:\d\d$/);
+  });
+
+  test('a phone shows eight rows of a long list until it is asked for all, a wide window all of them', async () => {
+    const rows = Array.from({ length: 11 }, (_, at) => ({ name: `row ${at}` }));
+    const list = table({
+      ...{ caption: 'Long', rows, card: { line: [] }, empty: { title: 'None', text: '' } },
+      columns: [{ key: 'name', header: 'Name', cell: ({ name }: { name: string }) => name }],
+    });
+    for (const [width, shown] of [
+      [390, 8],
+      [1440, 11],
+    ] as const) {
+      await using opened = await open('/dev/gallery', { viewport: { width, height: 900 } });
+      const { page } = opened;
+      await page.evaluate(
+        `document.querySelector('main').insertAdjacentHTML('afterbegin', ${JSON.stringify(String(list))})`,
+      );
+      const visible = page.locator('main > .table-frame tbody > tr:visible');
+      assert.equal(await visible.count(), shown, `${width}`);
+      if (width === 390) await page.getByText('Show all 11').click();
+      assert.equal(await visible.count(), 11);
+    }
   });
 
   test('/ focuses the search, and types a slash inside a field', async () => {

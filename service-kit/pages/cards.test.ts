@@ -53,6 +53,14 @@ describe('equal columns', () => {
   const headersOf = (list: string) =>
     [...list.matchAll(/<th scope="col"[^>]*>([^<]*)/g)].map(([, text]) => text);
 
+  test('a list of over ten rows can be asked for all of them; one that says itself what comes first is so at every width', () => {
+    const names = (count: number) => Array.from({ length: count }, (_, at) => `server-${at}`);
+    assert.match(listOf(names(11)), /<details class="show-all on-phone"><summary>Show all 11</);
+    assert.doesNotMatch(listOf(names(10)), /show-all/);
+    const isFirst = (_row: unknown, at: number) => at < 5;
+    assert.match(listOf(names(11), { isFirst }), /<details class="show-all"><summary>Show all 11</);
+  });
+
   test('what all rows have in common is said once, below them; buttons and what a total differs in stay', () => {
     const list = listOf(['a', 'b', 'c']);
     assert.deepEqual(headersOf(list), ['Name', 'Change']);

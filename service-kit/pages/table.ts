@@ -265,6 +265,9 @@ function bodyRow<Row>(
   }`;
 }
 
+/** Of a longer list a phone shows the first 8 until it is asked for all (`styles/phone.css`): a row is a card there. */
+const phoneRowsMax = 10;
+
 function footer<Row>(options: TableOptions<Row>): Content {
   const { pages, csvHref, jsonHref, isFirst, rows: all } = options;
   const hasRows = options.rows.length > 0;
@@ -277,10 +280,10 @@ function footer<Row>(options: TableOptions<Row>): Content {
     pages.previousHref && link(pages.previousHref, '← Previous', { kind: 'button' }),
     pages.nextHref && link(pages.nextHref, 'Next →', { kind: 'button' }),
   ];
+  const isCut = isFirst === undefined ? all.length > phoneRowsMax : !all.every(isFirst);
   const showAll =
-    isFirst !== undefined &&
-    !all.every(isFirst) &&
-    html`<details class="show-all"><summary>Show all ${all.length}</summary></details>`;
+    isCut &&
+    html`<details class="${classes('show-all', isFirst === undefined && 'on-phone')}"><summary>Show all ${all.length}</summary></details>`;
   if (!pages && !showAll && !(hasRows && (csvHref || jsonHref))) return '';
   return html`<footer class="table-footer">${showAll}<nav class="pages" aria-label="Pages of ${options.caption}">${ways}</nav><div class="exports">${exports}</div></footer>`;
 }

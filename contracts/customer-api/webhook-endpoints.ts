@@ -5,6 +5,7 @@ import {
   CreateWebhookRequest,
   UpdateWebhookRequest,
   Webhook,
+  WebhookDelivery,
   WebhookDeliveryList,
   WebhookList,
 } from './webhook-schemas.ts';
@@ -13,7 +14,7 @@ const common = { versions: ['v2'], params: {}, selectsTenant: true } as const;
 const onWebhook = { ...common, params: { id: 'webhook' } } as const;
 const changeErrors = [...bodyErrors, 'not_found', 'read_only_key'] as const;
 const action = { body: SelectionRequest, isBodyOptional: true } as const;
-const queued = { 202: { description: 'Queued.' } };
+const queued = { 202: { description: 'The delivery, queued.', schema: WebhookDelivery } };
 
 /** Endpoints of webhooks: of the workspace, managed by keys of an owner of the organization. */
 export const webhookEndpoints = [
@@ -116,7 +117,7 @@ export const webhookEndpoints = [
     path: '/webhooks/{id}/deliveries/{delivery_id}/replay',
     summary: 'Replay a delivery',
     description:
-      'Sends a finished delivery once more under the same `webhook-id`. One that is still pending is left alone.',
+      'Sends a finished delivery of the list once more under the same `webhook-id`. One that is still pending is left alone.',
     params: { id: 'webhook', delivery_id: 'delivery' },
     ...action,
     responses: queued,

@@ -405,8 +405,8 @@ export class Api extends Caller {
   }
 
   /** Test a webhook. Sends the endpoint an event `webhook.test`; at most 5 within 10 minutes. */
-  testWebhook(id: number, options: CallOptions = {}): Promise<undefined> {
-    return this.call<undefined>({ method: 'POST', path: `/api/v2/webhooks/${encodeURIComponent(id)}/test`, answersNothing: true, options });
+  testWebhook(id: number, options: CallOptions = {}): Promise<WebhookDelivery> {
+    return this.call<WebhookDelivery>({ method: 'POST', path: `/api/v2/webhooks/${encodeURIComponent(id)}/test`, options });
   }
 
   /** List deliveries. The last 200 deliveries of the endpoint, newest first, each with its last attempt. */
@@ -414,8 +414,8 @@ export class Api extends Caller {
     return new List(this, { method: 'GET', path: `/api/v2/webhooks/${encodeURIComponent(id)}/deliveries`, query: ['limit', 'cursor'], options }, 'deliveries');
   }
 
-  /** Replay a delivery. Sends a finished delivery once more under the same `webhook-id`. One that is still pending is left alone. */
-  replayWebhookDelivery(id: number, deliveryId: number, options: CallOptions = {}): Promise<undefined> {
-    return this.call<undefined>({ method: 'POST', path: `/api/v2/webhooks/${encodeURIComponent(id)}/deliveries/${encodeURIComponent(deliveryId)}/replay`, answersNothing: true, options });
+  /** Replay a delivery. Sends a finished delivery of the list once more under the same `webhook-id`. One that is still pending is left alone. */
+  replayWebhookDelivery(id: number, deliveryId: number, options: CallOptions = {}): Promise<WebhookDelivery> {
+    return this.call<WebhookDelivery>({ method: 'POST', path: `/api/v2/webhooks/${encodeURIComponent(id)}/deliveries/${encodeURIComponent(deliveryId)}/replay`, options });
   }
 }

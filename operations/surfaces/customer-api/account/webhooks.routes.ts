@@ -34,6 +34,13 @@ export function webhookHandlers(deps: { webhooks: Webhooks; idempotency: Idempot
   const { webhooks } = deps;
   const find = (call: Call, request: FastifyRequest) => webhooks.findEndpoint(actorIn(call), idOf(request));
   const precondition = (request: FastifyRequest) => preconditionOn(request, schemas.Webhook, showWebhook);
+  /** One of those that are listed. */
+  const readDelivery = async (call: Call, id: number, deliveryId: number) => {
+    const deliveries = await webhooks.listDeliveries(actorIn(call), id, deliveriesMax);
+    const found = deliveries.find((delivery) => delivery.id === deliveryId);
+    if (found === undefined) throw notFound();
+    return showDelivery(found);
+  };
   return {
     async listWebhooks(call, request, reply) {
       const endpoints = await webhooks.listEndpoints(actorIn(call));
@@ -91,8 +98,9 @@ export function webhookHandlers(deps: { webhooks: Webhooks; idempotency: Idempot
     async testWebhook(call, request, reply) {
       const { id } = await find(call, request);
       checkSelection(bodyOf(call, request));
-      await webhooks.sendTest(actorIn(call), id);
-      return reply.code(202).send();
+      const deliveryId = await webhooks.sendTest(actorIn(call), id);
+      reply.code(202);
+      return readDelivery(call, id, deliveryId);
     },
 
     async listWebhookDeliveries(call, request, reply) {
@@ -105,11 +113,11 @@ export function webhookHandlers(deps: { webhooks: Webhooks; idempotency: Idempot
     async replayWebhookDelivery(call, request, reply) {
       const { id } = await find(call, request);
       const deliveryId = idOf(request, 'delivery_id');
-      const found = await webhooks.findDelivery(actorIn(call), id, deliveryId);
-      if (found === null) throw notFound();
+      await readDelivery(call, id, deliveryId);
       checkSelection(bodyOf(call, request));
       await webhooks.replayDelivery(actorIn(call), id, deliveryId);
-      return reply.code(202).send();
+      reply.code(202);
+      return readDelivery(call, id, deliveryId);
     },
   };
 }

@@ -55,8 +55,9 @@ test('an endpoint is changed under its ETag, disabled, tested, and deleted', asy
     ['DELETE', undefined],
   ] as const)
     assert.equal((await send(method, path, given, tag)).body.error.reason, 'etag_mismatch', method);
-  assert.equal((await send('POST', `${path}/test`)).status, 202);
+  const queued = await send('POST', `${path}/test`);
   const [delivery] = (await send('GET', `${path}/deliveries`)).body.deliveries;
+  assert.deepEqual([queued.status, queued.body], [202, delivery]);
   assert.deepEqual([delivery.type, delivery.status, delivery.attempts], ['webhook.test', 'pending', 0]);
   assert.equal((await send('PATCH', path, { enabled: false })).body.enabled, false);
   assert.equal((await send('GET', `${path}/deliveries`)).body.deliveries[0].status, 'cancelled');

@@ -19,6 +19,11 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   organization_id: [4],
   action_id: [70_123],
   endpoint_id: [3],
+  webhook_id: [3],
+  delivery_id: [5_120],
+  rule_id: [901],
+  'ssh-key_id': [17],
+  'ssh_key.id': [17],
   key_id: ['k3v9x2m7q8w1z5t4'],
   requested_by_key: ['k3v9x2m7q8w1z5t4'],
   prefix: ['svc_k3v9'],
@@ -85,6 +90,7 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   public_key: [
     'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIcvEZ6PfU56tmbpZIWoyu5t5wHpTWVHJabI5CqJAZxo you@example.net',
   ],
+  url: ['https://hooks.example.com/svc'],
   user_data: ['#cloud-config\n'],
 };
 /** Mostly null in real answers, so null in the example. */
@@ -100,7 +106,7 @@ const usuallyNull = new Set([
 ]);
 /** Left out of example requests unless they are required: things one sets rarely, and ids that only the reader knows. */
 const rarelySent =
-  /^(tenant|network_id|billing_cycle|dry_run|user_data|ssh_keys|hostname|public_ip|network_ip|timeout_s|on_timeout)$/;
+  /^(tenant|network_id|billing_cycle|dry_run|user_data|ssh_keys|hostname|public_ip|network_ip|timeout_s|on_timeout|tenant_ids|expires_at)$/;
 
 type Schemas = Readonly<Record<string, Json>>;
 

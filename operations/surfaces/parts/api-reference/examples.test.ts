@@ -5,6 +5,7 @@ import { createSchemaValidator } from '#contracts/customer-api/testing/check-ans
 import { readDocument } from './document.ts';
 import { exampleAnswer, exampleRequest, nameOffered, usuallyOffered } from './example.ts';
 import { curlOf, typescriptOf } from './snippets.ts';
+import { switches } from './switch-guide.ts';
 
 const document = readDocument();
 nameOffered(document, usuallyOffered);
@@ -22,6 +23,14 @@ test('the examples of requests, answers and events are valid', () => {
   }
   for (const { type, schema } of document.webhooks)
     validate(schema, exampleAnswer(schema, document.schemas), `the example of ${type}`);
+});
+
+test('the guide for callers of other providers leads to calls that there are', () => {
+  for (const { task, id } of switches)
+    assert.ok(
+      operations.some((operation) => operation.id === id),
+      task,
+    );
 });
 
 test('an example that does not fit is noticed', () => {

@@ -13,6 +13,7 @@ import {
 import type { Operation, ReferenceDocument } from './document.ts';
 import type { Offered } from './example.ts';
 import { attackGuide, observationGuide } from './observation-guide.ts';
+import { switchGuide } from './switch-guide.ts';
 
 /** This installation's limits and prices. */
 export interface ApiFacts {
@@ -58,6 +59,7 @@ export function guidesOf(document: ReferenceDocument, options: GuideOptions): Gu
     cachingGuide,
     webhookGuide(options.base),
     clientGuide(options.offered),
+    switchGuide(operations, options.base),
     versionGuide(options.base),
   ];
   return guides.filter((guide) => guide !== null);

@@ -1,6 +1,7 @@
 /** Bodies about what can be ordered, and what it costs. */
 import { type Static, Type } from 'typebox';
-import { Id, Money, Pagination } from './schema-kit.ts';
+import { capabilities } from '../capabilities.ts';
+import { Id, Money, OneOf, Pagination } from './schema-kit.ts';
 
 const offered = Type.Boolean({
   description: 'False: servers still have it, and new ones can’t be ordered with it.',
@@ -42,6 +43,9 @@ export const Location = Type.Object(
     slug: Type.String(),
     name: Type.String(),
     country: Type.String({ description: 'ISO 3166-1 alpha-2.' }),
+    capabilities: Type.Array(OneOf(capabilities), {
+      description: 'What every server of the location can do; others are refused with 422.',
+    }),
     plans: Type.Array(Type.Object({ id: Id, slug: Type.String(), available })),
   },
   { title: 'Location' },

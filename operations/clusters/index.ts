@@ -6,6 +6,7 @@
  */
 
 import { CodedError } from '#common/errors/index.ts';
+import type { Capability } from '#contracts/capabilities.ts';
 import { type Actor, requireStaff } from '#operations/accounts/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -35,6 +36,15 @@ export function createClusters(deps: { db: () => Queryable; hypervisors: Hypervi
   return {
     /** Oldest first; all of them, or those of one location. */
     listClusters: (locationId?: number) => listClusters(deps.db(), locationId),
+    /** What servers of each location can do: what the hypervisors of all its clusters can. */
+    async capabilitiesByLocation(): Promise<Map<number, readonly Capability[]>> {
+      const found = new Map<number, readonly Capability[]>();
+      for (const { locationId, driver } of await listClusters(deps.db())) {
+        const able = deps.hypervisors.capabilitiesOf(driver);
+        found.set(locationId, found.get(locationId)?.filter((one) => able.includes(one)) ?? able);
+      }
+      return found;
+    },
     /** All nodes, or one cluster's. Staff only. */
     async listNodes(actor: Actor, clusterId: number | null): Promise<Node[]> {
       requireStaff(actor);

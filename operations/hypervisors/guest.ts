@@ -1,14 +1,11 @@
 /** What a hypervisor is told about a guest, and what it says about itself. */
 import { CodedError, hasCode } from '#common/errors/index.ts';
+import type { Capability } from '#contracts/capabilities.ts';
 import type { GuardReason } from '#contracts/guard-reasons.ts';
 import type { FirewallProtocol } from '#contracts/ip-protocols.ts';
 
 export const driverNames = ['simulated', 'lab', 'libvirt'] as const;
 export type DriverName = (typeof driverNames)[number];
-
-/** What not every hypervisor can do: the API and the pages offer a server what its driver names. */
-export const capabilities = ['firewall', 'rebuild', 'resize', 'reset_password'] as const;
-export type Capability = (typeof capabilities)[number];
 
 export interface GuestAddress {
   address: string;

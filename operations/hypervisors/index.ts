@@ -12,21 +12,14 @@ import { Value } from 'typebox/value';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
+import { type Capability, capabilities } from '#contracts/capabilities.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import {
-  type Capability,
-  capabilities,
-  type DriverName,
-  type HypervisorDriver,
-  type HypervisorNode,
-  type PreparedGuest,
-} from './guest.ts';
+import type { DriverName, HypervisorDriver, HypervisorNode, PreparedGuest } from './guest.ts';
 import { createLabDriver, labCapabilities } from './lab-driver.ts';
 import { createLibvirtDriver, libvirtCapabilities } from './libvirt/driver.ts';
 import { createSimulatedDriver } from './simulated-driver.ts';
 
 export {
-  type Capability,
   driverNames,
   type GuestDefinition,
   guestName,

@@ -3,16 +3,17 @@
  *
  * Guests whose traffic is replayed from a recording are handed out first, so that a deployed server has traffic.
  */
+
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
+import { capabilities } from '#contracts/capabilities.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
-import {
-  capabilities,
-  type GuestDefinition,
-  type HypervisorDriver,
-  type HypervisorSite,
-  type PreparedGuest,
-  type PrivateInterface,
+import type {
+  GuestDefinition,
+  HypervisorDriver,
+  HypervisorSite,
+  PreparedGuest,
+  PrivateInterface,
 } from './guest.ts';
 import {
   beginRebuild,

@@ -1,9 +1,9 @@
 /** Rebuild, resize and a new root password: recorded as an action, carried out by a job (`run-machine.ts`). */
 import { CodedError, hasCode } from '#common/errors/index.ts';
+import type { Capability } from '#contracts/capabilities.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import { describeRefusal, findBalance } from '#operations/billing/index.ts';
 import { changeRoom } from '#operations/clusters/index.ts';
-import type { Capability } from '#operations/hypervisors/index.ts';
 import type { MachineCommand, Scope, Server, ServerAction } from '#operations/views/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

@@ -695,6 +695,8 @@ export type Location = {
   name: string;
   /** ISO 3166-1 alpha-2. */
   country: string;
+  /** What every server of the location can do; others are refused with 422. */
+  capabilities: ('firewall' | 'rebuild' | 'resize' | 'reset_password')[];
   plans: {
     id: number;
     slug: string;

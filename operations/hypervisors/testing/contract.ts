@@ -1,9 +1,10 @@
 /** What every driver promises, tried on the hypervisor itself. A driver's test makes the world and calls this once. */
+
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
+import { capabilities } from '#contracts/capabilities.ts';
 import {
-  capabilities,
   type GuestDefinition,
   type GuestProgress,
   type HypervisorDriver,

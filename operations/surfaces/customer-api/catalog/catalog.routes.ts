@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { schemas } from '#contracts/customer-api/index.ts';
 import { formatQuanta } from '#operations/billing/index.ts';
 import type { Catalog, Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
+import type { Clusters } from '#operations/clusters/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Availability } from '#operations/views/index.ts';
 import type { Handler } from '../call.ts';
@@ -14,8 +15,12 @@ type CatalogHandlers = Record<
 >;
 
 /** What can be ordered, and what it costs. */
-export function catalogHandlers(deps: { catalog: Catalog; metering: Metering }): CatalogHandlers {
-  const { catalog } = deps;
+export function catalogHandlers(deps: {
+  catalog: Catalog;
+  clusters: Clusters;
+  metering: Metering;
+}): CatalogHandlers {
+  const { catalog, clusters } = deps;
   const idOf = ({ id }: { id: number }) => id;
   /** The entry that the path names by slug or id. */
   const find = async <T>(request: FastifyRequest, search: (ref: string) => Promise<T | null>): Promise<T> => {
@@ -42,19 +47,21 @@ export function catalogHandlers(deps: { catalog: Catalog; metering: Metering }):
     },
     readImage: async (_call, request) => showImage(await find(request, catalog.findImage)),
     async listLocations(_call, request, reply) {
-      const [locations, availability] = await Promise.all([
+      const [locations, availability, capabilities] = await Promise.all([
         catalog.listLocations(),
         catalog.listAvailability(),
+        clusters.capabilitiesByLocation(),
       ]);
       const { page, pagination } = pageOf(request, reply, locations, idOf);
-      return { locations: page.map((location) => showLocation(location, availability)), pagination };
+      return { locations: page.map((one) => showLocation(one, availability, capabilities)), pagination };
     },
     async readLocation(_call, request) {
-      const [location, availability] = await Promise.all([
+      const [location, availability, capabilities] = await Promise.all([
         find(request, catalog.findLocation),
         catalog.listAvailability(),
+        clusters.capabilitiesByLocation(),
       ]);
-      return showLocation(location, availability);
+      return showLocation(location, availability, capabilities);
     },
     async readPrices(call) {
       const { includedPerMonth, price } = deps.metering;
@@ -98,10 +105,15 @@ function showImage({ id, slug, name, family, isOffered }: Offer<Image>): schemas
   return { id, slug, name, family, offered: isOffered };
 }
 
-function showLocation(location: Location, availability: readonly Availability[]): schemas.Location {
+function showLocation(
+  location: Location,
+  availability: readonly Availability[],
+  capabilities: Awaited<ReturnType<Clusters['capabilitiesByLocation']>>,
+): schemas.Location {
   const { id, slug, name, country } = location;
   return {
     ...{ id, slug, name, country },
+    capabilities: [...(capabilities.get(id) ?? [])],
     plans: availability
       .filter(({ locationId }) => locationId === id)
       .map((one) => ({ id: one.planId, slug: one.planSlug, available: one.isAvailable })),

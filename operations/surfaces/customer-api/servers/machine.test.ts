@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { CodedError } from '#common/errors/index.ts';
+import type { Capability } from '#contracts/capabilities.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { ensureImage, ensurePlan } from '#operations/catalog/index.ts';
-import type { Capability } from '#operations/hypervisors/index.ts';
 import { chargeServerHours } from '#operations/servers/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { loopOf } from '#operations/testing/loop-of.ts';
@@ -361,7 +361,10 @@ test('what the hypervisors of a location can not do is refused with the reason, 
     assert.match(answer.error.message, /^The hypervisors of Frankfurt can’t /);
   }
   assert.doesNotMatch(await settings(), /id="(resize|password|rebuild)"/);
+  const capabilities = async () => (await call('GET', '/api/v2/locations/fra', { key })).body.capabilities;
+  assert.deepEqual(await capabilities(), ['firewall'], 'told before a caller asks for it');
   unable = [];
+  assert.deepEqual(await capabilities(), ['firewall', 'rebuild', 'resize', 'reset_password']);
   assert.equal((await call('GET', `${path}/actions`, { key })).body.pagination.total, 1);
 });
 

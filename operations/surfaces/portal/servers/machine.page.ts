@@ -1,6 +1,7 @@
 /** Plan, disk and root password of a server, on its Settings tab, and the page that shows a new password once. */
+
+import type { Capability } from '#contracts/capabilities.ts';
 import type { Image, Plan } from '#operations/catalog/index.ts';
-import type { Capability } from '#operations/hypervisors/index.ts';
 import type { Server } from '#operations/views/index.ts';
 import {
   askButton,

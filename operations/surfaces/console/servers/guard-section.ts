@@ -74,7 +74,7 @@ function stateOf({ guard, nowMs }: GuardSectionOptions): Content {
     failed: ' The hypervisor could not be told. Switch it again.',
   };
   const isCounted = guard.support === 'counted' ? '' : ' This hypervisor does not count what it drops.';
-  return [state, since, '.', notYet[guard.status], isCounted];
+  return [state, since, notYet[guard.status], isCounted];
 }
 
 function switchButton({ staff, server, guard }: GuardSectionOptions): Content {

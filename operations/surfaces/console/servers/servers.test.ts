@@ -4,6 +4,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { InterfaceGuard } from '#operations/hypervisors/index.ts';
 import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
+import { loopOf } from '#operations/testing/loop-of.ts';
 
 let world: World;
 let operator: string;
@@ -151,6 +152,12 @@ test('spoofed traffic is stored as attempts: operators see who tried what and wh
   assert.doesNotMatch((await get('/console/', operator)).text, /spoofed traffic/);
   await seen(9, []);
   assert.deepEqual((await attempts()).toSorted(), ['address 2', 'address 44107 203.0.113.77 203.0.113.78']);
+  // Attempts are kept for three months.
+  await world.database.pool.query(
+    `update spoofing_attempts set last_at = last_at - interval '3 months' where packets = 2`,
+  );
+  await loopOf(world.guards, 'operations-spoofing-retention').runOnce();
+  assert.deepEqual(await attempts(), ['address 44107 203.0.113.77 203.0.113.78']);
   guards.set('vm-999999999', guards.get(name)!);
   await world.observePower();
   assert.deepEqual(

@@ -70,6 +70,7 @@ const loopWork: Readonly<Record<string, string>> = {
   'metering.thresholds': 'mails that an allowance of API requests is used up',
   'operations-audit-retention': 'deletes audit entries of over a year ago',
   'operations-change-retention': 'deletes expired changes of servers',
+  'operations-spoofing-retention': 'deletes expired records of spoofed traffic',
   'operations-finding-counts': 'counts findings for the overview',
   'operations-finding-retention': 'deletes expired findings',
   'operations-incident-retention': 'deletes expired incidents',

@@ -31,6 +31,7 @@ test('serve starts the database and its secrets first, the work of every feature
     'loop operations.root_passwords',
     'loop operations.reconcile_charges',
     'loop operations.power_observer',
+    'loop operations.drift',
     'loop operations-spoofing-retention',
     'loop operations-change-retention',
     'loop operations.bandwidth_readings',

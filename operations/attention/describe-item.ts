@@ -58,6 +58,12 @@ export function describeItem(item: AttentionItem): ItemText {
         text: `${formatCount(item.pool.givenCount)} of ${formatCount(item.pool.size)} are allocated.`,
         href: '/console/clusters/',
       };
+    case 'drift':
+      return {
+        title: `${item.node.name} differs from what is sold`,
+        text: `${many(item.count, 'difference', 'differences')}: guests that are missing, belong to no server, or have other sizes or network interfaces.`,
+        href: `/console/clusters/nodes/${item.node.id}#differences`,
+      };
     case 'charges_unconfirmed':
       return {
         title: many(item.count, 'card charge is unconfirmed', 'card charges are unconfirmed'),

@@ -2,6 +2,7 @@
 import { isNearlyFull, type PoolUse } from '#operations/addresses/index.ts';
 import { type Cluster, isAway, type Node } from '#operations/clusters/index.ts';
 import { isUnconfirmedTooLong } from '#operations/payments/index.ts';
+import type { Drift } from '#operations/servers/index.ts';
 import type { QueueHealth, ServerStatus } from '#operations/views/index.ts';
 import { isQueueLate } from '#operations/webhooks/index.ts';
 import type { SystemSubject } from '#service-kit/system/index.ts';
@@ -12,6 +13,8 @@ export interface AttentionFacts {
   clusters: readonly Cluster[];
   nodes: readonly Node[];
   pools: readonly PoolUse[];
+  /** Differences between nodes and what is sold. */
+  drifts: readonly Pick<Drift, 'nodeId'>[];
   customers: { inDebt: number };
   waitingCharges: number;
   /** The age of the oldest of them. */
@@ -44,6 +47,7 @@ export type AttentionItem = { urgency: 'now' | 'soon' } & (
   | { kind: 'no_open_node'; clusters: readonly Cluster[] }
   | { kind: 'no_addresses'; clusters: readonly Cluster[] }
   | { kind: 'pool_nearly_full'; pool: PoolUse }
+  | { kind: 'drift'; node: Node; count: number }
   | { kind: 'charges_unconfirmed'; count: number; oldestMs: number }
   | { kind: 'customers_in_debt'; count: number }
   | { kind: 'findings_critical'; count: number }
@@ -91,7 +95,7 @@ function ofServers({ servers }: AttentionFacts): AttentionItem[] {
   return count === 0 ? [] : [{ kind: 'servers_failed', urgency: 'now', count }];
 }
 
-function ofNodes({ clusters, nodes, pools }: AttentionFacts, nowMs: number): AttentionItem[] {
+function ofNodes({ clusters, nodes, pools, drifts }: AttentionFacts, nowMs: number): AttentionItem[] {
   const items: AttentionItem[] = [];
   const away = nodes.filter((node) => isAway(node, nowMs));
   const groups = away.length > awayMax ? [away] : away.map((node) => [node]);
@@ -107,6 +111,10 @@ function ofNodes({ clusters, nodes, pools }: AttentionFacts, nowMs: number): Att
     items.push({ kind: 'no_addresses', urgency: 'soon', clusters: bare });
   for (const pool of pools.filter(isNearlyFull))
     items.push({ kind: 'pool_nearly_full', urgency: 'soon', pool });
+  for (const node of nodes) {
+    const count = drifts.filter((drift) => drift.nodeId === node.id).length;
+    if (count > 0) items.push({ kind: 'drift', urgency: 'soon', node, count });
+  }
   return items;
 }
 

@@ -22,7 +22,7 @@ export interface ReadFactsDeps {
   payments: Pick<Payments, 'listReconciled'>;
   protectIncidents: Pick<ProtectIncidents, 'countOpen'>;
   receivers: readonly FeedReceiver[];
-  servers: Pick<Servers, 'countByStatus'>;
+  servers: Pick<Servers, 'countByStatus' | 'listDrifts'>;
   system: Pick<System, 'read'>;
   webhooks: Pick<Webhooks, 'readQueueHealth'>;
 }
@@ -41,22 +41,34 @@ export async function readAttentionFacts(
   nowMs: number,
   watchingSeconds = Number.POSITIVE_INFINITY,
 ): Promise<UrgentFacts> {
-  const [servers, clusters, nodes, pools, charges, webhooks, attacks, spoofers, state, silentMonitors] =
-    await Promise.all([
-      deps.servers.countByStatus(actor, null),
-      deps.clusters.listClusters(),
-      deps.clusters.listNodes(actor, null),
-      deps.addresses.listPools(actor, null),
-      deps.payments.listReconciled(actor, chargesMax),
-      deps.webhooks.readQueueHealth(actor),
-      deps.protectIncidents.countOpen(actor),
-      deps.guards.listActiveServers(actor),
-      deps.system.read(),
-      findSilentMonitors(deps, actor, nowMs),
-    ]);
+  const [
+    servers,
+    drifts,
+    clusters,
+    nodes,
+    pools,
+    charges,
+    webhooks,
+    attacks,
+    spoofers,
+    state,
+    silentMonitors,
+  ] = await Promise.all([
+    deps.servers.countByStatus(actor, null),
+    deps.servers.listDrifts(actor, null),
+    deps.clusters.listClusters(),
+    deps.clusters.listNodes(actor, null),
+    deps.addresses.listPools(actor, null),
+    deps.payments.listReconciled(actor, chargesMax),
+    deps.webhooks.readQueueHealth(actor),
+    deps.protectIncidents.countOpen(actor),
+    deps.guards.listActiveServers(actor),
+    deps.system.read(),
+    findSilentMonitors(deps, actor, nowMs),
+  ]);
   const waiting = charges.filter((charge) => charge.state === 'unconfirmed');
   return {
-    ...{ servers, clusters, nodes, pools, webhooks, attacks, spoofers, silentMonitors },
+    ...{ servers, drifts, clusters, nodes, pools, webhooks, attacks, spoofers, silentMonitors },
     waitingCharges: waiting.length,
     oldestChargeMs: nowMs - (waiting[0]?.createdAt.getTime() ?? nowMs),
     limitsProblem: deps.limits.findProblem(),

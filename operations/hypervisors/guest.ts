@@ -133,6 +133,16 @@ export interface ObservedGuest {
   guards: InterfaceGuard[];
 }
 
+/** A guest as it stands at the hypervisor, with what its next start takes. */
+export interface FoundGuest {
+  name: string;
+  /** Null where the hypervisor does not know them. */
+  vcpus: number | null;
+  memoryMb: number | null;
+  /** Of all its NICs, in order. */
+  macs: string[];
+}
+
 /** How far a guest is that was just made: a `booting` one has to be asked about again. */
 export type GuestProgress = 'ready' | 'booting';
 
@@ -194,6 +204,8 @@ export interface HypervisorDriver {
   readPower(name: string): Promise<ObservedGuest['power'] | null>;
   /** Every guest of ours on this node, in one look. */
   observeGuests(): Promise<ObservedGuest[]>;
+  /** What every guest of ours is made of. Takes longer than `observeGuests`. */
+  inspectGuests(): Promise<FoundGuest[]>;
   /** Resolves when nothing of the guest is left, its private NICs included, also when there never was one. */
   ensureGone(name: string): Promise<void>;
   /**

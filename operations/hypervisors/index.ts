@@ -21,6 +21,7 @@ import { createSimulatedDriver } from './simulated-driver.ts';
 
 export {
   driverNames,
+  type FoundGuest,
   type GuestDefinition,
   guestName,
   type HypervisorDriver,

@@ -18,6 +18,9 @@ interface LabWorld {
 interface LabGuest {
   name: string;
   power: 'on' | 'off';
+  mac: string | null;
+  private_interfaces: { mac: string }[];
+  size: { vcpus: number; memory_mb: number } | null;
   /** Null for a guest without a link on the public bridge. */
   interface: string | null;
   /** Null while it is off. */
@@ -76,7 +79,7 @@ export function createLabDriver(socket: LabSocket): HypervisorDriver {
 
 const guestPath = (name: string) => `/guests/${encodeURIComponent(name)}`;
 
-function siteOf(call: CallLab): Pick<HypervisorDriver, 'describeSite' | 'observeGuests'> {
+function siteOf(call: CallLab): Pick<HypervisorDriver, 'describeSite' | 'observeGuests' | 'inspectGuests'> {
   return {
     async describeSite() {
       const world = (await call('GET', '/world')) as LabWorld;
@@ -90,6 +93,15 @@ function siteOf(call: CallLab): Pick<HypervisorDriver, 'describeSite' | 'observe
           lastGuest: network.last_guest,
         })),
       };
+    },
+    async inspectGuests() {
+      const { guests } = (await call('GET', '/guests')) as { guests: LabGuest[] };
+      return guests.map(({ name, mac, private_interfaces: nics, size }) => ({
+        name,
+        vcpus: size?.vcpus ?? null,
+        memoryMb: size?.memory_mb ?? null,
+        macs: [...(mac === null ? [] : [mac]), ...nics.map((nic) => nic.mac)].sort(),
+      }));
     },
     async observeGuests() {
       const { guests } = (await call('GET', '/guests')) as { guests: LabGuest[] };

@@ -22,6 +22,7 @@ import {
   deleteInterface,
   deleteOtherInterfaces,
   findGuestPower,
+  inspectGuests,
   listGuests,
   putInterface,
   setGuestFirewall,
@@ -134,6 +135,7 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
       const guests = await listGuests(options.db());
       return guests.map((guest) => ({ ...guest, interfaces: [], guards: [] }));
     },
+    inspectGuests: () => inspectGuests(options.db()),
     async ensureGone(name) {
       await pause();
       await deleteGuest(options.db(), name);

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { FilterPlan, GuestDefinition, GuestSize, PrivateInterface } from './guest.ts';
+import type { FilterPlan, FoundGuest, GuestDefinition, GuestSize, PrivateInterface } from './guest.ts';
 
 export interface SimulatedGuest {
   name: string;
@@ -130,5 +130,16 @@ export async function findGuestPower(db: Queryable, name: string): Promise<'on' 
 export async function listGuests(db: Queryable): Promise<{ name: string; power: 'on' | 'off' }[]> {
   const { rows } = await sql<{ name: string; power: 'on' | 'off' }>`
     select name, power from simulated_guests order by name`.execute(db);
+  return rows;
+}
+
+/** Every guest with its sizes and the MACs of its NICs. */
+export async function inspectGuests(db: Queryable): Promise<FoundGuest[]> {
+  const { rows } = await sql<FoundGuest>`
+    select g.name, g.vcpus, g.memory_mb as "memoryMb",
+      array(select mac from (select g.mac_address as mac union all
+        select i.mac_address from simulated_interfaces i where i.guest = g.name) n
+        where mac is not null order by mac) as macs
+    from simulated_guests g order by g.name`.execute(db);
   return rows;
 }

@@ -137,6 +137,19 @@ export async function resizeServer(
   return { action, hourlyQuanta, monthlyCapQuanta, dueQuanta, isRestarted };
 }
 
+/** Gives the guest the sizes that its server has; for operators, where the node has others. The price stays. */
+export async function restoreSize(deps: ServersDeps, of: ServerOf): Promise<void> {
+  await change(deps, of, 'resize', {}, async (_tx, server, found) => {
+    const { planId, vcpus, memoryMb, diskGb, hourlyQuanta } = server;
+    const { monthlyCapQuanta } = found;
+    return {
+      request: { planId, vcpus, memoryMb, diskGb, hourlyQuanta, monthlyCapQuanta },
+      timeoutSeconds: shutdownSeconds,
+      onTimeout: 'fail',
+    };
+  });
+}
+
 /** Room for the larger of both sizes until the resize has ended, whichever way. */
 async function holdRoom(
   tx: Queryable,

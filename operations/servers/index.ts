@@ -9,7 +9,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { formatAddress } from '#common/ip/index.ts';
 import { readAddress, readAddressRange } from '#common/ip/typed-address.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { Actor } from '#operations/accounts/index.ts';
+import { type Actor, requireStaff } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
@@ -39,6 +39,8 @@ import {
   type PowerRequest,
 } from './change-server.ts';
 import { type DescribeServerInput, describeServer } from './describe-server.ts';
+import { createDriftLoop, mendDrift } from './drift.ts';
+import { type Drift, listDrifts } from './drift-store.ts';
 import { serverJobs } from './jobs.ts';
 import {
   findFailureDetail,
@@ -55,6 +57,8 @@ export { addServer, type HeldServer, type RequestedServer } from './add-server.t
 export { notFound as serverNotFound, type Requester, requester, requireWrite } from './authorise.ts';
 export type { ChangeHooks } from './change-server.ts';
 export { chargeServerHours } from './charge-server-hours.ts';
+export { findDrift } from './drift.ts';
+export type { Drift } from './drift-store.ts';
 export { observePower } from './run-power.ts';
 export { macOf, newRootPassword, statusOf, supersededBy } from './server.ts';
 export { backdateServers, lockAttachable, lockLiving, nextServerId } from './store.ts';
@@ -97,7 +101,10 @@ export function createServers(deps: ServersDeps) {
     tenantId === null ? scopeOf(actor) : scopeOfTenant(actor, tenantId);
   return {
     /** What it does beside the calls. */
-    work: { jobHandlers: serverJobs(deps), parts: [createPowerObserver(deps)] } satisfies FeatureWork,
+    work: {
+      jobHandlers: serverJobs(deps),
+      parts: [createPowerObserver(deps), createDriftLoop(deps)],
+    } satisfies FeatureWork,
     findServer: (actor: Actor, tenantId: number | null, serverId: number) =>
       findServer(deps.db(), scope(actor, tenantId), serverId),
     /** The same inside a transaction. */
@@ -192,6 +199,14 @@ export function createServers(deps: ServersDeps) {
       ]);
       return { actions, total };
     },
+    /** Where nodes hold other guests than what is sold, the oldest first; of one node or of all. Staff only. */
+    async listDrifts(actor: Actor, nodeId: number | null): Promise<Drift[]> {
+      requireStaff(actor);
+      return listDrifts(deps.db(), nodeId);
+    },
+    /** Operators only; throws `servers.not_mendable` and what a resize throws. */
+    mendDrift: (actor: Actor, drift: Pick<Drift, 'nodeId' | 'guest' | 'kind'>) =>
+      mendDrift(deps, actor, drift),
     /** Operators only; throws `servers.not_failed`. */
     retryProvisioning: (actor: Actor, serverId: number) => retryProvisioning(deps, actor, serverId),
     /** Operators only; throws `servers.not_failed`, `servers.not_running`. */

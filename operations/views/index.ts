@@ -151,6 +151,7 @@ export {
   findOwnedServer,
   findServer,
   listInventory,
+  listSoldServers,
   type MachineCommand,
   nodeServers,
   type PowerCommand,
@@ -161,6 +162,7 @@ export {
   type ServerAction,
   type ServerFailure,
   type ServerStatus,
+  type SoldServer,
   serverSizes,
 } from './server-store.ts';
 export {

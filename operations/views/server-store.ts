@@ -180,6 +180,34 @@ export const serverSizes: RawBuilder<unknown> = sql`
 export const nodeServers = (nodeId: number): RawBuilder<unknown> => sql`
   select server_id from node_reservations where node_id = ${nodeId} and released_at is null`;
 
+/** A server that holds capacity on a node, as its guest has to be. */
+export interface SoldServer {
+  id: number;
+  nodeId: number;
+  vcpus: number;
+  memoryMb: number;
+  /** In order. */
+  macs: string[];
+  /** False while something of it is changing. */
+  isSettled: boolean;
+}
+
+/** The servers of these nodes, by id. */
+export async function listSoldServers(db: Queryable, nodeIds: readonly number[]): Promise<SoldServer[]> {
+  const { rows } = await sql<SoldServer>`
+    select s.id, r.node_id as "nodeId", x.vcpus, x."memoryMb",
+      array(select mac from (select n.mac_address as mac from server_interfaces n
+          where n.server_id = s.id and n.released_at is null
+        union all select a.mac_address from network_attachments a where a.server_id = s.id) m order by mac) as macs,
+      s.provisioning_state = 'ready'
+        and not exists (select 1 from server_actions a where a.server_id = s.id and a.status in ('queued', 'running'))
+        and not exists (select 1 from network_attachments a where a.server_id = s.id and a.state <> 'attached')
+        as "isSettled"
+    from node_reservations r join servers s on s.id = r.server_id cross join lateral (${serverSizes}) x
+    where r.node_id = any(${[...nodeIds]}::bigint[]) and r.released_at is null order by s.id`.execute(db);
+  return rows;
+}
+
 /** The location of a server `s`, as a lateral row. */
 export const clusterLocation: RawBuilder<unknown> = sql`
   select c.location_id as "locationId" from clusters c where c.id = s.cluster_id`;

@@ -21,6 +21,7 @@ const always = [
   '/client/servers/:id/resize',
   '/client/servers/:id/rebuild',
   '/client/servers/:id/reset-password',
+  '/console/clusters/nodes/:id/mend',
   '/client/billing/cards/new',
   '/client/billing/cards/return',
   '/client/billing/cards/test',

@@ -5,7 +5,7 @@
  * the volume `vm-<id>-r<rebuild>.qcow2`: its name says which rebuild made it, so no rebuild is made twice.
  */
 import { CodedError } from '#common/errors/index.ts';
-import type { GuestDefinition, GuestSize } from '../guest.ts';
+import { type FoundGuest, type GuestDefinition, type GuestSize, serverIdOfGuest } from '../guest.ts';
 import { hashPassword } from './cloud-seed.ts';
 import { checked, wholeSize } from './domain-xml.ts';
 import { complaintOf, tolerate, type Virsh, withFile } from './run-virsh.ts';
@@ -101,6 +101,23 @@ async function readDefinition(call: Virsh, name: string): Promise<string> {
       throw refused(`The node has no guest ${name}.`);
     throw error;
   }
+}
+
+/** See `HypervisorDriver.inspectGuests`. */
+export async function inspectGuests(call: Virsh): Promise<FoundGuest[]> {
+  const names = (await call(['list', '--all', '--name'])).split(/\s+/);
+  const found: FoundGuest[] = [];
+  for (const name of names.filter((one) => serverIdOfGuest(one) !== null)) {
+    const xml = await readDefinition(call, name);
+    const kib = Number(/<memory unit='KiB'>(\d+)</.exec(xml)?.[1]);
+    found.push({
+      name,
+      vcpus: Number(/<vcpu[^>]*>(\d+)</.exec(xml)?.[1]),
+      memoryMb: kib / 1024,
+      macs: [...xml.matchAll(/<mac address='([^']+)'/g)].map((match) => match[1]!).sort(),
+    });
+  }
+  return found;
 }
 
 /** The volume of the pool that the guest starts from. */

@@ -12,6 +12,7 @@ import {
   changeSize,
   deleteDisks,
   deleteVolume,
+  inspectGuests,
   redefine,
   replaceDisk,
 } from './change-guest.ts';
@@ -111,6 +112,7 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
     },
     readPower: power,
     observeGuests: () => observe(call),
+    inspectGuests: () => inspectGuests(call),
     async ensureGone(name) {
       const domain = checked('name', name);
       const isAbsent = /failed to get domain|Domain not found/i;

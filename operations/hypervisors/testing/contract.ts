@@ -71,6 +71,7 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
       assert.deepEqual(await facts(), made);
       const { imageSlug: image, vcpus, memoryMb, diskGb, mac } = guest;
       assert.deepEqual(made, { ...{ image, vcpus, memoryMb, diskGb }, disk: made.disk, macs: [mac] });
+      assert.deepEqual(await driver.inspectGuests(), [{ name, vcpus, memoryMb, macs: [mac] }]);
       assert.deepEqual(
         (await driver.observeGuests()).map((seen) => [seen.name, seen.power]),
         [[name, 'on']],

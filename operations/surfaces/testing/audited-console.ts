@@ -89,6 +89,12 @@ export const consoleCases = Object.fromEntries([
     ':id': await server(),
     action: 'stop',
   })),
+  form('POST /console/clusters/nodes/:id/mend', 'server.resize', async ({ server, node, world }) => {
+    const [nodeId, guest] = [await node(), `vm-${await server()}`];
+    const text = "insert into guest_drifts (node_id, guest, kind, detail) values ($1, $2, 'size', '')";
+    await world.database.pool.query(text, [nodeId, guest]);
+    return { ':id': nodeId, guest, kind: 'size' };
+  }),
   form('POST /console/clusters/', 'cluster.create', async ({ location, next }) => ({
     ...{ name: `cluster-${next()}`, location: await location(), driver: 'simulated' },
   })),

@@ -6,6 +6,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Cluster, Clusters, Node, NodeChange } from '#operations/clusters/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { chosenOf, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
@@ -18,6 +19,7 @@ interface ClustersDeps {
   addresses: Addresses;
   catalog: Catalog;
   clusters: Clusters;
+  servers: Pick<Servers, 'listDrifts' | 'mendDrift'>;
   clock: Clock;
 }
 
@@ -38,6 +40,11 @@ const NodeBody = Type.Object({
   disk_gb: text,
 });
 
+const MendForm = Type.Object({
+  guest: Type.String({ maxLength: 40 }),
+  kind: Type.Union([Type.Literal('size'), Type.Literal('interfaces')]),
+});
+
 const outcomes: Record<string, string> = {
   added: 'The node accepts new servers.',
   saved: 'Saved.',
@@ -45,6 +52,7 @@ const outcomes: Record<string, string> = {
   close: 'The node accepts no new servers.',
   made: 'The cluster is created. Add a node and an address range.',
   removed: 'Removed.',
+  mend: 'Queued. The list is updated within five minutes.',
   kept: 'Nothing was removed. Servers have used addresses of this range, and their history is kept.',
 };
 
@@ -117,6 +125,19 @@ export function registerClusters(app: App, deps: ClustersDeps): void {
       return reply.redirect(`/console/clusters/nodes/${node.id}?done=${verb}`, 303);
     });
 
+  app.post('/clusters/nodes/:id/mend', { schema: { params: Id, body: MendForm } }, async (request, reply) => {
+    const staff = request.staff!;
+    const { node, cluster } = await findNode(deps, staff, request.params.id);
+    try {
+      await deps.servers.mendDrift(staff.actor, { nodeId: node.id, ...request.body });
+    } catch (error) {
+      if (!(error instanceof CodedError) || !error.code.startsWith('servers.')) throw error;
+      const toast = { tone: 'bad' as const, text: error.message };
+      return show(deps, reply, { staff, cluster, node, form: formOf(node), toast }, 409);
+    }
+    return reply.redirect(`/console/clusters/nodes/${node.id}?done=mend`, 303);
+  });
+
   app.post('/clusters/nodes/:id/remove', { schema: { params: Id } }, async (request, reply) => {
     const staff = request.staff!;
     const { node, cluster } = await findNode(deps, staff, request.params.id);
@@ -170,13 +191,15 @@ async function findNode(
   return { node, cluster: await findCluster(deps, node.clusterId) };
 }
 
-function show(
+async function show(
   deps: ClustersDeps,
   reply: FastifyReply,
-  options: Omit<NodePageOptions, 'nowMs'>,
+  options: Omit<NodePageOptions, 'nowMs' | 'drifts'>,
   status = 200,
-): FastifyReply {
-  return sendPage(reply, nodePage({ ...options, nowMs: deps.clock.nowMs() }), status);
+): Promise<FastifyReply> {
+  const { node, staff } = options;
+  const drifts = node === null ? [] : await deps.servers.listDrifts(staff.actor, node.id);
+  return sendPage(reply, nodePage({ ...options, drifts, nowMs: deps.clock.nowMs() }), status);
 }
 
 async function showClusters(

@@ -1,4 +1,5 @@
 import { type Cluster, isAway, type Node } from '#operations/clusters/index.ts';
+import type { Drift } from '#operations/servers/index.ts';
 import {
   actionButton,
   askButton,
@@ -17,6 +18,7 @@ import {
   section,
   shareBar,
   type Tone,
+  table,
 } from '#service-kit/pages/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
@@ -39,6 +41,8 @@ export interface NodePageOptions {
   /** null: a new one. */
   node: Node | null;
   form: NodeForm;
+  /** Where it holds other guests than what is sold. */
+  drifts: readonly Drift[];
   nowMs: number;
   toast?: { tone: Tone; text: Content };
   /** What was wrong, by field. */
@@ -88,6 +92,7 @@ export function nodePage(options: NodePageOptions): Html {
       node !== null &&
         node.lastError !== null &&
         banner({ tone: 'bad', title: 'It does not answer', text: node.lastError }),
+      node !== null && options.drifts.length > 0 && driftSection(options, node),
       node !== null && section({ title: 'Room and connection' }, room(node, nowMs)),
       staff.canChange && section({ title: node === null ? 'Settings' : 'Change' }, nodeForm(options)),
     ],
@@ -131,6 +136,62 @@ function switches(staff: Staff, node: Node): Content {
         'It has no servers. Its address and credentials are deleted.',
       ),
   ];
+}
+
+const driftWords: Record<Drift['kind'], { name: string; mend: string | null; consequence: string }> = {
+  missing: { name: 'The guest is missing', mend: null, consequence: '' },
+  stray: { name: 'The guest belongs to no server', mend: null, consequence: '' },
+  size: {
+    name: 'Other sizes',
+    mend: 'Restore the sizes',
+    consequence: 'The server is shut down, gets the sizes of its plan and starts again. Nothing is charged.',
+  },
+  interfaces: {
+    name: 'Other network interfaces',
+    mend: 'Apply its networks',
+    consequence: 'The private networks of the server are applied to the nodes again.',
+  },
+};
+
+/** Nothing of it is mended by itself. */
+function driftSection({ staff, drifts, nowMs }: NodePageOptions, node: Node): Html {
+  const description =
+    'The hypervisor was compared with what is sold. Nothing is changed by itself; what has no button is mended at the node.';
+  return section(
+    { title: 'Differences', id: 'differences', description },
+    table<Drift>({
+      caption: 'Differences',
+      columns: [
+        {
+          key: 'guest',
+          header: 'Guest',
+          cell: ({ guest, kind }) =>
+            kind === 'stray' ? code(guest) : link(`/console/servers/${guest.slice(3)}`, guest),
+        },
+        { key: 'kind', header: 'Difference', kind: 'prose', cell: ({ kind }) => driftWords[kind].name },
+        { key: 'detail', header: 'Found', kind: 'prose', cell: ({ detail }) => detail },
+        { key: 'since', header: 'Seen', cell: ({ seenAt }) => moment(seenAt.getTime(), nowMs) },
+        {
+          key: 'mend',
+          header: 'Mend',
+          cell: ({ guest, kind }) => {
+            const { mend, consequence } = driftWords[kind];
+            if (mend === null || !staff.canChange) return '';
+            return askButton(
+              {
+                ...{ id: `mend-${kind}-${guest}`, label: mend, title: `${mend} of ${guest}?` },
+                ...{ openKind: 'button' as const, csrfToken: staff.csrfToken, fields: { guest, kind } },
+                action: `/console/clusters/nodes/${node.id}/mend`,
+              },
+              consequence,
+            );
+          },
+        },
+      ],
+      rows: drifts,
+      empty: { title: 'None', text: '' },
+    }),
+  );
 }
 
 function room(node: Node, nowMs: number): Html {

@@ -84,6 +84,7 @@ const loopWork: Readonly<Record<string, string>> = {
   'operations.billing_maintenance': 'charges hours and API requests, suspends for debt',
   'operations.idempotency_retention': 'forgets idempotency keys after 24 hours',
   'operations.orders': 'completes paid orders',
+  'operations.drift': 'compares guests with what is sold',
   'operations.power_observer': 'reads the power state of servers',
   'operations.reconcile_charges': 'asks the gateway for results of charges',
   'operations.root_passwords': 'deletes root passwords that have expired',

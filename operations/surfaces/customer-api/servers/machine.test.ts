@@ -207,6 +207,19 @@ test('a resize changes plan, sizes, capacity and price; the hour that has begun 
   await moveWorldClock(world.database, '0');
 });
 
+test('hours that have begun before a resize cost the old price, also when they are charged late', async () => {
+  const { act, customer } = await running('Late');
+  const balance = () => world.billing.balanceOf(systemActor, customer.tenant.id);
+  const start = await balance();
+  await moveWorldClock(world.database, '65 minutes');
+  await act('resize', { plan: 'large' });
+  await world.jobs.drain();
+  assert.equal(start - (await balance()), 60 + 60 + 140);
+  await chargeServerHours(world.database.db);
+  assert.equal(start - (await balance()), 60 + 60 + 140);
+  await moveWorldClock(world.database, '0');
+});
+
 test('with keep_disk a server goes up and down again, and nothing is given back for the hour', async () => {
   const { act, read, room, customer, guest } = await running('Kept');
   await chargeServerHours(world.database.db);

@@ -1,7 +1,13 @@
 // Slow: sends packets through the private networks of a lab, and waits for those that do not come.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { hasCode } from '#common/errors/index.ts';
+import { ethernet, udp } from '#sensor/testing/frames.ts';
+import { until } from '#service-kit/testing/until.ts';
 import { callControl } from './control/index.ts';
 import type { GuestInput, Lab, PrivateNic } from './index.ts';
 import { fetchSeven, makeDataDir, needsRoot, patientMs, startLab } from './testing/lab-tests.ts';
@@ -94,6 +100,93 @@ test('private networks of a lab world', needsRoot, async (world) => {
     await lab.setPower('vm-13', 'on');
     assert.equal(await fetchFrom(lab, 'vm-11', '10.20.0.6', patientMs), '7');
   });
+
+  await world.test(
+    'while a guest sends, its attached address passes, and one that was released or replaced does not',
+    async (t) => {
+      const [mine, others] = [nic(31, 7), nic(31, 8, { mac: nic(31, 7).mac })];
+      const file = join(dataDir, 'moves.hex');
+      const frameFrom = (address: string) =>
+        Buffer.from(
+          ethernet(udp({ from: address, fromPort: 9, to: '10.20.0.2', toPort: 9 }, new Uint8Array(8)), {
+            source: mine.mac,
+          }),
+        ).toString('hex');
+      writeFileSync(file, `${frameFrom(mine.address)}\n${frameFrom(others.address)}\n`);
+      await lab.execInHypervisor([
+        'nft',
+        `table bridge moves {
+        counter mine {
+        }
+        counter others {
+        }
+        chain seen {
+          type filter hook prerouting priority -250;
+          ip saddr ${mine.address} counter name mine;
+          ip saddr ${others.address} counter name others;
+        }
+      }`,
+      ]);
+      /** Frames that passed the port since the last look. */
+      const look = async () => {
+        const json = await lab.execInHypervisor([
+          'nft',
+          '-j',
+          'reset',
+          'counters',
+          'table',
+          'bridge',
+          'moves',
+        ]);
+        const { nftables } = JSON.parse(json) as {
+          nftables: { counter?: { name: string; packets: number } }[];
+        };
+        const passes = (name: string) =>
+          nftables.find(({ counter }) => counter?.name === name)!.counter!.packets > 0;
+        return { mine: passes('mine'), others: passes('others') };
+      };
+      const both = { mine: false, others: false };
+      /** Waits until these pass; the others must not, from the last look on. */
+      const passing = (wanted: Partial<typeof both>) =>
+        until(`${Object.keys(wanted).join(' and ')} pass`, patientMs, async () => {
+          const seen = await look();
+          for (const [whose, passes] of Object.entries(seen))
+            if (passes) assert.ok(whose in wanted, `${whose} passes`);
+          return Object.keys(wanted).every((whose) => seen[whose as keyof typeof seen]) || null;
+        });
+      const namespace = lab.get('vm-13').namespace;
+      const script = fileURLToPath(new URL('./testing/keep-sending.ts', import.meta.url));
+      const start = () => {
+        const child = spawn('ip', ['netns', 'exec', namespace, process.execPath, script, 'pn31', file], {
+          stdio: 'ignore',
+        });
+        t.after(() => child.kill('SIGKILL'));
+      };
+      start();
+      assert.deepEqual(await look(), both);
+      await lab.attachNic('vm-13', mine);
+      await passing({ mine: true });
+      // Another address takes its place, and neither passes with the other's.
+      await lab.attachNic('vm-13', others);
+      await look();
+      await passing({ others: true });
+      await lab.attachNic('vm-13', mine);
+      await look();
+      await passing({ mine: true });
+      for (const guard of ['off', 'on'] as const) {
+        await lab.setGuard('vm-13', guard);
+        await look();
+        await passing(guard === 'off' ? { mine: true, others: true } : { mine: true });
+      }
+      await lab.detachNic('vm-13', 31, mine.mac);
+      await look();
+      assert.deepEqual(await look(), both);
+      await lab.attachNic('vm-13', others);
+      await passing({ others: true });
+      await lab.detachNic('vm-13', 31, others.mac);
+      await lab.execInHypervisor(['nft', 'delete table bridge moves']);
+    },
+  );
 
   await world.test('a guest with private NICs only is reached over them, and has no other link', async () => {
     await lab.put({ name: 'vm-20', nics: [nic(31, 9)] });

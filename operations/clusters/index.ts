@@ -37,7 +37,7 @@ export function createClusters(deps: { db: () => Queryable; hypervisors: Hypervi
     /** Oldest first; all of them, or those of one location. */
     listClusters: (locationId?: number) => listClusters(deps.db(), locationId),
     /** What servers of each location can do: what the hypervisors of all its clusters can. */
-    async capabilitiesByLocation(): Promise<Map<number, readonly Capability[]>> {
+    async listCapabilities(): Promise<Map<number, readonly Capability[]>> {
       const found = new Map<number, readonly Capability[]>();
       for (const { locationId, driver } of await listClusters(deps.db())) {
         const able = deps.hypervisors.capabilitiesOf(driver);

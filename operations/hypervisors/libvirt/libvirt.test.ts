@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { isPermanentRefusal } from '#operations/hypervisors/index.ts';
+import { until } from '#service-kit/testing/until.ts';
 import { guest, node } from '../testing/example-guest.ts';
 import { seedFiles } from './cloud-seed.ts';
 import { domainXml } from './domain-xml.ts';
@@ -158,8 +159,10 @@ test('a virsh that hangs is ended with what it started, and may be asked again',
   assert.notEqual(hanging.code, 0);
   assert.match(hanging.err, /ended by SIGKILL: no answer/);
   const child = Number(hanging.out);
-  const state = await readFile(`/proc/${child}/stat`, 'utf8').catch(() => 'gone');
-  assert.match(state, /^gone$|\) [XZ] /);
+  // It has got its signal; when it acts on it is the kernel's.
+  await until('the child has ended', 30_000, async () =>
+    /^gone$|\) [XZ] /.test(await readFile(`/proc/${child}/stat`, 'utf8').catch(() => 'gone')),
+  );
   assert.ok(hasCode(virshError('start', hanging.err), 'hypervisor.failed'));
 });
 

@@ -161,6 +161,7 @@ function driftSection({ staff, drifts, nowMs }: NodePageOptions, node: Node): Ht
     { title: 'Differences', id: 'differences', description },
     table<Drift>({
       caption: 'Differences',
+      card: { line: ['kind', 'since'] },
       columns: [
         {
           key: 'guest',

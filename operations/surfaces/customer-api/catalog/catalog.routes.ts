@@ -50,7 +50,7 @@ export function catalogHandlers(deps: {
       const [locations, availability, capabilities] = await Promise.all([
         catalog.listLocations(),
         catalog.listAvailability(),
-        clusters.capabilitiesByLocation(),
+        clusters.listCapabilities(),
       ]);
       const { page, pagination } = pageOf(request, reply, locations, idOf);
       return { locations: page.map((one) => showLocation(one, availability, capabilities)), pagination };
@@ -59,7 +59,7 @@ export function catalogHandlers(deps: {
       const [location, availability, capabilities] = await Promise.all([
         find(request, catalog.findLocation),
         catalog.listAvailability(),
-        clusters.capabilitiesByLocation(),
+        clusters.listCapabilities(),
       ]);
       return showLocation(location, availability, capabilities);
     },
@@ -108,7 +108,7 @@ function showImage({ id, slug, name, family, isOffered }: Offer<Image>): schemas
 function showLocation(
   location: Location,
   availability: readonly Availability[],
-  capabilities: Awaited<ReturnType<Clusters['capabilitiesByLocation']>>,
+  capabilities: Awaited<ReturnType<Clusters['listCapabilities']>>,
 ): schemas.Location {
   const { id, slug, name, country } = location;
   return {

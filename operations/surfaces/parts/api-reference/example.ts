@@ -90,7 +90,7 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   public_key: [
     'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIcvEZ6PfU56tmbpZIWoyu5t5wHpTWVHJabI5CqJAZxo you@example.net',
   ],
-  url: ['https://hooks.example.com/svc'],
+  url: ['https://hooks.example.com/events'],
   user_data: ['#cloud-config\n'],
 };
 /** Mostly null in real answers, so null in the example. */

@@ -143,6 +143,8 @@ describe('a customer’s tasks by keyboard', () => {
     await user.open(`${url}/client/servers/${serverId}`);
     await user.tabTo(/^Firewall$/);
     await user.enter(/^Settings$/);
+    // The first one is that of a rebuild.
+    await user.tabTo(/^Type by-keyboard to confirm/);
     await user.fill(/^Type by-keyboard to confirm/, 'by-keyboard');
     await user.enter(/^Destroy server$/);
     await demo.until('the server is gone', 120_000, async () => {

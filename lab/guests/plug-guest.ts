@@ -87,7 +87,8 @@ export async function unplugGuest(names: WorldNames, guest: GuestDefinition): Pr
   // The kernel removes a dead namespace's link some time later; the name must be free for the next one now.
   const link = nameGuestLink(guest.name);
   await runIp(names.hypervisorNamespace, [`link delete ${link}`]).catch((error: unknown) => {
-    if (!(error instanceof CodedError) || !/Cannot find device/.test(error.message)) throw error;
+    if (!(error instanceof CodedError) || !/Cannot find device|No such device/.test(error.message))
+      throw error;
   });
   await unguardPort(names, link);
   for (const { address } of guest.addresses) {

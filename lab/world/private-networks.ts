@@ -93,6 +93,7 @@ export async function ensureSegment(names: WorldNames, network: number): Promise
 
 async function deleteLink(names: WorldNames, link: string): Promise<void> {
   await runIp(names.hypervisorNamespace, [`link delete ${link}`]).catch((error: unknown) => {
-    if (!(error instanceof CodedError) || !/Cannot find device/.test(error.message)) throw error;
+    if (!(error instanceof CodedError) || !/Cannot find device|No such device/.test(error.message))
+      throw error;
   });
 }

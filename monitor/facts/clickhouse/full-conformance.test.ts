@@ -11,7 +11,7 @@ const seeds = (process.env.SVC_TEST_SEED ?? '3').split(',').map(Number);
 
 for (const seed of seeds)
   test(`NET-2.2.5, NET-2.2.9, NET-2.2.10: ClickHouse answers like the rules in plain memory, of many uploads; seed ${seed}`, async () => {
-    assert.deepEqual(await compareClickhouse({ uploads: 20, seed }), []);
+    assert.deepEqual(await compareClickhouse({ uploads: 12, seed }), []);
   });
 
 const crashClickhouse = (plant?: Plant) =>

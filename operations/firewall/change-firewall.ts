@@ -37,7 +37,7 @@ export interface FirewallChangeOptions {
   tenantId?: number;
   /** Called with the firewall as it is, once the server's row is locked; what it throws refuses the change. */
   precondition?: (tx: Queryable, firewall: Firewall) => Promise<void>;
-  /** Told of the changed firewall in the transaction that makes it. */
+  /** Called with the changed firewall in the transaction that changes it. */
   onChanged?: (tx: Queryable, firewall: Firewall) => Promise<void>;
 }
 

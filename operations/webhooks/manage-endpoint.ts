@@ -242,8 +242,8 @@ function notFound(): CodedError {
 const none: store.EndpointScope = { organizationIds: [], tenantIds: [], hasWhole: false };
 
 /**
- * What an owner manages: everything of their organizations. A key of an owner manages what is told of its workspaces, and of
- * the whole organization if it reaches all of it.
+ * What an owner manages: everything of their organizations. A key of an owner manages the endpoints of its workspaces, and
+ * those of the whole organization if it reaches all of it.
  */
 export async function managedBy(db: Queryable, actor: Actor): Promise<store.EndpointScope> {
   if (actor.kind !== 'customer') return none;

@@ -145,6 +145,9 @@ export function registerAssets(app: App): void {
       reply.type(asset.type);
       reply.header('cache-control', isCurrent ? 'public, max-age=31536000, immutable' : 'no-store');
       reply.header('x-content-type-options', 'nosniff');
+      // An SVG that is opened by itself is a page: it gets no scripts.
+      if (asset.type.startsWith('image/'))
+        reply.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; sandbox");
       reply.header('vary', 'accept-encoding');
       if (!acceptsGzip(request.headers['accept-encoding'])) return reply.send(asset.body);
       asset.gzipped ??= gzipSync(asset.body, { level: 9 });

@@ -79,9 +79,9 @@ let provider: Provider = { name: 'svc', logo: null, accent: null, links: [] };
 /** Whom this process works for. */
 export const presentProvider = (): Provider => provider;
 
-/** Sets it before the first page; `null` puts back what stands without settings. */
-export function useProvider(one: Provider | null): void {
-  provider = one ?? { name: 'svc', logo: null, accent: null, links: [] };
+/** Sets it before the first page. */
+export function useProvider(one: Provider): void {
+  provider = one;
 }
 
 const logoBytesMax = 100_000;

@@ -9,7 +9,12 @@ import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
-import { type Hypervisors, type ObservedGuest, serverIdOfGuest } from '#operations/hypervisors/index.ts';
+import {
+  groupByDriver,
+  type Hypervisors,
+  type ObservedGuest,
+  serverIdOfGuest,
+} from '#operations/hypervisors/index.ts';
 import { createLeasedLoop, ifHeld, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { compareReadings, type Reading, splitByDay } from './reading.ts';
@@ -42,8 +47,7 @@ async function recordReadings(
   renew: () => Promise<boolean>,
 ): Promise<void> {
   const nodes = await deps.clusters.listNodes(systemActor, null);
-  // Nodes behind one driver show the same guests.
-  for (const driver of new Set(nodes.map((node) => deps.hypervisors.of(node)))) {
+  for (const driver of groupByDriver(deps.hypervisors, nodes).keys()) {
     if (!(await renew())) return;
     try {
       const readings = readingsOf(await driver.observeGuests());

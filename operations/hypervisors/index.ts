@@ -10,7 +10,7 @@ import { readFile } from 'node:fs/promises';
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
 import type { Clock } from '#common/clock/index.ts';
-import { CodedError, describeError } from '#common/errors/index.ts';
+import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
 import { type Capability, capabilities } from '#contracts/capabilities.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -90,6 +90,26 @@ const capabilitiesOfDriver: Record<DriverName, readonly Capability[]> = {
   lab: labCapabilities,
   libvirt: libvirtCapabilities,
 };
+
+/**
+ * Nodes by the driver that speaks for them; those of one driver are one site, whose guests it shows for each of them. A node whose
+ * settings don't serve is left out, so that the others are looked at: its page says why (`observePower`).
+ */
+export function groupByDriver<Node extends HypervisorNode>(
+  hypervisors: Hypervisors,
+  nodes: readonly Node[],
+): Map<HypervisorDriver, Node[]> {
+  const groups = new Map<HypervisorDriver, Node[]>();
+  for (const node of nodes) {
+    try {
+      const driver = hypervisors.of(node);
+      groups.set(driver, [...(groups.get(driver) ?? []), node]);
+    } catch (error) {
+      if (!hasCode(error, 'hypervisor.refused')) throw error;
+    }
+  }
+  return groups;
+}
 
 /** One driver for every node, ignoring the node's own driver; for tests. */
 export function singleDriver(driver: HypervisorDriver): Hypervisors {

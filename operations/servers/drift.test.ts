@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { CodedError } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { chargeServerHours, findDrift } from './index.ts';
@@ -90,4 +91,21 @@ test('sizes are mended by a restart at an operator’s request, never by themsel
   assert.ok(!(await found()).some((one) => one.startsWith(`vm-${serverId} `)));
   assert.equal(await world.billing.balanceOf(systemActor, tenant.id), balance);
   await assert.rejects(world.servers.mendDrift(systemActor, drift), /not there any more/);
+});
+
+test('a node whose settings do not serve keeps no other node from being compared', async () => {
+  const { tenant } = await world.createCustomer('Beside');
+  const { serverId } = await world.deploy(tenant, 'beside');
+  const sizes = { vcpus: 4, memoryMb: 8_192, diskGb: 100, uri: null, storagePool: null, bridge: 'br0' };
+  await world.clusters.addNode(systemActor, { clusterId: world.clusterId, name: 'a-broken', ...sizes });
+  await atTheNode(`update simulated_guests set vcpus = 9 where name = 'vm-${serverId}'`);
+  const hypervisors: typeof world.hypervisors = {
+    ...world.hypervisors,
+    of(node) {
+      if (node.name === 'a-broken') throw new CodedError('hypervisor.refused', 'its URI names a program');
+      return world.hypervisors.of(node);
+    },
+  };
+  await findDrift({ ...world, hypervisors, reporter: world.watch.reporter });
+  assert.ok((await found()).includes(`vm-${serverId} size`));
 });

@@ -9,8 +9,8 @@ import { type Actor, requireOperator, systemActor } from '#operations/accounts/i
 import type { Clusters, Node } from '#operations/clusters/index.ts';
 import {
   type FoundGuest,
+  groupByDriver,
   guestName,
-  type HypervisorDriver,
   type Hypervisors,
   serverIdOfGuest,
 } from '#operations/hypervisors/index.ts';
@@ -31,7 +31,8 @@ interface DriftDeps {
 /** One look at every node; returns how many differences there are. A node that does not answer keeps those it had. */
 export async function findDrift(deps: DriftDeps): Promise<number> {
   let count = 0;
-  for (const [driver, nodes] of groupNodes(deps, await deps.clusters.listNodes(systemActor, null))) {
+  const all = await deps.clusters.listNodes(systemActor, null);
+  for (const [driver, nodes] of groupByDriver(deps.hypervisors, all)) {
     const nodeIds = nodes.map((node) => node.id);
     try {
       // What changed while the hypervisor was looked at is left to the next look.
@@ -56,16 +57,6 @@ export async function findDrift(deps: DriftDeps): Promise<number> {
     }
   }
   return count;
-}
-
-/** Nodes that one driver speaks for are one site: it sees all their guests. */
-function groupNodes(deps: DriftDeps, nodes: readonly Node[]): Map<HypervisorDriver, Node[]> {
-  const groups = new Map<HypervisorDriver, Node[]>();
-  for (const node of nodes) {
-    const driver = deps.hypervisors.of(node);
-    groups.set(driver, [...(groups.get(driver) ?? []), node]);
-  }
-  return groups;
 }
 
 function ofServer(server: SoldServer, found: readonly FoundGuest[]): Difference[] {

@@ -29,24 +29,28 @@ interface Card {
 }
 
 /** One of the deliveries, as the section lists it. */
-export interface DeliveryCard extends Pick<Card, 'receivedAt' | 'problem'> {
+export interface DeliveryCard extends Pick<Card, 'receivedAt' | 'observedMs' | 'problem'> {
   html: Html;
 }
 
-/** A delivery that was confirmed within this time is current. */
+/** What was observed, and confirmed, within this time is current. */
 const currentMs = 5 * 60_000;
 
 /** How data stand in one line, with each delivery on demand; open where one is held back. */
 export function deliverySection(cards: readonly DeliveryCard[], nowMs: number): Html {
   const problem = cards.find((each) => each.problem !== null)?.problem;
   const receivedMs = Math.max(0, ...cards.map(({ receivedAt }) => receivedAt?.getTime() ?? 0));
+  // After a pause old minutes may just have come.
+  const observedMs = Math.max(0, ...cards.map((each) => each.observedMs ?? 0));
   const line =
     problem ??
     (receivedMs === 0
       ? 'Nothing was delivered yet.'
-      : nowMs - receivedMs <= currentMs
-        ? 'Data is current.'
-        : ['Last delivery ', age(receivedMs, nowMs), '.']);
+      : nowMs - receivedMs > currentMs || observedMs === 0
+        ? ['Last delivery ', age(receivedMs, nowMs), '.']
+        : nowMs - observedMs > currentMs
+          ? ['Newest data ', age(observedMs, nowMs), '.']
+          : 'Data is current.');
   return html`<details class="entry-details" id="delivery"${attributes({ open: problem !== undefined })}><summary>Delivery: ${line}</summary><p class="hint">How observations get here from the sensors. A delivery without data does not count as confirmed.</p><div class="cards">${cards.map((each) => each.html)}</div></details>`;
 }
 
@@ -149,5 +153,5 @@ function card(given: Card, nowMs: number): DeliveryCard {
     { term: 'Received', value: given.counts },
     { term: 'Problem', value: given.problem ?? 'none' },
   ])}${given.note && html`<p class="hint">${given.note}</p>`}</div>`;
-  return { html: shown, receivedAt, problem };
+  return { html: shown, receivedAt, observedMs: given.observedMs, problem };
 }

@@ -296,10 +296,14 @@ test('the page says how fresh it is: nothing yet, a minute ago, or nothing new s
   const empty = await (await reader.get()).text();
   assert.match(empty, /Nothing observed yet/);
   await deliver(reader.first, { 2: { in: 1, out: 1 } });
-  assert.match(await (await reader.get()).text(), /Up to date, \d\d:\d\d UTC/);
+  const fresh = await (await reader.get()).text();
+  assert.match(fresh, /Up to date, \d\d:\d\d UTC/);
+  assert.match(fresh, /Delivery: Data is current\./);
   const stale = await createReader('Stale');
   await deliver(stale.first, { 30: { in: 1, out: 1 } });
-  assert.match(await (await stale.get()).text(), /No new minutes since \d\d:\d\d UTC.*unknown, not zero/s);
+  const late = await (await stale.get()).text();
+  assert.match(late, /No new minutes since \d\d:\d\d UTC.*unknown, not zero/s);
+  assert.match(late, /Delivery: Newest data .*\d\d min ago/, 'what has just come is half an hour old');
 });
 
 test('the list of servers shows the newest rates with their age, and calls old ones unknown', async () => {

@@ -128,7 +128,15 @@ export {
   type TableOptions,
   table,
 } from './table.ts';
-export { csvLines, type DataField, type DataValue, isoTime, tableCsv, tableValues } from './table-data.ts';
+export {
+  csvLines,
+  type DataField,
+  type DataValue,
+  isoTime,
+  tableCsv,
+  tableValues,
+  textOfCell,
+} from './table-data.ts';
 export {
   age,
   type CodeBlockOptions,

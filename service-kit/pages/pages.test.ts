@@ -189,6 +189,7 @@ const noMarkup = new Set([
   'isSafeHref',
   'presentProvider',
   'senderOf',
+  'textOfCell',
   'isoTime',
   'readRange',
   'readSort',

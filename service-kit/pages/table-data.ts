@@ -3,6 +3,7 @@
  *
  * Numbers stand bare, their unit is in the field's name; what is not known is an empty cell, never 0.
  */
+import { type Content, html } from './html.ts';
 
 /** A value as it is, without its way of being written; times as ISO 8601 in UTC. */
 export type DataValue = string | number | boolean | null | undefined;
@@ -46,6 +47,20 @@ export function tableValues<Row>(
   rows: readonly Row[],
 ): Record<string, string | number | boolean | null>[] {
   return rows.map((row) => Object.fromEntries(fields.map(({ field, value }) => [field, value(row) ?? null])));
+}
+
+const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', '#39': "'" };
+
+/** The text of a cell, for a column that gives files no value of its own; a time as ISO 8601, what is unknown as null. */
+export function textOfCell(cell: Content): string | null {
+  const markup = String(html`${cell}`)
+    .replace(/<span class="unknown">.*?<\/span>/g, '')
+    .replace(/<(\w+)[^>]* aria-hidden="true"[^>]*>.*?<\/\1>/gs, '')
+    .replace(/<time datetime="([^"]*)".*?<\/time>(?:<span class="zone"> UTC<\/span>)?/g, '$1');
+  const text = markup
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/&(lt|gt|amp|quot|#39);/g, (_, name) => entities[name]!);
+  return text.replace(/\s+/g, ' ').trim() || null;
 }
 
 /** A time as files write it; `null` stays unknown. */

@@ -291,9 +291,9 @@ function footer<Row>(options: TableOptions<Row>): Content {
 /**
  * Reads the wished order out of a parsed query. Only sortable columns count, so a forged name gives the default.
  */
-export function readSort<Row>(
+export function readSort(
   query: Readonly<Record<string, unknown>>,
-  columns: readonly Column<Row>[],
+  columns: readonly { key: string; sortable?: boolean }[],
   fallback: Sort,
   names: { by: string; direction: string } = { by: 'sort', direction: 'direction' },
 ): Sort {

@@ -16,7 +16,17 @@ export {
   wantedFile,
 } from './data-table.ts';
 export { askToSignIn, isChange, lacksSecondFactor, noSuchPage, readSession, requireToken } from './guard.ts';
-export { type ListDeclaration, readList } from './list.ts';
+export {
+  idCursor,
+  idFilter,
+  isId,
+  type ListDeclaration,
+  type ListFilter,
+  type ListValues,
+  numberOf,
+  readFilters,
+  readList,
+} from './list.ts';
 
 interface PersonButtonOptions {
   action: string;

@@ -28,6 +28,7 @@ import { registerPalette } from './palette/palette.routes.ts';
 import { registerPortScans } from './port-scans/port-scans.routes.ts';
 import { registerProjects } from './projects/projects.routes.ts';
 import { registerReconciliation } from './reconciliation/reconciliation.routes.ts';
+import { registerServer } from './servers/server.routes.ts';
 import { registerServers } from './servers/servers.routes.ts';
 import { registerFind } from './sign-on/find.routes.ts';
 import { registerSignOnConsole, registerStaffSignOn } from './sign-on/sign-on.routes.ts';
@@ -65,6 +66,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
       registerSystem(routes, deps);
       registerAppearance(routes, deps);
       registerAccount(routes, deps);
+      registerServer(routes, deps);
       registerServers(routes, deps);
       registerTraffic(routes, deps);
       registerAttacks(routes, deps);

@@ -38,27 +38,38 @@ export function serverTrafficColumns<Row>(
 ): Column<Row>[] {
   const now = (key: 'inboundBps' | 'outboundBps') => (row: Row) => {
     const latest = traffic.latest.get(idOf(row));
-    const rate = latest && !isStale(latest.minute.getTime(), nowMs) ? latest[key] : null;
-    return rate === null ? null : formatBitRate(rate);
+    return latest && !isStale(latest.minute.getTime(), nowMs) ? latest[key] : null;
   };
   return [
-    { key: 'in', header: 'In', kind: 'figure', cell: now('inboundBps') },
-    { key: 'out', header: 'Out', kind: 'figure', cell: now('outboundBps') },
+    { key: 'in', header: 'In', field: 'in_bps', ...figure(now('inboundBps'), formatBitRate) },
+    { key: 'out', header: 'Out', field: 'out_bps', ...figure(now('outboundBps'), formatBitRate) },
     ...dayColumns(traffic, idOf, serverTrafficHref),
   ];
 }
 
 /** Bytes of 24 hours, the 95th percentile and the trend. */
 export function customerTrafficColumns<Row>(traffic: ListTraffic, idOf: (row: Row) => number): Column<Row>[] {
-  const bytes = (key: 'inboundBytes' | 'outboundBytes') => (row: Row) => {
-    const total = traffic.totals.get(idOf(row));
-    return total === undefined ? null : formatBytes(total[key]);
-  };
+  const bytes = (key: 'inboundBytes' | 'outboundBytes') => (row: Row) =>
+    traffic.totals.get(idOf(row))?.[key] ?? null;
   return [
-    { key: 'in', header: 'In, 24 h', kind: 'figure', cell: bytes('inboundBytes') },
-    { key: 'out', header: 'Out, 24 h', kind: 'figure', cell: bytes('outboundBytes') },
+    { key: 'in', header: 'In, 24 h', field: 'in_24h_bytes', ...figure(bytes('inboundBytes'), formatBytes) },
+    {
+      key: 'out',
+      header: 'Out, 24 h',
+      field: 'out_24h_bytes',
+      ...figure(bytes('outboundBytes'), formatBytes),
+    },
     ...dayColumns(traffic, idOf, customerTrafficHref),
   ];
+}
+
+/** A figure with its unit on the page, and bare in files. */
+function figure<Row>(value: (row: Row) => number | null, format: (figure: number) => string) {
+  const cell = (row: Row) => {
+    const known = value(row);
+    return known === null ? null : format(known);
+  };
+  return { kind: 'figure' as const, value, cell };
 }
 
 /** The trend leads to the explorer, which says what it was of. */
@@ -69,13 +80,8 @@ function dayColumns<Row>(
 ): Column<Row>[] {
   return [
     {
-      key: 'p95',
-      header: 'Out, 95th percentile',
-      kind: 'figure',
-      cell: (row) => {
-        const rate = traffic.totals.get(idOf(row))?.outboundP95 ?? null;
-        return rate === null ? null : formatBitRate(rate);
-      },
+      ...{ key: 'p95', header: 'Out, 95th percentile', field: 'out_p95_bps' },
+      ...figure((row: Row) => traffic.totals.get(idOf(row))?.outboundP95 ?? null, formatBitRate),
     },
     {
       key: 'trend',

@@ -32,6 +32,7 @@ import { registerBandwidth } from './servers/bandwidth.routes.ts';
 import { registerDeploy } from './servers/deploy.routes.ts';
 import { registerFirewall } from './servers/firewall.routes.ts';
 import { registerMachine } from './servers/machine.routes.ts';
+import { registerServer } from './servers/server.routes.ts';
 import { registerServerNetworks } from './servers/server-networks.routes.ts';
 import { registerServerSettings } from './servers/server-settings.routes.ts';
 import { registerServers } from './servers/servers.routes.ts';
@@ -66,6 +67,7 @@ export async function registerPortal(
       });
       registerDeploy(routes, deps);
       registerPalette(routes, deps);
+      registerServer(routes, deps);
       registerServers(routes, deps);
       if (deps.demo?.attack) registerAttack(routes, { ...deps, attack: deps.demo.attack });
       registerServerSettings(routes, deps);

@@ -1,32 +1,21 @@
 /** `/sites/{id}/events`: a site's events, by kind, sensor and time. */
-import { Type } from 'typebox';
 import { keptText } from '#contracts/retention.ts';
 import type { MonitorEvent } from '#monitor/events/index.ts';
 import { titleOfIncident } from '#monitor/incidents/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { type Content, code, html, isoTime, link, moment, pageHeader } from '#service-kit/pages/index.ts';
-import { readList } from '#service-kit/web/index.ts';
+import { idCursor, numberOf, readList } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
 import { eventName } from '../parts/words.ts';
 
-const text = (maxLength: number) => Type.Optional(Type.String({ maxLength }));
-const Query = Type.Object({
-  kind: text(100),
-  sensor: text(20),
-  from: text(40),
-  to: text(40),
-  after: text(20),
-});
-
 export function registerEvents(app: App, deps: ConsoleDeps): void {
-  const schema = { params: SiteParams, querystring: Query };
-  app.get('/sites/:siteId/events', { schema }, async (request, reply) => {
+  app.get('/sites/:siteId/events', { schema: { params: SiteParams } }, async (request, reply) => {
     const nowMs = Date.now();
     const site = await siteOf(deps.sites, request.params.siteId);
     const [kinds, sensors] = await Promise.all([deps.events.listKinds(site.id), deps.sensors.list(site.id)]);
-    const found = await readList<MonitorEvent>(request, {
+    const found = await readList(request, {
       ...{ id: 'events', caption: 'Events', path: `/sites/${site.id}/events` },
       ...{ card: { title: 'kind', line: ['at', 'sensor'] }, isStacked: true },
       filters:
@@ -44,14 +33,12 @@ export function registerEvents(app: App, deps: ConsoleDeps): void {
               { kind: 'datetime-local', name: 'from', label: 'From (UTC)' },
               { kind: 'datetime-local', name: 'to', label: 'To (UTC)' },
             ],
+      cursor: idCursor<MonitorEvent>(),
       read: ({ kind, sensor, from, to }, { limit, after }) =>
         deps.events.list(site.id, limit, {
-          ...{ kind, fromMs: utc(from), toMs: utc(to) },
-          sensorId: sensor === undefined ? undefined : Number(sensor),
-          after: after === undefined ? undefined : Number(after),
+          ...{ kind, fromMs: utc(from), toMs: utc(to), after },
+          sensorId: numberOf(sensor),
         }),
-      cursorOf: ({ id }) => String(id),
-      isCursor: (given) => /^[1-9]\d{0,14}$/.test(given),
       columns: [
         {
           ...{ key: 'at', header: 'When' },
@@ -88,7 +75,12 @@ function utc(given: string | undefined): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-function stateOf({ rows, hasMore, isNarrowed, isFirst }: Awaited<ReturnType<typeof readList<MonitorEvent>>>) {
+function stateOf({
+  rows,
+  hasMore,
+  isNarrowed,
+  isFirst,
+}: Awaited<ReturnType<typeof readList<MonitorEvent, number>>>) {
   if (rows.length === 0) return isNarrowed ? undefined : ({ tone: 'good', text: 'No events yet.' } as const);
   if (!isFirst) return undefined;
   const count = hasMore ? `${rows.length} newest` : String(rows.length);

@@ -1,6 +1,5 @@
 /** `/incidents` and `/sites/{id}/incidents`: the requests for incidents, by state, severity, class and site. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
 import { attackClasses } from '#contracts/attack-classes.ts';
 import { incidentSeverities, incidentStates } from '#contracts/incidents.ts';
 import { keptText } from '#contracts/retention.ts';
@@ -26,18 +25,11 @@ import { incidentColumns } from '../parts/incident-table.ts';
 
 const foreignShown = 20;
 const uuidShape = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const Word = Type.Optional(Type.String({ maxLength: 40 }));
-const Query = Type.Object({ state: Word, severity: Word, class: Word, site: Word, after: Word });
-type Query = Static<typeof Query>;
 
 export function registerIncidents(app: App, deps: ConsoleDeps): void {
-  app.get('/incidents', { schema: { querystring: Query } }, (request, reply) =>
-    showIncidents(deps, request, reply, null),
-  );
-  app.get(
-    '/sites/:siteId/incidents',
-    { schema: { params: SiteParams, querystring: Query } },
-    (request, reply) => showIncidents(deps, request, reply, request.params.siteId),
+  app.get('/incidents', (request, reply) => showIncidents(deps, request, reply, null));
+  app.get('/sites/:siteId/incidents', { schema: { params: SiteParams } }, (request, reply) =>
+    showIncidents(deps, request, reply, request.params.siteId),
   );
 }
 
@@ -52,10 +44,10 @@ async function showIncidents(
   const site = siteId === null ? null : await siteOf(deps.sites, siteId);
   const isOfSeveral = site === null && sites.length > 1;
   const names = new Map(sites.map(({ id, name }) => [String(id), name]));
-  const asked = (request.query as Query).site;
-  const ofSite = site?.id ?? (asked !== undefined && names.has(asked) ? Number(asked) : undefined);
+  const asked = (request.query as { site?: unknown }).site;
+  const ofSite = site?.id ?? (typeof asked === 'string' && names.has(asked) ? Number(asked) : undefined);
   const [found, counts, foreign] = await Promise.all([
-    readList<Incident>(request, {
+    readList(request, {
       ...{ id: 'incidents', caption: 'Incidents', isStacked: true },
       path: site ? `/sites/${site.id}/incidents` : '/incidents',
       card: { line: ['state', 'target', 'started'] },
@@ -67,10 +59,9 @@ async function showIncidents(
           ? [{ name: 'site', label: 'Site', options: choices([...names.keys()], (id) => names.get(id)!) }]
           : []),
       ],
+      cursor: { write: ({ id }: Incident) => id, read: (text) => uuidShape.exec(text)?.[0] },
       read: ({ state, severity, class: name }, { limit, after }) =>
         deps.incidents.list({ state, severity, class: name, siteId: ofSite, after }, limit),
-      cursorOf: ({ id }) => id,
-      isCursor: (given) => uuidShape.test(given),
       fields: [{ field: 'id', value: (row) => row.id }],
       columns: incidentColumns(nowMs, isOfSeveral ? (row) => names.get(String(row.siteId)) ?? '' : null),
       empty: {

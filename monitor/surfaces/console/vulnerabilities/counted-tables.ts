@@ -1,27 +1,13 @@
 /** Tables that count potential vulnerabilities: by server, and by record of the database. */
-import type { FastifyRequest } from 'fastify';
 import { ratedSeverities } from '#contracts/findings.ts';
 import type { AssessedServer, FindingCounts, TouchingCve } from '#monitor/vulnerabilities/index.ts';
-import {
-  age,
-  badge,
-  type Content,
-  formatCount,
-  html,
-  isoTime,
-  link,
-  type TableOptions,
-} from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
+import { age, badge, formatCount, html, isoTime, link } from '#service-kit/pages/index.ts';
+import type { DataColumn, ListDeclaration } from '#service-kit/web/index.ts';
 import { ratingBadge, remarks } from './finding-text.ts';
 import { cveHref, serverHref } from './paths.ts';
 
-/** A part of a list, and the way to its other parts. */
-export interface ListPart<Row> {
-  rows: readonly Row[];
-  isComplete: boolean;
-  pages: TableOptions<Row>['pages'];
-}
+/** What of a list is the same wherever its rows come from. */
+export type Shown<Row> = Omit<ListDeclaration<Row, undefined>, 'path' | 'filters' | 'read'>;
 
 export interface ServerLine {
   server: AssessedServer;
@@ -39,18 +25,10 @@ function figure<Row>(key: string, header: string, read: (row: Row) => number): D
   return { key, header, kind: 'figure', cell, value: read };
 }
 
-export function serverTable(
-  request: FastifyRequest,
-  siteId: number,
-  part: ListPart<ServerLine>,
-  nowMs: number,
-): Content {
-  return dataTable<ServerLine>(request, {
-    id: 'servers',
-    caption: 'Servers with open ports',
+export const serverList = (siteId: number, nowMs: number) =>
+  ({
+    ...{ id: 'servers', caption: 'Servers with open ports', isStacked: true },
     card: { line: [...ratedSeverities.slice(0, 3), 'checked'] },
-    isStacked: true,
-    ...part,
     rowTone: ({ server }) => (server.critical + server.high > 0 ? 'warn' : undefined),
     columns: [
       {
@@ -99,22 +77,13 @@ export function serverTable(
       title: 'No open ports yet',
       text: 'Services that port scans find are assessed within minutes. Sensors scan each server every hour.',
     },
-  });
-}
+  }) satisfies Shown<ServerLine>;
 
-export function cveTable(
-  request: FastifyRequest,
-  siteId: number,
-  part: ListPart<TouchingCve>,
-  titles: ReadonlyMap<string, string>,
-): Content {
+export function cveList(siteId: number, titles: ReadonlyMap<string, string>) {
   const products = (row: TouchingCve) => row.products.map((key) => titles.get(key) ?? key).join(', ');
-  return dataTable<TouchingCve>(request, {
-    id: 'cves',
-    caption: 'Records that touch services',
+  return {
+    ...{ id: 'cves', caption: 'Records that touch services', isStacked: true },
     card: { line: ['severity', 'products'] },
-    isStacked: true,
-    ...part,
     columns: [
       {
         key: 'cve',
@@ -157,5 +126,5 @@ export function cveTable(
       title: 'No record touches a service',
       text: 'Records of the database whose ranges have the version of an assessed service appear here.',
     },
-  });
+  } satisfies Shown<TouchingCve>;
 }

@@ -1,8 +1,5 @@
 /** `/sites/{id}/vulnerabilities/cves/{cve}`: the request for one record of the database and what it touches. */
-
-import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Site } from '#monitor/sites/index.ts';
 import type { Finding, TouchedService } from '#monitor/vulnerabilities/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
@@ -17,26 +14,24 @@ import {
   pageHeader,
   section,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import { readList } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { addressHref } from '../parts/address-link.ts';
 import { nvdNotice } from '../parts/nvd-notice.ts';
 import { nameAll } from '../port-scans/port-lines.ts';
-import type { ListPart } from './counted-tables.ts';
+import type { Shown } from './counted-tables.ts';
 import { nvdLink, portText } from './finding-tables.ts';
 import { doubtText, evidenceAge, findingMeaning, ratingBadge, softwareText } from './finding-text.ts';
-import { serverHref } from './paths.ts';
-import { readPart } from './vulnerabilities.routes.ts';
+import { cveHref, serverHref } from './paths.ts';
 
 const Params = Type.Object({ ...SiteParams.properties, cve: Type.String({ maxLength: 40 }) });
-const Query = Type.Object({ page: Type.Optional(Type.String({ maxLength: 10 })) });
 const cveShape = /^CVE-[0-9]{4}-[0-9]{4,19}$/;
 
 export function registerCve(app: App, deps: ConsoleDeps): void {
   app.get(
     '/sites/:siteId/vulnerabilities/cves/:cve',
-    { schema: { params: Params, querystring: Query } },
+    { schema: { params: Params } },
     async (request, reply) => {
       const { siteId, cve } = request.params;
       const site = await siteOf(deps.sites, siteId);
@@ -46,16 +41,20 @@ export function registerCve(app: App, deps: ConsoleDeps): void {
           code: 'not_found',
           message: 'This record touches no service that is known.',
         });
-      const found = await readPart(request, request.query.page, (page) =>
-        deps.vulnerabilities.listTouched(cve, site.id, page),
-      );
-      const names = await nameAll(deps, found.rows);
-      const part = { ...found, rows: found.rows.map((service) => ({ service, server: names(service) })) };
+      const touched = await readList(request, {
+        ...{ path: cveHref(site.id, cve), filters: [], shown: 50 },
+        ...touchedList(site.id, deps.clock.nowMs()),
+        async read(_, { skip: offset, limit }): Promise<TouchedLine[]> {
+          const services = await deps.vulnerabilities.listTouched(cve, site.id, { offset, limit });
+          const names = await nameAll(deps, services);
+          return services.map((service) => ({ service, server: names(service) }));
+        },
+      });
       return sendConsolePage(
         request,
         reply,
         { title: cve, site: { site, page: 'vulnerabilities' } },
-        cvePage(request, { site, finding, part, nowMs: deps.clock.nowMs() }),
+        cvePage(finding, touched.table),
       );
     },
   );
@@ -66,16 +65,8 @@ interface TouchedLine {
   server: string;
 }
 
-interface CvePage {
-  site: Site;
-  finding: Finding;
-  part: ListPart<TouchedLine>;
-  nowMs: number;
-}
-
 /** The page of one record of the vulnerability database: what it says, and which services it touches. */
-function cvePage(request: FastifyRequest, page: CvePage): Content {
-  const { finding } = page;
+function cvePage(finding: Finding, touched: Content): Content {
   return [
     pageHeader({
       title: finding.cve,
@@ -85,7 +76,7 @@ function cvePage(request: FastifyRequest, page: CvePage): Content {
       },
     }),
     definitionList(factsOf(finding)),
-    section({ id: 'touched', title: 'Services', description: findingMeaning }, touchedTable(request, page)),
+    section({ id: 'touched', title: 'Services', description: findingMeaning }, touched),
     html`<p class="hint">${nvdNotice}</p>`,
   ];
 }
@@ -118,18 +109,15 @@ function dayOf(text: string): string {
   return Number.isNaN(ms) ? 'unknown' : formatTime(ms, 'day');
 }
 
-function touchedTable(request: FastifyRequest, { site, part, nowMs }: CvePage): Content {
-  return dataTable<TouchedLine>(request, {
-    id: 'touched',
-    caption: 'Services that it touches',
+const touchedList = (siteId: number, nowMs: number) =>
+  ({
+    ...{ id: 'touched', caption: 'Services that it touches', isStacked: true },
     card: { line: ['port', 'software', 'state'] },
-    isStacked: true,
-    ...part,
     columns: [
       {
         key: 'server',
         header: 'Server',
-        cell: ({ service, server }) => link(serverHref(site.id, service), server),
+        cell: ({ service, server }) => link(serverHref(siteId, service), server),
         value: ({ server }) => server,
       },
       {
@@ -141,7 +129,7 @@ function touchedTable(request: FastifyRequest, { site, part, nowMs }: CvePage): 
       {
         key: 'address',
         header: 'Address',
-        cell: ({ service: { address } }) => link(addressHref(site.id, { address, segment: '' }), address),
+        cell: ({ service: { address } }) => link(addressHref(siteId, { address, segment: '' }), address),
         value: ({ service }) => service.address,
       },
       {
@@ -175,5 +163,4 @@ function touchedTable(request: FastifyRequest, { site, part, nowMs }: CvePage): 
       title: 'It touches no service of this site',
       text: 'Assessed services in its range appear here.',
     },
-  });
-}
+  }) satisfies Shown<TouchedLine>;

@@ -1,76 +1,162 @@
-/** `/console/attacks/`: attacks on all customers' servers, and from them. */
-import { Type } from 'typebox';
+/** `/console/attacks/`: attacks on all customers' servers, and from them, newest first. */
 import type { Clock } from '#common/clock/index.ts';
-import { attackClasses } from '#contracts/attack-classes.ts';
+import { attackClasses, titleOfClass } from '#contracts/attack-classes.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { ProtectIncidents } from '#operations/protect/index.ts';
-import type { AttackQuery } from '#operations/views/index.ts';
+import type { AttackRow, OpenAttackCounts } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { sendPage, withQuery } from '#service-kit/pages/index.ts';
+import {
+  age,
+  badge,
+  type Column,
+  code,
+  formatBitRate,
+  formatCount,
+  type Html,
+  link,
+  section,
+  type Tone,
+  table,
+} from '#service-kit/pages/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
-import { readIncidentCursor, writeIncidentCursor } from '../../parts/index.ts';
-import { readMonitorLink } from '../monitor-link.ts';
-import { knownQuery, numberOf } from '../server-list.ts';
-import { type AttacksQuery, attacksPage, stateChoices } from './attacks.page.ts';
+import { readList } from '#service-kit/web/index.ts';
+import { durationOf, incidentBadge, readIncidentCursor, writeIncidentCursor } from '../../parts/index.ts';
+import { customerColumn, sendListPage, serverCell, subjectFilters, subjectOf } from '../list-page.ts';
+import { type MonitorLink, readMonitorLink } from '../monitor-link.ts';
 
-const pageSize = 100;
-const text = Type.Optional(Type.String({ maxLength: 60 }));
-const Query = Type.Object({
-  state: text,
-  class: text,
-  severity: text,
-  server: text,
-  tenant: text,
-  after: text,
-});
+const stateChoices = [
+  { value: 'open', label: 'Active', states: ['active', 'stale'] },
+  { value: 'stale', label: 'No recent data', states: ['stale'] },
+  { value: 'recovered', label: 'Recovered', states: ['recovered'] },
+];
 
 export function registerAttacks(
   app: App,
-  deps: {
-    protectIncidents: ProtectIncidents;
-    signOn: SignOn<Actor>;
-    clock: Clock;
-  },
+  deps: { protectIncidents: ProtectIncidents; signOn: SignOn<Actor>; clock: Clock },
 ): void {
-  app.get('/attacks/', { schema: { querystring: Query } }, async (request, reply) => {
-    const staff = request.staff!;
-    const query = knownQuery<AttacksQuery>(request.query, known);
-    const [found, open, inMonitor] = await Promise.all([
-      deps.protectIncidents.listAll(staff.actor, { ...filterOf(query), limit: pageSize + 1 }),
-      deps.protectIncidents.countOpen(staff.actor),
-      readMonitorLink(deps.signOn),
+  app.get('/attacks/', async (request, reply) => {
+    const { actor } = request.staff!;
+    const inMonitor = await readMonitorLink(deps.signOn);
+    const [list, open] = await Promise.all([
+      readList(request, {
+        ...{ id: 'attacks', caption: 'Attacks', path: '/console/attacks/', isStacked: true },
+        ...{ card: { line: ['class', 'state', 'tenant'] }, refreshSeconds: 10 },
+        filters: [
+          { name: 'state', label: 'State', by: 'tabs', options: stateChoices },
+          {
+            ...{ name: 'class', label: 'Class', any: 'All classes' },
+            options: attackClasses.map((value) => ({ value, label: titleOfClass(value) })),
+          },
+          {
+            ...{ name: 'severity', label: 'Severity', any: 'Attacks' },
+            options: [{ value: 'info', label: 'Information' }],
+          },
+          ...subjectFilters,
+        ],
+        cursor: { write: writeIncidentCursor, read: readIncidentCursor },
+        read: ({ state, severity, class: name, ...subject }, { limit, after }) =>
+          deps.protectIncidents.listAll(actor, {
+            ...{ limit, after, class: name, ...subjectOf(subject) },
+            states: stateChoices.find(({ value }) => value === state)?.states,
+            severity: severity === 'info' ? 'info' : 'attack',
+          }),
+        columns: columnsOf(inMonitor, deps.clock.nowMs()),
+        rowTone,
+        empty: {
+          title: 'No attacks',
+          text: 'Attacks appear here when a monitor delivers them. Its admin project needs the permission ddos_incident_ingest.',
+          action: { label: 'Admin projects', href: '/console/projects/' },
+        },
+        noMatch: { title: 'No attack matches', text: 'Choose other filters.' },
+      }),
+      deps.protectIncidents.countOpen(actor),
     ]);
-    const attacks = found.slice(0, pageSize);
-    const last = attacks.at(-1);
-    const url = withQuery('/console/attacks/', { ...query, after: undefined });
-    const nextHref =
-      found.length > pageSize && last ? withQuery(url, { after: writeIncidentCursor(last) }) : undefined;
-    const nowMs = deps.clock.nowMs();
-    return sendPage(reply, attacksPage({ staff, attacks, open, query, url, nextHref, inMonitor, nowMs }));
+    return sendListPage(request, reply, { title: 'Attacks', current: 'attacks', state: stateOf(open) }, [
+      list.tabs('state', 'Attacks by state', { open: open.attacks + open.stale }),
+      list.table,
+    ]);
   });
 }
 
-const known = {
-  state: (value: string) => stateChoices.some((choice) => choice.value === value),
-  class: (value: string) => attackClasses.some((name) => name === value),
-  severity: (value: string) => value === 'info',
-  after: (value: string) => readIncidentCursor(value) !== undefined,
-};
+/** The last ones, for the overview. */
+export function latestAttacks(attacks: readonly AttackRow[], inMonitor: MonitorLink, nowMs: number): Html {
+  return section(
+    {
+      title: 'Latest attacks',
+      id: 'attacks',
+      actions: link('/console/attacks/', 'All attacks', { kind: 'button' }),
+    },
+    table<AttackRow>({
+      caption: 'Latest attacks',
+      card: { line: ['customer', 'class', 'state'] },
+      columns: columnsOf(inMonitor, nowMs),
+      rows: attacks,
+      rowTone,
+      empty: { title: 'No attacks', text: 'Attacks appear here when a monitor delivers them.' },
+    }),
+  );
+}
 
-function filterOf({
-  state,
-  class: name,
-  severity,
-  server,
-  tenant,
-  after,
-}: AttacksQuery): Omit<AttackQuery, 'limit'> {
-  return {
-    states: stateChoices.find((choice) => choice.value === state)?.states,
-    severity: severity === 'info' ? 'info' : 'attack',
-    class: name,
-    serverId: numberOf(server),
-    tenantId: numberOf(tenant),
-    after: readIncidentCursor(after),
-  };
+const rowTone = (row: AttackRow) =>
+  isOpen(row) && !row.isDrill && row.state !== 'stale' ? ('bad' as const) : undefined;
+
+const isOpen = (row: AttackRow) => row.state !== 'recovered' && !row.isReleased;
+
+function stateOf({ attacks, servers, stale }: OpenAttackCounts): { tone: Tone; text: string } {
+  const many = (count: number, one: string) => `${formatCount(count)} ${one}${count === 1 ? '' : 's'}`;
+  if (attacks === 0 && stale > 0)
+    return { tone: 'warn', text: `No recent data on ${many(stale, 'attack')}.` };
+  if (attacks === 0) return { tone: 'good', text: 'All quiet.' };
+  return { tone: 'bad', text: `${many(attacks, 'attack')} on ${many(servers, 'server')} now.` };
+}
+
+function columnsOf(inMonitor: MonitorLink, nowMs: number): Column<AttackRow>[] {
+  return [
+    {
+      key: 'server',
+      header: 'Server',
+      cell: (row) => serverCell(row, code(row.address)),
+    },
+    customerColumn,
+    {
+      key: 'class',
+      header: 'Class',
+      cell: (row) => [
+        titleOfClass(row.class),
+        row.isDrill && [' ', badge('info', 'drill')],
+        ' ',
+        inMonitor(
+          { kind: 'incident', incidentId: row.id },
+          { kind: 'plain', about: `${titleOfClass(row.class)} of ${row.address}` },
+        ),
+      ],
+    },
+    { key: 'direction', header: 'Direction', cell: (row) => row.direction },
+    { key: 'state', header: 'State', cell: (row) => stateBadge(row) },
+    { key: 'since', header: 'Since', cell: (row) => age(row.startedAt.getTime(), nowMs) },
+    {
+      key: 'lasted',
+      header: 'Duration',
+      cell: (row) => (isOpen(row) || row.recoveredAt ? durationOf(row, nowMs) : null),
+    },
+    {
+      key: 'pps',
+      header: 'Peak',
+      unit: 'packets/s',
+      kind: 'figure',
+      cell: (row) => formatCount(Math.round(row.peakPps)),
+      field: 'peak_pps',
+      value: (row) => row.peakPps,
+    },
+    {
+      ...{ key: 'bps', header: 'Peak bit rate', kind: 'figure', field: 'peak_bps' },
+      cell: (row) => formatBitRate(row.peakBps),
+      value: (row) => row.peakBps,
+    },
+  ];
+}
+
+function stateBadge(row: AttackRow): Html {
+  if (row.state !== 'recovered' && row.isReleased) return badge('neutral', 'server destroyed');
+  return incidentBadge(row);
 }

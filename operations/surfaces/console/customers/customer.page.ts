@@ -38,11 +38,11 @@ import { spendingChart } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import type { MonitorLink } from '../monitor-link.ts';
-import { toneOf } from '../servers/servers.page.ts';
+import { toneOf } from '../servers/servers.routes.ts';
 import { customerTrafficHref } from '../traffic/traffic-link.ts';
 import { accountUsagePath } from '../usage/usage.page.ts';
 import { accountActions, membersSection } from './customer-forms.ts';
-import { ledgerTable } from './ledger.page.ts';
+import { ledgerOf } from './ledger.page.ts';
 
 export interface CustomerPageOptions {
   staff: Staff;
@@ -197,7 +197,7 @@ function ledgerSection({ entries, tenant }: CustomerPageOptions): Html {
         entries.length > ledgerRows &&
         link(`/console/customers/${tenant.id}/ledger`, 'Whole ledger', { kind: 'button' }),
     },
-    ledgerTable(entries.slice(0, ledgerRows), tenant),
+    table<LedgerEntry>({ ...ledgerOf(tenant), rows: entries.slice(0, ledgerRows) }),
   );
 }
 

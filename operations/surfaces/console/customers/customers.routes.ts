@@ -5,36 +5,24 @@ import type { Tenant } from '#operations/accounts/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   badge,
+  type Column,
   chosenOf,
   code,
-  field,
-  form,
   formatCount,
   formatMoneyAbout,
-  type Html,
   link,
-  pageHeader,
   sendPage,
   type Tone,
-  table,
   utcTime,
-  withQuery,
 } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '#service-kit/web/index.ts';
-import { consoleFrame } from '../frame.ts';
-import type { Staff } from '../guard.ts';
+import { type ListFilter, type ListValues, noSuchPage, readList } from '#service-kit/web/index.ts';
+import { sendListPage } from '../list-page.ts';
 import { customerTrafficColumns, type ListTraffic, readListTraffic } from '../traffic-columns.ts';
-import { ledgerPage } from './ledger.page.ts';
+import { showLedger } from './ledger.page.ts';
 import { newCustomerPage } from './new-customer.page.ts';
 import { CustomerParams, type CustomersDeps, findCustomer, showCustomer } from './show-customer.ts';
 
-const ListQuery = Type.Object({
-  text: Type.Optional(Type.String({ maxLength: 200 })),
-  status: Type.Optional(Type.String({ maxLength: 20 })),
-  page: Type.Optional(Type.String({ maxLength: 8 })),
-});
 const DetailQuery = Type.Object({ done: Type.Optional(Type.String()) });
-const LedgerQuery = Type.Object({ before: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,14}$' })) });
 const NewForm = Type.Object({
   organization: Type.String({ maxLength: 400 }),
   email: Type.String({ maxLength: 400 }),
@@ -58,24 +46,49 @@ const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
   CLOSED: { tone: 'good', text: 'The account is closed.' },
 };
 
-const customersPerPage = 100;
-const ledgerPerPage = 100;
+const path = '/console/customers/';
+const filters: readonly ListFilter[] = [
+  { kind: 'search', name: 'text', label: 'Name, organization or id' },
+  {
+    ...{ name: 'status', label: 'Status', any: 'All' },
+    options: [
+      { value: 'ACTIVE', label: 'Active' },
+      { value: 'SUSPENDED', label: 'Suspended' },
+      { value: 'CLOSED', label: 'Closed' },
+      { value: 'debt', label: 'In debt' },
+    ],
+  },
+];
 
 export function registerCustomers(app: App, deps: CustomersDeps): void {
-  app.get('/customers/', { schema: { querystring: ListQuery } }, async (request, reply) => {
+  app.get('/customers/', async (request, reply) => {
     const staff = request.staff!;
-    const filter = { text: request.query.text?.trim() ?? '', status: request.query.status ?? '' };
     const all = await readRows(deps, await deps.accounts.listTenants(staff.actor));
-    const fitting = all.filter((row) => fits(row, filter));
-    const page = Math.max(1, Math.floor(Number(request.query.page)) || 1);
-    const rows = fitting.slice((page - 1) * customersPerPage, page * customersPerPage);
-    const hasMore = fitting.length > page * customersPerPage;
-    const nowMs = deps.clock.nowMs();
-    const tenantIds = rows.map((row) => row.tenant.id);
-    const traffic = await readListTraffic(deps.protectTraffic, staff.actor, { tenantIds }, nowMs);
-    return sendPage(
+    const list = await readList(request, {
+      ...{ id: 'customers', caption: 'Customers', path, filters },
+      card: { line: ['status', 'servers', 'credit'] },
+      read: async (values, { skip, limit }) =>
+        all.filter((row) => fits(row, values)).slice(skip, skip + limit),
+      count: async (values) => all.filter((row) => fits(row, values)).length,
+      columns: async (rows) => {
+        const tenantIds = rows.map((row) => row.tenant.id);
+        const nowMs = deps.clock.nowMs();
+        return columnsOf(await readListTraffic(deps.protectTraffic, staff.actor, { tenantIds }, nowMs));
+      },
+      rowTone: (row) => ((row.balanceQuanta ?? 0) < 0 ? 'warn' : undefined),
+      empty: {
+        title: 'No customers yet',
+        text: 'A customer is an organization with an owner who signs in, and a workspace that is invoiced.',
+        ...(staff.canChange && { action: { label: 'Create the first customer', href: `${path}new` } }),
+      },
+      noMatch: { title: 'No customer matches', text: 'Names, organizations and ids are searched.' },
+    });
+    const actions = staff.canChange && link(`${path}new`, 'New customer', { kind: 'primary' });
+    return sendListPage(
+      request,
       reply,
-      customersPage({ staff, all, rows, fittingCount: fitting.length, filter, traffic, page, hasMore }),
+      { title: 'Customers', current: 'customers', state: stateOf(all), actions },
+      list.table,
     );
   });
 
@@ -111,21 +124,8 @@ export function registerCustomers(app: App, deps: CustomersDeps): void {
     },
   );
 
-  app.get(
-    '/customers/:id/ledger',
-    { schema: { params: CustomerParams, querystring: LedgerQuery } },
-    async (request, reply) => {
-      const staff = request.staff!;
-      const tenant = await findCustomer(deps, request.params.id);
-      const { before } = request.query;
-      const page = { limit: ledgerPerPage + 1, ...(before ? { beforeId: Number(before) } : {}) };
-      const found = await deps.billing.listEntries(staff.actor, tenant.id, page);
-      const entries = found.slice(0, ledgerPerPage);
-      const nextBeforeId = found.length > ledgerPerPage ? entries.at(-1)!.id : undefined;
-      const balanceQuanta = await deps.billing.balanceOf(staff.actor, tenant.id);
-      const isFirst = before === undefined;
-      return sendPage(reply, ledgerPage({ staff, tenant, balanceQuanta, entries, isFirst, nextBeforeId }));
-    },
+  app.get('/customers/:id/ledger', { schema: { params: CustomerParams } }, async (request, reply) =>
+    showLedger(deps, request, reply, await findCustomer(deps, request.params.id)),
   );
 }
 
@@ -139,14 +139,15 @@ async function readRows(deps: CustomersDeps, tenants: readonly Tenant[]): Promis
   }));
 }
 
-function fits({ tenant, balanceQuanta }: CustomerRow, { text, status }: CustomersFilter): boolean {
-  const wanted = text.toLowerCase();
+function fits({ tenant, balanceQuanta }: CustomerRow, { text, status }: ListValues): boolean {
+  const wanted = text?.toLowerCase() ?? '';
   const isNamed =
     wanted === '' ||
     String(tenant.id) === wanted ||
     [tenant.name, tenant.organizationName, tenant.slug].some((name) => name.toLowerCase().includes(wanted));
-  const isStatus = status === '' || (status === 'debt' ? (balanceQuanta ?? 0) < 0 : tenant.status === status);
-  return isNamed && isStatus;
+  return (
+    isNamed && (status === 'debt' ? (balanceQuanta ?? 0) < 0 : (status ?? tenant.status) === tenant.status)
+  );
 }
 
 interface CustomerRow {
@@ -155,128 +156,52 @@ interface CustomerRow {
   balanceQuanta: number | null;
 }
 
-/** `/console/customers/`: every tenant with its state and what it has. */
 const statusTones: Record<Tenant['status'], Tone> = {
   ACTIVE: 'good',
   SUSPENDED: 'warn',
   CLOSED: 'neutral',
 };
 
-interface CustomersFilter {
-  text: string;
-  status: string;
-}
-
-interface CustomersPageOptions {
-  staff: Staff;
-  all: readonly CustomerRow[];
-  /** Those of this page. */
-  rows: readonly CustomerRow[];
-  fittingCount: number;
-  filter: CustomersFilter;
-  traffic: ListTraffic;
-  page: number;
-  hasMore: boolean;
-}
-
-const path = '/console/customers/';
-
-function customersPage(options: CustomersPageOptions): Html {
-  const { staff, all, rows, filter } = options;
-  return consoleFrame(
-    { staff, title: 'Customers', current: 'customers', breadcrumb: [{ label: 'Customers' }] },
-    [
-      pageHeader({
-        title: 'Customers',
-        state: stateOf(all),
-        actions: staff.canChange && link(`${path}new`, 'New customer', { kind: 'primary' }),
-      }),
-      table<CustomerRow>({
-        caption: 'Customers',
-        card: { line: ['status', 'servers', 'credit'] },
-        filter: form(
-          {
-            action: path,
-            method: 'get',
-            layout: 'inline',
-            submit: 'Filter',
-            submitKind: 'button',
-          },
-          [
-            field({ kind: 'search', name: 'text', label: 'Name, organization or id', value: filter.text }),
-            field({
-              kind: 'select',
-              name: 'status',
-              label: 'Status',
-              value: filter.status,
-              options: [
-                { value: '', label: 'All' },
-                { value: 'ACTIVE', label: 'Active' },
-                { value: 'SUSPENDED', label: 'Suspended' },
-                { value: 'CLOSED', label: 'Closed' },
-                { value: 'debt', label: 'In debt' },
-              ],
-            }),
-          ],
-        ),
-        columns: [
-          {
-            key: 'name',
-            header: 'Customer',
-            cell: ({ tenant }) => link(`/console/customers/${tenant.id}`, tenant.name),
-          },
-          {
-            key: 'organization',
-            header: 'Organization',
-            cell: ({ tenant }) => (tenant.organizationName === tenant.name ? '' : tenant.organizationName),
-          },
-          { key: 'id', header: 'Id', kind: 'code', cell: ({ tenant }) => code(String(tenant.id)) },
-          {
-            key: 'status',
-            header: 'Status',
-            cell: ({ tenant }) => [
-              badge(statusTones[tenant.status], tenant.status.toLowerCase()),
-              !tenant.hasBillingProfile && [' ', badge('warn', 'no billing profile')],
-            ],
-          },
-          { key: 'servers', header: 'Servers', kind: 'figure', cell: (row) => formatCount(row.serverCount) },
-          ...customerTrafficColumns<CustomerRow>(options.traffic, (row) => row.tenant.id),
-          {
-            key: 'credit',
-            header: 'Credit',
-            kind: 'figure',
-            cell: (row) => formatMoneyAbout(row.balanceQuanta, row.tenant.currency),
-          },
-          {
-            key: 'created',
-            header: 'Since',
-            cell: ({ tenant }) => utcTime(tenant.createdAt.getTime(), 'day'),
-          },
-        ],
-        rows,
-        rowTone: (row) => ((row.balanceQuanta ?? 0) < 0 ? 'warn' : undefined),
-        pages: pagesOf(options),
-        empty: emptyOf(options),
-      }),
-    ],
-  );
-}
-
-function emptyOf({ staff, all }: CustomersPageOptions) {
-  if (all.length > 0)
-    return { title: 'No customer matches', text: 'Names, organizations and ids are searched.' };
-  const text = 'A customer is an organization with an owner who signs in, and a workspace that is invoiced.';
-  const action = { label: 'Create the first customer', href: `${path}new` };
-  return { title: 'No customers yet', text, ...(staff.canChange ? { action } : {}) };
-}
-
-function pagesOf({ rows, fittingCount, filter, page, hasMore }: CustomersPageOptions) {
-  const here = withQuery(path, { text: filter.text || undefined, status: filter.status || undefined });
-  return {
-    label: `${formatCount(rows.length)} of ${formatCount(fittingCount)}`,
-    previousHref: page > 1 ? withQuery(here, { page: page === 2 ? undefined : page - 1 }) : undefined,
-    nextHref: hasMore ? withQuery(here, { page: page + 1 }) : undefined,
-  };
+function columnsOf(traffic: ListTraffic): Column<CustomerRow>[] {
+  return [
+    {
+      key: 'name',
+      header: 'Customer',
+      cell: ({ tenant }) => link(`/console/customers/${tenant.id}`, tenant.name),
+    },
+    {
+      key: 'organization',
+      header: 'Organization',
+      cell: ({ tenant }) => (tenant.organizationName === tenant.name ? '' : tenant.organizationName),
+    },
+    { key: 'id', header: 'Id', kind: 'code', cell: ({ tenant }) => code(String(tenant.id)) },
+    {
+      key: 'status',
+      header: 'Status',
+      cell: ({ tenant }) => [
+        badge(statusTones[tenant.status], tenant.status.toLowerCase()),
+        !tenant.hasBillingProfile && [' ', badge('warn', 'no billing profile')],
+      ],
+    },
+    {
+      key: 'servers',
+      header: 'Servers',
+      kind: 'figure',
+      cell: (row) => formatCount(row.serverCount),
+      value: (row) => row.serverCount,
+    },
+    ...customerTrafficColumns<CustomerRow>(traffic, (row) => row.tenant.id),
+    {
+      ...{ key: 'credit', header: 'Credit', kind: 'figure', field: 'credit_quanta' },
+      cell: (row) => formatMoneyAbout(row.balanceQuanta, row.tenant.currency),
+      value: (row) => row.balanceQuanta,
+    },
+    {
+      key: 'created',
+      header: 'Since',
+      cell: ({ tenant }) => utcTime(tenant.createdAt.getTime(), 'day'),
+    },
+  ];
 }
 
 function stateOf(rows: readonly CustomerRow[]): { tone: Tone; text: string } {

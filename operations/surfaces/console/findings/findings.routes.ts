@@ -1,27 +1,24 @@
 /** `/console/findings/`: potential vulnerabilities of all customers' servers. */
-import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
-import { countedSeverities } from '#contracts/findings.ts';
+import { type CountedSeverity, countedSeverities } from '#contracts/findings.ts';
 import type { ProtectFindings } from '#operations/protect/index.ts';
-import type { FindingListQuery, FindingTotals, ListedFinding } from '#operations/views/index.ts';
+import type { FindingTotals, ListedFinding } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   age,
   type Column,
   type Content,
   code,
-  field,
   formatCount,
-  type Html,
   html,
   link,
   moment,
-  sendPage,
   severityBadge,
   severityBar,
   type Tone,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { type ListFilter, type ListValues, readFilters, readList } from '#service-kit/web/index.ts';
 import {
   evidenceCell,
   findingMarks,
@@ -35,21 +32,31 @@ import {
   softwareOf,
   writeFindingCursor,
 } from '../../parts/index.ts';
-import type { Staff } from '../guard.ts';
 import {
   customerColumn,
-  knownQuery,
-  numberOf,
-  type ServerListQuery,
+  customerFilter,
+  sendListPage,
   serverCell,
-  serverListPage,
-} from '../server-list.ts';
+  subjectFilters,
+  subjectOf,
+} from '../list-page.ts';
 
-const pageSize = 100;
-const text = Type.Optional(Type.String({ maxLength: 100 }));
-const Query = Type.Object({
-  ...{ state: text, severity: text, cve: text, customer: text, tenant: text, server: text, after: text },
-});
+const findingsHref = '/console/findings/';
+const findingStates = [
+  { value: 'active', label: 'Active' },
+  { value: 'ignored', label: 'Ignored' },
+] as const;
+
+const filters: readonly ListFilter[] = [
+  { name: 'state', label: 'State', by: 'tabs', options: findingStates },
+  { name: 'cve', label: 'CVE', placeholder: 'CVE-2024-6387', isValid: (value) => cveOf(value) !== undefined },
+  customerFilter,
+  {
+    ...{ name: 'severity', label: 'Severity', any: 'All severities' },
+    options: countedSeverities.map((value) => ({ value, label: value })),
+  },
+  ...subjectFilters,
+];
 
 export function registerFindings(
   app: App,
@@ -58,136 +65,74 @@ export function registerFindings(
     clock: Clock;
   },
 ): void {
-  app.get('/findings/', { schema: { querystring: Query } }, async (request, reply) => {
-    const staff = request.staff!;
-    const { cve } = request.query;
-    const given = cve === undefined ? request.query : { ...request.query, cve: cve.trim().toUpperCase() };
-    const query = knownQuery<FindingsQuery>(given, known);
-    const { state, ...filter } = filterOf(query);
-    const isWhole = state !== 'ignored' && query.cve === undefined && query.after === undefined;
-    const [found, totals, worst] = await Promise.all([
-      deps.protectFindings.listAll(staff.actor, {
-        ...filter,
-        state,
-        after: readFindingCursor(query.after),
-        limit: pageSize + 1,
+  app.get('/findings/', async (request, reply) => {
+    const { actor } = request.staff!;
+    const nowMs = deps.clock.nowMs();
+    const { state, ...filter } = filterOf(readFilters(request, filters));
+    const isWhole =
+      state !== 'ignored' && filter.cveId === undefined && !Object.hasOwn(request.query as object, 'after');
+    const [list, totals, worst] = await Promise.all([
+      readList(request, {
+        ...{
+          id: 'potential-vulnerabilities',
+          caption: 'Potential vulnerabilities',
+          path: findingsHref,
+          isStacked: true,
+        },
+        // Assessments change daily, and counting all of them is work.
+        ...{ card: { line: ['severity', 'service', 'tenant'] }, refreshSeconds: 60 },
+        filters,
+        cursor: { write: writeFindingCursor, read: readFindingCursor },
+        read: (values, { limit, after }) =>
+          deps.protectFindings.listAll(actor, { ...filterOf(values), limit, after }),
+        columns: columnsOf(nowMs),
+        rowTone: ({ state, isKnownExploited }) =>
+          state === 'active' && isKnownExploited ? 'bad' : undefined,
+        empty: {
+          title: 'No potential vulnerabilities',
+          text: 'They appear here when a monitor delivers them. Its admin project needs the permission protect_vulnerability_ingest.',
+          action: { label: 'Admin projects', href: '/console/projects/' },
+        },
+        noMatch: { title: 'No finding matches', text: 'Choose other filters.' },
       }),
       // The tabs count both states.
-      deps.protectFindings.totalAll(staff.actor, filter),
-      isWhole
-        ? deps.protectFindings.listAll(staff.actor, { ...filter, state: 'active', limit: groupedMax })
-        : [],
+      deps.protectFindings.totalAll(actor, filter),
+      isWhole ? deps.protectFindings.listAll(actor, { ...filter, state: 'active', limit: groupedMax }) : [],
     ]);
-    const findings = found.slice(0, pageSize);
-    const last = findings.at(-1);
-    const url = withQuery(findingsHref, { ...query, after: undefined });
-    const nextHref =
-      found.length > pageSize && last ? withQuery(url, { after: writeFindingCursor(last) }) : undefined;
-    const nowMs = deps.clock.nowMs();
-    return sendPage(reply, findingsPage({ staff, findings, worst, totals, query, url, nextHref, nowMs }));
+    const bar = severityBar({
+      label: 'Active potential vulnerabilities by severity',
+      counts: totals,
+      href: (severity) => withQuery(list.url, { severity }),
+    });
+    const notice = [
+      totals.active > 0 && bar,
+      noticeOf(totals, filter.cveId, nowMs),
+      worst.length > 0 && byService(worst, totals.active),
+    ];
+    const page = { title: 'Potential vulnerabilities', current: 'findings', notice } as const;
+    return sendListPage(request, reply, { ...page, state: stateOf(totals, filter.cveId) }, [
+      list.tabs('state', 'Potential vulnerabilities by state', {
+        ...{ active: totals.active, ignored: totals.ignored },
+      }),
+      list.table,
+    ]);
   });
 }
 
-const known = {
-  state: (value: string) => findingStates.some((choice) => choice.value === value),
-  severity: (value: string) => countedSeverities.some((name) => name === value),
-  cve: (value: string) => /^CVE-\d{4}-\d{4,19}$/.test(value),
-  customer: (value: string) => value.trim() !== '' && !value.includes('\0'),
-  after: (value: string) => readFindingCursor(value) !== undefined,
-};
+/** Its name as it is written, or undefined. */
+const cveOf = (value = '') => /^CVE-\d{4}-\d{4,19}$/.exec(value.toUpperCase())?.[0];
 
-function filterOf({
-  state,
-  severity,
-  cve,
-  customer,
-  tenant,
-  server,
-}: FindingsQuery): Omit<FindingListQuery, 'after' | 'limit'> {
-  const name = countedSeverities.find((each) => each === severity);
-  return {
-    state: findingStates.find((choice) => choice.value === state)?.value,
-    severities: name && [name],
-    cveId: cve,
-    customer: customer?.trim(),
-    tenantId: numberOf(tenant),
-    serverId: numberOf(server),
-  };
-}
-
-interface FindingsQuery extends ServerListQuery {
-  severity?: string;
-  /** `CVE-2024-6387`. */
-  cve?: string;
-  /** Part of a name. */
-  customer?: string;
-}
-
-interface FindingsPageOptions {
-  staff: Staff;
-  findings: readonly ListedFinding[];
-  /** The worst active ones, where the list is not of one record or a later page. */
-  worst: readonly ListedFinding[];
-  /** Over what the filter leaves. */
-  totals: FindingTotals;
-  query: FindingsQuery;
-  /** Path and query of the first page. */
-  url: string;
-  nextHref: string | undefined;
-  nowMs: number;
-}
-
-const findingsHref = '/console/findings/';
-
-const findingStates = [
-  { value: 'active', label: 'Active' },
-  { value: 'ignored', label: 'Ignored' },
-] as const;
-
-/** `/console/findings/`: potential vulnerabilities of all customers' servers, the worst first. */
-function findingsPage(options: FindingsPageOptions): Html {
-  const { staff, findings, totals, query, url, nextHref, nowMs } = options;
-  const counts: Readonly<Record<string, number>> = { active: totals.active, ignored: totals.ignored };
-  return serverListPage<ListedFinding>({
-    ...{
-      staff,
-      title: 'Potential vulnerabilities',
-      current: 'findings',
-      path: findingsHref,
-      query,
-      url,
-      nextHref,
-    },
-    // Assessments change daily, and counting all of them is work.
-    refreshSeconds: 60,
-    state: stateOf(totals, query),
-    notice: [
-      totals.active > 0 &&
-        severityBar({
-          label: 'Active potential vulnerabilities by severity',
-          counts: totals,
-          href: (severity) => withQuery(url, { severity }),
-        }),
-      noticeOf(options),
-      options.worst.length > 0 && byService(options),
-    ],
-    tabs: findingStates.map(({ value, label }) => ({ value, label, count: counts[value] })),
-    fields: fieldsOf(query),
-    columns: columnsOf(nowMs),
-    rows: findings,
-    rowTone: ({ state, isKnownExploited }) => (state === 'active' && isKnownExploited ? 'bad' : undefined),
-    empty: {
-      title: 'No potential vulnerabilities',
-      text: 'They appear here when a monitor delivers them. Its admin project needs the permission protect_vulnerability_ingest.',
-    },
-    noMatch: { title: 'No finding matches', text: 'Choose other filters.' },
-  });
-}
+const filterOf = ({ state, severity, cve, ...subject }: ListValues) => ({
+  ...subjectOf(subject),
+  state: findingStates.find(({ value }) => value === state)?.value,
+  severities: countedSeverities.some((name) => name === severity) ? [severity as CountedSeverity] : undefined,
+  cveId: cveOf(cve),
+});
 
 /** What there is to upgrade, at which server. */
-const byService = ({ worst, totals }: FindingsPageOptions) =>
+const byService = (worst: readonly ListedFinding[], active: number) =>
   servicesTable<ListedFinding>({
-    ...{ findings: worst, active: totals.active, isFirst: (_row, at) => at < servicesFirst },
+    ...{ findings: worst, active, isFirst: (_row, at) => at < servicesFirst },
     placeOf: ({ serverId }) => serverId,
     nameOf: softwareOf,
     columns: [
@@ -199,7 +144,7 @@ const byService = ({ worst, totals }: FindingsPageOptions) =>
 /** The others on demand. */
 const servicesFirst = 5;
 
-function stateOf(totals: FindingTotals, { cve }: FindingsQuery): { tone: Tone; text: string } {
+function stateOf(totals: FindingTotals, cve: string | undefined): { tone: Tone; text: string } {
   const { active, servers, critical, high, knownExploited, checkedAt, unable } = totals;
   if (checkedAt === null) return { tone: 'neutral', text: 'No monitor has delivered an assessment yet.' };
   if (cve !== undefined)
@@ -222,8 +167,7 @@ function stateOf(totals: FindingTotals, { cve }: FindingsQuery): { tone: Tone; t
 
 const many = (count: number, one: string) => `${formatCount(count)} ${one}${count === 1 ? '' : 's'}`;
 
-function noticeOf({ totals, query, nowMs }: FindingsPageOptions): Content {
-  const { checkedAt, databaseAt } = totals;
+function noticeOf({ checkedAt, databaseAt }: FindingTotals, cve: string | undefined, nowMs: number): Content {
   const ages =
     checkedAt !== null &&
     html`Newest assessment ${moment(checkedAt.getTime(), nowMs)}. ${
@@ -232,32 +176,8 @@ function noticeOf({ totals, query, nowMs }: FindingsPageOptions): Content {
         isDatabaseOld(databaseAt, nowMs) && ': look at the monitor, it is fetched daily'
       }.`
     } `;
-  const record = query.cve !== undefined && html`${link(recordHref(query.cve), `Record of ${query.cve}`)}. `;
+  const record = cve !== undefined && html`${link(recordHref(cve), `Record of ${cve}`)}. `;
   return html`<p class="hint">${record}${ages}${findingMeaning} ${nvdNotice}</p>`;
-}
-
-function fieldsOf({ severity, cve, customer }: FindingsQuery): Html[] {
-  return [
-    field({
-      kind: 'text',
-      name: 'cve',
-      label: 'CVE',
-      value: cve ?? '',
-      placeholder: 'CVE-2024-6387',
-      isCode: true,
-    }),
-    field({ kind: 'text', name: 'customer', label: 'Customer', value: customer ?? '' }),
-    field({
-      kind: 'select',
-      name: 'severity',
-      label: 'Severity',
-      value: severity ?? '',
-      options: [
-        { value: '', label: 'All severities' },
-        ...countedSeverities.map((value) => ({ value, label: value })),
-      ],
-    }),
-  ];
 }
 
 function columnsOf(nowMs: number): Column<ListedFinding>[] {

@@ -42,7 +42,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
 import { readExplorerChart } from '../../parts/index.ts';
-import { latestAttacks } from '../attacks/attacks.page.ts';
+import { latestAttacks } from '../attacks/attacks.routes.ts';
 import { roomChart } from '../clusters/clusters.page.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';

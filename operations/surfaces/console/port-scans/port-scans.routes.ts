@@ -1,8 +1,7 @@
 /** `/console/port-scans/`: port scans of all customers' servers. */
-import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { keptText } from '#contracts/retention.ts';
-import type { Clusters, Node } from '#operations/clusters/index.ts';
+import type { Clusters } from '#operations/clusters/index.ts';
 import type { ProtectScans } from '#operations/protect/index.ts';
 import type { ListedScan, PendingScans, ScanListQuery } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -12,118 +11,22 @@ import {
   type Column,
   type Content,
   code,
-  field,
   formatCount,
-  type Html,
   html,
   link,
   progress,
-  sendPage,
   type Tone,
-  withQuery,
 } from '#service-kit/pages/index.ts';
+import { isId, numberOf, readList } from '#service-kit/web/index.ts';
 import { scanBadge, scanKind, scanOutcome, scanStateWord } from '../../parts/index.ts';
-import type { Staff } from '../guard.ts';
 import {
   customerColumn,
-  isId,
-  knownQuery,
-  numberOf,
-  type ServerListQuery,
+  customerFilter,
+  sendListPage,
   serverCell,
-  serverListPage,
-} from '../server-list.ts';
-
-const pageSize = 100;
-const text = Type.Optional(Type.String({ maxLength: 100 }));
-const Query = Type.Object({
-  state: text,
-  node: text,
-  customer: text,
-  tenant: text,
-  server: text,
-  after: text,
-});
-
-export function registerPortScans(
-  app: App,
-  deps: {
-    protectScans: Pick<ProtectScans, 'listAll' | 'countPending'>;
-    clusters: Pick<Clusters, 'listNodes'>;
-    clock: Clock;
-  },
-): void {
-  app.get('/port-scans/', { schema: { querystring: Query } }, async (request, reply) => {
-    const staff = request.staff!;
-    const query = knownQuery<PortScansQuery>(request.query, known);
-    const [found, pending, nodes] = await Promise.all([
-      deps.protectScans.listAll(staff.actor, { ...filterOf(query), limit: pageSize + 1 }),
-      deps.protectScans.countPending(staff.actor),
-      deps.clusters.listNodes(staff.actor, null),
-    ]);
-    const scans = found.slice(0, pageSize);
-    const last = scans.at(-1);
-    const url = withQuery('/console/port-scans/', { ...query, after: undefined });
-    const nextHref =
-      found.length > pageSize && last ? withQuery(url, { after: `${last.place}_${last.id}` }) : undefined;
-    const nowMs = deps.clock.nowMs();
-    return sendPage(reply, portScansPage({ staff, scans, pending, nodes, query, url, nextHref, nowMs }));
-  });
-}
-
-const cursorPattern =
-  /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
-
-/** The place in a URL; undefined when it is none. */
-function readCursor(given: string | undefined): ScanListQuery['after'] {
-  const [, place, id] = cursorPattern.exec(given ?? '') ?? [];
-  if (place === undefined || id === undefined || Number.isNaN(Date.parse(place))) return undefined;
-  return { place, id };
-}
-
-const known = {
-  state: (value: string) => scanStates.some((choice) => choice.value === value),
-  node: isId,
-  customer: (value: string) => value.trim() !== '' && !value.includes('\0'),
-  after: (value: string) => readCursor(value) !== undefined,
-};
-
-function filterOf({
-  state,
-  node,
-  customer,
-  tenant,
-  server,
-  after,
-}: PortScansQuery): Omit<ScanListQuery, 'limit'> {
-  return {
-    state: scanStates.find((choice) => choice.value === state)?.value,
-    nodeId: numberOf(node),
-    customer: customer?.trim(),
-    tenantId: numberOf(tenant),
-    serverId: numberOf(server),
-    after: readCursor(after),
-  };
-}
-
-interface PortScansQuery extends ServerListQuery {
-  /** An id. */
-  node?: string;
-  /** Part of a name. */
-  customer?: string;
-}
-
-interface PortScansPageOptions {
-  staff: Staff;
-  scans: readonly ListedScan[];
-  pending: PendingScans;
-  nodes: readonly Node[];
-  query: PortScansQuery;
-  /** Path and query of the first page. */
-  url: string;
-  nextHref: string | undefined;
-  nowMs: number;
-}
+  subjectFilters,
+  subjectOf,
+} from '../list-page.ts';
 
 const scanStates = [
   { value: 'running', label: 'Running' },
@@ -134,36 +37,74 @@ const scanStates = [
   { value: 'cancelled', label: 'Cancelled' },
 ] as const;
 
-/** `/console/port-scans/`: requested scans of all customers' servers, and routine scans that failed, newest first. */
-function portScansPage(options: PortScansPageOptions): Html {
-  const { staff, scans, pending, query, url, nextHref, nowMs } = options;
-  const counts: Readonly<Record<string, number>> = { ...pending };
-  return serverListPage<ListedScan>({
-    ...{
-      staff,
+/** Requested scans of all customers' servers, and routine scans that failed, newest first. */
+export function registerPortScans(
+  app: App,
+  deps: {
+    protectScans: Pick<ProtectScans, 'listAll' | 'countPending'>;
+    clusters: Pick<Clusters, 'listNodes'>;
+    clock: Clock;
+  },
+): void {
+  app.get('/port-scans/', async (request, reply) => {
+    const { actor } = request.staff!;
+    const [nodes, pending] = await Promise.all([
+      deps.clusters.listNodes(actor, null),
+      deps.protectScans.countPending(actor),
+    ]);
+    const list = await readList(request, {
+      ...{ id: 'port-scans', caption: 'Port scans', path: '/console/port-scans/', isStacked: true },
+      ...{ card: { line: ['state', 'by', 'tenant'] }, refreshSeconds: 10 },
+      filters: [
+        { name: 'state', label: 'State', by: 'tabs', options: scanStates },
+        customerFilter,
+        {
+          ...{ name: 'node', label: 'Node', any: 'All nodes', isOpen: true, isValid: isId },
+          options: nodes.map(({ id, name, clusterName }) => ({
+            ...{ value: String(id), label: `${name} (${clusterName})` },
+          })),
+        },
+        ...subjectFilters,
+      ],
+      cursor: { write: ({ place, id }: ListedScan) => `${place}_${id}`, read: readCursor },
+      read: ({ state, node, ...subject }, { limit, after }) =>
+        deps.protectScans.listAll(actor, {
+          ...{ limit, after, nodeId: numberOf(node), ...subjectOf(subject) },
+          state: scanStates.find(({ value }) => value === state)?.value,
+        }),
+      columns: columnsOf(deps.clock.nowMs()),
+      rowTone: ({ isOverdue }) => (isOverdue ? 'bad' : undefined),
+      empty: {
+        title: 'No port scans',
+        text: 'Scans that customers request, first scans of new addresses and routine scans that failed appear here. Complete routine scans are on the server’s Protect page.',
+        action: { label: 'Admin projects', href: '/console/projects/' },
+      },
+      noMatch: {
+        title: 'No port scan matches',
+        text: `Choose other filters. Requests are kept for ${keptText('scans')} after their end.`,
+      },
+    });
+    const page = {
       title: 'Port scans',
       current: 'port-scans',
-      path: '/console/port-scans/',
-      query,
-      url,
-      nextHref,
-    },
-    state: stateOf(pending),
-    notice: unfetched(pending),
-    tabs: scanStates.map(({ value, label }) => ({ value, label, count: counts[value] })),
-    fields: fieldsOf(options),
-    columns: columnsOf(nowMs),
-    rows: scans,
-    rowTone: ({ isOverdue }) => (isOverdue ? 'bad' : undefined),
-    empty: {
-      title: 'No port scans',
-      text: 'Scans that customers request, first scans of new addresses and routine scans that failed appear here. Complete routine scans are on the server’s Protect page.',
-    },
-    noMatch: {
-      title: 'No port scan matches',
-      text: `Choose other filters. Requests are kept for ${keptText('scans')} after their end.`,
-    },
+      state: stateOf(pending),
+      notice: unfetched(pending),
+    } as const;
+    return sendListPage(request, reply, page, [
+      list.tabs('state', 'Port scans by state', { ...pending }),
+      list.table,
+    ]);
   });
+}
+
+const cursorPattern =
+  /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+
+/** The place in a URL; undefined when it is none. */
+function readCursor(given: string): ScanListQuery['after'] {
+  const [, place, id] = cursorPattern.exec(given) ?? [];
+  if (place === undefined || id === undefined || Number.isNaN(Date.parse(place))) return undefined;
+  return { place, id };
 }
 
 function stateOf({ running, overdue, queued }: PendingScans): { tone: Tone; text: string } {
@@ -180,25 +121,6 @@ function unfetched({ unfetched: count }: PendingScans): Content {
     title: `No monitor fetches ${count === 1 ? 'one queued request' : `${formatCount(count)} queued requests`}`,
     text: html`A monitor whose ${link('/console/projects/', 'admin project')} has the permission ${code('protect_port_scan_ingest')} for the cluster fetches requests every few seconds. What is not started within 24 hours expires.`,
   });
-}
-
-function fieldsOf({ query, nodes }: PortScansPageOptions): Html[] {
-  return [
-    field({ kind: 'text', name: 'customer', label: 'Customer', value: query.customer ?? '' }),
-    field({
-      kind: 'select',
-      name: 'node',
-      label: 'Node',
-      value: query.node ?? '',
-      options: [
-        { value: '', label: 'All nodes' },
-        ...nodes.map(({ id, name, clusterName }) => ({
-          value: String(id),
-          label: `${name} (${clusterName})`,
-        })),
-      ],
-    }),
-  ];
 }
 
 function columnsOf(nowMs: number): Column<ListedScan>[] {

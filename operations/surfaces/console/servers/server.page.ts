@@ -26,7 +26,7 @@ import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import type { MonitorLink } from '../monitor-link.ts';
 import { guardSection } from './guard-section.ts';
-import { toneOf } from './servers.page.ts';
+import { toneOf } from './servers.routes.ts';
 
 export interface ServerPageOptions {
   staff: Staff;

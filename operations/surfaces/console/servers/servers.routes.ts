@@ -1,232 +1,215 @@
-/** All servers, the queue of those that failed, and the page of one, for staff. */
-import type { FastifyReply } from 'fastify';
-import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
-import { CodedError } from '#common/errors/index.ts';
-import type { Accounts, Actor } from '#operations/accounts/index.ts';
-import type { Guards } from '#operations/guards/index.ts';
-import type { ProtectTraffic } from '#operations/protect/index.ts';
-import type { ServerHistory } from '#operations/server-history/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
-import type { Server, ServerFilter } from '#operations/views/index.ts';
+/** `/console/servers/`: every server, or one tenant's; those that failed wait here for an operator. */
+import type { Tenant } from '#operations/accounts/index.ts';
+import { statusOf } from '#operations/servers/index.ts';
+import type { Server, ServerStatus } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { chosenOf, isConfirmed, sendPage, withQuery } from '#service-kit/pages/index.ts';
-import type { SignOn } from '#service-kit/sign-on/index.ts';
-import { noSuchPage } from '#service-kit/web/index.ts';
-import { trafficDaySection } from '../../parts/index.ts';
+import {
+  actionButton,
+  age,
+  badge,
+  type Column,
+  code,
+  formatCount,
+  html,
+  link,
+  pageHeader,
+  sendPage,
+  type Tone,
+} from '#service-kit/pages/index.ts';
+import {
+  idCursor,
+  idFilter,
+  type ListFilter,
+  numberOf,
+  readFilters,
+  readList,
+  sendWantedFile,
+} from '#service-kit/web/index.ts';
+import { changingStatuses } from '../../parts/index.ts';
+import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
-import { readMonitorLink } from '../monitor-link.ts';
-import { place } from '../traffic/traffic.routes.ts';
-import { readListTraffic } from '../traffic-columns.ts';
-import { type ServerPageOptions, serverPage } from './server.page.ts';
-import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts';
+import { readListTraffic, serverTrafficColumns } from '../traffic-columns.ts';
+import type { ServersDeps } from './server.routes.ts';
 
-interface ServersDeps {
-  accounts: Accounts;
-  servers: Servers;
-  guards: Guards;
-  protectTraffic: ProtectTraffic;
-  serverHistory: ServerHistory;
-  signOn: SignOn<Actor>;
-  clock: Clock;
-}
-
-const pageSize = 100;
-const actionsMax = 20;
-const Query = Type.Object({
-  q: Type.Optional(Type.String({ maxLength: 100 })),
-  tenant: Type.Optional(Type.String({ maxLength: 16 })),
-  status: Type.Optional(Type.String({ maxLength: 20 })),
-  after: Type.Optional(Type.String({ maxLength: 16 })),
-});
-const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
-const PowerForm = Type.Object({
-  action: Type.Union([Type.Literal('start'), Type.Literal('shutdown'), Type.Literal('stop')]),
-});
-const ResolveForm = Type.Object({
-  resolution: Type.Union([Type.Literal('repaired'), Type.Literal('remove')]),
-});
-
-const GuardForm = Type.Object({ state: Type.Union([Type.Literal('on'), Type.Literal('off')]) });
-
-const outcomes: Record<string, string> = {
-  retry: 'Provisioning is queued again.',
-  repaired: 'The server is available to its owner.',
-  remove: 'The server is being removed.',
-  start: 'Starting.',
-  shutdown: 'The operating system was asked to shut down.',
-  stop: 'Switching off.',
-  guard_on: 'The guard is being switched on.',
-  guard_off: 'The guard is being switched off.',
-};
+const statusChoices: readonly { value: string; label: string; statuses: readonly ServerStatus[] }[] = [
+  { value: 'failed', label: 'Failed provisioning', statuses: ['failed'] },
+  { value: 'running', label: 'Running', statuses: ['running'] },
+  { value: 'stopped', label: 'Stopped', statuses: ['stopped'] },
+  { value: 'changing', label: 'Changing', statuses: changingStatuses },
+  { value: 'unknown', label: 'Unknown', statuses: ['unknown'] },
+];
+const filters: readonly ListFilter[] = [
+  { name: 'status', label: 'Status', by: 'tabs', options: statusChoices },
+  // The search of the frame.
+  { name: 'q', label: 'Name, host name, id or address', by: 'link' },
+  idFilter('tenant'),
+];
 
 export function registerServers(app: App, deps: ServersDeps): void {
-  app.get('/servers/', { schema: { querystring: Query } }, async (request, reply) => {
+  app.get('/servers/', async (request, reply) => {
     const staff = request.staff!;
-    const query = plainQuery(request.query);
-    const filter = filterOf(query);
-    const { after: _, ...whole } = filter;
-    const tenantId = query.tenant === undefined ? null : Number(query.tenant);
-    const [found, total, counts, tenants] = await Promise.all([
-      deps.servers.listServers(staff.actor, tenantId, { ...filter, limit: pageSize + 1 }),
-      deps.servers.countServers(staff.actor, tenantId, whole),
-      deps.servers.countByStatus(staff.actor, tenantId),
-      deps.accounts.listTenants(staff.actor),
+    const { actor } = staff;
+    const { status, tenant: id, q } = readFilters(request, filters);
+    const tenantId = numberOf(id) ?? null;
+    const filter = {
+      ...(q !== undefined && { search: q }),
+      ...(status !== undefined && {
+        statuses: statusChoices.find(({ value }) => value === status)!.statuses,
+      }),
+    };
+    const [counts, tenants] = await Promise.all([
+      deps.servers.countByStatus(actor, tenantId),
+      deps.accounts.listTenants(actor),
     ]);
-    const servers = found.slice(0, pageSize);
-    const url = withQuery('/console/servers/', query);
-    const nextHref =
-      found.length > pageSize ? withQuery(url, { after: String(servers.at(-1)!.id) }) : undefined;
-    const details = query.status === 'failed' ? await detailsOf(deps, staff, servers) : new Map();
-    const nowMs = deps.clock.nowMs();
-    const ids = servers.map((server) => server.id);
-    const traffic = await readListTraffic(deps.protectTraffic, staff.actor, { serverIds: ids }, nowMs);
-    const page = { staff, servers, tenants, counts, query, url, total, nextHref, details, traffic, nowMs };
-    return sendPage(reply, serversPage(page));
-  });
-
-  app.get(
-    '/servers/:id',
-    { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
-    async (request, reply) => {
-      const done = chosenOf(outcomes, request.query.done);
-      const toast = done === undefined ? {} : { toast: { tone: 'info' as const, text: done } };
-      return show(deps, request.staff!, reply, request.params.id, 200, toast);
-    },
-  );
-
-  app.post('/servers/:id/retry', { schema: { params: Id } }, (request, reply) =>
-    change(deps, request.staff!, reply, request.params.id, 'retry', (staff, id) =>
-      deps.servers.retryProvisioning(staff.actor, id),
-    ),
-  );
-
-  app.post('/servers/:id/resolve', { schema: { params: Id, body: ResolveForm } }, async (request, reply) => {
-    const staff = request.staff!;
-    const { id } = request.params;
-    const { resolution } = request.body;
-    const server = await findServer(deps, staff, id);
-    if (resolution === 'remove' && !isConfirmed(request.body, server.name)) {
-      const confirmError = `Nothing was removed. Type ${server.name} to confirm.`;
-      return show(deps, staff, reply, id, 422, { confirmError });
-    }
-    return change(deps, staff, reply, id, resolution, () =>
-      deps.servers.resolveProvisioning(staff.actor, id, resolution),
+    const list = await readList(request, {
+      ...{ id: 'servers', caption: 'Servers', path: '/console/servers/', filters },
+      card: { line: ['status', 'tenant', 'addresses'] },
+      cursor: idCursor<Server>(),
+      read: (_, { limit, after }) =>
+        deps.servers.listServers(actor, tenantId, {
+          ...{ ...filter, order: 'newest', limit },
+          ...(after !== undefined && { after: { id: after, name: '' } }),
+        }),
+      count: () => deps.servers.countServers(actor, tenantId, { ...filter, order: 'newest', limit: 1 }),
+      columns: (servers) => columnsFor(deps, staff, { servers, tenants, isFailed: status === 'failed' }),
+      rowTone: (server) => (statusOf(server) === 'failed' ? 'bad' : undefined),
+      empty: { title: 'No servers', text: 'Servers that customers deploy appear here.' },
+      noMatch:
+        status === 'failed'
+          ? {
+              title: 'Nothing has failed',
+              text: 'A server whose provisioning failed appears here until an operator retries or resolves it. The customer cannot destroy it before that.',
+            }
+          : { title: 'No server matches', text: 'Names, host names, ids and addresses are searched.' },
+    });
+    const tenant = tenants.find((each) => each.id === tenantId);
+    const title = tenant ? `Servers of ${tenant.name}` : 'Servers';
+    const all = { label: 'Servers', href: '/console/servers/' };
+    const breadcrumb =
+      tenantId === null ? [{ label: title }] : [all, { label: tenant?.name ?? 'unknown tenant' }];
+    const ofChoices = statusChoices.map(({ value, statuses }) => [value, sumOf(counts, statuses)]);
+    return (
+      sendWantedFile(request, reply, 'console') ??
+      sendPage(
+        reply,
+        consoleFrame({ staff, title, current: 'servers', breadcrumb, searched: q }, [
+          pageHeader({ title, state: stateOf(counts) }),
+          list.tabs('status', 'Servers by status', { '': sumOf(counts), ...Object.fromEntries(ofChoices) }),
+          list.table,
+        ]),
+      )
     );
   });
-
-  app.post('/servers/:id/guard', { schema: { params: Id, body: GuardForm } }, (request, reply) => {
-    const { state } = request.body;
-    return change(deps, request.staff!, reply, request.params.id, `guard_${state}`, (staff, id) =>
-      deps.guards.switchGuard(staff.actor, id, state === 'on'),
-    );
-  });
-
-  app.post('/servers/:id/actions', { schema: { params: Id, body: PowerForm } }, (request, reply) =>
-    change(deps, request.staff!, reply, request.params.id, request.body.action, (staff, id) =>
-      deps.servers.changePower(staff.actor, null, id, { command: request.body.action }),
-    ),
-  );
 }
 
-/** Runs an operator's change and shows its result; a refusal is shown as a toast. */
-async function change(
-  deps: ServersDeps,
-  staff: Staff,
-  reply: FastifyReply,
-  id: number,
-  done: string,
-  work: (staff: Staff, id: number) => Promise<unknown>,
-): Promise<FastifyReply> {
-  try {
-    await work(staff, id);
-  } catch (error) {
-    if (!(error instanceof CodedError) || error.code === 'accounts.forbidden') throw error;
-    if (error.code === 'servers.not_found' || error.code === 'guards.not_found') throw noSuchPage();
-    return show(deps, staff, reply, id, 409, { toast: { tone: 'bad', text: error.message } });
-  }
-  return reply.redirect(`/console/servers/${id}?done=${done}`, 303);
-}
+type Counts = ReadonlyMap<ServerStatus, number>;
 
-async function show(
+const sumOf = (counts: Counts, statuses?: readonly ServerStatus[]) =>
+  [...counts].reduce((sum, [status, count]) => (statuses?.includes(status) === false ? sum : sum + count), 0);
+
+async function columnsFor(
   deps: ServersDeps,
   staff: Staff,
-  reply: FastifyReply,
-  id: number,
-  status: number,
-  state: Pick<ServerPageOptions, 'toast' | 'confirmError'>,
-): Promise<FastifyReply> {
-  const server = await findServer(deps, staff, id);
+  {
+    servers,
+    tenants,
+    isFailed,
+  }: { servers: readonly Server[]; tenants: readonly Tenant[]; isFailed: boolean },
+): Promise<Column<Server>[]> {
   const nowMs = deps.clock.nowMs();
-  const about = {
-    ...{ traffic: deps.protectTraffic, history: deps.serverHistory, place },
-    ...{ actor: staff.actor, serverId: id, nowMs },
-  };
-  const [actions, failureDetail, tenants, inMonitor, traffic, guard, attempts] = await Promise.all([
-    deps.servers.listActions(staff.actor, null, id, actionsMax),
-    deps.servers.findFailureDetail(staff.actor, id),
-    deps.accounts.findTenants([server.tenantId]),
-    readMonitorLink(deps.signOn),
-    trafficDaySection(about),
-    deps.guards.readGuard(staff.actor, id),
-    deps.guards.listAttempts(staff.actor, id),
-  ]);
-  // Destroyed since it was found.
-  if (guard === null) throw noSuchPage();
-  const page = {
-    staff,
-    server,
-    tenant: tenants[0],
-    actions,
-    failureDetail,
-    inMonitor,
-    traffic,
-    guard,
-    attempts,
-    nowMs,
-    ...state,
-  };
-  return sendPage(reply, serverPage(page), status);
+  const names = new Map(tenants.map((tenant) => [tenant.id, tenant.name]));
+  const columns: Column<Server>[] = [
+    {
+      key: 'name',
+      header: 'Name',
+      cell: (server) => [
+        link(`/console/servers/${server.id}`, server.name),
+        html` <span class="hint">#${server.id}</span>`,
+      ],
+    },
+    {
+      key: 'tenant',
+      header: 'Customer',
+      cell: (server) =>
+        link(`/console/customers/${server.tenantId}`, names.get(server.tenantId) ?? 'unknown'),
+    },
+    { key: 'status', header: 'Status', cell: (server) => badge(toneOf(server), statusOf(server)) },
+    { key: 'since', header: 'Since', cell: (server) => age(server.statusChangedAt.getTime(), nowMs) },
+  ];
+  // What was said and what can be done stand beside the name: the rest may be scrolled to.
+  if (isFailed) {
+    const [name, customer, , since] = columns as [Column<Server>, ...Column<Server>[]];
+    return [name, ...failureColumns(staff, await detailsOf(deps, staff, servers)), customer!, since!];
+  }
+  const serverIds = servers.map((server) => server.id);
+  const traffic = await readListTraffic(deps.protectTraffic, staff.actor, { serverIds }, nowMs);
+  return [
+    ...columns,
+    ...serverTrafficColumns<Server>(traffic, (server) => server.id, nowMs),
+    {
+      key: 'addresses',
+      header: 'Addresses',
+      kind: 'code',
+      cell: (server) => server.addresses.map(({ address }) => html`<div>${code(address)}</div>`),
+    },
+    { key: 'plan', header: 'Plan', cell: (server) => server.planName },
+    {
+      key: 'location',
+      header: 'Location',
+      cell: (server) => html`<div>${server.locationName}</div><div>${code(server.node ?? 'none yet')}</div>`,
+    },
+  ];
 }
 
-async function findServer(deps: ServersDeps, staff: Staff, id: number): Promise<Server> {
-  const server = await deps.servers.findServer(staff.actor, null, id);
-  if (server === null) throw noSuchPage();
-  return server;
-}
-
-async function detailsOf(
-  deps: ServersDeps,
-  staff: Staff,
-  servers: readonly Server[],
-): Promise<Map<number, string>> {
+/** What hypervisors said, by the id of the server. */
+async function detailsOf(deps: ServersDeps, { actor }: Staff, servers: readonly Server[]) {
   const details = new Map<number, string>();
-  for (const server of servers) {
-    const detail = await deps.servers.findFailureDetail(staff.actor, server.id);
-    if (detail !== null) details.set(server.id, detail);
+  for (const { id } of servers) {
+    const detail = await deps.servers.findFailureDetail(actor, id);
+    if (detail !== null) details.set(id, detail);
   }
   return details;
 }
 
-function plainQuery(given: Record<string, string | undefined>): ServersQuery {
-  const q = given.q?.trim();
-  const isId = (text: string | undefined) => text !== undefined && /^[1-9]\d{0,15}$/.test(text);
-  const query = {
-    q: q === '' ? undefined : q,
-    tenant: isId(given.tenant) ? given.tenant : undefined,
-    status: statusChoices.some((choice) => choice.value === given.status) ? given.status : undefined,
-    after: isId(given.after) ? given.after : undefined,
-  };
-  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
+function failureColumns(staff: Staff, details: ReadonlyMap<number, string>): Column<Server>[] {
+  return [
+    {
+      key: 'failure',
+      header: 'Hypervisor error',
+      kind: 'prose',
+      cell: (server) => details.get(server.id) ?? server.failure?.message,
+    },
+    {
+      key: 'do',
+      header: 'Actions',
+      kind: 'actions',
+      cell: (server) =>
+        staff.canChange && [
+          actionButton({
+            action: `/console/servers/${server.id}/retry`,
+            csrfToken: staff.csrfToken,
+            label: 'Provision again',
+          }),
+          link(`/console/servers/${server.id}#resolve`, 'Resolve', { kind: 'button' }),
+        ],
+    },
+    { key: 'node', header: 'Node', kind: 'code', cell: (server) => server.node ?? 'none yet' },
+  ];
 }
 
-function filterOf(query: ServersQuery): ServerFilter {
-  const statuses = statusChoices.find((choice) => choice.value === query.status)?.statuses;
-  return {
-    order: 'newest',
-    limit: pageSize,
-    ...(query.q === undefined ? {} : { search: query.q }),
-    ...(statuses === undefined ? {} : { statuses }),
-    ...(query.after === undefined ? {} : { after: { id: Number(query.after), name: '' } }),
-  };
+export function toneOf(server: Server): Tone {
+  const status = statusOf(server);
+  if (status === 'failed') return 'bad';
+  if (status === 'running') return 'good';
+  if (status === 'deleting') return 'warn';
+  return status === 'stopped' || status === 'unknown' ? 'neutral' : 'info';
+}
+
+function stateOf(counts: Counts): { tone: Tone; text: string } {
+  const failed = counts.get('failed') ?? 0;
+  const running = counts.get('running') ?? 0;
+  const told = `${formatCount(running)} of ${formatCount(sumOf(counts))} running`;
+  return failed > 0
+    ? { tone: 'bad', text: `${failed} failed to provision and need an operator, ${told}.` }
+    : { tone: 'good', text: `${told}, none failed.` };
 }

@@ -4,8 +4,8 @@ import type { App } from '#service-kit/http/index.ts';
 import { formatMoney, isConfirmed, sendPage } from '#service-kit/pages/index.ts';
 import { findServerOf } from './guard-server.ts';
 import { newPasswordPage } from './machine.page.ts';
+import { faultOf } from './server.routes.ts';
 import { type SettingsDeps, showSettings } from './server-settings.routes.ts';
-import { faultOf } from './servers.routes.ts';
 
 const Id = Type.Object({ id: Type.String() });
 const ResizeForm = Type.Object({

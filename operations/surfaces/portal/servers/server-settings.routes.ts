@@ -20,8 +20,8 @@ import {
 import { sentence } from '../networks/network-frame.ts';
 import { findServerOf } from './guard-server.ts';
 import { type MachineOptions, machineSections } from './machine.page.ts';
+import { faultOf } from './server.routes.ts';
 import { serverFrame } from './server-frame.ts';
-import { faultOf } from './servers.routes.ts';
 
 const Id = Type.Object({ id: Type.String() });
 const WordsForm = Type.Object({

@@ -1,153 +1,142 @@
-/** The list of servers and the page of one: what it does now, and its power. */
-import type { FastifyReply } from 'fastify';
-import { Type } from 'typebox';
-import { CodedError } from '#common/errors/index.ts';
-import type { Accounts } from '#operations/accounts/index.ts';
-import type { Bandwidth } from '#operations/bandwidth/index.ts';
-import type { Billing } from '#operations/billing/index.ts';
-import type { Guards } from '#operations/guards/index.ts';
-import type { ProtectFindings, ProtectIncidents, ProtectTraffic } from '#operations/protect/index.ts';
-import type { PowerCommand, ServerFilter } from '#operations/views/index.ts';
-import type { AuditTrail } from '#service-kit/audit/index.ts';
+/** `/client/`: all servers of all tenants that the person reaches. */
+import type { Tenant } from '#operations/accounts/index.ts';
+import { isStale, type LatestRow, type OpenAttack } from '#operations/protect/index.ts';
+import { statusOf } from '#operations/servers/index.ts';
+import type { Server, ServerFilter, ServerFindingCount, ServerStatus } from '#operations/views/index.ts';
 import { type Demo, demoBanner } from '#service-kit/demo/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { type Content, chosenOf, sendPage, withQuery } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '#service-kit/web/index.ts';
-import { readDaySteps } from '../../parts/index.ts';
+import {
+  age,
+  badge,
+  banner,
+  type Column,
+  type Content,
+  code,
+  formatCount,
+  formatMoneyAbout,
+  type Html,
+  html,
+  link,
+  pageHeader,
+  refreshing,
+  type Sort,
+  sendPage,
+  type Tone,
+} from '#service-kit/pages/index.ts';
+import { type ListFilter, readFilters, readList, sendWantedFile } from '#service-kit/web/index.ts';
+import {
+  changingStatuses,
+  daySpark,
+  findingCountWords,
+  openAttackBadge,
+  readDaySteps,
+} from '../../parts/index.ts';
+import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
-import { type LivePagesDeps, readLive } from '../traffic/live.routes.ts';
-import { readAccountFigures } from './account-figures.ts';
+import { accountFigures, readAccountFigures } from './account-figures.ts';
 import { attackHref } from './attack.routes.ts';
-import { findServerOf } from './guard-server.ts';
-import { type OverviewOptions, overviewPage } from './overview.page.ts';
-import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts';
+import { rateNow } from './overview-figures.ts';
+import type { ServerPagesDeps } from './server.routes.ts';
+import { statusBadge, statusTone } from './server-frame.ts';
 
-interface ServerPagesDeps extends LivePagesDeps {
-  accounts: Accounts;
-  protectIncidents: ProtectIncidents;
-  protectTraffic: ProtectTraffic;
-  protectFindings: Pick<ProtectFindings, 'countOf'>;
-  bandwidth: Bandwidth;
-  guards: Pick<Guards, 'readGuard'>;
-  billing: Pick<Billing, 'balanceOf'>;
-  auditTrail: AuditTrail;
-  demo: Demo | null;
-}
+/** Statuses that a person would look for, in words. */
+const statusChoices: readonly { value: string; label: string; statuses: readonly ServerStatus[] }[] = [
+  { value: 'running', label: 'Running', statuses: ['running'] },
+  { value: 'stopped', label: 'Stopped', statuses: ['stopped'] },
+  { value: 'changing', label: 'Changing', statuses: changingStatuses },
+  { value: 'failed', label: 'Failed or unknown', statuses: ['failed', 'unknown'] },
+];
+const filters: readonly ListFilter[] = [
+  { name: 'status', label: 'Status', by: 'tabs', options: statusChoices },
+  // The search of the frame.
+  { name: 'q', label: 'Name, host name or address', by: 'link' },
+];
 
-const pageSize = 100;
-const ListQuery = Type.Object({
-  q: Type.Optional(Type.String({ maxLength: 100 })),
-  status: Type.Optional(Type.String({ maxLength: 20 })),
-  sort: Type.Optional(Type.String({ maxLength: 20 })),
-  direction: Type.Optional(Type.String({ maxLength: 4 })),
-  after: Type.Optional(Type.String({ maxLength: 100 })),
-});
-const Id = Type.Object({ id: Type.String() });
-const PowerForm = Type.Object({
-  action: Type.Union(
-    (['start', 'shutdown', 'stop', 'reboot', 'reset'] as const).map((command) => Type.Literal(command)),
-  ),
-});
-
-/** The query without what is empty or says nothing we know. */
-function plainQuery(given: Record<string, string | undefined>): ServersQuery {
-  const known = statusChoices.some((choice) => choice.value === given.status);
-  const q = given.q?.trim();
-  const { sort, direction, after } = given;
-  const query = {
-    q: q === '' ? undefined : q,
-    status: known ? given.status : undefined,
-    sort,
-    direction,
-    after,
-  };
-  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
-}
-
-function filterOf(query: ServersQuery): ServerFilter {
-  const isDescending = query.direction === 'desc';
-  const byName = isDescending ? '-name' : 'name';
-  const after = /^([1-9]\d{0,15})\.(.*)$/s.exec(query.after ?? '');
-  const statuses = statusChoices.find((choice) => choice.value === query.status)?.statuses;
-  return {
-    order: query.sort === 'name' ? byName : isDescending ? 'newest' : 'oldest',
-    limit: pageSize,
-    ...(query.q === undefined ? {} : { search: query.q }),
-    ...(statuses === undefined ? {} : { statuses }),
-    ...(after === null ? {} : { after: { id: Number(after[1]), name: after[2]! } }),
-  };
-}
-
-/** What the toast says after a redirect; the name in the URL chooses, its text never comes from there. */
-const outcomes: Record<string, string> = {
-  start: 'Starting.',
-  shutdown: 'The server was asked to shut down.',
-  stop: 'Switching off.',
-  reboot: 'Rebooting.',
-  reset: 'Resetting.',
-  resize: 'The server is being resized.',
-  destroy: 'The server is being destroyed.',
+/** Where a page ends, in both orders. */
+const cursor = {
+  write: ({ id, name }: Row) => `${id}.${name}`,
+  read(text: string) {
+    const [, id, name] = /^([1-9]\d{0,14})\.(.*)$/s.exec(text) ?? [];
+    return id === undefined ? undefined : { id: Number(id), name: name! };
+  },
 };
 
+type Row = Server & { attack: OpenAttack | undefined };
+
 export function registerServers(app: App, deps: ServerPagesDeps): void {
-  app.get('/', { schema: { querystring: ListQuery } }, (request, reply) =>
-    showList(deps, request.visitor!, plainQuery(request.query), reply),
-  );
-
-  app.get(
-    '/servers/:id',
-    { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
-    async (request, reply) => {
-      const { visitor, server } = await findServerOf(deps.servers, request);
-      const done = chosenOf(outcomes, request.query.done);
-      const toast = done === undefined ? undefined : { tone: 'info' as const, text: done };
-      return showOverview(deps, { visitor, server }, reply, 200, { ...(toast && { toast }) });
-    },
-  );
-
-  app.post('/servers/:id/actions', { schema: { params: Id, body: PowerForm } }, async (request, reply) => {
-    const { visitor, server } = await findServerOf(deps.servers, request);
-    const command = request.body.action as PowerCommand;
-    const fault = await faultOf(() => deps.servers.changePower(visitor.actor, null, server.id, { command }));
-    if (fault === null) return reply.redirect(`/client/servers/${server.id}?done=${command}`, 303);
-    const toast = { tone: 'bad' as const, text: fault };
-    return showOverview(deps, { visitor, server }, reply, 409, { toast });
+  app.get('/', async (request, reply) => {
+    const visitor = request.visitor!;
+    const { actor } = visitor;
+    const { q, status } = readFilters(request, filters);
+    const [counts, tenants] = await Promise.all([
+      deps.servers.countByStatus(actor, null),
+      deps.accounts.findTenants(actor.tenantIds),
+    ]);
+    const filter = {
+      ...(q !== undefined && { search: q }),
+      ...(status !== undefined && {
+        statuses: statusChoices.find(({ value }) => value === status)!.statuses,
+      }),
+    };
+    const list = await readList(request, {
+      ...{ id: 'servers', caption: 'Servers', path: '/client/', filters, cursor },
+      card: { line: ['status', 'addresses'] },
+      order: { by: ['name', 'created'], fallback: { by: 'created', direction: 'asc' } },
+      async read(_, { limit, after, sort }): Promise<Row[]> {
+        const query = { ...filter, limit, order: orderOf(sort), ...(after && { after }) };
+        const servers = await deps.servers.listServers(actor, null, query);
+        const attacks = await deps.protectIncidents.readOpen(actor, idsOf(servers));
+        return servers.map((server) => ({ ...server, attack: attacks.get(server.id) }));
+      },
+      count: () => deps.servers.countServers(actor, null, { ...filter, order: 'oldest', limit: 1 }),
+      columns: (servers) => columnsFor(deps, visitor, servers, tenants),
+      rowTone: (server) => (statusTone(server) === 'bad' || isAttacked(server.attack) ? 'bad' : undefined),
+      empty: {
+        title: 'No servers yet',
+        text: 'Deploy your first one here or with the API.',
+        action: { label: 'Deploy a server', href: '/client/servers/new' },
+      },
+      noMatch: {
+        title: q === undefined ? 'No server matches this filter' : `No server matches “${q}”`,
+        text: 'Names, host names and addresses are searched.',
+        action: { label: 'Show all servers', href: '/client/' },
+      },
+    });
+    const file = sendWantedFile(request, reply, 'client');
+    if (file) return file;
+    const isWhole = !list.isNarrowed && list.isFirst;
+    const account = isWhole && list.rows.length > 0 && (await readAccountFigures(deps, visitor, tenants));
+    const ofChoices = statusChoices.map(({ value, statuses }) => [value, countOf(counts, statuses)]);
+    return sendPage(
+      reply,
+      portalFrame(
+        { visitor, title: 'Servers', current: 'servers', breadcrumb: [{ label: 'Servers' }], searched: q },
+        refreshing({ id: 'servers', url: request.url, everySeconds: 15 }, [
+          pageHeader({
+            title: 'Servers',
+            state: stateOf(counts, list.rows),
+            actions: link('/client/servers/new', 'Deploy a server', { kind: 'primary' }),
+          }),
+          deps.demo && isWhole && demoLine(deps.demo),
+          tenants.map(suspendedBanner),
+          countOf(counts) > 0 &&
+            list.tabs('status', 'Servers by status', {
+              '': countOf(counts),
+              ...Object.fromEntries(ofChoices),
+            }),
+          list.table,
+          account && accountFigures(account, deps.clock.nowMs()),
+        ]),
+      ),
+    );
   });
 }
 
-async function showList(
-  deps: ServerPagesDeps,
-  visitor: Visitor,
-  query: ServersQuery,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
-  const filter = filterOf(query);
-  const { after: _, ...whole } = filter;
-  const [found, total, counts, tenants] = await Promise.all([
-    deps.servers.listServers(visitor.actor, null, { ...filter, limit: pageSize + 1 }),
-    deps.servers.countServers(visitor.actor, null, whole),
-    deps.servers.countByStatus(visitor.actor, null),
-    deps.accounts.findTenants(visitor.actor.tenantIds),
-  ]);
-  const servers = found.slice(0, pageSize);
-  const ids = servers.map((server) => server.id);
-  const nowMs = deps.clock.nowMs();
-  const isWhole = query.q === undefined && query.status === undefined && query.after === undefined;
-  const [traffic, day, costs, attacks, findings, account] = await Promise.all([
-    deps.protectTraffic.readLatest(visitor.actor, ids),
-    readDaySteps(deps.protectTraffic, visitor.actor, { serverIds: ids }, 'server', nowMs),
-    deps.servers.costOfMonth(visitor.actor, ids),
-    deps.protectIncidents.readOpen(visitor.actor, ids),
-    deps.protectFindings.countOf(visitor.actor, ids),
-    isWhole && total > 0 ? readAccountFigures(deps, visitor, tenants) : null,
-  ]);
-  const url = withQuery('/client/', query);
-  const last = servers.at(-1);
-  const nextHref =
-    found.length > pageSize && last ? withQuery(url, { after: `${last.id}.${last.name}` }) : undefined;
-  const demo = deps.demo && isWhole && demoLine(deps.demo);
-  const page = { visitor, servers, tenants, counts, query, url, total, nextHref, demo };
-  return sendPage(reply, serversPage({ ...page, traffic, day, costs, attacks, findings, account, nowMs }));
+const idsOf = (servers: readonly Server[]) => servers.map(({ id }) => id);
+
+function orderOf({ by, direction }: Sort): ServerFilter['order'] {
+  if (by === 'name') return direction === 'desc' ? '-name' : 'name';
+  return direction === 'desc' ? 'newest' : 'oldest';
 }
 
 function demoLine({ attack }: Demo): Content {
@@ -160,41 +149,136 @@ function demoLine({ attack }: Demo): Content {
       ]);
 }
 
-async function showOverview(
-  deps: ServerPagesDeps,
-  { visitor, server }: Pick<OverviewOptions, 'visitor' | 'server'>,
-  reply: FastifyReply,
-  status: number,
-  state: Pick<OverviewOptions, 'toast'>,
-): Promise<FastifyReply> {
-  const { actor } = visitor;
-  const subject = { serverId: server.id, tenantId: server.tenantId };
-  const settings = await deps.protectSettings.find(actor, subject);
-  const [live, actions, latest, history, attacks, counts, guard] = await Promise.all([
-    settings.viewsOn ? readLive(deps, { visitor, server, subject, settings }, undefined) : undefined,
-    deps.servers.listActions(actor, null, server.id, 10),
-    deps.protectTraffic.readLatest(actor, [server.id]),
-    deps.bandwidth.readHistory(actor, null, server.id, { granularity: 'month' }),
-    deps.protectIncidents.readOpen(actor, [server.id]),
-    deps.protectFindings.countOf(actor, [server.id]),
-    deps.guards.readGuard(actor, server.id),
-  ]);
-  const traffic = { latest: latest.get(server.id), month: history?.current };
-  const attack = attacks.get(server.id);
-  const findings = counts.get(server.id);
-  const nowMs = deps.clock.nowMs();
-  const page = { visitor, server, actions, traffic, live, attack, findings, guard, nowMs, ...state };
-  return sendPage(reply, overviewPage(page), status);
+/** Why nothing can be ordered, where people look first. */
+function suspendedBanner({ id, name, status }: Tenant): Content {
+  if (status !== 'SUSPENDED') return '';
+  return banner({
+    tone: 'bad',
+    title: `${name} is suspended`,
+    text: 'You cannot order servers, and its API keys are refused. Open billing to reactivate it.',
+    actions: link(`/client/billing/?tenant=${id}`, 'Go to billing', { kind: 'button' }),
+  });
 }
 
-/** Runs a change; the sentence of its refusal, or null. A server that is gone by now is the usual 404. */
-export async function faultOf(change: () => Promise<unknown>): Promise<string | null> {
-  try {
-    await change();
-    return null;
-  } catch (error) {
-    if (!(error instanceof CodedError)) throw error;
-    if (error.code === 'servers.not_found') throw noSuchPage();
-    return error.message;
-  }
+const isAttacked = (open: OpenAttack | undefined) => open?.isActive === true && !open.isDrill;
+
+type Counts = ReadonlyMap<ServerStatus, number>;
+
+const countOf = (counts: Counts, statuses?: readonly ServerStatus[]) =>
+  [...counts].reduce((sum, [status, count]) => (statuses?.includes(status) === false ? sum : sum + count), 0);
+
+/** How old the newest minute is, where it is too old to be the present. */
+const observedHint = (latest: LatestRow | undefined, nowMs: number): Content =>
+  latest !== undefined &&
+  isStale(latest.minute.getTime(), nowMs) &&
+  html`<div class="hint">observed ${age(latest.minute.getTime() + 60_000, nowMs)}</div>`;
+
+async function columnsFor(
+  deps: ServerPagesDeps,
+  { actor }: Visitor,
+  servers: readonly Server[],
+  tenants: readonly Tenant[],
+): Promise<Column<Row>[]> {
+  const ids = idsOf(servers);
+  const nowMs = deps.clock.nowMs();
+  const [traffic, day, costs, findings] = await Promise.all([
+    deps.protectTraffic.readLatest(actor, ids),
+    readDaySteps(deps.protectTraffic, actor, { serverIds: ids }, 'server', nowMs),
+    deps.servers.costOfMonth(actor, ids),
+    deps.protectFindings.countOf(actor, ids),
+  ]);
+  const names = new Map(tenants.map((tenant) => [tenant.id, tenant.name]));
+  const rateOf = (server: Server, name: 'inboundBps' | 'outboundBps') =>
+    rateNow(traffic.get(server.id), name, nowMs);
+  const columns: Column<Row>[] = [
+    {
+      key: 'name',
+      header: 'Name',
+      cell: (server) => link(`/client/servers/${server.id}`, server.name),
+    },
+    {
+      key: 'status',
+      header: 'Status',
+      cell: (server) => [
+        statusBadge(server),
+        ' ',
+        openAttackBadge(server.attack),
+        ' ',
+        findingsBadge(server, findings.get(server.id)),
+      ],
+    },
+    { key: 'in', header: 'In', kind: 'figure', cell: (server) => rateOf(server, 'inboundBps') },
+    { key: 'out', header: 'Out', kind: 'figure', cell: (server) => rateOf(server, 'outboundBps') },
+    {
+      key: 'day',
+      header: '24 hours',
+      kind: 'picture',
+      cell: (server) => {
+        const picture = daySpark(day, server.id);
+        const label = `Traffic of ${server.name}`;
+        return [
+          picture && link(`/client/servers/${server.id}/traffic`, picture, { kind: 'quiet', label }),
+          observedHint(traffic.get(server.id), nowMs),
+        ];
+      },
+    },
+    {
+      key: 'cost',
+      header: 'This month',
+      kind: 'figure',
+      cell: (server) => formatMoneyAbout(costs.get(server.id) ?? 0),
+      field: 'month_quanta',
+      value: (server) => costs.get(server.id) ?? 0,
+    },
+    { key: 'addresses', header: 'Address', kind: 'code', cell: addressesOf },
+    { key: 'plan', header: 'Plan', cell: (server) => server.planName },
+    { key: 'location', header: 'Location', cell: (server) => server.locationName },
+    {
+      key: 'created',
+      header: 'Created',
+      cell: (server) => age(server.createdAt.getTime(), nowMs),
+    },
+  ];
+  // Whose workspace it is matters only to people who have several.
+  if (tenants.length > 1)
+    columns.push({ key: 'tenant', header: 'Workspace', cell: (server) => names.get(server.tenantId) });
+  return columns;
+}
+
+/** How many findings; which of them is on their page. */
+function findingsBadge(server: Server, count: ServerFindingCount | undefined): Content {
+  if (count === undefined) return '';
+  const { tone, text } = findingCountWords(count);
+  const shown = count.active === 1 ? '1 finding' : `${formatCount(count.active)} findings`;
+  return link(`/client/servers/${server.id}/protect/findings`, badge(tone, shown), {
+    kind: 'quiet',
+    label: `${server.name}: potential vulnerabilities, ${text}`,
+  });
+}
+
+function addressesOf(server: Server): Html {
+  if (server.addresses.length === 0)
+    return html`<span class="hint">${statusOf(server) === 'queued' ? 'none yet' : 'none'}</span>`;
+  const [first, ...others] = server.addresses;
+  const more = others.map((each) => each.address).join(', ');
+  return html`${code(first!.address)}${others.length > 0 && html` <span class="hint" title="${more}">+${others.length}</span>`}`;
+}
+
+function stateOf(counts: Counts, shown: readonly Row[]): { tone: Tone; text: string } {
+  const total = countOf(counts);
+  const attacked = shown.filter(({ attack }) => isAttacked(attack)).length;
+  if (attacked > 0)
+    return { tone: 'bad', text: `${formatCount(attacked)} of ${formatCount(total)} with an attack now.` };
+  if (total === 0) return { tone: 'neutral', text: 'You have no servers.' };
+  const running = counts.get('running') ?? 0;
+  const told = `${formatCount(running)} of ${formatCount(total)} running`;
+  const failed = counts.get('failed') ?? 0;
+  const underway = countOf(counts, changingStatuses);
+  if (failed > 0)
+    return {
+      tone: 'bad',
+      text: `${failed} could not be provisioned, ${told}. Our operators are working on it.`,
+    };
+  if (underway > 0) return { tone: 'info', text: `${underway} changing, ${told}.` };
+  return { tone: running === total ? 'good' : 'neutral', text: `${told}.` };
 }

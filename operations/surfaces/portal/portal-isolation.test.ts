@@ -130,6 +130,7 @@ async function furnish(name: string, company: string) {
     ...[
       '',
       'servers/new',
+      '?format=csv&table=servers',
       'traffic/',
       'traffic/?by=app&range=24h',
       'traffic/?by=direction&q=-server:x port:443',

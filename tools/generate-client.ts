@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { buildOpenApi } from '#contracts/customer-api/index.ts';
+import { buildOpenApi, readOpenApi } from '#contracts/customer-api/index.ts';
 
 type Json = Record<string, unknown>;
 
@@ -32,7 +32,7 @@ const optionHeaders = ['x-tenant-id', 'idempotency-key', 'prefer', 'if-none-matc
 
 /** Texts by file of `clients/typescript/generated/`: the bodies, and the calls that carry them. */
 export function generateClient(
-  document: Document = JSON.parse(JSON.stringify(buildOpenApi())),
+  document: Document = readOpenApi(buildOpenApi()),
 ): Record<'bodies.ts' | 'api.ts', string> {
   const operations = Object.entries(document.paths)
     .filter(([path]) => path.startsWith('/api/v2/'))

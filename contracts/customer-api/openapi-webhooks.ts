@@ -1,9 +1,8 @@
 /** The `webhooks` of the OpenAPI document: what we send to the endpoints that customers name. */
+import { type Json, type Parameter, type Parts, pascal } from './openapi-parts.ts';
 import { eventBodySchema, testEvent, webhookEvents } from './webhook-events.ts';
 
-type Json = Record<string, unknown>;
-
-const parameter = (name: string, description: string, schema: Json) => ({
+const parameter = (name: string, description: string, schema: Json): Parameter => ({
   name,
   in: 'header',
   required: true,
@@ -27,27 +26,32 @@ const parameters = [
   ),
 ];
 
-const responses = {
-  '2XX': { description: 'Accepted. Any other answer, or none within 15 seconds, is retried.' },
-  '410': { description: 'Gone: the endpoint is disabled.' },
+const answers: Record<string, [name: string, description: string]> = {
+  '2XX': ['WebhookAccepted', 'Accepted. Any other answer, or none within 15 seconds, is retried.'],
+  '410': ['WebhookGone', 'Gone: the endpoint is disabled.'],
 };
 
-/** One entry for each event; `refer` puts titled schemas among the components. */
-export function describeWebhooks(refer: (schema: unknown) => unknown): Json {
+/** One entry for each event. */
+export function describeWebhooks(parts: Parts): Json {
   return Object.fromEntries(
     [...webhookEvents, testEvent].map((kind) => [
       kind.type,
       {
         post: {
-          operationId: `receive${kind.type.replaceAll(/(?:^|[._])(\w)/g, (_, first: string) => first.toUpperCase())}`,
+          operationId: `receive${pascal(kind.type)}`,
           summary: kind.summary,
           security: [],
-          parameters,
+          parameters: parameters.map((one) => parts.shareParameter(one)),
           requestBody: {
             required: true,
-            content: { 'application/json': { schema: refer(eventBodySchema(kind)) } },
+            content: { 'application/json': { schema: parts.schema(eventBodySchema(kind)) } },
           },
-          responses,
+          responses: Object.fromEntries(
+            Object.entries(answers).map(([status, [name, description]]) => [
+              status,
+              parts.share('responses', name, { description }),
+            ]),
+          ),
         },
       },
     ]),

@@ -1,31 +1,31 @@
 /**
  * The OpenAPI 3.1 document of the customer API, made from the endpoint list and its schemas.
  *
- * Named schemas become components; everything is plain data, so the snapshot beside this file can be compared.
+ * What several operations share stands once, among the components: titled schemas, parameters, and the errors of a status.
+ * The error of an operation refers to that of its status, with the operation's own reasons as its description; `x-reasons`
+ * lists them for programs. `readOpenApi` puts the shared parts in place.
  */
 import type { TSchema } from 'typebox';
 import { commonErrors, conditionErrors, type Endpoint, PathId, pathIds } from './endpoint.ts';
 import { endpoints } from './endpoints.ts';
-import { type ErrorKind, kindsOf } from './errors.ts';
+import { type ErrorKind, errorKinds, kindsOf } from './errors.ts';
+import { createParts, type Json, type Parameter, type Parts, pascal } from './openapi-parts.ts';
 import { describeWebhooks } from './openapi-webhooks.ts';
 import { resourceOf } from './resources.ts';
 import { ErrorAnswer, ProblemAnswer, TenantSelector } from './schemas.ts';
 
-type Json = Record<string, unknown>;
-
 /** The whole document, with the same content in the same order every time. */
 export function buildOpenApi(): Json {
-  const schemas: Json = {};
+  const parts = createParts();
   const paths: Record<string, Json> = {};
   for (const endpoint of endpoints as readonly Endpoint[]) {
     for (const version of endpoint.versions) {
       const path = `/api/${version}${endpoint.path}`;
       paths[path] ??= {};
-      paths[path][endpoint.method.toLowerCase()] = describeOperation(endpoint, version, schemas);
+      paths[path][endpoint.method.toLowerCase()] = describeOperation(endpoint, version, parts);
     }
   }
-  refer(ErrorAnswer, schemas);
-  const webhooks = describeWebhooks((schema) => refer(schema, schemas));
+  const webhooks = describeWebhooks(parts);
   return {
     openapi: '3.1.0',
     info: {
@@ -50,7 +50,7 @@ export function buildOpenApi(): Json {
         },
       },
       headers,
-      schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => a.localeCompare(b))),
+      ...parts.components(),
     },
   };
 }
@@ -127,7 +127,7 @@ const headers: Record<string, Json> = {
   },
 };
 /** Headers that a caller may send. */
-const requestHeaders: Record<NonNullable<Endpoint['headers']>[number], Json> = {
+const requestHeaders: Record<string, Json> = {
   'Idempotency-Key': {
     description:
       'A unique key for this request, such as a UUID. A repetition within 24 hours is not executed again: it returns the first answer with `Idempotent-Replayed: true`.',
@@ -135,7 +135,12 @@ const requestHeaders: Record<NonNullable<Endpoint['headers']>[number], Json> = {
   },
   'If-Match': {
     description:
-      'One or more `ETag` values of the resource in the path, or `*`. The change is made only if the present version has one of them.',
+      'One or more `ETag` values of the resource in the path, or `*`. If the present version has another one, the answer is `412`, and nothing is changed.',
+    schema: { type: 'string' },
+  },
+  'If-None-Match': {
+    description:
+      'One or more `ETag` values of earlier answers. If the present version has one of them, the answer is `304`.',
     schema: { type: 'string' },
   },
   Prefer: {
@@ -144,25 +149,14 @@ const requestHeaders: Record<NonNullable<Endpoint['headers']>[number], Json> = {
   },
 };
 /** Headers that every read takes (RFC 9110, section 13.1). */
-const readHeaders: Record<string, Json> = {
-  'If-Match': {
-    description:
-      'One or more `ETag` values of earlier answers, or `*`. If the present version has another one, the answer is `412`.',
-    schema: { type: 'string' },
-  },
-  'If-None-Match': {
-    description:
-      'One or more `ETag` values of earlier answers. If the present version has one of them, the answer is `304`.',
-    schema: { type: 'string' },
-  },
-};
+const readHeaders = ['If-Match', 'If-None-Match'];
 /** Errors that a repetition under an `Idempotency-Key` may hear again. */
 const replayable = ['402', '404', '409', '503'];
 const quotaHeaders = ['X-Api-Quota-Limit', 'X-Api-Quota-Remaining', 'X-Api-Quota-Used'];
 const rateHeaders = ['RateLimit', 'RateLimit-Policy'];
 
-function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Json): Json {
-  const responses: Record<string, Json> = {};
+function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', parts: Parts): Json {
+  const responses: Record<string, unknown> = {};
   const always = ['X-Request-Id', 'X-Client-Request-Id', version === 'v1' ? 'Link' : 'X-Tenant-Id'];
   const counted = [...always, ...quotaHeaders, ...rateHeaders];
   for (const [status, response] of Object.entries(endpoint.responses)) {
@@ -173,7 +167,7 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
         ? {
             content: Object.fromEntries(
               Object.entries({ 'application/json': response.schema, ...response.alsoAs }).map(
-                ([type, schema]) => [type, { schema: refer(schema, schemas) }],
+                ([type, schema]) => [type, { schema: parts.schema(schema) }],
               ),
             ),
           }
@@ -181,22 +175,21 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
     };
   }
   if (endpoint.method === 'GET' && endpoint.responses[200]?.headers?.includes('ETag')) {
-    const description = 'Unchanged since `If-None-Match`.';
-    responses['304'] = { description, headers: referHeaders([...counted, 'ETag', 'Link']) };
+    responses['304'] = parts.share('responses', version === 'v1' ? 'NotModifiedV1' : 'NotModified', {
+      description: 'Unchanged since `If-None-Match`.',
+      headers: referHeaders([...counted, 'ETag', 'Link']),
+    });
   }
   const selection = version === 'v2' && endpoint.selectsTenant ? ['not_found', 'tenant_conflict'] : [];
   const conditions = endpoint.method === 'GET' ? conditionErrors : [];
   const names = new Set([...endpoint.errors, ...conditions, ...selection, ...commonErrors]);
-  for (const [status, kinds] of groupByStatus(kindsOf([...names]))) {
-    const described = describeError(status, kinds, version, schemas);
-    const mayReplay = endpoint.headers?.includes('Idempotency-Key') && replayable.includes(status);
-    responses[status] = mayReplay
-      ? {
-          ...described,
-          headers: { ...(described.headers as Json), ...referHeaders(['Idempotent-Replayed']) },
-        }
-      : described;
-  }
+  const groups = groupByStatus(kindsOf([...names]));
+  for (const [status, kinds] of groups)
+    responses[status] = describeError(status, kinds, {
+      version,
+      mayReplay: endpoint.headers?.includes('Idempotency-Key') === true && replayable.includes(status),
+      parts,
+    });
   return {
     operationId: `${version}${endpoint.id[0]!.toUpperCase()}${endpoint.id.slice(1)}`,
     tags: [resourceOf(endpoint.path).title],
@@ -204,12 +197,13 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
     description: endpoint.description,
     'x-required-scope': scopeOf(endpoint),
     ...(endpoint.isIdempotent ? { 'x-idempotent': true } : {}),
-    parameters: describeParameters(endpoint, version),
+    'x-reasons': Object.fromEntries([...groups].map(([status, kinds]) => [status, kinds.map(nameOf)])),
+    parameters: describeParameters(endpoint, version, parts),
     ...(endpoint.body
       ? {
           requestBody: {
             required: !endpoint.isBodyOptional,
-            content: { 'application/json': { schema: refer(endpoint.body, schemas) } },
+            content: { 'application/json': { schema: parts.schema(endpoint.body) } },
           },
         }
       : {}),
@@ -217,60 +211,53 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
   };
 }
 
-function describeParameters(endpoint: Endpoint, version: 'v1' | 'v2'): Json[] {
-  const parameters: Json[] = Object.entries(endpoint.params).map(([name, resource]) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: pathIds[resource] ?? PathId,
-    'x-resource': resource,
-  }));
+function describeParameters(endpoint: Endpoint, version: 'v1' | 'v2', parts: Parts): unknown[] {
   const query = endpoint.query as
-    | {
-        properties?: Record<string, TSchema & { description?: string; 'x-resource'?: string }>;
-        required?: readonly string[];
-      }
+    | { properties?: Record<string, DescribedSchema>; required?: readonly string[] }
     | undefined;
-  for (const [name, schema] of Object.entries(query?.properties ?? {})) {
-    const { description, 'x-resource': resource, ...plain } = schema;
-    parameters.push({
+  const selection = version === 'v2' && endpoint.selectsTenant ? (TenantSelector as DescribedSchema) : null;
+  const inHeaders = new Set([...(endpoint.headers ?? []), ...(endpoint.method === 'GET' ? readHeaders : [])]);
+  const parameters: Parameter[] = [
+    ...Object.entries(endpoint.params).map(([name, resource]) => ({
       name,
-      in: 'query',
-      required: query?.required?.includes(name) === true,
-      ...(description ? { description } : {}),
-      schema: plain,
-      ...(resource ? { 'x-resource': resource } : {}),
-    });
-  }
-  for (const name of endpoint.headers ?? [])
-    parameters.push({ name, in: 'header', required: false, ...requestHeaders[name] });
-  if (endpoint.method === 'GET')
-    for (const [name, described] of Object.entries(readHeaders))
-      parameters.push({ name, in: 'header', required: false, ...described });
-  if (version === 'v2' && endpoint.selectsTenant) {
-    const {
-      description,
+      in: 'path' as const,
+      required: true,
+      schema: pathIds[resource] ?? PathId,
       'x-resource': resource,
-      ...plain
-    } = TenantSelector as TSchema & {
-      description?: string;
-      'x-resource'?: string;
-    };
-    for (const [name, place] of [
-      ['tenant', 'query'],
-      ['X-Tenant-Id', 'header'],
-    ]) {
-      parameters.push({
-        name,
-        in: place,
-        required: false,
-        description,
-        schema: plain,
-        'x-resource': resource,
-      });
-    }
-  }
-  return parameters;
+    })),
+    ...Object.entries(query?.properties ?? {}).map(([name, schema]) =>
+      parameterOf(name, 'query', schema, query?.required?.includes(name) === true),
+    ),
+    ...[...inHeaders].map((name) => ({
+      name,
+      in: 'header' as const,
+      required: false,
+      ...requestHeaders[name],
+    })),
+    ...(selection
+      ? [parameterOf('tenant', 'query', selection), parameterOf('X-Tenant-Id', 'header', selection)]
+      : []),
+  ];
+  return parameters.map((one) => parts.shareParameter(one));
+}
+
+type DescribedSchema = TSchema & { description?: string; 'x-resource'?: string };
+
+function parameterOf(
+  name: string,
+  place: Parameter['in'],
+  given: DescribedSchema,
+  required = false,
+): Parameter {
+  const { description, 'x-resource': resource, ...schema } = given;
+  return {
+    name,
+    in: place,
+    required,
+    ...(description ? { description } : {}),
+    schema,
+    ...(resource ? { 'x-resource': resource } : {}),
+  };
 }
 
 function groupByStatus(kinds: readonly ErrorKind[]): Map<string, ErrorKind[]> {
@@ -281,11 +268,18 @@ function groupByStatus(kinds: readonly ErrorKind[]): Map<string, ErrorKind[]> {
   return groups;
 }
 
+interface ErrorPlace {
+  version: 'v1' | 'v2';
+  /** A repetition under an `Idempotency-Key` may get it again. */
+  mayReplay: boolean;
+  parts: Parts;
+}
+
+/** The error of a status as an operation refers to it, with the reasons that the operation has. */
 function describeError(
   status: string,
   kinds: readonly ErrorKind[],
-  version: 'v1' | 'v2',
-  schemas: Json,
+  { version, mayReplay, parts }: ErrorPlace,
 ): Json {
   const isRetried = ['409', '429', '503'].includes(status);
   // What the account gate and the scope refuse is not counted; what the endpoint refuses is.
@@ -300,35 +294,27 @@ function describeError(
     ...(isCounted ? quotaHeaders : []),
     ...(version === 'v2' && isCounted ? ['X-Tenant-Id'] : []),
     ...(isRetried ? ['Retry-After'] : []),
+    ...(mayReplay ? ['Idempotent-Replayed'] : []),
   ];
-  const reasons = kinds.map((one) => one.reason ?? one.code);
-  return {
-    description: kinds.map((one, index) => `\`${reasons[index]}\`: ${one.sentence}`).join(' '),
-    'x-reasons': reasons,
+  const title = pascal(kinds[0]!.code);
+  const name = `${title}${status === '403' && isCounted ? 'Counted' : ''}${mayReplay ? 'Replayable' : ''}${version === 'v1' ? 'V1' : ''}`;
+  const all = errorKinds.filter((one) => String(one.status) === status);
+  const reference = parts.share('responses', name, {
+    description: all.map((one) => `\`${nameOf(one)}\`: ${one.sentence}`).join(' '),
     headers: referHeaders(named),
     content: {
-      'application/json': { schema: refer(ErrorAnswer, schemas) },
-      'application/problem+json': { schema: refer(ProblemAnswer, schemas) },
+      'application/json': { schema: parts.schema(ErrorAnswer) },
+      'application/problem+json': { schema: parts.schema(ProblemAnswer) },
     },
-  };
+  });
+  return kinds.length === all.length
+    ? reference
+    : { ...reference, description: kinds.map((one) => `\`${nameOf(one)}\``).join(', ') };
 }
+
+const nameOf = ({ reason, code }: ErrorKind) => reason ?? code;
 
 function referHeaders(names: readonly string[]): Json {
   const unique = [...new Set(names)];
   return Object.fromEntries(unique.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-}
-
-/** A titled schema becomes a component and is referred to, wherever it stands; others are copied. */
-function refer(schema: unknown, schemas: Json): unknown {
-  if (Array.isArray(schema)) return schema.map((item) => refer(item, schemas));
-  if (schema === null || typeof schema !== 'object') return schema;
-  const title = (schema as { title?: unknown }).title;
-  const walk = () =>
-    Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, refer(value, schemas)]));
-  if (typeof title !== 'string') return walk();
-  if (!(title in schemas)) {
-    schemas[title] = {};
-    schemas[title] = walk();
-  }
-  return { $ref: `#/components/schemas/${title}` };
 }

@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
-import { buildOpenApi } from '#contracts/customer-api/index.ts';
+import { buildOpenApi, readOpenApi } from '#contracts/customer-api/index.ts';
 
 type Json = Record<string, unknown>;
 
@@ -36,7 +36,7 @@ interface Operation {
   responses: Record<string, Response>;
 }
 
-export interface Document {
+interface Document {
   paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, Json>; headers: Record<string, Json> };
 }
@@ -73,30 +73,24 @@ const preflightHeaders = new Set([
   'access-control-max-age',
 ]);
 
-/** What every checker of one document shares. */
-interface Reader {
+/** What every checker shares: compiling the schemas of the document takes a second. */
+let published: {
   document: Document;
   find: ReturnType<typeof createFinder>;
   validate: Validate;
-}
+} | null = null;
 
-const createReader = (document: Document): Reader => ({
-  document,
-  find: createFinder(document),
-  validate: createSchemaValidator(document),
-});
-
-/** Of the published document: tests make a checker for each of their servers, and compiling its schemas takes a second. */
-let published: Reader | null = null;
-
-function readPublished(): Reader {
-  published ??= createReader(JSON.parse(JSON.stringify(buildOpenApi())) as Document);
+function readPublished() {
+  if (published === null) {
+    const document = readOpenApi<Document>(buildOpenApi());
+    published = { document, find: createFinder(document), validate: createSchemaValidator(document) };
+  }
   return published;
 }
 
-/** A checker of this document; of the one that the server publishes where none is given. */
-export function createAnswerChecker(given?: Document): AnswerChecker {
-  const { document, find, validate } = given ? createReader(given) : readPublished();
+/** A checker of the published document. */
+export function createAnswerChecker(): AnswerChecker {
+  const { document, find, validate } = readPublished();
   const seen = new Map<string, Set<number>>();
   return {
     seen,

@@ -1,5 +1,5 @@
 import { buildOpenApi } from '#contracts/customer-api/index.ts';
-import type { App } from '#service-kit/http/index.ts';
+import { type App, compressAnswer } from '#service-kit/http/index.ts';
 import { type Html, link, pageHeader, sendPage, shell } from '#service-kit/pages/index.ts';
 import { type ApiFacts, createApiReference } from '../parts/index.ts';
 
@@ -48,13 +48,14 @@ export function registerApiDocs(app: App, deps: ApiDocsDeps): void {
     app.get(`${base}${path}`, async (_request, reply) => sendPage(reply, draw(await content())));
   }
   let openApi: string | null = null;
-  app.get(`${base}openapi.json`, async (_request, reply) => {
+  app.get(`${base}openapi.json`, async (request, reply) => {
     openApi ??= JSON.stringify(buildOpenApi());
-    return reply
+    reply
       .header('access-control-allow-origin', '*')
       .header('cache-control', 'public, max-age=300')
-      .type('application/json; charset=utf-8')
-      .send(openApi);
+      .header('vary', 'accept-encoding')
+      .type('application/json; charset=utf-8');
+    return reply.send(await compressAnswer(request, reply, openApi));
   });
   app.get('/developers/api/', async (_request, reply) => reply.redirect(base, 301));
 }

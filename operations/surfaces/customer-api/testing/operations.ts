@@ -2,7 +2,7 @@
  * The operations of the published OpenAPI document, as the proofs walk through them: what a caller has to name, and a
  * body that would do. Nothing here knows an endpoint by its name, so a new one joins every proof by being documented.
  */
-import { buildOpenApi } from '#contracts/customer-api/index.ts';
+import { buildOpenApi, readOpenApi } from '#contracts/customer-api/index.ts';
 import { fingerprintSoftware } from '#contracts/port-scan/index.ts';
 
 type Json = Record<string, unknown>;
@@ -55,7 +55,9 @@ const samples: Json = {
 
 /** Every operation, in the document's order. */
 export function listOperations(): Operation[] {
-  const document = buildOpenApi() as { paths: Record<string, Record<string, Json>>; components: Json };
+  const document = readOpenApi<{ paths: Record<string, Record<string, Json>>; components: Json }>(
+    buildOpenApi(),
+  );
   const found: Operation[] = [];
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(methods)) {

@@ -1,5 +1,5 @@
 /** The OpenAPI document as the reference reads it. */
-import { buildOpenApi, resourceOf } from '#contracts/customer-api/index.ts';
+import { buildOpenApi, readOpenApi, resourceOf } from '#contracts/customer-api/index.ts';
 
 export type Json = Record<string, unknown>;
 
@@ -53,11 +53,11 @@ export interface ReferenceDocument {
 
 /** Reads the document; every schema belongs to the resource that names it first. */
 export function readDocument(): ReferenceDocument {
-  const document = JSON.parse(JSON.stringify(buildOpenApi())) as {
+  const document = readOpenApi<{
     paths: Record<string, Record<string, Json>>;
     webhooks: Record<string, { post: Json }>;
     components: { schemas: Record<string, Json> };
-  };
+  }>(buildOpenApi());
   const { schemas } = document.components;
   const resources = new Map<string, ReferenceResource>();
   for (const [path, methods] of Object.entries(document.paths)) {

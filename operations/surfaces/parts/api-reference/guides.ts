@@ -306,7 +306,7 @@ function versionGuide(base: string): Guide {
       paragraph(
         '`/api/v2` is the current version. `/api/v1` has the same calls for existing programs: it always acts on the first workspace that the key reaches and ignores one that is named. New fields and new reasons may appear at any time; what is documented stays.',
       ),
-      html`<p>${link('/docs/api/openapi.json', 'OpenAPI 3.1 document')}${prose(' for generators and tools. ')}${link(`${base}#calls`, 'All calls')}</p>`,
+      html`<p>${link('/docs/api/openapi.json', 'OpenAPI 3.1 document')}${prose(' for generators and tools. ')}${link(`${base}calls/`, 'All calls')}</p>`,
     ],
   };
 }

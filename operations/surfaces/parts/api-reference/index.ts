@@ -2,7 +2,7 @@
  * The reference of the customer API as pages without a frame: the public site, the portal and the console put theirs
  * around it. It is drawn from the OpenAPI document alone, so what is described is what is validated and served.
  *
- * The first page holds the guides, all calls and all errors; each resource has a page of its own. A page is drawn when it
+ * The first page holds the guides and all errors; a second one lists all calls, and each resource has a page of its own. A page is drawn when it
  * is first read and then kept until the catalog changes, which its examples name; nothing on it depends on the reader.
  */
 import { type Endpoint, endpoints, resourceOf } from '#contracts/customer-api/index.ts';
@@ -15,7 +15,7 @@ import { createPlaces, fieldRows, fieldTable, type Places } from './fields.ts';
 import { type ApiFacts, guidesOf } from './guides.ts';
 import { renderNavigation } from './navigation.ts';
 import { renderOperation } from './operation.page.ts';
-import { renderOverview } from './overview.page.ts';
+import { renderCalls, renderOverview } from './overview.page.ts';
 import { keyField } from './try-form.ts';
 
 export interface ApiReferenceOptions {
@@ -41,13 +41,11 @@ export function createApiReference(options: ApiReferenceOptions): readonly Refer
     const document = readDocument();
     nameOffered(document, offered);
     const guides = guidesOf(document, { base, facts, createKeyHref, offered });
-    const page = (current: string | null, content: Content) =>
+    const page = (current: string, content: Content) =>
       html`<link rel="stylesheet" href="${assetUrl('reference.css')}"><div class="reference">${renderNavigation({ document, guides, base, current })}<div class="reference-content">${content}</div></div><script type="module" src="${assetUrl('reference.js')}"></script>`;
     return { document, guides, page, places: createPlaces(document, base) };
   };
   type Frame = ReturnType<typeof makeFrame>;
-  const drawOverview = ({ document, guides, page }: Frame) =>
-    page(null, renderOverview(document, guides, base));
   const drawResource = (name: string, { document, page, places }: Frame) => {
     const resource = document.resources.find((one) => one.name === name)!;
     return page(name, [
@@ -76,7 +74,8 @@ export function createApiReference(options: ApiReferenceOptions): readonly Refer
     content: contentOf(path, draw),
   });
   return [
-    pageOf('', 'API reference', drawOverview),
+    pageOf('', 'API reference', ({ guides, page }) => page('', renderOverview(guides))),
+    pageOf('calls/', 'All calls', ({ document, page }) => page('calls', renderCalls(document, base))),
     ...listResources().map(({ name, title }) =>
       pageOf(`${name}/`, title, (frame) => drawResource(name, frame)),
     ),

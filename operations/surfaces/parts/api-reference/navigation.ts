@@ -8,8 +8,8 @@ interface NavigationOptions {
   document: ReferenceDocument;
   guides: readonly Guide[];
   base: string;
-  /** Name of the resource whose page it is; null on the first page. */
-  current: string | null;
+  /** Path of the page below the base, without its final slash; empty for the first page. */
+  current: string;
 }
 
 export function renderNavigation({ document, guides, base, current }: NavigationOptions): Html {
@@ -32,5 +32,5 @@ export function renderNavigation({ document, guides, base, current }: Navigation
     const name = reason ?? code;
     return html`<li data-found-only hidden>${link(`${base}#error-${name}`, html`<span>${name}</span><span class="method">${status}</span>`, { kind: 'quiet' })}</li>`;
   });
-  return html`<nav class="reference-nav" aria-label="API reference"><div class="field needs-script"><input type="search" data-search data-filter="reference-contents" placeholder="Find a call or an error" aria-label="Find a call or an error" aria-keyshortcuts="/" autocomplete="off"></div><div id="reference-contents"><p class="navigation-label">${link(base, 'Overview', { kind: 'quiet', current: current === null })}</p><ul>${guideItems}</ul>${resources}<ul>${errors}</ul><p class="hint" data-nothing-found hidden>Nothing has that name.</p></div></nav>`;
+  return html`<nav class="reference-nav" aria-label="API reference"><div class="field needs-script"><input type="search" data-search data-filter="reference-contents" placeholder="Find a call or an error" aria-label="Find a call or an error" aria-keyshortcuts="/" autocomplete="off"></div><div id="reference-contents"><p class="navigation-label">${link(base, 'Overview', { kind: 'quiet', current: current === '' })}</p><ul>${guideItems}</ul><p class="navigation-label">${link(`${base}calls/`, 'All calls', { kind: 'quiet', current: current === 'calls' })}</p>${resources}<ul>${errors}</ul><p class="hint" data-nothing-found hidden>Nothing has that name.</p></div></nav>`;
 }

@@ -1,36 +1,32 @@
-/** The first page of the reference: how the API works, and what every call may answer. */
+/** The first page of the reference: how the API works, and what every call may answer. All calls have a page of their own. */
 import { errorKinds, webhookEvents } from '#contracts/customer-api/index.ts';
 import { type Html, html, link, prose, section, table } from '#service-kit/pages/index.ts';
 import type { Operation, ReferenceDocument } from './document.ts';
 import type { Guide } from './guides.ts';
 
-export function renderOverview(document: ReferenceDocument, guides: readonly Guide[], base: string): Html {
-  return html`${guides.map((guide) => section({ title: guide.title, id: guide.id }, guide.content))}${callTable(document, base)}${errorTable()}${eventTable()}`;
+export function renderOverview(guides: readonly Guide[]): Html {
+  return html`${guides.map((guide) => section({ title: guide.title, id: guide.id }, guide.content))}${errorTable()}${eventTable()}`;
 }
 
-function callTable(document: ReferenceDocument, base: string): Html {
-  const rows = document.resources.flatMap((resource) => resource.operations);
-  return section(
-    { title: 'All calls', id: 'calls' },
-    table<Operation>({
-      caption: 'All calls',
-      card: { line: ['what'] },
-      refreshSeconds: 0,
-      rows,
-      columns: [
-        {
-          key: 'call',
-          header: 'Call',
-          kind: 'code',
-          cell: (row) => link(`${base}${row.resource}/#${row.id}`, `${row.method} ${row.path}`),
-        },
-        { key: 'what', header: 'What it does', kind: 'prose', cell: (row) => row.summary },
-        { key: 'key', header: 'Key', cell: (row) => row.scope },
-        { key: 'versions', header: 'Versions', cell: (row) => (row.isInV1 ? 'v1, v2' : 'v2') },
-      ],
-      empty: { title: 'No calls', text: 'There are none.' },
-    }),
-  );
+export function renderCalls(document: ReferenceDocument, base: string): Html {
+  return table<Operation>({
+    caption: 'All calls',
+    card: { line: ['what'] },
+    refreshSeconds: 0,
+    rows: document.resources.flatMap((resource) => resource.operations),
+    columns: [
+      {
+        key: 'call',
+        header: 'Call',
+        kind: 'code',
+        cell: (row) => link(`${base}${row.resource}/#${row.id}`, `${row.method} ${row.path}`),
+      },
+      { key: 'what', header: 'What it does', kind: 'prose', cell: (row) => row.summary },
+      { key: 'key', header: 'Key', cell: (row) => row.scope },
+      { key: 'versions', header: 'Versions', cell: (row) => (row.isInV1 ? 'v1, v2' : 'v2') },
+    ],
+    empty: { title: 'No calls', text: 'There are none.' },
+  });
 }
 
 /** Every code and reason; each row is where the `doc_url` of such an error leads. */

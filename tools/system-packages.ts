@@ -18,6 +18,10 @@ export interface SystemPackage {
 
 export const systemPackages: readonly SystemPackage[] = [
   { name: 'iproute2', file: '/usr/sbin/ip', use: 'network namespaces of the lab' },
+  { name: 'libbpf1', file: '/usr/lib/x86_64-linux-gnu/libbpf.so.1', use: 'counting in the kernel' },
+  { name: 'clang', file: '/usr/bin/clang', use: "compiling the kernel's programs" },
+  { name: 'llvm', file: '/usr/bin/llvm-strip', use: "compiling the kernel's programs" },
+  { name: 'libbpf-dev', file: '/usr/include/bpf/bpf_helpers.h', use: "compiling the kernel's programs" },
   { name: 'nftables', file: '/usr/sbin/nft', use: 'independent counters of the lab' },
   { name: 'openssl', file: '/usr/bin/openssl', use: 'certificates of the lab' },
   { name: 'tcpdump', file: '/usr/bin/tcpdump', use: 'recording a capture in the lab' },

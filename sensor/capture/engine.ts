@@ -166,7 +166,7 @@ export class Engine {
     if (this.#ownScans?.count(p, packets, this.now)) return;
     // A later fragment gets ports here that are not its own, and may be held: it is told before it is counted.
     if (p.fragmentOffset > 0) this.#tap?.packet(p, packets, segments === 0, 0);
-    if (p.isFragment) this.#observeFragment(p);
+    if (p.isFragment) this.#observeFragment(p, packets);
     else this.#count(p, p.ipLength, packets, segments !== 0);
     if (p.fragmentOffset > 0) return;
     if (this.#exchange !== inSum) this.#tap?.packet(p, packets, segments === 0, this.#exchange);
@@ -256,13 +256,13 @@ export class Engine {
     sweepNames({ flows, names: this.#names, classifier: this.#classifier, usage: ledger.usage, now });
   }
 
-  #observeFragment(p: Packet): void {
+  #observeFragment(p: Packet, packets: number): void {
     const fragments = this.#fragments;
     const isWhole = fragments.add(p, this.now);
     const releasedBytes = fragments.releasedBytes;
     const releasedPackets = fragments.releasedPackets;
-    if (hasPorts(p.protocol) && p.fragmentOffset > 0 && !isWhole && fragments.hold(p)) return;
-    const base = this.#count(p, p.ipLength + releasedBytes, 1 + releasedPackets, false);
+    if (hasPorts(p.protocol) && p.fragmentOffset > 0 && !isWhole && fragments.hold(p, packets)) return;
+    const base = this.#count(p, p.ipLength + releasedBytes, packets + releasedPackets, false);
     if (!isWhole) return;
     const { whole } = fragments;
     this.#inspect(whole, base, this.#side, 0, 0);

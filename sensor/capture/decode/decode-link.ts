@@ -3,7 +3,8 @@
  *
  * Every frame gets exactly one verdict: IP, valid but not IP (ARP, LLDP, spanning tree), or dropped because it is
  * truncated or malformed. Tags and labels are walked to any depth; each consumes bytes, so the end of the frame bounds
- * the walk.
+ * the walk. The link headers of an Ethernet frame must end within its first 128 bytes, because counting in the kernel
+ * (`sensor/kernel`) reads them there: what has more is malformed, here and there.
  */
 import { decodeIp, decodeIpv4, decodeIpv6 } from './decode-ip.ts';
 import { type Packet, Verdict } from './packet.ts';
@@ -29,6 +30,9 @@ export const LinkType = {
   linuxCooked2: 276,
 } as const;
 
+/** Bytes of an Ethernet frame that may be link headers; `LINK_BYTES_MAX` of the kernel's program. */
+const linkBytesMax = 128;
+
 const supported = new Set<number>([...Object.values(LinkType), 14]);
 
 /** True when frames of this link type can be decoded. */
@@ -40,7 +44,11 @@ export function isSupportedLinkType(linkType: number): boolean {
 export function decodeFrame(packet: Packet, linkType: number, at: number): number {
   packet.macAt = -1;
   packet.vlan = 0;
-  if (linkType === LinkType.ethernet) return decodeEthernet(packet, at);
+  packet.linkEnd = packet.end;
+  if (linkType === LinkType.ethernet) {
+    packet.linkEnd = Math.min(packet.end, at + linkBytesMax);
+    return decodeEthernet(packet, at);
+  }
   switch (linkType) {
     case LinkType.null:
     case LinkType.loop:
@@ -79,7 +87,7 @@ export function decodeFrame(packet: Packet, linkType: number, at: number): numbe
 
 /** Ethernet II and 802.3. */
 export function decodeEthernet(packet: Packet, at: number): number {
-  if (at + 14 > packet.end) return Verdict.dropped;
+  if (at + 14 > packet.linkEnd) return Verdict.dropped;
   packet.macAt = at + 6;
   const type = packet.view.getUint16(at + 12);
   if (type === 0x0800) return decodeIpv4(packet, at + 14);
@@ -89,7 +97,7 @@ export function decodeEthernet(packet: Packet, at: number): number {
 
 /** Decodes the payload of an EtherType: tags, labels and encapsulated frames. */
 export function decodeEtherType(packet: Packet, firstType: number, from: number): number {
-  const { view, end } = packet;
+  const { view, linkEnd: end } = packet;
   let type = firstType;
   let at = from;
   for (;;) {
@@ -140,7 +148,7 @@ export function decodeEtherType(packet: Packet, firstType: number, from: number)
 }
 
 function decodeLlc(packet: Packet, at: number): number {
-  const { bytes, view, end } = packet;
+  const { bytes, view, linkEnd: end } = packet;
   if (at + 3 > end) return Verdict.dropped;
   if (bytes[at] === 0x06 && bytes[at + 1] === 0x06) return decodeIp(packet, at + 3);
   const isSnap = bytes[at] === 0xaa && bytes[at + 1] === 0xaa && bytes[at + 2] === 0x03;
@@ -153,7 +161,7 @@ function decodeLlc(packet: Packet, at: number): number {
 }
 
 function decodeMpls(packet: Packet, from: number): number {
-  const { bytes, end } = packet;
+  const { bytes, linkEnd: end } = packet;
   let at = from;
   for (;;) {
     if (at + 4 > end) return Verdict.dropped;
@@ -187,7 +195,7 @@ function decodeHdlc(packet: Packet, at: number): number {
 
 /** A PPP protocol number (one byte when odd) and its payload. */
 export function decodePppProtocol(packet: Packet, at: number): number {
-  const { bytes, view, end } = packet;
+  const { bytes, view, linkEnd: end } = packet;
   if (at >= end) return Verdict.dropped;
   const isCompressed = (bytes[at]! & 1) === 1;
   if (!isCompressed && at + 2 > end) return Verdict.dropped;
@@ -212,7 +220,7 @@ export function decodePppProtocol(packet: Packet, at: number): number {
 
 /** Bridging over PPP (RFC 3518): flags, the kind of LAN, its id if the flags say so, then a complete frame. */
 function decodeBridgedPpp(packet: Packet, at: number): number {
-  if (at + 2 > packet.end) return Verdict.dropped;
+  if (at + 2 > packet.linkEnd) return Verdict.dropped;
   const hasLanId = (packet.bytes[at]! & 0x40) !== 0;
   return packet.bytes[at + 1] === 1 ? decodeEthernet(packet, at + (hasLanId ? 6 : 2)) : Verdict.nonIp;
 }
@@ -222,7 +230,7 @@ function decodeBridgedPpp(packet: Packet, at: number): number {
  * IP.
  */
 function decodeMultilink(packet: Packet, at: number): number {
-  if (at + 4 > packet.end) return Verdict.dropped;
+  if (at + 4 > packet.linkEnd) return Verdict.dropped;
   const isWhole = packet.bytes[at]! >> 6 === 3;
   return isWhole ? decodePppProtocol(packet, at + 4) : Verdict.nonIp;
 }
@@ -298,6 +306,6 @@ function decodeWifi(packet: Packet, at: number, end: number, isPadded = false): 
   if (isPadded) header = (header + 3) & ~3;
   if (at + header > end) return Verdict.dropped;
   packet.macAt = at + 10;
-  packet.end = Math.min(packet.end, end);
+  packet.end = packet.linkEnd = Math.min(packet.end, end);
   return decodeLlc(packet, at + header);
 }

@@ -75,11 +75,11 @@ export class Fragments {
   }
 
   /** True when the ports of the last added fragment are not known yet; its count is then held. */
-  hold(packet: Packet): boolean {
+  hold(packet: Packet, packets: number): boolean {
     const entry = this.#entry;
     if (this.#states[entry] === 2) return false;
     this.#pendingBytes[entry]! += packet.ipLength;
-    this.#pendingPackets[entry]! += 1;
+    this.#pendingPackets[entry]! += packets;
     return true;
   }
 

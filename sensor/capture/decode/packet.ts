@@ -15,6 +15,8 @@ export class Packet {
   end = 0;
   /** Index after the last byte on the wire; at least `end`. */
   wireEnd = 0;
+  /** Index after the last byte that link headers are read from; at most `end`. */
+  linkEnd = 0;
 
   /** Position of the source MAC, or -1 when the link has none. */
   macAt = -1;

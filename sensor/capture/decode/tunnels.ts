@@ -57,7 +57,7 @@ export function openTunnel(outer: Packet, inner: Packet): string | null {
   inner.attach(outer.bytes);
   inner.macAt = -1;
   inner.vlan = 0;
-  inner.end = inner.wireEnd = outer.payloadEnd;
+  inner.end = inner.linkEnd = inner.wireEnd = outer.payloadEnd;
   const at = outer.transportAt;
   if (outer.isFragment && outer.fragmentOffset > 0) return null;
   if (outer.protocol === Protocol.ipip)
@@ -66,7 +66,7 @@ export function openTunnel(outer: Packet, inner: Packet): string | null {
     return named(decodeIpv6(inner, at), outer.version === 4 ? '6in4' : '6in6');
   if (outer.protocol === Protocol.gre) return named(decodeGre(inner, at), 'gre');
   if (outer.protocol !== Protocol.udp || outer.dataAt >= outer.dataEnd) return null;
-  inner.end = inner.wireEnd = outer.dataEnd;
+  inner.end = inner.linkEnd = inner.wireEnd = outer.dataEnd;
   return openUdp(outer.targetPort, inner, outer.dataAt) ?? openUdp(outer.sourcePort, inner, outer.dataAt);
 }
 

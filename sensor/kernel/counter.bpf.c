@@ -1,0 +1,654 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counts the frames of an interface in the kernel, at its tc hooks of both directions, by local address and UTC minute.
+ *
+ * The same numbers as the engine (sensor/capture): every frame has one verdict (IP, not IP, dropped), bytes are IP total
+ * lengths of the outermost header, merged frames count as their segments, and what a MAC sends from an address of others
+ * counts for the receiver alone. `kernel-equals-engine` compares both frame by frame. Link headers are read in the first
+ * LINK_BYTES_MAX bytes, here and there (`linkBytesMax` in sensor/capture/decode).
+ *
+ * Counters are kept for the last four minutes, each stamped with its own: nobody has to clear them, and a minute that ended
+ * while no sensor ran can still be read. layout.ts describes the same structures.
+ */
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+#include <bpf/bpf_helpers.h>
+
+#define LINK_BYTES_MAX 128
+/* The shortest link header; a pseudowire's control word has as many bytes. */
+#define LINK_HEADER_BYTES_MIN 4
+#define MINUTES 4
+#define MACS_MAX 8
+#define NANOSECONDS_OF_MINUTE 60000000000ULL
+/* Counting ends an hour after the last sign of life of a sensor. */
+#define BEAT_PATIENCE (60 * NANOSECONDS_OF_MINUTE)
+
+#define IPV4 0x0800
+#define IPV6 0x86dd
+#define TCP 6
+#define UDP 17
+
+/* An IPv4 address is in the last word, as on the wire. */
+struct address {
+	__u32 version;
+	__u32 words[4];
+};
+
+struct prefix {
+	__u32 bits;
+	struct address address;
+};
+
+struct host_minute {
+	__u32 minute;
+	__u32 packets;
+	__u64 rx_bytes;
+	__u64 tx_bytes;
+};
+
+struct host {
+	struct host_minute minutes[MINUTES];
+};
+
+struct total_minute {
+	__u32 minute;
+	/* Frames merged from an unknown number of packets. */
+	__u32 merged_frames;
+	__u64 packets;
+	__u64 ip_packets;
+	__u64 ip_bytes;
+	__u64 non_ip_packets;
+	__u64 dropped;
+	/* Packets of a local address that found no room. */
+	__u64 no_room;
+};
+
+struct total {
+	struct total_minute minutes[MINUTES];
+};
+
+struct settings {
+	/* Wall time minus the monotonic clock, the monotonic time of the sensor's last sign of life; nanoseconds. */
+	__u64 wall_offset;
+	__u64 beat;
+	/* Monotonic time since which every frame was counted; the program does not need it. */
+	__u64 since;
+	/* Frames begin with an Ethernet header; otherwise with an IP header. */
+	__u32 is_ethernet;
+	/* There are prefixes of this version, and owners of addresses. */
+	__u32 has_prefixes4;
+	__u32 has_prefixes6;
+	__u32 has_owners;
+};
+
+/* The six bytes of a MAC are the first ones of its word. */
+struct owner {
+	__u64 count;
+	__u64 macs[MACS_MAX];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct settings);
+} settings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct total);
+} totals SEC(".maps");
+
+/* The sensor adds the addresses that it knows; an address of a local prefix is added with its first packet. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct address);
+	__type(value, struct host);
+} hosts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 4096);
+	__type(key, struct prefix);
+	__type(value, __u32);
+} prefixes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct address);
+	__type(value, struct owner);
+} owners SEC(".maps");
+
+/* Where the next header is, and of what kind it is. */
+enum { LINK_ETHERNET, LINK_TYPE, LINK_LLC, LINK_MPLS, LINK_PPP, LINK_IP, LINK_IPV4, LINK_IPV6, LINK_NOT_IP, LINK_DROPPED };
+
+struct link {
+	__u32 kind;
+	__u32 type;
+	__u32 at;
+	__s32 mac_at;
+};
+
+/* Room of a processor. */
+struct scratch {
+	struct link link;
+	struct host none;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratch SEC(".maps");
+
+/* What is read of a packet. */
+struct packet {
+	struct address source;
+	struct address target;
+	__u64 length;
+	__u32 packets;
+	/* Position of the source MAC; -1 without an Ethernet header. */
+	__s32 mac_at;
+};
+
+enum verdict { DROPPED, NOT_IP, IS_IP, GOES_ON };
+
+/* Every read is by a helper: the verifier allows no arithmetic on pointers where it must think of speculation (no CAP_PERFMON). */
+static __always_inline __u32 byte_at(struct __sk_buff *skb, __u32 at)
+{
+	__u8 byte = 0;
+
+	bpf_skb_load_bytes(skb, at, &byte, 1);
+	return byte;
+}
+
+static __always_inline __u32 word_at(struct __sk_buff *skb, __u32 at)
+{
+	__u8 bytes[2] = {};
+
+	bpf_skb_load_bytes(skb, at, bytes, 2);
+	return bytes[0] << 8 | bytes[1];
+}
+
+static __always_inline void read_type(struct link *link)
+{
+	if (link->type == IPV4)
+		link->kind = LINK_IPV4;
+	else if (link->type == IPV6)
+		link->kind = LINK_IPV6;
+	else
+		link->kind = link->type < 1536 ? LINK_LLC : LINK_TYPE;
+}
+
+static __always_inline void read_tag(struct link *link, struct __sk_buff *skb, __u32 end)
+{
+	__u32 at = link->at, size;
+
+	switch (link->type) {
+	case 0x8100:
+	case 0x88a8:
+	case 0x9100:
+	case 0x9200:
+		size = 4;
+		break;
+	case 0x8926:
+		size = 6;
+		break;
+	case 0x893f:
+		size = 8;
+		break;
+	case 0x88e7:
+		size = 18;
+		break;
+	case 0x8903:
+		size = 16;
+		break;
+	case 0x8847:
+	case 0x8848:
+		link->kind = LINK_MPLS;
+		return;
+	case 0x8864:
+		link->kind = at + 6 > end ? LINK_DROPPED : LINK_PPP;
+		link->at = at + 6;
+		return;
+	default:
+		link->kind = LINK_NOT_IP;
+		return;
+	}
+	if (at + size > end) {
+		link->kind = LINK_DROPPED;
+		return;
+	}
+	link->type = word_at(skb, at + size - 2);
+	link->at = at + size;
+	/* These two tags are never followed by a length. */
+	if ((size == 6 || size == 8) && link->type < 1536)
+		link->kind = LINK_NOT_IP;
+	else
+		read_type(link);
+}
+
+static __always_inline void read_llc(struct link *link, struct __sk_buff *skb, __u32 end)
+{
+	__u32 at = link->at, organization;
+
+	if (at + 3 > end) {
+		link->kind = LINK_DROPPED;
+	} else if (word_at(skb, at) == 0x0606) {
+		link->kind = LINK_IP;
+		link->at = at + 3;
+	} else if (word_at(skb, at) != 0xaaaa || byte_at(skb, at + 2) != 3) {
+		link->kind = LINK_NOT_IP;
+	} else if (at + 8 > end) {
+		link->kind = LINK_DROPPED;
+	} else {
+		organization = word_at(skb, at + 3) | byte_at(skb, at + 5);
+		link->type = word_at(skb, at + 6);
+		link->at = at + 8;
+		/* 0 is Ethernet, 00-00-F8 the bridge tunnel encapsulation of 802.1H. */
+		if (organization != 0 && organization != 0xf8)
+			link->kind = LINK_NOT_IP;
+		else if (link->type < 1536)
+			link->kind = LINK_NOT_IP;
+		else
+			read_type(link);
+	}
+}
+
+/* One label. A pseudowire is an optional control word, then an Ethernet frame. */
+static __always_inline void read_mpls(struct link *link, struct __sk_buff *skb, __u32 end)
+{
+	__u32 at = link->at, nibble;
+
+	if (at + 4 > end) {
+		link->kind = LINK_DROPPED;
+		return;
+	}
+	link->at = at + 4;
+	if (!(byte_at(skb, at + 2) & 1))
+		return;
+	at += 4;
+	if (at >= end) {
+		link->kind = LINK_DROPPED;
+		return;
+	}
+	nibble = byte_at(skb, at) >> 4;
+	if (nibble == 4) {
+		link->kind = LINK_IPV4;
+	} else if (nibble == 6) {
+		link->kind = LINK_IPV6;
+	} else if (nibble == 0) {
+		link->kind = LINK_ETHERNET;
+		link->at = at + 4;
+	} else {
+		link->kind = LINK_NOT_IP;
+	}
+}
+
+static __always_inline void read_ppp(struct link *link, struct __sk_buff *skb, __u32 end)
+{
+	__u32 at = link->at, protocol, next;
+
+	if (at >= end || (!(byte_at(skb, at) & 1) && at + 2 > end)) {
+		link->kind = LINK_DROPPED;
+		return;
+	}
+	protocol = byte_at(skb, at);
+	next = at + 1;
+	if (!(protocol & 1)) {
+		protocol = word_at(skb, at);
+		next = at + 2;
+	}
+	link->at = next;
+	switch (protocol) {
+	case 0x21:
+		link->kind = LINK_IPV4;
+		return;
+	case 0x57:
+		link->kind = LINK_IPV6;
+		return;
+	case 0x0281:
+	case 0x0283:
+		link->kind = LINK_MPLS;
+		return;
+	case 0x31:
+		if (next + 2 > end) {
+			link->kind = LINK_DROPPED;
+		} else if (byte_at(skb, next + 1) != 1) {
+			link->kind = LINK_NOT_IP;
+		} else {
+			link->kind = LINK_ETHERNET;
+			link->at = next + (byte_at(skb, next) & 0x40 ? 6 : 2);
+		}
+		return;
+	case 0x3d:
+		if (next + 4 > end)
+			link->kind = LINK_DROPPED;
+		else if (byte_at(skb, next) >> 6 != 3)
+			link->kind = LINK_NOT_IP;
+		else
+			link->at = next + 4;
+		return;
+	default:
+		link->kind = LINK_NOT_IP;
+	}
+}
+
+/*
+ * Reads the next link header. Returns a verdict, or GOES_ON. A global function, which the verifier follows once and not in each round
+ * of the loop.
+ */
+__noinline int read_link_header(struct __sk_buff *skb)
+{
+	__u32 zero = 0, end = skb->len;
+	struct scratch *room = bpf_map_lookup_elem(&scratch, &zero);
+	struct link *link;
+
+	if (!room)
+		return DROPPED;
+	link = &room->link;
+	if (end > LINK_BYTES_MAX)
+		end = LINK_BYTES_MAX;
+	if (link->at > LINK_BYTES_MAX)
+		return DROPPED;
+	switch (link->kind) {
+	case LINK_ETHERNET:
+		if (link->at + 14 > end)
+			return DROPPED;
+		link->mac_at = link->at + 6;
+		link->type = word_at(skb, link->at + 12);
+		link->at += 14;
+		read_type(link);
+		break;
+	case LINK_TYPE:
+		read_tag(link, skb, end);
+		break;
+	case LINK_LLC:
+		read_llc(link, skb, end);
+		break;
+	case LINK_MPLS:
+		read_mpls(link, skb, end);
+		break;
+	case LINK_PPP:
+		read_ppp(link, skb, end);
+		break;
+	case LINK_IP:
+		if (link->at >= end)
+			return DROPPED;
+		link->kind = byte_at(skb, link->at) >> 4 == 4 ? LINK_IPV4 : LINK_IPV6;
+		return IS_IP;
+	case LINK_NOT_IP:
+		return NOT_IP;
+	case LINK_DROPPED:
+		return DROPPED;
+	default:
+		return IS_IP;
+	}
+	return GOES_ON;
+}
+
+/* Walks the link headers. Each one consumes bytes, so the loop ends within those that are read. */
+static __always_inline int find_ip(struct __sk_buff *skb)
+{
+	int verdict;
+
+	/* Without a loop: the verifier does not see the end of one where it must think of speculation too (no CAP_PERFMON). */
+#pragma clang loop unroll(full)
+	for (int i = 0; i < LINK_BYTES_MAX / LINK_HEADER_BYTES_MIN; i++) {
+		verdict = read_link_header(skb);
+		if (verdict != GOES_ON)
+			return verdict;
+	}
+	return DROPPED;
+}
+
+static __always_inline void take_ipv4(struct packet *p, __u32 source, __u32 target)
+{
+	p->source.version = p->target.version = 4;
+	p->source.words[3] = source;
+	p->target.words[3] = target;
+}
+
+/* The total length of an IPv4 packet at `at` of a frame; 0 when it is malformed. */
+static __always_inline __u64 length4(const __u8 *ip, __u32 at, __u32 end)
+{
+	__u32 header = (ip[0] & 15) << 2, total = ip[2] << 8 | ip[3];
+
+	if (ip[0] >> 4 != 4 || header < 20)
+		return 0;
+	/* A sender that leaves the length to offload is trusted for the other fixed fields only. */
+	if (total == 0)
+		return end - at;
+	return total < header || at + header > end ? 0 : total;
+}
+
+/* Offload leaves the payload length zero before TCP and UDP. A jumbogram has its length in a hop-by-hop option. */
+static __always_inline __u64 length6(struct __sk_buff *skb, const __u8 *ip, __u32 at, __u32 end)
+{
+	__u32 payload = ip[4] << 8 | ip[5], next = ip[6], on_wire = end - at;
+	__u8 option[8];
+
+	if (payload != 0)
+		return 40 + payload;
+	if ((next == TCP && on_wire >= 60) || (next == UDP && on_wire >= 48))
+		return on_wire;
+	if (next != 0 || on_wire < 48 || bpf_skb_load_bytes(skb, at + 40, option, 8) < 0)
+		return 40;
+	if (option[2] != 0xc2 || option[3] != 4)
+		return 40;
+	return 40 + ((__u64)option[4] << 24 | option[5] << 16 | option[6] << 8 | option[7]);
+}
+
+/* Packets that were merged into a frame; 0 for an unknown number. A guest's offload tells the size of a segment alone. */
+static __always_inline __u32 count_segments(struct __sk_buff *skb, __u32 transport, __u32 protocol, __u32 end)
+{
+	__u32 header = 8, size = skb->gso_size;
+	__u8 offset;
+
+	if (skb->gso_segs > 0)
+		return skb->gso_segs;
+	if (size == 0)
+		return 1;
+	if (protocol == TCP) {
+		if (bpf_skb_load_bytes(skb, transport + 12, &offset, 1) < 0)
+			return 0;
+		header = (offset >> 4) << 2;
+	} else if (protocol != UDP) {
+		return 0;
+	}
+	if (end <= transport + header + size)
+		return 1;
+	return (end - transport - header + size - 1) / size;
+}
+
+/* Reads the IP header at `at`. */
+static __noinline int read_ip(struct __sk_buff *skb, struct packet *p, __u32 at, __u32 is_ipv4)
+{
+	__u32 end = skb->len;
+	__u8 ip[40];
+
+	if (at > LINK_BYTES_MAX)
+		return DROPPED;
+	if (is_ipv4) {
+		if (at + 20 > end || bpf_skb_load_bytes(skb, at, ip, 20) < 0)
+			return DROPPED;
+		p->length = length4(ip, at, end);
+		if (p->length == 0)
+			return DROPPED;
+		take_ipv4(p, *(__u32 *)(ip + 12), *(__u32 *)(ip + 16));
+		p->packets = count_segments(skb, at + ((ip[0] & 15) << 2), ip[9], end);
+		return IS_IP;
+	}
+	if (at + 40 > end || bpf_skb_load_bytes(skb, at, ip, 40) < 0 || ip[0] >> 4 != 6)
+		return DROPPED;
+	p->length = length6(skb, ip, at, end);
+	p->source.version = p->target.version = 6;
+	__builtin_memcpy(p->source.words, ip + 8, 16);
+	__builtin_memcpy(p->target.words, ip + 24, 16);
+	p->packets = count_segments(skb, at + 40, ip[6], end);
+	return IS_IP;
+}
+
+/* The commonest frames, without copies: IP directly in Ethernet. Returns -1 for any other. */
+static __always_inline int read_plain(struct __sk_buff *skb, struct packet *p)
+{
+	const __u8 *data = (void *)(long)skb->data, *data_end = (void *)(long)skb->data_end;
+	const __u8 *ip = data + 14;
+	__u32 type, end = skb->len;
+
+	if (data + 14 + 20 > data_end)
+		return -1;
+	type = data[12] << 8 | data[13];
+	p->mac_at = 6;
+	if (type == IPV4) {
+		p->length = length4(ip, 14, end);
+		if (p->length == 0)
+			return DROPPED;
+		take_ipv4(p, *(__u32 *)(ip + 12), *(__u32 *)(ip + 16));
+		p->packets = count_segments(skb, 14 + ((ip[0] & 15) << 2), ip[9], end);
+		return IS_IP;
+	}
+	if (type != IPV6 || data + 14 + 40 > data_end || ip[0] >> 4 != 6)
+		return -1;
+	p->source.version = p->target.version = 6;
+	__builtin_memcpy(p->source.words, ip + 8, 16);
+	__builtin_memcpy(p->target.words, ip + 24, 16);
+	p->packets = count_segments(skb, 14 + 40, ip[6], end);
+	p->length = length6(skb, ip, 14, end);
+	return IS_IP;
+}
+
+/* True when the source address has owners, none of which sent the packet. */
+static __always_inline int is_spoofed(struct __sk_buff *skb, struct packet *p)
+{
+	struct owner *owner = bpf_map_lookup_elem(&owners, &p->source);
+	__u64 mac = 0;
+
+	if (!owner || p->mac_at < 0 || bpf_skb_load_bytes(skb, p->mac_at, &mac, 6) < 0)
+		return 0;
+#pragma clang loop unroll(full)
+	for (__u32 i = 0; i < MACS_MAX; i++)
+		if (i < owner->count && owner->macs[i] == mac)
+			return 0;
+	return 1;
+}
+
+static __always_inline struct host *find_host(struct address *address, struct settings *now, struct total_minute *total,
+					      struct host *none, __u32 packets)
+{
+	struct host *host = bpf_map_lookup_elem(&hosts, address);
+	struct prefix prefix = { .bits = 160 };
+
+	if (host || !(address->version == 4 ? now->has_prefixes4 : now->has_prefixes6))
+		return host;
+	prefix.address = *address;
+	if (!bpf_map_lookup_elem(&prefixes, &prefix))
+		return 0;
+	/* Another processor may have added it meanwhile. */
+	bpf_map_update_elem(&hosts, address, none, BPF_NOEXIST);
+	host = bpf_map_lookup_elem(&hosts, address);
+	if (!host)
+		total->no_room += packets;
+	return host;
+}
+
+static __always_inline struct host_minute *open_minute(struct host *host, __u32 minute)
+{
+	struct host_minute *counts = &host->minutes[minute & (MINUTES - 1)];
+
+	if (counts->minute != minute) {
+		__builtin_memset(counts, 0, sizeof(*counts));
+		counts->minute = minute;
+	}
+	return counts;
+}
+
+static __always_inline int is_same(const struct address *a, const struct address *b)
+{
+	return a->words[3] == b->words[3] && a->words[2] == b->words[2] && a->words[1] == b->words[1] &&
+	       a->words[0] == b->words[0];
+}
+
+static __always_inline void count_hosts(struct __sk_buff *skb, struct packet *p, struct settings *now, __u32 minute,
+					struct total_minute *total, struct host *none)
+{
+	struct host *source = 0, *target;
+	struct host_minute *counts;
+
+	if (!now->has_owners || !is_spoofed(skb, p))
+		source = find_host(&p->source, now, total, none, p->packets);
+	if (source) {
+		counts = open_minute(source, minute);
+		counts->packets += p->packets;
+		counts->tx_bytes += p->length;
+		if (is_same(&p->source, &p->target)) {
+			counts->rx_bytes += p->length;
+			return;
+		}
+	}
+	target = find_host(&p->target, now, total, none, p->packets);
+	if (!target)
+		return;
+	counts = open_minute(target, minute);
+	counts->packets += p->packets;
+	counts->rx_bytes += p->length;
+}
+
+SEC("tc")
+int count(struct __sk_buff *skb)
+{
+	__u32 zero = 0, minute;
+	__u64 now_ns = bpf_ktime_get_ns();
+	struct settings *now = bpf_map_lookup_elem(&settings, &zero);
+	struct total *all = bpf_map_lookup_elem(&totals, &zero);
+	struct total_minute *total;
+	struct scratch *room = bpf_map_lookup_elem(&scratch, &zero);
+	struct packet p = {};
+	int verdict = -1;
+
+	if (!now || !all || !room || (__s64)(now_ns - now->beat) > (__s64)BEAT_PATIENCE)
+		return TC_ACT_UNSPEC;
+	minute = (now_ns + now->wall_offset) / NANOSECONDS_OF_MINUTE;
+	total = &all->minutes[minute & (MINUTES - 1)];
+	if (total->minute != minute) {
+		__builtin_memset(total, 0, sizeof(*total));
+		total->minute = minute;
+	}
+	if (now->is_ethernet)
+		verdict = read_plain(skb, &p);
+	if (verdict < 0) {
+		room->link.kind = now->is_ethernet ? LINK_ETHERNET : LINK_IP;
+		room->link.at = 0;
+		room->link.mac_at = -1;
+		verdict = find_ip(skb);
+		p.mac_at = room->link.mac_at;
+		if (verdict == IS_IP)
+			verdict = read_ip(skb, &p, room->link.at, room->link.kind == LINK_IPV4);
+	}
+	if (verdict != IS_IP)
+		p.packets = skb->gso_segs > 0 ? skb->gso_segs : skb->gso_size == 0;
+	if (p.packets == 0) {
+		total->merged_frames++;
+		p.packets = 1;
+	}
+	total->packets += p.packets;
+	if (verdict == IS_IP) {
+		total->ip_packets += p.packets;
+		total->ip_bytes += p.length;
+		count_hosts(skb, &p, now, minute, total, &room->none);
+	} else if (verdict == NOT_IP) {
+		total->non_ip_packets += p.packets;
+	} else {
+		total->dropped += p.packets;
+	}
+	return TC_ACT_UNSPEC;
+}
+
+char SOURCE[] SEC("source") = SOURCE_HASH;
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,1 @@
+export type { KernelMinute } from './counter.ts';

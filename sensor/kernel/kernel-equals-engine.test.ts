@@ -1,0 +1,66 @@
+/** The counting program and the engine give the same numbers for the same frames. Needs root. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { seededRandom } from '#common/random/index.ts';
+import { openCaptureFile } from '#sensor/capture-files/index.ts';
+import { capturePath, expectedFiles, hasCorpus } from '#sensor/testing/corpus.ts';
+import { ethernet, join, u16, u32, udp } from '#sensor/testing/frames.ts';
+import { canRun, frameBatches, KernelComparison, type OfferedFrame } from '#sensor/testing/kernel-runs.ts';
+
+const isRoot = process.getuid?.() === 0 ? false : 'needs root';
+const packet = udp({ from: '192.0.2.1', fromPort: 1000, to: '203.0.113.9', toPort: 9 }, new Uint8Array(20));
+
+function compare(linkType: 1 | 101, batches: Iterable<OfferedFrame[]>): void {
+  const comparison = new KernelComparison(linkType);
+  try {
+    for (const frames of batches) assert.equal(comparison.findDifference(frames), null);
+  } finally {
+    comparison.close();
+  }
+}
+
+test('NET-2.2.6: the kernel counts every frame as the engine does: verdict, bytes, packets, addresses, spoofed senders', {
+  skip: isRoot,
+}, () => {
+  for (const linkType of [1, 101] as const)
+    compare(linkType, frameBatches({ linkType, count: 4000, random: seededRandom(11) }));
+});
+
+test('frames whose link headers reach the limit of 128 bytes count alike in the kernel and in the engine', {
+  skip: isRoot,
+}, () => {
+  const inner = ethernet(packet);
+  const rest = inner.subarray(12);
+  const frames = Array.from({ length: 40 }, (_, i) => {
+    const tags = ethernet(packet, { tags: Array.from({ length: i }, (_tag, id) => id + 1) });
+    const labels = Array.from({ length: i }, (_label, at) => u32(at === i - 1 ? 0x0001_1140 : 0x0001_0040));
+    const mpls = ethernet(join(...labels, packet), { type: 0x8847 });
+    const wire = ethernet(join(...labels, u32(0), inner), { type: 0x8847 });
+    const multilink = Array.from({ length: i }, () => [0x3d, 0xc0, 0, 0, 1]);
+    const ppp = ethernet(join([0x11, 0], u16(1), u16(9), ...multilink, [0x21], packet), { type: 0x8864 });
+    const service = Array.from({ length: i }, () => join(u16(0x88e7), u32(7), inner.subarray(0, 12)));
+    const backbone = join(inner.subarray(0, 12), ...service, rest);
+    const short = Array.from({ length: i }, () => join(u16(0x8926), u32(1)));
+    return [tags, mpls, wire, ppp, backbone, join(inner.subarray(0, 12), ...short, rest)];
+  });
+  compare(1, [frames.flat().map((bytes) => ({ bytes }))]);
+});
+
+test('every frame of the corpus counts alike in the kernel and in the engine', {
+  skip: isRoot || (hasCorpus() ? false : 'no corpus'),
+}, () => {
+  for (const linkType of [1, 101] as const) compare(linkType, corpusFrames(linkType));
+});
+
+function* corpusFrames(linkType: number): Generator<OfferedFrame[]> {
+  for (const { file: name } of expectedFiles()) {
+    const file = openCaptureFile(capturePath(name));
+    const frames: OfferedFrame[] = [];
+    while (file.next()) {
+      const bytes = file.bytes.slice(file.offset, file.offset + file.capturedLength);
+      if (file.linkType === linkType && canRun(bytes)) frames.push({ bytes });
+    }
+    file.close();
+    if (frames.length > 0) yield frames;
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * The maps of `counter.bpf.c` in bytes: the same structures, in the byte order of the processor (little endian on all that
+ * the sensor runs on). Addresses are in network byte order, as in a packet.
+ */
+import { formatWords, parseWords } from '#sensor/capture/index.ts';
+
+/** Names of the maps. */
+export const mapNames = ['settings', 'totals', 'hosts', 'prefixes', 'owners'] as const;
+export type MapName = (typeof mapNames)[number];
+
+export const addressBytes = 20;
+export const prefixBytes = 24;
+const minutes = 4;
+const hostMinuteBytes = 24;
+export const hostBytes = minutes * hostMinuteBytes;
+const totalMinuteBytes = 56;
+export const totalBytes = minutes * totalMinuteBytes;
+export const settingsBytes = 40;
+export const ownerBytes = 72;
+/** An address with more MACs is not judged, as in the engine. */
+export const macsMax = 8;
+
+/** Counters of one address in one minute. */
+export interface HostCounts {
+  rxBytes: number;
+  txBytes: number;
+  packets: number;
+}
+
+/** Counters of the interface in one minute. */
+export interface KernelTotals {
+  packets: number;
+  ipPackets: number;
+  ipBytes: number;
+  nonIpPackets: number;
+  parserDropped: number;
+  /** Frames that were merged from an unknown number of packets; each counts as one. */
+  mergedFrames: number;
+  /** Packets of local addresses that found no room in the kernel. */
+  withoutRoom: number;
+}
+
+/** `192.0.2.1` or `2001:db8::1` as a key of `hosts` and `owners`. */
+export function addressKey(address: string): Buffer {
+  const { version, words } = parseWords(address);
+  const key = Buffer.alloc(addressBytes);
+  key.writeUInt32LE(version, 0);
+  for (const [i, word] of words.entries()) key.writeInt32BE(word, 4 + i * 4);
+  return key;
+}
+
+/** The address of such a key. */
+export function addressOf(key: Buffer): string {
+  const word = (i: number) => key.readInt32BE(4 + i * 4);
+  return formatWords(key.readUInt32LE(0), word(0), word(1), word(2), word(3));
+}
+
+/** `192.0.2.0/24` as a key of `prefixes`. */
+export function prefixKey(prefix: string): Buffer {
+  const [address, length] = prefix.split('/');
+  const key = Buffer.alloc(prefixBytes);
+  addressKey(address!).copy(key, 4);
+  const isIpv4 = key.readUInt32LE(4) === 4;
+  key.writeUInt32LE((isIpv4 ? 128 : 32) + Number(length), 0);
+  return key;
+}
+
+/** MACs as a value of `owners`. */
+export function ownerValue(macs: readonly string[]): Buffer {
+  const value = Buffer.alloc(ownerBytes);
+  value.writeBigUInt64LE(BigInt(macs.length), 0);
+  for (const [i, mac] of macs.entries()) value.write(mac.replaceAll(':', ''), 8 + i * 8, 'hex');
+  return value;
+}
+
+export interface KernelSettings {
+  /** Wall time minus the monotonic clock, and the monotonic time of the last sign of life; nanoseconds. */
+  wallOffset: bigint;
+  beat: bigint;
+  /** Monotonic time since which every frame was counted, nanoseconds. */
+  since: bigint;
+  isEthernet: boolean;
+  hasPrefixes4: boolean;
+  hasPrefixes6: boolean;
+  hasOwners: boolean;
+}
+
+export function settingsValue(settings: KernelSettings): Buffer {
+  const value = Buffer.alloc(settingsBytes);
+  value.writeBigInt64LE(settings.wallOffset, 0);
+  value.writeBigInt64LE(settings.beat, 8);
+  value.writeBigInt64LE(settings.since, 16);
+  const flags = [settings.isEthernet, settings.hasPrefixes4, settings.hasPrefixes6, settings.hasOwners];
+  for (const [i, flag] of flags.entries()) value.writeUInt32LE(flag ? 1 : 0, 24 + i * 4);
+  return value;
+}
+
+export function readSettings(value: Buffer): KernelSettings {
+  const flag = (i: number) => value.readUInt32LE(24 + i * 4) !== 0;
+  return {
+    wallOffset: value.readBigInt64LE(0),
+    beat: value.readBigInt64LE(8),
+    since: value.readBigInt64LE(16),
+    isEthernet: flag(0),
+    hasPrefixes4: flag(1),
+    hasPrefixes6: flag(2),
+    hasOwners: flag(3),
+  };
+}
+
+/** The counters of a minute (seconds since 1970) in the values of all processors; null where it has none. */
+export function sumHost(values: Buffer, at: number, cpus: number, minute: number): HostCounts | null {
+  const number = minute / 60;
+  let isThere = false;
+  const sum = { rxBytes: 0, txBytes: 0, packets: 0 };
+  for (let cpu = 0; cpu < cpus; cpu += 1) {
+    const from = at + cpu * hostBytes + (number % minutes) * hostMinuteBytes;
+    if (values.readUInt32LE(from) !== number) continue;
+    isThere = true;
+    sum.packets += values.readUInt32LE(from + 4);
+    sum.rxBytes += readCount(values, from + 8);
+    sum.txBytes += readCount(values, from + 16);
+  }
+  return isThere ? sum : null;
+}
+
+/** The same for the interface. */
+export function sumTotals(values: Buffer, cpus: number, minute: number): KernelTotals {
+  const number = minute / 60;
+  const sums = new Array<number>(7).fill(0);
+  for (let cpu = 0; cpu < cpus; cpu += 1) {
+    const from = cpu * totalBytes + (number % minutes) * totalMinuteBytes;
+    if (values.readUInt32LE(from) !== number) continue;
+    sums[0]! += values.readUInt32LE(from + 4);
+    for (let i = 0; i < 6; i += 1) sums[i + 1]! += readCount(values, from + 8 + i * 8);
+  }
+  const [mergedFrames, packets, ipPackets, ipBytes, nonIpPackets, parserDropped, withoutRoom] = sums as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  return { mergedFrames, packets, ipPackets, ipBytes, nonIpPackets, parserDropped, withoutRoom };
+}
+
+/** Below 2^53 as a counter of one minute is. */
+function readCount(values: Buffer, at: number): number {
+  return values.readUInt32LE(at) + values.readUInt32LE(at + 4) * 2 ** 32;
+}

@@ -1,0 +1,44 @@
+/**
+ * Compiles the programs of `sensor/kernel` for the kernel, each to an object beside its source. The hash of the source is in the
+ * object. Needs Debian 12's clang, llvm and libbpf-dev.
+ *
+ * usage: sh tools/with-node tools/compile-kernel.ts
+ */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The sources, by their paths in the project. */
+export const kernelSources: readonly string[] = ['sensor/kernel/counter.bpf.c'];
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** The hash that the object of this source holds. */
+export function sourceHash(source: string): string {
+  return createHash('sha256')
+    .update(readFileSync(join(root, source)))
+    .digest('hex');
+}
+
+/** Where the object of this source is. */
+export function objectOf(source: string): string {
+  return join(root, source.replace(/\.c$/, '.o'));
+}
+
+/**
+ * Compiles a source, or a changed `text` of it, to this file. The same compiler makes the same bytes, wherever the project is.
+ * Throws what the compiler says.
+ */
+export function compileKernel(source: string, object: string, text?: string): void {
+  const options = ['-O2', '-g', '-target', 'bpf', '-mcpu=v3', '-Wall', '-Wextra', '-Werror'];
+  const paths = ['-fdebug-compilation-dir=.', '-I/usr/include/x86_64-linux-gnu'];
+  const hash = `-DSOURCE_HASH="${sourceHash(source)}"`;
+  const input = text ?? readFileSync(join(root, source), 'utf8');
+  execFileSync('clang', [...options, ...paths, hash, '-x', 'c', '-c', '-', '-o', object], { input });
+  // What remains of the debugging information is the types of the maps, which libbpf needs.
+  execFileSync('llvm-strip', ['-g', object]);
+}
+
+if (import.meta.main) for (const source of kernelSources) compileKernel(source, objectOf(source));

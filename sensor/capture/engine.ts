@@ -258,7 +258,7 @@ export class Engine {
 
   #observeFragment(p: Packet, packets: number): void {
     const fragments = this.#fragments;
-    const isWhole = fragments.add(p, this.now);
+    const isWhole = fragments.add(p, this.now, 0);
     const releasedBytes = fragments.releasedBytes;
     const releasedPackets = fragments.releasedPackets;
     if (hasPorts(p.protocol) && p.fragmentOffset > 0 && !isWhole && fragments.hold(p, packets)) return;
@@ -329,7 +329,7 @@ export class Engine {
     const path = this.#tunnels.id(tunnel, kind);
     let p = inner;
     if (inner.isFragment) {
-      if (!this.#fragments.add(inner, this.now)) return;
+      if (!this.#fragments.add(inner, this.now, path)) return;
       p = this.#fragments.whole;
     }
     const flows = this.flows;

@@ -56,3 +56,15 @@ test('every byte of a flood of fragments counts once, whichever fragment is miss
   const rows = report!.usage.reduce((sum, row) => sum + row.packets, 0);
   assert.equal(rows + report!.totals.detailTruncated, packets);
 });
+
+test('a fragment inside a tunnel takes no bytes of a datagram outside with the same addresses and id', () => {
+  const capture = testCapture();
+  const ends = { from: '192.0.2.1', to: '203.0.113.9', protocol: 17, id: 7 };
+  const later = ip(new Uint8Array(40), { ...ends, offset: 8 });
+  const first = ip(new Uint8Array(24), { ...ends, more: true });
+  offer(capture, ethernet(later));
+  offer(capture, ethernet(ip(first, { from: '198.51.100.1', to: '198.51.100.2', protocol: 4 })));
+  const [report] = capture.closeMinutes((testMinute + 60) * 1000);
+  const host = report!.hosts.find((one) => one.address === '192.0.2.1')!;
+  assert.deepEqual([host.txBytes, host.packets], [later.length, 1]);
+});

@@ -50,6 +50,8 @@ export class Fragments {
   /** The entry of the last added fragment, and the next entry to reuse. */
   #entry = 0;
   #hand = 0;
+  /** Protocol, version and tunnel of the last added fragment. */
+  #kind = 0;
 
   constructor(onPending: PendingSink) {
     this.#onPending = onPending;
@@ -58,9 +60,11 @@ export class Fragments {
 
   /**
    * Adds a fragment. Sets its ports if they are known; otherwise the caller holds its count, and `packet.ipLength` is
-   * counted later. Returns true when the datagram is complete.
+   * counted later. Returns true when the datagram is complete. `tunnel`: the path of tunnels that it was in; a fragment inside a
+   * tunnel never belongs to a datagram outside, whose held counts it would take.
    */
-  add(packet: Packet, now: number): boolean {
+  add(packet: Packet, now: number, tunnel: number): boolean {
+    this.#kind = packet.protocol | (packet.version << 8) | (tunnel << 16);
     const entry = this.#entryOf(packet, now);
     this.#entry = entry;
     this.releasedBytes = this.releasedPackets = 0;
@@ -204,7 +208,7 @@ export class Fragments {
     packet.target2 = keys[at + 6]!;
     packet.target3 = keys[at + 7]!;
     packet.protocol = keys[at + 8]! & 0xff;
-    packet.version = keys[at + 8]! >> 8;
+    packet.version = (keys[at + 8]! >> 8) & 0xff;
     return packet;
   }
 
@@ -219,7 +223,7 @@ export class Fragments {
     keys[at + 5] = packet.target1;
     keys[at + 6] = packet.target2;
     keys[at + 7] = packet.target3;
-    keys[at + 8] = packet.protocol | (packet.version << 8);
+    keys[at + 8] = this.#kind;
     this.#ids[entry] = packet.fragmentId;
   }
 
@@ -227,7 +231,7 @@ export class Fragments {
     const at = entry * keyWords;
     const keys = this.#keys;
     return (
-      keys[at + 8] === (packet.protocol | (packet.version << 8)) &&
+      keys[at + 8] === this.#kind &&
       keys[at + 3] === packet.source3 &&
       keys[at + 7] === packet.target3 &&
       keys[at] === packet.source0 &&

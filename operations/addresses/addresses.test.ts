@@ -81,6 +81,23 @@ test('pages of active allocations follow each other by id without gap or repetit
   assert.match(whole.allocations[0]!.assignedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
 });
 
+test('an IPv6 range gives out its addresses in order, however wide it is', async () => {
+  const setRange = (first: string, last: string) =>
+    world.database.pool.query(
+      "update address_pools set prefix = '2001:db8::/32', first_address = $1, last_address = $2 where family(prefix) = 6",
+      [first, last],
+    );
+  const { tenant } = await world.createCustomer('Wide');
+  const draw = async () =>
+    (await world.deploy(tenant, 'wide')).allocations.find(({ family }) => family === 6)!.address;
+  await setRange('2001:db8:200::', '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff');
+  assert.deepEqual([await draw(), await draw()], ['2001:db8:200::', '2001:db8:200::1']);
+  await setRange('2001:db8:200::', '2001:db8:200::2');
+  assert.equal(await draw(), '2001:db8:200::2');
+  await assert.rejects(draw(), (error) => hasCode(error, 'servers.capacity'));
+  await setRange('2001:db8:113::10', '2001:db8:113::ffff');
+});
+
 test('a pool of the same prefix is made once for each cluster', async () => {
   const { rows } = await world.database.pool.query('select location_id from clusters limit 1');
   const clusterId = await ensureCluster(world.database.db, {

@@ -141,8 +141,10 @@ export async function findFreeAddress(
         + (select count(*) from address_holds where pool_id = ${poolId}) as count),
     candidates as (
       select pool.first_address + n as address from pool, taken,
-        generate_series(0, least(pool.last_address - pool.first_address, ${candidatesMax - 1}, taken.count + 1)) as n
-      where pool.first_address + n <> pool.gateway)
+        -- The size of an IPv6 pool may be more than a bigint holds, so it is compared, not subtracted.
+        generate_series(0, least(${candidatesMax - 1}, taken.count + 1,
+          case family(pool.prefix) when 4 then pool.last_address - pool.first_address end)) as n
+      where pool.first_address + n <> pool.gateway and pool.first_address + n <= pool.last_address)
     select host(c.address) as address
     from candidates c left join history h on h.address = c.address
     where h.is_busy is not true and not c.address = any(${[...held]}::inet[])

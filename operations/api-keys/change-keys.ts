@@ -50,6 +50,10 @@ export async function issueKey(
   await db.transaction().execute(async (tx) => {
     const active = await store.lockActiveKeys(tx, input.personId);
     const expiresAt = isOfKey ? await lendableExpiry(tx, actor, input) : (input.expiresAt ?? null);
+    if (expiresAt !== null && (await store.isPast(tx, expiresAt)))
+      throw new CodedError('api_keys.invalid', 'The expiry of a key must be in the future.', {
+        field: 'expires_at',
+      });
     if (active >= activeKeysMax)
       throw new CodedError('api_keys.limit', `You have ${activeKeysMax} active keys. Revoke one first.`, {
         limit: 'keys',

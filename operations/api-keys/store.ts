@@ -62,6 +62,14 @@ export async function lockActiveKeys(tx: Queryable, personId: number): Promise<n
   return rows[0]!.count;
 }
 
+/** Whether a key that expires then would be dead at once. */
+export async function isPast(tx: Queryable, moment: Date): Promise<boolean> {
+  const { rows } = await sql<{
+    isPast: boolean;
+  }>`select ${moment}::timestamptz <= svc_now() as "isPast"`.execute(tx);
+  return rows[0]!.isPast;
+}
+
 /** False when a named tenant is not the organization's. */
 export async function insertKey(
   tx: Queryable,

@@ -3,6 +3,7 @@ import { schemas } from '#contracts/customer-api/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { KeySummary } from '#operations/views/index.ts';
 import type { Call, Handler } from '../call.ts';
+import { readMoment } from '../read-moment.ts';
 import { bodyOf, pageOf } from '../request-parts.ts';
 import { notFound } from '../select-tenant.ts';
 import { compileValidator } from '../validate-input.ts';
@@ -53,7 +54,7 @@ export function keyHandlers(deps: { apiKeys: ApiKeys; requestsPerMinute: number 
         name,
         scope,
         tenantIds,
-        expiresAt: expiry ? new Date(expiry) : null,
+        expiresAt: expiry ? new Date(readMoment('expires_at', expiry)) : null,
       });
       const made = await find(call, keyId, tenantIds[0]);
       reply.code(201).header('location', `/api/${call.version}/keys/${keyId}`);

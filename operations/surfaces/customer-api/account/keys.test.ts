@@ -77,6 +77,33 @@ test('API-2.1.4: a key makes none with more scope, workspaces or time than its o
   assert.deepEqual((await mint({ ...base, tenant_ids: [second.id] }, full)).body.tenant_ids, [second.id]);
 });
 
+test('a key is not made with an expiry that is no day or has passed, by the API and beneath the portal', async () => {
+  const { tenant, owner, mint, list } = await ownerOf('Late');
+  const before = await list();
+  const nowMs = world.testClock.nowMs();
+  for (const expiresAt of [new Date(nowMs), new Date(nowMs - 86_400_000), null]) {
+    const text = expiresAt?.toISOString() ?? '2031-02-30T00:00:00Z';
+    const refused = await mint({ name: 'late', scope: 'read', expires_at: text });
+    assert.deepEqual(
+      [refused.status, refused.body.error.fields?.[0].path],
+      [422, 'expires_at'],
+      refused.text,
+    );
+    if (expiresAt === null) continue;
+    const { organizationId } = tenant;
+    const key = {
+      organizationId,
+      personId: owner.id,
+      name: 'late',
+      scope: 'read',
+      tenantIds: null,
+      expiresAt,
+    } as const;
+    await assert.rejects(world.apiKeys.issueKey(systemActor, key), /must be in the future/);
+  }
+  assert.deepEqual(await list(), before);
+});
+
 test('API-2.1.4: a key sees and revokes no key that reaches further, or of another person, unless its person owns the organization', async () => {
   const customer = await ownerOf('Seeing');
   const { tenant, second, key, list } = customer;

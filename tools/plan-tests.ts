@@ -48,7 +48,7 @@ const firstTests: FirstTests = {
     [
       'system-tests/keyboard.test.ts',
       'system-tests/every-page.test.ts',
-      'system-tests/six-tasks.test.ts',
+      'system-tests/tasks.test.ts',
       'system-tests/replay.test.ts',
     ],
   ],

@@ -45,7 +45,7 @@ export function valuesTable(options: {
       : `${formatCount(total)} points.`;
   return html`<details class="chart-values"><summary>Values as a table</summary><p class="hint">${note} ${
     options.csvHref && link(options.csvHref, 'All as CSV')
-  }</p><div class="table-scroll" tabindex="0" role="region" aria-label="${options.title}, values"><table><thead><tr><th scope="col">Time</th>${data.series.map(
+  }</p><div class="table-scroll" tabindex="0" role="group" aria-label="${options.title}, values"><table><thead><tr><th scope="col">Time</th>${data.series.map(
     (series) => html`<th scope="col" class="kind-figure">${series.label}</th>`,
   )}</tr></thead><tbody>${rows.reverse()}</tbody></table></div></details>`;
 }

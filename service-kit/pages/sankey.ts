@@ -51,7 +51,7 @@ export function sankey(options: SankeyOptions): Html {
   const placed = placeGraph(graph, { width, height, top: headHeight + 4, barWidth, nodeGap });
   const label = `${title}; the table below has all flows`;
   const nameOf = (node: PlacedNode) => `${columns[node.column] ?? ''} ${node.label}, ${format(node.value)}`;
-  return html`<figure class="chart" id="${options.id}">${head}<div class="sankey" tabindex="0" role="region" aria-label="${title}"><svg class="sankey-wide" viewBox="0 0 ${width} ${height}" role="group" aria-label="${label}">${columnHeads(columns)}${drawFlows(placed.links, format)}${placed.nodes.map(
+  return html`<figure class="chart" id="${options.id}">${head}<div class="sankey" tabindex="0" role="group" aria-label="${title}"><svg class="sankey-wide" viewBox="0 0 ${width} ${height}" role="group" aria-label="${label}">${columnHeads(columns)}${drawFlows(placed.links, format)}${placed.nodes.map(
     (node) => drawNode(node, nameOf(node), { above: besideText(node, options) }),
   )}</svg>${narrowPicture({ ...graph, label, format, nameOf })}</div>${flowTable(options, placed)}</figure>`;
 }
@@ -90,5 +90,5 @@ function flowTable(options: SankeyOptions, { nodes, links }: PlacedGraph): Html 
       ({ source, target, value }) =>
         html`<tr><th scope="row">${named(source)}</th><td>${named(target)}</td><td class="kind-figure">${options.format(value)}</td></tr>`,
     );
-  return html`<details class="chart-values"><summary>Flows as a table</summary><p class="hint">${links.length} flows between ${nodes.length} names.</p><div class="table-scroll" tabindex="0" role="region" aria-label="${options.title}, flows"><table><thead><tr><th scope="col">From</th><th scope="col">To</th><th scope="col" class="kind-figure">Traffic</th></tr></thead><tbody>${rows}</tbody></table></div></details>`;
+  return html`<details class="chart-values"><summary>Flows as a table</summary><p class="hint">${links.length} flows between ${nodes.length} names.</p><div class="table-scroll" tabindex="0" role="group" aria-label="${options.title}, flows"><table><thead><tr><th scope="col">From</th><th scope="col">To</th><th scope="col" class="kind-figure">Traffic</th></tr></thead><tbody>${rows}</tbody></table></div></details>`;
 }

@@ -201,8 +201,7 @@ function paletteButton({ palette, csrfToken }: ShellOptions): Content {
       csrfToken && createHash('sha256').update(`recent ${csrfToken}`).digest('base64url').slice(0, 12),
     'aria-haspopup': 'dialog',
     'aria-keyshortcuts': 'Control+K Meta+K',
-    'aria-label': 'Go to a page, a server or an action',
-  })}><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><circle cx="7" cy="7" r="4.5"></circle><path d="M10.5 10.5 14 14"></path></svg><kbd aria-hidden="true">Ctrl K</kbd></button>${jsonScript('palette-actions', actions)}`;
+  })}><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><circle cx="7" cy="7" r="4.5"></circle><path d="M10.5 10.5 14 14"></path></svg><span class="visually-hidden">Go to a page, a server or an action </span><kbd>Ctrl K</kbd></button>${jsonScript('palette-actions', actions)}`;
 }
 
 function searchForm(search: NonNullable<ShellOptions['search']>): Html {

@@ -161,7 +161,7 @@ function scrollBox<Row>(options: TableOptions<Row>, contents: readonly (readonly
           places,
           new Map(),
         )}</tfoot>`;
-  return html`<div class="table-scroll" tabindex="0" role="region" aria-label="${options.caption}"><table data-rows>${caption}<thead><tr>${head}</tr></thead><tbody>${rows}</tbody>${last}</table></div>`;
+  return html`<div class="table-scroll" tabindex="0" role="group" aria-label="${options.caption}"><table data-rows>${caption}<thead><tr>${head}</tr></thead><tbody>${rows}</tbody>${last}</table></div>`;
 }
 
 type Place = 'title' | 'line' | 'rest' | 'off';
@@ -200,6 +200,8 @@ function headerCell<Row>(column: Column<Row>, options: TableOptions<Row>): Html 
     html`<th scope="col" class="kind-${column.kind ?? 'text'}"${attributes({
       'aria-sort': isSorted ? (options.sort?.direction === 'asc' ? 'ascending' : 'descending') : undefined,
     })}>${content}</th>`;
+  if (column.header === '' && column.kind === 'actions')
+    return cell(html`<span class="visually-hidden">Actions</span>`);
   if (!column.sortable || options.url === undefined) return cell([column.header, unit]);
   const names = options.sortParameters ?? { by: 'sort', direction: 'direction' };
   // Figures are mostly asked for largest first, names from A.

@@ -1,9 +1,10 @@
 /**
  * Follows the links of a site as one person, in a real browser at the widths of a phone, a tablet and a desk, and reports layout
  * errors: overflowing text and tables, also in drawers, targets too small for a finger, markup shown as text, and delete buttons without
- * confirmation.
+ * confirmation; and what axe finds for people who don't see or don't point (WCAG 2.2).
  */
 import { readFileSync } from 'node:fs';
+import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import type { Visitor } from './people.ts';
 
@@ -27,6 +28,9 @@ const findFaults = readFileSync(new URL('./find-page-faults.js', import.meta.url
   .replace(/^\/\/.*\n/gm, '')
   .trim()
   .replace(/^export default /, '');
+
+/** Contrast takes as long as all other rules; the colours of both schemes have a test (`service-kit/pages`). */
+const axeOptions = { resultTypes: ['violations'], rules: { 'color-contrast': { enabled: false } } };
 
 const phone = { width: 390, height: 844 };
 const desk = { width: 1440, height: 900 };
@@ -55,6 +59,7 @@ export async function crawlPages(browser: Browser, crawl: Crawl): Promise<CrawlR
   const found: CrawlResult = { pages: [], drawers: 0, faults: [] };
   const seen = new Set(kindsOf(start));
   const waiting = [start];
+  const asked = new Set<string>();
   while (waiting.length > 0) {
     const url = waiting.shift()!;
     const answer = await page.goto(url.href, { waitUntil: 'load' });
@@ -67,6 +72,10 @@ export async function crawlPages(browser: Browser, crawl: Crawl): Promise<CrawlR
       found.drawers += size === phone ? look.drawers : 0;
       found.faults.push(...look.faults.map((fault) => `${url.pathname} (${size.width} px): ${fault}`));
     }
+    const [kind] = kindsOf(url) as [string];
+    if (!asked.has(kind))
+      found.faults.push(...(await askAxe(page)).map((fault) => `${url.pathname}: ${fault}`));
+    asked.add(kind);
     await page.setViewportSize(phone);
     for (const href of await page.evaluate<string[]>('[...document.links].map((one) => one.href)')) {
       const next = new URL(href);
@@ -85,4 +94,10 @@ export async function crawlPages(browser: Browser, crawl: Crawl): Promise<CrawlR
 
 function lookAt(page: Page, isPhone: boolean): Promise<{ drawers: number; faults: string[] }> {
   return page.evaluate(`(${findFaults})(${isPhone}, ${destructive.toString()})`);
+}
+
+function askAxe(page: Page): Promise<string[]> {
+  return page.evaluate(`${axe.source};
+    axe.run(document, ${JSON.stringify(axeOptions)}).then(({ violations }) => violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html }) => id + ': ' + html.slice(0, 200))))`);
 }

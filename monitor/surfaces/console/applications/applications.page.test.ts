@@ -99,7 +99,7 @@ test('NET-2.2.2: a row expands to ten destinations and ten devices with counts o
     .replaceAll('&amp;', '&');
   const { text } = await visitor.get(href);
   const facet = (title: string) =>
-    new RegExp(`<h3>${title}</h3><span class="hint">([^<]*)</span>[\\s\\S]*?<ul>(.*?)</ul>`).exec(text)!;
+    new RegExp(`<h2>${title}</h2><span class="hint">([^<]*)</span>[\\s\\S]*?<ul>(.*?)</ul>`).exec(text)!;
   for (const [title, count, lines] of [
     ['Destinations', '10 of 14', 10],
     ['Devices', '10 of 12', 10],
@@ -150,7 +150,7 @@ test('an expanded row leads to the explorer, with its application, port, transpo
 test('NET-2.2.2: without stored connections devices are labelled fallback attribution', async () => {
   await server.database.pool.query('delete from endpoint_pairs');
   const { text } = await visitor.get(path(`open=${open}`));
-  assert.match(text, /<h3>Devices, fallback attribution<\/h3>/);
+  assert.match(text, /<h2>Devices, fallback attribution<\/h2>/);
   assert.match(text, /class="unknown">not stored</);
 });
 

@@ -139,7 +139,7 @@ function facet<Row extends { bytes: number | null }>(request: FastifyRequest, pa
   const shown =
     count > rows.length ? `${formatCount(rows.length)} of ${formatCount(count)}` : formatCount(count);
   const files = html`<span class="exports">${link(fileHref(request, id, 'csv'), 'CSV', { label: `${title} as CSV` })} ${link(fileHref(request, id, 'json'), 'JSON', { label: `${title} as JSON` })}</span>`;
-  return html`<section><header><h3>${title}</h3><span class="hint">${shown}</span>${rows.length > 0 && files}</header>${
+  return html`<section><header><h2>${title}</h2><span class="hint">${shown}</span>${rows.length > 0 && files}</header>${
     note && html`<p class="hint">${note}</p>`
   }<ul>${rows.map((row) => html`<li><span>${line(row)}</span>${bytesText(row.bytes)}</li>`)}</ul></section>`;
 }

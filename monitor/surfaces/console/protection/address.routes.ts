@@ -313,16 +313,16 @@ function levelList({ site, found, nowMs }: ProtectedAddressPage): Content {
     {
       term: 'Server',
       value: server
-        ? html`${link(serverHref(site.id, server), server.name)}: ${own(applying.server)}`
+        ? html`<p>${link(serverHref(site.id, server), server.name)}: ${own(applying.server)}</p>`
         : 'no server has this address now',
     },
     {
       term: 'Group',
       value: applying.group
-        ? html`${link(`${path}/groups/${applying.group.id}`, applying.group.name)} by ${code(applying.prefix!)}`
+        ? html`<p>${link(`${path}/groups/${applying.group.id}`, applying.group.name)} by ${code(applying.prefix!)}</p>`
         : 'in no group',
     },
-    { term: 'Site', value: html`${link(path, site.name)}: ${changedText(settings.site, nowMs)}` },
+    { term: 'Site', value: html`<p>${link(path, site.name)}: ${changedText(settings.site, nowMs)}</p>` },
     {
       term: 'Watched',
       value:
@@ -330,7 +330,7 @@ function levelList({ site, found, nowMs }: ProtectedAddressPage): Content {
           ? 'no sensor has said so yet'
           : found.epochs.map(
               ({ sensorId, hostName, sinceMs }) =>
-                html`<div>by ${link(`/sites/${site.id}/sensors/${sensorId}`, hostName)}, its protected set and thresholds unchanged since ${moment(sinceMs, nowMs)}</div>`,
+                html`<p>by ${link(`/sites/${site.id}/sensors/${sensorId}`, hostName)}, its protected set and thresholds unchanged since ${moment(sinceMs, nowMs)}</p>`,
             ),
     },
   ]);

@@ -61,9 +61,9 @@ export function processingSection(
         },
         {
           term: 'Of operations',
-          value: html`connection, automatic import, clusters and the secret of destroy notices, under ${link('/operations', 'Operations')}`,
+          value: html`<p>connection, automatic import, clusters and the secret of destroy notices, under ${link('/operations', 'Operations')}</p>`,
         },
-        { term: 'Of alerts', value: html`channels and mutes, under ${link('/alerts', 'Alerts')}` },
+        { term: 'Of alerts', value: html`<p>channels and mutes, under ${link('/alerts', 'Alerts')}</p>` },
       ]),
     ),
   ];

@@ -252,7 +252,7 @@ function findingsBadge(server: Server, count: ServerFindingCount | undefined): C
   const shown = count.active === 1 ? '1 finding' : `${formatCount(count.active)} findings`;
   return link(`/client/servers/${server.id}/protect/findings`, badge(tone, shown), {
     kind: 'quiet',
-    label: `${server.name}: potential vulnerabilities, ${text}`,
+    label: `${shown} of ${server.name}: ${text}`,
   });
 }
 

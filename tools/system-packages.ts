@@ -1,6 +1,7 @@
 /**
  * Debian packages that tests and the lab use beside npm's. As root they are announced and installed, after a question on a
- * terminal; an ordinary user is told what is left out. On the build machine (`CI`) nothing may be left out.
+ * terminal; an ordinary user is told what is left out. On the build machine (`CI`) nothing may be left out. A kernel and busybox for guests
+ * of libvirt are only unpacked (`operations/hypervisors/testing/linux-image.ts`).
  */
 import { type SpawnSyncOptions, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';

@@ -2,7 +2,8 @@
  * The definition of a libvirt domain.
  *
  * Everything that goes into it is checked against a narrow pattern first and escaped as well, so nothing that a customer
- * chose can add an element: the host name and the user data travel in the seed image, not in here.
+ * chose can add an element: the host name and the user data travel in the seed image, not in here. The seed is a virtio disk: the kernel
+ * of Debian's cloud images has no driver for SATA.
  */
 import { CodedError } from '#common/errors/index.ts';
 
@@ -75,10 +76,10 @@ ${plan.type === 'kvm' ? "  <cpu mode='host-model'/>\n" : ''}  <clock offset='utc
       <source pool='${pool}' volume='${escapeXml(checked('disk', plan.disk))}'/>
       <target dev='vda' bus='virtio'/>
     </disk>
-    <disk type='volume' device='cdrom'>
+    <disk type='volume' device='disk'>
       <driver name='qemu' type='raw'/>
       <source pool='${pool}' volume='${escapeXml(checked('seed', plan.seed))}'/>
-      <target dev='sda' bus='sata'/>
+      <target dev='vdb' bus='virtio'/>
       <readonly/>
     </disk>
 ${plan.mac === null ? '' : publicNic(plan, plan.mac)}    <channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0'/></channel>

@@ -1,3 +1,3 @@
 /** What not every hypervisor can do: the API and the pages offer a server what its driver names. */
-export const capabilities = ['firewall', 'rebuild', 'resize', 'reset_password'] as const;
+export const capabilities = ['firewall', 'rebuild', 'resize', 'reset_password', 'addresses'] as const;
 export type Capability = (typeof capabilities)[number];

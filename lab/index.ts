@@ -153,6 +153,7 @@ export function createLab(options: LabOptions): Lab {
     setGuard: guests.setGuard,
     rebuild: guests.rebuild,
     resize: guests.resize,
+    setAddresses: guests.setAddresses,
     syncNetwork: guests.syncNetwork,
     removeNetwork: guests.removeNetwork,
     inHypervisor,

@@ -132,6 +132,12 @@ export const operationsSettings = {
     { min: 0, max: 10_000, unit: 'networks' },
     'Private networks that one account may have.',
   ),
+  addressesMax: integerSetting(
+    'SVC_KEPT_ADDRESSES_MAX',
+    5,
+    { min: 0, max: 10_000, unit: 'addresses' },
+    'Public addresses that one account may keep, with or without a server.',
+  ),
   bandwidthSource: choiceSetting(
     'SVC_BANDWIDTH_SOURCE',
     ['hypervisor', 'telemetry'],

@@ -78,7 +78,7 @@ async function createInfrastructure(platform: Platform, overrides: Overrides) {
       clock,
     }));
   const catalog = createCatalog({ db });
-  const addresses = createAddresses({ db });
+  const addresses = createAddresses({ db, hypervisors, addressesMax: settings.addressesMax });
   const clusters = createClusters({ db, hypervisors });
   const made = await createGateway(settings, { db, clock });
   const gateway = overrides.gateway?.(made) ?? made;

@@ -28,7 +28,7 @@ const goesOn = [
   /\/account\/sessions\//,
   /^(\/client)?\/demo\/attack$/,
   /^\/client\/servers\/(new\/check$|:id\/resize\/check$|:id\/(actions|words|networks|firewall|protect)(\/|$))/,
-  /^\/client\/networks\//,
+  /^\/client\/(networks|addresses)\//,
   /^\/client\/settings\/(organization|workspaces|invitations\/revoke)$/,
   /^\/client\/developer\/ssh-keys\/delete$/,
   /^\/client\/developer\/webhooks\/:id\/(delete|enable|disable|test|replay)$/,

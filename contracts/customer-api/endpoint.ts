@@ -7,6 +7,7 @@ export type ResourceKind =
   | 'catalog'
   | 'server'
   | 'network'
+  | 'address'
   | 'action'
   | 'firewall-rule'
   | 'ssh-key'

@@ -3,6 +3,7 @@
  * of it, so what is documented, validated and served can't differ.
  */
 
+import { addressEndpoints } from './address-endpoints.ts';
 import { bandwidthEndpoints } from './bandwidth-endpoints.ts';
 import { catalogEndpoints } from './catalog-endpoints.ts';
 import { findingEndpoints } from './finding-endpoints.ts';
@@ -23,6 +24,7 @@ export const endpoints = [
   ...tenantEndpoints,
   ...serverEndpoints,
   ...networkEndpoints,
+  ...addressEndpoints,
   ...bandwidthEndpoints,
   ...trafficEndpoints,
   ...incidentEndpoints,

@@ -70,6 +70,20 @@ export const errorKinds = [
   kind(409, 'conflict', 'network_in_use', 'The network still has members: `details.servers`.'),
   kind(409, 'conflict', 'already_attached', 'The server is already on the network with another address.'),
   kind(409, 'conflict', 'ip_in_use', 'Another server of the network has this address.'),
+  kind(409, 'conflict', 'address_kept', 'The workspace keeps this address already: `details.address_id`.'),
+  kind(
+    409,
+    'conflict',
+    'address_attached',
+    'A server has the address: `details.server_id`. Detach it first.',
+  ),
+  kind(409, 'conflict', 'address_available', 'No server has the address.'),
+  kind(
+    409,
+    'conflict',
+    'primary_address',
+    'The primary address of a server stays with it until the server is destroyed.',
+  ),
   kind(
     409,
     'conflict',

@@ -74,7 +74,7 @@ export const CreateApiKeyRequest = Type.Object(
         Type.String({
           maxLength: 40,
           pattern: momentPattern,
-          description: 'At most the expiry of the calling key, which is the default.',
+          description: 'In the future, and at most the expiry of the calling key, which is the default.',
         }),
       ),
     ),

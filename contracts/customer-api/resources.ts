@@ -16,6 +16,7 @@ const resources: readonly Resource[] = [
     summary: 'Start, stop and restart servers, and read the results.',
   },
   { name: 'networks', title: 'Private networks', summary: 'Private networks between your servers.' },
+  { name: 'addresses', title: 'Addresses', summary: 'Public addresses that outlive servers.' },
   { name: 'firewall', title: 'Firewall', summary: 'Firewall rules of a server.' },
   { name: 'bandwidth', title: 'Bandwidth', summary: 'Traffic of each server by month and day.' },
   { name: 'traffic', title: 'Traffic', summary: 'Rates of each server, minute by minute.' },

@@ -1,4 +1,5 @@
 /** Every body of the customer API, by the name of its schema. */
+export * from './address-schemas.ts';
 export * from './bandwidth-schemas.ts';
 export * from './catalog-schemas.ts';
 export * from './finding-schemas.ts';

@@ -29,6 +29,8 @@ export const actionCommands = [
   'rebuild',
   'resize',
   'reset_password',
+  'attach_address',
+  'detach_address',
 ] as const;
 /** Other names that are understood; answers carry the name that they stand for. */
 export const actionAliases: Readonly<Record<string, (typeof actionNames)[number]>> = {

@@ -61,6 +61,16 @@ const aboutNetwork = Type.Object(
   { network_id: Id, tenant_id: Id, href: Href },
   { title: 'NetworkEventData' },
 );
+const aboutAddress = Type.Object(
+  {
+    address_id: Id,
+    address: Type.String(),
+    server_id: Nullable(Type.Integer({ minimum: 1, description: 'The server that got or lost it.' })),
+    tenant_id: Id,
+    href: Href,
+  },
+  { title: 'AddressEventData' },
+);
 const aboutAction = Type.Object(
   { action_id: Id, server_id: Id, tenant_id: Id, href: Href },
   { title: 'ActionEventData' },
@@ -116,6 +126,14 @@ export const webhookEvents = [
     summary: 'A server was destroyed, its addresses are released.',
     data: aboutServer,
   },
+  { type: 'address.reserved', summary: 'An address is kept for the account.', data: aboutAddress },
+  { type: 'address.attached', summary: 'A server has got a kept address.', data: aboutAddress },
+  {
+    type: 'address.detached',
+    summary: 'A kept address was taken from its server, or its server was destroyed.',
+    data: aboutAddress,
+  },
+  { type: 'address.released', summary: 'A kept address was given back.', data: aboutAddress },
   {
     type: 'firewall.applied',
     summary: 'The hypervisor has the newest version of the firewall of a server.',

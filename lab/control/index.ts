@@ -72,23 +72,23 @@ const DiskBody = Type.Object(
   { image: Type.String({ minLength: 1, maxLength: 63 }), rebuild: Type.Integer({ minimum: 1 }) },
   { additionalProperties: false },
 );
+const AddressList = Type.Array(
+  Type.Object(
+    {
+      address: Type.String(),
+      prefix_length: Type.Optional(Type.Integer()),
+      gateway: Type.Optional(Type.String()),
+    },
+    { additionalProperties: false },
+  ),
+);
+const AddressesBody = Type.Object({ addresses: AddressList }, { additionalProperties: false });
 const GuestBody = Type.Object(
   {
     image: Type.Optional(Type.String({ minLength: 1, maxLength: 63 })),
     size: Type.Optional(SizeBody),
     mac: Type.Optional(Type.String()),
-    addresses: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            address: Type.String(),
-            prefix_length: Type.Optional(Type.Integer()),
-            gateway: Type.Optional(Type.String()),
-          },
-          { additionalProperties: false },
-        ),
-      ),
-    ),
+    addresses: Type.Optional(AddressList),
     private_interfaces: Type.Optional(
       Type.Array(Type.Object({ network: Type.Integer(), ...nicFields }, { additionalProperties: false })),
     ),
@@ -190,7 +190,7 @@ async function answerCall(
   }
 }
 
-/** The calls about private networks, firewalls and guards. */
+/** The calls about addresses, private networks, firewalls and guards. */
 async function answerNetworkCall(
   guests: Guests,
   call: string,
@@ -205,6 +205,9 @@ async function answerNetworkCall(
     case 'DELETE /guests/{name}/networks/{id}':
       await guests.detachNic(name, network, checkBody(DetachBody, body).mac);
       return { status: 204, body: undefined };
+    case 'PUT /guests/{name}/addresses':
+      await guests.setAddresses(name, checkBody(AddressesBody, body).addresses.map(toAddress));
+      return { status: 200, body: toWire(guests.get(name)) };
     case 'PUT /guests/{name}/firewall': {
       const plan = checkBody(FirewallBody, body);
       await guests.setFirewall(name, {
@@ -266,11 +269,7 @@ function readGuestBody(name: string, body: unknown): GuestInput {
     image: image ?? null,
     size: size === undefined ? null : toSize(size),
     mac: mac ?? null,
-    addresses: (addresses ?? []).map((entry) => ({
-      address: entry.address,
-      ...(entry.prefix_length === undefined ? {} : { prefixLength: entry.prefix_length }),
-      ...(entry.gateway === undefined ? {} : { gateway: entry.gateway }),
-    })),
+    addresses: (addresses ?? []).map(toAddress),
     nics: (nics ?? []).map((entry) => toNic(entry.network, entry)),
     ...(power === undefined ? {} : { power }),
   };
@@ -292,6 +291,14 @@ async function listGuests(guests: Guests): Promise<object[]> {
 
 function toSize(body: Static<typeof SizeBody>): GuestSize {
   return { vcpus: body.vcpus, memoryMb: body.memory_mb, diskGb: body.disk_gb };
+}
+
+function toAddress(entry: Static<typeof AddressList>[number]) {
+  return {
+    address: entry.address,
+    ...(entry.prefix_length === undefined ? {} : { prefixLength: entry.prefix_length }),
+    ...(entry.gateway === undefined ? {} : { gateway: entry.gateway }),
+  };
 }
 
 function toNic(network: number, body: Static<typeof NicBody>): PrivateNic {

@@ -7,10 +7,10 @@ import { invalid } from './check-body.ts';
 import { defineFirewall } from './define-firewall.ts';
 import type { DefinedGuests } from './defined-guests.ts';
 import type { GuardState, GuestDefinition, GuestSize, Power } from './guest.ts';
-import { defineGuest, type GuestInput, isSameGuest } from './guest-definition.ts';
+import { defineAddresses, defineGuest, type GuestInput, isSameGuest } from './guest-definition.ts';
 import type { GuestNetworks } from './guest-networks.ts';
 import type { GuestPower } from './guest-power.ts';
-import { filtered, portsOf } from './plug-guest.ts';
+import { changeAddresses, filtered, portsOf } from './plug-guest.ts';
 import { refuseTakenNic } from './private-nics.ts';
 
 export interface GuestChangesDeps {
@@ -92,6 +92,20 @@ export class GuestChanges {
     if (!machines.isOn(guest.name)) return;
     for (const port of portsOf(guest))
       await (guard === 'on' ? guardPort(names, port) : unguardPort(names, port.link));
+  }
+
+  /** Gives a guest with a public link other addresses. Throws `lab.address_taken`, `lab.body_invalid`. */
+  async setAddresses(guest: GuestDefinition, given: NonNullable<GuestInput['addresses']>): Promise<void> {
+    const { names, guests, machines } = this.#deps;
+    const addresses = defineAddresses(given);
+    if (guest.mac === null || addresses.length === 0)
+      throw invalid('"addresses" are those of a public link, at least one');
+    const others = guests.all().filter((other) => other !== guest);
+    refuseTaken(others, { ...guest, addresses });
+    const before = guest.addresses;
+    guest.addresses = addresses;
+    guests.save();
+    if (machines.isOn(guest.name)) await changeAddresses(names, guest, before);
   }
 
   /** Nothing happens when there is no such guest. */

@@ -22,7 +22,7 @@ export interface GuestInput {
   power?: Power;
 }
 
-const addressesMax = 8;
+const addressesMax = 16;
 const namePattern = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
 
 /** The definition that `input` means; throws `lab.body_invalid`. */
@@ -39,11 +39,7 @@ export function defineGuest(input: GuestInput): GuestDefinition {
   const mac = input.mac ?? null;
   if ((mac === null) !== (given.length === 0))
     throw invalid('"mac" and "addresses" belong together: give both or neither');
-  if (given.length > addressesMax) throw invalid(`"addresses" must hold 1 to ${addressesMax} addresses`);
-  const addresses = given.map(defineAddress);
-  if (new Set(addresses.map((entry) => entry.address)).size < addresses.length) {
-    throw invalid('"addresses" names one address twice');
-  }
+  const addresses = defineAddresses(given);
   return {
     name: input.name,
     mac: mac === null ? null : unicastMac(mac),
@@ -72,6 +68,15 @@ function defineAddress(input: NonNullable<GuestInput['addresses']>[number]): Gue
     throw invalid(`${address} has prefix length ${prefixLength} and gateway ${gateway}`);
   }
   return { address, prefixLength, gateway };
+}
+
+/** The addresses that a caller means; throws `lab.body_invalid`. */
+export function defineAddresses(given: NonNullable<GuestInput['addresses']>): GuestAddress[] {
+  if (given.length > addressesMax) throw invalid(`"addresses" must hold 1 to ${addressesMax} addresses`);
+  const addresses = given.map(defineAddress);
+  if (new Set(addresses.map((entry) => entry.address)).size < addresses.length)
+    throw invalid('"addresses" names one address twice');
+  return addresses;
 }
 
 /** True when both are the same guest apart from its power and its private NICs, which come and go. */

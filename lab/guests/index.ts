@@ -51,6 +51,8 @@ export interface Guests {
   rebuild(name: string, image: string, rebuild: number): Promise<void>;
   /** Throws `lab.guest_runs`, `lab.disk_smaller`. */
   resize(name: string, size: GuestSize): Promise<void>;
+  /** Gives the guest these public addresses and no others. Throws `lab.address_taken`. */
+  setAddresses(name: string, addresses: NonNullable<GuestInput['addresses']>): Promise<void>;
   /** Nothing happens when there is no such guest. */
   remove(name: string): Promise<void>;
   /** Gives the guest this NIC in place of any other it has on that network. Throws `lab.mac_taken`, `lab.address_taken`. */
@@ -124,6 +126,11 @@ export function createGuests(deps: GuestsDeps): Guests {
       }),
     rebuild: (name, image, rebuild) => inTurn(async () => changes.rebuild(guests.find(name), image, rebuild)),
     resize: (name, size) => inTurn(async () => changes.resize(guests.find(name), size)),
+    setAddresses: (name, addresses) =>
+      inTurn(async () => {
+        await changes.setAddresses(guests.find(name), addresses);
+        deps.changed(guests.all().filter((guest) => machines.isOn(guest.name)));
+      }),
     remove: (name) => inTurn(() => changes.remove(name)),
     attachNic: (name, nic) => inTurn(async () => networks.attach(guests.find(name), nic)),
     detachNic: (name, network, mac) =>

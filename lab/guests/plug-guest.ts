@@ -9,7 +9,7 @@ import { links, macs } from '../world/networks.ts';
 import { nicLink, plugNic, unplugNic } from '../world/private-networks.ts';
 import { removeNamespace } from '../world/remove-world.ts';
 import { runIp, runTool, writeNetworkSettings } from '../world/run-tool.ts';
-import type { GuestDefinition } from './guest.ts';
+import type { GuestAddress, GuestDefinition } from './guest.ts';
 
 /** Plugs the guest in; what an interrupted earlier attempt left is removed first. */
 export async function plugGuest(names: WorldNames, guest: GuestDefinition): Promise<void> {
@@ -47,17 +47,52 @@ async function plugPublicLink(names: WorldNames, guest: GuestDefinition, mac: st
   await runIp(namespace, guestLines(guest));
 }
 
+/**
+ * Gives a guest that is on its addresses in place of those that it had. Guard and firewall change first, each in one step: it never
+ * sends from an address that is not its own, and no address is without its firewall.
+ */
+export async function changeAddresses(
+  names: WorldNames,
+  guest: GuestDefinition,
+  before: readonly GuestAddress[],
+): Promise<void> {
+  const has = (list: readonly GuestAddress[], { address }: GuestAddress) =>
+    list.some((one) => one.address === address);
+  const gone = before.filter((entry) => !has(guest.addresses, entry));
+  const added = guest.addresses.filter((entry) => !has(before, entry));
+  const mac = guest.mac!;
+  await countAddresses(
+    names.hypervisorNamespace,
+    added.map(({ address }) => address),
+  );
+  const former = gone.map(({ address }) => address);
+  if (guest.firewall !== null) await setFirewall(names, filtered(guest), guest.firewall, former);
+  const [port] = portsOf(guest);
+  if (guest.guard === 'on') await guardPort(names, port!);
+  await runIp(
+    names.hypervisorNamespace,
+    added.map(({ address }) => fixedNeighbour(address, mac, links.bridge)),
+  );
+  for (const address of former)
+    await runIp(names.hypervisorNamespace, [`neigh delete ${address} dev ${links.bridge}`]).catch(() => {});
+  const namespace = names.guestNamespacePrefix + guest.name;
+  for (const { address, prefixLength } of gone)
+    await runIp(namespace, [`addr delete ${address}/${prefixLength} dev ${links.guest}`]).catch(() => {});
+  // Also those that stay: an address may go with the first one of its network.
+  await runIp(namespace, guestLines(guest));
+}
+
 function guestLines(guest: GuestDefinition): string[] {
   const gateways = new Set(guest.addresses.map((entry) => entry.gateway));
   return [
     `link set ${links.guest} gso_max_segs 1`,
     ...guest.addresses.map((entry) => {
       const noDad = entry.address.includes(':') ? ' nodad' : '';
-      return `addr add ${entry.address}/${entry.prefixLength} dev ${links.guest}${noDad}`;
+      return `addr replace ${entry.address}/${entry.prefixLength} dev ${links.guest}${noDad}`;
     }),
     `link set ${links.guest} up`,
     ...[...gateways].map((gateway) => fixedNeighbour(gateway, macs.bridge, links.guest)),
-    ...[...gateways].map((gateway) => `route add default via ${gateway} dev ${links.guest}`),
+    ...[...gateways].map((gateway) => `route replace default via ${gateway} dev ${links.guest}`),
   ];
 }
 

@@ -54,15 +54,16 @@ const baseRules = `table ${table} {
   }
 }`;
 
-/** Puts the firewall in the place of any other that the guest has. */
+/** Puts the firewall in the place of any other that the guest has; `former`: addresses that it had before. */
 export async function setFirewall(
   names: WorldNames,
   guest: { name: string; addresses: readonly string[] },
   plan: FirewallPlan,
+  former: readonly string[] = [],
 ): Promise<void> {
   await ensureTable(names);
   const script = [
-    ...forget(guest),
+    ...forget({ name: guest.name, addresses: [...new Set([...former, ...guest.addresses])] }),
     ...chainLines(chainOf(guest.name, 'in'), plan, 'inbound'),
     ...chainLines(chainOf(guest.name, 'out'), plan, 'outbound'),
     ...elements(guest, 'add'),

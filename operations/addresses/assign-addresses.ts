@@ -32,7 +32,9 @@ export async function holdAddresses(tx: Queryable, input: HoldAddressesInput): P
   for (const family of [4, 6] as const) {
     const ofFamily = pools.filter((pool) => pool.family === family);
     if (ofFamily.length === 0) continue;
-    chosen.push(await drawAddress(tx, ofFamily, held));
+    const drawn = await drawAddress(tx, ofFamily, held);
+    if (drawn === null) throw exhausted();
+    chosen.push(drawn);
   }
   if (chosen.length === 0) throw exhausted();
   await insertAll(tx, input, chosen);
@@ -69,16 +71,17 @@ async function takePreparedSet(
   return null;
 }
 
-async function drawAddress(
+/** A free address of the first of these locked pools that has one; null when none has. `held` ones never. */
+export async function drawAddress(
   tx: Queryable,
   pools: readonly store.PoolRow[],
   held: readonly string[],
-): Promise<{ pool: store.PoolRow; address: string }> {
+): Promise<{ pool: store.PoolRow; address: string } | null> {
   for (const pool of pools) {
     const address = await store.findFreeAddress(tx, pool.id, held);
     if (address !== null) return { pool, address };
   }
-  throw exhausted();
+  return null;
 }
 
 function insertAll(

@@ -5,26 +5,72 @@
  * generation for good. Code that attributes observed traffic to a customer looks up the generation, never the
  * address alone, so a customer never sees the traffic of the address's previous owner.
  */
-import type { Actor } from '#operations/accounts/index.ts';
+import { type Actor, reachesTenant } from '#operations/accounts/index.ts';
+import type { Hypervisors } from '#operations/hypervisors/index.ts';
+import { findReserved, listReserved } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AddressPool, Allocation, AllocationPage, PageQuery } from './allocation.ts';
 import { addPool, listPools, removePool } from './change-pools.ts';
+import {
+  endAttachments,
+  type InTransaction,
+  type ReserveInput,
+  releaseAddress,
+  renameAddress,
+  reserveAddress,
+} from './reserve-address.ts';
+import * as reserved from './reserved-store.ts';
 import * as store from './store.ts';
 
 export type { Allocation } from './allocation.ts';
 export { assignHeldAddresses, holdAddresses } from './assign-addresses.ts';
 export { isNearlyFull, type PoolUse } from './change-pools.ts';
+export { attached as addressAttached, endAttachments, requireReserved } from './reserve-address.ts';
 export {
-  backdateAllocations,
-  deleteHolds as releaseHeldAddresses,
-  ensurePool,
-  releaseAddresses,
-} from './store.ts';
+  beginAttachment,
+  listDetaching,
+  listGuestAddresses,
+  setState as setAddressState,
+} from './reserved-store.ts';
+export { backdateAllocations, deleteHolds as releaseHeldAddresses, ensurePool } from './store.ts';
+
+/** What addresses need from the rest of the program. */
+export interface AddressesDeps {
+  db: () => Queryable;
+  hypervisors: Hypervisors;
+  /** Addresses that one account may keep. */
+  addressesMax: number;
+}
+
+/** Takes all its addresses from a server that is gone; those that its account keeps are available again. */
+export async function releaseAddresses(tx: Queryable, serverId: number): Promise<void> {
+  await endAttachments(tx, serverId, 'all');
+  await store.endGenerations(tx, serverId);
+}
 
 export type Addresses = ReturnType<typeof createAddresses>;
 
-export function createAddresses(deps: { db: () => Queryable }) {
+export function createAddresses(deps: AddressesDeps) {
   return {
+    /** The cap of one account. */
+    addressesMax: deps.addressesMax,
+    /** Addresses that the workspace keeps, oldest first; empty for one that the actor does not reach. */
+    listReserved: async (actor: Actor, tenantId: number) =>
+      reachesTenant(actor, tenantId) ? listReserved(deps.db(), tenantId) : [],
+    findReserved: async (actor: Actor, tenantId: number, id: number) =>
+      reachesTenant(actor, tenantId) ? findReserved(deps.db(), tenantId, id) : null,
+    /** The same with its row locked until the transaction ends. */
+    lockReserved: async (tx: Queryable, actor: Actor, tenantId: number, id: number) =>
+      reachesTenant(actor, tenantId) ? reserved.lockReserved(tx, tenantId, id) : null,
+    reserveAddress: (actor: Actor, input: ReserveInput, onReserved?: InTransaction) =>
+      reserveAddress(deps, actor, input, onReserved),
+    renameAddress: (
+      actor: Actor,
+      input: { tenantId: number; id: number; name: string },
+      precondition?: InTransaction,
+    ) => renameAddress(deps, actor, input, precondition),
+    releaseAddress: (actor: Actor, input: { tenantId: number; id: number }, precondition?: InTransaction) =>
+      releaseAddress(deps, actor, input, precondition),
     /** Active generations in the order of their ids, after `afterId`, at most `limit`. */
     async listActiveAllocations(query: PageQuery): Promise<AllocationPage> {
       const allocations = await store.listActiveAllocations(deps.db(), query);

@@ -47,7 +47,8 @@ export async function listPools(
   const { rows } = await sql<AddressPool & { id: number; family: 4 | 6; givenCount: number }>`
     select p.id, p.cluster_id as "clusterId", p.prefix::text as prefix, family(p.prefix) as family,
       host(p.gateway) as gateway, host(p.first_address) as "firstAddress", host(p.last_address) as "lastAddress",
-      (select count(*) from allocations a where a.pool_id = p.id and a.released_at is null) as "givenCount"
+      (select count(*) from allocations a where a.pool_id = p.id and a.released_at is null)
+        + (select count(*) from reserved_addresses r where r.pool_id = p.id and r.state = 'available') as "givenCount"
     from address_pools p where ${clusterId}::bigint is null or p.cluster_id = ${clusterId}
     order by p.cluster_id, family(p.prefix), p.prefix`.execute(db);
   return rows;
@@ -76,7 +77,8 @@ export async function lockPoolUse(tx: Queryable, poolId: number): Promise<boolea
   // Checked after the lock: an assignment holds it until the allocation is inserted.
   const { rows } = await sql<{ used: boolean }>`
     select exists (select 1 from allocations where pool_id = ${poolId})
-      or exists (select 1 from address_holds where pool_id = ${poolId}) as used`.execute(tx);
+      or exists (select 1 from address_holds where pool_id = ${poolId})
+      or exists (select 1 from reserved_addresses where pool_id = ${poolId}) as used`.execute(tx);
   return rows[0]!.used;
 }
 
@@ -116,6 +118,9 @@ export async function listBusyAddresses(
     where cluster_id = ${clusterId} and released_at is null and address = any(${[...addresses]}::inet[])
     union all
     select host(address) from address_holds
+    where cluster_id = ${clusterId} and address = any(${[...addresses]}::inet[])
+    union all
+    select host(address) from reserved_addresses
     where cluster_id = ${clusterId} and address = any(${[...addresses]}::inet[])`.execute(tx);
   return new Set(rows.map((row) => row.address));
 }
@@ -138,7 +143,8 @@ export async function findFreeAddress(
       from allocations where pool_id = ${poolId} group by address),
     taken as (
       select (select count(*) from history) + ${held.length}
-        + (select count(*) from address_holds where pool_id = ${poolId}) as count),
+        + (select count(*) from address_holds where pool_id = ${poolId})
+        + (select count(*) from reserved_addresses where pool_id = ${poolId}) as count),
     candidates as (
       select pool.first_address + n as address from pool, taken,
         -- The size of an IPv6 pool may be more than a bigint holds, so it is compared, not subtracted.
@@ -149,6 +155,7 @@ export async function findFreeAddress(
     from candidates c left join history h on h.address = c.address
     where h.is_busy is not true and not c.address = any(${[...held]}::inet[])
       and not exists (select 1 from address_holds o where o.pool_id = ${poolId} and o.address = c.address)
+      and not exists (select 1 from reserved_addresses r where r.pool_id = ${poolId} and r.address = c.address)
     order by h.rested_since nulls first, c.address limit 1`.execute(tx);
   return rows[0]?.address ?? null;
 }
@@ -178,7 +185,7 @@ export async function deleteHolds(tx: Queryable, serverId: number): Promise<void
 }
 
 /** Ends all generations of a server. */
-export async function releaseAddresses(tx: Queryable, serverId: number): Promise<void> {
+export async function endGenerations(tx: Queryable, serverId: number): Promise<void> {
   await sql`update allocations set released_at = svc_now()
     where server_id = ${serverId} and released_at is null`.execute(tx);
 }

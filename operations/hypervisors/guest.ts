@@ -194,6 +194,11 @@ export interface HypervisorDriver {
    * `reset_password`.
    */
   setRootPassword(name: string, password: string): Promise<void>;
+  /**
+   * Resolves when the guest sends from exactly these addresses of its public NIC, where it is guarded, and is reached by them, now and
+   * after each start. Its operating system is not changed; a rebuild sets it up anew. Needs `addresses`.
+   */
+  setAddresses(guest: { name: string; mac: string; addresses: readonly GuestAddress[] }): Promise<void>;
   /** Switches the power itself, without asking the guest. */
   setPower(name: string, power: 'on' | 'off'): Promise<void>;
   /** Asks the guest to halt (ACPI); resolves when it has been asked. */

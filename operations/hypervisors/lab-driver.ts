@@ -2,6 +2,7 @@
 import type { GuardReason } from '#contracts/guard-reasons.ts';
 import { type CallLab, callLab, type LabSocket, refusal, sendToLab } from './call-lab.ts';
 import {
+  type GuestAddress,
   type GuestSize,
   type HypervisorDriver,
   type InterfaceGuard,
@@ -59,7 +60,7 @@ const implicitRules: HypervisorDriver['implicitRules'] = [
 ];
 
 /** A guest of the lab has no operating system of its own, so there is no root in it. */
-export const labCapabilities = ['firewall', 'rebuild', 'resize'] as const;
+export const labCapabilities = ['firewall', 'rebuild', 'resize', 'addresses'] as const;
 
 export function createLabDriver(socket: LabSocket): HypervisorDriver {
   const call: CallLab = (method, path, body) => callLab(socket, method, path, body);
@@ -141,15 +142,12 @@ function guestsOf(
   | 'rebuildGuest'
   | 'resizeGuest'
   | 'setRootPassword'
+  | 'setAddresses'
 > {
   return {
     async ensureGuest(guest, step) {
       await step(20);
-      const addresses = guest.addresses.map((given) => ({
-        address: given.address,
-        prefix_length: given.prefixLength,
-        gateway: given.gateway,
-      }));
+      const addresses = guest.addresses.map(addressBody);
       await call('PUT', guestPath(guest.name), {
         ...(guest.mac === null ? {} : { mac: guest.mac, addresses }),
         ...(guest.privateInterfaces.length > 0
@@ -172,6 +170,9 @@ function guestsOf(
       await call('PUT', `${guestPath(name)}/size`, sizeOf(size));
     },
     setRootPassword: refuseCapability,
+    async setAddresses({ name, addresses }) {
+      await call('PUT', `${guestPath(name)}/addresses`, { addresses: addresses.map(addressBody) });
+    },
     async ensureGone(name) {
       await call('DELETE', guestPath(name));
     },
@@ -241,6 +242,10 @@ function networksOf(
       await call('DELETE', `/networks/${networkId}`);
     },
   };
+}
+
+function addressBody(given: GuestAddress): object {
+  return { address: given.address, prefix_length: given.prefixLength, gateway: given.gateway };
 }
 
 function sizeOf(size: GuestSize): object {

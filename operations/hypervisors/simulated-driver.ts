@@ -25,6 +25,7 @@ import {
   inspectGuests,
   listGuests,
   putInterface,
+  setGuestAddresses,
   setGuestFirewall,
   setGuestPassword,
   setGuestPower,
@@ -117,6 +118,11 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
       await pause();
       if (!(await setGuestPassword(options.db(), name, password)))
         throw new CodedError('hypervisor.refused', `The guest ${name} does not run.`);
+    },
+    async setAddresses({ name, addresses }) {
+      await pause();
+      const list = addresses.map(({ address }) => address);
+      found(name, await setGuestAddresses(options.db(), name, list));
     },
     async setPower(name, to) {
       await pause();

@@ -59,6 +59,17 @@ export async function setGuestSize(db: Queryable, name: string, size: GuestSize)
 }
 
 /** False when there is no such guest. */
+export async function setGuestAddresses(
+  db: Queryable,
+  name: string,
+  addresses: readonly string[],
+): Promise<boolean> {
+  const { rows } = await sql`update simulated_guests set addresses = ${[...addresses]}::inet[]
+    where name = ${name} returning 1`.execute(db);
+  return rows.length === 1;
+}
+
+/** False when there is no such guest. */
 export async function setGuestPassword(db: Queryable, name: string, password: string): Promise<boolean> {
   const { rows } = await sql`update simulated_guests set password_digest = ${digestOf(password)}
     where name = ${name} and power = 'on' returning 1`.execute(db);

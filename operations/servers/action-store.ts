@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import { type ActionCommand, actionFields, type ServerAction } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { MovedAddress } from './server-addresses.ts';
 
 export interface NewAction {
   serverId: number;
@@ -13,8 +14,8 @@ export interface NewAction {
   /** Of a shutdown: how long the guest may take, and what comes then. */
   timeoutSeconds?: number;
   onTimeout?: 'fail' | 'stop';
-  /** Of a rebuild and of a resize. */
-  request?: NewImage | NewPlan;
+  /** What the command needs to know besides. */
+  request?: NewImage | NewPlan | MovedAddress;
   /** Of a rebuild and of `reset_password`. */
   rootPassword?: string;
 }
@@ -76,13 +77,13 @@ export async function findPowerRequest(db: Queryable, serverId: number): Promise
 
 export interface MachineRequest {
   actionId: number;
-  request: NewImage | NewPlan | null;
+  request: NewImage | NewPlan | MovedAddress | null;
   rootPassword: string | null;
   timeoutSeconds: number;
   onTimeout: 'fail' | 'stop' | null;
 }
 
-/** What an action asks for that rebuilds, resizes or resets a password; null once it has finished. */
+/** What an action asks for besides its command; null once it has finished. */
 export async function findMachineRequest(db: Queryable, actionId: number): Promise<MachineRequest | null> {
   const { rows } = await sql<MachineRequest>`
     select id as "actionId", request, root_password as "rootPassword", timeout_seconds as "timeoutSeconds", on_timeout as "onTimeout"
@@ -154,7 +155,10 @@ export async function beginAction(db: Queryable, actionId: number): Promise<bool
   return rows.length > 0;
 }
 
-/** Ends an action that has not begun, or a shutdown that waits for its guest; false for every other. */
+/**
+ * Ends an action that has not begun, or a shutdown that waits for its guest; false for every other. An address is the server's, or on
+ * its way, from the request on, so the other command takes that back.
+ */
 export async function cancelAction(
   tx: Queryable,
   actionId: number,
@@ -162,7 +166,7 @@ export async function cancelAction(
 ): Promise<boolean> {
   const { rows } = await sql`update server_actions set status = 'error', finished_at = svc_now(),
       error = ${JSON.stringify(error)}::jsonb
-    where id = ${actionId} and (status = 'queued' and command not in ('create', 'destroy')
+    where id = ${actionId} and (status = 'queued' and command not in ('create', 'destroy', 'attach_address', 'detach_address')
       or status = 'running' and command = 'shutdown') returning 1`.execute(tx);
   return rows.length > 0;
 }

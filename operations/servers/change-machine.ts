@@ -16,7 +16,7 @@ import type { ProvisioningFacts } from './store.ts';
 import { type FieldFault, invalidServer, pickOffered } from './validate-server-fields.ts';
 
 /** Which server, and whose it has to be. */
-interface ServerOf {
+export interface ServerOf {
   actor: Actor;
   scope: Scope;
   serverId: number;
@@ -67,7 +67,7 @@ export async function rebuildServer(
   const image = wanted.image === undefined ? null : pickOffered(images, wanted.image, 'image', faults);
   if (image === undefined) throw invalidServer(faults);
   const rootPassword = newRootPassword();
-  const action = await change(deps, of, 'rebuild', hooks, async (_tx, _server, found) => ({
+  const action = await change(deps, of, { command: 'rebuild' }, hooks, async (_tx, _server, found) => ({
     request: {
       imageId: image?.id ?? found.imageId,
       imageSlug: image?.slug ?? found.imageSlug,
@@ -84,7 +84,7 @@ export async function resetPassword(
   hooks: ChangeHooks = {},
 ): Promise<NewPasswordAction> {
   const rootPassword = newRootPassword();
-  const action = await change(deps, of, 'reset_password', hooks, async (_tx, server) => {
+  const action = await change(deps, of, { command: 'reset_password' }, hooks, async (_tx, server) => {
     if (server.powerState !== 'running') throw notInState('The server does not run. Start it first.');
     return { rootPassword };
   });
@@ -107,7 +107,7 @@ export async function resizeServer(
   const { hourlyQuanta, monthlyCapQuanta } = plan;
   let dueQuanta = 0;
   let isRestarted = false;
-  const action = await change(deps, of, 'resize', hooks, async (tx, server) => {
+  const action = await change(deps, of, { command: 'resize' }, hooks, async (tx, server) => {
     if (server.powerState !== 'running' && server.powerState !== 'stopped')
       throw notInState('The power state of the server is unknown. Start or stop it first.');
     if (plan.diskGb < server.diskGb)
@@ -139,7 +139,7 @@ export async function resizeServer(
 
 /** Gives the guest the sizes that its server has; for operators, where the node has others. The price stays. */
 export async function restoreSize(deps: ServersDeps, of: ServerOf): Promise<void> {
-  await change(deps, of, 'resize', {}, async (_tx, server, found) => {
+  await change(deps, of, { command: 'resize' }, {}, async (_tx, server, found) => {
     const { planId, vcpus, memoryMb, diskGb, hourlyQuanta } = server;
     const { monthlyCapQuanta } = found;
     return {
@@ -172,18 +172,23 @@ async function holdRoom(
   }
 }
 
+/** What is asked of a server; a command that needs a capability of the same name does not say so. */
+type Asked =
+  | { command: MachineCommand & Capability; capability?: never }
+  | { command: MachineCommand; capability: Capability };
+
 /** Records the action, and queues its job unless there is nothing to do. */
-function change(
+export function change(
   deps: ServersDeps,
   { actor, scope, serverId }: ServerOf,
-  command: MachineCommand,
+  { command, capability }: Asked,
   hooks: ChangeHooks,
   decide: (tx: Queryable, server: ProvisioningFacts, found: Server) => Promise<Partial<NewAction>>,
 ): Promise<ServerAction> {
   let audited = {};
   const how = { hooks, command, audited: () => audited };
   return withServer(deps, actor, scope, serverId, how, async (tx, server, found) => {
-    requireCapability(deps, found, command);
+    requireCapability(deps, found, capability ?? command);
     requireReady(server);
     const asked = await decide(tx, server, found);
     audited = { ...asked.request };
@@ -196,17 +201,18 @@ function change(
   });
 }
 
-const cannot: Record<MachineCommand, string> = {
+const cannot: Partial<Record<Capability, string>> = {
   rebuild: 'rebuild servers',
   resize: 'resize servers',
   reset_password: 'set root passwords',
+  addresses: 'change the addresses of servers',
 };
 
-function requireCapability(deps: ServersDeps, server: Server, command: MachineCommand & Capability): void {
-  if (deps.hypervisors.capabilitiesOf(server.driver).includes(command)) return;
+function requireCapability(deps: ServersDeps, server: Server, capability: Capability): void {
+  if (deps.hypervisors.capabilitiesOf(server.driver).includes(capability)) return;
   throw new CodedError(
     'servers.unsupported',
-    `The hypervisors of ${server.locationName} can’t ${cannot[command]}.`,
+    `The hypervisors of ${server.locationName} can’t ${cannot[capability]}.`,
   );
 }
 

@@ -50,6 +50,7 @@ import {
 } from './resolve-provisioning.ts';
 import { createPowerObserver } from './run-power.ts';
 import { statusOf } from './server.ts';
+import { attachAddress, detachAddress } from './server-addresses.ts';
 import * as store from './store.ts';
 
 export { clearActionPasswords } from './action-store.ts';
@@ -156,6 +157,18 @@ export function createServers(deps: ServersDeps) {
     /** Throws as `rebuildServer` does. */
     resetPassword: (actor: Actor, tenantId: number | null, serverId: number, hooks?: ChangeHooks) =>
       resetPassword(deps, { actor, scope: scope(actor, tenantId), serverId }, hooks),
+    /** Throws what `changePower` throws, `servers.unsupported` and for the address what `server-addresses.ts` says. */
+    attachAddress: (
+      actor: Actor,
+      tenantId: number,
+      input: { serverId: number; addressId: number },
+      hooks?: ChangeHooks,
+    ) => {
+      const of = { actor, scope: scope(actor, tenantId), serverId: input.serverId };
+      return attachAddress(deps, of, input.addressId, hooks);
+    },
+    detachAddress: (actor: Actor, tenantId: number, addressId: number, hooks?: ChangeHooks) =>
+      detachAddress(deps, { actor, scope: scope(actor, tenantId), tenantId }, addressId, hooks),
     /** The password that an action sets, for repetitions of the call that asked for it; null a day later. */
     findActionPassword: (actionId: number) => findActionPassword(deps.db(), actionId),
     /** Throws `servers.not_found`, `servers.busy`, `servers.provisioning_failed`. */

@@ -1,5 +1,6 @@
 /** What the handlers of servers' jobs have in common. */
 import { CodedError, describeError } from '#common/errors/index.ts';
+import { listGuestAddresses } from '#operations/addresses/index.ts';
 import { findNodeOfServer, type Node } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { type GuestDefinition, guestName, type HypervisorDriver } from '#operations/hypervisors/index.ts';
@@ -74,7 +75,7 @@ export async function describeGuest(
   return {
     name: guestName(facts.id),
     mac: facts.macAddress,
-    addresses: await deps.addresses.listAllocationsOfServers([facts.id]),
+    addresses: await listGuestAddresses(deps.db(), facts.id),
     privateInterfaces: await deps.networks.listInterfaces(facts.id),
     hostname: facts.hostname,
     imageSlug: facts.imageSlug,

@@ -31,6 +31,7 @@ import {
 } from './job-kit.ts';
 import { failMachine, runRebuild, runReset, runResize } from './run-machine.ts';
 import { failPower, runPower } from './run-power.ts';
+import { failAddresses, runAddresses, settleAddresses } from './server-addresses.ts';
 import * as store from './store.ts';
 
 const provisioningAttemptsMax = 8;
@@ -43,6 +44,11 @@ export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
     attemptsMax: powerAttemptsMax,
     giveUp: (job, error) => failMachine(deps, job, error),
   });
+  const addresses: JobHandler = {
+    run: (job) => runAddresses(deps, job),
+    attemptsMax: powerAttemptsMax,
+    giveUp: (job, error) => failAddresses(deps, job, error),
+  };
   return {
     'servers.provision': {
       run: (job) => provision(deps, job),
@@ -57,6 +63,10 @@ export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
     'servers.rebuild': machine(runRebuild),
     'servers.resize': machine(runResize),
     'servers.reset_password': machine(runReset),
+    'servers.attach_address': addresses,
+    'servers.detach_address': addresses,
+    // Without end, as below: what an account has detached must not stay with a server.
+    'servers.settle_addresses': { run: (job) => settleAddresses(deps, job) },
     // Without end: a server that its owner destroyed must go, however long its hypervisor is away.
     'servers.destroy': { run: (job) => destroy(deps, job) },
   };

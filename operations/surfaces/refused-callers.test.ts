@@ -70,7 +70,11 @@ test('API-4.2, API-8.4: every changing operation of the API is refused to a read
   const [reading, writing] = [await world.createKey(other, 'read'), await world.createKey(other)];
   for (const path of ['/api/v1/', '/api/v2/']) {
     assert.deepEqual(await listDone(path, { call: callWith(world, reading) }, [403]), []);
-    const own = ['servers', 'networks', ...(path === '/api/v2/' ? ['ssh-keys', 'webhooks', 'keys'] : [])];
+    const own = [
+      'servers',
+      'networks',
+      ...(path === '/api/v2/' ? ['addresses', 'ssh-keys', 'webhooks', 'keys'] : []),
+    ];
     assert.deepEqual(
       await listDone(path, { call: callWith(world, writing) }, [404]),
       own.map((made) => `POST ${path}${made}`),

@@ -200,6 +200,7 @@ export type NewEvent =
       >;
       serverId: number;
     }
+  | { type: Extract<WebhookEventType, `address.${string}`>; addressId: number; serverId: number | null }
   | { type: Extract<WebhookEventType, 'action.finished'>; serverId: number; actionId: number }
   | {
       type: Extract<WebhookEventType, `network.${string}`>;
@@ -222,6 +223,12 @@ export type NewEvent =
 
 /** Whose event it is, as a query that the insert of the event takes its row from. */
 export function eventRow(event: NewEvent) {
+  if ('addressId' in event) {
+    return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('address_id', r.id,
+        'address', host(r.address), 'server_id', ${event.serverId}::bigint, 'tenant_id', t.id,
+        'href', '/api/v2/addresses/' || r.id || '?tenant=' || t.id)
+      from reserved_addresses r join tenants t on t.id = r.tenant_id where r.id = ${event.addressId}`;
+  }
   if ('actionId' in event) {
     return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('action_id', ${event.actionId}::bigint,
         'server_id', s.id, 'tenant_id', t.id, 'href', '/api/v2/servers/' || s.id || '/actions?tenant=' || t.id)

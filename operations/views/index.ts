@@ -118,6 +118,7 @@ export {
   type SetAsideRow,
   type SourceRow,
 } from './protect-source-store.ts';
+export { findReserved, listReserved, type ReservedAddress } from './reserved-address-store.ts';
 export {
   countPendingScans,
   type ListedScan,

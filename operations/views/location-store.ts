@@ -38,7 +38,8 @@ export async function listAvailability(db: Queryable): Promise<Availability[]> {
         case when family(p.prefix) = 6 then true else
           p.last_address - p.first_address + (p.gateway not between p.first_address and p.last_address)::int
             > (select count(*) from allocations a where a.pool_id = p.id and a.released_at is null)
-            + (select count(*) from address_holds h where h.pool_id = p.id) end) as has_free
+            + (select count(*) from address_holds h where h.pool_id = p.id)
+            + (select count(*) from reserved_addresses r where r.pool_id = p.id and r.state = 'available') end) as has_free
       from address_pools p group by p.cluster_id, family(p.prefix)),
     able as (select cluster_id from pools group by cluster_id having bool_and(has_free)),
     rooms as (

@@ -9,8 +9,11 @@ import type {
   ActionForecast,
   ActionRequest,
   AddFirewallRuleRequest,
+  Address,
+  AddressList,
   ApiKey,
   ApiKeyList,
+  AttachAddressRequest,
   AttachRequest,
   AttachmentList,
   ChangeNetworkRequest,
@@ -35,6 +38,7 @@ import type {
   Key,
   LedgerEntry,
   LedgerEntryList,
+  ListAddressesQuery,
   ListApiKeysQuery,
   ListImagesQuery,
   ListLedgerQuery,
@@ -72,6 +76,7 @@ import type {
   RebuildRequest,
   ReplaceFirewallRequest,
   ReplaceFirewallRuleRequest,
+  ReserveAddressRequest,
   ResizeRequest,
   Server,
   ServerAction,
@@ -85,6 +90,7 @@ import type {
   SshKeyList,
   Tenant,
   TenantList,
+  UpdateAddressRequest,
   UpdateServerRequest,
   UpdateSshKeyRequest,
   UpdateWebhookRequest,
@@ -212,6 +218,41 @@ export class Api extends Caller {
   /** Detach a server from a private network. Removes the network interface. Poll the server until it is no longer in `private_networks`. The last interface of a server without a public address can not be removed. */
   detachServer(id: number, networkId: number, options: CallOptions = {}): Promise<PrivateNetworkAttachment> {
     return this.call<PrivateNetworkAttachment>({ method: 'DELETE', path: `/api/v2/servers/${encodeURIComponent(id)}/networks/${encodeURIComponent(networkId)}`, options });
+  }
+
+  /** List kept addresses. The addresses that the workspace keeps, oldest first, and the number of further ones it may have. Other addresses of servers are in `public_ips` of each server. */
+  listAddresses(options: ListAddressesQuery & CallOptions = {}): List<AddressList, Address> {
+    return new List(this, { method: 'GET', path: `/api/v2/addresses`, query: ['limit', 'cursor'], options }, 'addresses');
+  }
+
+  /** Keep an address. Reserves a free address of a location, or with `address` keeps one that a server has. A kept address outlives its servers and costs nothing; it is yours until you release it. Traffic, attacks, ports and findings stay with the server that had the address at that time. */
+  reserveAddress(body: ReserveAddressRequest, options: CallOptions = {}): Promise<Address> {
+    return this.call<Address>({ method: 'POST', path: `/api/v2/addresses`, body, takesIdempotencyKey: true, options });
+  }
+
+  /** Read a kept address. One kept address of the workspace. */
+  readAddress(id: number, options: CallOptions = {}): Promise<Address> {
+    return this.call<Address>({ method: 'GET', path: `/api/v2/addresses/${encodeURIComponent(id)}`, options });
+  }
+
+  /** Rename a kept address. Changes the name. */
+  updateAddress(id: number, body: UpdateAddressRequest, options: CallOptions = {}): Promise<Address> {
+    return this.call<Address>({ method: 'PATCH', path: `/api/v2/addresses/${encodeURIComponent(id)}`, body, options });
+  }
+
+  /** Release a kept address. Gives the address back; another customer may get it later. An address that its server was deployed with stays with the server, and goes when the server is destroyed. Detach any other before. */
+  releaseAddress(id: number, options: CallOptions = {}): Promise<undefined> {
+    return this.call<undefined>({ method: 'DELETE', path: `/api/v2/addresses/${encodeURIComponent(id)}`, answersNothing: true, options });
+  }
+
+  /** Attach a kept address to a server. The server may send from the address and receives what is sent to it once the action has succeeded; its firewall applies to it as well. The operating system isn’t changed: add the address to its network interface, or rebuild the server, which sets up all its addresses. */
+  attachAddress(id: number, body: AttachAddressRequest, options: CallOptions = {}): Promise<ServerAction> {
+    return this.call<ServerAction>({ method: 'POST', path: `/api/v2/addresses/${encodeURIComponent(id)}/attach`, body, takesIdempotencyKey: true, options });
+  }
+
+  /** Detach a kept address. Takes the address from its server, which can’t send from it any more once the action has succeeded. You keep the address. The primary address of a server stays with it. */
+  detachAddress(id: number, options: CallOptions = {}): Promise<ServerAction> {
+    return this.call<ServerAction>({ method: 'POST', path: `/api/v2/addresses/${encodeURIComponent(id)}/detach`, takesIdempotencyKey: true, options });
   }
 
   /** Read the account. Credit, limits, counted requests and the bandwidth pool of the present month. All servers of the account share the allowances. */

@@ -136,6 +136,48 @@ export type AddFirewallRuleRequest = {
   position?: number | undefined;
 };
 
+export type Address = {
+  id: number;
+  tenant_id: number;
+  name: string;
+  address: string;
+  family: 4 | 6;
+  prefix_length: number;
+  gateway: string;
+  location: {
+    id: number;
+    slug: string;
+  };
+  /** `available`: no server has it. While it is `detaching`, its server may still send from it. */
+  state: 'available' | 'attaching' | 'attached' | 'detaching';
+  /** The server that has it. */
+  server_id: number | null;
+  /** True for the first address of a server, which stays with it until the server is destroyed. */
+  primary: boolean;
+  created_at: string;
+  updated_at: string;
+};
+
+export type AddressEventData = {
+  address_id: number;
+  address: string;
+  /** The server that got or lost it. */
+  server_id: number | null;
+  tenant_id: number;
+  /** API path of the resource. */
+  href: string;
+};
+
+export type AddressList = {
+  addresses: Address[];
+  limits: {
+    /** Maximum number of kept addresses of the account. */
+    max: number;
+    used: number;
+  };
+  pagination: Pagination;
+};
+
 export type ApiKey = {
   /** The public part of the token. */
   key_id: string;
@@ -160,6 +202,11 @@ export type ApiKey = {
 export type ApiKeyList = {
   keys: ApiKey[];
   pagination: Pagination;
+};
+
+export type AttachAddressRequest = {
+  /** A server of the workspace, at the location of the address, with a public address. */
+  server_id: number;
 };
 
 export type AttachmentList = {
@@ -219,7 +266,7 @@ export type CreateApiKeyRequest = {
   scope: 'read' | 'full';
   /** Workspaces of the new key, among those of the calling key. Default: the one of the call. */
   tenant_ids?: number[] | undefined;
-  /** At most the expiry of the calling key, which is the default. */
+  /** In the future, and at most the expiry of the calling key, which is the default. */
   expires_at?: string | null | undefined;
 };
 
@@ -380,7 +427,7 @@ export type CreateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url: string;
   /** Types of events. */
-  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.destroyed' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
+  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.destroyed' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
   description?: string | undefined;
 };
 
@@ -696,7 +743,7 @@ export type Location = {
   /** ISO 3166-1 alpha-2. */
   country: string;
   /** What every server of the location can do; others are refused with 422. */
-  capabilities: ('firewall' | 'rebuild' | 'resize' | 'reset_password')[];
+  capabilities: ('firewall' | 'rebuild' | 'resize' | 'reset_password' | 'addresses')[];
   plans: {
     id: number;
     slug: string;
@@ -818,7 +865,7 @@ export type Pagination = {
 
 export type PasswordAction = {
   id: number;
-  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password';
+  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address';
   server_id: number;
   status: 'queued' | 'running' | 'success' | 'error';
   /** Percent. */
@@ -1055,6 +1102,15 @@ export type ReplaceFirewallRuleRequest = {
   description?: string | undefined;
 };
 
+export type ReserveAddressRequest = {
+  name?: string | undefined;
+  /** Where servers can have it; required if there are several locations, by slug or id. */
+  location?: string | number | undefined;
+  family?: 4 | 6 | undefined;
+  /** An address that a server of the workspace has, to keep it when the server is destroyed. Without `location` and `family`. */
+  address?: string | undefined;
+};
+
 export type ResetPasswordRequest = Record<string, never>;
 
 export type ResizeRequest = {
@@ -1156,7 +1212,7 @@ export type Server = {
 
 export type ServerAction = {
   id: number;
-  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password';
+  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address';
   server_id: number;
   status: 'queued' | 'running' | 'success' | 'error';
   /** Percent. */
@@ -1389,6 +1445,10 @@ export type UnableService = {
   upstream_count: number;
 };
 
+export type UpdateAddressRequest = {
+  name: string;
+};
+
 export type UpdateServerRequest = {
   name?: string | undefined;
   /** Displayed name; the operating system of the server is not changed. */
@@ -1405,7 +1465,7 @@ export type UpdateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url?: string | undefined;
   /** Types of events. */
-  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.destroyed' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
+  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.destroyed' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
   description?: string | undefined;
   /** False: pending deliveries are cancelled. */
   enabled?: boolean | undefined;
@@ -1522,6 +1582,9 @@ export type ErrorReason =
   | 'account_closed'
   | 'account_suspended'
   | 'action_not_cancellable'
+  | 'address_attached'
+  | 'address_available'
+  | 'address_kept'
   | 'already_attached'
   | 'auth_rate'
   | 'billing_cycle_not_supported'
@@ -1553,6 +1616,7 @@ export type ErrorReason =
   | 'order_refused'
   | 'owner_only'
   | 'payload_too_large'
+  | 'primary_address'
   | 'protect_disabled'
   | 'provisioning_failed'
   | 'read_only_key'
@@ -1618,6 +1682,34 @@ export type WebhookEvent =
     /** Time of the event, not of the delivery. */
     timestamp: string;
     data: ServerEventData;
+  }
+  /** An address is kept for the account. */
+  | {
+    type: 'address.reserved';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: AddressEventData;
+  }
+  /** A server has got a kept address. */
+  | {
+    type: 'address.attached';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: AddressEventData;
+  }
+  /** A kept address was taken from its server, or its server was destroyed. */
+  | {
+    type: 'address.detached';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: AddressEventData;
+  }
+  /** A kept address was given back. */
+  | {
+    type: 'address.released';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: AddressEventData;
   }
   /** The hypervisor has the newest version of the firewall of a server. */
   | {
@@ -1775,6 +1867,11 @@ export interface ListNetworksQuery {
 }
 
 export interface ListServerNetworksQuery {
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListAddressesQuery {
   limit?: number | undefined;
   cursor?: string | undefined;
 }

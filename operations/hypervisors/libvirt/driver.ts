@@ -17,7 +17,7 @@ import {
   replaceDisk,
 } from './change-guest.ts';
 import { checked, domainXml, filterName } from './domain-xml.ts';
-import { defineFirewall, defineNicFilters, removeFilters, switchGuards } from './filters.ts';
+import { defineFirewall, defineGuard, defineNicFilters, removeFilters, switchGuards } from './filters.ts';
 import { attachNic, detachNic, removeSegment, syncNics } from './private-networks.ts';
 import { complaintOf, createVirsh, tolerate, type Virsh } from './run-virsh.ts';
 import { makeVolumes, seedOf } from './volumes.ts';
@@ -29,7 +29,7 @@ import { makeVolumes, seedOf } from './volumes.ts';
 const uriPattern =
   /^(qemu(\+(ssh|tls|unix))?|test):\/\/([A-Za-z0-9_][\w.-]*@)?([A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])?(:\d{1,5})?\/[A-Za-z0-9/._-]*(\?((keyfile|known_hosts|pkipath|socket)=[A-Za-z0-9/._-]+(&|$))+)?$/;
 
-export const libvirtCapabilities = ['firewall', 'rebuild', 'resize', 'reset_password'] as const;
+export const libvirtCapabilities = ['firewall', 'rebuild', 'resize', 'reset_password', 'addresses'] as const;
 
 /** What a guest's firewall does besides its rules. */
 const implicitRules: HypervisorDriver['implicitRules'] = [
@@ -98,6 +98,11 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
     },
     resizeGuest: (name, size) => changeSize(call, pool, checked('name', name), size),
     setRootPassword: (name, password) => changeRootPassword(call, name, password),
+    async setAddresses(guest) {
+      if ((await power(guest.name)) === null)
+        throw new CodedError('hypervisor.refused', `The node has no guest ${guest.name}.`);
+      await defineGuard(call, filterName(guest.name, null), publicNicOf(guest, guest.mac));
+    },
     async setPower(name, to) {
       if (to === 'on') await unlessSo(['start', checked('name', name)], /already active|already running/i);
       else await unlessSo(['destroy', checked('name', name)], /not running/i);
@@ -134,7 +139,7 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
 }
 
 const firstDiskOf = (name: string) => checked('disk', `${name}.qcow2`);
-const publicNicOf = (guest: GuestDefinition, mac: string) => ({
+const publicNicOf = (guest: Pick<GuestDefinition, 'addresses'>, mac: string) => ({
   mac,
   addresses: guest.addresses.map(({ address }) => address),
 });

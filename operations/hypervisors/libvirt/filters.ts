@@ -21,9 +21,18 @@ export async function defineNicFilters(
   filter: string,
   nic: { mac: string; addresses: readonly string[] },
 ): Promise<void> {
-  await define(call, guardOf(filter), guardRules(nic));
+  await defineGuard(call, filter, nic);
   if (!isPrivate(filter)) await define(call, firewallOf(filter), '');
   await bind(call, filter, true);
+}
+
+/** Lets a NIC that has filters send from these addresses, and no others, where it is guarded. */
+export function defineGuard(
+  call: Virsh,
+  filter: string,
+  nic: { mac: string; addresses: readonly string[] },
+): Promise<void> {
+  return define(call, guardOf(filter), guardRules(nic));
 }
 
 /** Replaces the firewall of the guest's public NIC; null: there is none. */

@@ -57,8 +57,17 @@ function inspect(name: string) {
     memoryMb: Number(find(/<memory unit='KiB'>(\d+)</)) / 1024,
     diskGb: info['virtual-size'] / 1024 ** 3,
     // Also what it has now, and what still has a link: firmware does not let go of a NIC.
+    addresses: addressesOf(world, name),
     macs: [...new Set([...macsOf(xml), ...macsOf(world.virsh('dumpxml', name))])],
   };
+}
+
+/** Without the link-local one. */
+function addressesOf(world: LibvirtWorld, name: string): string[] {
+  if (!world.virsh('nwfilter-list').includes(`svc-${name}-guard`)) return [];
+  const xml = world.virsh('nwfilter-dumpxml', `svc-${name}-guard`);
+  const sources = [...xml.matchAll(/<ip(?:v6)? srcipaddr='([^']+)'/g)].map(([, address]) => address!);
+  return [...new Set(sources)].filter((address) => !/^(fe80:|::$|0\.0\.0\.0$)/.test(address));
 }
 
 function macsOf(xml: string): string[] {

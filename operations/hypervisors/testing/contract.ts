@@ -21,6 +21,8 @@ export interface GuestFacts {
   diskGb: number | null;
   /** MACs of all its NICs. */
   macs: string[];
+  /** What its public NIC may send from, the link-local address left out. */
+  addresses: string[];
 }
 
 interface DriverWorld {
@@ -70,7 +72,11 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
       await untilReady(() => driver.ensureGuest(guest, noStep));
       assert.deepEqual(await facts(), made);
       const { imageSlug: image, vcpus, memoryMb, diskGb, mac } = guest;
-      assert.deepEqual(made, { ...{ image, vcpus, memoryMb, diskGb }, disk: made.disk, macs: [mac] });
+      const addresses = guest.addresses.map(({ address }) => address);
+      assert.deepEqual(made, {
+        ...{ image, vcpus, memoryMb, diskGb, addresses },
+        ...{ disk: made.disk, macs: [mac] },
+      });
       assert.deepEqual(await driver.inspectGuests(), [{ name, vcpus, memoryMb, macs: [mac] }]);
       assert.deepEqual(
         (await driver.observeGuests()).map((seen) => [seen.name, seen.power]),
@@ -140,6 +146,29 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
       else await assert.rejects(applied, isPermanentRefusal);
     }
   });
+
+  await t.test(
+    'addresses come and go, running or off, as often as one likes, and stay over a power cycle',
+    async () => {
+      const extra = { ...guest.addresses[0]!, address: '203.0.113.19' };
+      const { addresses } = guest;
+      const of = { name, mac: guest.mac! };
+      if (!can('addresses'))
+        return assert.rejects(driver.setAddresses({ ...of, addresses }), isPermanentRefusal);
+      const present = async () => (await facts()).addresses.toSorted();
+      const textOf = (list: typeof addresses) => list.map(({ address }) => address).toSorted();
+      for (const power of ['on', 'off'] as const) {
+        await driver.setPower(name, power);
+        for (const next of [[...addresses, extra], [...addresses, extra], addresses, [...addresses, extra]]) {
+          await driver.setAddresses({ ...of, addresses: next });
+          assert.deepEqual(await present(), textOf(next), power);
+        }
+      }
+      await driver.setPower(name, 'on');
+      assert.deepEqual(await present(), textOf([...addresses, extra]));
+      await driver.setAddresses({ ...of, addresses });
+    },
+  );
 
   await t.test('a rebuild gives another disk once, and keeps MAC, private NICs and sizes', async () => {
     if (!can('rebuild')) return assert.rejects(driver.rebuildGuest(guest, 11, noStep), isPermanentRefusal);
@@ -221,6 +250,9 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
       () => driver.resizeGuest('vm-404', guest),
       () => driver.setRootPassword('vm-404', 'kR7wq2Vn9tYbXc4MzLd6'),
       () => driver.attachInterface('vm-404', nic),
+      ...(can('addresses')
+        ? [() => driver.setAddresses({ name: 'vm-404', mac: guest.mac!, addresses: guest.addresses })]
+        : []),
     ])
       await assert.rejects(call(), (error) => hasCode(error, 'hypervisor.refused'), String(call));
   });

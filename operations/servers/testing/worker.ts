@@ -35,7 +35,7 @@ const shared = {
 };
 const deps = {
   ...shared,
-  addresses: createAddresses({ db }),
+  addresses: createAddresses({ db, hypervisors, addressesMax: 5 }),
   networks: createNetworks({
     ...shared,
     lockServer: lockAttachable,

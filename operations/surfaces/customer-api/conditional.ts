@@ -28,10 +28,11 @@ function attached<T extends { ip: string; state: string }>(all: readonly T[], id
 /** The first part of the tag with its dot; empty for what no call changes under `If-Match`. */
 export function changeablePart(schema: TSchema | undefined, shown: unknown): string {
   if (schema === schemas.Server) {
-    const { name, hostname, labels, private_networks, firewall, plan, image } = shown as schemas.Server;
+    const { name, hostname, labels, private_networks, firewall, plan, image, public_ips } =
+      shown as schemas.Server;
     const networks = attached(private_networks, ({ network_id }) => network_id);
     const { enabled, rule_count } = firewall;
-    const machine = [plan.id, plan.disk_gb, image.id];
+    const machine = [plan.id, plan.disk_gb, image.id, public_ips.map(({ address }) => address)];
     return `${digestOf(JSON.stringify([name, hostname, labels, networks, enabled, rule_count, machine]))}.`;
   }
   if (schema === schemas.ServerFirewall) {
@@ -41,6 +42,10 @@ export function changeablePart(schema: TSchema | undefined, shown: unknown): str
   if (schema === schemas.Webhook) {
     const { url, description, events, enabled } = shown as schemas.Webhook;
     return `${digestOf(JSON.stringify([url, description, events, enabled]))}.`;
+  }
+  if (schema === schemas.Address) {
+    const { name, state, server_id } = shown as schemas.Address;
+    return `${digestOf(JSON.stringify([name, state, server_id]))}.`;
   }
   if (schema === schemas.SshKey) return `${digestOf(JSON.stringify((shown as schemas.SshKey).name))}.`;
   if (schema !== schemas.Network) return '';

@@ -14,6 +14,7 @@ import { ledgerHandlers } from './account/ledger.routes.ts';
 import { tenantHandlers } from './account/tenants.routes.ts';
 import { usageHandlers } from './account/usage.routes.ts';
 import { webhookHandlers } from './account/webhooks.routes.ts';
+import { addressHandlers } from './addresses/addresses.routes.ts';
 import { createGate, type Gate } from './authenticate.ts';
 import type { Handler, Version } from './call.ts';
 import { catalogHandlers } from './catalog/catalog.routes.ts';
@@ -57,6 +58,7 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
     ...serverHandlers(deps),
     ...actionHandlers(deps),
     ...machineHandlers(deps),
+    ...addressHandlers(deps),
     ...networkHandlers(deps),
     ...accountHandlers(deps),
     ...trafficHandlers(deps),

@@ -55,6 +55,7 @@ export function translateError(error: unknown): unknown {
       });
     }
     case 'servers.capacity':
+    case 'addresses.exhausted':
       return new HttpError(
         503,
         { code: 'unavailable', reason: 'capacity_unavailable', message, retryable: true },
@@ -68,6 +69,7 @@ export function translateError(error: unknown): unknown {
     case 'firewall.not_found':
     case 'firewall.rule_removed':
     case 'ssh_keys.not_found':
+    case 'addresses.not_found':
       return notFound();
     case 'ssh_keys.invalid':
       return invalidFields(details.fields as InputFault[], 'invalid_fields', message);
@@ -95,7 +97,18 @@ export function translateError(error: unknown): unknown {
     case 'api_keys.limit':
     case 'webhooks.limit':
     case 'ssh_keys.limit':
+    case 'addresses.limit':
       return new HttpError(422, { code: 'validation_failed', reason: 'limit_exceeded', message, details });
+    case 'addresses.invalid':
+      return invalidFields([{ path: String(details.field), code: 'unknown_value', message }]);
+    case 'addresses.kept':
+      return conflict('address_kept', { details: { address_id: details.id } });
+    case 'addresses.attached':
+      return conflict('address_attached', { details: { server_id: details.serverId } });
+    case 'addresses.available':
+      return conflict('address_available');
+    case 'addresses.primary':
+      return conflict('primary_address');
     case 'ssh_keys.exists':
       return conflict('ssh_key_exists', { details: { ssh_key_id: details.id } });
     case 'servers.provisioning_failed':

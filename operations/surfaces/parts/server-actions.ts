@@ -12,6 +12,8 @@ export const actionWords: Record<ServerAction['command'], { name: string; going:
   rebuild: { name: 'Rebuild', going: 'Being rebuilt' },
   resize: { name: 'Resize', going: 'Being resized' },
   reset_password: { name: 'New root password', going: 'Setting a new root password' },
+  attach_address: { name: 'Attach an address', going: 'Attaching an address' },
+  detach_address: { name: 'Detach an address', going: 'Detaching an address' },
   destroy: { name: 'Destroy', going: 'Being destroyed' },
 };
 

@@ -108,6 +108,7 @@ test('the walk by links finds every kind of page, and no link leads nowhere', ()
     '/client/traffic/',
     '/client/networks/',
     '/client/networks/{id}',
+    '/client/addresses/',
     '/client/developer/',
     '/client/developer/usage/',
     '/client/developer/ssh-keys/',

@@ -10,6 +10,7 @@ export interface FrameOptions {
     | 'servers'
     | 'traffic'
     | 'networks'
+    | 'addresses'
     | 'developer'
     | 'docs'
     | 'billing'
@@ -41,6 +42,12 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
               href: '/client/networks/',
               key: 'n',
               current: options.current === 'networks',
+            },
+            {
+              label: 'Addresses',
+              href: '/client/addresses/',
+              key: 'i',
+              current: options.current === 'addresses',
             },
             {
               label: 'API keys',

@@ -20,6 +20,7 @@ import { registerSshKeys } from './developer/ssh-keys.routes.ts';
 import { registerUsage } from './developer/usage.routes.ts';
 import { registerWebhooks } from './developer/webhooks.routes.ts';
 import { guardPortal } from './guard.ts';
+import { registerAddresses } from './networks/addresses.routes.ts';
 import { registerNetworks } from './networks/networks.routes.ts';
 import { registerPalette } from './palette/palette.routes.ts';
 import { registerFindings } from './protect/findings.routes.ts';
@@ -83,6 +84,7 @@ export async function registerPortal(
       registerUsage(routes, deps);
       registerApiDocs(routes, deps);
       registerNetworks(routes, deps);
+      registerAddresses(routes, deps);
       registerServerNetworks(routes, deps);
       registerFirewall(routes, deps);
       registerBandwidth(routes, deps);

@@ -71,6 +71,7 @@ async function furnish(name: string, company: string) {
   await world.saveCard(tenant);
   const publicKey = examplePublicKey(name === mark ? 1 : 2);
   await world.sshKeys.addKey(actor, { tenantId: tenant.id, name: `${name}-ssh-key`, publicKey });
+  await world.addresses.reserveAddress(actor, { tenantId: tenant.id, name: `${name}-address` });
   await world.billing.addDeposit(systemActor, tenant.id, {
     amountQuanta: calls * 70_000,
     reference: `${name}-deposit`,
@@ -138,6 +139,7 @@ async function furnish(name: string, company: string) {
       'traffic/?format=json&table=server',
       'traffic/?format=csv&table=application',
       'networks/',
+      'addresses/',
       'developer/',
       'developer/usage/',
       'developer/ssh-keys/',

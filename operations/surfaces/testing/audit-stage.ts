@@ -14,6 +14,7 @@ export async function createStage() {
   let isBroken = false;
   const world = await createWorld({
     networksMax: 100,
+    addressesMax: 100,
     hypervisor: (usual) => ({
       ...usual,
       async ensureGuest(guest, step) {
@@ -113,6 +114,15 @@ export async function createStage() {
       const serverId = await server(name);
       isBroken = false;
       return serverId;
+    },
+    /** A kept address; one that a server has, where it is asked for. */
+    async address(ofServer?: number) {
+      const one = await world.addresses.reserveAddress(systemActor, { tenantId: tenant.id, location: 'fra' });
+      if (ofServer === undefined) return one.id;
+      const input = { serverId: ofServer, addressId: one.id };
+      await world.servers.attachAddress(systemActor, tenant.id, input);
+      await world.jobs.drain();
+      return one.id;
     },
     async sshKey() {
       const key = { tenantId: tenant.id, name: `ssh ${next()}`, publicKey: examplePublicKey(next()) };

@@ -198,6 +198,19 @@ export const portalCases = Object.fromEntries([
     const { id, name } = await network();
     return { ':id': id, confirm_name: name };
   }),
+  form('POST /client/addresses/', 'address.reserve', ({ tenant }) => ({
+    ...{ tenant: tenant.id, what: '4', location: 'fra' },
+  })),
+  form('POST /client/addresses/attach', 'server.attach_address', async ({ address, server }) => ({
+    address: await address(),
+    server: await server(),
+  })),
+  form('POST /client/addresses/detach', 'server.detach_address', async ({ address, server }) => ({
+    address: await address(await server()),
+  })),
+  form('POST /client/addresses/release', 'address.release', async ({ address }) => ({
+    address: await address(),
+  })),
   form('POST /client/servers/:id/firewall/switch', 'firewall.switch', async ({ filtered }) => ({
     ...(await filtered()),
     enabled: 'yes',

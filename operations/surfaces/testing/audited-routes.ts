@@ -172,6 +172,29 @@ const apiCases = (['v1', 'v2'] as const).flatMap((version) => {
             const stop = await setUp.call('POST', path, { action: 'stop' });
             return { ':id': ((await stop.json()) as { id: number }).id };
           }),
+          operation(`POST ${base}/addresses`, 'address.reserve', { location: 'fra' }),
+          operation(`PATCH ${base}/addresses/:id`, 'address.update', async ({ address }) => ({
+            ':id': await address(),
+            name: 'renamed',
+          })),
+          operation(`DELETE ${base}/addresses/:id`, 'address.release', async ({ address }) => ({
+            ':id': await address(),
+          })),
+          operation(
+            `POST ${base}/addresses/:id/attach`,
+            'server.attach_address',
+            async ({ address, server }) => ({
+              ':id': await address(),
+              server_id: await server(),
+            }),
+          ),
+          operation(
+            `POST ${base}/addresses/:id/detach`,
+            'server.detach_address',
+            async ({ address, server }) => ({
+              ':id': await address(await server()),
+            }),
+          ),
           operation(`POST ${base}/ssh-keys`, 'ssh_key.create', ({ next }) => ({
             name: `api ssh ${next()}`,
             public_key: examplePublicKey(next()),

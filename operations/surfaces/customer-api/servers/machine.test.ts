@@ -363,7 +363,7 @@ test('what the hypervisors of a location can not do is refused with the reason, 
       })
     ).text();
   assert.match(await settings(), /id="resize"[\s\S]*id="password"[\s\S]*id="rebuild"/);
-  unable = ['rebuild', 'resize', 'reset_password'];
+  unable = ['rebuild', 'resize', 'reset_password', 'addresses'];
   for (const [action, body] of [
     ['rebuild', {}],
     ['resize', { plan: 'large' }],
@@ -373,11 +373,15 @@ test('what the hypervisors of a location can not do is refused with the reason, 
     assert.deepEqual([status, answer.error.reason], [422, 'unsupported_action']);
     assert.match(answer.error.message, /^The hypervisors of Frankfurt can’t /);
   }
+  const address = (await call('POST', '/api/v2/addresses', { key, body: {} })).body;
+  const body = { server_id: serverId };
+  const refused = await call('POST', `/api/v2/addresses/${address.id}/attach`, { key, body });
+  assert.deepEqual([refused.status, refused.body.error.reason], [422, 'unsupported_action']);
   assert.doesNotMatch(await settings(), /id="(resize|password|rebuild)"/);
   const capabilities = async () => (await call('GET', '/api/v2/locations/fra', { key })).body.capabilities;
   assert.deepEqual(await capabilities(), ['firewall'], 'told before a caller asks for it');
   unable = [];
-  assert.deepEqual(await capabilities(), ['firewall', 'rebuild', 'resize', 'reset_password']);
+  assert.deepEqual(await capabilities(), ['firewall', 'rebuild', 'resize', 'reset_password', 'addresses']);
   assert.equal((await call('GET', `${path}/actions`, { key })).body.pagination.total, 1);
 });
 

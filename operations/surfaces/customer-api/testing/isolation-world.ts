@@ -75,7 +75,7 @@ export async function createIsolationWorld() {
     const collectionOf = (resource: string) =>
       resource === 'firewall-rule'
         ? `/servers/${ids.get(`server ${workspace}`)}/firewall/rules`
-        : `/${resource}s`;
+        : `/${resource}${resource.endsWith('s') ? 'es' : 's'}`;
     const make = async (resource: string): Promise<ThingId> => {
       made += 1;
       const name = `${markOf(tenant)}${made}`;

@@ -24,6 +24,8 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   rule_id: [901],
   'ssh-key_id': [17],
   'ssh_key.id': [17],
+  address_id: [54],
+  'address.id': [54],
   key_id: ['k3v9x2m7q8w1z5t4'],
   requested_by_key: ['k3v9x2m7q8w1z5t4'],
   prefix: ['svc_k3v9'],
@@ -106,7 +108,7 @@ const usuallyNull = new Set([
 ]);
 /** Left out of example requests unless they are required: things one sets rarely, and ids that only the reader knows. */
 const rarelySent =
-  /^(tenant|network_id|billing_cycle|dry_run|user_data|ssh_keys|hostname|public_ip|network_ip|timeout_s|on_timeout|tenant_ids|expires_at)$/;
+  /^(tenant|network_id|billing_cycle|dry_run|user_data|ssh_keys|hostname|public_ip|network_ip|timeout_s|on_timeout|tenant_ids|expires_at|address)$/;
 
 type Schemas = Readonly<Record<string, Json>>;
 

@@ -32,7 +32,7 @@ function neededQuery(operation: Operation, schemas: Schemas): [string, unknown][
 /** `{id}` is the id of what the word before it names. */
 function pathValue(operation: Operation, name: string, schema: Json, schemas: Schemas): unknown {
   const before = operation.path.split(`/{${name}}`, 1)[0]!.split('/').at(-1)!;
-  const named = name === 'id' ? `${before.replace(/s$/, '')}_id` : name;
+  const named = name === 'id' ? `${before.replace(/(?<=ss)es$|s$/, '')}_id` : name;
   return exampleParameter(named, schema, schemas);
 }
 

@@ -31,6 +31,7 @@ export const switches: readonly Switch[] = [
   row('Wait for an action', 'GET /actions/{id}', 'GET /actions/{id}', 'readAction'),
   row('Firewall', 'POST /firewalls/{id}/actions/set_rules', 'PUT /firewalls/{id}', 'replaceServerFirewall'),
   row('Private network', 'POST /networks', 'POST /vpcs', 'createNetwork'),
+  row('Keep an address', 'POST /floating_ips', 'POST /reserved_ips', 'reserveAddress'),
   row('Destroy', 'DELETE /servers/{id}', 'DELETE /droplets/{id}', 'destroyServer'),
   row('Credit', 'none', 'GET /customers/my/balance', 'readAccount'),
   row('Billing history', 'none', 'GET /customers/my/billing_history', 'listLedger'),

@@ -108,6 +108,8 @@ const endedWords: Readonly<Record<ServerAction['command'], { done: string; faile
   rebuild: { done: 'Rebuilt', failed: 'Rebuild failed' },
   resize: { done: 'Resized', failed: 'Resize failed' },
   reset_password: { done: 'New root password', failed: 'New root password failed' },
+  attach_address: { done: 'Address attached', failed: 'Attaching an address failed' },
+  detach_address: { done: 'Address detached', failed: 'Detaching an address failed' },
   destroy: { done: 'Destroyed', failed: 'Destroy failed' },
 };
 

@@ -23,6 +23,7 @@ export const portalActions = ({ ownedOrganizationIds }: CustomerActor) => [
         { label: 'Add a webhook endpoint', href: '/client/developer/webhooks/' },
       ]),
   { label: 'Add an SSH key', href: '/client/developer/ssh-keys/#add' },
+  { label: 'Keep an address', href: '/client/addresses/#keep' },
   { label: 'Create a private network', href: '/client/networks/#create' },
   { label: 'Change password and second factor', href: '/client/account/' },
 ];

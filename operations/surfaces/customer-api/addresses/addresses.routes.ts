@@ -1,0 +1,163 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { schemas } from '#contracts/customer-api/index.ts';
+import type { Addresses } from '#operations/addresses/index.ts';
+import type { Idempotency } from '#operations/idempotency/index.ts';
+import type { ChangeHooks, Servers } from '#operations/servers/index.ts';
+import type { ReservedAddress, ServerAction } from '#operations/views/index.ts';
+import type { Call, Handler } from '../call.ts';
+import { preconditionOf, preconditionOn } from '../conditional.ts';
+import { idempotent } from '../idempotent.ts';
+import { bodyOf, idOf, pageOf } from '../request-parts.ts';
+import { notFound } from '../select-tenant.ts';
+import { compileValidator } from '../validate-input.ts';
+import { showAction } from '../views.ts';
+
+const checkReserve = compileValidator(schemas.ReserveAddressRequest);
+const checkUpdate = compileValidator(schemas.UpdateAddressRequest);
+const checkAttach = compileValidator(schemas.AttachAddressRequest);
+const checkSelection = compileValidator(schemas.SelectionRequest);
+
+type AddressHandlers = Record<
+  | 'listAddresses'
+  | 'reserveAddress'
+  | 'readAddress'
+  | 'updateAddress'
+  | 'releaseAddress'
+  | 'attachAddress'
+  | 'detachAddress',
+  Handler
+>;
+
+/** Addresses that the workspace keeps. */
+export function addressHandlers(deps: {
+  addresses: Addresses;
+  servers: Servers;
+  idempotency: Idempotency;
+}): AddressHandlers {
+  const { addresses, servers } = deps;
+  /** A missing address is a 404 before anything is said of the body. */
+  const find = async (call: Call, id: number) => {
+    const address = await addresses.findReserved(call.actor, call.tenant.id, id);
+    if (address === null) throw notFound();
+    return address;
+  };
+  const precondition = (request: FastifyRequest) => preconditionOn(request, schemas.Address, showAddress);
+  /** Asks for an action once for each `Idempotency-Key`. */
+  const move = async (
+    [call, request, reply]: [Call, FastifyRequest, FastifyReply],
+    body: unknown,
+    ask: (hooks: ChangeHooks) => Promise<ServerAction>,
+  ) => {
+    const { actor, tenant } = call;
+    const id = idOf(request);
+    const precondition = preconditionOf({
+      request,
+      schema: schemas.Address,
+      async read(tx) {
+        const found = await addresses.lockReserved(tx, actor, tenant.id, id);
+        return found && showAddress(found);
+      },
+    });
+    const action = await idempotent(deps.idempotency, {
+      ...{ call, request, reply, body },
+      run: (claim) =>
+        ask({
+          precondition,
+          onAction: async (tx, actionId) => claim?.bind(tx, { kind: 'action', id: actionId }),
+        }),
+      async replay(result) {
+        const made = await servers.findAction(actor, tenant.id, result.id);
+        if (made === null) throw notFound();
+        return made;
+      },
+    });
+    reply.code(202);
+    return showAction(action);
+  };
+  return {
+    async listAddresses(call, request, reply) {
+      const all = await addresses.listReserved(call.actor, call.tenant.id);
+      const { page, pagination } = pageOf(request, reply, all, (one) => one.id);
+      const limits = { max: addresses.addressesMax, used: all.length };
+      return { addresses: page.map(showAddress), limits, pagination };
+    },
+
+    async reserveAddress(call, request, reply) {
+      const body = bodyOf(call, request);
+      checkReserve(body);
+      const { name, location, family, address } = body as schemas.ReserveAddressRequest;
+      const input = {
+        tenantId: call.tenant.id,
+        name,
+        location,
+        family: family as 4 | 6 | undefined,
+        address,
+      };
+      const made = await idempotent(deps.idempotency, {
+        ...{ call, request, reply, body },
+        run: (claim) =>
+          addresses.reserveAddress(call.actor, input, async (tx, { id }) =>
+            claim?.bind(tx, { kind: 'address', id }),
+          ),
+        replay: ({ id }) => find(call, id),
+      });
+      reply.code(201).header('location', `/api/${call.version}/addresses/${made.id}`);
+      return showAddress(made);
+    },
+
+    readAddress: async (call, request) => showAddress(await find(call, idOf(request))),
+
+    async updateAddress(call, request) {
+      const { id } = await find(call, idOf(request));
+      const body = bodyOf(call, request);
+      checkUpdate(body);
+      const { name } = body as schemas.UpdateAddressRequest;
+      const input = { tenantId: call.tenant.id, id, name };
+      return showAddress(await addresses.renameAddress(call.actor, input, precondition(request)));
+    },
+
+    async releaseAddress(call, request, reply) {
+      const { id } = await find(call, idOf(request));
+      checkSelection(bodyOf(call, request));
+      await addresses.releaseAddress(call.actor, { tenantId: call.tenant.id, id }, precondition(request));
+      return reply.code(204).send();
+    },
+
+    async attachAddress(call, request, reply) {
+      const { id: addressId } = await find(call, idOf(request));
+      const body = bodyOf(call, request);
+      checkAttach(body);
+      const { server_id: serverId } = body as schemas.AttachAddressRequest;
+      return move([call, request, reply], body, (hooks) =>
+        servers.attachAddress(call.actor, call.tenant.id, { serverId, addressId }, hooks),
+      );
+    },
+
+    async detachAddress(call, request, reply) {
+      const { id } = await find(call, idOf(request));
+      const body = bodyOf(call, request);
+      checkSelection(body);
+      return move([call, request, reply], body, (hooks) =>
+        servers.detachAddress(call.actor, call.tenant.id, id, hooks),
+      );
+    },
+  };
+}
+
+function showAddress(one: ReservedAddress): schemas.Address {
+  return {
+    id: one.id,
+    tenant_id: one.tenantId,
+    name: one.name,
+    address: one.address,
+    family: one.family,
+    prefix_length: one.prefixLength,
+    gateway: one.gateway,
+    location: { id: one.locationId, slug: one.locationSlug },
+    state: one.state,
+    server_id: one.serverId,
+    primary: one.isPrimary,
+    created_at: one.createdAt.toISOString(),
+    updated_at: one.updatedAt.toISOString(),
+  };
+}

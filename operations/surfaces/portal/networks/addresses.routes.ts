@@ -1,0 +1,375 @@
+/** `/client/addresses/`: public addresses that the person's workspaces keep, by the same operations that the API uses. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { Accounts, Tenant } from '#operations/accounts/index.ts';
+import type { Addresses } from '#operations/addresses/index.ts';
+import type { Catalog, Location } from '#operations/catalog/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import type { ReservedAddress, Server } from '#operations/views/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import {
+  actionButton,
+  askButton,
+  badge,
+  type Column,
+  type Content,
+  chosenOf,
+  code,
+  field,
+  form,
+  formatCount,
+  formatTime,
+  type Html,
+  link,
+  pageHeader,
+  refreshing,
+  section,
+  sendPage,
+  type Tone,
+  table,
+} from '#service-kit/pages/index.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
+import { portalFrame } from '../frame.ts';
+import type { Visitor } from '../guard.ts';
+import { type FormFault, faultOf } from './network-frame.ts';
+
+interface AddressPagesDeps {
+  accounts: Accounts;
+  addresses: Addresses;
+  catalog: Catalog;
+  servers: Servers;
+}
+
+const addressesPath = '/client/addresses/';
+const listMax = 500;
+const Text = Type.Optional(Type.String({ maxLength: 300 }));
+const Id = Type.String({ pattern: '^[1-9]\\d{0,14}$' });
+const ReserveForm = Type.Object({
+  what: Type.String({ maxLength: 60 }),
+  name: Text,
+  location: Text,
+  tenant: Text,
+});
+const AttachForm = Type.Object({ address: Id, server: Type.String({ maxLength: 20 }) });
+const OneForm = Type.Object({ address: Id });
+/** What the toast says after a redirect; the name in the URL chooses, its text never comes from there. */
+const outcomes = {
+  kept: 'The address is kept for you.',
+  attach: 'The address is being attached.',
+  detach: 'The address is being detached.',
+  released: 'The address was released.',
+};
+
+interface PageState {
+  done?: string | undefined;
+  /** What was typed, what was wrong with it, and in which form. */
+  draft?: { what: string; name?: string; location?: string; tenant?: string };
+  chosen?: { address: string; server: string };
+  fault?: FormFault & { form: 'keep' | 'attach' | 'list' };
+}
+
+export function registerAddresses(app: App, deps: AddressPagesDeps): void {
+  const Done = Type.Object({ done: Type.Optional(Type.String()) });
+  app.get('/addresses/', { schema: { querystring: Done } }, async (request, reply) =>
+    show(deps, request.visitor!, reply, request.query),
+  );
+
+  app.post('/addresses/', { schema: { body: ReserveForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const { what, name = '', location = '', tenant } = request.body;
+    const tenantId = tenant === undefined ? visitor.actor.tenantIds[0] : Number(tenant);
+    if (tenantId === undefined) throw noSuchPage();
+    const source =
+      what === '4' || what === '6'
+        ? { family: what === '4' ? (4 as const) : (6 as const), ...(location !== '' && { location }) }
+        : { address: what };
+    const named = name.trim() === '' ? {} : { name: name.trim() };
+    const fault = await faultOf(() =>
+      deps.addresses.reserveAddress(visitor.actor, { tenantId, ...named, ...source }),
+    );
+    if (fault !== null)
+      return show(deps, visitor, reply, { draft: request.body, fault: { ...fault, form: 'keep' } });
+    return reply.redirect(`${addressesPath}?done=kept`, 303);
+  });
+
+  app.post('/addresses/attach', { schema: { body: AttachForm } }, async (request, reply) => {
+    const { address, server } = request.body;
+    const of = await find(deps, request, address);
+    const input = { serverId: Number(server), addressId: of.id };
+    const fault = await faultOf(() => deps.servers.attachAddress(request.visitor!.actor, of.tenantId, input));
+    return answer(deps, request, reply, 'attach', {
+      ...(fault && { chosen: request.body, fault: { ...fault, form: 'attach' } }),
+    });
+  });
+
+  app.post('/addresses/detach', { schema: { body: OneForm } }, async (request, reply) => {
+    const { id, tenantId } = await find(deps, request, request.body.address);
+    const fault = await faultOf(() => deps.servers.detachAddress(request.visitor!.actor, tenantId, id));
+    return answer(deps, request, reply, 'detach', { ...(fault && { fault: { ...fault, form: 'list' } }) });
+  });
+
+  app.post('/addresses/release', { schema: { body: OneForm } }, async (request, reply) => {
+    const { id, tenantId } = await find(deps, request, request.body.address);
+    const fault = await faultOf(() =>
+      deps.addresses.releaseAddress(request.visitor!.actor, { tenantId, id }),
+    );
+    return answer(deps, request, reply, 'released', { ...(fault && { fault: { ...fault, form: 'list' } }) });
+  });
+}
+
+/** Of one of the person's workspaces; throws the portal's 404 for any other. */
+async function find(
+  { addresses }: AddressPagesDeps,
+  request: FastifyRequest,
+  id: string,
+): Promise<ReservedAddress> {
+  const { actor } = request.visitor!;
+  for (const tenantId of actor.tenantIds) {
+    const found = await addresses.findReserved(actor, tenantId, Number(id));
+    if (found !== null) return found;
+  }
+  throw noSuchPage();
+}
+
+function answer(
+  deps: AddressPagesDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: keyof typeof outcomes,
+  state: PageState,
+): FastifyReply | Promise<FastifyReply> {
+  if (state.fault) return show(deps, request.visitor!, reply, state);
+  return reply.redirect(`${addressesPath}?done=${done}`, 303);
+}
+
+interface Shown extends PageState {
+  visitor: Visitor;
+  kept: readonly ReservedAddress[];
+  tenants: readonly Tenant[];
+  servers: readonly Server[];
+  locations: readonly Location[];
+  /** Of one account. */
+  addressesMax: number;
+}
+
+async function show(
+  deps: AddressPagesDeps,
+  visitor: Visitor,
+  reply: FastifyReply,
+  state: PageState,
+): Promise<FastifyReply> {
+  const { actor } = visitor;
+  const [tenants, kept, servers, locations] = await Promise.all([
+    deps.accounts.findTenants(actor.tenantIds),
+    Promise.all(actor.tenantIds.map((tenantId) => deps.addresses.listReserved(actor, tenantId))),
+    deps.servers.listServers(actor, null, { order: 'oldest', limit: listMax }),
+    deps.catalog.listLocations(),
+  ]);
+  const { addressesMax } = deps.addresses;
+  const shown = { ...state, visitor, tenants, servers, locations, addressesMax, kept: kept.flat() };
+  const done = chosenOf(outcomes, state.done);
+  const failed = state.fault?.form === 'list' ? state.fault.message : undefined;
+  const toast: { tone: Tone; text: Content } | undefined =
+    failed !== undefined
+      ? { tone: 'bad', text: failed }
+      : done === undefined
+        ? undefined
+        : { tone: 'info', text: done };
+  const page = portalFrame(
+    { visitor, title: 'Addresses', current: 'addresses', breadcrumb: [{ label: 'Addresses' }], toast },
+    [
+      refreshing({ id: 'addresses', url: addressesPath, everySeconds: 15 }, [
+        pageHeader({ title: 'Addresses', state: stateOf(shown.kept) }),
+        addressTable(shown),
+      ]),
+      attachSection(shown),
+      keepSection(shown),
+    ],
+  );
+  return sendPage(reply, page, state.fault === undefined ? 200 : 422);
+}
+
+function stateOf(kept: readonly ReservedAddress[]): { tone: Tone; text: string } {
+  if (kept.length === 0) return { tone: 'neutral', text: 'You keep no addresses.' };
+  const free = kept.filter(({ state }) => state === 'available').length;
+  const total = `${formatCount(kept.length)} ${kept.length === 1 ? 'address' : 'addresses'} kept`;
+  return {
+    tone: 'info',
+    text: free === 0 ? `${total}, all with servers.` : `${total}, ${free} without a server.`,
+  };
+}
+
+const states: Record<ReservedAddress['state'], { tone: Tone; text: string }> = {
+  available: { tone: 'neutral', text: 'available' },
+  attaching: { tone: 'info', text: 'attaching' },
+  attached: { tone: 'good', text: 'attached' },
+  detaching: { tone: 'warn', text: 'detaching' },
+};
+
+function addressTable({ kept, tenants, servers, visitor }: Shown): Html {
+  const workspaces = new Map(tenants.map(({ id, name }) => [id, name]));
+  const names = new Map(servers.map(({ id, name }) => [id, name]));
+  const columns: Column<ReservedAddress>[] = [
+    { key: 'address', header: 'Address', kind: 'code', cell: (one) => code(one.address) },
+    { key: 'name', header: 'Name', cell: (one) => (one.name === one.address ? '' : one.name) },
+    { key: 'state', header: 'State', cell: ({ state }) => badge(states[state].tone, states[state].text) },
+    {
+      key: 'server',
+      header: 'Server',
+      cell: ({ serverId }) =>
+        serverId === null
+          ? ''
+          : link(`/client/servers/${serverId}`, names.get(serverId) ?? `Server ${serverId}`),
+    },
+    { key: 'location', header: 'Location', cell: (one) => one.locationSlug },
+    ...(tenants.length > 1
+      ? [{ key: 'tenant', header: 'Workspace', cell: (one: ReservedAddress) => workspaces.get(one.tenantId) }]
+      : []),
+    { key: 'created', header: 'Kept since', cell: (one) => formatTime(one.createdAt.getTime(), 'day') },
+    { key: 'actions', header: '', kind: 'actions', cell: (one) => buttonsOf(visitor, one) },
+  ];
+  return table({
+    caption: 'Kept addresses',
+    card: { line: ['state', 'server', 'location'] },
+    columns,
+    rows: kept,
+    empty: {
+      title: 'No addresses yet',
+      text: 'A kept address stays yours when its server is destroyed. Keep one below, then attach it to any of your servers.',
+    },
+  });
+}
+
+function buttonsOf({ csrfToken }: Visitor, one: ReservedAddress): Content {
+  const fields = { address: one.id };
+  if (one.state === 'attached' && !one.isPrimary && !one.cameWithServer)
+    return detachButton(csrfToken, fields);
+  if (one.state !== 'available' && one.state !== 'attached') return '';
+  const release = askButton(
+    {
+      id: `release-${one.id}`,
+      label: 'Release',
+      title: `Release ${one.address}?`,
+      openKind: 'button',
+      action: `${addressesPath}release`,
+      csrfToken,
+      fields,
+    },
+    one.state === 'available'
+      ? 'Another customer may get it, and it can’t be called back.'
+      : 'Its server has it until the server is destroyed. Then another customer may get it.',
+  );
+  return one.state === 'attached' && !one.isPrimary ? [detachButton(csrfToken, fields), release] : release;
+}
+
+const detachButton = (csrfToken: string, fields: { address: number }) =>
+  actionButton({ action: `${addressesPath}detach`, csrfToken, label: 'Detach', fields });
+
+function attachSection({ visitor, kept, servers, chosen, fault }: Shown): Content {
+  const free = kept.filter(({ state }) => state === 'available');
+  const able = servers.filter(
+    ({ provisioningState, hasPublicIp }) => provisioningState === 'ready' && hasPublicIp,
+  );
+  if (free.length === 0 || able.length === 0) return '';
+  return section(
+    {
+      title: 'Attach an address',
+      id: 'attach',
+      description:
+        'The server may use the address when it shows as attached. Add it to the network interface inside the server as well.',
+    },
+    form(
+      {
+        action: `${addressesPath}attach`,
+        csrfToken: visitor.csrfToken,
+        submit: 'Attach',
+        error: fault?.form === 'attach' ? fault.message : undefined,
+      },
+      [
+        field({
+          kind: 'select',
+          name: 'address',
+          label: 'Address',
+          value: chosen?.address ?? String(free[0]!.id),
+          options: free.map(({ id, address, name }) => ({
+            value: String(id),
+            label: name === address ? address : `${address} (${name})`,
+          })),
+        }),
+        field({
+          kind: 'select',
+          name: 'server',
+          label: 'Server',
+          value: chosen?.server ?? String(able[0]!.id),
+          options: able.map(({ id, name }) => ({ value: String(id), label: name })),
+        }),
+      ],
+    ),
+  );
+}
+
+function keepSection(shown: Shown): Html {
+  const { visitor, tenants, servers, kept, locations, draft, fault } = shown;
+  const isKept = new Set(kept.map(({ address }) => address));
+  const held = servers.flatMap(({ name, addresses }) =>
+    addresses
+      .filter(({ address }) => !isKept.has(address))
+      .map(({ address }) => ({ value: address, label: `${address} of ${name}` })),
+  );
+  const errorOf = (name: string) =>
+    fault?.form === 'keep' && fault.field === name ? fault.message : undefined;
+  const isOfForm = fault?.form === 'keep' && !['name', 'location'].includes(fault.field ?? '');
+  return section(
+    {
+      title: 'Keep an address',
+      id: 'keep',
+      description: `An account keeps at most ${formatCount(shown.addressesMax)}. They cost nothing.`,
+    },
+    form(
+      {
+        action: addressesPath,
+        csrfToken: visitor.csrfToken,
+        submit: 'Keep address',
+        error: isOfForm ? fault.message : undefined,
+      },
+      [
+        tenants.length > 1 &&
+          field({
+            kind: 'select',
+            name: 'tenant',
+            label: 'Workspace',
+            value: draft?.tenant ?? String(tenants[0]!.id),
+            options: tenants.map(({ id, name }) => ({ value: String(id), label: name })),
+          }),
+        field({
+          kind: 'select',
+          name: 'what',
+          label: 'Address',
+          value: draft?.what ?? '4',
+          options: [
+            { value: '4', label: 'A new IPv4 address' },
+            { value: '6', label: 'A new IPv6 address' },
+            ...held,
+          ],
+        }),
+        locations.length > 1 &&
+          field({
+            kind: 'select',
+            name: 'location',
+            label: 'Location',
+            hint: 'Of a new address: only servers of this location can have it.',
+            value: draft?.location ?? locations[0]!.slug,
+            options: locations.map(({ slug, name }) => ({ value: slug, label: name })),
+            error: errorOf('location'),
+          }),
+        field({
+          name: 'name',
+          label: 'Name',
+          maxLength: 64,
+          value: draft?.name,
+          error: errorOf('name'),
+        }),
+      ],
+    ),
+  );
+}

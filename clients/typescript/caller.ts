@@ -126,10 +126,10 @@ export class Caller {
     const headers: Record<string, string> = {
       authorization: `Bearer ${this.#options.key}`,
       accept: 'application/json',
+      ...(options.waitSeconds === undefined ? {} : { prefer: `wait=${options.waitSeconds}` }),
     };
     const tenant = options.tenant ?? this.#options.tenant;
     if (tenant !== undefined) headers['x-tenant-id'] = String(tenant);
-    if (options.waitSeconds !== undefined) headers.prefer = `wait=${options.waitSeconds}`;
     if (options.ifMatch !== undefined) headers['if-match'] = options.ifMatch;
     // One name for all attempts: that is what makes the second one a repetition and not another order.
     if (request.takesIdempotencyKey)

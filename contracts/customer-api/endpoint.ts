@@ -34,6 +34,8 @@ export interface Endpoint {
   headers?: readonly ('Idempotency-Key' | 'If-Match' | 'Prefer')[];
   /** A POST that does the same however often it is sent, also without an `Idempotency-Key`. */
   isIdempotent?: boolean;
+  /** Data on a disk is lost for good: tools ask before they make the call. */
+  destroys?: boolean;
   /** How long a caller may use an answer without asking again; absent: it asks each time. */
   maxAgeSeconds?: number;
   /** False for what is not about one workspace. */

@@ -57,8 +57,8 @@ export function buildOpenApi(): Json {
 
 function listTags(): Json[] {
   const found = (endpoints as readonly Endpoint[]).map((endpoint) => resourceOf(endpoint.path));
-  const named = new Map(found.map((resource) => [resource.title, resource.summary]));
-  return [...named].map(([name, description]) => ({ name, description }));
+  const unique = [...new Map(found.map((resource) => [resource.title, resource])).values()];
+  return unique.map(({ title, name, summary }) => ({ name: title, description: summary, 'x-word': name }));
 }
 
 /** One line for each endpoint: method, path, the scope that it needs, whose resources it touches. */
@@ -197,6 +197,7 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', parts: Part
     description: endpoint.description,
     'x-required-scope': scopeOf(endpoint),
     ...(endpoint.isIdempotent ? { 'x-idempotent': true } : {}),
+    ...(endpoint.destroys ? { 'x-destroys': true } : {}),
     'x-reasons': Object.fromEntries([...groups].map(([status, kinds]) => [status, kinds.map(nameOf)])),
     parameters: describeParameters(endpoint, version, parts),
     ...(endpoint.body

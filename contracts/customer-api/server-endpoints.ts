@@ -131,6 +131,7 @@ export const serverEndpoints = [
     body: SelectionRequest,
     isBodyOptional: true,
     headers: ['If-Match'],
+    destroys: true,
     selectsTenant: true,
     responses: { 202: { description: 'The action that destroys it.', schema: ServerAction } },
     errors: [
@@ -204,6 +205,7 @@ export const serverEndpoints = [
     body: RebuildRequest,
     isBodyOptional: true,
     headers: ['Idempotency-Key', 'If-Match'],
+    destroys: true,
     selectsTenant: true,
     responses: {
       200: { description: 'The forecast, with `dry_run`.', schema: ActionForecast },

@@ -4,8 +4,10 @@
  *
  * These functions check no permission: the caller has checked that the person may see the data.
  */
+
+export { clientDigests, clientDownloads } from './api-reference/clients.page.ts';
 export type { ApiFacts } from './api-reference/guides.ts';
-export { createApiReference } from './api-reference/index.ts';
+export { createApiReference, listCalls } from './api-reference/index.ts';
 export { groupedMax, servicesTable } from './finding-services.ts';
 export {
   evidenceCell,

@@ -1,7 +1,13 @@
 import { buildOpenApi } from '#contracts/customer-api/index.ts';
 import { type App, compressAnswer } from '#service-kit/http/index.ts';
 import { type Html, link, pageHeader, sendPage, shell } from '#service-kit/pages/index.ts';
-import { type ApiFacts, createApiReference } from '../parts/index.ts';
+import {
+  type ApiFacts,
+  clientDigests,
+  clientDownloads,
+  createApiReference,
+  listCalls,
+} from '../parts/index.ts';
 
 export interface ApiDocsDeps {
   apiFacts: ApiFacts;
@@ -56,6 +62,18 @@ export function registerApiDocs(app: App, deps: ApiDocsDeps): void {
       .header('vary', 'accept-encoding')
       .type('application/json; charset=utf-8');
     return reply.send(await compressAnswer(request, reply, openApi));
+  });
+  const plain = 'text/plain; charset=utf-8';
+  app.get(`${base}llms.txt`, async (_request, reply) => reply.type(plain).send(listCalls(base)));
+  app.get(`${base}clients/SHA256SUMS`, async (_request, reply) => reply.type(plain).send(clientDigests()));
+  app.get<{ Params: { file: string } }>(`${base}clients/:file`, async (request, reply) => {
+    const found = clientDownloads().find(({ file }) => file === request.params.file);
+    if (found === undefined) return reply.callNotFound();
+    return reply
+      .header('content-disposition', `attachment; filename="${found.file}"`)
+      .header('cache-control', 'public, max-age=300')
+      .type(found.mediaType)
+      .send(found.bytes);
   });
   app.get('/developers/api/', async (_request, reply) => reply.redirect(base, 301));
 }

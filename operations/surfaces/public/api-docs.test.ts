@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { buildOpenApi, endpoints, errorKinds } from '#contracts/customer-api/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, password, type World } from '#operations/testing/dated-world.ts';
+import { clientDownloads } from '../parts/index.ts';
 
 let world: World;
 let customer: string;
@@ -123,6 +125,25 @@ test('the OpenAPI document is public, for scripts of other sites too, and compre
   assert.deepEqual(await answer.json(), JSON.parse(JSON.stringify(buildOpenApi())));
   const plain = await fetch(`${world.url}${path}`, { headers: { 'accept-encoding': 'identity' } });
   assert.equal(plain.headers.get('content-encoding'), null);
+});
+
+test('every client is downloaded as the digests say; there is no other file', async () => {
+  const digests = (await get(`${publicBase}clients/SHA256SUMS`)).text.trim().split('\n');
+  assert.equal(digests.length, clientDownloads().length);
+  for (const line of digests) {
+    const [sha256, file] = line.split('  ') as [string, string];
+    const answer = await fetch(`${world.url}${publicBase}clients/${file}`);
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    assert.equal(createHash('sha256').update(bytes).digest('hex'), sha256, file);
+    assert.match(answer.headers.get('content-disposition')!, /^attachment; /);
+  }
+  assert.equal((await get(`${publicBase}clients/package.json`)).status, 404);
+});
+
+test('programs that read documentation get all calls as plain text', async () => {
+  const { text, headers } = await get(`${publicBase}llms.txt`);
+  assert.match(headers.get('content-type')!, /^text\/plain/);
+  for (const { method, path } of endpoints) assert.ok(text.includes(`[${method} /api/v2${path}]`), path);
 });
 
 test('API-1.S7: the former address of the reference leads to it', async () => {

@@ -58,7 +58,7 @@ export function guidesOf(document: ReferenceDocument, options: GuideOptions): Gu
     errorGuide,
     cachingGuide,
     webhookGuide(options.base),
-    clientGuide(options.offered),
+    clientGuide(options.offered, options.base),
     switchGuide(operations, options.base),
     versionGuide(options.base),
   ];
@@ -279,13 +279,11 @@ webhook-signature: v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
   };
 }
 
-const clientGuide = ({ plan, image, location }: Offered): Guide => ({
+const clientGuide = ({ plan, image, location }: Offered, base: string): Guide => ({
   id: 'client',
-  title: 'TypeScript client',
+  title: 'Clients',
   content: [
-    paragraph(
-      'The client is made from the same document as this reference. It has a method for each call, waits and tries again where that is safe, walks through pages, and needs no other package. Ask us for `virtual-servers-client`, or make it with `npm run package:client`.',
-    ),
+    html`<p>${prose('The clients are made from the same document as this reference. They have every call, wait and try again where that is safe, and walk through pages. ')}${link(`${base}clients/`, 'Download a client')}</p>`,
     codeBlock({
       label: 'TypeScript',
       code: `import { createClient } from 'virtual-servers-client';

@@ -9,6 +9,7 @@ import { type Endpoint, endpoints, resourceOf } from '#contracts/customer-api/in
 import { formatQuanta } from '#operations/billing/index.ts';
 import type { Plan } from '#operations/catalog/index.ts';
 import { assetUrl, type Content, type Html, html, link, section } from '#service-kit/pages/index.ts';
+import { renderClients } from './clients.page.ts';
 import { type ReferenceResource, readDocument, resolveSchema } from './document.ts';
 import { nameOffered, type Offered, usuallyOffered } from './example.ts';
 import { createPlaces, fieldRows, fieldTable, type Places } from './fields.ts';
@@ -75,11 +76,32 @@ export function createApiReference(options: ApiReferenceOptions): readonly Refer
   });
   return [
     pageOf('', 'API reference', ({ guides, page }) => page('', renderOverview(guides))),
+    pageOf('clients/', 'Clients', ({ page }) => page('clients', renderClients(origin))),
     pageOf('calls/', 'All calls', ({ document, page }) => page('calls', renderCalls(document, base))),
     ...listResources().map(({ name, title }) =>
       pageOf(`${name}/`, title, (frame) => drawResource(name, frame)),
     ),
   ];
+}
+
+/** The calls as plain text, for programs that read documentation: `llms.txt` of the public reference. */
+export function listCalls(base: string): string {
+  const resources = readDocument().resources.map(({ name, title, summary, operations }) => {
+    const calls = operations.map(
+      ({ id, method, path, summary: does, scope }) =>
+        `- [${method} ${path}](${base}${name}/#${id}): ${does} (${scope} key)`,
+    );
+    return `## ${title}\n\n${summary}\n\n${calls.join('\n')}\n`;
+  });
+  return `# Customer API
+
+> Deploy, read, change and destroy virtual servers. Send the API key as \`Authorization: Bearer svc_…\`. Bodies and answers are JSON.
+
+- [Guides and errors](${base}): keys, lists, safe retries with \`Idempotency-Key\`, waiting, rate limits, errors
+- [OpenAPI 3.1 document](${base}openapi.json): every call, parameter, body and error
+- [Clients](${base}clients/): TypeScript, command line
+
+${resources.join('\n')}`;
 }
 
 async function readOffered({ listPlans, listImages, listLocations }: ApiFacts['catalog']): Promise<Offered> {

@@ -5,17 +5,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { packageClient } from './package-client.ts';
+import { buildOpenApi, readOpenApi } from '#contracts/customer-api/index.ts';
+import { describeCalls } from './calls.ts';
+import { buildDownloads } from './downloads.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const document = readOpenApi<Parameters<typeof buildDownloads>[0]>(buildOpenApi());
 let project: string;
 let installed: string;
 before(() => {
   project = mkdtempSync(join(tmpdir(), 'virtual-servers-client-test-'));
   installed = join(project, 'node_modules/virtual-servers-client');
   mkdirSync(installed, { recursive: true });
-  const file = packageClient(project);
-  execFileSync('tar', ['-xzf', file, '-C', installed, '--strip-components=1']);
+  const { bytes } = buildDownloads(document).find(({ kind }) => kind === 'typescript')!;
+  execFileSync('tar', ['-xzf', '-', '-C', installed, '--strip-components=1'], { input: bytes });
   writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
 });
 after(() => rmSync(project, { recursive: true, force: true }));
@@ -34,7 +37,7 @@ test('the package has a manifest that says what it needs, its README, and nothin
   const files = globSync('**/*', { cwd: installed, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => entry.name);
-  assert.ok(files.includes('README.md') && files.includes('index.js') && files.includes('index.d.ts'));
+  assert.ok(files.includes('README.md') && files.includes('index.js') && files.includes('index.ts'));
   assert.deepEqual(
     files.filter((name) => /test|tsconfig/.test(name)),
     [],
@@ -79,6 +82,12 @@ test('its types are found by the compiler of a project that uses it, and every e
   const options = [
     '--noEmit',
     '--strict',
+    // As strict as a project may be: its compiler reads the sources of the package.
+    '--noUncheckedIndexedAccess',
+    '--exactOptionalPropertyTypes',
+    '--noImplicitOverride',
+    '--verbatimModuleSyntax',
+    '--noUnusedLocals',
     '--module',
     'nodenext',
     '--target',
@@ -95,4 +104,11 @@ test('its types are found by the compiler of a project that uses it, and every e
       encoding: 'utf8',
     });
   assert.doesNotThrow(done);
+});
+
+test('the same sources give the same bytes, and no two calls have one name as a command', () => {
+  const digests = () => buildDownloads(document).map(({ file, sha256 }) => [file, sha256]);
+  assert.deepEqual(digests(), digests());
+  const names = describeCalls(document).map(({ group, name }) => `${group} ${name}`);
+  assert.equal(new Set(names).size, names.length);
 });

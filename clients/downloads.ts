@@ -1,0 +1,174 @@
+/**
+ * The clients as an installation hands them out, made of the sources beside this file and of its own OpenAPI document:
+ * JavaScript by the types that Node.js strips, so nothing but Node.js is needed to make them. The same sources give the
+ * same bytes.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { type Document, describeCalls } from './calls.ts';
+
+export interface Download {
+  kind: 'typescript' | 'svcctl';
+  /** Name of the file, with its version. */
+  file: string;
+  title: string;
+  /** One sentence. */
+  summary: string;
+  version: string;
+  mediaType: string;
+  bytes: Buffer;
+  sha256: string;
+}
+
+const folder = fileURLToPath(new URL('.', import.meta.url));
+/** What the JavaScript needs: `AbortSignal.any` is the newest thing that it uses. */
+const nodeVersions = '>=20.3';
+
+/** Every client; `document` has its shared parts in place. */
+export function buildDownloads(document: Document): Download[] {
+  const { version, license } = JSON.parse(readFileSync(join(folder, '../package.json'), 'utf8')) as Record<
+    'version' | 'license',
+    string
+  >;
+  const made: Omit<Download, 'version' | 'sha256'>[] = [
+    {
+      kind: 'typescript',
+      file: `virtual-servers-client-${version}.tgz`,
+      title: 'TypeScript and JavaScript',
+      summary: 'An npm package without dependencies, for Node.js 20.3 and newer and for browsers.',
+      mediaType: 'application/gzip',
+      bytes: packTypescript(version, license),
+    },
+    {
+      kind: 'svcctl',
+      file: `svcctl-${version}`,
+      title: 'Command line',
+      summary: 'svcctl: one file for Node.js 20.3 and newer, with a command for each call.',
+      mediaType: 'text/javascript; charset=utf-8',
+      bytes: Buffer.from(bundleCommandLine(document, version)),
+    },
+  ];
+  return made.map((one) => ({
+    ...one,
+    version,
+    sha256: createHash('sha256').update(one.bytes).digest('hex'),
+  }));
+}
+
+/** The npm package: JavaScript, the TypeScript that it was made of as its types, the README and a manifest. */
+function packTypescript(version: string, license: string): Buffer {
+  const manifest = {
+    name: 'virtual-servers-client',
+    version,
+    description: 'A client of the customer API, without dependencies.',
+    license,
+    type: 'module',
+    engines: { node: nodeVersions },
+    exports: { '.': { types: './dist/index.ts', default: './dist/index.js' } },
+    types: './dist/index.ts',
+    files: ['dist', 'README.md'],
+    sideEffects: false,
+  };
+  const home = join(folder, 'typescript');
+  const sources = modulesOf(join(home, 'index.ts'), importedTypes).map((path) => {
+    const text = readFileSync(path, 'utf8').replaceAll(/(from\s*'\.[^']*)\.ts'/g, "$1.js'");
+    return { name: `dist/${relative(home, path)}`, text };
+  });
+  return tarball([
+    { name: 'package.json', text: `${JSON.stringify(manifest, null, 2)}\n` },
+    { name: 'README.md', text: readFileSync(join(home, 'README.md'), 'utf8') },
+    ...sources.flatMap(({ name, text }) => [
+      { name, text },
+      { name: name.replace(/\.ts$/, '.js'), text: stripTypes(text) },
+    ]),
+  ]);
+}
+
+const imported = /^(?:import|export)\s*(?:\{[^}]*\}|\*)\s*from\s*'([^']+)';/gm;
+const importedTypes = /^(?:import|export)\s*(?:type\s*)?(?:\{[^}]*\}|\*)\s*from\s*'([^']+)';/gm;
+
+/** The modules that the entry needs, each behind those that it imports. */
+function modulesOf(entry: string, pattern: RegExp): string[] {
+  const found = new Set<string>();
+  const visited = new Set<string>();
+  const visit = (path: string) => {
+    if (visited.has(path)) return;
+    visited.add(path);
+    const text = pattern === imported ? stripTypes(readFileSync(path, 'utf8')) : readFileSync(path, 'utf8');
+    for (const [, target] of text.matchAll(pattern))
+      if (target!.startsWith('.')) visit(join(dirname(path), target!));
+    found.add(path);
+  };
+  visit(entry);
+  return [...found];
+}
+
+/** JavaScript; the lines that held nothing but types are left out, and no text of these sources has empty lines. */
+const stripTypes = (text: string) => stripTypeScriptTypes(text).replaceAll(/\n\s*\n(?=\s*\n)/g, '\n');
+
+/** One CommonJS file, which runs under any name: the modules behind one another, in one scope. */
+function bundleCommandLine(document: Document, version: string): string {
+  const builtins = new Map<string, Set<string>>();
+  const texts = modulesOf(join(folder, 'svcctl/svcctl.ts'), imported).map((path) =>
+    stripTypes(readFileSync(path, 'utf8'))
+      .replaceAll(/^import\s*\{([^}]*)\}\s*from\s*'([^']+)';/gm, (_, names: string, from: string) => {
+        if (from.startsWith('.')) return '';
+        const known = builtins.get(from) ?? new Set();
+        builtins.set(from, known);
+        for (const name of names.split(',').map((one) => one.trim())) if (name !== '') known.add(name);
+        return '';
+      })
+      .replaceAll(/^export (?=(?:async )?(?:function|const|class))/gm, ''),
+  );
+  return `#!/usr/bin/env node
+'use strict';
+// svcctl ${version}: the command line of the customer API. Run "svcctl help".
+if (typeof AbortSignal.any !== 'function') {
+  console.error('svcctl needs Node.js 20.3 or newer, this is ' + process.version);
+  process.exit(1);
+}
+${[...builtins].map(([from, names]) => `const { ${[...names].sort().join(', ')} } = require('${from}');`).join('\n')}
+${texts.join('\n')}
+const calls = ${JSON.stringify(describeCalls(document))};
+runCommand(calls, ${JSON.stringify(version)}, process.argv.slice(2)).then((code) => {
+  process.exitCode = code;
+});
+`;
+}
+
+/** A gzipped tar archive as npm installs it: every file below `package/`, at one fixed time. */
+function tarball(files: readonly { name: string; text: string }[]): Buffer {
+  const blocks = files.flatMap(({ name, text }) => {
+    const bytes = Buffer.from(text);
+    const rest = Buffer.alloc((512 - (bytes.length % 512)) % 512);
+    return [tarHeader(`package/${name}`, bytes.length), bytes, rest];
+  });
+  return gzipSync(Buffer.concat([...blocks, Buffer.alloc(1_024)]), { level: 9 });
+}
+
+/** POSIX ustar. */
+function tarHeader(name: string, size: number): Buffer {
+  const header = Buffer.alloc(512);
+  const octal = (value: number, length: number) => `${value.toString(8).padStart(length - 1, '0')}\0`;
+  header.write(name, 0, 100);
+  header.write(octal(0o644, 8), 100);
+  header.write(octal(0, 8), 108);
+  header.write(octal(0, 8), 116);
+  header.write(octal(size, 12), 124);
+  header.write(octal(499_162_500, 12), 136);
+  header.write('        ', 148);
+  header.write('0', 156);
+  header.write('ustar\x0000', 257);
+  header.write(
+    `${header
+      .reduce((sum, byte) => sum + byte, 0)
+      .toString(8)
+      .padStart(6, '0')}\0 `,
+    148,
+  );
+  return header;
+}

@@ -1,0 +1,166 @@
+/** The command line as it is downloaded, against the API itself. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, before, test } from 'node:test';
+import { buildOpenApi, readOpenApi } from '#contracts/customer-api/index.ts';
+import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { describeCalls } from '../calls.ts';
+import { commonFlags, fieldsOf, flagOf } from './arguments.ts';
+import { runCommand } from './svcctl.ts';
+
+const calls = describeCalls(readOpenApi<Parameters<typeof describeCalls>[0]>(buildOpenApi()));
+
+let world: World;
+let key: string;
+let folder: string;
+let program: string;
+before(async () => {
+  world = await createWorld();
+  key = await world.createKey(await world.createCustomer('Command line'));
+  folder = mkdtempSync(join(tmpdir(), 'svcctl-'));
+  // Under a name without an ending, as it is installed.
+  program = join(folder, 'svcctl');
+  const page = await (await fetch(`${world.url}/docs/api/clients/`)).text();
+  const [, path] = /href="([^"]*\/svcctl-[^"]*)"/.exec(page)!;
+  writeFileSync(program, await (await fetch(`${world.url}${path}`)).text());
+});
+after(async () => {
+  rmSync(folder, { recursive: true });
+  await world[Symbol.asyncDispose]();
+});
+
+interface Run {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** Runs the downloaded file to its end. */
+async function download(words: readonly string[]): Promise<Run> {
+  const env = { HOME: folder, SVCCTL_URL: world.url, SVCCTL_KEY: key };
+  const child = spawn(process.execPath, [program, ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return { code: child.exitCode ?? (await once(child, 'exit'))[0], out, err };
+}
+
+/** A command in this process. */
+async function svcctl(words: readonly string[], env: Record<string, string> = {}): Promise<Run> {
+  const run = { code: 0, out: '', err: '' };
+  run.code = await runCommand(calls, '0.0.0', words, {
+    env: { HOME: folder, SVCCTL_URL: world.url, SVCCTL_KEY: key, ...env },
+    print(printed) {
+      run.out += printed;
+    },
+    complain(printed) {
+      run.err += printed;
+    },
+    width: 120,
+    ask: async () => null,
+    readInput: async () => `${key}\n`,
+  });
+  assert.ok(!`${run.out}${run.err}`.includes(key), 'the key is printed');
+  return run;
+}
+
+/** The same while the world works: what is asked for gets done. */
+async function worked(words: readonly string[]): Promise<Run> {
+  let isOver = false;
+  const run = svcctl(words).finally(() => {
+    isOver = true;
+  });
+  while (!isOver) await Promise.race([run, world.jobs.drain()]);
+  return run;
+}
+
+test('a server is ordered, waited for, shown as a table and as JSON, stopped and destroyed', async () => {
+  const order = [
+    '--plan',
+    'small',
+    '--image',
+    'debian-12',
+    '--name',
+    'naïve-日本',
+    '--labels',
+    'env=',
+    '--json',
+  ];
+  const dry = await download(['deploy', ...order, '--dry-run']);
+  assert.equal(JSON.parse(dry.out).would_create, true, dry.err);
+  const made = await worked(['deploy', ...order]);
+  assert.equal(made.code, 0, made.err);
+  const server = JSON.parse(made.out);
+  assert.deepEqual([server.status, server.labels], ['running', { env: '' }]);
+  assert.match(server.root_password, /^\S{16,}$/);
+  assert.match(made.err, new RegExp(`^server ${server.id}: `, 'm'));
+
+  const table = await svcctl(['servers', 'list']);
+  assert.match(table.out, /^ID +.*NAME.*\n\d+ .*naïve-日本/);
+
+  const id = String(server.id);
+  const stopped = await worked(['actions', 'act', id, '--action', 'stop']);
+  assert.deepEqual([stopped.code, /^status +success$/m.test(stopped.out)], [0, true], stopped.err);
+  const unasked = await svcctl(['servers', 'destroy', id]);
+  assert.deepEqual([unasked.code, /add --yes/.test(unasked.err)], [2, true]);
+  assert.equal((await svcctl(['servers', 'read', id])).code, 0, 'it is still there');
+  assert.equal((await worked(['servers', 'destroy', id, '--yes'])).code, 0);
+  const gone = await svcctl(['servers', 'read', id]);
+  assert.deepEqual([gone.code, gone.out], [1, '']);
+  assert.match(gone.err, /404 not_found, request req_[0-9A-Z]{26}/);
+});
+
+test('wrong usage says what is wrong before any call; a refusal names the fields', async () => {
+  for (const [words, says] of [
+    [['servers', 'create'], /missing: --plan, --image/],
+    [['servers', 'list', '--plna', 'x'], /plna/],
+    [['servers', 'read'], /takes ID/],
+    [['server', 'red'], /needs one of: list/],
+    [['teapots'], /no command teapots/],
+    [['networks', 'attach', '1', '--network-id', 'x'], /whole number/],
+    [['servers', 'create', '--body', '{'], /not valid JSON/],
+  ] as const) {
+    const { code, err } = await svcctl(words, { SVCCTL_URL: 'https://nowhere.invalid' });
+    assert.deepEqual([code, says.test(err)], [2, true], err);
+  }
+  const refused = await svcctl(['servers', 'create', '--plan', 'none-such', '--image', 'debian-12']);
+  assert.equal(refused.code, 1);
+  assert.match(refused.err, /plan: There is no such plan\. Allowed: .*small/);
+});
+
+test('the key is kept in a file that only its owner reads, and is not sent in clear text to another machine', async () => {
+  const none = { SVCCTL_URL: '', SVCCTL_KEY: '' };
+  assert.equal((await svcctl(['configure', '--url', world.url], none)).code, 0);
+  const file = join(folder, '.config/svcctl.json');
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  assert.equal((await svcctl(['tenants'], none)).code, 0);
+  chmodSync(file, 0o640);
+  const open = await svcctl(['tenants'], none);
+  assert.deepEqual([open.code, /chmod 600/.test(open.err)], [2, true]);
+  const clear = await svcctl(['tenants'], { SVCCTL_URL: 'http://192.0.2.1' });
+  assert.deepEqual([clear.code, /https:/.test(clear.err)], [2, true]);
+});
+
+test('every shell completes commands, flags and their words; no field has the flag of something else', async () => {
+  const offered = async (...words: string[]) => (await svcctl(['complete', ...words])).out.trim().split('\n');
+  assert.deepEqual(await offered('serv'), ['servers']);
+  assert.deepEqual(await offered('servers', 'des'), ['destroy']);
+  assert.deepEqual(await offered('actions', 'act', '1', '--action', 're'), ['reboot', 'reset']);
+  assert.ok((await offered('deploy', '--')).includes('--image'));
+  for (const shell of ['bash', 'zsh', 'fish'])
+    assert.match((await svcctl(['completion', shell])).out, /svcctl complete/);
+  for (const call of calls)
+    for (const { name } of fieldsOf(call))
+      assert.ok(!(flagOf(name) in commonFlags(call)), `${call.id}: --${flagOf(name)}`);
+});
+
+test('a tab in a shell offers what svcctl says', async () => {
+  const script = `source <(svcctl completion bash); COMP_WORDS=(svcctl servers up); COMP_CWORD=2; _svcctl; echo "\${COMPREPLY[@]}"`;
+  chmodSync(program, 0o755);
+  const path = `${folder}:${dirname(process.execPath)}:${process.env.PATH}`;
+  const child = spawn('bash', ['-c', script], { env: { PATH: path, HOME: folder } });
+  assert.equal((await text(child.stdout)).trim(), 'update');
+});

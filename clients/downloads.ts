@@ -8,11 +8,12 @@ import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { gzipSync } from 'node:zlib';
+import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
 import { type Document, describeCalls } from './calls.ts';
+import { generatePython } from './python/generate.ts';
 
 export interface Download {
-  kind: 'typescript' | 'svcctl';
+  kind: 'typescript' | 'svcctl' | 'python';
   /** Name of the file, with its version. */
   file: string;
   title: string;
@@ -50,6 +51,14 @@ export function buildDownloads(document: Document): Download[] {
       summary: 'svcctl: one file for Node.js 20.3 and newer, with a command for each call.',
       mediaType: 'text/javascript; charset=utf-8',
       bytes: Buffer.from(bundleCommandLine(document, version)),
+    },
+    {
+      kind: 'python',
+      file: `virtual_servers-${version}-py3-none-any.whl`,
+      title: 'Python',
+      summary: 'A wheel without dependencies, for Python 3.11 and newer, with types.',
+      mediaType: 'application/zip',
+      bytes: packPython(document, version),
     },
   ];
   return made.map((one) => ({
@@ -138,6 +147,63 @@ runCommand(calls, ${JSON.stringify(version)}, process.argv.slice(2)).then((code)
   process.exitCode = code;
 });
 `;
+}
+
+/** A wheel: what pip installs without building anything. */
+function packPython(document: Document, version: string): Buffer {
+  const information = `virtual_servers-${version}.dist-info`;
+  const files: [name: string, text: string][] = [
+    ['virtual_servers/__init__.py', generatePython(document, version)],
+    ['virtual_servers/py.typed', ''],
+    [
+      `${information}/METADATA`,
+      `Metadata-Version: 2.1\nName: virtual-servers\nVersion: ${version}\nSummary: A client of the customer API, without dependencies.\nRequires-Python: >=3.11\n`,
+    ],
+    [
+      `${information}/WHEEL`,
+      'Wheel-Version: 1.0\nGenerator: svc\nRoot-Is-Purelib: true\nTag: py3-none-any\n',
+    ],
+  ];
+  const record = files.map(([name, text]) => {
+    const digest = createHash('sha256').update(text).digest('base64url');
+    return `${name},sha256=${digest},${Buffer.byteLength(text)}\n`;
+  });
+  return zip([...files, [`${information}/RECORD`, `${record.join('')}${information}/RECORD,,\n`]]);
+}
+
+/** A zip archive; every file is of 1980, the first day that its format knows. */
+function zip(files: readonly [name: string, text: string][]): Buffer {
+  const locals: Buffer[] = [];
+  const central: Buffer[] = [];
+  let offset = 0;
+  for (const [name, text] of files) {
+    const bytes = Buffer.from(text);
+    const packed = deflateRawSync(bytes, { level: 9 });
+    const common = Buffer.alloc(26);
+    common.writeUInt16LE(20, 0);
+    common.writeUInt16LE(0x0800, 2);
+    common.writeUInt16LE(8, 4);
+    common.writeUInt16LE(0x21, 8);
+    common.writeUInt32LE(crc32(bytes), 10);
+    common.writeUInt32LE(packed.length, 14);
+    common.writeUInt32LE(bytes.length, 18);
+    common.writeUInt16LE(name.length, 22);
+    const local = Buffer.concat([Buffer.from('PK\x03\x04'), common, Buffer.from(name), packed]);
+    const attributes = Buffer.alloc(14);
+    attributes.writeUInt32LE(0o100644 * 0x10000, 6);
+    attributes.writeUInt32LE(offset, 10);
+    central.push(Buffer.concat([Buffer.from('PK\x01\x02\x14\x03'), common, attributes, Buffer.from(name)]));
+    locals.push(local);
+    offset += local.length;
+  }
+  const directory = Buffer.concat(central);
+  const end = Buffer.alloc(22);
+  end.write('PK\x05\x06');
+  end.writeUInt16LE(files.length, 8);
+  end.writeUInt16LE(files.length, 10);
+  end.writeUInt32LE(directory.length, 12);
+  end.writeUInt32LE(offset, 16);
+  return Buffer.concat([...locals, directory, end]);
 }
 
 /** A gzipped tar archive as npm installs it: every file below `package/`, at one fixed time. */

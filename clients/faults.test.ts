@@ -1,0 +1,80 @@
+/** What broke clients of other providers, tried on each of ours. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { buildOpenApi, readOpenApi } from '#contracts/customer-api/index.ts';
+import { buildDownloads } from './downloads.ts';
+import { cases, faultsOf, playCases } from './testing/faults.ts';
+import { createClient } from './typescript/index.ts';
+
+const key = `svc_${'k'.repeat(16)}_${'S'.repeat(43)}`;
+let played: Awaited<ReturnType<typeof playCases>>;
+before(async () => {
+  played = await playCases();
+});
+after(() => played.close());
+
+/** What a client made of a case: what its caller got, or the name of the error. */
+type Outcome = { gives: unknown } | { throws: string; says: string };
+
+function check(outcomes: readonly Outcome[]): void {
+  const wrong = cases.flatMap(({ report, title, gives, throws }, index) => {
+    const outcome = outcomes[index]!;
+    const found = 'throws' in outcome ? { throws: outcome.throws } : { gives: outcome.gives ?? null };
+    const wanted = throws === undefined ? { gives } : { throws };
+    const faults = faultsOf(index, played.received[index]!);
+    if (JSON.stringify(found) !== JSON.stringify(wanted)) faults.push(`got ${JSON.stringify(outcome)}`);
+    if (JSON.stringify(outcome).includes(key)) faults.push('the key is in it');
+    return faults.length === 0 ? [] : [`${report}, ${title}: ${faults.join(', ')}`];
+  });
+  played.forget();
+  assert.deepEqual(wrong, []);
+}
+
+test('TypeScript: what was reported of other providers’ clients does not happen', async () => {
+  const outcomes: Outcome[] = [];
+  for (const [index, { call, seconds }] of cases.entries()) {
+    const options = { wait: async () => {}, timeoutMs: (seconds ?? 60) * 1_000 };
+    const client = createClient({ url: played.urlOf(index), key, ...options });
+    type Method = (...given: unknown[]) => PromiseLike<unknown> & AsyncIterable<unknown>;
+    const method = (client as unknown as Record<string, Method>)[call.id]!.bind(client);
+    const given = [...(call.path ?? []), ...(call.body ? [call.body] : []), { ifMatch: call.ifMatch }];
+    try {
+      const answer = method(...given);
+      if (!call.id.startsWith('list')) {
+        outcomes.push({ gives: await answer });
+        continue;
+      }
+      const items: unknown[] = [];
+      for await (const item of answer) items.push(item);
+      outcomes.push({ gives: items });
+    } catch (error) {
+      const { name, message } = error as Error;
+      outcomes.push({ throws: name.replace(/Error$/, ''), says: message });
+    }
+  }
+  check(outcomes);
+});
+
+test('Python: what was reported of other providers’ clients does not happen', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'faults-'));
+  try {
+    const wheel = buildDownloads(readOpenApi<Parameters<typeof buildDownloads>[0]>(buildOpenApi())).find(
+      ({ kind }) => kind === 'python',
+    )!;
+    writeFileSync(join(folder, wheel.file), wheel.bytes);
+    const calls = cases.map(({ call, seconds }, index) => ({ ...call, seconds, url: played.urlOf(index) }));
+    const script = fileURLToPath(new URL('testing/faults.py', import.meta.url));
+    // Names of any script are printed under any locale.
+    const env = { PATH: process.env.PATH, PYTHONPATH: join(folder, wheel.file), LC_ALL: 'C', KEY: key };
+    const run = promisify(execFile)('python3', [script, JSON.stringify(calls)], { env });
+    check(JSON.parse((await run).stdout));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

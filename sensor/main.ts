@@ -112,6 +112,24 @@ export function addCommands(program: Command): void {
       process.exitCode = await (await import('./commands/top.ts')).top(options, process.env);
     });
   program
+    .command('count')
+    .description(
+      'Count an interface for some seconds, in the kernel where it can: totals by address and direction',
+    )
+    .requiredOption('--interface <name>', 'the interface')
+    .option(
+      '--local <prefix>',
+      'addresses to list (default: all); may be repeated',
+      (prefix: string, before: string[]) => [...before, prefix],
+      [] as string[],
+    )
+    .option('--seconds <seconds>', 'how long', (text) => Number(text), 10)
+    .option('--json', 'print everything as JSON')
+    .action(async (options: { interface: string; local: string[]; seconds: number; json?: boolean }) => {
+      await dropRoot('count', [], true);
+      process.exitCode = await (await import('./commands/count.ts')).count(options);
+    });
+  program
     .command('scan')
     .description('Scan one address for open ports, within the same limits as scheduled scans')
     .argument('<address>', 'IPv4 or IPv6 address of a server that this host reaches')
@@ -128,11 +146,25 @@ export function addCommands(program: Command): void {
       process.exitCode = await (await import('./commands/scan.ts')).scan(address, options);
     });
   program
+    .command('attach')
+    .description(
+      'Let the kernel count the interfaces of SVC_SENSOR_CAPTURES; as root, before the sensor starts',
+    )
+    .action(async () => {
+      await dropRoot('attach');
+      process.exitCode = await (await import('./commands/attach.ts')).attach(process.env);
+    });
+  program
     .command('check')
     .description('Check whether this host meets the requirements of a sensor')
     .option('--interface <name>', 'check this interface instead of those in SVC_SENSOR_CAPTURES')
     .option('--json', 'print everything as JSON')
-    .action(async (options: { interface?: string; json?: boolean }) => {
+    .option('--remove', 'take the counting program off every interface, and check nothing')
+    .action(async (options: { interface?: string; json?: boolean; remove?: boolean }) => {
+      if (options.remove) {
+        process.exitCode = await (await import('./commands/remove-counters.ts')).removeCounters();
+        return;
+      }
       await dropRoot('check');
       process.exitCode = await (await import('./commands/check.ts')).check(options, process.env);
     });

@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process';
 import { createReporter } from '#common/reporter/index.ts';
-import { captureCapabilities, leaveRoot } from '#sensor/privileges/index.ts';
+import { loadKernel } from '#sensor/kernel/index.ts';
+import { captureCapabilities, kernelCapabilities, leaveRoot } from '#sensor/privileges/index.ts';
 
 /**
  * Called before a command opens anything: where root started it, it goes on as the user of the sensor, with no more than
@@ -29,12 +31,26 @@ export async function dropRoot(
   );
   const needsGroups = (name === 'run' && scans.isOn) || name === 'scan' || name === 'check';
   const limits = needsGroups ? await import('#sensor/scanner/limits/index.ts') : null;
+  const interfaces = captures.flatMap(({ source }) => (source.kind === 'live' ? [source.interfaceName] : []));
+  // It gives up the capabilities with its end, and the sensor never has them.
+  if (name === 'run' && interfaces.length > 0)
+    spawnSync(process.execPath, [...process.execArgv, ...commandWords(name), 'attach'], { stdio: 'inherit' });
+  const kernel = name === 'attach' ? await loadKernel().catch(() => null) : null;
   leaveRoot({
     stateDirectory,
     state: name === 'scan' || isAlone ? 'ignores' : name === 'top' ? 'reads' : 'makes',
-    capabilities: captureCapabilities,
+    capabilities: capabilitiesOf(name),
     files: [...given, ...(replayFile ? [replayFile] : []), ...settings],
     reporter: createReporter({ program: 'sensor', format: logFormat, level: logLevel }),
     ...(limits ? { giveMore: limits.giveScanLimits } : {}),
+    ...(kernel ? { giveMore: (user) => kernel.preparePins(interfaces, user) } : {}),
   });
+}
+
+/** The command line of this process up to its command. */
+const commandWords = (name: string) => process.argv.slice(1, process.argv.lastIndexOf(name));
+
+function capabilitiesOf(name: string): readonly string[] {
+  if (name === 'attach') return kernelCapabilities;
+  return name === 'count' ? [...captureCapabilities, ...kernelCapabilities] : captureCapabilities;
 }

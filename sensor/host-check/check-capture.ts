@@ -2,6 +2,7 @@ import { accessSync, constants, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { CaptureSpec } from '#sensor/collection/index.ts';
+import { loadKernel } from '#sensor/kernel/index.ts';
 import { loadRing, openSource, type PacketSource } from '#sensor/packet-source/index.ts';
 import { type Finding, finding } from './finding.ts';
 
@@ -17,7 +18,7 @@ export async function checkCapture(spec: CaptureSpec): Promise<Finding[]> {
       finding('warn', subject, `A recorded capture is replayed: ${source.file}. This is not live traffic.`),
     ];
   }
-  const findings = linkState(source.interfaceName);
+  const findings = [...linkState(source.interfaceName), await checkCounting(subject, source.interfaceName)];
   const ring = await loadRing();
   if (typeof ring === 'string') {
     findings.push(
@@ -62,6 +63,22 @@ export async function checkCapture(spec: CaptureSpec): Promise<Finding[]> {
     for (const one of opened) one.close();
   }
   return findings;
+}
+
+/** Whether the kernel counts; names come from the frames in any case. */
+async function checkCounting(subject: string, interfaceName: string): Promise<Finding> {
+  try {
+    const { counter } = (await loadKernel()).openCounter(interfaceName);
+    counter.close();
+    return finding(
+      'ok',
+      subject,
+      'Totals are counted in the kernel, without loss and also while no sensor runs.',
+    );
+  } catch (error) {
+    const text = `Totals are counted frame by frame, not in the kernel: ${describeError(error)} Root changes that: attach.`;
+    return finding('info', subject, text);
+  }
 }
 
 function methodFinding(subject: string, source: PacketSource, fallback: string | null): Finding {

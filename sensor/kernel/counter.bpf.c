@@ -65,6 +65,10 @@ struct total_minute {
 
 struct total {
 	struct total_minute minutes[MINUTES];
+	/* The open minute, when it began by the monotonic clock, and the clock by which that was found. */
+	__u64 began;
+	__u64 wall_offset;
+	__u64 minute;
 };
 
 struct settings {
@@ -600,11 +604,23 @@ static __always_inline void count_hosts(struct __sk_buff *skb, struct packet *p,
 	counts->rx_bytes += p->length;
 }
 
+/* Turns the minute. A frame costs no division unless it is the first one of its minute. */
+static __always_inline __u32 find_minute(struct total *all, __u64 now_ns, __u64 wall_offset)
+{
+	if (now_ns - all->began >= NANOSECONDS_OF_MINUTE || all->wall_offset != wall_offset) {
+		all->minute = (now_ns + wall_offset) / NANOSECONDS_OF_MINUTE;
+		all->began = all->minute * NANOSECONDS_OF_MINUTE - wall_offset;
+		all->wall_offset = wall_offset;
+	}
+	return all->minute;
+}
+
 SEC("tc")
 int count(struct __sk_buff *skb)
 {
 	__u32 zero = 0, minute;
-	__u64 now_ns = bpf_ktime_get_ns();
+	/* Exact to a tick of the kernel, a hundredth of a second at most. */
+	__u64 now_ns = bpf_ktime_get_coarse_ns();
 	struct settings *now = bpf_map_lookup_elem(&settings, &zero);
 	struct total *all = bpf_map_lookup_elem(&totals, &zero);
 	struct total_minute *total;
@@ -614,7 +630,7 @@ int count(struct __sk_buff *skb)
 
 	if (!now || !all || !room || (__s64)(now_ns - now->beat) > (__s64)BEAT_PATIENCE)
 		return TC_ACT_UNSPEC;
-	minute = (now_ns + now->wall_offset) / NANOSECONDS_OF_MINUTE;
+	minute = find_minute(all, now_ns, now->wall_offset);
 	total = &all->minutes[minute & (MINUTES - 1)];
 	if (total->minute != minute) {
 		__builtin_memset(total, 0, sizeof(*total));

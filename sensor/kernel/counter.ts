@@ -5,7 +5,8 @@
  * that its predecessor left, and counting went on in between.
  */
 import koffi from 'koffi';
-import type { LocalScope } from '#sensor/capture/index.ts';
+import { compileLocalScope, type LocalRanges, type LocalScope } from '#sensor/capture/index.ts';
+import { clockStepMs } from '#sensor/host-time/index.ts';
 import {
   addressBytes,
   addressKey,
@@ -30,7 +31,14 @@ import { kernelError, libbpf, must } from './libbpf.ts';
 
 /** Entries of a map that are read by one call. */
 const batchEntries = 1024;
+/** With more entries the idle ones are removed. */
+const crowdedEntries = 4096;
 const first = Buffer.alloc(4);
+/** `BEAT_PATIENCE` of the program. */
+const beatPatienceNs = 3_600_000_000_000n;
+/** A larger change of the clock is a step, as for the captures; below the other it is how exactly it can be read. */
+const stepNs = BigInt(clockStepMs) * 1_000_000n;
+const offsetToleranceNs = 2_000_000n;
 const noEntry = -koffi.os.errno.ENOENT!;
 
 /** What the kernel counted in one minute. */
@@ -44,6 +52,9 @@ export class KernelCounter {
   readonly #maps: Record<MapName, number>;
   readonly #bpf = libbpf();
   readonly #cpus = libbpf().cpus() as number;
+  #ranges: LocalRanges | null = null;
+  /** Addresses that are not of a prefix. */
+  #named: ReadonlySet<string> = new Set();
 
   constructor(maps: Record<MapName, number>) {
     this.#maps = maps;
@@ -59,23 +70,49 @@ export class KernelCounter {
     for (const prefix of prefixes) this.#put('prefixes', prefix, one);
     this.#keepOnly('prefixes', prefixBytes, prefixes);
     this.#keepOnly('owners', addressBytes, ownerKeys);
-    const hosts = local.addresses.map((address) => addressKey(address));
+    this.#ranges = compileLocalScope(local);
+    this.#named = new Set(local.addresses);
     const none = Buffer.alloc(hostBytes * this.#cpus);
     // One that is there has counted already.
-    for (const host of hosts) this.#bpf.update(this.#maps.hosts, host, none, 1n);
+    for (const address of local.addresses) this.#bpf.update(this.#maps.hosts, addressKey(address), none, 1n);
+    this.#removeHosts((key) => !this.#isLocal(key));
     this.change({
       hasPrefixes4: prefixes.some((key) => key.readUInt32LE(4) === 4),
       hasPrefixes6: prefixes.some((key) => key.readUInt32LE(4) === 6),
       hasOwners: owners.length > 0,
+      ...(this.#settings().since === 0n && { since: process.hrtime.bigint() }),
     });
   }
 
-  /** Counting goes on for an hour after the last call; `wallOffset` is wall time minus the monotonic clock, in nanoseconds. */
-  beat(wallOffset: bigint): void {
-    this.change({ wallOffset, beat: process.hrtime.bigint() });
+  /**
+   * Counting goes on for an hour after the last call. `wallOffset`: wall time minus the monotonic clock, in nanoseconds. Where the
+   * clock was set, or counting had ended, minutes are whole again from now on.
+   */
+  beat(wallOffset = readWallOffset()): void {
+    const before = this.#settings();
+    const beat = process.hrtime.bigint();
+    const step = wallOffset - before.wallOffset;
+    const isSame = step < offsetToleranceNs && step > -offsetToleranceNs;
+    const wentOn = step < stepNs && step > -stepNs && beat - before.beat < beatPatienceNs;
+    this.change({
+      beat,
+      wallOffset: isSame ? before.wallOffset : wallOffset,
+      since: wentOn || before.since === 0n ? before.since : beat,
+    });
   }
 
-  settings(): KernelSettings {
+  /**
+   * Wall time since which every frame was counted by local address, unix milliseconds; infinite before the first addresses, and where
+   * the clock was set since the last beat.
+   */
+  wholeSinceMs(): number {
+    const { since, wallOffset } = this.#settings();
+    const step = readWallOffset() - wallOffset;
+    if (since === 0n || step >= stepNs || step <= -stepNs) return Number.POSITIVE_INFINITY;
+    return Number((since + wallOffset) / 1_000_000n);
+  }
+
+  #settings(): KernelSettings {
     const value = Buffer.alloc(settingsBytes);
     must(this.#bpf.lookup(this.#maps.settings, first, value), 'read the settings of the kernel’s counters');
     return readSettings(value);
@@ -86,15 +123,41 @@ export class KernelCounter {
     const values = Buffer.alloc(totalBytes * this.#cpus);
     must(this.#bpf.lookup(this.#maps.totals, first, values), 'read the totals of the kernel');
     const hosts = new Map<string, HostCounts>();
+    let entries = 0;
     this.#eachHost((key, buffer, at) => {
+      entries += 1;
       const counts = sumHost(buffer, at, this.#cpus, minute);
       if (counts) hosts.set(addressOf(key), counts);
     });
+    if (entries > crowdedEntries) this.#removeIdle(minute);
     return { totals: sumTotals(values, this.#cpus, minute), hosts };
   }
 
   close(): void {
     for (const fd of Object.values(this.#maps)) closeFd(fd);
+  }
+
+  /** Makes room: addresses of prefixes without traffic in the minutes that are kept. */
+  #removeIdle(minute: number): void {
+    this.#removeHosts((key, values, at) => {
+      const isIdle = [minute - 120, minute - 60, minute, minute + 60].every(
+        (one) => sumHost(values, at, this.#cpus, one) === null,
+      );
+      return isIdle && !this.#named.has(addressOf(key));
+    });
+  }
+
+  #removeHosts(isGone: (key: Buffer, values: Buffer, at: number) => boolean): void {
+    const gone: Buffer[] = [];
+    this.#eachHost((key, values, at) => {
+      if (isGone(key, values, at)) gone.push(Buffer.from(key));
+    });
+    for (const key of gone) this.#bpf.remove(this.#maps.hosts, key);
+  }
+
+  #isLocal(key: Buffer): boolean {
+    const words = Int32Array.from({ length: 8 }, (_, i) => (i < 4 ? key.readInt32BE(4 + i * 4) : 0));
+    return (this.#ranges!.sides(key.readUInt32LE(0), words, 0) & 1) !== 0;
   }
 
   #eachHost(visit: (key: Buffer, values: Buffer, at: number) => void): void {
@@ -131,8 +194,22 @@ export class KernelCounter {
 
   /** Changes settings of the program. */
   change(changed: Partial<KernelSettings>): void {
-    this.#put('settings', first, settingsValue({ ...this.settings(), ...changed }));
+    this.#put('settings', first, settingsValue({ ...this.#settings(), ...changed }));
   }
 }
 
-const closeFd: (fd: number) => number = koffi.load(null).func('int close(int fd)');
+const system = koffi.load(null);
+const closeFd: (fd: number) => number = system.func('int close(int fd)');
+const getTime: (clock: number, time: Buffer) => number = system.func(
+  'int clock_gettime(int clock, void *time)',
+);
+const realTime = 0;
+
+/** Wall time minus the monotonic clock, nanoseconds. */
+function readWallOffset(): bigint {
+  const time = Buffer.alloc(16);
+  const before = process.hrtime.bigint();
+  getTime(realTime, time);
+  const after = process.hrtime.bigint();
+  return time.readBigInt64LE(0) * 1_000_000_000n + time.readBigInt64LE(8) - (before + after) / 2n;
+}

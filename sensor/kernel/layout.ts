@@ -4,6 +4,9 @@
  */
 import { formatWords, parseWords } from '#sensor/capture/index.ts';
 
+/** Changes with the maps: counters of another layout are not taken up. */
+export const layoutVersion = 1;
+
 /** Names of the maps. */
 export const mapNames = ['settings', 'totals', 'hosts', 'prefixes', 'owners'] as const;
 export type MapName = (typeof mapNames)[number];
@@ -14,7 +17,8 @@ const minutes = 4;
 const hostMinuteBytes = 24;
 export const hostBytes = minutes * hostMinuteBytes;
 const totalMinuteBytes = 56;
-export const totalBytes = minutes * totalMinuteBytes;
+/** Behind the minutes is what the program needs to find them. */
+export const totalBytes = minutes * totalMinuteBytes + 24;
 export const settingsBytes = 40;
 export const ownerBytes = 72;
 /** An address with more MACs is not judged, as in the engine. */
@@ -77,7 +81,7 @@ export interface KernelSettings {
   /** Wall time minus the monotonic clock, and the monotonic time of the last sign of life; nanoseconds. */
   wallOffset: bigint;
   beat: bigint;
-  /** Monotonic time since which every frame was counted, nanoseconds. */
+  /** Monotonic time since which every frame was counted by local address, nanoseconds; 0 before the first addresses. */
   since: bigint;
   isEthernet: boolean;
   hasPrefixes4: boolean;

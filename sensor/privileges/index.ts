@@ -14,6 +14,8 @@ import { asUser, findOrMakeUser, type SystemUser } from '#common/system-users/in
 
 /** Packet sockets, rings, promiscuous mode, ICMP probes and nmap need this. The packaged service has the same. */
 export const captureCapabilities: readonly string[] = ['net_raw'];
+/** Loading and attaching the kernel's programs need these, and hold them no longer. */
+export const kernelCapabilities: readonly string[] = ['bpf', 'net_admin'];
 /** Added where the program or its files are below folders that only root can enter, such as /root. */
 const reachesAll = 'dac_read_search';
 
@@ -25,7 +27,9 @@ const stateNames =
   /^((credential|plan|incidents|spool-state|unfinished-minutes)\.json(\.new)?|(damaged-)?spool-\d+\.sqlite.*|scans\.sqlite.*|evidence|sensor\.sock)$/;
 const capabilityNames = new Map([
   [2, reachesAll],
+  [12, 'net_admin'],
   [13, 'net_raw'],
+  [39, 'bpf'],
 ]);
 
 export interface PrivilegeOptions {

@@ -19,6 +19,8 @@ const optionsBytes = 80;
 const contextBytes = 192;
 const segmentsAt = 164;
 const minuteNs = 60_000_000_000n;
+/** The kernel's clock is a tick behind at most. */
+const leadNs = 1_000_000_000n;
 
 export interface OfferedFrame {
   bytes: Uint8Array;
@@ -63,10 +65,10 @@ export class KernelRuns {
     this.#loaded.counter.setLocal(local, isBridge);
   }
 
-  /** Opens the minute with this number, which has passed by nothing yet. */
+  /** Opens the minute with this number. */
   open(number: number): void {
     this.minute = number * 60;
-    this.#loaded.counter.beat(BigInt(number) * minuteNs - process.hrtime.bigint());
+    this.#loaded.counter.beat(BigInt(number) * minuteNs + leadNs - process.hrtime.bigint());
   }
 
   /** Counts a frame. */

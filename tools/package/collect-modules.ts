@@ -18,7 +18,7 @@ interface PackageFile {
 
 const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8')) as PackageFile;
 
-/** Follows imports, dynamic imports and `new URL('./x.ts', import.meta.url)` from the entry. */
+/** Follows imports, dynamic imports and `new URL('./x.ts', import.meta.url)` (or `./x.bpf.o`) from the entry. */
 export function collectModules(root: string, entry: string): NeededFiles {
   const aliases = Object.entries(readJson(join(root, 'package.json')).imports);
   const modules = new Set<string>();
@@ -39,6 +39,8 @@ export function collectModules(root: string, entry: string): NeededFiles {
 }
 
 function specifiersIn(root: string, file: string): string[] {
+  // A program for the kernel needs nothing else.
+  if (file.endsWith('.bpf.o')) return [];
   const text = readFileSync(join(root, file), 'utf8');
   const parsed = parseSync(file, text);
   if (parsed.errors.length > 0) throw new Error(`${file} can't be parsed: ${parsed.errors[0]!.message}`);
@@ -55,7 +57,7 @@ function specifiersIn(root: string, file: string): string[] {
     if (!literal) throw new Error(`${file} imports a computed name, which can't be packaged`);
     found.push(literal[1]!);
   }
-  for (const match of text.matchAll(/new URL\(\s*'(\.[^']+\.[tj]s)',\s*import\.meta\.url/g))
+  for (const match of text.matchAll(/new URL\(\s*'(\.[^']+\.(?:[tj]s|bpf\.o))',\s*import\.meta\.url/g))
     found.push(match[1]!);
   return found;
 }

@@ -41,7 +41,7 @@ export const packagedPrograms: readonly PackagedProgram[] = [
       'the Node.js that it runs on.',
     ],
     // What the Node.js binary is linked with, nmap of port scans, and useradd of the maintainer scripts.
-    depends: ['libc6 (>= 2.28)', 'libstdc++6 (>= 9)', 'nmap', 'passwd'],
+    depends: ['libbpf1', 'libc6 (>= 2.28)', 'libstdc++6 (>= 9)', 'nmap', 'passwd'],
     changes: 'sensor',
     lintianOverrides: [
       {

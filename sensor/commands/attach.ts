@@ -1,0 +1,30 @@
+/**
+ * `svc-sensor attach`: attaches the counting program to the interfaces of the settings, before the sensor starts. It alone has the
+ * capabilities for that, and ends.
+ *
+ * What is attached already goes on with its counters, by the program of this version.
+ */
+import { describeError } from '#common/errors/index.ts';
+import { createReporter } from '#common/reporter/index.ts';
+import { readSensorConfig } from '#sensor/config.ts';
+import { loadKernel } from '#sensor/kernel/index.ts';
+
+/** Resolves with the exit code: 1 where an interface has no program, whose frames the sensor then counts one by one. */
+export async function attach(environment: Readonly<Record<string, string | undefined>>): Promise<number> {
+  const { captures, logFormat, logLevel } = readSensorConfig(environment);
+  const reporter = createReporter({ program: 'sensor', format: logFormat, level: logLevel });
+  let code = 0;
+  for (const { name, source } of captures) {
+    if (source.kind !== 'live') continue;
+    try {
+      (await loadKernel()).attachCounter(source.interfaceName);
+    } catch (error) {
+      reporter.warn('the kernel will not count, the sensor counts frame by frame', {
+        capture: name,
+        why: describeError(error),
+      });
+      code = 1;
+    }
+  }
+  return code;
+}

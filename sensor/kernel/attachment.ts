@@ -1,0 +1,256 @@
+/**
+ * Attaches the counting program to an interface, and finds it there.
+ *
+ * The program hangs at the interface's tc hooks (clsact) of both directions, and its maps are pinned: both outlive every sensor. The
+ * pins are in a file system of their own (`pinRoot`), because that of systemd admits root alone.
+ */
+import { spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  unlinkSync,
+} from 'node:fs';
+import koffi from 'koffi';
+import { CodedError } from '#common/errors/index.ts';
+import { giveTree } from '#common/folders/index.ts';
+import { KernelCounter } from './counter.ts';
+import { layoutVersion, type MapName, mapNames } from './layout.ts';
+import { libbpf, must } from './libbpf.ts';
+import { loadCounter } from './load-counter.ts';
+
+/** Where the maps of all interfaces are pinned. */
+export const pinRoot = '/run/svc-sensor/kernel';
+const bpfMagic = 0xcafe4a11;
+
+const ingress = 1;
+const egress = 2;
+const replace = 1;
+/** Our filters: before those of others. The number of one is that of its owner plus its direction. */
+const priority = 1;
+const owners = { sensor: 0x5356_0000, command: 0x5356_0010 } as const;
+const loopback = 772;
+const withoutHeader = 65_534;
+const isThere = -koffi.os.errno.EEXIST!;
+
+/**
+ * Makes the places of the pins of these interfaces and gives them to a user; for root. Those of interfaces that are gone are
+ * removed, and with them the memory of their counters.
+ */
+export function preparePins(names: readonly string[], { uid, gid }: { uid: number; gid: number }): void {
+  mkdirSync(pinRoot, { recursive: true, mode: 0o755 });
+  if (!isPinRoot()) {
+    const options = ['-t', 'bpf', '-o', 'mode=0711', 'svc-sensor', pinRoot];
+    const { status, stderr } = spawnSync('mount', options, { encoding: 'utf8' });
+    if (status !== 0)
+      throw new CodedError(
+        'kernel.no_pins',
+        `${pinRoot} can not be mounted: ${stderr?.trim() ?? 'no mount'}.`,
+      );
+  }
+  // In this order: an interface that comes meanwhile keeps its folder.
+  const folders = readdirSync(pinRoot).filter((folder) => folder.startsWith(`${namespace()}-`));
+  const present = readdirSync('/sys/class/net').filter(isKnown);
+  const kept = new Set(present.map((name) => findInterface(name, owners.sensor).pinFolder));
+  for (const folder of folders.map((one) => `${pinRoot}/${one}`))
+    if (!kept.has(folder)) rmSync(folder, { recursive: true });
+  for (const name of names.filter((one) => existsSync(`/sys/class/net/${one}`))) {
+    const { pinFolder } = findInterface(name, owners.sensor);
+    mkdirSync(pinFolder, { recursive: true, mode: 0o700 });
+    giveTree(pinFolder, { uid, gid });
+  }
+}
+
+const isPinRoot = () => existsSync(pinRoot) && statfsSync(pinRoot).type === bpfMagic;
+
+const namespace = () => statSync('/proc/self/ns/net').ino;
+
+/** One interface of this network namespace; its number is used once. */
+interface Interface {
+  name: string;
+  index: number;
+  isEthernet: boolean;
+  directions: readonly number[];
+  /** Number of our filters. */
+  owner: number;
+  pinFolder: string;
+}
+
+const isKnown = (name: string) => {
+  if (!existsSync(`/sys/class/net/${name}/type`)) return false;
+  const type = Number(readFileSync(`/sys/class/net/${name}/type`, 'utf8'));
+  return type === 1 || type === loopback || type === withoutHeader;
+};
+
+function findInterface(name: string, owner: number): Interface {
+  const read = (file: string) => Number(readFileSync(`/sys/class/net/${name}/${file}`, 'utf8'));
+  if (!existsSync(`/sys/class/net/${name}/ifindex`))
+    throw new CodedError('capture.no_interface', `There is no network interface ${name}.`);
+  const [index, type] = [read('ifindex'), read('type')];
+  if (!isKnown(name))
+    throw new CodedError('kernel.link_type', `Interface ${name} has neither Ethernet nor plain IP frames.`);
+  return {
+    name,
+    index,
+    isEthernet: type !== withoutHeader,
+    // On the loopback interface a packet appears twice, outgoing and incoming.
+    directions: type === loopback ? [ingress] : [ingress, egress],
+    owner,
+    pinFolder: `${pinRoot}/${namespace()}-${index}-v${layoutVersion}`,
+  };
+}
+
+/**
+ * Attaches the program to this interface; one that is there already goes on with its counters. Needs CAP_BPF and CAP_NET_ADMIN.
+ * Throws a `CodedError` (`kernel.…`) with what is missing.
+ */
+export function attachCounter(name: string): void {
+  const one = findInterface(name, owners.sensor);
+  // Pins without a program are of one that was taken off.
+  if (!isAttached(one)) unpin(one);
+  const { counter, programFd, unload } = loadCounter(one.pinFolder, one.isEthernet);
+  try {
+    counter.beat();
+    hang(one, programFd);
+  } catch (error) {
+    detachCounter(name);
+    throw error;
+  } finally {
+    unload();
+  }
+}
+
+/** Takes the program and its counters off an interface. True where there was one. */
+export function detachCounter(name: string): boolean {
+  const removed = Object.values(owners).map((owner) => unhang(findInterface(name, owner)));
+  unpin(findInterface(name, owners.sensor));
+  return removed.includes(true);
+}
+
+/** The same for every interface of this network namespace; returns their names. The places of the pins go with the last one. */
+export function removeCounters(): string[] {
+  const removed = readdirSync('/sys/class/net').filter((name) => {
+    if (!isKnown(name)) return false;
+    const isRemoved = detachCounter(name);
+    rmSync(findInterface(name, owners.sensor).pinFolder, { recursive: true, force: true });
+    return isRemoved;
+  });
+  const isLast = isPinRoot() && readdirSync(pinRoot).every((name) => name.endsWith('.debug'));
+  if (isLast && spawnSync('umount', [pinRoot]).status === 0) rmSync(pinRoot, { recursive: true });
+  return removed;
+}
+
+function unpin({ pinFolder }: Interface): void {
+  if (!existsSync(pinFolder)) return;
+  for (const pin of readdirSync(pinFolder)) unlinkSync(`${pinFolder}/${pin}`);
+}
+
+/** Counts on this interface with counters of its own, beside those of a sensor, until `end`; `prepare` is called before. */
+export function countBriefly(
+  name: string,
+  prepare: (counter: KernelCounter) => void,
+): { counter: KernelCounter; end(): void } {
+  const one = findInterface(name, owners.command);
+  const { counter, programFd, unload } = loadCounter(null, one.isEthernet);
+  const end = () => {
+    unhang(one);
+    unload();
+  };
+  try {
+    prepare(counter);
+    hang(one, programFd);
+  } catch (error) {
+    end();
+    throw error;
+  }
+  return { counter, end: () => void unhang(one) };
+}
+
+export interface AttachedCounter {
+  counter: KernelCounter;
+  /** False once the interface is gone, or the program was taken off. */
+  isAttached(): boolean;
+}
+
+/** The counters that `attachCounter` has left at an interface. Throws a `CodedError` where there are none. */
+export function openCounter(name: string): AttachedCounter {
+  const one = findInterface(name, owners.sensor);
+  if (!isAttached(one))
+    throw new CodedError('kernel.not_attached', `No counting program is attached to ${name}.`);
+  const bpf = libbpf();
+  const maps = mapNames.map((map) => [
+    map,
+    must(bpf.openPinned(`${one.pinFolder}/${map}`), `open the counters of ${name}`),
+  ]);
+  return {
+    counter: new KernelCounter(Object.fromEntries(maps) as Record<MapName, number>),
+    isAttached: () => isAttached(one),
+  };
+}
+
+/** Attaches the program at the hooks of both directions, in place of one that is there. */
+function hang(one: Interface, programFd: number): void {
+  const bpf = libbpf();
+  for (const direction of one.directions) {
+    const made: number = bpf.createHook(hookOf(one, direction));
+    if (made !== isThere) must(made, `add "clsact" to ${one.name}`);
+    const filter = { ...filterAt(one, direction), prog_fd: programFd, flags: replace };
+    must(bpf.attach(hookOf(one, direction), filter), `attach the counting program to ${one.name}`);
+  }
+  if (isSharedHook(one))
+    throw new CodedError(
+      'kernel.hook_taken',
+      `Interface ${one.name} has a queueing discipline "ingress", beside which there is no room for "clsact".`,
+    );
+}
+
+/** True where the program was attached. The hooks go with the last filter. */
+function unhang(one: Interface): boolean {
+  const bpf = libbpf();
+  const results = one.directions.map((direction) =>
+    bpf.detach(hookOf(one, direction), filterAt(one, direction)),
+  );
+  const wasThere = results.includes(0);
+  if (wasThere && !hasFilters(one.name)) bpf.destroyHook(hookOf(one, ingress + egress));
+  return wasThere;
+}
+
+/** True when the filter of each direction is at its hook, and its maps are pinned. */
+function isAttached(one: Interface): boolean {
+  if (!existsSync(one.pinFolder) || readdirSync(one.pinFolder).length < mapNames.length) return false;
+  return one.directions.every((direction) => isAt(one, direction, direction)) && !isSharedHook(one);
+}
+
+/** "ingress" has one hook for what is attached to either direction. */
+const isSharedHook = (one: Interface) => one.directions.length > 1 && isAt(one, ingress, egress);
+
+const isAt = (one: Interface, hook: number, filter: number) =>
+  libbpf().query(hookOf(one, hook), filterAt(one, filter)) === 0;
+
+const hookOf = (one: Interface, direction: number) => ({
+  sz: libbpf().sizes.hook,
+  ifindex: one.index,
+  attach_point: direction,
+  parent: 0,
+});
+
+const filterAt = (one: Interface, direction: number) => ({
+  sz: libbpf().sizes.filter,
+  prog_fd: 0,
+  flags: 0,
+  prog_id: 0,
+  handle: one.owner + direction,
+  priority,
+});
+
+/** True when others use the hooks too, or it can not be found out. */
+function hasFilters(name: string): boolean {
+  return ['ingress', 'egress'].some((hook) => {
+    const { status, stdout } = spawnSync('tc', ['filter', 'show', 'dev', name, hook], { encoding: 'utf8' });
+    return status !== 0 || stdout.trim() !== '';
+  });
+}

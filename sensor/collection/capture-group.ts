@@ -57,6 +57,8 @@ export interface CaptureState {
   countsSegments: boolean;
   /** Why a fallback method is used, or why it does not listen. */
   why: string | null;
+  /** Why totals are not counted in the kernel; null where they are, absent from a sensor before 0.2.0. */
+  whyNotKernel?: string | null;
 }
 
 export class CaptureGroup {

@@ -10,6 +10,7 @@ import { createHostTime, type HostTime } from '#sensor/host-time/index.ts';
 import { downgradeForMonitor, type SensorPlan } from '#sensor/plan/index.ts';
 import { CaptureGroup } from './capture-group.ts';
 import type { CaptureSpec } from './capture-spec.ts';
+import { createKernelCounts } from './kernel-counts.ts';
 import { cutWindow, type LocalWindow } from './merge-windows.ts';
 import { MinuteCollector, type MinuteCollectorOptions } from './minute-collector.ts';
 import { UplinkSettler } from './settle-uplinks.ts';
@@ -68,6 +69,9 @@ export function createCollection(options: CollectionOptions) {
       options.onWindow?.(cutWindow(window));
     },
   });
+  // Where minutes are only displayed, counters of a running sensor must stay as they are.
+  const counted = options.stateDirectory === undefined ? [] : options.captures;
+  const kernel = createKernelCounts({ captures: counted, reporter });
   const collector = new MinuteCollector({
     captures: options.captures.map((spec) => spec.name),
     spool,
@@ -76,6 +80,7 @@ export function createCollection(options: CollectionOptions) {
     ...(options.stateDirectory && { stateDirectory: options.stateDirectory }),
     onCommitted: options.onCommitted,
     records: options.records ?? [],
+    count: kernel.count,
     settle: (minutes) => settler.settle(minutes),
   });
   const groups = createGroups(options, clock, collector, settler, (minute) =>
@@ -86,6 +91,7 @@ export function createCollection(options: CollectionOptions) {
     while (!stopping.signal.aborted) {
       collector.tick(hostTime.read());
       settler.tick();
+      kernel.tick();
       await clock.wait(tickMs, stopping.signal);
     }
   }
@@ -93,6 +99,7 @@ export function createCollection(options: CollectionOptions) {
   return {
     name: 'collection',
     async start() {
+      await kernel.start();
       collector.start(hostTime.read());
       const missing = await Promise.all(groups.map((group) => group.open()));
       const isHopeless = missing.every((why) => why !== null);
@@ -109,6 +116,7 @@ export function createCollection(options: CollectionOptions) {
       await ticking;
       await Promise.all(groups.map((group) => group.stop()));
       collector.finish();
+      kernel.stop();
     },
     /** Applies a plan: its addresses are local from now on. Frames count from the first plan on. */
     follow(next: SensorPlan) {
@@ -116,6 +124,7 @@ export function createCollection(options: CollectionOptions) {
       settler.follow(next);
       const { localPrefixes: prefixes, protectedAddresses: addresses, owners } = next;
       const local = { prefixes, addresses, owners };
+      kernel.follow(local);
       for (const group of groups) group.setLocal(local);
     },
     /** Keeps the traffic of the sensor's own scans apart from now on; captures know it within a fifth of a second. */
@@ -124,7 +133,7 @@ export function createCollection(options: CollectionOptions) {
     },
     /** True while the disk accepts no minutes. */
     isPaused: () => collector.isPaused(),
-    states: () => groups.map((group) => group.state()),
+    states: () => groups.map((group) => ({ ...group.state(), whyNotKernel: kernel.whyNot(group.name) })),
   };
 }
 

@@ -80,6 +80,7 @@ export class Downtime {
     recovered: readonly TelemetryMinute[] = [],
   ): void {
     const kept = Map.groupBy(recovered, (one) => one.minute);
+    if (missing) for (const minute of this.#counted(missing)) if (!kept.has(minute)) kept.set(minute, []);
     const known = [...kept.keys()].map((minute): MinuteRange => [minute, minute]);
     const gaps = missing ? subtractRanges([missing], known, Number.NEGATIVE_INFINITY) : [];
     // In their order: what a death in between leaves uncommitted is after the last commit.
@@ -87,7 +88,7 @@ export class Downtime {
       const [from, to] = range;
       const parts = kept.get(from);
       if (parts) {
-        this.#deps.commits.commitRecovered(timeline, parts, Math.min(since, from));
+        this.#deps.commits.commitRecovered(timeline, from, parts, Math.min(since, from));
         continue;
       }
       this.#deps.reporter.warn('minutes were missed while the sensor was down', {
@@ -96,6 +97,14 @@ export class Downtime {
       });
       this.#deps.commits.commitGap(timeline, range, 'sensor_down', since);
     }
+  }
+
+  /** The minutes of a range that the kernel counted; it keeps the last ones only. */
+  #counted([from, to]: MinuteRange): number[] {
+    const minutes: number[] = [];
+    for (let minute = to; minute >= from && this.#deps.commits.isCounted(minute); minute -= 60)
+      minutes.push(minute);
+    return minutes;
   }
 
   /**

@@ -12,6 +12,7 @@ import { clockStepMs, type Moment, offsetOf } from '#sensor/host-time/index.ts';
 import type { Spool } from '#sensor/spool/index.ts';
 import { type Commits, createCommits, gapOf } from './commits.ts';
 import { Downtime } from './downtime.ts';
+import type { KernelCounts } from './kernel-counts.ts';
 import type { LocalWindow } from './merge-windows.ts';
 import type { AnyRecordSource } from './ready-records.ts';
 import { TimelineCommits } from './timeline-commits.ts';
@@ -41,6 +42,8 @@ export interface MinuteCollectorOptions {
   bootId?: string;
   /** Keeps the running minute for the next start; absent where minutes are only displayed. */
   stateDirectory?: string;
+  /** See `KernelCounts`; by default the kernel counts nothing. */
+  count?: KernelCounts['count'];
   /** What is committed of the reports of one minute; all of it by default. */
   settle?(minutes: TelemetryMinute[]): TelemetryMinute[];
   /** Records of other parts for the next commit. */
@@ -78,6 +81,8 @@ export class MinuteCollector {
       commits: this.#commits,
       bootId,
       captures: [...this.#progress.keys()],
+      count: (capture, minute, seen) => this.#count(options, capture, minute, seen),
+      onCounted: (part) => this.#unfinished.noteCommitted(part),
       settle: (minutes) => options.settle?.(minutes) ?? minutes,
       isFirstMinute: (minute) => minute === this.#firstMinute,
     });
@@ -89,6 +94,18 @@ export class MinuteCollector {
     return this.#commits.isPaused();
   }
 
+  #count(
+    { count, spool }: MinuteCollectorOptions,
+    capture: string,
+    minute: number,
+    seen: TelemetryMinute | null,
+  ): TelemetryMinute | null {
+    const committed = this.#unfinished.committedOf(capture, minute);
+    // A part was committed, and it is not known which.
+    if (!committed && spool.coveredBefore(minute + 60) === minute) return null;
+    return count?.(capture, minute, seen, committed) ?? null;
+  }
+
   /** Starts at this time and commits the gap since the last covered minute. */
   start(now: Moment): void {
     this.#firstMinute = minuteOf(now.wallMs);
@@ -97,6 +114,9 @@ export class MinuteCollector {
     this.#timelines = [first];
     const recovered = this.#unfinished.recover({ bootId: this.#bootId, offsetMs: first.offsetMs });
     const isOver = ({ minute }: TelemetryMinute) => minute < this.#firstMinute;
+    // The sensor before ended in order within a minute that is over: its part was committed, the rest is the kernel's.
+    const begun = new Set(this.#unfinished.committedBefore(this.#firstMinute).map(({ minute }) => minute));
+    for (const minute of begun) this.#timelineCommits.commitRecovered(first, minute, [], minute);
     this.#downtime.nameAtStart(first, now, recovered.filter(isOver));
     for (const minute of recovered.filter((one) => !isOver(one)))
       keepReport(first, { minute, reason: 'sensor_down', isRecovered: true });
@@ -165,8 +185,9 @@ export class MinuteCollector {
   /** Commits all reports. */
   finish(): void {
     for (const timeline of this.#timelines) this.#timelineCommits.flush(timeline);
-    const { cursor } = this.#current();
+    const { cursor, offsetMs } = this.#current();
     this.#commits.finish([cursor, cursor]);
+    this.#unfinished.save({ bootId: this.#bootId, offsetMs });
   }
 
   #save(): void {

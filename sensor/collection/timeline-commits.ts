@@ -10,6 +10,10 @@ interface TimelineCommitsDeps {
   /** Id of the kernel boot; empty when stamps need not outlive the process. */
   bootId: string;
   captures: readonly string[];
+  /** See `KernelCounts`. */
+  count(capture: string, minute: number, seen: TelemetryMinute | null): TelemetryMinute | null;
+  /** This is committed, as the kernel counted it; if it is a part of a minute, the rest comes without it. */
+  onCounted(minute: TelemetryMinute): void;
   /** What is committed of the reports of one minute. */
   settle(minutes: TelemetryMinute[]): TelemetryMinute[];
   /** True for the minute in which the sensor started. */
@@ -40,16 +44,40 @@ export class TimelineCommits {
   commitMinute(timeline: Timeline, minute: number): void {
     const reports = timeline.pending.get(minute) ?? new Map<string, Reported>();
     timeline.pending.delete(minute);
+    for (const name of this.#deps.captures) {
+      const whole = this.#deps.count(name, minute, reports.get(name)?.minute ?? null);
+      if (!whole) continue;
+      // Parts of a minute have gaps that say so, although nothing is missing in their sum.
+      reports.set(name, { minute: whole, reason: whole.observedMs < 60_000 ? 'sensor_down' : null });
+      this.#deps.onCounted(whole);
+    }
     const minutes = [...reports.values()].map((reported) => reported.minute);
     this.commit(timeline, { minutes, gaps: this.#gapsOf(minute, reports), range: [minute, minute] });
   }
 
-  /** Commits what a killed sensor left of one minute: a part of it, of each capture. */
-  commitRecovered(timeline: Timeline, minutes: TelemetryMinute[], since: number): void {
-    const { minute } = minutes[0]!;
-    const names = new Set([...this.#deps.captures, ...minutes.map(({ capture }) => capture)]);
-    const gaps = [...names].map((name) => gapOf(minute, minute, name, 'sensor_down'));
+  /** Commits what is left of one minute without a sensor: what a killed one saw, or what the kernel counted. */
+  commitRecovered(
+    timeline: Timeline,
+    minute: number,
+    parts: readonly TelemetryMinute[],
+    since: number,
+  ): void {
+    const seen = new Map(parts.map((part) => [part.capture, part]));
+    const minutes: TelemetryMinute[] = [];
+    const gaps: TelemetryGap[] = [];
+    for (const name of new Set([...this.#deps.captures, ...seen.keys()])) {
+      const part = seen.get(name) ?? null;
+      const whole = this.#deps.count(name, minute, part);
+      const known = whole ?? part;
+      if (known) minutes.push(known);
+      if (!whole || whole.observedMs < 60_000) gaps.push(gapOf(minute, minute, name, 'sensor_down'));
+    }
     this.commit(timeline, { minutes, gaps, range: [minute, minute] }, since);
+  }
+
+  /** True where the kernel counted this minute of a capture. */
+  isCounted(minute: number): boolean {
+    return this.#deps.captures.some((name) => this.#deps.count(name, minute, null) !== null);
   }
 
   /** Commits the reports of a timeline, and the gaps between its minutes. */

@@ -115,3 +115,61 @@ test('NET-2.4.2: what a killed sensor saw before the clock was set, or before th
     assert.equal(f.stored[0]!.totals.ipBytes, 1);
   }
 });
+
+const bytesOf = (stored: readonly TelemetryMinute[]) => stored.map(({ totals }) => totals.ipBytes);
+
+test('NET-2.4.2: a minute that the kernel counted is whole although its sensor was killed in it', (t) => {
+  const { stateDirectory } = killed(t);
+  const f = fixture({ stateDirectory, counted: { minutes: [0] } });
+  f.collector.start(steadyMoment(ms(0, 25)));
+  f.collector.listening('eth0', ms(0, 25), 0);
+  f.report(0, 35_000);
+  f.collector.tick(steadyMoment(ms(1, 2)));
+  assert.deepEqual(f.commits, [{ minutes: ['0 eth0 60000'], gaps: [] }]);
+  assert.deepEqual(bytesOf(f.stored), [1000]);
+});
+
+test('NET-2.4.2: minutes that the kernel counted while no sensor ran are no gap', (t) => {
+  const { stateDirectory } = killed(t);
+  const last = { bootId: 'boot', offsetMs: 0, throughMinute: at(-2) };
+  const f = fixture({ captures: ['eth0', 'br0'], stateDirectory, last, counted: { minutes: [0, 1, 2] } });
+  f.collector.start(steadyMoment(ms(3, 5)));
+  assert.deepEqual(f.commits, [
+    { minutes: [], gaps: ['-1 all sensor_down'] },
+    ...[0, 1, 2].map((minute) => ({ minutes: [`${minute} eth0 60000`, `${minute} br0 60000`], gaps: [] })),
+  ]);
+});
+
+test('what a sensor that ends in order has committed of a minute is not counted again, and its rest is', (t) => {
+  for (const isOver of [false, true]) {
+    const stateDirectory = temporaryFolder(t);
+    const names: string[] = [];
+    const before = fixture({ stateDirectory, names, counted: { minutes: [0], half: 0 } });
+    before.collector.start(steadyMoment(ms(0)));
+    before.collector.listening('eth0', ms(0), 0);
+    before.report(0, 30_000, 'eth0', 'sensor_down');
+    before.collector.finish();
+    assert.deepEqual(before.commits, [{ minutes: ['0 eth0 30000'], gaps: ['0 eth0 sensor_down'] }]);
+
+    const last = { bootId: 'boot', offsetMs: 0, throughMinute: at(0) };
+    const f = fixture({ stateDirectory, names, covered: [0], last, counted: { minutes: [0] } });
+    f.collector.start(steadyMoment(ms(isOver ? 1 : 0, 40)));
+    if (!isOver) {
+      f.collector.listening('eth0', ms(0, 40), 0);
+      f.report(0, 20_000);
+      f.collector.tick(steadyMoment(ms(1, 2)));
+    }
+    assert.deepEqual(f.commits, [{ minutes: ['0 eth0 30000'], gaps: ['0 eth0 sensor_down'] }]);
+    assert.deepEqual(bytesOf([...before.stored, ...f.stored]), [600, 400]);
+  }
+});
+
+test('where it is unknown what was committed of a minute, the kernel’s counters are not added to it', (t) => {
+  const last = { bootId: 'boot', offsetMs: 0, throughMinute: at(0) };
+  const f = fixture({ stateDirectory: temporaryFolder(t), covered: [0], last, counted: { minutes: [0] } });
+  f.collector.start(steadyMoment(ms(0, 40)));
+  f.collector.listening('eth0', ms(0, 40), 0);
+  f.report(0, 20_000);
+  f.collector.tick(steadyMoment(ms(1, 2)));
+  assert.deepEqual(f.commits, [{ minutes: ['0 eth0 20000'], gaps: ['0 eth0 sensor_down'] }]);
+});

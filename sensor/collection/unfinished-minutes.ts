@@ -34,12 +34,15 @@ interface Stored {
   after: string | null;
   stamp: ClockStamp;
   minutes: TelemetryMinute[];
+  /** Parts of the running minute that were committed: totals and addresses. */
+  committed?: TelemetryMinute[];
 }
 
 export class UnfinishedMinutes {
   readonly #deps: UnfinishedMinutesDeps;
   readonly #path: string | null;
   readonly #parts = new Map<string, TelemetryMinute>();
+  readonly #committed = new Map<string, TelemetryMinute>();
   #isChanged = false;
   /** The spool's last commit when the file was written. */
   #savedAfter: string | null = null;
@@ -56,6 +59,7 @@ export class UnfinishedMinutes {
     if (!stored || !isSameClock(stored.stamp, now) || stored.after !== this.#deps.spool.lastCommit())
       return [];
     for (const part of stored.minutes) this.#parts.set(keyOf(part), part);
+    for (const part of stored.committed ?? []) this.#committed.set(keyOf(part), part);
     return stored.minutes.sort((a, b) => a.minute - b.minute);
   }
 
@@ -71,8 +75,29 @@ export class UnfinishedMinutes {
     this.#isChanged = true;
   }
 
+  /** A part of a minute is committed; its windows come no second time. */
+  noteCommitted(part: TelemetryMinute): void {
+    const key = keyOf(part);
+    const slim = { ...part, usage: [] };
+    const earlier = this.#committed.get(key);
+    this.#committed.set(key, earlier ? joinParts(earlier, slim) : slim);
+    this.#parts.delete(key);
+    this.#isChanged = true;
+  }
+
+  /** What was committed of a minute of a capture. */
+  committedOf(capture: string, minute: number): TelemetryMinute | null {
+    return this.#committed.get(keyOf({ capture, minute })) ?? null;
+  }
+
+  /** Parts of minutes before this one, which another sensor committed before it ended. */
+  committedBefore(minute: number): TelemetryMinute[] {
+    return [...this.#committed.values()].filter((part) => part.minute < minute);
+  }
+
   /** The minutes before this one were committed. */
   dropBefore(minute: number): void {
+    for (const [key, part] of this.#committed) if (part.minute < minute) this.#committed.delete(key);
     for (const [key, part] of this.#parts) if (part.minute < minute) this.#parts.delete(key);
   }
 
@@ -86,7 +111,13 @@ export class UnfinishedMinutes {
   save(stamp: ClockStamp): void {
     const after = this.#deps.spool.lastCommit();
     if (!this.#path || (!this.#isChanged && after === this.#savedAfter)) return;
-    const stored: Stored = { format, after, stamp, minutes: [...this.#parts.values()] };
+    const stored: Stored = {
+      format,
+      after,
+      stamp,
+      minutes: [...this.#parts.values()],
+      committed: [...this.#committed.values()],
+    };
     const next = `${this.#path}.new`;
     try {
       writeFileSync(next, JSON.stringify(stored), { mode: 0o600 });
@@ -114,4 +145,4 @@ export class UnfinishedMinutes {
   }
 }
 
-const keyOf = ({ minute, capture }: TelemetryMinute) => `${minute} ${capture}`;
+const keyOf = ({ minute, capture }: Pick<TelemetryMinute, 'minute' | 'capture'>) => `${minute} ${capture}`;

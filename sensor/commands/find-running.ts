@@ -37,10 +37,18 @@ export function findRunning(status: SensorStatus | null): Finding[] {
       return finding(
         capture.method === 'tcpdump' ? 'warn' : 'ok',
         subject,
-        `Listens by ${capture.method}${threads}${capture.why ? `: ${capture.why}` : ''}.`,
+        `Listens by ${capture.method}${threads}${capture.why ? `: ${capture.why}` : ''}${describeCounting(capture)}.`,
       );
     }),
   ];
+}
+
+/** Where totals are counted. A sensor of an older version says nothing of it. */
+function describeCounting({ whyNotKernel }: SensorStatus['captures'][number]): string {
+  if (whyNotKernel === undefined) return '';
+  return whyNotKernel === null
+    ? '; totals are counted in the kernel'
+    : `; totals are counted frame by frame: ${whyNotKernel}`;
 }
 
 /** Port scans of the sensor that runs here. A sensor of an older version says nothing of them. */

@@ -34,6 +34,8 @@ export interface CollectorFixtureOptions {
   bootId?: string;
   /** Names of the spool's commits. */
   names?: string[];
+  /** Minutes that the kernel counted from their start, by their numbers: 1,000 bytes each; 600 until the half of one. */
+  counted?: { minutes: number[]; half?: number };
 }
 
 /** A collector over an in-memory spool with the real spool's rule for covered minutes. */
@@ -48,6 +50,15 @@ export function collectorFixture(options: CollectorFixtureOptions = {}) {
     reporter: silentReporter,
     bootId,
     ...(stateDirectory && { stateDirectory }),
+    count(capture, minute, seen, committed) {
+      const { minutes = [], half } = options.counted ?? {};
+      const index = (minute - firstMinute) / 60;
+      if (!minutes.includes(index)) return null;
+      const [bytes, passedMs] = index === half ? [600, 30_000] : [1000, 60_000];
+      const left = bytes - (committed?.totals.ipBytes ?? 0);
+      const observedMs = passedMs - (committed?.observedMs ?? 0);
+      return { ...(seen ?? { usage: [] }), ...sampleMinute(minute, left, observedMs), capture };
+    },
     onCommitted: () => {},
     spool: {
       append(minutes, gaps, extras) {

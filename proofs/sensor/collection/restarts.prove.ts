@@ -13,6 +13,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { storeIdentity } from '#sensor/enrolment/identity-file.ts';
+import { attachCounter, detachCounter, preparePins } from '#sensor/kernel/attachment.ts';
 import { receiptFor, startFakeMonitor, uploadIn } from '#sensor/testing/fake-monitor.ts';
 import { ethernetFrame, openFrameSender, udp4 } from '#sensor/testing/frame-sender.ts';
 import { uniqueName } from '#sensor/testing/link-names.ts';
@@ -66,10 +67,12 @@ export async function prove({ n, report }: RestartOptions) {
 export interface InterruptOptions extends RestartOptions {
   signal: 'SIGTERM' | 'SIGKILL';
   everyMs: number;
+  /** The kernel counts too, and so nothing is lost: sending begins with a minute, after the sensor listens. */
+  inKernel?: boolean;
 }
 
 /** Ends and starts a sensor again and again while frames are sent, and judges what it uploaded and what waits. */
-export async function interruptSensor({ n, signal, everyMs, report }: InterruptOptions) {
+export async function interruptSensor({ n, signal, everyMs, report, inKernel = false }: InterruptOptions) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-restarts-'));
   const ends: (() => void)[] = [() => rmSync(folder, { recursive: true, force: true })];
   const uploads: TelemetryUpload[] = [];
@@ -87,9 +90,12 @@ export async function interruptSensor({ n, signal, everyMs, report }: InterruptO
       siteName: 'proof',
       credential: `svcsen_1_${'s'.repeat(43)}`,
     });
-    const sender = startSending(there, ends);
+    if (inKernel) attach(here, ends);
+    const begun = inKernel ? null : startSending(there, ends);
     let sensor = startSensor({ folder, interfaceName: here, url: monitor.url }, ends);
     await sensor.listens;
+    if (inKernel) await wait(60_100 - (Date.now() % 60_000));
+    const sender = begun ?? startSending(there, ends);
     interruptions.push({ fromMs: 0, toMs: Date.now() });
     for (let i = 1; i <= n; i += 1) {
       // From when it listens, so that it hears something on a slow machine too.
@@ -100,7 +106,7 @@ export async function interruptSensor({ n, signal, everyMs, report }: InterruptO
       sensor = startSensor({ folder, interfaceName: here, url: monitor.url }, ends);
       await sensor.listens;
       const fromMs = signal === 'SIGKILL' ? stoppedMs - lostByKillMs : stoppedMs;
-      interruptions.push({ fromMs, toMs: Date.now() });
+      if (!inKernel) interruptions.push({ fromMs, toMs: Date.now() });
       report(`${signal} ${i} of ${n}: listens again after ${Date.now() - stoppedMs} ms`);
     }
     await wait(everyMs);
@@ -119,6 +125,13 @@ export async function interruptSensor({ n, signal, everyMs, report }: InterruptO
   } finally {
     for (const end of ends.reverse()) end();
   }
+}
+
+/** Lets the kernel count an interface, for a sensor of the same user. */
+function attach(interfaceName: string, ends: (() => void)[]): void {
+  preparePins([interfaceName], { uid: 0, gid: 0 });
+  attachCounter(interfaceName);
+  ends.push(() => detachCounter(interfaceName));
 }
 
 /** Two ends of a wire without other traffic. */

@@ -1,0 +1,177 @@
+/**
+ * Puts the kernel's counters into minutes: totals and local addresses are the kernel's where it counted the whole minute, names are
+ * always those of the frames that were seen.
+ *
+ * The kernel goes on counting while no sensor runs. So a minute in which the sensor was killed or restarted is whole, and one that it
+ * missed altogether has all its counters.
+ */
+import { startOfMinuteMs } from '#common/clock/index.ts';
+import { describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { TelemetryHost, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { LocalScope } from '#sensor/capture/index.ts';
+import { type AttachedCounter, type KernelMinute, loadKernel } from '#sensor/kernel/index.ts';
+import type { CaptureSpec } from './capture-spec.ts';
+
+/** Calls of `tick`, about twice a second, between two signs of life. */
+const beatTicks = 20;
+/** Minutes that the kernel keeps beside the open one. */
+const minutesKept = 3;
+
+interface KernelCountsDeps {
+  captures: readonly CaptureSpec[];
+  reporter: Reporter;
+}
+
+interface Counting {
+  spec: CaptureSpec;
+  attached: AttachedCounter | null;
+  /** Why the kernel does not count. */
+  why: string | null;
+}
+
+export type KernelCounts = ReturnType<typeof createKernelCounts>;
+
+/** Creates it; nothing is opened before `start`. */
+export function createKernelCounts({ captures, reporter }: KernelCountsDeps) {
+  const countings = captures.map((spec): Counting => ({ spec, attached: null, why: null }));
+  let local: LocalScope | null = null;
+  let ticks = 0;
+
+  /** Opens the counters of an interface; without them its frames are counted one by one. */
+  async function open(one: Counting): Promise<void> {
+    if (one.spec.source.kind !== 'live') {
+      one.why = 'a recording is replayed';
+      return;
+    }
+    try {
+      const { openCounter } = await loadKernel();
+      one.attached = openCounter(one.spec.source.interfaceName);
+      one.attached.counter.beat();
+      setLocal(one);
+      one.why = null;
+      reporter.info('the kernel counts', { capture: one.spec.name });
+    } catch (error) {
+      one.attached = null;
+      one.why = describeError(error);
+    }
+  }
+
+  function setLocal(one: Counting): void {
+    if (local) guarded(one, ({ counter }) => counter.setLocal(local!, one.spec.role === 'bridge'));
+  }
+
+  /** Calls the kernel. An error ends its counting, and frames are counted one by one from then on. */
+  function guarded<T>(one: Counting, call: (attached: AttachedCounter) => T): T | null {
+    if (!one.attached) return null;
+    try {
+      return call(one.attached);
+    } catch (error) {
+      one.why = describeError(error);
+      one.attached.counter.close();
+      one.attached = null;
+      reporter.warn('the kernel does not count any more', { capture: one.spec.name, why: one.why });
+      return null;
+    }
+  }
+
+  return {
+    async start(): Promise<void> {
+      await Promise.all(countings.map(open));
+    },
+    /** Says which addresses are local from now on. */
+    follow(next: LocalScope): void {
+      local = next;
+      for (const one of countings) setLocal(one);
+    },
+    /** Call about twice a second: the kernel stops counting an hour after the last sign of life. */
+    tick(): void {
+      ticks += 1;
+      if (ticks % beatTicks === 0)
+        for (const one of countings) guarded(one, ({ counter }) => void counter.beat());
+    },
+    /**
+     * A minute of a capture with the kernel's counters; null where the kernel did not count all of it. `seen`: what the sensor
+     * saw of it. `committed`: what was committed of it already, which is not counted again. Of a minute that is not over it is the
+     * part until now.
+     */
+    count(
+      capture: string,
+      minute: number,
+      seen: TelemetryMinute | null,
+      committed: TelemetryMinute | null,
+    ): TelemetryMinute | null {
+      const one = countings.find(({ spec }) => spec.name === capture);
+      const nowMs = Date.now();
+      const oldest = startOfMinuteMs(nowMs) / 1000 - minutesKept * 60;
+      if (!one || minute < oldest) return null;
+      const { role } = one.spec;
+      return guarded(one, ({ counter, isAttached }) => {
+        if (counter.wholeSinceMs() > minute * 1000 || !isAttached()) return null;
+        const passedMs = Math.min(60_000, nowMs - minute * 1000);
+        const observedMs = passedMs - (committed?.observedMs ?? 0);
+        const base = seen ?? { minute, capture, role, observedMs, totals: noCounters, hosts: [], usage: [] };
+        const counted = subtract(counter.readMinute(minute), committed);
+        return { ...withCounters(base, counted), observedMs };
+      });
+    },
+    /** Why the kernel does not count for a capture; null where it does. */
+    whyNot: (capture: string) => countings.find(({ spec }) => spec.name === capture)?.why ?? null,
+    /** The kernel goes on counting. */
+    stop(): void {
+      for (const one of countings) guarded(one, ({ counter }) => counter.close());
+    },
+  };
+}
+
+const noCounters = {
+  packets: 0,
+  ipPackets: 0,
+  ipBytes: 0,
+  nonIpPackets: 0,
+  parserDropped: 0,
+  kernelDropped: 0,
+  detailTruncated: 0,
+};
+
+/** What is left of these counters. */
+function subtract({ totals, hosts }: KernelMinute, committed: TelemetryMinute | null): KernelMinute {
+  if (!committed) return { totals, hosts };
+  const left = { ...totals };
+  for (const name of ['packets', 'ipPackets', 'ipBytes', 'nonIpPackets', 'parserDropped'] as const)
+    left[name] -= committed.totals[name];
+  left.mergedFrames -= committed.totals.mergedFrames ?? 0;
+  const rows = new Map(hosts);
+  for (const { address, rxBytes, txBytes, packets } of committed.hosts) {
+    const row = rows.get(address);
+    if (row?.packets === packets) rows.delete(address);
+    else if (row)
+      rows.set(address, {
+        rxBytes: row.rxBytes - rxBytes,
+        txBytes: row.txBytes - txBytes,
+        packets: row.packets - packets,
+      });
+  }
+  return { totals: left, hosts: rows };
+}
+
+/** The minute with these counters. What was not seen of it has no names: it counts as truncated, not as lost. */
+function withCounters(seen: TelemetryMinute, { totals, hosts }: KernelMinute): TelemetryMinute {
+  const { packets, ipPackets, ipBytes, nonIpPackets, parserDropped, mergedFrames } = totals;
+  const unseen = Math.max(0, ipPackets - seen.totals.ipPackets);
+  const rows = new Map(seen.hosts.map((row) => [row.address, row]));
+  for (const [address, counts] of hosts) {
+    const row: TelemetryHost = rows.get(address) ?? { address, isLocal: true, deviceKey: '', ...counts };
+    rows.set(address, { ...row, ...counts });
+  }
+  return {
+    ...seen,
+    totals: {
+      ...seen.totals,
+      ...{ packets, ipPackets, ipBytes, nonIpPackets, parserDropped, mergedFrames },
+      kernelDropped: 0,
+      detailTruncated: Math.min(ipPackets, seen.totals.detailTruncated + unseen),
+    },
+    hosts: [...rows.values()],
+  };
+}

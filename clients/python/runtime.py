@@ -274,7 +274,7 @@ class BaseClient:
         after = error.retry_after if isinstance(error, ApiError) else None
         if after is not None:
             return after * (1 + 0.2 * self._jitter()) + 0.1 * self._jitter()
-        return float(min(30.0, 0.5 * 2**attempt) * (0.5 + 0.5 * self._jitter()))
+        return float(min(30.0, 0.5 * 2 ** min(attempt, 10)) * (0.5 + 0.5 * self._jitter()))
 
     def _send(self, method: str, url: str, headers: dict[str, str], data: bytes | None, left: float) -> Any:
         end = time.monotonic() + max(0.001, min(self._timeout, left))

@@ -10,7 +10,7 @@ import {
   watch,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -138,7 +138,10 @@ test('NET-8.3: 8 MiB of output are read, and one byte more is too much', async (
 test('NET-8.3: the program runs with nice 15 and idle I/O', async (t) => {
   const { deps, folder } = standIn(t, 'nice > "$folder/priority"; ionice >> "$folder/priority"; exit 1');
   await startScan(deps, task).findings;
-  assert.deepEqual(readFileSync(join(folder, 'priority'), 'utf8').split('\n').slice(0, 2), ['15', 'idle']);
+  // Nicer by 15 than this process, which may be nice itself.
+  const nice = Math.min(19, getPriority() + 15);
+  const said = readFileSync(join(folder, 'priority'), 'utf8').split('\n');
+  assert.deepEqual(said.slice(0, 2), [String(nice), 'idle']);
 });
 
 test('without nmap, and where the group takes no process, nothing is found and it says why', async (t) => {

@@ -58,6 +58,7 @@ export class MinuteCollector {
   readonly #commits: Commits;
   readonly #timelineCommits: TimelineCommits;
   readonly #downtime: Downtime;
+  readonly #spool: MinuteCollectorOptions['spool'];
   readonly #unfinished: UnfinishedMinutes;
   readonly #bootId: string;
   /** Unfinished timelines, the newest last. */
@@ -72,6 +73,7 @@ export class MinuteCollector {
     const { captures, spool, reporter, bootId = '', stateDirectory = null } = options;
     this.#reporter = reporter;
     this.#bootId = bootId;
+    this.#spool = spool;
     this.#unfinished = new UnfinishedMinutes({ stateDirectory, spool, reporter });
     this.#progress = new Map(
       captures.map((name) => [name, { isListening: false, timeline: null, nextMinute: 0 }]),
@@ -184,9 +186,12 @@ export class MinuteCollector {
 
   /** Commits all reports. */
   finish(): void {
+    const before = this.#spool.lastCommit();
     for (const timeline of this.#timelines) this.#timelineCommits.flush(timeline);
     const { cursor, offsetMs } = this.#current();
     this.#commits.finish([cursor, cursor]);
+    // The windows of the running minute are committed, and must not come again.
+    if (this.#spool.lastCommit() !== before) this.#unfinished.clear();
     this.#unfinished.save({ bootId: this.#bootId, offsetMs });
   }
 

@@ -140,6 +140,19 @@ test('NET-2.4.2: minutes that the kernel counted while no sensor ran are no gap'
   ]);
 });
 
+test('NET-2.4.2: what a sensor that ends in order has seen of a minute is committed by it alone', (t) => {
+  for (const minute of [0, 1]) {
+    const names: string[] = [];
+    const before = killed(t, names);
+    before.report(0, 20_000, 'eth0', 'sensor_down');
+    before.collector.finish();
+    const f = fixture({ stateDirectory: before.stateDirectory, names });
+    f.collector.start(steadyMoment(ms(minute, 25)));
+    f.collector.finish();
+    assert.deepEqual(bytesOf([...before.stored, ...f.stored]), [1]);
+  }
+});
+
 test('what a sensor that ends in order has committed of a minute is not counted again, and its rest is', (t) => {
   for (const isOver of [false, true]) {
     const stateDirectory = temporaryFolder(t);

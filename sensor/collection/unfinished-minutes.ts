@@ -101,7 +101,7 @@ export class UnfinishedMinutes {
     for (const [key, part] of this.#parts) if (part.minute < minute) this.#parts.delete(key);
   }
 
-  /** The clock was set: windows of before are of another time. */
+  /** The windows are committed, or the clock was set and they are of another time. */
   clear(): void {
     this.#parts.clear();
     this.#isChanged = true;

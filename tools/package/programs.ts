@@ -52,6 +52,10 @@ export const packagedPrograms: readonly PackagedProgram[] = [
         tag: 'unstripped-binary-or-object [usr/lib/svc-sensor/bin/node]',
         why: 'its digest is compared with the published one',
       },
+      {
+        tag: 'binary-from-other-architecture [usr/lib/svc-sensor/sensor/kernel/counter.bpf.o]',
+        why: 'it is a program for the kernel, the same on both architectures',
+      },
     ],
     files: [
       { from: 'svc-sensor', to: '/usr/bin/svc-sensor', mode: 0o755 },

@@ -15,11 +15,13 @@ import {
   smtpUrlSetting,
   textSetting,
 } from '#common/config/index.ts';
+import { CodedError } from '#common/errors/index.ts';
 import { logFormatSetting, logLevelSetting } from '#common/reporter/settings.ts';
 import { allowInsecureHttpSetting } from '#common/transport/index.ts';
 import { retentionSettings } from '#contracts/retention.ts';
 import { limitsUrlSetting } from '#service-kit/limits/settings.ts';
 import { mailFolderSetting } from '#service-kit/mail/settings.ts';
+import { oidcFault, oidcSettings } from '#service-kit/oidc/settings.ts';
 import { providerSettings } from '#service-kit/pages/provider.ts';
 import { preparedStatementsSetting } from '#service-kit/postgres/settings.ts';
 import { redisUrlSetting } from '#service-kit/redis/settings.ts';
@@ -221,6 +223,7 @@ export const monitorSettings = {
     parse: readList,
   },
   ...evidenceSettings,
+  ...oidcSettings,
   ...retentionSettings,
   macVendorLookupUrl: httpUrlSetting(
     'SVC_MAC_VENDOR_LOOKUP_URL',
@@ -338,6 +341,8 @@ export function readConfig(
 ) {
   const ofFeeds = settingsOfFeeds(feeds);
   const values = readSettings({ ...monitorSettings, ...(ofFeeds as object) }, environment);
+  const fault = oidcFault(values);
+  if (fault !== null) throw new CodedError('config.invalid', fault);
   const dataDirectory = resolve(values.dataDirectory);
   return {
     ...values,

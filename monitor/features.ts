@@ -1,6 +1,8 @@
 /** The features of the monitor, wired to one another; inert until the database has been started. */
 
 import { requirePrivateTransport, staysOnMachine } from '#common/transport/index.ts';
+import { createOidc } from '#service-kit/oidc/index.ts';
+import { readOidc } from '#service-kit/oidc/settings.ts';
 import { senderOf } from '#service-kit/pages/provider.ts';
 import { listMissingMigrations, type Queryable } from '#service-kit/postgres/index.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
@@ -271,6 +273,7 @@ function createCare(known: Platform & Observation & Reception) {
   });
   return {
     operators,
+    oidc: createOidc({ db, provider: readOidc(config), staff: operators.staff }),
     /** With the operators' console of operations. */
     signOn: createSignOn<Actor>({
       ...{ db, clock: known.clock, secrets: known.secrets, requireOperator },

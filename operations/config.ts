@@ -22,6 +22,7 @@ import { retentionSettings } from '#contracts/retention.ts';
 import { type GatewayName, gatewayFault, gatewaySettings } from '#operations/payments/gateways/index.ts';
 import { limitsUrlSetting } from '#service-kit/limits/settings.ts';
 import { mailFolderSetting } from '#service-kit/mail/settings.ts';
+import { oidcFault, oidcSettings } from '#service-kit/oidc/settings.ts';
 import { providerSettings } from '#service-kit/pages/provider.ts';
 import { preparedStatementsSetting } from '#service-kit/postgres/settings.ts';
 import { breachedPasswordsFileSetting } from '#service-kit/sessions/settings.ts';
@@ -99,6 +100,7 @@ export const operationsSettings = {
     'SVC_OPERATIONS_NOTICE_SECRET',
     'Secret that signs those notices; the monitor has the same.',
   ),
+  ...oidcSettings,
   ...gatewaySettings,
   ...retentionSettings,
   limitsUrl: limitsUrlSetting,
@@ -249,7 +251,7 @@ export function readOperationsSettings(
       'SVC_OPERATIONS_NOTICE_URL and SVC_OPERATIONS_NOTICE_SECRET belong together: set both or neither.',
     );
   }
-  const fault = gatewayFault(settings);
+  const fault = gatewayFault(settings) ?? oidcFault(settings);
   if (fault !== null) throw new CodedError('config.invalid', fault);
   return settings;
 }

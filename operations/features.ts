@@ -33,6 +33,8 @@ import { createServerHistory } from '#operations/server-history/index.ts';
 import { createServers, lockAttachable } from '#operations/servers/index.ts';
 import { createSshKeys } from '#operations/ssh-keys/index.ts';
 import { createWebhooks } from '#operations/webhooks/index.ts';
+import { createOidc } from '#service-kit/oidc/index.ts';
+import { readOidc } from '#service-kit/oidc/settings.ts';
 import { createBreachedPasswords } from '#service-kit/sessions/index.ts';
 import { createSignOn, type SignOn } from '#service-kit/sign-on/index.ts';
 import type { OperationsSettings } from './config.ts';
@@ -53,7 +55,9 @@ export async function createFeatures(platform: Platform, overrides: Overrides) {
   const all = { ...platform, ...infrastructure, ...customers };
   // What operators are mailed.
   const attention = createAttention(all);
-  return { ...all, attention, signOn };
+  const provider = readOidc(platform.settings);
+  const oidc = createOidc({ db: platform.db, provider, staff: customers.accounts.staff });
+  return { ...all, attention, signOn, oidc };
 }
 
 /** Customers have no account at the monitor, so a sign-on never starts a session of one. */

@@ -15,6 +15,7 @@ import {
   healthPaths,
 } from '#service-kit/http/index.ts';
 import { registerMetrics } from '#service-kit/metrics/index.ts';
+import { registerOidc } from '#service-kit/oidc/index.ts';
 import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
 import { readProvider, useProvider } from '#service-kit/pages/provider.ts';
 import { demoRolesOf } from '#service-kit/sign-in/index.ts';
@@ -60,6 +61,12 @@ export function createServer(features: Features, onApp?: (app: App) => void): Pr
       registerSignOn(app, {
         ...features,
         ...{ area: 'Operations', home: '/console/', people: features.accounts.people },
+        requireSecondFactor: settings.requireSecondFactor,
+      });
+      registerOidc(app, {
+        ...features,
+        ...{ area: 'Operations', home: '/console/', people: features.accounts.people },
+        publicUrl: settings.publicUrl,
         requireSecondFactor: settings.requireSecondFactor,
       });
       await registerCustomerApi(app, {

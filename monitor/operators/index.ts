@@ -26,6 +26,7 @@ import {
   setPasswordByLink,
 } from './change-operators.ts';
 import type { Actor, AddOperatorInput, Operator, OperatorRole } from './operator.ts';
+import { createStaffAccounts } from './staff-accounts.ts';
 import * as store from './store.ts';
 
 export type { Invited } from './change-operators.ts';
@@ -44,6 +45,8 @@ export function createOperators(deps: {
   return {
     /** Functions for signing in and resetting a password. */
     people: createSignInPeople(deps.db, breached),
+    /** The people, for the OpenID provider. */
+    staff: createStaffAccounts(deps.db),
     /** Adds a person, or updates password, name and role of the one with this email. */
     add: (input: AddOperatorInput) => addOperator(deps.db(), breached, input),
     /** The person with this email and password, or null. Takes the same time for unknown emails. */

@@ -43,6 +43,12 @@ export async function findByEmail(
   return { operator, passwordHash };
 }
 
+/** Also of people whose access has ended. `email` was folded by `foldEmail`. */
+export async function isEmailTaken(db: Queryable, email: string): Promise<boolean> {
+  const { rows } = await sql`select 1 from operators where lower(email) = ${email}`.execute(db);
+  return rows.length > 0;
+}
+
 export async function findOperator(db: Queryable, id: number): Promise<Operator | null> {
   const { rows } = await sql<Operator>`
     select id, email, name, role from operators where id = ${id} and disabled_at is null`.execute(db);

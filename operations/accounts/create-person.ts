@@ -39,7 +39,7 @@ export async function createPerson(
   await checkPassword(breached, input.password, { email, name });
   const passwordHash = await hashPassword(input.password);
   const person = { email, name, passwordHash, staffRole: input.staffRole ?? null, isVerified: true };
-  return insert(db, actor, person);
+  return insertPerson(db, actor, person);
 }
 
 /** Makes one of our own people, who sets a password by a link. Throws like `createPerson`. Operators only. */
@@ -53,13 +53,14 @@ export async function inviteStaff(
   const name = parseName(input.name, 'The name of a person');
   const row = { email, name, passwordHash: null, staffRole: input.role, isVerified: true };
   const { person, secret } = await deps.db.transaction().execute(async (tx) => {
-    const person = await insert(tx, actor, row);
+    const person = await insertPerson(tx, actor, row);
     return { person, secret: await createAccessLink(tx, person.id, firstLinkHours) };
   });
   return { person, delivery: await deliverAccessLink(deps.post, person, secret) };
 }
 
-async function insert(db: Queryable, actor: Actor, person: store.NewPerson): Promise<Person> {
+/** A person by the given row. Throws `accounts.email_taken`. */
+export async function insertPerson(db: Queryable, actor: Actor, person: store.NewPerson): Promise<Person> {
   try {
     return await inTransaction(db, async (trx) => {
       const made = await store.insertPerson(trx, person);

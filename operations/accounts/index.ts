@@ -30,6 +30,7 @@ import { acceptInvitation, findInvitation, type Invitation, inviteMember } from 
 import type { RevokeKeysOf } from './reset-person.ts';
 import { sendAccessLink } from './send-access-link.ts';
 import { createSignInPeople, signInPerson } from './sign-in-people.ts';
+import { createStaffAccounts } from './staff-accounts.ts';
 import * as store from './store.ts';
 
 export type { BillingProfile, Membership, Person, Tenant } from './account.ts';
@@ -65,6 +66,8 @@ export function createAccounts(deps: {
   return {
     /** What signing in, resetting and changing a password work with. */
     people: createSignInPeople({ ...deps, breached }),
+    /** Our own people, for the OpenID provider. */
+    staff: createStaffAccounts(db),
     /** A person with a password. Throws `accounts.email_taken` and `accounts.invalid`. The program itself only. */
     createPerson: (actor: Actor, input: CreatePersonInput) => createPerson(db(), breached, actor, input),
     /** One of our own people, who sets a password by a link. Throws like `createPerson`. Operators only. */

@@ -388,3 +388,25 @@ export async function listStaff(db: Queryable): Promise<Person[]> {
     select ${personColumns} from people where staff_role is not null order by id`.execute(db);
   return rows;
 }
+
+/**
+ * Gives one of our own people another role; null where they have it already or are none of ours, `last` where no operator
+ * would remain. The operators are locked in order, so that two who lose the role at once can't both succeed.
+ */
+export async function setStaffRole(
+  tx: Queryable,
+  personId: number,
+  role: StaffRole,
+): Promise<Person | 'last' | null> {
+  const { rows: operators } = await sql<{ id: number }>`
+    select id from people where staff_role = 'operator' and deactivated_at is null order by id for update`.execute(
+    tx,
+  );
+  const isOnly = operators.length === 1 && operators[0]!.id === personId;
+  if (role !== 'operator' && isOnly) return 'last';
+  const { rows } = await sql<Person>`
+    update people set staff_role = ${role}
+    where id = ${personId} and staff_role is not null and staff_role <> ${role}
+    returning ${personColumns}`.execute(tx);
+  return rows[0] ?? null;
+}

@@ -7,6 +7,10 @@ export interface Session {
   authenticatedAtMs: number;
   /** A second factor was shown in this session, at sign-in or since. */
   hasSecondFactor: boolean;
+  /** The account at the OpenID provider by which it was begun. */
+  identityId: number | null;
+  /** The provider has not named the person's groups for an hour: it is asked before anything else is shown. */
+  isCheckDue: boolean;
 }
 
 /** What a person proved before a session is started. */
@@ -17,6 +21,8 @@ export interface SessionProof {
    * confirmed no longer, and ends no later.
    */
   authenticatedAtMs?: number;
+  /** The account at the OpenID provider that was used. */
+  identityId?: number;
 }
 
 export interface SessionSummary {

@@ -10,20 +10,22 @@ export interface NewSession {
   hasSecondFactor: boolean;
   /** Absent: now. */
   authenticatedAtMs?: number;
+  identityId?: number;
   source: string | null;
   userAgent: string | null;
 }
 
 export async function insertSession(db: Queryable, session: NewSession): Promise<void> {
   await sql`delete from sessions where expires_at < svc_now()`.execute(db);
-  const { hasSecondFactor, authenticatedAtMs } = session;
+  const { hasSecondFactor, authenticatedAtMs, identityId = null } = session;
   const provedAt = authenticatedAtMs === undefined ? null : authenticatedAtMs / 1000;
   // A clock that runs ahead must not make a session that is confirmed, or lives, longer than any other.
   await sql`
-    insert into sessions (digest, person_id, csrf_token, authenticated_at, second_factor_at, expires_at, source, user_agent)
+    insert into sessions (digest, person_id, csrf_token, authenticated_at, second_factor_at, expires_at, source, user_agent,
+      identity_id, identity_checked_at)
     select ${session.digest}, ${session.personId}, ${session.csrfToken}, proved.at,
       case when ${hasSecondFactor} then proved.at end, proved.at + make_interval(hours => ${session.absoluteHours}),
-      ${session.source}, ${session.userAgent}
+      ${session.source}, ${session.userAgent}, ${identityId}::bigint, case when ${identityId}::bigint is not null then svc_now() end
     from (select least(svc_now(), coalesce(to_timestamp(${provedAt}::float8), svc_now())) as at) proved`.execute(
     db,
   );
@@ -40,7 +42,8 @@ export async function findSession(
     select person_id as "personId", csrf_token as "csrfToken",
            authenticated_at > svc_now() - interval '15 minutes' as "isConfirmed",
            (extract(epoch from authenticated_at) * 1000)::float8 as "authenticatedAtMs",
-           second_factor_at is not null as "hasSecondFactor",
+           second_factor_at is not null as "hasSecondFactor", identity_id as "identityId",
+           coalesce(identity_checked_at < svc_now() - interval '1 hour', false) as "isCheckDue",
            last_seen_at < svc_now() - interval '1 minute' as "isStaleNote"
     from sessions
     where digest = ${digest} and expires_at > svc_now()
@@ -62,7 +65,8 @@ export async function renewSession(
 ): Promise<number | null> {
   const { rows } = await sql<{ seconds: number }>`
     update sessions set digest = ${fresh}, authenticated_at = svc_now(), last_seen_at = svc_now(),
-      second_factor_at = case when ${hasSecondFactor} then svc_now() else second_factor_at end
+      second_factor_at = case when ${hasSecondFactor} then svc_now() else second_factor_at end,
+      identity_checked_at = case when identity_id is not null then svc_now() end
     where digest = ${old} and expires_at > svc_now()
     returning floor(extract(epoch from expires_at - svc_now()))::int as seconds`.execute(db);
   return rows[0]?.seconds ?? null;

@@ -54,6 +54,9 @@ const outcomes: Readonly<Record<string, string>> = {
   passkey: 'The passkey is added.',
   passkey_removed: 'The passkey is removed.',
   app_removed: 'The authenticator app is removed.',
+  linked: 'The accounts are linked. You can sign in at the provider from now on.',
+  not_linked: 'Nothing was changed: this account, or the one at the provider, is linked already.',
+  unlinked: 'The accounts are no longer linked.',
 };
 
 interface Shown {
@@ -148,6 +151,7 @@ async function show(
       nowMs: options.clock.nowMs(),
       isRequired: options.isFactorRequired(request),
     }),
+    provider: await options.providerSection?.(request),
     nowMs: options.clock.nowMs(),
     passwordFault: shown.passwordFault,
   });
@@ -178,6 +182,8 @@ export interface AccountPagesOptions extends AccountPagesDeps {
   isFactorRequired: (request: FastifyRequest) => boolean;
   /** Changes the password of the person of this request. Throws a `CodedError` with `details.field`. */
   changePassword: (request: FastifyRequest, given: { current: string; next: string }) => Promise<void>;
+  /** Another way to sign in of this person, below the second factors. */
+  providerSection?: (request: FastifyRequest) => Promise<Content>;
   /** Sends a page in the frame of its surface. */
   send: (
     request: FastifyRequest,
@@ -192,6 +198,7 @@ interface AccountView {
   sessions: readonly SessionSummary[];
   /** The section about second factors. */
   factors: Html;
+  provider: Content;
   nowMs: number;
   passwordFault?: { field: string; message: string } | undefined;
 }
@@ -217,6 +224,7 @@ function accountSections(view: AccountView): Content {
     ]),
     passwordSection(view),
     view.factors,
+    view.provider,
     sessionsSection(view),
   ];
 }

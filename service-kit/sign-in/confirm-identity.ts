@@ -8,7 +8,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HttpError, sourceBucket } from '#service-kit/http/index.ts';
-import { type Content, field, form, hiddenField, sendPage } from '#service-kit/pages/index.ts';
+import { type Content, field, form, hiddenField, html, sendPage } from '#service-kit/pages/index.ts';
 import type { PasskeySite } from '#service-kit/second-factors/index.ts';
 import type { Session } from '#service-kit/sessions/index.ts';
 import { codeForm, passkeyButton, passkeyOptionsPath, siteOf } from './factor-forms.ts';
@@ -20,7 +20,7 @@ import { stepUpOf } from './step-up.ts';
 
 const answerFields = ['confirm_password', 'confirm_code', 'confirm_passkey'] as const;
 
-export type ConfirmDeps = Pick<SignInDeps, 'sessions' | 'people' | 'factors' | 'post' | 'publicUrl'>;
+export type ConfirmDeps = Pick<SignInDeps, 'sessions' | 'people' | 'factors' | 'post' | 'publicUrl' | 'oidc'>;
 
 /**
  * For guards, after the form's token was checked: true when the request may go on. Otherwise the answer has been sent,
@@ -36,8 +36,9 @@ export async function confirmIdentity(
   session: Session,
 ): Promise<boolean> {
   const stepUp = stepUpOf.get(request.routeOptions.url ?? '');
-  if (stepUp === 'never' || session.isConfirmed) return true;
+  if (!session.isCheckDue && (stepUp === 'never' || session.isConfirmed)) return true;
   const body = (request.body ?? {}) as Record<string, unknown>;
+  if (session.identityId !== null) return askProvider(deps, area, request, reply, session);
   const state = await deps.factors.stateOf(person.id);
   if (stepUp === 'with_factor' && !state.hasAny) return true;
   const kind = state.hasAny ? 'code' : 'password';
@@ -68,6 +69,32 @@ export async function confirmIdentity(
       ? codeForm({ ...options, name: 'confirm_code', hasTotp: state.hasTotp })
       : passwordForm(person, options);
   sendPage(reply, alone(area, 'Confirm that it is you', content), fault.error === undefined ? 403 : 401);
+  return false;
+}
+
+/** The proof is given in another tab, where the session is confirmed; this page keeps what was typed. */
+function askProvider(
+  { oidc }: ConfirmDeps,
+  area: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { csrfToken }: Session,
+): false {
+  const provider = oidc.label ?? 'the provider';
+  if (request.url.startsWith('/api/'))
+    throw new HttpError(403, {
+      code: 'confirmation_required',
+      message: `Confirm that it is you at ${provider}: open /sign-in/oidc/confirm in this browser, then send this again.`,
+    });
+  const body = (request.body ?? {}) as Record<string, unknown>;
+  const content = [
+    html`<p>Sensitive changes ask for a sign-in that is younger than 15 minutes. Nothing was changed yet.</p>`,
+    html`<p><a class="button primary" href="/sign-in/oidc/confirm" target="_blank" rel="noopener">Confirm at ${provider} in a new tab</a></p>`,
+    form({ action: request.url, csrfToken, submit: 'I have confirmed: continue', submitKind: 'button' }, [
+      carriedFields(body),
+    ]),
+  ];
+  sendPage(reply, alone(area, 'Confirm that it is you', content), 403);
   return false;
 }
 

@@ -13,7 +13,7 @@ import type { Sessions } from '#service-kit/sessions/index.ts';
 import type { DemoRole } from './demo.routes.ts';
 import type { SignInPeople } from './people.ts';
 
-export { type AccountPagesDeps, registerAccountPages } from './account.routes.ts';
+export { type AccountPagesDeps, type AccountPagesOptions, registerAccountPages } from './account.routes.ts';
 export { completeSignIn } from './complete-sign-in.ts';
 export { type ConfirmDeps, confirmIdentity } from './confirm-identity.ts';
 export { type DemoRole, demoRolesOf } from './demo.routes.ts';
@@ -30,6 +30,14 @@ export { proceedSignIn } from './second-step.routes.ts';
 export { registerSignIn } from './sign-in.routes.ts';
 export { requireStepUp, stepUpOf } from './step-up.ts';
 
+/** What these pages know of the OpenID provider (`service-kit/oidc`). */
+export interface SignInProvider {
+  /** Its host; null where there is none. */
+  label: string | null;
+  /** True for a person who may sign in by the provider only. */
+  governs(personId: number): Promise<boolean>;
+}
+
 /** What signing in needs from the program. */
 export interface SignInDeps {
   db: () => Queryable;
@@ -42,6 +50,8 @@ export interface SignInDeps {
   clock: Clock;
   /** Where people reach this program; null: as the request says. */
   publicUrl: string | null;
+  /** The OpenID provider at which staff may sign in. */
+  oidc: SignInProvider;
   /** People whom one click signs in (`demoRolesOf`). */
   demoRoles?: readonly DemoRole[];
 }

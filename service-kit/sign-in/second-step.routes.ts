@@ -28,7 +28,7 @@ const cookieNameOf = ({ sessions }: Pick<SignInDeps, 'sessions'>) => `${sessions
 
 /** Signs a person in who has shown the password: at once, or by way of the second step. */
 export async function proceedSignIn(
-  deps: Omit<SignInDeps, 'area' | 'db' | 'publicUrl'>,
+  deps: Omit<SignInDeps, 'db' | 'publicUrl'>,
   request: FastifyRequest,
   reply: FastifyReply,
   person: SignInPerson,

@@ -8,7 +8,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
-import { isLocalPath, sendPage, signInPage } from '#service-kit/pages/index.ts';
+import {
+  type Content,
+  html,
+  isLocalPath,
+  link,
+  sendPage,
+  signInPage,
+  withQuery,
+} from '#service-kit/pages/index.ts';
 import { csrfFault, otherSiteFault } from '#service-kit/sessions/index.ts';
 import { completeSignIn } from './complete-sign-in.ts';
 import { demoSignInForms, registerDemoSignIn } from './demo.routes.ts';
@@ -31,7 +39,9 @@ export function registerSignIn(app: App, deps: SignInDeps): void {
     const { next, done } = request.query;
     const session = await deps.sessions.read(request.headers.cookie);
     const person = session && (await deps.people.find(session.personId));
-    if (person) return reply.redirect(await targetOf(deps, person, next), 303);
+    if (person && session.isCheckDue && deps.oidc.label !== null)
+      return reply.redirect(withQuery('/sign-in/oidc', { next: isLocalPath(next) ? next : undefined }), 303);
+    if (person && !session.isCheckDue) return reply.redirect(await targetOf(deps, person, next), 303);
     return showSignIn(deps, request, reply, 200, { next, done });
   });
 
@@ -125,6 +135,13 @@ interface Shown {
   done?: string | undefined;
 }
 
+/** For staff; customers have no account there. */
+function providerLink({ oidc }: SignInDeps, next: string | undefined): Content {
+  if (oidc.label === null) return '';
+  const href = withQuery('/sign-in/oidc', { next });
+  return html`<p>${link(href, `Staff: sign in at ${oidc.label}`, { kind: 'button' })}</p>`;
+}
+
 /** The sign-in page. */
 function showSignIn(
   deps: SignInDeps,
@@ -142,7 +159,11 @@ function showSignIn(
     error,
     success,
     next,
-    alternative: [siteOf(request, deps.publicUrl) && passkeySignInForm(next), demoSignInForms(deps)],
+    alternative: [
+      providerLink(deps, next),
+      siteOf(request, deps.publicUrl) && passkeySignInForm(next),
+      demoSignInForms(deps),
+    ],
     resetHref: '/reset-password',
   });
   return sendPage(reply, page, status);

@@ -108,6 +108,7 @@ const always = [
     ['key', 'peer', 'link', 'unlink'].map((what) => `${base}/${what}`),
   ),
   '/sign-on/link',
+  ...['/console/account/oidc', '/account/oidc'].flatMap((base) => [`${base}/link`, `${base}/unlink`]),
   ...accounts.flatMap((base) =>
     [
       ...['app/new', 'app/confirm', 'app/remove'],

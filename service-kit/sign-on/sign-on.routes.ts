@@ -33,7 +33,7 @@ import { clearedCookies, linkPath, readCookies, secretCookie, ticketCookie } fro
 import type { Answer } from './store.ts';
 
 interface SignOnRouteDeps<Actor extends AuditActor>
-  extends Pick<SignInDeps, 'area' | 'people' | 'sessions' | 'factors' | 'post' | 'clock'> {
+  extends Pick<SignInDeps, 'area' | 'people' | 'sessions' | 'factors' | 'post' | 'clock' | 'oidc'> {
   signOn: SignOn<Actor>;
   /** The console's first page. */
   home: string;

@@ -12,12 +12,16 @@ export function isChange(request: FastifyRequest): boolean {
   return request.method !== 'GET' && request.method !== 'HEAD';
 }
 
-/** The session of a request. A page that renews itself does not keep its session alive: no person has used it. */
-export function readSession(
+/**
+ * The session of a request. A page that renews itself does not keep its session alive: no person has used it. A session
+ * that the OpenID provider is to be asked about shows nothing before; a form of it is asked for proof (`confirmIdentity`).
+ */
+export async function readSession(
   sessions: Pick<Sessions, 'read'>,
   request: FastifyRequest,
 ): Promise<Session | null> {
-  return sessions.read(request.headers.cookie, { isActivity: !isRefresh(request) });
+  const session = await sessions.read(request.headers.cookie, { isActivity: !isRefresh(request) });
+  return session?.isCheckDue && !isChange(request) ? null : session;
 }
 
 /**
@@ -47,11 +51,13 @@ export function requireToken(request: FastifyRequest, session: { csrfToken: stri
 export async function lacksSecondFactor(
   deps: { factors: SecondFactors; requireSecondFactor: boolean },
   request: FastifyRequest,
-  personId: number,
+  session: Session,
   accountPath: string,
 ): Promise<boolean> {
   if (!deps.requireSecondFactor || request.url.startsWith(accountPath)) return false;
-  return !(await deps.factors.stateOf(personId)).hasAny;
+  // Of a session that was begun at the OpenID provider the provider says it.
+  if (session.identityId !== null) return !session.hasSecondFactor;
+  return !(await deps.factors.stateOf(session.personId)).hasAny;
 }
 
 /** One 404 for what is another customer's, for what a person may not see, and for what never existed. */

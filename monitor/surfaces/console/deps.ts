@@ -32,6 +32,7 @@ import type { Vulnerabilities } from '#monitor/vulnerabilities/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
 import type { Demo } from '#service-kit/demo/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
+import type { Oidc } from '#service-kit/oidc/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
@@ -56,6 +57,7 @@ export interface ConsoleDeps {
   caughtMailFolder?: string | null;
   sessions: Sessions;
   signOn: SignOn<Actor>;
+  oidc: Oidc;
   operators: Operators;
   sites: Sites;
   sensors: Sensors;

@@ -56,8 +56,7 @@ export function guardConsole(
       const confirming = { ...deps, people: deps.operators.people };
       if (!(await confirmIdentity(confirming, 'Monitor', request, reply, operator, session))) return reply;
     }
-    if (await lacksSecondFactor(deps, request, operator.id, '/account/'))
-      return reply.redirect('/account/', 303);
+    if (await lacksSecondFactor(deps, request, session, '/account/')) return reply.redirect('/account/', 303);
     viewers.set(request, {
       operator,
       actor: {

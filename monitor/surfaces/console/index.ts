@@ -8,6 +8,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { App, ErrorFields } from '#service-kit/http/index.ts';
 import { registerCaughtMail } from '#service-kit/mail/index.ts';
+import { registerOidc } from '#service-kit/oidc/index.ts';
 import { errorPage } from '#service-kit/pages/index.ts';
 import { registerSignIn, requireStepUp } from '#service-kit/sign-in/index.ts';
 import { registerSignOn } from '#service-kit/sign-on/index.ts';
@@ -63,6 +64,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
   const { people } = deps.operators;
   registerSignIn(app, { ...deps, people, area: 'Monitor' });
   registerSignOn(app, { ...deps, people, area: 'Monitor', home: '/' });
+  registerOidc(app, { ...deps, people, area: 'Monitor', home: '/' });
   await app.register(async (plugin) => {
     const scope = plugin as unknown as App;
     scope.addHook('preValidation', guardConsole(deps));

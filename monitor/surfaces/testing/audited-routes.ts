@@ -36,6 +36,9 @@ export const exceptions: Readonly<Record<string, string>> = {
     'signed by operations, which has recorded who destroyed the server; the monitor keeps an event',
   'POST /reset-password': 'mails a link after the answer; operator.set_password_by_link says when it is used',
   'POST /sign-in/passkey/options': 'makes a challenge of five minutes; signing it is session.start',
+  'POST /account/oidc/link': 'oidc.link, by a provider: operations/surfaces/public/oidc.test.ts',
+  'POST /account/oidc/unlink':
+    'oidc.unlink, of what a provider made: operations/surfaces/public/oidc.test.ts',
   'POST /sign-in/passkey': 'session.start, by an authenticator: operations/surfaces/passkeys.test.ts',
   'POST /sign-on/answer':
     'keeps a signed assertion for minutes; session.start or sign_on.link_account says what it was used for',

@@ -53,7 +53,7 @@ export function guardConsole(
         code: 'forbidden',
         message: 'Support is read-only. Ask an operator to do this.',
       });
-    if (await lacksSecondFactor(deps, request, person.id, '/console/account/'))
+    if (await lacksSecondFactor(deps, request, session, '/console/account/'))
       return reply.redirect('/console/account/', 303);
     const confirming = { ...deps, people: deps.accounts.people };
     if (isUnsafe && !(await confirmIdentity(confirming, 'Operations', request, reply, person, session)))

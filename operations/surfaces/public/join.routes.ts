@@ -13,7 +13,7 @@ import type { Post } from '#service-kit/mail/index.ts';
 import { alonePage, banner, field, form, type Html, html, link, sendPage } from '#service-kit/pages/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import { otherSiteFault, type Sessions } from '#service-kit/sessions/index.ts';
-import { proceedSignIn } from '#service-kit/sign-in/index.ts';
+import { proceedSignIn, type SignInProvider } from '#service-kit/sign-in/index.ts';
 
 const Params = Type.Object({ secret: Type.String({ maxLength: 100 }) });
 const JoinForm = Type.Object({
@@ -29,6 +29,7 @@ export function registerJoin(
     sessions: Sessions;
     factors: SecondFactors;
     post: Post;
+    oidc: SignInProvider;
     clock: Clock;
   },
 ): void {
@@ -61,7 +62,7 @@ export function registerJoin(
         const person = await deps.accounts.acceptInvitation(secret, { name, password }, originOf(request));
         await attempt.giveBack();
         return await proceedSignIn(
-          { ...deps, people: deps.accounts.people },
+          { ...deps, people: deps.accounts.people, area: 'Virtual servers' },
           request,
           reply,
           person,

@@ -9,6 +9,7 @@ import type { Clock } from '#common/clock/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { App, ErrorFields } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
+import type { Oidc } from '#service-kit/oidc/index.ts';
 import {
   alonePage,
   CONTENT_SECURITY_POLICY,
@@ -28,6 +29,7 @@ export interface PublicPagesDeps {
   sessions: Sessions;
   post: Post;
   factors: SecondFactors;
+  oidc: Oidc;
   /** Where people reach this program; null: as the request says. */
   publicUrl: string | null;
   clock: Clock;

@@ -23,6 +23,9 @@ type Case = CaseOf<Stage, Response>;
 /** Routes that may leave nothing, and why. */
 export const exceptions: Readonly<Record<string, string>> = {
   'POST /sign-in/passkey/options': 'makes a challenge of five minutes; signing it is session.start',
+  'POST /console/account/oidc/link': 'oidc.link, by a provider: operations/surfaces/public/oidc.test.ts',
+  'POST /console/account/oidc/unlink':
+    'oidc.unlink, of what a provider made: operations/surfaces/public/oidc.test.ts',
   'POST /sign-in/passkey': 'session.start, by an authenticator: operations/surfaces/passkeys.test.ts',
   'POST /sign-on/answer':
     'keeps a signed assertion for minutes; session.start or sign_on.link_account says what it was used for',

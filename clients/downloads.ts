@@ -47,8 +47,9 @@ export function buildDownloads(document: Document): Download[] {
     {
       kind: 'svcctl',
       file: `svcctl-${version}`,
-      title: 'Command line',
-      summary: 'svcctl: one file for Node.js 20.3 and newer, with a command for each call.',
+      title: 'Command line and MCP server',
+      summary:
+        'svcctl: one file for Node.js 20.3 and newer, with a command for each call. `svcctl mcp` offers the calls to models, as the Model Context Protocol has it.',
       mediaType: 'text/javascript; charset=utf-8',
       bytes: Buffer.from(bundleCommandLine(document, version)),
     },
@@ -117,7 +118,11 @@ function modulesOf(entry: string, pattern: RegExp): string[] {
 }
 
 /** JavaScript; the lines that held nothing but types are left out, and no text of these sources has empty lines. */
-const stripTypes = (text: string) => stripTypeScriptTypes(text).replaceAll(/\n\s*\n(?=\s*\n)/g, '\n');
+const stripTypes = (text: string) =>
+  stripTypeScriptTypes(text)
+    .split('\n')
+    .filter((line, index, lines) => line.trim() !== '' || lines[index - 1]?.trim() !== '')
+    .join('\n');
 
 /** One CommonJS file, which runs under any name: the modules behind one another, in one scope. */
 function bundleCommandLine(document: Document, version: string): string {
@@ -128,7 +133,8 @@ function bundleCommandLine(document: Document, version: string): string {
         if (from.startsWith('.')) return '';
         const known = builtins.get(from) ?? new Set();
         builtins.set(from, known);
-        for (const name of names.split(',').map((one) => one.trim())) if (name !== '') known.add(name);
+        for (const name of names.split(',').map((one) => one.trim().replace(' as ', ': ')))
+          if (name !== '') known.add(name);
         return '';
       })
       .replaceAll(/^export (?=(?:async )?(?:function|const|class))/gm, ''),

@@ -35,7 +35,7 @@ export function complete(calls: readonly Call[], words: readonly string[]): stri
 
 function candidates(calls: readonly Call[], before: readonly string[]): string[] {
   const groups = [...new Set(calls.map((call) => call.group))];
-  if (before.length === 0) return [...groups, 'deploy', 'configure', 'completion', 'help'].sort();
+  if (before.length === 0) return [...groups, 'deploy', 'configure', 'completion', 'mcp', 'help'].sort();
   if (before[0] === 'completion') return before.length === 1 ? Object.keys(scripts) : [];
   const group = calls.filter((call) => isGroup(call.group, before[0]!));
   if (before.length === 1 && group.length > 1) return group.map((call) => call.name);

@@ -5,12 +5,16 @@ import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { buildOpenApi, readOpenApi } from '#contracts/customer-api/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { describeCalls } from '../calls.ts';
+import { createClient } from '../typescript/client.ts';
 import { commonFlags, fieldsOf, flagOf } from './arguments.ts';
+import { serveMcp } from './mcp.ts';
 import { runCommand } from './svcctl.ts';
 
 const calls = describeCalls(readOpenApi<Parameters<typeof describeCalls>[0]>(buildOpenApi()));
@@ -62,6 +66,7 @@ async function svcctl(words: readonly string[], env: Record<string, string> = {}
     width: 120,
     ask: async () => null,
     readInput: async () => `${key}\n`,
+    async *lines() {},
   });
   assert.ok(!`${run.out}${run.err}`.includes(key), 'the key is printed');
   return run;
@@ -163,4 +168,85 @@ test('a tab in a shell offers what svcctl says', async () => {
   const path = `${folder}:${dirname(process.execPath)}:${process.env.PATH}`;
   const child = spawn('bash', ['-c', script], { env: { PATH: path, HOME: folder } });
   assert.equal((await text(child.stdout)).trim(), 'update');
+});
+
+/** A model with this key: it asks, and gets the answers of `svcctl mcp`. */
+function createModel(token: string) {
+  const input = new PassThrough();
+  const waiting = new Map<number, (message: Message) => void>();
+  const write = (line: string) => {
+    const message = JSON.parse(line) as Message;
+    waiting.get(message.id)!(message);
+  };
+  const client = createClient({ url: world.url, key: token });
+  const over = serveMcp({ calls, version: '0.0.0', client, input: createInterface({ input }), write });
+  const ask = (method: string, params: object = {}) =>
+    new Promise<Message>((resolve) => {
+      const id = waiting.size;
+      waiting.set(id, resolve);
+      input.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
+    });
+  return {
+    ask,
+    async use(name: string, given: object = {}) {
+      const { result } = await ask('tools/call', { name, arguments: given });
+      return { isRefused: result!.isError === true, text: result!.content[0]!.text };
+    },
+    async end() {
+      input.end();
+      await over;
+    },
+  };
+}
+
+interface Message {
+  id: number;
+  result?: {
+    protocolVersion: string;
+    tools: { name: string; inputSchema: { required: string[] }; annotations: { readOnlyHint: boolean } }[];
+    content: { text: string }[];
+    isError?: boolean;
+  };
+  error?: { code: number };
+}
+
+test('mcp: a read key has the tools that read; a full key tries a dry run first, and names the server that it destroys', async () => {
+  const customer = await world.createCustomer('Model');
+  const { serverId } = await world.deploy(customer.tenant, 'web-of-a-model');
+  const reader = createModel(await world.createKey(customer, 'read'));
+  const { result } = await reader.ask('initialize', { protocolVersion: '2025-06-18' });
+  assert.equal(result!.protocolVersion, '2025-06-18');
+  const readTools = (await reader.ask('tools/list')).result!.tools;
+  assert.ok(readTools.length > 20 && readTools.every(({ annotations }) => annotations.readOnlyHint));
+  assert.equal(
+    (await reader.ask('tools/call', { name: 'destroy_server', arguments: { id: serverId } })).error!.code,
+    -32_602,
+  );
+  assert.match((await reader.use('list_servers')).text, /web-of-a-model/);
+  await reader.end();
+
+  const writer = createModel(await world.createKey(customer));
+  const names = (await writer.ask('tools/list')).result!.tools.map(({ name }) => name);
+  assert.ok(names.includes('destroy_server') && !names.includes('create_api_key'));
+  const order = { plan: 'small', image: 'debian-12' };
+  assert.match((await writer.use('create_server', order)).text, /dry_run: true first/);
+  const tried = await writer.use('create_server', { ...order, dry_run: true });
+  assert.equal(JSON.parse(tried.text).would_create, true);
+  assert.ok((await writer.use('create_server', { ...order, name: 'another-wish' })).isRefused);
+  const made = await writer.use('create_server', order);
+  assert.equal(
+    JSON.parse(made.text).root_password,
+    'not shown to a model; set a new one in the portal or with svcctl',
+  );
+  assert.ok((await writer.use('create_server', order)).isRefused, 'one dry run is one order');
+  assert.match(
+    (await writer.use('destroy_server', { id: serverId, server_name: 'web-1' })).text,
+    /not the name/,
+  );
+  assert.equal((await writer.use('read_server', { id: serverId })).isRefused, false);
+  const destroyed = await writer.use('destroy_server', { id: serverId, server_name: 'web-of-a-model' });
+  assert.equal(JSON.parse(destroyed.text).command, 'destroy');
+  const refused = await writer.use('create_server', { plan: 'none-such', image: 'debian-12', dry_run: true });
+  assert.match(refused.text, /"request_id":"req_/);
+  await writer.end();
 });

@@ -3,6 +3,7 @@
  *
  * Exit codes: 0 done, 1 the API refused, 2 wrong usage, 3 no usable answer, 4 what was waited for failed.
  */
+import { createInterface as readLines } from 'node:readline';
 import { createInterface } from 'node:readline/promises';
 import type { Call } from '../calls.ts';
 import { type CallOptions, List } from '../typescript/caller.ts';
@@ -23,6 +24,7 @@ import {
 } from './arguments.ts';
 import { complete, completionScript } from './completion.ts';
 import { type Config, type Environment, readConfig, writeConfig } from './config.ts';
+import { serveMcp } from './mcp.ts';
 import { clean, renderAnswer, renderTable } from './print.ts';
 
 /** What a process has around it. */
@@ -35,6 +37,8 @@ export interface Terminal {
   /** The answer of a person, not shown while it is typed if it is a secret; null where no person is there to be asked. */
   ask(question: string, isSecret?: boolean): Promise<string | null>;
   readInput(): Promise<string>;
+  /** Lines of the input, until its end. */
+  lines(): AsyncIterable<string>;
 }
 
 /** Runs one command and returns its exit code. */
@@ -71,7 +75,11 @@ async function dispatch(
     if (script === null) throw new UsageError('svcctl completion needs one of: bash, zsh, fish');
     terminal.print(script);
   } else if (first === 'configure') return configure(rest, terminal);
-  else return make(calls, words, terminal);
+  else if (first === 'mcp') {
+    const client = connect(readConfig(terminal.env), {});
+    const write = (line: string) => terminal.print(`${line}\n`);
+    await serveMcp({ calls, version, client, input: terminal.lines(), write });
+  } else return make(calls, words, terminal);
   return 0;
 }
 
@@ -266,6 +274,7 @@ function help(calls: readonly Call[], words: readonly string[], terminal: Termin
         ['deploy', 'The same as servers create'],
         ['configure --url URL', 'Keep the address and the key, which comes from standard input'],
         ['completion bash|zsh|fish', 'Completion for a shell'],
+        ['mcp', 'A server of the Model Context Protocol, on standard input and output'],
         ['help COMMAND', 'What a command takes'],
       ])}\nAddress and key: SVCCTL_URL and SVCCTL_KEY, or svcctl configure. Exit codes: 1 refused, 2 wrong usage, 3 no answer, 4 failed.\n`,
     );
@@ -344,5 +353,6 @@ function processTerminal(): Terminal {
       for await (const piece of stdin.setEncoding('utf8')) text += piece;
       return text;
     },
+    lines: () => readLines({ input: stdin }),
   };
 }

@@ -50,7 +50,7 @@ export function renderClients(origin: string): Html {
           kind: 'code',
           cell: (row) => link(`${filesBase}${row.file}`, row.file),
         },
-        { key: 'summary', header: 'What it is', kind: 'prose', cell: (row) => row.summary },
+        { key: 'summary', header: 'What it is', kind: 'prose', cell: (row) => prose(row.summary) },
         { key: 'version', header: 'Version', cell: (row) => row.version },
         { key: 'size', header: 'Size', kind: 'figure', cell: (row) => formatBytes(row.bytes.length) },
       ],

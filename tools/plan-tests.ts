@@ -54,7 +54,10 @@ const firstTests: FirstTests = {
   ],
   longest: [
     ['monitor/facts/move/move-faults.test.ts'],
-    ['monitor/facts/clickhouse/full-conformance.test.ts', 'monitor/facts/clickhouse/late-inserts.test.ts'],
+    [
+      'monitor/facts/clickhouse/clickhouse-conformance.test.ts',
+      'monitor/facts/clickhouse/late-inserts.test.ts',
+    ],
     ['system-tests/restore/restore.test.ts'],
     ['monitor/commands/move-facts.test.ts'],
     ['proofs/monitor/inbox/faults.test.ts'],

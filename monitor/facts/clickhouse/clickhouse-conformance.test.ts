@@ -1,13 +1,21 @@
+// Slow: asks ClickHouse and plain memory the same in four stages of uploads, and crashes between all steps of an append.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { nameApplication } from '#monitor/applications/index.ts';
+import { checkCrashPoints } from '../testing/crash-points.ts';
+import { doubling, losing, type Plant } from '../testing/engines.ts';
 import { checkGaps } from '../testing/gaps.ts';
+import { createMemoryFacts } from '../testing/memory/memory-facts.ts';
 import { checkQuietSteps } from '../testing/quiet-steps.ts';
 import { checkFirstCapture, checkSegments } from '../testing/who-counts.ts';
 import { compareClickhouse, withClickhouse } from './testing/under-test.ts';
 
-test('NET-2.2.5, NET-2.2.9, NET-2.2.10: ClickHouse answers like the rules in plain memory', async () => {
-  assert.deepEqual(await compareClickhouse({ uploads: 4, stages: 1, seed: 3 }), []);
-});
+const seeds = (process.env.SVC_TEST_SEED ?? '3').split(',').map(Number);
+
+for (const seed of seeds)
+  test(`NET-2.2.5, NET-2.2.9, NET-2.2.10: ClickHouse answers like the rules in plain memory, of many uploads; seed ${seed}`, async () => {
+    assert.deepEqual(await compareClickhouse({ uploads: 12, seed }), []);
+  });
 
 test('NET-2.4.2: ClickHouse trims gaps of unobserved minutes like the rules in plain memory', () =>
   withClickhouse(checkGaps));
@@ -20,3 +28,22 @@ for (const [what, check] of [
   ['of an address in several segments the strongest capture of each', checkSegments],
 ] as const)
   test(`NET-2.2.5, NET-2.2.10: ClickHouse counts ${what}`, () => withClickhouse(check));
+
+const crashClickhouse = (plant?: Plant) =>
+  withClickhouse((store, nowSecond) => {
+    const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
+    // What is planted shows at once.
+    const compareEvery = plant ? 3 : 12;
+    return checkCrashPoints(store, { model, seed: seeds[0]!, questions: 1, nowSecond, compareEvery });
+  }, plant);
+
+test('NET-7.1: an append that crashes after any of its steps and is repeated adds once; ClickHouse', async () => {
+  const { offences, steps } = await crashClickhouse();
+  assert.deepEqual(offences, []);
+  assert.ok(steps >= 15, `${steps} steps`);
+});
+
+test('the crash points show an append that counts twice, and one that is lost; ClickHouse', async () => {
+  assert.notDeepEqual((await crashClickhouse(doubling)).offences, []);
+  assert.notDeepEqual((await crashClickhouse(losing())).offences, []);
+});

@@ -58,9 +58,7 @@ export async function withClickhouse<T>(
 }
 
 /** Feeds ClickHouse and plain memory the same while servers move; returns where their answers differ. */
-export const compareClickhouse = (
-  counts: Pick<ConformanceOptions, 'uploads' | 'seed' | 'stages'>,
-): Promise<string[]> =>
+export const compareClickhouse = (counts: Pick<ConformanceOptions, 'uploads' | 'seed'>): Promise<string[]> =>
   withClickhouse(async (store, nowSecond, world) => {
     const { move, book } = await createMoves(world, nowSecond, store.facts);
     const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond, book });

@@ -1,4 +1,5 @@
 /** The calls of the customer API as tools need them that know none by its name: made of the OpenAPI document. */
+import { singular } from './svcctl/arguments.ts';
 
 export type Schema = Record<string, unknown>;
 
@@ -80,7 +81,7 @@ export function describeCalls(document: Document): Call[] {
 
 /** The words of the id without those of its group; `server` and the like stay where two calls would have one name. */
 function shortName(call: Call, calls: readonly Call[]): string {
-  const group = new Set(call.group.split('-').flatMap((word) => [word, word.replace(/s$/, ''), `${word}s`]));
+  const group = new Set(call.group.split('-').flatMap((word) => [word, singular(word), `${word}s`]));
   const without = (one: Call, filler: readonly string[]) => {
     const [verb, ...words] = one.id.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).split('-');
     return [verb, ...words.filter((word) => !group.has(word) && !filler.includes(word))].join('-');

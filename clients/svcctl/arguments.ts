@@ -54,9 +54,11 @@ export function findCall(calls: readonly Call[], given: readonly string[]): { ca
   throw new UsageError(`svcctl ${words[0]} needs one of: ${names}`);
 }
 
+/** Of the word of a group. */
+export const singular = (word: string): string => word.replace(/(?<=ss)es$|s$/, '');
+
 /** In the singular or the plural. */
-export const isGroup = (group: string, word: string) =>
-  [group, `${group}s`, group.replace(/s$/, '')].includes(word);
+export const isGroup = (group: string, word: string) => [group, `${group}s`, singular(group)].includes(word);
 
 export const flagOf = (name: string) => name.replaceAll('_', '-').toLowerCase();
 

@@ -151,6 +151,15 @@ test('the key is kept in a file that only its owner reads, and is not sent in cl
 
 test('every shell completes commands, flags and their words; no field has the flag of something else', async () => {
   const offered = async (...words: string[]) => (await svcctl(['complete', ...words])).out.trim().split('\n');
+  assert.deepEqual(await offered('address', ''), [
+    'list',
+    'reserve',
+    'read',
+    'update',
+    'release',
+    'attach',
+    'detach',
+  ]);
   assert.deepEqual(await offered('serv'), ['servers']);
   assert.deepEqual(await offered('servers', 'des'), ['destroy']);
   assert.deepEqual(await offered('actions', 'act', '1', '--action', 're'), ['reboot', 'reset']);

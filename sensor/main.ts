@@ -159,10 +159,13 @@ export function addCommands(program: Command): void {
     .description('Check whether this host meets the requirements of a sensor')
     .option('--interface <name>', 'check this interface instead of those in SVC_SENSOR_CAPTURES')
     .option('--json', 'print everything as JSON')
-    .option('--remove', 'take the counting program off every interface, and check nothing')
+    .option(
+      '--remove',
+      'take the counting program off the interfaces of SVC_SENSOR_CAPTURES, without any off all',
+    )
     .action(async (options: { interface?: string; json?: boolean; remove?: boolean }) => {
       if (options.remove) {
-        process.exitCode = await (await import('./commands/remove-counters.ts')).removeCounters();
+        process.exitCode = await (await import('./commands/remove-counters.ts')).removeCounters(process.env);
         return;
       }
       await dropRoot('check');

@@ -131,9 +131,12 @@ export function detachCounter(name: string): boolean {
   return removed.includes(true);
 }
 
-/** The same for every interface of this network namespace; returns their names. The places of the pins go with the last one. */
-export function removeCounters(): string[] {
-  const removed = readdirSync('/sys/class/net').filter((name) => {
+/**
+ * The same for these interfaces, or for every one of this network namespace; returns the names of those that had one. The places of
+ * the pins go with the last one.
+ */
+export function removeCounters(names: readonly string[] | null): string[] {
+  const removed = (names ?? readdirSync('/sys/class/net')).filter((name) => {
     if (!isKnown(name)) return false;
     const isRemoved = detachCounter(name);
     rmSync(findInterface(name, owners.sensor).pinFolder, { recursive: true, force: true });

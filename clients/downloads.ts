@@ -13,7 +13,7 @@ import { type Document, describeCalls } from './calls.ts';
 import { generatePython } from './python/generate.ts';
 
 export interface Download {
-  kind: 'typescript' | 'svcctl' | 'python';
+  kind: 'typescript' | 'svcctl' | 'python' | 'ansible';
   /** Name of the file, with its version. */
   file: string;
   title: string;
@@ -61,6 +61,14 @@ export function buildDownloads(document: Document): Download[] {
       mediaType: 'application/zip',
       bytes: packPython(document, version),
     },
+    {
+      kind: 'ansible',
+      file: `virtual_servers-cloud-${version}.tar.gz`,
+      title: 'Ansible',
+      summary: 'A collection for ansible-core 2.14 and newer: a module for servers, and an inventory plugin.',
+      mediaType: 'application/gzip',
+      bytes: packAnsible(document, version),
+    },
   ];
   return made.map((one) => ({
     ...one,
@@ -88,14 +96,15 @@ function packTypescript(version: string, license: string): Buffer {
     const text = readFileSync(path, 'utf8').replaceAll(/(from\s*'\.[^']*)\.ts'/g, "$1.js'");
     return { name: `dist/${relative(home, path)}`, text };
   });
-  return tarball([
+  const files = [
     { name: 'package.json', text: `${JSON.stringify(manifest, null, 2)}\n` },
     { name: 'README.md', text: readFileSync(join(home, 'README.md'), 'utf8') },
     ...sources.flatMap(({ name, text }) => [
       { name, text },
       { name: name.replace(/\.ts$/, '.js'), text: stripTypes(text) },
     ]),
-  ]);
+  ];
+  return tarball(files, 'package/');
 }
 
 const imported = /^(?:import|export)\s*(?:\{[^}]*\}|\*)\s*from\s*'([^']+)';/gm;
@@ -177,6 +186,45 @@ function packPython(document: Document, version: string): Buffer {
   return zip([...files, [`${information}/RECORD`, `${record.join('')}${information}/RECORD,,\n`]]);
 }
 
+/** The collection `virtual_servers.cloud`, as ansible-galaxy installs it. */
+function packAnsible(document: Document, version: string): Buffer {
+  const source = (name: string) => readFileSync(join(folder, 'ansible', name), 'utf8');
+  const files = [
+    { name: 'README.md', text: source('README.md') },
+    { name: 'meta/runtime.yml', text: "---\nrequires_ansible: '>=2.14.0'\n" },
+    { name: 'plugins/inventory/servers.py', text: source('servers.py') },
+    { name: 'plugins/modules/server.py', text: source('server.py') },
+    { name: 'plugins/module_utils/virtual_servers.py', text: generatePython(document, version) },
+  ];
+  const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
+  const entry = (name: string, ftype: 'dir' | 'file', sha256: string | null) => ({
+    ...{ name, ftype, chksum_type: sha256 && 'sha256', chksum_sha256: sha256, format: 1 },
+  });
+  const list = JSON.stringify({
+    files: [entry('.', 'dir', null), ...files.map(({ name, text }) => entry(name, 'file', digestOf(text)))],
+    format: 1,
+  });
+  const manifest = JSON.stringify({
+    collection_info: {
+      ...{
+        namespace: 'virtual_servers',
+        name: 'cloud',
+        version,
+        authors: ['The provider'],
+        readme: 'README.md',
+      },
+      ...{ tags: ['cloud'], description: 'Servers of the customer API.', license: [], license_file: null },
+      ...{ dependencies: {}, repository: null, documentation: null, homepage: null, issues: null },
+    },
+    file_manifest_file: entry('FILES.json', 'file', digestOf(list)),
+    format: 1,
+  });
+  return tarball(
+    [{ name: 'MANIFEST.json', text: manifest }, { name: 'FILES.json', text: list }, ...files],
+    '',
+  );
+}
+
 /** A zip archive; every file is of 1980, the first day that its format knows. */
 function zip(files: readonly [name: string, text: string][]): Buffer {
   const locals: Buffer[] = [];
@@ -212,12 +260,12 @@ function zip(files: readonly [name: string, text: string][]): Buffer {
   return Buffer.concat([...locals, directory, end]);
 }
 
-/** A gzipped tar archive as npm installs it: every file below `package/`, at one fixed time. */
-function tarball(files: readonly { name: string; text: string }[]): Buffer {
+/** A gzipped tar archive, every file at one fixed time. */
+function tarball(files: readonly { name: string; text: string }[], root: string): Buffer {
   const blocks = files.flatMap(({ name, text }) => {
     const bytes = Buffer.from(text);
     const rest = Buffer.alloc((512 - (bytes.length % 512)) % 512);
-    return [tarHeader(`package/${name}`, bytes.length), bytes, rest];
+    return [tarHeader(`${root}${name}`, bytes.length), bytes, rest];
   });
   return gzipSync(Buffer.concat([...blocks, Buffer.alloc(1_024)]), { level: 9 });
 }

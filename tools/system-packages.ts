@@ -29,6 +29,7 @@ export const systemPackages: readonly SystemPackage[] = [
   { name: 'nmap', file: '/usr/bin/nmap', use: 'port scans' },
   { name: 'curl', file: '/usr/bin/curl', use: 'examples of the API reference' },
   { name: 'python3', file: '/usr/bin/python3', use: 'the Python client' },
+  { name: 'ansible-core', file: '/usr/bin/ansible-playbook', use: 'the Ansible collection' },
   { name: 'strace', file: '/usr/bin/strace', use: 'proofs about the order of writes' },
   { name: 'systemd', file: '/usr/bin/systemd-analyze', use: "checks of the packaged service's unit" },
   { name: 'lintian', file: '/usr/bin/lintian', use: 'checks of the Debian package' },

@@ -36,6 +36,7 @@ export function renderClients(origin: string): Html {
     typescript: `${get}FILE\nnpm install ./FILE`,
     svcctl: `${get}FILE\nsudo install -m 755 FILE /usr/local/bin/svcctl\nsvcctl configure --url ${origin}\nsvcctl servers list\nsource <(svcctl completion bash)`,
     python: `${get}FILE\npython3 -m venv venv\nvenv/bin/pip install ./FILE`,
+    ansible: `${get}FILE\nansible-galaxy collection install ./FILE\nansible-doc virtual_servers.cloud.server`,
   };
   return html`<p>${prose('All clients are made of the OpenAPI document of this installation. Each has every call, repeats a call only where that can’t do anything twice, waits for actions and walks through the pages of lists.')}</p>${table<Download>(
     {

@@ -99,7 +99,7 @@ export function listCalls(base: string): string {
 
 - [Guides and errors](${base}): keys, lists, safe retries with \`Idempotency-Key\`, waiting, rate limits, errors
 - [OpenAPI 3.1 document](${base}openapi.json): every call, parameter, body and error
-- [Clients](${base}clients/): TypeScript, Python, command line, MCP server
+- [Clients](${base}clients/): TypeScript, Python, Ansible, command line, MCP server
 
 ${resources.join('\n')}`;
 }

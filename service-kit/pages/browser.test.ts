@@ -62,6 +62,33 @@ describe('pages in a browser', () => {
     assert.match(german.format(at), /^\d\d\.\d\d\.\d{4}, \d\d:\d\d$/);
   });
 
+  test('figures and money are written in the reader’s format once, and nothing else that has digits', async () => {
+    await using opened = await open('/dev/gallery', { locale: 'de-DE' });
+    const { page } = opened;
+    const given = [
+      ...[
+        '<b class="figure">1,234,567</b>',
+        '<b class="figure">99.95 %</b>',
+        '<b class="figure">−$1,234.50</b>',
+      ],
+      ...['<p>Costs $0.0125 of $1,000.00.</p>', '<p>OpenSSH 8.9, 1,234 of them</p>', '<code>$1.50</code>'],
+      ...['<b class="figure">192.0.2.10</b>', '<b class="figure">12</b>', '<b class="figure">8.9p1</b>'],
+    ];
+    const shown = await page.evaluate<string[]>(`(() => {
+      const place = document.querySelector('main');
+      place.innerHTML = ${JSON.stringify(given.join(''))};
+      for (const _ of [1, 2]) document.dispatchEvent(new Event('refreshed'));
+      return [...place.children].map(({ textContent }) => textContent);
+    })()`);
+    assert.deepEqual(
+      shown.map((text) => text.replaceAll('\u00a0', ' ')),
+      [
+        ...['1.234.567', '99,95 %', '−1.234,50 $', 'Costs 0,0125 $ of 1.000,00 $.'],
+        ...['OpenSSH 8.9, 1,234 of them', '$1.50', '192.0.2.10', '12', '8.9p1'],
+      ],
+    );
+  });
+
   test('a phone shows eight rows of a long list until it is asked for all, a wide window all of them', async () => {
     const rows = Array.from({ length: 11 }, (_, at) => ({ name: `row ${at}` }));
     const list = table({

@@ -15,8 +15,10 @@ export const timeSteps = [
   1, 5, 10, 15, 30, 60, 120, 180, 240, 360, 720, 1440, 2880, 5760, 10_080, 14_400, 43_200,
 ].map((minutes) => minutes * 60_000);
 
-export const short = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
-export const exact = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
+/** In the reader's format, as the page's figures are. */
+const numberFormat = (options) => new Intl.NumberFormat(navigator.languages, options);
+export const short = numberFormat({ maximumSignificantDigits: 3 });
+export const exact = numberFormat({ maximumFractionDigits: 1 });
 
 /** The step of the unit that a chart's largest value asks for. */
 export function chooseScale(unit, largest) {
@@ -35,7 +37,8 @@ export function formatScaled(unit, value) {
   const size = Math.abs(value) * scale.factor;
   const digits =
     size === 0 || (scale.factor >= 1 && Number.isInteger(size)) ? 0 : size < 10 ? 2 : size < 100 ? 1 : 0;
-  return `${size.toFixed(digits)} ${scale.label}`.trim();
+  const fixed = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return `${numberFormat(fixed).format(size)} ${scale.label}`.trim();
 }
 
 const twoDigits = (number) => String(number).padStart(2, '0');

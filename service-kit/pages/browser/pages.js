@@ -290,6 +290,42 @@ function formatTimes() {
   }
 }
 
+/** `1,234.5` and `$12.34`, as the server writes them for every reader, so that no name, address or version is one. */
+const numbers = /(?<![\w.,])(\$?)(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?(?!\w|[.,]\d)/g;
+const verbatim = 'code, pre, time, input, textarea, select, script, [translate="no"]';
+/** What was written here: it is not read as a number of the server again. */
+const written = new WeakMap();
+
+function formatNumber(dollar, whole, fraction = '') {
+  const digits = Math.max(0, fraction.length - 1);
+  return new Intl.NumberFormat(navigator.languages, {
+    ...{ minimumFractionDigits: digits, maximumFractionDigits: digits },
+    ...(dollar && { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' }),
+  }).format(`${whole.replaceAll(',', '')}${fraction}`);
+}
+
+/** Money everywhere, and the numbers of figures, in the reader's format. */
+function formatNumbers() {
+  if (formatNumber('$', '1,234', '.5') === '$1,234.5') return;
+  const walk = document.createTreeWalker(
+    document.querySelector('main') ?? document.body,
+    NodeFilter.SHOW_TEXT,
+  );
+  for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+    if (!/\d/.test(node.data) || written.get(node) === node.data || node.parentElement.closest(verbatim))
+      continue;
+    const isFigure = node.parentElement.closest('.figure, .kind-figure') !== null;
+    const text = node.data.replace(numbers, (given, dollar, whole, fraction) =>
+      dollar || (isFigure && (fraction || whole.includes(',')))
+        ? formatNumber(dollar, whole, fraction)
+        : given,
+    );
+    if (text === node.data) continue;
+    node.data = text;
+    written.set(node, text);
+  }
+}
+
 // Most pages have nothing for htmx, so most pages don't load it before the first search.
 if (document.querySelector('[hx-get]:not([data-search]), [hx-post]')) void import('./htmx.js');
 const searchField = document.querySelector('[data-search][hx-get]');
@@ -315,6 +351,7 @@ for (const tab of document.querySelectorAll('.tabs a[aria-current]')) {
 
 showTheme();
 formatTimes();
+formatNumbers();
 growAges();
 setInterval(growAges, 1000);
 const checkConfirms = () => {
@@ -323,6 +360,7 @@ const checkConfirms = () => {
 checkConfirms();
 document.addEventListener('refreshed', () => {
   formatTimes();
+  formatNumbers();
   growAges();
   checkConfirms();
 });

@@ -118,6 +118,7 @@ function encodeCondition(condition: SensorCondition) {
       name: one.name,
       role: roles.toWire[one.role],
       isListening: one.isListening,
+      ...(one.isCountedInKernel === undefined ? {} : { isCountedInKernel: one.isCountedInKernel }),
     })),
   };
 }
@@ -140,6 +141,7 @@ function decodeCaptures(message: SensorConditionMessage): CaptureCondition[] {
     name: plainText(one.name, captureNameMax, 'condition.captures.name'),
     role: roles.fromWire.get(one.role) ?? 'uplink',
     isListening: one.isListening,
+    ...(one.isCountedInKernel === undefined ? {} : { isCountedInKernel: one.isCountedInKernel }),
   }));
 }
 

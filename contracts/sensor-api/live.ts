@@ -44,6 +44,8 @@ export interface CaptureCondition {
   name: string;
   role: TelemetryRole;
   isListening: boolean;
+  /** Whether totals are the kernel's or counted frame by frame; absent from older sensors. */
+  isCountedInKernel?: boolean;
 }
 
 /** What one capture saw between two ten-second boundaries of UTC. */

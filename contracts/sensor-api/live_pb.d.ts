@@ -140,6 +140,13 @@ export declare type CaptureCondition = Message<"svc.sensor.v1.CaptureCondition">
    * @generated from field: bool is_listening = 3;
    */
   isListening: boolean;
+
+  /**
+   * Where totals are counted. Missing from older sensors.
+   *
+   * @generated from field: optional bool is_counted_in_kernel = 4;
+   */
+  isCountedInKernel?: boolean | undefined;
 };
 
 /**

@@ -127,7 +127,7 @@ test('NET-9.1: the condition of the sensor is posted twice a minute without any 
       diskFreeBytes: 5000,
       diskBytes: 9000,
     },
-    captures: [{ name: 'eth0', role: 'uplink' as const, isListening: true }],
+    captures: [{ name: 'eth0', role: 'uplink' as const, isListening: true, isCountedInKernel: false }],
   };
   let isPaused = false;
   const condition = () => ({ ...known, observedAtMs: startMs, isPaused });

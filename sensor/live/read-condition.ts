@@ -6,7 +6,10 @@ import type { SpoolStatus } from '#sensor/spool/index.ts';
 export function readCondition(
   directory: string,
   spool: Pick<SpoolStatus, 'pendingBytes' | 'pendingBytesMax' | 'pendingUploads'>,
-  collection: { isPaused: boolean; captures: readonly CaptureCondition[] },
+  collection: {
+    isPaused: boolean;
+    captures: readonly (CaptureCondition & { whyNotKernel?: string | null })[];
+  },
   nowMs: number,
 ): SensorCondition | null {
   try {
@@ -19,7 +22,10 @@ export function readCondition(
       diskFreeBytes: disk.bavail * disk.bsize,
       diskBytes: disk.blocks * disk.bsize,
       isPaused: collection.isPaused,
-      captures: collection.captures.map(({ name, role, isListening }) => ({ name, role, isListening })),
+      captures: collection.captures.map(({ name, role, isListening, whyNotKernel }) => ({
+        ...{ name, role, isListening },
+        ...(whyNotKernel === undefined ? {} : { isCountedInKernel: whyNotKernel === null }),
+      })),
     };
   } catch {
     return null;

@@ -55,9 +55,21 @@ const capturesShown = 50;
 export function captureTable(
   request: FastifyRequest,
   captures: readonly CaptureState[],
-  rates: readonly LiveRate[],
-  nowMs: number,
+  {
+    rates,
+    conditions,
+    nowMs,
+  }: {
+    rates: readonly LiveRate[];
+    conditions: readonly KnownCondition[];
+    nowMs: number;
+  },
 ) {
+  const countedBy = ({ sensorId, name }: CaptureState) => {
+    const told = freshCondition(conditions, sensorId, nowMs)?.captures?.find((one) => one.name === name);
+    if (told?.isCountedInKernel === undefined) return null;
+    return told.isCountedInKernel ? 'in the kernel' : 'frame by frame';
+  };
   const rateOf = (row: CaptureState) => {
     const rate = rates.find((one) => one.sensorId === row.sensorId && one.capture === row.name);
     return rate ? (rate.ipBytes * 8000) / rate.observedMs : null;
@@ -79,6 +91,7 @@ export function captureTable(
       { key: 'name', header: 'Capture', kind: 'code', cell: (row) => row.name, value: (row) => row.name },
       { key: 'host', header: 'Host', cell: (row) => row.hostName, value: (row) => row.hostName },
       { key: 'role', header: 'Role', cell: (row) => row.role, value: (row) => row.role },
+      { key: 'counted', header: 'Counted', cell: countedBy, value: countedBy },
       {
         key: 'live',
         header: 'Right now',

@@ -191,7 +191,7 @@ function identity({ sensor, sensors, nodes, nowMs }: SensorPage): Content {
 
 /** Captures, and what was not collected or not counted. */
 function collectionSections(request: FastifyRequest, page: SensorPage): Content {
-  const { sensor, rates, nowMs } = page;
+  const { sensor, nowMs } = page;
   const captures = page.captures.filter((one) => one.sensorId === sensor.id);
   const gaps = page.gaps.filter((gap) => gap.sensorId === sensor.id);
   return [
@@ -200,7 +200,7 @@ function collectionSections(request: FastifyRequest, page: SensorPage): Content 
         title: 'Captures',
         description: 'Captured interfaces; figures of the last hour.',
       },
-      captureTable(request, captures, rates, nowMs),
+      captureTable(request, captures, page),
     ),
     section(
       { title: 'Gaps', description: 'Gaps of the last 24 hours. Nothing is estimated.' },

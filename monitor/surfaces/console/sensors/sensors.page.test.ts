@@ -52,6 +52,7 @@ test('the sensors page shows the live rates of each capture and the network of i
     diskFreeBytes: 50,
     diskBytes: 100,
     isPaused: true,
+    captures: [{ name: 'eth0', role: 'uplink' as const, isListening: true, isCountedInKernel: true }],
   };
   const visitor = await server.signIn('viewer');
   const list = await visitor.get(`/sites/${siteId}/sensors`);
@@ -62,6 +63,7 @@ test('the sensors page shows the live rates of each capture and the network of i
   const { text, status } = await visitor.get(`/sites/${siteId}/sensors/${sensor.id}`);
   assert.equal(status, 200);
   for (const part of [
+    'in the kernel',
     'Reporting',
     '75.0 %',
     'Collection is paused',

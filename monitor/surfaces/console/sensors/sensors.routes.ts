@@ -105,7 +105,7 @@ function sensorsPage(
           title: 'Captures',
           description: 'Captured interfaces; figures of the last hour.',
         },
-        captureTable(request, page.captures, page.rates, nowMs),
+        captureTable(request, page.captures, page),
       ),
     ]),
   ];

@@ -91,7 +91,7 @@ export function createCollection(options: CollectionOptions) {
     while (!stopping.signal.aborted) {
       collector.tick(hostTime.read());
       settler.tick();
-      kernel.tick();
+      await kernel.tick();
       await clock.wait(tickMs, stopping.signal);
     }
   }

@@ -6,7 +6,7 @@
  * missed altogether has all its counters.
  */
 import { startOfMinuteMs } from '#common/clock/index.ts';
-import { describeError } from '#common/errors/index.ts';
+import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryHost, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import type { LocalScope } from '#sensor/capture/index.ts';
@@ -15,6 +15,7 @@ import type { CaptureSpec } from './capture-spec.ts';
 
 /** Calls of `tick`, about twice a second, between two signs of life. */
 const beatTicks = 20;
+const openTicks = 120;
 /** Minutes that the kernel keeps beside the open one. */
 const minutesKept = 3;
 
@@ -84,11 +85,15 @@ export function createKernelCounts({ captures, reporter }: KernelCountsDeps) {
       local = next;
       for (const one of countings) setLocal(one);
     },
-    /** Call about twice a second: the kernel stops counting an hour after the last sign of life. */
-    tick(): void {
+    /**
+     * Call about twice a second: the kernel stops counting an hour after the last sign of life. A program that is attached later is
+     * found once a minute. Resolves when all of that is done.
+     */
+    async tick(): Promise<void> {
       ticks += 1;
-      if (ticks % beatTicks === 0)
-        for (const one of countings) guarded(one, ({ counter }) => void counter.beat());
+      if (ticks % beatTicks === 0) for (const one of countings) guarded(one, beat);
+      if (ticks % openTicks === 0)
+        await Promise.all(countings.filter((one) => one.attached === null).map(open));
     },
     /**
      * A minute of a capture with the kernel's counters; null where the kernel did not count all of it. `seen`: what the sensor
@@ -122,6 +127,15 @@ export function createKernelCounts({ captures, reporter }: KernelCountsDeps) {
       for (const one of countings) guarded(one, ({ counter }) => counter.close());
     },
   };
+}
+
+function beat({ counter, isAttached }: AttachedCounter): void {
+  if (!isAttached())
+    throw new CodedError(
+      'kernel.not_attached',
+      'the counting program was taken off, or the interface is new',
+    );
+  counter.beat();
 }
 
 const noCounters = {

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { silentReporter } from '#common/reporter/index.ts';
+import { attachCounter, detachCounter, openCounter, preparePins } from '#sensor/kernel/attachment.ts';
+import { ethernetFrame, openFrameSender, udp4 } from '#sensor/testing/frame-sender.ts';
+import { uniqueName } from '#sensor/testing/link-names.ts';
+import { sampleMinute } from '#sensor/testing/sample-minutes.ts';
+import { createKernelCounts } from './kernel-counts.ts';
+
+const minuteTicks = 120;
+
+test('a minute has the kernel’s totals and addresses where its program is attached, whenever that was, and what was not seen is truncated', {
+  skip: process.getuid?.() === 0 ? false : 'needs root',
+}, async (t) => {
+  const [here, there] = [uniqueName(), uniqueName()];
+  execFileSync('ip', ['link', 'add', here, 'type', 'veth', 'peer', 'name', there]);
+  t.after(() => {
+    detachCounter(here);
+    spawnSync('ip', ['link', 'del', here]);
+    preparePins([], { uid: 0, gid: 0 });
+  });
+  for (const end of [here, there]) {
+    spawnSync('sh', ['-c', `echo 1 > /proc/sys/net/ipv6/conf/${end}/disable_ipv6`]);
+    execFileSync('ip', ['link', 'set', end, 'arp', 'off', 'up']);
+  }
+  const source = { kind: 'live', interfaceName: here, ringMiB: 2 } as const;
+  const counts = createKernelCounts({
+    captures: [{ name: here, role: 'uplink', source }],
+    reporter: silentReporter,
+  });
+  const tickMinute = async () => {
+    for (let i = 0; i < minuteTicks; i += 1) await counts.tick();
+  };
+  await counts.start();
+  counts.follow({ prefixes: ['192.0.2.0/24'], addresses: [] });
+  assert.match(counts.whyNot(here)!, /No counting program/);
+
+  preparePins([here], { uid: 0, gid: 0 });
+  attachCounter(here);
+  await tickMinute();
+  assert.equal(counts.whyNot(here), null);
+  const minute = Math.floor(Date.now() / 60_000) * 60;
+  assert.equal(counts.count(here, minute, null, null), null, 'it did not count all of this minute');
+
+  // As if it had counted for ten minutes, and the minute of the frames were the open one or the one before.
+  const { counter } = openCounter(here);
+  counter.change({ since: process.hrtime.bigint() - 600_000_000_000n });
+  counter.close();
+  const sender = openFrameSender(there);
+  for (const host of [10, 11, 11])
+    sender.send(ethernetFrame(0x0800, udp4('203.0.113.1', `192.0.2.${host}`, 100)));
+  sender.close();
+  const seen = { ...sampleMinute(minute, 128), capture: here };
+  const [known] = seen.hosts;
+  seen.totals = { ...seen.totals, ipPackets: 1, detailTruncated: 0, kernelDropped: 2 };
+  seen.hosts = [{ ...known!, address: '192.0.2.10', deviceKey: 'br0|a' }];
+  const parts = [minute, minute + 60].map((one) => counts.count(here, one, { ...seen, minute: one }, null));
+  const counted = parts.find((one) => one !== null && one.totals.packets > 0)!;
+  assert.deepEqual(
+    [
+      counted.totals.ipPackets,
+      counted.totals.ipBytes,
+      counted.totals.detailTruncated,
+      counted.totals.kernelDropped,
+    ],
+    [3, 3 * 128, 2, 0],
+  );
+  assert.deepEqual(
+    counted.hosts.map(({ address, rxBytes, packets, deviceKey }) => [address, rxBytes, packets, deviceKey]),
+    [
+      ['192.0.2.10', 128, 1, 'br0|a'],
+      ['192.0.2.11', 256, 2, ''],
+    ],
+  );
+  const rest = counts.count(here, counted.minute, null, counted)!;
+  assert.deepEqual([rest.totals.ipBytes, rest.hosts], [0, []]);
+
+  detachCounter(here);
+  await tickMinute();
+  assert.match(counts.whyNot(here)!, /No counting program/);
+  assert.equal(counts.count(here, minute, null, null), null);
+});

@@ -27,8 +27,7 @@ export async function compose(settings: OperationsSettings, overrides: Overrides
     /** What this process does. */
     roles,
     /** Makes the HTTP server with every surface, or for a process without the role `web` with its health; commands need none. */
-    createServer: () =>
-      roles.has('web') ? createServer(features, overrides.onApp) : createHealthServer(features),
+    createServer: () => (roles.has('web') ? createServer(features, overrides) : createHealthServer(features)),
   };
 }
 

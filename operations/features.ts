@@ -9,6 +9,7 @@ import { createBilling } from '#operations/billing/index.ts';
 import { createBillingMaintenance } from '#operations/billing-maintenance/index.ts';
 import { createCatalog } from '#operations/catalog/index.ts';
 import { createClusters } from '#operations/clusters/index.ts';
+import { createConsoles } from '#operations/consoles/index.ts';
 import { createDestroyNotices } from '#operations/destroy-notices/index.ts';
 import { listPermissions } from '#operations/feeds/index.ts';
 import { createFirewalls } from '#operations/firewall/index.ts';
@@ -57,7 +58,7 @@ export async function createFeatures(platform: Platform, overrides: Overrides) {
   const attention = createAttention(all);
   const provider = readOidc(platform.settings);
   const oidc = createOidc({ db: platform.db, provider, staff: customers.accounts.staff });
-  return { ...all, attention, signOn, oidc };
+  return { ...all, attention, consoles: createConsoles(all), signOn, oidc };
 }
 
 /** Customers have no account at the monitor, so a sign-on never starts a session of one. */

@@ -37,6 +37,8 @@ export interface Overrides {
   signInFailuresMax?: number;
   /** How long the requests of a locked account wait to be counted. */
   countLockTimeoutMs?: number;
+  /** How often it is looked whether an open console may stay open. */
+  consoleCheckMs?: number;
   /** Sees the HTTP application before its routes are registered. */
   onApp?: (app: App) => void;
 }

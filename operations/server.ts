@@ -5,7 +5,12 @@ import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
 import { registerConsole } from '#operations/surfaces/console/index.ts';
 import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts';
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
-import { registerHealth, registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
+import {
+  createConsoleSocket,
+  registerHealth,
+  registerPublic,
+  renderErrorPage,
+} from '#operations/surfaces/public/index.ts';
 import { demoOf } from '#service-kit/demo/index.ts';
 import {
   type App,
@@ -21,6 +26,7 @@ import { readProvider, useProvider } from '#service-kit/pages/provider.ts';
 import { demoRolesOf } from '#service-kit/sign-in/index.ts';
 import { registerSignOn } from '#service-kit/sign-on/index.ts';
 import type { Features } from './features.ts';
+import type { Overrides } from './overrides.ts';
 
 /** People of the demo world (`commands/seed-demo`), as its sign-in page offers them. */
 const demoPeople = [
@@ -31,7 +37,10 @@ const demoPeople = [
 ];
 
 /** `onApp` sees the application before its routes are registered. */
-export function createServer(features: Features, onApp?: (app: App) => void): Promise<HttpServer> {
+export function createServer(
+  features: Features,
+  { onApp, consoleCheckMs }: Pick<Overrides, 'onApp' | 'consoleCheckMs'>,
+): Promise<HttpServer> {
   const { settings, reporter } = features;
   useProvider(readProvider(settings));
   const surfaces = {
@@ -47,6 +56,7 @@ export function createServer(features: Features, onApp?: (app: App) => void): Pr
     isHttps: settings.publicUrl?.startsWith('https:') ?? false,
     reporter,
     errorPage: renderErrorPage,
+    webSockets: createConsoleSocket({ ...features, checkMs: consoleCheckMs }),
     async routes(app) {
       onApp?.(app);
       registerOwnMetrics(app, features);

@@ -3,6 +3,7 @@ import { SelectionRequest } from './schema-kit.ts';
 import {
   ActionForecast,
   ActionRequest,
+  ConsoleTicket,
   CreatedServer,
   CreateServerRequest,
   ListActionsQuery,
@@ -260,6 +261,21 @@ export const serverEndpoints = [
       },
     },
     errors: machineErrors,
+  },
+  {
+    id: 'openConsole',
+    method: 'POST',
+    path: '/servers/{id}/console',
+    versions: ['v2'],
+    summary: 'Open the console',
+    description:
+      'Gives a ticket for the console of a running server: a WebSocket URL that connects once, within 60 seconds, without a key. The console closes when the key is revoked or expires, the account is suspended, or the server is stopped or destroyed.',
+    params: onServer,
+    body: SelectionRequest,
+    isBodyOptional: true,
+    selectsTenant: true,
+    responses: { 201: { description: 'The ticket.', schema: ConsoleTicket } },
+    errors: [...bodyErrors, 'unsupported_action', 'not_found', 'read_only_key', 'server_not_ready'],
   },
   {
     id: 'readAction',

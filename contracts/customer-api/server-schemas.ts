@@ -1,5 +1,6 @@
 /** Bodies about servers and their actions. */
 import { type Static, Type } from 'typebox';
+import { consoleKinds } from '../capabilities.ts';
 import { Nullable } from '../scalars.ts';
 import { FirewallSummary } from './firewall-schemas.ts';
 import { PrivateNetworkAttachment } from './network-schemas.ts';
@@ -68,6 +69,20 @@ export const ServerAction = Type.Object(
   { title: 'ServerAction' },
 );
 export type ServerAction = Static<typeof ServerAction>;
+
+export const ConsoleTicket = Type.Object(
+  {
+    url: Type.String({
+      description: 'Of a WebSocket, with the ticket. It connects once; treat it like a password.',
+    }),
+    protocol: OneOf(
+      consoleKinds,
+      'What its binary messages carry: RFB, the protocol of VNC, or the text of a terminal in UTF-8.',
+    ),
+    expires_at: Moment,
+  },
+  { title: 'ConsoleTicket' },
+);
 
 export const PasswordAction = Type.Object(
   {

@@ -13,7 +13,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { activeKeysMax, issueKey, narrowKey, revokeKey, revokeKeysNamed, rotateKey } from './change-keys.ts';
 import type { IssueKeyInput } from './store.ts';
 import * as store from './store.ts';
-import { createLookup, type Principal, verifyKey } from './verify-key.ts';
+import { actorOf, createLookup, type Principal, verifyKey } from './verify-key.ts';
 
 export { revokeKeysOf } from './change-keys.ts';
 export type { KeyFacts } from './store.ts';
@@ -29,6 +29,11 @@ export function createApiKeys(deps: { db: () => Queryable; pool: () => pg.Pool; 
   return {
     /** The principal of a token, or null for every reason to refuse it (API-5.2). */
     verifyKey: (token: string) => verifyKey(lookup, token),
+    /** The actor of a key that may act now; null for any other. */
+    async findActor(keyId: string): Promise<CustomerActor | null> {
+      const row = await lookup(keyId);
+      return row?.isLive ? actorOf(row) : null;
+    },
     /** What a key is told about itself; null when it is gone. */
     factsOf: (principal: Principal) => store.findFacts(deps.db(), principal.keyId),
     /** Notes the use of a key, at most once a minute; call it after the answer. Never rejects. */

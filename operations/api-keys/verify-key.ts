@@ -53,7 +53,9 @@ export async function verifyKey(lookup: Lookup<string, KeyRow>, token: string): 
 }
 
 /** The actor of a call: what a key reaches, and no more. A key owns no organization. */
-export function actorOf(principal: Principal): CustomerActor {
+export function actorOf(
+  principal: Pick<Principal, 'personId' | 'keyId' | 'tenants' | 'scope'>,
+): CustomerActor {
   return {
     kind: 'customer',
     personId: principal.personId,

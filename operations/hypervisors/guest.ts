@@ -1,6 +1,7 @@
 /** What a hypervisor is told about a guest, and what it says about itself. */
+import type { Duplex } from 'node:stream';
 import { CodedError, hasCode } from '#common/errors/index.ts';
-import type { Capability } from '#contracts/capabilities.ts';
+import type { Capability, ConsoleKind } from '#contracts/capabilities.ts';
 import type { GuardReason } from '#contracts/guard-reasons.ts';
 import type { FirewallProtocol } from '#contracts/ip-protocols.ts';
 
@@ -199,6 +200,10 @@ export interface HypervisorDriver {
    * after each start. Its operating system is not changed; a rebuild sets it up anew. Needs `addresses`.
    */
   setAddresses(guest: { name: string; mac: string; addresses: readonly GuestAddress[] }): Promise<void>;
+  /** Null where there are no consoles. */
+  readonly consoleKind: ConsoleKind | null;
+  /** Opens the console of a guest that runs; it ends when the guest is switched off. Needs `console`. */
+  openConsole(name: string): Promise<Duplex>;
   /** Switches the power itself, without asking the guest. */
   setPower(name: string, power: 'on' | 'off'): Promise<void>;
   /** Asks the guest to halt (ACPI); resolves when it has been asked. */

@@ -143,6 +143,8 @@ function guestsOf(
   | 'resizeGuest'
   | 'setRootPassword'
   | 'setAddresses'
+  | 'consoleKind'
+  | 'openConsole'
 > {
   return {
     async ensureGuest(guest, step) {
@@ -173,6 +175,8 @@ function guestsOf(
     async setAddresses({ name, addresses }) {
       await call('PUT', `${guestPath(name)}/addresses`, { addresses: addresses.map(addressBody) });
     },
+    consoleKind: null,
+    openConsole: refuseCapability,
     async ensureGone(name) {
       await call('DELETE', guestPath(name));
     },

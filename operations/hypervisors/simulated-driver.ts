@@ -4,6 +4,7 @@
  * Guests whose traffic is replayed from a recording are handed out first, so that a deployed server has traffic.
  */
 
+import { type Duplex, PassThrough } from 'node:stream';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { capabilities } from '#contracts/capabilities.ts';
@@ -124,6 +125,12 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
       const list = addresses.map(({ address }) => address);
       found(name, await setGuestAddresses(options.db(), name, list));
     },
+    consoleKind: 'text',
+    async openConsole(name) {
+      if ((await findGuestPower(options.db(), name)) !== 'on')
+        throw new CodedError('hypervisor.refused', `The guest ${name} does not run.`);
+      return simulatedConsole(name);
+    },
     async setPower(name, to) {
       await pause();
       await power(name, to);
@@ -148,6 +155,13 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
     },
     ...interfacesOf(options.db, pause),
   };
+}
+
+/** A terminal that asks for a name to sign in, and shows what is typed. */
+function simulatedConsole(name: string): Duplex {
+  const terminal = new PassThrough();
+  terminal.write(`\r\n${name} login: `);
+  return terminal;
 }
 
 function interfacesOf(

@@ -27,7 +27,7 @@ export const password = 'a password for tests';
 
 type WorldOverrides = Pick<
   Overrides,
-  'gateway' | 'idempotency' | 'receivers' | 'signInFailuresMax' | 'countLockTimeoutMs'
+  'gateway' | 'idempotency' | 'receivers' | 'signInFailuresMax' | 'countLockTimeoutMs' | 'consoleCheckMs'
 >;
 
 /** Other settings and parts than those of a test. */
@@ -57,7 +57,15 @@ const testSettings: Partial<OperationsSettings> = {
 };
 
 export async function createWorld(options: WorldOptions = {}) {
-  const { gateway, idempotency, receivers, countLockTimeoutMs, signInFailuresMax = 1_000, ...rest } = options;
+  const {
+    gateway,
+    idempotency,
+    receivers,
+    countLockTimeoutMs,
+    signInFailuresMax = 1_000,
+    ...others
+  } = options;
+  const { consoleCheckMs, ...rest } = others;
   const { isDated, clockStartMs, hypervisor: replaceDriver, database: givenDatabase, ...given } = rest;
   const database = givenDatabase ?? (await createTestDatabase('operations'));
   const secrets = createSecretWatch();
@@ -79,6 +87,7 @@ export async function createWorld(options: WorldOptions = {}) {
     ...(idempotency && { idempotency }),
     ...(receivers && { receivers }),
     ...(countLockTimeoutMs !== undefined && { countLockTimeoutMs }),
+    ...(consoleCheckMs !== undefined && { consoleCheckMs }),
     database: { ...database, name: 'database', start: async () => {}, stop: async () => {} },
     reporter,
     clock,

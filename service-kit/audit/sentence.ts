@@ -51,6 +51,7 @@ const phrases: Readonly<Record<string, string>> = {
   'server.create': 'deployed %',
   'server.describe': 'edited %',
   'server.detach_address': 'detached an address from %',
+  'server.open_console': 'opened the console of %',
   'server.rebuild': 'rebuilt %',
   'server.reset': 'reset %',
   'server.reset_password': 'set a new root password of %',

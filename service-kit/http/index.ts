@@ -11,7 +11,13 @@ export { type ErrorFields, HttpError } from './errors.ts';
 export { onClosed, waitingAnswers } from './on-closed.ts';
 export { isLoopback, newRequestId, originOf, type RequestOrigin, sourceBucket } from './origin.ts';
 export { preferredType } from './preferred-type.ts';
-export { type App, createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts';
+export {
+  type App,
+  createHttpServer,
+  type HttpServer,
+  type HttpServerOptions,
+  type WebSockets,
+} from './server.ts';
 export { parseJsonBody, parseStrictJson } from './strict-json.ts';
 
 /** What is wrong with a text that can't be kept as it is: PostgreSQL has no U+0000, and UTF-8 no half of a surrogate pair. */

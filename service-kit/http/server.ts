@@ -1,5 +1,6 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import formbody from '@fastify/formbody';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import Fastify, {
@@ -44,8 +45,18 @@ export interface HttpServerOptions {
   headersMs?: number;
   /** Registers everything that is served. */
   routes: (app: App) => Promise<void> | void;
+  /** Takes over connections that ask to become WebSockets at this path; elsewhere the wish to upgrade is ignored. */
+  webSockets?: WebSockets;
   /** Draws an error as a page where a person asked (`Accept: text/html`, and not an API path); null for JSON. */
   errorPage?: (request: FastifyRequest, status: number, fields: ErrorFields) => string | null;
+}
+
+export interface WebSockets {
+  /** Authentication is theirs, as the Host and the hooks of requests are not looked at: a credential has to be in the request. */
+  path: string;
+  accept(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Ends all that are open. */
+  close(): void;
 }
 
 export type HttpServer = Awaited<ReturnType<typeof createHttpServer>>;
@@ -103,6 +114,8 @@ function makeApp(options: HttpServerOptions): App {
       connectionsCheckingInterval: checkConnectionsMs,
       // Node's own refusal has no body.
       requireHostHeader: false,
+      shouldUpgradeCallback: ({ url, headers }) =>
+        url?.split('?', 1)[0] === options.webSockets?.path && headers.upgrade?.toLowerCase() === 'websocket',
     },
     connectionTimeout: 65_000,
     // A parameter is as long as a request line may be: what it can't be is for its route to say.
@@ -133,6 +146,11 @@ function makeApp(options: HttpServerOptions): App {
   // An expectation that we don't know is not met and not refused either: the request is answered as any other.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   limitConnections(app, options);
+  const { webSockets } = options;
+  if (webSockets) {
+    app.server.on('upgrade', (request, socket, head) => webSockets.accept(request, socket, head));
+    app.addHook('preClose', async () => webSockets.close());
+  }
   const guardHost = createHostGuard(options.host, options.hosts);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id).headers(usualHeaders);

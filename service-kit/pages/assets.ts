@@ -6,7 +6,7 @@
  * cacheable: during a rolling release that is better than an unstyled page.
  */
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { acceptsGzip } from '#service-kit/http/compress.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -38,6 +38,7 @@ const styles = [
   'chart-marks',
   'explore',
   'diagrams',
+  'console',
   'alone',
   'phone',
 ];
@@ -98,6 +99,8 @@ const sources = {
   'sign-on.js': () => ['text/javascript', script('sign-on.js')],
   // For the monitor's explorer alone.
   'explore.js': () => ['text/javascript', script('explore.js')],
+  // For the console of a server alone.
+  'console.js': () => ['text/javascript', script('console.js')],
   'reference.js': () => ['text/javascript', script('reference.js')],
   'htmx.js': () => ['text/javascript', fromPackage('htmx.org/dist/htmx.esm.min.js')],
   // The minified build is a plain script; as a module it needs its one export.
@@ -111,12 +114,24 @@ const sources = {
 
 export type AssetName = keyof typeof sources;
 
+const novncFolder = new URL('../', import.meta.resolve('@novnc/novnc'));
+
+/** The modules of noVNC, which import one another by relative path: below `novnc/`, read when they are first asked for. */
+const novncModules = new Set(
+  ['core/', 'vendor/'].flatMap((folder) =>
+    readdirSync(new URL(folder, novncFolder), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.js'))
+      .map((path) => `${folder}${path}`),
+  ),
+);
+const novncVersion = readFileSync(new URL('package.json', novncFolder));
+
 let loaded: { provider: Provider; hash: string; assets: Map<string, Asset> } | undefined;
 
 function load(): { hash: string; assets: Map<string, Asset> } {
   const provider = presentProvider();
   if (loaded?.provider === provider) return loaded;
-  const hash = createHash('sha256');
+  const hash = createHash('sha256').update(novncVersion);
   const assets = new Map<string, Asset>();
   for (const [name, read] of Object.entries(sources)) {
     const [type, body] = read(provider) as [string, Buffer];
@@ -135,11 +150,19 @@ export function assetUrl(name: AssetName): string {
 /** Serves `/assets/…`. Register it once per server. */
 export function registerAssets(app: App): void {
   const { hash, assets } = load();
-  app.get<{ Params: { hash: string; name: string } }>(
-    '/assets/:hash/:name',
+  const find = (name: string): Asset | undefined => {
+    const path = name.replace(/^novnc\//, '');
+    if (path !== name && novncModules.has(path) && !assets.has(name)) {
+      const body = readFileSync(new URL(path, novncFolder));
+      assets.set(name, { type: 'text/javascript; charset=utf-8', body, gzipped: null });
+    }
+    return assets.get(name);
+  };
+  app.get<{ Params: { hash: string; '*': string } }>(
+    '/assets/:hash/*',
     { schema: { hide: true } as object },
     async (request, reply) => {
-      const asset = assets.get(request.params.name);
+      const asset = find(request.params['*']);
       if (!asset) return reply.code(404).type('text/plain').send('There is no such file.\n');
       const isCurrent = request.params.hash === hash;
       reply.type(asset.type);

@@ -98,7 +98,13 @@ export { type SankeyOptions, sankey } from './sankey.ts';
 export type { SankeyLink, SankeyNode } from './sankey-layout.ts';
 export { restLabel } from './sankey-narrow.ts';
 export { type SegmentMember, type SegmentOptions, segment } from './segment.ts';
-export { CONTENT_SECURITY_POLICY, isRefresh, PAGE_HEADERS, sendPage } from './send-page.ts';
+export {
+  CONTENT_SECURITY_POLICY,
+  inlineImagePolicy,
+  isRefresh,
+  PAGE_HEADERS,
+  sendPage,
+} from './send-page.ts';
 export {
   type SeverityBarOptions,
   type SeverityCounts,

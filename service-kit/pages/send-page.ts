@@ -19,6 +19,9 @@ export const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/** The same, for a page whose script shows images that it has as text. */
+export const inlineImagePolicy = CONTENT_SECURITY_POLICY.replace("img-src 'self'", "img-src 'self' data:");
+
 /** The headers of every page; who sends a page without `sendPage` sets them too. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': CONTENT_SECURITY_POLICY,
@@ -33,10 +36,18 @@ export function isRefresh(request: FastifyRequest): boolean {
 }
 
 /** Sends a page; returns the reply, for `return sendPage(reply, …)` in a route. */
-export function sendPage(reply: FastifyReply, page: Html, status = 200): FastifyReply {
+export function sendPage(
+  reply: FastifyReply,
+  page: Html,
+  status = 200,
+  policy = CONTENT_SECURITY_POLICY,
+): FastifyReply {
   // Names of hosts and strangers stand in pages: none of them turns the direction of what follows it.
   const text = String(page).replace(/[\u202a-\u202e\u2066-\u2069]/g, '');
-  reply.code(status).headers(PAGE_HEADERS).type('text/html; charset=utf-8');
+  reply
+    .code(status)
+    .headers({ ...PAGE_HEADERS, 'content-security-policy': policy })
+    .type('text/html; charset=utf-8');
   if (status === 200 && isRefresh(reply.request)) {
     const tag = tagOf(text);
     reply.header('etag', tag);

@@ -1,4 +1,6 @@
 export interface Session {
+  /** Names the session in `isLive` and `endOne`. */
+  id: string;
   personId: number;
   csrfToken: string;
   /** The person proved who they are in the last fifteen minutes, by signing in or by confirming. */

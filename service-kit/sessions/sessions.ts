@@ -94,6 +94,8 @@ export function createSessions(options: SessionsOptions) {
       if (secret !== null) await store.deleteSession(options.db(), digest(secret));
       return `${cookieName}=; ${attributes}; Max-Age=0`;
     },
+    /** Whether a session has neither ended nor expired. */
+    isLive: (sessionId: string) => store.isLiveSession(options.db(), sessionId, idleHours),
     /** Ends one session of a person; false when they have no such session. */
     endOne: (personId: number, sessionId: string) => store.deleteSessionOf(options.db(), personId, sessionId),
     /** Ends all sessions of a person, as after a changed password. */

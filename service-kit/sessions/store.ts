@@ -39,7 +39,7 @@ export async function findSession(
   isActivity: boolean,
 ): Promise<Session | null> {
   const { rows } = await sql<Session & { isStaleNote: boolean }>`
-    select person_id as "personId", csrf_token as "csrfToken",
+    select id, person_id as "personId", csrf_token as "csrfToken",
            authenticated_at > svc_now() - interval '15 minutes' as "isConfirmed",
            (extract(epoch from authenticated_at) * 1000)::float8 as "authenticatedAtMs",
            second_factor_at is not null as "hasSecondFactor", identity_id as "identityId",
@@ -54,6 +54,13 @@ export async function findSession(
     await sql`update sessions set last_seen_at = svc_now() where digest = ${digest}`.execute(db);
   const { isStaleNote: _, ...session } = found;
   return session;
+}
+
+export async function isLiveSession(db: Queryable, sessionId: string, idleHours: number): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from sessions where id = ${sessionId}::uuid and expires_at > svc_now()
+      and last_seen_at > svc_now() - make_interval(hours => ${idleHours})`.execute(db);
+  return rows.length > 0;
 }
 
 /** Gives a session a new secret and a new time of authentication; the seconds it may still live, null for none. */

@@ -21,6 +21,8 @@ const always = [
   '/client/servers/:id/resize',
   '/client/servers/:id/rebuild',
   '/client/servers/:id/reset-password',
+  // Keyboard and screen, also while it starts.
+  '/client/servers/:id/console',
   '/console/clusters/nodes/:id/mend',
   '/client/billing/cards/new',
   '/client/billing/cards/return',

@@ -17,6 +17,7 @@ import type {
   AttachRequest,
   AttachmentList,
   ChangeNetworkRequest,
+  ConsoleTicket,
   CreateApiKeyRequest,
   CreateNetworkRequest,
   CreateServerRequest,
@@ -163,6 +164,11 @@ export class Api extends Caller {
   /** Reset the root password. Sets a new root password inside a running server by its guest agent (`qemu-guest-agent`). Only this answer contains it; it is valid once the action has succeeded. */
   resetPassword(id: number, options: CallOptions = {}): Promise<PasswordAction> {
     return this.call<PasswordAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions/reset-password`, takesIdempotencyKey: true, options });
+  }
+
+  /** Open the console. Gives a ticket for the console of a running server: a WebSocket URL that connects once, within 60 seconds, without a key. The console closes when the key is revoked or expires, the account is suspended, or the server is stopped or destroyed. */
+  openConsole(id: number, options: CallOptions = {}): Promise<ConsoleTicket> {
+    return this.call<ConsoleTicket>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/console`, options });
   }
 
   /** Read an action. One action, also of a destroyed server. With `Prefer: wait=N` the answer is sent when the action has finished. */

@@ -260,6 +260,14 @@ export type ChangeNetworkRequest = {
   labels?: Record<string, string | null> | undefined;
 };
 
+export type ConsoleTicket = {
+  /** Of a WebSocket, with the ticket. It connects once; treat it like a password. */
+  url: string;
+  /** What its binary messages carry: RFB, the protocol of VNC, or the text of a terminal in UTF-8. */
+  protocol: 'vnc' | 'text';
+  expires_at: string;
+};
+
 export type CreateApiKeyRequest = {
   name: string;
   /** A read key may use GET and HEAD only. */
@@ -743,7 +751,7 @@ export type Location = {
   /** ISO 3166-1 alpha-2. */
   country: string;
   /** What every server of the location can do; others are refused with 422. */
-  capabilities: ('firewall' | 'rebuild' | 'resize' | 'reset_password' | 'addresses')[];
+  capabilities: ('firewall' | 'rebuild' | 'resize' | 'reset_password' | 'addresses' | 'console')[];
   plans: {
     id: number;
     slug: string;

@@ -8,7 +8,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { type FoundGuest, type GuestDefinition, type GuestSize, serverIdOfGuest } from '../guest.ts';
 import { hashPassword } from './cloud-seed.ts';
 import { checked, wholeSize } from './domain-xml.ts';
-import { complaintOf, tolerate, type Virsh, withFile } from './run-virsh.ts';
+import { complaintOf, readXml, tolerate, type Virsh, withFile } from './run-virsh.ts';
 import { makeVolumes } from './volumes.ts';
 
 const gib = 1024 ** 3;
@@ -93,15 +93,7 @@ export async function redefine(call: Virsh, xml: string): Promise<void> {
   await withFile('domain.xml', xml, (file) => call(['define', file, '--validate']));
 }
 
-async function readDefinition(call: Virsh, name: string): Promise<string> {
-  try {
-    return await call(['dumpxml', checked('name', name), '--inactive', '--security-info']);
-  } catch (error) {
-    if (/failed to get domain|Domain not found/i.test(complaintOf(error)))
-      throw refused(`The node has no guest ${name}.`);
-    throw error;
-  }
-}
+const readDefinition = (call: Virsh, name: string) => readXml(call, name, '--inactive', '--security-info');
 
 /** See `HypervisorDriver.inspectGuests`. */
 export async function inspectGuests(call: Virsh): Promise<FoundGuest[]> {

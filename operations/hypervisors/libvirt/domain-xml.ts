@@ -84,6 +84,9 @@ ${plan.type === 'kvm' ? "  <cpu mode='host-model'/>\n" : ''}  <clock offset='utc
     </disk>
 ${plan.mac === null ? '' : publicNic(plan, plan.mac)}    <channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0'/></channel>
     <console type='pty'/>
+    <graphics type='vnc'><listen type='socket'/></graphics>
+    <video><model type='vga'/></video>
+    <input type='tablet' bus='usb'/>
     <rng model='virtio'><backend model='random'>/dev/urandom</backend></rng>
   </devices>
 </domain>

@@ -5,6 +5,7 @@
  * `<image>.qcow2`, and a seed image. A guest counts as addressable when its NIC has sent something: until then it is
  * `booting`, and the caller asks again.
  */
+import type { Duplex } from 'node:stream';
 import { CodedError } from '#common/errors/index.ts';
 import type { GuestDefinition, HypervisorDriver, HypervisorNode, ObservedGuest } from '../guest.ts';
 import {
@@ -16,6 +17,7 @@ import {
   redefine,
   replaceDisk,
 } from './change-guest.ts';
+import { connectToNode, openVnc } from './console.ts';
 import { checked, domainXml, filterName } from './domain-xml.ts';
 import { defineFirewall, defineGuard, defineNicFilters, removeFilters, switchGuards } from './filters.ts';
 import { attachNic, detachNic, removeSegment, syncNics } from './private-networks.ts';
@@ -29,7 +31,14 @@ import { makeVolumes, seedOf } from './volumes.ts';
 const uriPattern =
   /^(qemu(\+(ssh|tls|unix))?|test):\/\/([A-Za-z0-9_][\w.-]*@)?([A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])?(:\d{1,5})?\/[A-Za-z0-9/._-]*(\?((keyfile|known_hosts|pkipath|socket)=[A-Za-z0-9/._-]+(&|$))+)?$/;
 
-export const libvirtCapabilities = ['firewall', 'rebuild', 'resize', 'reset_password', 'addresses'] as const;
+export const libvirtCapabilities = [
+  'firewall',
+  'rebuild',
+  'resize',
+  'reset_password',
+  'addresses',
+  'console',
+] as const;
 
 /** What a guest's firewall does besides its rules. */
 const implicitRules: HypervisorDriver['implicitRules'] = [
@@ -49,15 +58,19 @@ const implicitRules: HypervisorDriver['implicitRules'] = [
   { direction: 'outbound', action: 'drop', protocol: 'any', description: 'Platform: spoofed traffic' },
 ];
 
-/** Makes the driver of a node. `virsh` stands in for the program in tests. */
-export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): HypervisorDriver {
+/** Makes the driver of a node. `virsh` and `connect` stand in for the program and for a connection to a socket of the node in tests. */
+export function createLibvirtDriver(
+  node: HypervisorNode,
+  { virsh, connect }: { virsh?: Virsh; connect?: (path: string) => Duplex } = {},
+): HypervisorDriver {
   if (node.uri === null || !uriPattern.test(node.uri)) {
     throw new CodedError(
       'hypervisor.refused',
       `Node ${node.name} needs a connection URI such as qemu+ssh://svc@${node.name}/system: by ssh, tls or unix, with no parameters but keyfile, known_hosts, pkipath and socket.`,
     );
   }
-  const call = virsh ?? createVirsh(node.uri);
+  const { uri } = node;
+  const call = virsh ?? createVirsh(uri);
   const pool = checked('storagePool', node.storagePool);
   const bridge = checked('bridge', node.bridge);
   const power = (name: string) => readPower(call, name);
@@ -103,6 +116,8 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
         throw new CodedError('hypervisor.refused', `The node has no guest ${guest.name}.`);
       await defineGuard(call, filterName(guest.name, null), publicNicOf(guest, guest.mac));
     },
+    consoleKind: 'vnc',
+    openConsole: (name) => openVnc(call, name, connect ?? ((path) => connectToNode(uri, path))),
     async setPower(name, to) {
       if (to === 'on') await unlessSo(['start', checked('name', name)], /already active|already running/i);
       else await unlessSo(['destroy', checked('name', name)], /not running/i);

@@ -1,6 +1,8 @@
+// Own process: its PATH has another ssh.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -48,7 +50,7 @@ test('what can not serve as a name never reaches virsh, and nothing of a custome
     commands.push(command);
     return '';
   };
-  const driver = createLibvirtDriver({ ...node, uri: 'qemu:///system' }, virsh);
+  const driver = createLibvirtDriver({ ...node, uri: 'qemu:///system' }, { virsh });
   for (const name of ['vm-0', 'vm-1;reboot', '--all', 'vm-1 vm-2', "vm-1'", '../vm-1', 'test', '']) {
     await assert.rejects(driver.setPower(name, 'off'), isPermanentRefusal, name);
     await assert.rejects(driver.ensureGone(name), isPermanentRefusal, name);
@@ -176,4 +178,42 @@ test('virsh that asks for a guest which is not there, or for an image, is refuse
   assert.ok(
     !isPermanentRefusal(virshError('start', 'error: Failed to start domain: no space left on device')),
   );
+});
+
+test('the console of a node by ssh is its VNC socket, and a node by TLS has none', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-ssh-'));
+  const { PATH } = process.env;
+  process.env.PATH = `${folder}:${PATH}`;
+  t.after(() => {
+    process.env.PATH = PATH;
+    return rm(folder, { recursive: true });
+  });
+  const ssh = join(folder, 'ssh');
+  await writeFile(
+    ssh,
+    `#!/bin/sh\nprintf '%s\\n' "$@" > ${folder}/asked\nprintf 'RFB 003.008\\n'\nexec cat\n`,
+  );
+  await chmod(ssh, 0o755);
+  let socket = '/var/lib/libvirt/qemu/domain-1-vm-7/vnc.sock';
+  const virsh = async () => `<graphics type='vnc' socket='${socket}'>`;
+  const on = (uri: string) => createLibvirtDriver({ ...node, uri }, { virsh });
+  const byKey = on(
+    'qemu+ssh://svc@[2001:db8::1]:2222/system?keyfile=/etc/svc/key&known_hosts=/etc/svc/hosts',
+  );
+  const stream = await byKey.openConsole('vm-7');
+  assert.equal(String((await once(stream, 'data'))[0]), 'RFB 003.008\n');
+  stream.write('RFB 003.008\n');
+  assert.equal(String((await once(stream, 'data'))[0]), 'RFB 003.008\n');
+  stream.destroy();
+  const asked = (await readFile(join(folder, 'asked'), 'utf8')).trim().split('\n');
+  assert.deepEqual(asked, [
+    ...['-T', '-o', 'BatchMode=yes', '-o', 'UserKnownHostsFile=/etc/svc/hosts', '-i', '/etc/svc/key'],
+    ...['-p', '2222', '-l', 'svc', '--', '2001:db8::1', `nc -U ${socket}`],
+  ]);
+  await assert.rejects(on('qemu+tls://node-1/system').openConsole('vm-7'), isPermanentRefusal);
+  socket = '/run/vnc.sock; reboot';
+  await assert.rejects(byKey.openConsole('vm-7'), isPermanentRefusal);
+  await writeFile(ssh, '#!/bin/sh\necho Permission denied >&2\nexit 255\n');
+  socket = '/run/vnc.sock';
+  await assert.rejects(byKey.openConsole('vm-7'), /Permission denied/);
 });

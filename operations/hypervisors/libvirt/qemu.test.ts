@@ -24,7 +24,7 @@ after(() => world?.[Symbol.asyncDispose]());
 test('libvirt with QEMU in software keeps the contract of drivers', { skip }, async (t) => {
   const images = await readdir(world.poolFolder);
   await checkContract(t, {
-    driver: createLibvirtDriver({ ...node, uri: world.uri }),
+    driver: createLibvirtDriver({ ...node, uri: world.uri }, { connect: world.connect }),
     guest,
     neighbour,
     otherImage: 'other',
@@ -106,7 +106,7 @@ test('a Linux guest has the addresses, firewall and guard that were sold, over p
   const run = (...argv: string[]) => call('ip', 'netns', 'exec', outside, ...argv);
   const linux = { ...guest, imageSlug: 'linux', memoryMb: 96, hostname: 'web-kq4' };
   const [ipv4, ipv6] = linux.addresses.map((one) => one.address) as [string, string];
-  const driver = createLibvirtDriver({ ...node, uri: world.uri });
+  const driver = createLibvirtDriver({ ...node, uri: world.uri }, { connect: world.connect });
   const noStep = async () => {};
   const ask = (url: string, ...options: string[]) =>
     run('curl', '-sS', '--fail', '--max-time', '20', '--globoff', ...options, `http://${url}`);

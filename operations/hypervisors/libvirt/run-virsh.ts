@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CodedError, describeError } from '#common/errors/index.ts';
+import { checked } from './domain-xml.ts';
 
 /** Runs one virsh command; resolves with its standard output. */
 export type Virsh = (command: readonly string[]) => Promise<string>;
@@ -42,6 +43,16 @@ export function virshError(command: string, complaint: string): CodedError {
 /** What virsh said of a failed command; empty for another error. */
 export function complaintOf(error: unknown): string {
   return error instanceof CodedError ? String(error.details.complaint ?? '') : '';
+}
+
+/** The guest as it runs, or as it starts next with `--inactive`; `hypervisor.refused` when there is none. */
+export async function readXml(call: Virsh, name: string, ...options: string[]): Promise<string> {
+  try {
+    return await call(['dumpxml', checked('name', name), ...options]);
+  } catch (error) {
+    if (!/failed to get domain|Domain not found/i.test(complaintOf(error))) throw error;
+    throw new CodedError('hypervisor.refused', `The node has no guest ${name}.`);
+  }
 }
 
 /** Waits for a command whose complaint may mean that all is as it should be. */

@@ -1,6 +1,8 @@
 /** What every driver promises, tried on the hypervisor itself. A driver's test makes the world and calls this once. */
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { Duplex } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { capabilities } from '#contracts/capabilities.ts';
@@ -138,6 +140,25 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
     },
   );
 
+  await t.test(
+    'the console of a guest that runs opens, as often as one likes, and of one that is off it does not',
+    async () => {
+      assert.equal(driver.consoleKind !== null, can('console'));
+      if (!can('console')) return assert.rejects(driver.openConsole(name), isPermanentRefusal);
+      const consoles: Duplex[] = [];
+      for (const _ of [1, 2]) {
+        const console = await driver.openConsole(name);
+        const [greeting] = (await once(console, 'data')) as [Buffer];
+        assert.match(String(greeting), driver.consoleKind === 'vnc' ? /^RFB 003\.008\n/ : /login: /);
+        consoles.push(console);
+      }
+      await driver.setPower(name, 'off');
+      await assert.rejects(driver.openConsole(name), isPermanentRefusal);
+      await driver.setPower(name, 'on');
+      for (const console of consoles) console.destroy();
+    },
+  );
+
   await t.test('a firewall is applied and lifted, or refused where nothing filters', async () => {
     const plan = { inboundPolicy: 'drop', outboundPolicy: 'accept', rules: [] } as const;
     for (const next of [plan, plan, null, null]) {
@@ -253,6 +274,7 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
       ...(can('addresses')
         ? [() => driver.setAddresses({ name: 'vm-404', mac: guest.mac!, addresses: guest.addresses })]
         : []),
+      ...(can('console') ? [() => driver.openConsole('vm-404')] : []),
     ])
       await assert.rejects(call(), (error) => hasCode(error, 'hypervisor.refused'), String(call));
   });

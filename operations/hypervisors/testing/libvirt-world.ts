@@ -5,6 +5,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -55,6 +56,8 @@ export async function createLibvirtWorld() {
     bridge: 'br0',
     /** The argument list that runs `argv` in its network namespace. */
     inside: (argv: readonly string[]) => ['nsenter', `--net=/proc/${child.pid}/ns/net`, ...argv],
+    /** A connection to a socket of its file system. */
+    connect: (path: string) => connect(`/proc/${child.pid}/root${path}`),
     /** The pool's folder. */
     poolFolder,
     virsh,

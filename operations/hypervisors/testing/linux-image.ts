@@ -3,7 +3,8 @@
  * system; GRUB finds kernel and initramfs by their sectors.
  *
  * The guest sets itself up from the seed image as cloud-init does: host name and network. Its port 80 answers what it is (`/cgi-bin/describe`)
- * and runs the shell script that is sent to `/cgi-bin/run`; its port 7 is an echo.
+ * and runs the shell script that is sent to `/cgi-bin/run`; its port 7 is an echo. On its screen
+ * is a shell, of which its serial port says when it is there.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -110,6 +111,7 @@ sed 's/"match":/\\n/g' /seed/network-config | grep '"macaddress"' | while read -
 done
 nc -ll -p 7 -e cat &
 httpd -h /www
+echo guest is up > /dev/ttyS0
 while true; do setsid cttyhack sh; done
 `;
 

@@ -9,6 +9,7 @@ export interface Visitor {
   actor: CustomerActor;
   person: Person;
   csrfToken: string;
+  sessionId: string;
 }
 
 declare module 'fastify' {
@@ -44,6 +45,7 @@ export function guardPortal(deps: Omit<ConfirmDeps, 'people'> & { accounts: Acco
       actor: { ...actor, origin: originOf(request) },
       person,
       csrfToken: session.csrfToken,
+      sessionId: session.id,
     };
     return undefined;
   };

@@ -30,6 +30,7 @@ import { registerProtect } from './protect/protect.routes.ts';
 import { registerProtectSettings } from './protect/settings.routes.ts';
 import { registerAttack } from './servers/attack.routes.ts';
 import { registerBandwidth } from './servers/bandwidth.routes.ts';
+import { registerConsole } from './servers/console.routes.ts';
 import { registerDeploy } from './servers/deploy.routes.ts';
 import { registerFirewall } from './servers/firewall.routes.ts';
 import { registerMachine } from './servers/machine.routes.ts';
@@ -73,6 +74,7 @@ export async function registerPortal(
       if (deps.demo?.attack) registerAttack(routes, { ...deps, attack: deps.demo.attack });
       registerServerSettings(routes, deps);
       registerMachine(routes, deps);
+      registerConsole(routes, deps);
       registerAllTraffic(routes, deps);
       registerTraffic(routes, deps);
       registerTrafficFiles(routes, deps);

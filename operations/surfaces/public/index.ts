@@ -6,6 +6,7 @@ import { registerJoin } from './join.routes.ts';
 import { type PublicPagesDeps, registerPublicPages } from './pages.ts';
 import { registerPaymentCallbacks } from './payment-callbacks.routes.ts';
 
+export { createConsoleSocket } from './console-socket.ts';
 export { registerHealth } from './health.routes.ts';
 export { renderErrorPage } from './pages.ts';
 

@@ -53,7 +53,7 @@ const order = [
     'readServer',
     'updateServer',
   ],
-  ...['rebuildServer', 'resizeServer', 'resetPassword'],
+  ...['rebuildServer', 'resizeServer', 'resetPassword', 'openConsole'],
   ...['actOnServer', 'listServerActions', 'readServerBandwidth', 'readServerFirewall'],
   ...['readServerTraffic', 'listServerIncidents', 'listServerPorts', 'scanServerPorts', 'listServerFindings'],
   ...['ignoreServerFinding', 'endFindingIgnore'],

@@ -60,6 +60,9 @@ export const portalCases = Object.fromEntries([
   form('POST /client/servers/:id/reset-password', 'server.reset_password', async ({ server }) => ({
     ':id': await server(),
   })),
+  form('POST /client/servers/:id/console', 'server.open_console', async ({ server }) => ({
+    ':id': await server(),
+  })),
   form('POST /client/servers/:id/resize', 'server.resize', async (stage) => ({
     ...{ ':id': await stage.server(), plan: await largePlan(stage), on_timeout: 'fail' },
   })),

@@ -170,6 +170,7 @@ const apiCases = (['v1', 'v2'] as const).flatMap((version) => {
             ...(await onServer(stage)),
             plan: await largePlan(stage),
           })),
+          operation(`POST ${base}/servers/:id/console`, 'server.open_console', onServer),
           operation(`DELETE ${base}/actions/:id`, 'server.cancel_action', async ({ server, setUp }) => {
             const path = `${base}/servers/${await server()}/actions`;
             const stop = await setUp.call('POST', path, { action: 'stop' });

@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
+import type { Consoles } from '#operations/consoles/index.ts';
 import type { ChangeHooks } from '#operations/servers/index.ts';
 import type { ServerAction } from '#operations/views/index.ts';
 import type { Call, Handler } from '../call.ts';
 import { idempotent, type RepeatableWork } from '../idempotent.ts';
-import { bodyOf, idOf } from '../request-parts.ts';
+import { baseUrl, bodyOf, idOf } from '../request-parts.ts';
 import { notFound } from '../select-tenant.ts';
 import { compileValidator } from '../validate-input.ts';
 import { showAction, showActionForecast } from '../views.ts';
@@ -12,16 +13,18 @@ import { type ServerRouteDeps, serverPrecondition } from './servers.routes.ts';
 
 const checkRebuild = compileValidator(schemas.RebuildRequest);
 const checkResize = compileValidator(schemas.ResizeRequest);
+const checkSelection = compileValidator(schemas.SelectionRequest);
 const checkReset = compileValidator(schemas.ResetPasswordRequest);
 
 interface MachineHandlers {
   rebuildServer: Handler;
   resizeServer: Handler;
   resetPassword: Handler;
+  openConsole: Handler;
 }
 
-/** Rebuild, resize and a new root password. */
-export function machineHandlers(deps: ServerRouteDeps): MachineHandlers {
+/** Rebuild, resize, a new root password and the console. */
+export function machineHandlers(deps: ServerRouteDeps & { consoles: Consoles }): MachineHandlers {
   const { servers } = deps;
   /** What such a call names, checked. A missing server is a 404 before anything is said of the body. */
   const begin = async (call: Call, request: FastifyRequest, check: (body: unknown) => void) => {
@@ -55,6 +58,19 @@ export function machineHandlers(deps: ServerRouteDeps): MachineHandlers {
   };
 
   return {
+    async openConsole(call, request, reply) {
+      const { id } = await begin(call, request, checkSelection);
+      const { path, kind, expiresAt } = await deps.consoles.createTicket(
+        call.actor,
+        call.tenant.id,
+        id,
+        null,
+      );
+      reply.code(201);
+      const url = `${baseUrl(request).replace(/^http/, 'ws')}${path}`;
+      return { url, protocol: kind, expires_at: expiresAt.toISOString() };
+    },
+
     async rebuildServer(call, request, reply) {
       const { id, body, server, precondition } = await begin(call, request, checkRebuild);
       const { dry_run: isDryRun, ...wanted } = body as schemas.RebuildRequest;

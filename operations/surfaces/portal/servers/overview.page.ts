@@ -48,6 +48,8 @@ export interface OverviewOptions {
   nowMs: number;
   /** Absent while the protection views are off (NET-1.6). */
   live: LiveView | undefined;
+  /** Its hypervisor has consoles. */
+  hasConsole: boolean;
   toast?: { tone: Tone; text: Content };
 }
 
@@ -56,7 +58,11 @@ export function overviewPage(options: OverviewOptions): Html {
   const { server, visitor } = options;
   const path = `/client/servers/${server.id}`;
   const header = refreshing({ id: 'server-state', url: path, everySeconds: 5 }, [
-    pageHeader({ title: server.name, state: stateOf(server, options.nowMs), actions: powerButtons(options) }),
+    pageHeader({
+      title: server.name,
+      state: stateOf(server, options.nowMs),
+      actions: [consoleButton(options), powerButtons(options)],
+    }),
     attackBanner(options),
     currentAction(server),
     server.provisioningState === 'ready' &&
@@ -226,6 +232,11 @@ function stateOf(server: Server, nowMs: number): { tone: Tone; text: Content } {
 }
 
 /** Buttons for what can be done now; what a guest could lose data by asks first. */
+function consoleButton({ server, visitor: { csrfToken }, hasConsole }: OverviewOptions): Content {
+  if (!hasConsole || server.provisioningState !== 'ready' || server.powerState === 'stopped') return '';
+  return actionButton({ action: `/client/servers/${server.id}/console`, csrfToken, label: 'Console' });
+}
+
 function powerButtons({ server, visitor }: OverviewOptions): Content {
   if (server.provisioningState !== 'ready') return '';
   const action = `/client/servers/${server.id}/actions`;

@@ -53,7 +53,7 @@ export function serverFrame(
 ): Html {
   const { server, tab, visitor, part } = options;
   const path = `/client/servers/${server.id}`;
-  const isOverview = tab === 'overview';
+  const isOverview = tab === 'overview' && part === undefined;
   return portalFrame(
     {
       visitor,
@@ -62,7 +62,11 @@ export function serverFrame(
       breadcrumb: [
         { label: 'Servers', href: '/client/' },
         isOverview ? { label: server.name } : { label: server.name, href: path },
-        ...(isOverview ? [] : crumbsOf(`${path}/${tab}`, tab, part)),
+        ...(isOverview
+          ? []
+          : tab === 'overview'
+            ? [{ label: part! }]
+            : crumbsOf(`${path}/${tab}`, tab, part)),
       ],
       toast: options.toast,
     },

@@ -92,7 +92,20 @@ async function showOverview(
   const attack = attacks.get(server.id);
   const findings = counts.get(server.id);
   const nowMs = deps.clock.nowMs();
-  const page = { visitor, server, actions, traffic, live, attack, findings, guard, nowMs, ...state };
+  const hasConsole = deps.servers.capabilitiesOf(server).includes('console');
+  const page = {
+    visitor,
+    server,
+    actions,
+    traffic,
+    live,
+    attack,
+    findings,
+    guard,
+    nowMs,
+    hasConsole,
+    ...state,
+  };
   return sendPage(reply, overviewPage(page), status);
 }
 

@@ -1,0 +1,33 @@
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+export interface Ticket {
+  serverId: number;
+  personId: number;
+  /** One of them is null. */
+  sessionId: string | null;
+  keyId: string | null;
+}
+
+/** Keeps a ticket for a minute; returns when it expires. Forgets those that have expired. */
+export async function insertTicket(tx: Queryable, digest: Buffer, ticket: Ticket): Promise<Date> {
+  await sql`delete from console_tickets where expires_at <= svc_now()`.execute(tx);
+  const { rows } = await sql<{ expiresAt: Date }>`
+    insert into console_tickets (digest, server_id, person_id, session_id, key_id, expires_at)
+    values (${digest}, ${ticket.serverId}, ${ticket.personId}, ${ticket.sessionId}, ${ticket.keyId},
+      svc_now() + interval '60 seconds')
+    returning expires_at as "expiresAt"`.execute(tx);
+  return rows[0]!.expiresAt;
+}
+
+/** The ticket, for one caller alone: of several at once, one deletes the row. */
+export async function takeTicket(db: Queryable, digest: Buffer): Promise<Ticket | null> {
+  const { rows } = await sql<Ticket & { isValid: boolean }>`
+    delete from console_tickets where digest = ${digest}
+    returning server_id as "serverId", person_id as "personId", session_id as "sessionId", key_id as "keyId",
+      expires_at > svc_now() as "isValid"`.execute(db);
+  const [found] = rows;
+  if (!found?.isValid) return null;
+  const { isValid: _, ...ticket } = found;
+  return ticket;
+}

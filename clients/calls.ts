@@ -1,5 +1,4 @@
 /** The calls of the customer API as tools need them that know none by its name: made of the OpenAPI document. */
-import { singular } from './svcctl/arguments.ts';
 
 export type Schema = Record<string, unknown>;
 
@@ -79,6 +78,9 @@ export function describeCalls(document: Document): Call[] {
   return calls.map((call) => ({ ...call, name: shortName(call, calls) }));
 }
 
+/** Of the word of a group. */
+export const singular = (word: string): string => word.replace(/(?<=ss)es$|s$/, '');
+
 /** The words of the id without those of its group; `server` and the like stay where two calls would have one name. */
 function shortName(call: Call, calls: readonly Call[]): string {
   const group = new Set(call.group.split('-').flatMap((word) => [word, singular(word), `${word}s`]));
@@ -132,7 +134,7 @@ function describeCall(document: Document, path: string, method: string, operatio
     answersNothing: answers.every((one) => one === undefined),
     destroys: operation['x-destroys'] === true,
     ...itemsOf(answers[0] === undefined ? {} : resolve(answers[0])),
-    answers: answers.flatMap((one) => (typeof one?.$ref === 'string' ? [nameOf(one.$ref)] : [])),
+    answers: answers.flatMap((one) => (typeof one?.$ref === 'string' ? [nameOfReference(one.$ref)] : [])),
   };
 }
 
@@ -155,13 +157,13 @@ function itemsOf(schema: Schema): Pick<Call, 'items' | 'itemType'> {
   return { items, itemType: ((member.items as Schema | undefined)?.title as string | undefined) ?? null };
 }
 
-const nameOf = (reference: string) => reference.slice(reference.lastIndexOf('/') + 1);
+const nameOfReference = (reference: string) => reference.slice(reference.lastIndexOf('/') + 1);
 
 /** The schema with its references in place; the document has none that goes in a circle. */
 function inPlace(node: unknown, schemas: Readonly<Record<string, Schema>>): unknown {
   if (Array.isArray(node)) return node.map((one) => inPlace(one, schemas));
   if (node === null || typeof node !== 'object') return node;
   const { $ref: reference } = node as { $ref?: unknown };
-  if (typeof reference === 'string') return inPlace(schemas[nameOf(reference)], schemas);
+  if (typeof reference === 'string') return inPlace(schemas[nameOfReference(reference)], schemas);
   return Object.fromEntries(Object.entries(node).map(([name, value]) => [name, inPlace(value, schemas)]));
 }

@@ -1,7 +1,7 @@
 /** The words behind `svcctl`: which call they name, and what they give it. */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import type { Call, Field, Schema } from '../calls.ts';
+import { type Call, type Field, type Schema, singular } from '../calls.ts';
 
 /** The words name no call, or give it something that it can't take. */
 export class UsageError extends Error {
@@ -53,9 +53,6 @@ export function findCall(calls: readonly Call[], given: readonly string[]): { ca
   const names = group.map((call) => call.name).join(', ');
   throw new UsageError(`svcctl ${words[0]} needs one of: ${names}`);
 }
-
-/** Of the word of a group. */
-export const singular = (word: string): string => word.replace(/(?<=ss)es$|s$/, '');
 
 /** In the singular or the plural. */
 export const isGroup = (group: string, word: string) => [group, `${group}s`, singular(group)].includes(word);

@@ -15,7 +15,7 @@ import { domainXml } from './domain-xml.ts';
 import { createLibvirtDriver, readDomstats } from './driver.ts';
 import { createVirsh, run, virshError } from './run-virsh.ts';
 
-test('libvirt itself finds the definition valid, and an unknown or unreachable node is told apart', {
+test('libvirt itself finds the definition valid, an unknown or unreachable node is told apart, and a missing image is refused for good', {
   skip: existsSync('/usr/bin/virsh') ? false : 'needs virsh',
 }, async () => {
   const virsh = createVirsh('test:///default');
@@ -40,6 +40,14 @@ test('libvirt itself finds the definition valid, and an unknown or unreachable n
   const driver = createLibvirtDriver({ ...node, uri: 'test:///default' });
   assert.deepEqual(await driver.observeGuests(), [], 'other people’s domains are left alone');
   assert.equal(await driver.readPower('vm-7'), null);
+  const absent = { ...guest, imageSlug: 'no-such-image' };
+  await assert.rejects(
+    createLibvirtDriver({ ...node, uri: 'test:///default', storagePool: 'default-pool' }).ensureGuest(
+      absent,
+      async () => {},
+    ),
+    (error) => isPermanentRefusal(error) && /default-pool has no image no-such-image/.test(String(error)),
+  );
   const away = createLibvirtDriver({ ...node, uri: 'qemu+unix:///system?socket=/nonexistent' });
   await assert.rejects(away.observeGuests(), (error) => hasCode(error, 'hypervisor.unreachable'));
 });

@@ -1,9 +1,10 @@
 /** The two volumes of a libvirt guest. */
 import { stat } from 'node:fs/promises';
+import { CodedError } from '#common/errors/index.ts';
 import type { GuestDefinition } from '../guest.ts';
 import { withSeedImage } from './cloud-seed.ts';
 import { checked } from './domain-xml.ts';
-import { tolerate, type Virsh } from './run-virsh.ts';
+import { complaintOf, tolerate, type Virsh } from './run-virsh.ts';
 
 export const seedOf = (name: string) => checked('seed', `${name}-seed.iso`);
 
@@ -17,10 +18,15 @@ export async function makeVolumes(
   const image = `${checked('image', guest.imageSlug)}.qcow2`;
   const size = `${Math.trunc(guest.diskGb)}G`;
   const backing = ['--backing-vol', image, '--backing-vol-format', 'qcow2'];
-  await tolerate(
-    call(['vol-create-as', pool, disk, size, '--format', 'qcow2', ...backing]),
-    /exists already/i,
-  );
+  try {
+    await tolerate(
+      call(['vol-create-as', pool, disk, size, '--format', 'qcow2', ...backing]),
+      /exists already/i,
+    );
+  } catch (error) {
+    if (!complaintOf(error).includes(`failed to get vol '${image}'`)) throw error;
+    throw new CodedError('hypervisor.refused', `The storage pool ${pool} has no image ${image}.`);
+  }
   await withSeedImage(guest, async (path) => {
     const { size } = await stat(path);
     const seed = seedOf(guest.name);

@@ -38,7 +38,7 @@ export function renderClients(origin: string): Html {
     python: `${get}FILE\npython3 -m venv venv\nvenv/bin/pip install ./FILE`,
     ansible: `${get}FILE\nansible-galaxy collection install ./FILE\nansible-doc virtual_servers.cloud.server`,
   };
-  return html`<p>${prose('All clients are made of the OpenAPI document of this installation. Each has every call, repeats a call only where that can’t do anything twice, waits for actions and walks through the pages of lists.')}</p>${table<Download>(
+  return html`<p>${prose('All clients are made of the OpenAPI document of this installation. They repeat a call only where that can’t do anything twice, wait for actions, and walk through the pages of lists.')}</p>${table<Download>(
     {
       caption: 'Clients',
       card: { line: ['summary'] },

@@ -1,11 +1,18 @@
 /** The counting program at a real interface. Needs root. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { ethernetFrame, openFrameSender, udp4, udp6 } from '#sensor/testing/frame-sender.ts';
 import { uniqueName } from '#sensor/testing/link-names.ts';
-import { attachCounter, countBriefly, detachCounter, openCounter, preparePins } from './attachment.ts';
+import {
+  attachCounter,
+  countBriefly,
+  detachCounter,
+  openCounter,
+  pinRoot,
+  preparePins,
+} from './attachment.ts';
 
 const skip = process.getuid?.() === 0 ? false : 'needs root';
 const hourNs = 3_600_000_000_000n;
@@ -123,6 +130,15 @@ test('the kernel stops counting an hour after the last sign of life of a sensor,
   send(there, frame);
   assert.equal(readAll(counter).packets, 1);
   counter.close();
+});
+
+test('the counters of a network namespace that is gone are removed with the next start', { skip }, (t) => {
+  attachedPair(t);
+  // No namespace has this number.
+  const gone = `${pinRoot}/1-1-v1`;
+  mkdirSync(gone);
+  preparePins([], { uid: 0, gid: 0 });
+  assert.equal(existsSync(gone), false);
 });
 
 test('an address that is local no more is counted no more; one that stays keeps its counters', {

@@ -38,8 +38,8 @@ const withoutHeader = 65_534;
 const isThere = -koffi.os.errno.EEXIST!;
 
 /**
- * Makes the places of the pins of these interfaces and gives them to a user; for root. Those of interfaces that are gone are
- * removed, and with them the memory of their counters.
+ * Makes the places of the pins of these interfaces and gives them to a user; for root. Those of interfaces and
+ * network namespaces that are gone are removed, and with them the memory of their counters.
  */
 export function preparePins(names: readonly string[], { uid, gid }: { uid: number; gid: number }): void {
   mkdirSync(pinRoot, { recursive: true, mode: 0o755 });
@@ -52,12 +52,16 @@ export function preparePins(names: readonly string[], { uid, gid }: { uid: numbe
         `${pinRoot} can not be mounted: ${stderr?.trim() ?? 'no mount'}.`,
       );
   }
-  // In this order: an interface that comes meanwhile keeps its folder.
-  const folders = readdirSync(pinRoot).filter((folder) => folder.startsWith(`${namespace()}-`));
+  // In this order: what comes meanwhile keeps its folder.
+  const folders = readdirSync(pinRoot).filter((folder) => !folder.endsWith('.debug'));
+  const namespaces = liveNamespaces();
   const present = readdirSync('/sys/class/net').filter(isKnown);
   const kept = new Set(present.map((name) => findInterface(name, owners.sensor).pinFolder));
-  for (const folder of folders.map((one) => `${pinRoot}/${one}`))
-    if (!kept.has(folder)) rmSync(folder, { recursive: true });
+  for (const folder of folders) {
+    const [of] = folder.split('-');
+    const isKept = of === String(namespace()) ? kept.has(`${pinRoot}/${folder}`) : namespaces.has(of!);
+    if (!isKept) rmSync(`${pinRoot}/${folder}`, { recursive: true, force: true });
+  }
   for (const name of names.filter((one) => existsSync(`/sys/class/net/${one}`))) {
     const { pinFolder } = findInterface(name, owners.sensor);
     mkdirSync(pinFolder, { recursive: true, mode: 0o700 });
@@ -68,6 +72,23 @@ export function preparePins(names: readonly string[], { uid, gid }: { uid: numbe
 const isPinRoot = () => existsSync(pinRoot) && statfsSync(pinRoot).type === bpfMagic;
 
 const namespace = () => statSync('/proc/self/ns/net').ino;
+
+/** Numbers of the network namespaces that a process or a name holds. */
+function liveNamespaces(): Set<string> {
+  const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const names = existsSync('/run/netns') ? readdirSync('/run/netns') : [];
+  const files = [...processes.map((id) => `/proc/${id}/ns/net`), ...names.map((one) => `/run/netns/${one}`)];
+  return new Set(
+    files.flatMap((file) => {
+      try {
+        return [String(statSync(file).ino)];
+      } catch {
+        // The process ended meanwhile.
+        return [];
+      }
+    }),
+  );
+}
 
 /** One interface of this network namespace; its number is used once. */
 interface Interface {

@@ -4,8 +4,8 @@
  */
 import { formatWords, parseWords } from '#sensor/capture/index.ts';
 
-/** Changes with the maps: counters of another layout are not taken up. */
-export const layoutVersion = 1;
+/** Changes with the maps and their sizes: counters of another layout are not taken up. */
+export const layoutVersion = 2;
 
 /** Names of the maps. */
 export const mapNames = ['settings', 'totals', 'hosts', 'prefixes', 'owners'] as const;

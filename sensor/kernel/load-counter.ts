@@ -10,7 +10,7 @@ export const objectFile = fileURLToPath(new URL('./counter.bpf.o', import.meta.u
 /** Memory of the addresses: processors × addresses × 96 bytes, and at least this number of addresses. */
 const hostsBytesMax = 64 * 1024 * 1024;
 const hostsMin = 8192;
-const hostsMax = 65_536;
+const hostsMax = 16_384;
 
 export interface LoadedCounter {
   counter: KernelCounter;

@@ -183,7 +183,7 @@ function refuse(deps: Pick<OidcRouteDeps, 'area'>, reply: FastifyReply, refusal:
   const { status, title, text } = refusals[refusal];
   const page = alone(deps.area, title, [
     html`<p>${text}</p>`,
-    html`<div class="form-buttons">${link('/sign-in', 'Back to sign-in', { kind: 'primary' })}</div>`,
+    html`<div class="form-buttons">${link('/sign-in?local=1', 'Back to sign-in', { kind: 'primary' })}</div>`,
   ]);
   return sendPage(reply, page, status);
 }

@@ -31,15 +31,17 @@ const SignInForm = Type.Object({
   password: Type.String({ maxLength: 1_000 }),
   next: Type.Optional(Type.String({ maxLength: 2_000 })),
 });
-const Query = Type.Object({ next: Type.Optional(Type.String()), done: Type.Optional(Type.String()) });
+const text = Type.Optional(Type.String());
+/** `local`: the provider could not help, so the browser is not sent there again by itself. */
+const Query = Type.Object({ next: text, done: text, local: text });
 const hidden = { hide: true } as object;
 
 export function registerSignIn(app: App, deps: SignInDeps): void {
   app.get('/sign-in', { schema: { ...hidden, querystring: Query } }, async (request, reply) => {
-    const { next, done } = request.query;
+    const { next, done, local } = request.query;
     const session = await deps.sessions.read(request.headers.cookie);
     const person = session && (await deps.people.find(session.personId));
-    if (person && session.isCheckDue && deps.oidc.label !== null)
+    if (person && session.isCheckDue && deps.oidc.label !== null && local === undefined)
       return reply.redirect(withQuery('/sign-in/oidc', { next: isLocalPath(next) ? next : undefined }), 303);
     if (person && !session.isCheckDue) return reply.redirect(await targetOf(deps, person, next), 303);
     return showSignIn(deps, request, reply, 200, { next, done });

@@ -135,9 +135,14 @@ test('a provider that replaces its key signs people in at once, and one that is 
   assert.equal((await browser.signIn(person)).status, 303);
   provider.rotate();
   assert.equal((await browser.signIn(person)).status, 303);
+  await passTime('61 minutes');
   provider.setDown(true);
-  const down = await browser.get('/sign-in/oidc');
+  const asked = await browser.get((await browser.get('/console/')).to);
+  const down = await browser.get(asked.to);
+  const way = /href="([^"]+)"[^>]*>Back to sign-in/.exec(down.text)?.[1];
+  const page = (await browser.get(way!)).text;
   provider.setDown(false);
+  assert.match(page, /name="password"/, 'no circle: the form is one click away');
   assert.equal(down.status, 503);
   assert.match(down.text, /can’t be reached.*password/s);
   assert.match(await world.signIn('root@staff.test'), /^svc_operations=/, 'and local sign-in works');

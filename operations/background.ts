@@ -26,6 +26,7 @@ function listWorkers(features: Features): readonly { work: FeatureWork }[] {
     features.servers,
     features.networks,
     features.firewalls,
+    features.reverseDns,
     features.guards,
     features.serverChanges,
     features.bandwidth,

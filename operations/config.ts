@@ -90,6 +90,10 @@ export const operationsSettings = {
     'SVC_OPERATIONS_SIMULATED_GUESTS',
     'JSON file of guests ({name, mac, addresses}) that the simulated hypervisor hands out first.',
   ),
+  reverseDnsFile: optionalTextSetting(
+    'SVC_OPERATIONS_REVERSE_DNS_FILE',
+    'JSON file of the DNS servers that hold the reverse names of each prefix (docs/operating/reverse-dns.md).',
+  ),
   noticeUrl: httpUrlSetting(
     'SVC_OPERATIONS_NOTICE_URL',
     null,

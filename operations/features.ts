@@ -28,6 +28,7 @@ import {
   createProtectSettings,
   createProtectTraffic,
 } from '#operations/protect/index.ts';
+import { createReverseDns, readReverseDns } from '#operations/reverse-dns/index.ts';
 import { createSavedViews } from '#operations/saved-views/index.ts';
 import { createServerChanges } from '#operations/server-changes/index.ts';
 import { createServerHistory } from '#operations/server-history/index.ts';
@@ -91,6 +92,8 @@ async function createInfrastructure(platform: Platform, overrides: Overrides) {
   const base = { db, clock, reporter, wake, hypervisors, clusters, catalog };
   // Servers stands above networks, and ordering above servers, so these doors are handed down and across.
   const networks = createNetworks({ ...base, lockServer: lockAttachable, networksMax: settings.networksMax });
+  const dnsServers =
+    overrides.reverseDns ?? (await readReverseDns(settings.reverseDnsFile, settings.allowInsecureHttp));
   const sshKeys = createSshKeys({ db });
   const orders = createOrders({ db, payments, deploysPerHour: settings.deploysPerHour });
   const { findRootPassword } = orders;
@@ -108,6 +111,7 @@ async function createInfrastructure(platform: Platform, overrides: Overrides) {
     destroyNotices: createDestroyNotices({ db, clock, reporter, monitor: noticeMonitor(settings) }),
     firewalls: createFirewalls(base),
     guards: createGuards(base),
+    reverseDns: createReverseDns({ db, reporter, wake, ...dnsServers }),
     serverChanges: createServerChanges({ db, clock, reporter }),
     serverHistory: createServerHistory({ db }),
     sshKeys,

@@ -7,6 +7,7 @@ import type { FeedReceiver } from '#operations/feeds/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import type { Idempotency } from '#operations/idempotency/index.ts';
 import type { PaymentGateway } from '#operations/payments/index.ts';
+import type { ReverseDnsDeps } from '#operations/reverse-dns/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { Database, Queryable } from '#service-kit/postgres/index.ts';
 import type { KeyWrapper } from '#service-kit/secrets/index.ts';
@@ -26,6 +27,8 @@ export interface Overrides {
   keyWrapper?: KeyWrapper;
   hypervisors?: (deps: { db: () => Queryable }) => Hypervisors;
   gateway?: Replace<PaymentGateway>;
+  /** DNS servers in place of those of the file. */
+  reverseDns?: Pick<ReverseDnsDeps, 'zones' | 'resolve'>;
   idempotency?: Replace<Idempotency>;
   apiKeys?: Replace<ApiKeys>;
   adminProjects?: Replace<AdminProjects>;

@@ -57,6 +57,13 @@ export const systemPackages: readonly SystemPackage[] = [
     file: '/usr/lib/x86_64-linux-gnu/rsyslog/lmnsd_gtls.so',
     use: 'sending alerts as syslog',
   },
+  { name: 'pdns-server', file: '/usr/sbin/pdns_server', use: 'reverse DNS by the API of PowerDNS' },
+  {
+    name: 'pdns-backend-sqlite3',
+    file: '/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql',
+    use: 'reverse DNS by the API of PowerDNS',
+  },
+  { name: 'bind9', file: '/usr/sbin/named', use: 'reverse DNS by dynamic updates' },
   { name: 'redis-server', file: '/usr/bin/redis-server', use: 'live windows and limits of many machines' },
   {
     name: 'postgresql',

@@ -3,6 +3,8 @@ import {
   AddressList,
   AttachAddressRequest,
   ReserveAddressRequest,
+  ReverseDns,
+  SetReverseDnsRequest,
   UpdateAddressRequest,
 } from './address-schemas.ts';
 import { bodyErrors, conditionErrors, type Endpoint, idempotencyErrors, ok } from './endpoint.ts';
@@ -10,6 +12,8 @@ import { SelectionRequest, ShortListQuery } from './schema-kit.ts';
 import { ServerAction } from './server-schemas.ts';
 
 const onAddress = { id: 'address' } as const;
+const onServerAddress = { id: 'server', address: 'server-address' } as const;
+const reverseErrors = ['not_found', 'read_only_key', 'reverse_dns_not_supported'];
 const moveErrors = [
   ...bodyErrors,
   ...conditionErrors,
@@ -144,5 +148,47 @@ export const addressEndpoints = [
       202: { description: 'The action, queued.', schema: ServerAction, headers: ['Idempotent-Replayed'] },
     },
     errors: [...moveErrors, 'address_available', 'primary_address'],
+  },
+  {
+    id: 'readReverseDns',
+    method: 'GET',
+    path: '/servers/{id}/addresses/{address}/reverse-dns',
+    versions: ['v2'],
+    summary: 'Read the reverse DNS of an address',
+    description: 'The name of a public address of the server.',
+    params: onServerAddress,
+    selectsTenant: true,
+    responses: ok(ReverseDns, 'The name.'),
+    errors: ['not_found'],
+  },
+  {
+    id: 'setReverseDns',
+    method: 'PUT',
+    path: '/servers/{id}/addresses/{address}/reverse-dns',
+    versions: ['v2'],
+    summary: 'Set the reverse DNS of an address',
+    description:
+      'Names a public address of the server. The name must have an A or AAAA record with the address, unless `force` is true. It is removed when the server loses the address. Poll until `status` is `applied`, or subscribe to `server.reverse_dns_applied`.',
+    params: onServerAddress,
+    body: SetReverseDnsRequest,
+    headers: ['If-Match'],
+    selectsTenant: true,
+    responses: ok(ReverseDns, 'The name.'),
+    errors: [...bodyErrors, ...conditionErrors, ...reverseErrors, 'reverse_dns_not_confirmed'],
+  },
+  {
+    id: 'deleteReverseDns',
+    method: 'DELETE',
+    path: '/servers/{id}/addresses/{address}/reverse-dns',
+    versions: ['v2'],
+    summary: 'Remove the reverse DNS of an address',
+    description: 'The address has no name afterwards.',
+    params: onServerAddress,
+    body: SelectionRequest,
+    isBodyOptional: true,
+    headers: ['If-Match'],
+    selectsTenant: true,
+    responses: { 204: { description: 'Removed, or being removed.' } },
+    errors: [...bodyErrors, ...conditionErrors, ...reverseErrors],
   },
 ] as const satisfies readonly Endpoint[];

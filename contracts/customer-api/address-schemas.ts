@@ -79,3 +79,35 @@ export const AttachAddressRequest = Type.Object(
   { title: 'AttachAddressRequest', additionalProperties: false },
 );
 export type AttachAddressRequest = Static<typeof AttachAddressRequest>;
+
+export const ReverseDns = Type.Object(
+  {
+    server_id: Id,
+    tenant_id: Id,
+    address: Type.String(),
+    reverse_dns: Nullable(Type.String({ description: 'Host name; null: none.' })),
+    status: OneOf(
+      ['applied', 'pending', 'failed'],
+      '`applied`: the DNS server has it. Resolvers may answer with the former name for an hour.',
+    ),
+    changed_at: Nullable(Moment),
+  },
+  { title: 'ReverseDns' },
+);
+export type ReverseDns = Static<typeof ReverseDns>;
+
+export const SetReverseDnsRequest = Type.Object(
+  {
+    reverse_dns: Type.String({
+      minLength: 1,
+      maxLength: 254,
+      description: 'Host name, such as `web-1.example.net`, with a record that leads to the address.',
+    }),
+    force: Type.Optional(
+      Type.Boolean({ description: 'Also a name that does not lead to the address (yet). Default: false.' }),
+    ),
+    tenant: Type.Optional(TenantSelector),
+  },
+  { title: 'SetReverseDnsRequest', additionalProperties: false },
+);
+export type SetReverseDnsRequest = Static<typeof SetReverseDnsRequest>;

@@ -8,6 +8,7 @@ export type ResourceKind =
   | 'server'
   | 'network'
   | 'address'
+  | 'server-address'
   | 'action'
   | 'firewall-rule'
   | 'ssh-key'
@@ -89,4 +90,5 @@ export const PathId = Type.Integer({ minimum: 1, description: 'An id from a list
 export const pathIds: Partial<Record<ResourceKind, TSchema>> = {
   catalog: Type.Union([Type.String({ minLength: 1, maxLength: 64 }), PathId], { description: 'Slug or id.' }),
   key: Type.String({ minLength: 1, maxLength: 64, description: 'The public part of the token.' }),
+  'server-address': Type.String({ maxLength: 45, description: 'One of `public_ips` of the server.' }),
 };

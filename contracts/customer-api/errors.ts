@@ -139,6 +139,13 @@ export const errorKinds = [
     'firewall_not_supported',
     'The hypervisor of the server filters no traffic.',
   ),
+  kind(
+    422,
+    'validation_failed',
+    'reverse_dns_not_confirmed',
+    'The name has no A or AAAA record with the address. `force` sets it all the same.',
+  ),
+  kind(422, 'validation_failed', 'reverse_dns_not_supported', 'Names of this address can’t be set here.'),
   kind(422, 'validation_failed', 'immutable_field', 'The field can not be changed: `fields`.'),
   kind(429, 'rate_limited', 'key_rate', 'The key exceeded its requests per minute.'),
   kind(429, 'rate_limited', 'deploy_rate', 'The account exceeded its deployments per hour.'),

@@ -17,6 +17,7 @@ const resources: readonly Resource[] = [
   },
   { name: 'networks', title: 'Private networks', summary: 'Private networks between your servers.' },
   { name: 'addresses', title: 'Addresses', summary: 'Public addresses that outlive servers.' },
+  { name: 'reverse-dns', title: 'Reverse DNS', summary: 'Names of the addresses of servers.' },
   { name: 'firewall', title: 'Firewall', summary: 'Firewall rules of a server.' },
   { name: 'bandwidth', title: 'Bandwidth', summary: 'Traffic of each server by month and day.' },
   { name: 'traffic', title: 'Traffic', summary: 'Rates of each server, minute by minute.' },

@@ -126,6 +126,11 @@ export const webhookEvents = [
     summary: 'A server was destroyed, its addresses are released.',
     data: aboutServer,
   },
+  {
+    type: 'server.reverse_dns_applied',
+    summary: 'The DNS server has the newest reverse name of an address of a server.',
+    data: aboutServer,
+  },
   { type: 'address.reserved', summary: 'An address is kept for the account.', data: aboutAddress },
   { type: 'address.attached', summary: 'A server has got a kept address.', data: aboutAddress },
   {

@@ -20,6 +20,7 @@ import {
   reserveAddress,
 } from './reserve-address.ts';
 import * as reserved from './reserved-store.ts';
+import { forgetNames } from './reverse-name-store.ts';
 import * as store from './store.ts';
 
 export type { Allocation } from './allocation.ts';
@@ -32,6 +33,13 @@ export {
   listGuestAddresses,
   setState as setAddressState,
 } from './reserved-store.ts';
+export {
+  findNameToWrite,
+  findReverseName,
+  noteNameWritten,
+  type ReverseName,
+  setReverseName,
+} from './reverse-name-store.ts';
 export { backdateAllocations, deleteHolds as releaseHeldAddresses, ensurePool } from './store.ts';
 
 /** What addresses need from the rest of the program. */
@@ -45,7 +53,7 @@ export interface AddressesDeps {
 /** Takes all its addresses from a server that is gone; those that its account keeps are available again. */
 export async function releaseAddresses(tx: Queryable, serverId: number): Promise<void> {
   await endAttachments(tx, serverId, 'all');
-  await store.endGenerations(tx, serverId);
+  await forgetNames(tx, await store.endGenerations(tx, serverId));
 }
 
 export type Addresses = ReturnType<typeof createAddresses>;

@@ -11,6 +11,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { drawAddress } from './assign-addresses.ts';
 import type { AddressesDeps } from './index.ts';
 import * as store from './reserved-store.ts';
+import { forgetNames } from './reverse-name-store.ts';
 import { lockPools } from './store.ts';
 
 export interface ReserveInput {
@@ -58,6 +59,9 @@ export async function reserveAddress(
       const found = place === null ? await takeHeld(tx, input) : await drawFree(deps, tx, place);
       const named = name === undefined ? {} : { name };
       const id = await store.insertReserved(tx, { tenantId, ...found, ...named });
+      // Inserting has locked the server, as its destruction does first; it may have come before.
+      if (place === null && (await store.findHeldAddress(tx, tenantId, found.address, true)) === null)
+        throw notHeld();
       const address = (await findReserved(tx, tenantId, id))!;
       await onReserved?.(tx, address);
       await emit(tx, { type: 'address.reserved', addressId: id, serverId: address.serverId });
@@ -106,9 +110,8 @@ async function takeHeld(tx: Queryable, { tenantId, address: text = '', location,
       'Leave it out: the address has it already.',
     );
   const address = canonicalAddress(text);
-  const held = address === null ? null : await store.lockHeldAddress(tx, tenantId, address);
-  if (address === null || held === null)
-    throw invalid('address', 'No server of this workspace has this address.');
+  const held = address === null ? null : await store.findHeldAddress(tx, tenantId, address);
+  if (address === null || held === null) throw notHeld();
   if (held.keptAs !== null)
     throw new CodedError('addresses.kept', 'This workspace keeps this address already.', { id: held.keptAs });
   const { poolId, clusterId, serverId } = held;
@@ -182,8 +185,9 @@ export async function endAttachments(
   serverId: number,
   ids: readonly number[] | 'all',
 ): Promise<void> {
-  for (const addressId of await store.endAttachments(tx, serverId, ids))
-    await emit(tx, { type: 'address.detached', addressId, serverId });
+  const ended = await store.endAttachments(tx, serverId, ids);
+  for (const { id: addressId } of ended) await emit(tx, { type: 'address.detached', addressId, serverId });
+  await forgetNames(tx, ended);
 }
 
 function requireWrite(actor: Actor, tenantId: number): void {
@@ -203,4 +207,5 @@ function requireName(name: string): void {
 export const attached = (serverId: number) =>
   new CodedError('addresses.attached', `Server ${serverId} has this address. Detach it first.`, { serverId });
 const invalid = (field: string, message: string) => new CodedError('addresses.invalid', message, { field });
+const notHeld = () => invalid('address', 'No server of this workspace has this address.');
 const notFound = () => new CodedError('addresses.not_found', 'There is no such address.');

@@ -25,17 +25,18 @@ export async function lockReservedCount(tx: Queryable, tenantId: number): Promis
   return rows[0]!.count;
 }
 
-/** An address that a server of the workspace has now, its generation locked until the transaction ends. */
-export async function lockHeldAddress(
+/** An address that a server of the workspace has now, its generation locked until the transaction ends where that is asked for. */
+export async function findHeldAddress(
   tx: Queryable,
   tenantId: number,
   address: string,
+  isLocked = false,
 ): Promise<{ poolId: number; clusterId: number; serverId: number; keptAs: number | null } | null> {
   const { rows } = await sql<{ poolId: number; clusterId: number; serverId: number; keptAs: number | null }>`
     select a.pool_id as "poolId", a.cluster_id as "clusterId", a.server_id as "serverId",
       (select r.id from reserved_addresses r where r.cluster_id = a.cluster_id and r.address = a.address) as "keptAs"
     from allocations a where a.tenant_id = ${tenantId} and a.address = ${address}::inet and a.released_at is null
-    order by a.id limit 1 for update of a`.execute(tx);
+    order by a.id limit 1 ${isLocked ? sql`for update of a` : sql``}`.execute(tx);
   return rows[0] ?? null;
 }
 
@@ -113,21 +114,33 @@ export async function listDetaching(db: Queryable, serverId: number): Promise<nu
   return rows.map(({ id }) => id);
 }
 
+/** An address whose generation has ended. */
+export interface EndedGeneration {
+  clusterId: number;
+  address: string;
+  /** It had a reverse name. */
+  isNamed: boolean;
+}
+
 /** Ends the generation of each of these kept addresses that the server still has; returns them. */
 export async function endAttachments(
   tx: Queryable,
   serverId: number,
   ids: readonly number[] | 'all',
-): Promise<number[]> {
+): Promise<(EndedGeneration & { id: number })[]> {
   const named = ids === 'all' ? sql`true` : sql`id = any(${[...ids]}::bigint[]) and state = 'detaching'`;
-  const { rows } = await sql<{ id: number }>`
+  const { rows } = await sql<EndedGeneration & { id: number }>`
     with detached as (
       update reserved_addresses set server_id = null, state = 'available', came_with_server = false,
         updated_at = svc_now()
       where server_id = ${serverId} and ${named} returning id, cluster_id, address),
     ended as (
       update allocations a set released_at = svc_now() from detached d
-      where a.cluster_id = d.cluster_id and a.address = d.address and a.server_id = ${serverId} and a.released_at is null)
-    select id from detached order by id`.execute(tx);
-  return rows.map(({ id }) => id);
+      where a.cluster_id = d.cluster_id and a.address = d.address and a.server_id = ${serverId} and a.released_at is null
+      returning a.cluster_id, a.address, a.reverse_dns is not null as is_named)
+    select d.id, d.cluster_id as "clusterId", host(d.address) as address, coalesce(e.is_named, false) as "isNamed"
+    from detached d left join ended e on e.cluster_id = d.cluster_id and e.address = d.address order by d.id`.execute(
+    tx,
+  );
+  return rows;
 }

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AddressPool, Allocation, PageQuery } from './allocation.ts';
+import type { EndedGeneration } from './reserved-store.ts';
 
 export interface PoolRow {
   id: number;
@@ -184,10 +185,14 @@ export async function deleteHolds(tx: Queryable, serverId: number): Promise<void
   await sql`delete from address_holds where server_id = ${serverId}`.execute(tx);
 }
 
-/** Ends all generations of a server. */
-export async function endGenerations(tx: Queryable, serverId: number): Promise<void> {
-  await sql`update allocations set released_at = svc_now()
-    where server_id = ${serverId} and released_at is null`.execute(tx);
+/** Ends all generations of a server; returns them. */
+export async function endGenerations(tx: Queryable, serverId: number): Promise<EndedGeneration[]> {
+  const { rows } = await sql<EndedGeneration>`update allocations set released_at = svc_now()
+    where server_id = ${serverId} and released_at is null
+    returning cluster_id as "clusterId", host(address) as address, reverse_dns is not null as "isNamed"`.execute(
+    tx,
+  );
+  return rows;
 }
 
 /** Makes the generations of servers so many days older, for demos and tests. */

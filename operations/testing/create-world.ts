@@ -19,6 +19,7 @@ import { listCaughtMail } from '#service-kit/mail/index.ts';
 import { testWrapper } from '#service-kit/secrets/testing/test-secrets.ts';
 import '#service-kit/sessions/testing/cheap-passwords.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
+import { createMemoryDns } from './memory-dns.ts';
 import { seedCatalog } from './seed-catalog.ts';
 import { createSecretWatch } from './watch-secrets.ts';
 import { beginMachineTime, beginWorldTime, endWorldTime } from './world-time.ts';
@@ -27,7 +28,13 @@ export const password = 'a password for tests';
 
 type WorldOverrides = Pick<
   Overrides,
-  'gateway' | 'idempotency' | 'receivers' | 'signInFailuresMax' | 'countLockTimeoutMs' | 'consoleCheckMs'
+  | 'gateway'
+  | 'reverseDns'
+  | 'idempotency'
+  | 'receivers'
+  | 'signInFailuresMax'
+  | 'countLockTimeoutMs'
+  | 'consoleCheckMs'
 >;
 
 /** Other settings and parts than those of a test. */
@@ -59,6 +66,7 @@ const testSettings: Partial<OperationsSettings> = {
 export async function createWorld(options: WorldOptions = {}) {
   const {
     gateway,
+    reverseDns,
     idempotency,
     receivers,
     countLockTimeoutMs,
@@ -81,6 +89,7 @@ export async function createWorld(options: WorldOptions = {}) {
     stepMs: 0,
   });
   const hypervisor = replaceDriver?.(simulated) ?? simulated;
+  const dns = createMemoryDns();
   let answers: ReturnType<typeof watchAnswers> | null = null;
   const operations = await compose(settings, {
     ...(gateway && { gateway }),
@@ -93,6 +102,7 @@ export async function createWorld(options: WorldOptions = {}) {
     clock,
     keyWrapper: testWrapper,
     hypervisors: () => singleDriver(hypervisor),
+    reverseDns: reverseDns ?? dns,
     apiKeys: secrets.watchKeys,
     adminProjects: secrets.watchTokens,
     signInFailuresMax,
@@ -118,6 +128,7 @@ export async function createWorld(options: WorldOptions = {}) {
     watch: secrets,
     jobs,
     hypervisor,
+    dns,
     clusterId,
     url: http.url,
     /** Everything that the server answers. */

@@ -56,6 +56,7 @@ const phrases: Readonly<Record<string, string>> = {
   'server.reset': 'reset %',
   'server.reset_password': 'set a new root password of %',
   'server.resize': 'resized %',
+  'server.set_reverse_dns': 'set the reverse DNS of %',
   'server.shutdown': 'shut down %',
   'server.stop': 'powered off %',
   'session.end': 'signed out',

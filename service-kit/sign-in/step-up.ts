@@ -136,6 +136,7 @@ const never = [
   '/client/networks/:id/attach',
   '/client/networks/:id/detach',
   '/client/networks/:id/delete',
+  '/client/servers/:id/reverse-dns',
   '/client/addresses/',
   '/client/addresses/attach',
   '/client/addresses/detach',

@@ -79,6 +79,7 @@ import type {
   ReplaceFirewallRuleRequest,
   ReserveAddressRequest,
   ResizeRequest,
+  ReverseDns,
   Server,
   ServerAction,
   ServerActionList,
@@ -87,6 +88,7 @@ import type {
   ServerForecast,
   ServerList,
   ServerTraffic,
+  SetReverseDnsRequest,
   SshKey,
   SshKeyList,
   Tenant,
@@ -259,6 +261,21 @@ export class Api extends Caller {
   /** Detach a kept address. Takes the address from its server, which can’t send from it any more once the action has succeeded. You keep the address. The primary address of a server stays with it. */
   detachAddress(id: number, options: CallOptions = {}): Promise<ServerAction> {
     return this.call<ServerAction>({ method: 'POST', path: `/api/v2/addresses/${encodeURIComponent(id)}/detach`, takesIdempotencyKey: true, options });
+  }
+
+  /** Read the reverse DNS of an address. The name of a public address of the server. */
+  readReverseDns(id: number, address: string, options: CallOptions = {}): Promise<ReverseDns> {
+    return this.call<ReverseDns>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/addresses/${encodeURIComponent(address)}/reverse-dns`, options });
+  }
+
+  /** Set the reverse DNS of an address. Names a public address of the server. The name must have an A or AAAA record with the address, unless `force` is true. It is removed when the server loses the address. Poll until `status` is `applied`, or subscribe to `server.reverse_dns_applied`. */
+  setReverseDns(id: number, address: string, body: SetReverseDnsRequest, options: CallOptions = {}): Promise<ReverseDns> {
+    return this.call<ReverseDns>({ method: 'PUT', path: `/api/v2/servers/${encodeURIComponent(id)}/addresses/${encodeURIComponent(address)}/reverse-dns`, body, options });
+  }
+
+  /** Remove the reverse DNS of an address. The address has no name afterwards. */
+  deleteReverseDns(id: number, address: string, options: CallOptions = {}): Promise<undefined> {
+    return this.call<undefined>({ method: 'DELETE', path: `/api/v2/servers/${encodeURIComponent(id)}/addresses/${encodeURIComponent(address)}/reverse-dns`, answersNothing: true, options });
   }
 
   /** Read the account. Credit, limits, counted requests and the bandwidth pool of the present month. All servers of the account share the allowances. */

@@ -435,7 +435,7 @@ export type CreateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url: string;
   /** Types of events. */
-  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.destroyed' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
+  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
   description?: string | undefined;
 };
 
@@ -1134,6 +1134,17 @@ export type ResizeRequest = {
   dry_run?: boolean | undefined;
 };
 
+export type ReverseDns = {
+  server_id: number;
+  tenant_id: number;
+  address: string;
+  /** Host name; null: none. */
+  reverse_dns: string | null;
+  /** `applied`: the DNS server has it. Resolvers may answer with the former name for an hour. */
+  status: 'applied' | 'pending' | 'failed';
+  changed_at: string | null;
+};
+
 export type ScanEventData = {
   scan_id: string;
   server_id: number;
@@ -1339,6 +1350,13 @@ export type ServerTraffic = {
   applications_from: string | null;
 };
 
+export type SetReverseDnsRequest = {
+  /** Host name, such as `web-1.example.net`, with a record that leads to the address. */
+  reverse_dns: string;
+  /** Also a name that does not lead to the address (yet). Default: false. */
+  force?: boolean | undefined;
+};
+
 export type SshKey = {
   id: number;
   tenant_id: number;
@@ -1473,7 +1491,7 @@ export type UpdateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url?: string | undefined;
   /** Types of events. */
-  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.destroyed' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
+  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
   description?: string | undefined;
   /** False: pending deliveries are cancelled. */
   enabled?: boolean | undefined;
@@ -1628,6 +1646,8 @@ export type ErrorReason =
   | 'protect_disabled'
   | 'provisioning_failed'
   | 'read_only_key'
+  | 'reverse_dns_not_confirmed'
+  | 'reverse_dns_not_supported'
   | 'scan_cooldown'
   | 'server_busy'
   | 'server_not_ready'
@@ -1687,6 +1707,13 @@ export type WebhookEvent =
   /** A server was destroyed, its addresses are released. */
   | {
     type: 'server.destroyed';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** The DNS server has the newest reverse name of an address of a server. */
+  | {
+    type: 'server.reverse_dns_applied';
     /** Time of the event, not of the delivery. */
     timestamp: string;
     data: ServerEventData;

@@ -47,6 +47,8 @@ export function changeablePart(schema: TSchema | undefined, shown: unknown): str
     const { name, state, server_id } = shown as schemas.Address;
     return `${digestOf(JSON.stringify([name, state, server_id]))}.`;
   }
+  if (schema === schemas.ReverseDns)
+    return `${digestOf(JSON.stringify((shown as schemas.ReverseDns).reverse_dns))}.`;
   if (schema === schemas.SshKey) return `${digestOf(JSON.stringify((shown as schemas.SshKey).name))}.`;
   if (schema !== schemas.Network) return '';
   const { name, description, labels, members } = shown as schemas.Network;

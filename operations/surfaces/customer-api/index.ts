@@ -15,6 +15,7 @@ import { tenantHandlers } from './account/tenants.routes.ts';
 import { usageHandlers } from './account/usage.routes.ts';
 import { webhookHandlers } from './account/webhooks.routes.ts';
 import { addressHandlers } from './addresses/addresses.routes.ts';
+import { reverseDnsHandlers } from './addresses/reverse-dns.routes.ts';
 import { createGate, type Gate } from './authenticate.ts';
 import type { Handler, Version } from './call.ts';
 import { catalogHandlers } from './catalog/catalog.routes.ts';
@@ -59,6 +60,7 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
     ...actionHandlers(deps),
     ...machineHandlers(deps),
     ...addressHandlers(deps),
+    ...reverseDnsHandlers(deps),
     ...networkHandlers(deps),
     ...accountHandlers(deps),
     ...trafficHandlers(deps),

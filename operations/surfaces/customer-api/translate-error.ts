@@ -3,6 +3,7 @@ import type { AccessRefusal } from '#operations/billing/index.ts';
 import type { Rule } from '#operations/firewall/index.ts';
 import type { DeployBudget, OrderRefusal, PaymentFailure } from '#operations/ordering/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
+import { capacityUnavailable, translateAddressError } from './addresses/translate-address-error.ts';
 import { translateNetworkError } from './networks/translate-network-error.ts';
 import { quotaExceeded } from './rate-headers.ts';
 import { notFound } from './select-tenant.ts';
@@ -55,12 +56,7 @@ export function translateError(error: unknown): unknown {
       });
     }
     case 'servers.capacity':
-    case 'addresses.exhausted':
-      return new HttpError(
-        503,
-        { code: 'unavailable', reason: 'capacity_unavailable', message, retryable: true },
-        { 'retry-after': '60' },
-      );
+      return capacityUnavailable(message);
     case 'idempotency.reused':
       return new HttpError(422, { code: 'validation_failed', reason: 'idempotency_key_reused', message });
     case 'idempotency.in_progress':
@@ -69,7 +65,6 @@ export function translateError(error: unknown): unknown {
     case 'firewall.not_found':
     case 'firewall.rule_removed':
     case 'ssh_keys.not_found':
-    case 'addresses.not_found':
       return notFound();
     case 'ssh_keys.invalid':
       return invalidFields(details.fields as InputFault[], 'invalid_fields', message);
@@ -97,18 +92,7 @@ export function translateError(error: unknown): unknown {
     case 'api_keys.limit':
     case 'webhooks.limit':
     case 'ssh_keys.limit':
-    case 'addresses.limit':
       return new HttpError(422, { code: 'validation_failed', reason: 'limit_exceeded', message, details });
-    case 'addresses.invalid':
-      return invalidFields([{ path: String(details.field), code: 'unknown_value', message }]);
-    case 'addresses.kept':
-      return conflict('address_kept', { details: { address_id: details.id } });
-    case 'addresses.attached':
-      return conflict('address_attached', { details: { server_id: details.serverId } });
-    case 'addresses.available':
-      return conflict('address_available');
-    case 'addresses.primary':
-      return conflict('primary_address');
     case 'ssh_keys.exists':
       return conflict('ssh_key_exists', { details: { ssh_key_id: details.id } });
     case 'servers.provisioning_failed':
@@ -126,7 +110,12 @@ export function translateError(error: unknown): unknown {
         { 'retry-after': '2' },
       );
     default:
-      return translatePortError(error) ?? translateFindingError(error) ?? translateNetworkError(error);
+      return (
+        translateAddressError(error) ??
+        translatePortError(error) ??
+        translateFindingError(error) ??
+        translateNetworkError(error)
+      );
   }
 }
 

@@ -66,6 +66,7 @@ const order = [
   ...['listWebhookDeliveries', 'replayWebhookDelivery', 'deleteWebhook'],
   ...['reserveAddress', 'listAddresses', 'readAddress', 'updateAddress'],
   ...['attachAddress', 'detachAddress', 'releaseAddress'],
+  ...['setReverseDns', 'readReverseDns', 'deleteReverseDns'],
   ...['attachServer', 'listServerNetworks', 'detachServer', 'deleteNetwork', 'destroyServer'],
 ];
 
@@ -82,6 +83,7 @@ for (const language of ['curl', 'typescript'] as const)
       insert into api_keys (key_id, digest, name, scope, organization_id, person_id, tenant_access)
       select 'k3v9x2m7q8w1z5t4', digest, name, scope, organization_id, person_id, tenant_access from api_keys`);
     const { serverId } = await world.deploy(customer.tenant, 'reader');
+    world.dns.lead('web-1.example.net', '203.0.113.10');
     await switchViews(world, customer, serverId, true);
     await world.servers.changePower(systemActor, null, serverId, { command: 'reboot' });
     const examples = await readExamples(world.url);

@@ -124,6 +124,15 @@ export async function createStage() {
       await world.jobs.drain();
       return one.id;
     },
+    /** A server whose address has a reverse name. */
+    async named() {
+      const serverId = await server();
+      const [allocation] = await world.addresses.listAllocationsOfServers([serverId]);
+      const { address } = allocation!;
+      const of = { tenantId: tenant.id, serverId, address };
+      await world.reverseDns.setName(systemActor, of, { name: 'named.example.org', isForced: true });
+      return { serverId, address };
+    },
     async sshKey() {
       const key = { tenantId: tenant.id, name: `ssh ${next()}`, publicKey: examplePublicKey(next()) };
       return (await world.sshKeys.addKey(systemActor, key)).id;

@@ -214,6 +214,10 @@ export const portalCases = Object.fromEntries([
   form('POST /client/addresses/release', 'address.release', async ({ address }) => ({
     address: await address(),
   })),
+  form('POST /client/servers/:id/reverse-dns', 'server.set_reverse_dns', async ({ named }) => {
+    const { serverId, address } = await named();
+    return { ':id': serverId, address, name: 'other.example.org', force: 'yes' };
+  }),
   form('POST /client/servers/:id/firewall/switch', 'firewall.switch', async ({ filtered }) => ({
     ...(await filtered()),
     enabled: 'yes',

@@ -199,6 +199,17 @@ const apiCases = (['v1', 'v2'] as const).flatMap((version) => {
               ':id': await address(await server()),
             }),
           ),
+          ...(['PUT', 'DELETE'] as const).map((method) =>
+            operation(
+              `${method} ${base}/servers/:id/addresses/:address/reverse-dns`,
+              'server.set_reverse_dns',
+              async ({ named }) => {
+                const { serverId, address } = await named();
+                const name = method === 'PUT' ? { reverse_dns: 'other.example.org', force: true } : {};
+                return { ':id': serverId, ':address': address, ...name };
+              },
+            ),
+          ),
           operation(`POST ${base}/ssh-keys`, 'ssh_key.create', ({ next }) => ({
             name: `api ssh ${next()}`,
             public_key: examplePublicKey(next()),

@@ -55,10 +55,11 @@ async function customerOf(name: string) {
 
 /** Until nothing is left to do, as time would. */
 async function settle(): Promise<void> {
-  for (let pass = 0; pass < 8; pass += 1) {
-    await world.database.pool.query(
-      'update jobs set run_at = svc_now(), claimed_until = null where finished_at is null',
+  for (;;) {
+    const { rowCount } = await world.database.pool.query(
+      "update jobs set run_at = svc_now(), claimed_until = null where finished_at is null and kind <> 'destroy-notices.send'",
     );
+    if (rowCount === 0) return;
     await world.jobs.drain();
   }
 }

@@ -84,6 +84,13 @@ export async function createIsolationWorld() {
         const { serverId } = await world.deploy(tenant, name);
         return call('POST', `/servers/${serverId}/actions`, { action: 'reboot' });
       }
+      if (resource === 'server-address') {
+        const [allocation] = await world.addresses.listAllocationsOfServers([
+          ids.get(`server ${workspace}`) as number,
+        ]);
+        world.dns.lead('proof.example.net', allocation!.address);
+        return allocation!.address;
+      }
       if (resource === 'delivery') {
         const webhook = ids.get(`webhook ${workspace}`);
         await call('POST', `/webhooks/${webhook}/test`);
@@ -107,8 +114,8 @@ export async function createIsolationWorld() {
     const resources = new Set(listOperations().flatMap(({ things }) => things.map((one) => one.resource)));
     for (const resource of resources) {
       ids.set(`${resource} ${workspace}`, await make(resource));
-      // An action is never removed: it says how its server went; a revoked key stays in the list.
-      if (workspace !== 'own' || ['action', 'key', 'delivery'].includes(resource)) continue;
+      // An action is never removed: it says how its server went; a revoked key stays in the list. An address goes with its server.
+      if (workspace !== 'own' || ['action', 'key', 'delivery', 'server-address'].includes(resource)) continue;
       const gone = await make(resource);
       await call('DELETE', `${collectionOf(resource)}/${gone}`);
       ids.set(`${resource} deleted`, gone);

@@ -45,6 +45,7 @@ const samples: Json = {
   action: 'reboot',
   billing_cycle: 'hourly',
   hostname: 'proof.example.net',
+  reverse_dns: 'proof.example.net',
   url: 'https://hooks.example.com/svc',
   name: 'proof',
   public_key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIcvEZ6PfU56tmbpZIWoyu5t5wHpTWVHJabI5CqJAZxo proof',

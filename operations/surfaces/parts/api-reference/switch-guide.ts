@@ -32,6 +32,7 @@ export const switches: readonly Switch[] = [
   row('Firewall', 'POST /firewalls/{id}/actions/set_rules', 'PUT /firewalls/{id}', 'replaceServerFirewall'),
   row('Private network', 'POST /networks', 'POST /vpcs', 'createNetwork'),
   row('Keep an address', 'POST /floating_ips', 'POST /reserved_ips', 'reserveAddress'),
+  row('Reverse DNS', 'POST /servers/{id}/actions/change_dns_ptr', 'none', 'setReverseDns'),
   row('Destroy', 'DELETE /servers/{id}', 'DELETE /droplets/{id}', 'destroyServer'),
   row('Credit', 'none', 'GET /customers/my/balance', 'readAccount'),
   row('Billing history', 'none', 'GET /customers/my/billing_history', 'listLedger'),

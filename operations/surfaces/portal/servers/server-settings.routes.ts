@@ -1,16 +1,20 @@
-/** The Settings tab of a server: its name and labels, its plan, disk and root password, and its end. */
+/** The Settings tab of a server: its name and labels, the names of its addresses, its plan, disk and root password, and its end. */
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
+import type { ReverseDns } from '#operations/reverse-dns/index.ts';
 import { type FieldFault, type Servers, statusOf } from '#operations/servers/index.ts';
+import type { Server } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   type Content,
+  chosenOf,
   confirm,
   field,
   form,
   type Html,
+  hiddenField,
   isConfirmed,
   pageHeader,
   section,
@@ -30,10 +34,23 @@ const WordsForm = Type.Object({
   labels: Type.String({ maxLength: 16_384 }),
 });
 
+const ReverseForm = Type.Object({
+  address: Type.String({ maxLength: 45 }),
+  name: Type.String({ maxLength: 300 }),
+  force: Type.Optional(Type.String({ maxLength: 10 })),
+});
+
 export interface SettingsDeps {
   servers: Servers;
   catalog: Catalog;
+  reverseDns: ReverseDns;
 }
+
+/** What the toast says after a redirect; the name in the URL chooses, its text never comes from there. */
+const outcomes = {
+  words: 'Saved.',
+  reverse: 'Saved. The DNS server is told; resolvers may answer with the former name for an hour.',
+};
 
 export function registerServerSettings(app: App, deps: SettingsDeps): void {
   app.get(
@@ -41,8 +58,9 @@ export function registerServerSettings(app: App, deps: SettingsDeps): void {
     { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
     async (request, reply) => {
       const { visitor, server } = await findServerOf(deps.servers, request);
-      const toast = request.query.done === 'words' && { toast: { tone: 'info' as const, text: 'Saved.' } };
-      return showSettings(deps, { visitor, server }, reply, 200, toast || {});
+      const text = chosenOf(outcomes, request.query.done);
+      const toast = text === undefined ? {} : { toast: { tone: 'info' as const, text } };
+      return showSettings(deps, { visitor, server }, reply, 200, toast);
     },
   );
 
@@ -67,6 +85,22 @@ export function registerServerSettings(app: App, deps: SettingsDeps): void {
     return showSettings(deps, { visitor, server }, reply, 422, { words });
   });
 
+  app.post(
+    '/servers/:id/reverse-dns',
+    { schema: { params: Id, body: ReverseForm } },
+    async (request, reply) => {
+      const { visitor, server } = await findServerOf(deps.servers, request);
+      const { address, name: text, force } = request.body;
+      const name = text.trim() === '' ? null : text;
+      const of = { tenantId: null, serverId: server.id, address };
+      const error = await faultOf(() =>
+        deps.reverseDns.setName(visitor.actor, of, { name, isForced: force !== undefined }),
+      );
+      if (error === null) return reply.redirect(`/client/servers/${server.id}/settings?done=reverse`, 303);
+      return showSettings(deps, { visitor, server }, reply, 422, { reverse: { address, name: text, error } });
+    },
+  );
+
   app.post('/servers/:id/destroy', { schema: { params: Id } }, async (request, reply) => {
     const { visitor, server } = await findServerOf(deps.servers, request);
     const isMeant = isConfirmed(request.body, server.name);
@@ -83,13 +117,17 @@ export async function showSettings(
   { visitor, server }: Pick<ServerSettingsOptions, 'visitor' | 'server'>,
   reply: FastifyReply,
   status: number,
-  state: Omit<Partial<ServerSettingsOptions>, 'visitor' | 'server' | 'capabilities' | 'plans' | 'images'>,
+  state: Omit<
+    Partial<ServerSettingsOptions>,
+    'visitor' | 'server' | 'capabilities' | 'plans' | 'images' | 'nameable'
+  >,
 ): Promise<FastifyReply> {
   const [plans, images] = await Promise.all([deps.catalog.listPlans(), deps.catalog.listImages()]);
   const capabilities = deps.servers.capabilitiesOf(server);
+  const nameable = server.addresses.filter(({ address }) => deps.reverseDns.isSupported(address));
   return sendPage(
     reply,
-    serverSettingsPage({ visitor, server, capabilities, plans, images, ...state }),
+    serverSettingsPage({ visitor, server, capabilities, plans, images, nameable, ...state }),
     status,
   );
 }
@@ -121,6 +159,10 @@ function wordsOf({ path, message }: FieldFault): string {
 interface ServerSettingsOptions extends MachineOptions {
   toast?: { tone: Tone; text: Content };
   confirmError?: string;
+  /** Addresses whose reverse names can be set here. */
+  nameable: Server['addresses'];
+  /** What a refused form about a reverse name held. */
+  reverse?: { address: string; name: string; error: string };
   /** What a refused form about its words held, and what was wrong. */
   words?: { name: string; hostname: string; labels: string; faults: ReadonlyMap<string, string> };
 }
@@ -137,6 +179,7 @@ function serverSettingsPage(options: ServerSettingsOptions): Html {
       { title: 'Name and labels', description: 'Changes names here only, not inside the server.' },
       wordsForm(options),
     ),
+    reverseSection(options),
     machineSections(options),
     destroySection(options),
   ]);
@@ -184,6 +227,49 @@ function wordsForm({ server, visitor, words }: ServerSettingsOptions): Html {
   );
 }
 
+function reverseSection({ server, visitor, nameable, reverse }: ServerSettingsOptions): Content {
+  if (nameable.length === 0) return '';
+  return section(
+    {
+      title: 'Reverse DNS',
+      id: 'reverse-dns',
+      description:
+        'The name that others see for an address. It needs an A or AAAA record with the address. It is removed when the server loses the address.',
+    },
+    nameable.map(({ address, reverseDns }) => {
+      const typed = reverse?.address === address ? reverse : undefined;
+      return form(
+        {
+          action: `/client/servers/${server.id}/reverse-dns`,
+          csrfToken: visitor.csrfToken,
+          submit: 'Save',
+          submitKind: 'button',
+        },
+        [
+          hiddenField('address', address),
+          field({
+            name: 'name',
+            id: `reverse-${address}`,
+            label: address,
+            hint: 'Empty: no name.',
+            isCode: true,
+            maxLength: 254,
+            value: typed?.name ?? reverseDns ?? '',
+            error: typed?.error,
+          }),
+          typed !== undefined &&
+            field({
+              kind: 'checkbox',
+              name: 'force',
+              id: `force-${address}`,
+              label: 'Set it without such a record',
+            }),
+        ],
+      );
+    }),
+  );
+}
+
 function destroySection({ server, visitor, confirmError }: ServerSettingsOptions): Content {
   const status = statusOf(server);
   if (status === 'deleting' || status === 'failed') return '';
@@ -194,7 +280,7 @@ function destroySection({ server, visitor, confirmError }: ServerSettingsOptions
       csrfToken: visitor.csrfToken,
       name: server.name,
       consequence:
-        'This permanently deletes the disk and releases its IP addresses. Charging ends with the current hour.',
+        'This permanently deletes the disk and releases its IP addresses, except those that you keep. Charging ends with the current hour.',
       submit: 'Destroy server',
       ...(confirmError === undefined ? {} : { error: confirmError }),
     }),

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Counts the frames of an interface in the kernel, at its tc hooks of both directions, by local address and UTC minute.
  *
@@ -14,7 +14,7 @@
 #include <linux/pkt_cls.h>
 #include <bpf/bpf_helpers.h>
 
-#define LINK_BYTES_MAX 128
+#define LINK_BYTES_MAX 1024
 /* The shortest link header; a pseudowire's control word has as many bytes. */
 #define LINK_HEADER_BYTES_MIN 4
 #define MINUTES 4
@@ -667,4 +667,4 @@ int count(struct __sk_buff *skb)
 }
 
 char SOURCE[] SEC("source") = SOURCE_HASH;
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

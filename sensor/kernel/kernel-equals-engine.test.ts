@@ -26,12 +26,14 @@ test('NET-2.2.6: the kernel counts every frame as the engine does: verdict, byte
     compare(linkType, frameBatches({ linkType, count: 4000, random: seededRandom(11) }));
 });
 
-test('frames whose link headers reach the limit of 128 bytes count alike in the kernel and in the engine', {
+test('frames whose link headers reach the limit of 1,024 bytes count alike in the kernel and in the engine', {
   skip: isRoot,
 }, () => {
   const inner = ethernet(packet);
   const rest = inner.subarray(12);
-  const frames = Array.from({ length: 40 }, (_, i) => {
+  const around = (bytes: number) => Array.from({ length: 6 }, (_, i) => Math.floor(1024 / bytes) - 4 + i);
+  const counts = new Set([0, 1, 2, 3, 30, ...[4, 5, 6, 18].flatMap(around)]);
+  const frames = [...counts].map((i) => {
     const tags = ethernet(packet, { tags: Array.from({ length: i }, (_tag, id) => id + 1) });
     const labels = Array.from({ length: i }, (_label, at) => u32(at === i - 1 ? 0x0001_1140 : 0x0001_0040));
     const mpls = ethernet(join(...labels, packet), { type: 0x8847 });
@@ -43,7 +45,8 @@ test('frames whose link headers reach the limit of 128 bytes count alike in the 
     const short = Array.from({ length: i }, () => join(u16(0x8926), u32(1)));
     return [tags, mpls, wire, ppp, backbone, join(inner.subarray(0, 12), ...short, rest)];
   });
-  compare(1, [frames.flat().map((bytes) => ({ bytes }))]);
+  const runnable = frames.flat().filter(({ length }) => length < 2_000);
+  compare(1, [runnable.map((bytes) => ({ bytes }))]);
 });
 
 test('every frame of the corpus counts alike in the kernel and in the engine', {

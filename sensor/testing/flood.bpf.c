@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Makes a flood out of one Ethernet frame with IPv4: each packet goes to a random one of 4,096 addresses, and to the stack as if the
  * interface had received it (BPF_PROG_TEST_RUN with live frames).
@@ -20,4 +20,4 @@ int flood(struct xdp_md *frame)
 }
 
 char SOURCE[] SEC("source") = SOURCE_HASH;
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -135,7 +135,7 @@ function rowsAndSame<Row>(options: TableOptions<Row>): Content {
       { ...options, columns: columns.filter(differs) },
       contents.map((row) => row.filter(differs)),
     ),
-    said.length > 0 && html`<p class="hint table-same">All rows: ${said}</p>`,
+    said.length > 0 && html`<div class="hint table-same">All rows: ${said}</div>`,
   ];
 }
 

@@ -1,3 +1,4 @@
+// Slow: sends each member of each answer back to each route.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buildOpenApi } from '#contracts/customer-api/index.ts';

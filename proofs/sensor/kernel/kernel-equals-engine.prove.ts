@@ -23,7 +23,7 @@ export const plantedErrors: readonly (readonly [string, string])[] = [
   ['next == TCP && on_wire >= 60', 'next == TCP'],
   ['i < owner->count', 'i < 1'],
   ['\t\t\tcounts->rx_bytes += p->length;\n', ''],
-  ['LINK_BYTES_MAX 128', 'LINK_BYTES_MAX 32'],
+  ['LINK_BYTES_MAX 1024', 'LINK_BYTES_MAX 32'],
   ['return skb->gso_segs', 'return 1'],
   ['link->at = at + 4;\n\t} else', '} else'],
   ['nibble == 0', 'nibble == 1'],

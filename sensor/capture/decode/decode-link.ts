@@ -3,7 +3,7 @@
  *
  * Every frame gets exactly one verdict: IP, valid but not IP (ARP, LLDP, spanning tree), or dropped because it is
  * truncated or malformed. Tags and labels are walked to any depth; each consumes bytes, so the end of the frame bounds
- * the walk. The link headers of an Ethernet frame must end within its first 128 bytes, because counting in the kernel
+ * the walk. The link headers of an Ethernet frame must end within its first 1,024 bytes, because counting in the kernel
  * (`sensor/kernel`) reads them there: what has more is malformed, here and there.
  */
 import { decodeIp, decodeIpv4, decodeIpv6 } from './decode-ip.ts';
@@ -31,7 +31,7 @@ export const LinkType = {
 } as const;
 
 /** Bytes of an Ethernet frame that may be link headers; `LINK_BYTES_MAX` of the kernel's program. */
-const linkBytesMax = 128;
+const linkBytesMax = 1024;
 
 const supported = new Set<number>([...Object.values(LinkType), 14]);
 

@@ -363,7 +363,7 @@ test('what the hypervisors of a location can not do is refused with the reason, 
       })
     ).text();
   assert.match(await settings(), /id="resize"[\s\S]*id="password"[\s\S]*id="rebuild"/);
-  unable = ['rebuild', 'resize', 'reset_password', 'addresses'];
+  unable = ['rebuild', 'resize', 'reset_password', 'addresses', 'console'];
   for (const [action, body] of [
     ['rebuild', {}],
     ['resize', { plan: 'large' }],
@@ -381,7 +381,14 @@ test('what the hypervisors of a location can not do is refused with the reason, 
   const capabilities = async () => (await call('GET', '/api/v2/locations/fra', { key })).body.capabilities;
   assert.deepEqual(await capabilities(), ['firewall'], 'told before a caller asks for it');
   unable = [];
-  assert.deepEqual(await capabilities(), ['firewall', 'rebuild', 'resize', 'reset_password', 'addresses']);
+  assert.deepEqual(await capabilities(), [
+    'firewall',
+    'rebuild',
+    'resize',
+    'reset_password',
+    'addresses',
+    'console',
+  ]);
   assert.equal((await call('GET', `${path}/actions`, { key })).body.pagination.total, 1);
 });
 

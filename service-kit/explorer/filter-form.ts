@@ -72,7 +72,7 @@ export function exploreForm(view: ExploreView, options: ExploreFormOptions): Con
     ]),
   ];
   const cancel = filters.length > 0 && link(withQuery(url, { q: undefined }), 'Remove all filters');
-  return html`<div class="explore-form">${form(
+  return html`<link rel="stylesheet" href="${assetUrl('explore.css')}"><div class="explore-form">${form(
     { action: path, method: 'get', submit: 'Show', submitKind: 'primary', layout: 'inline', cancel },
     [
       kept.map(([name, value]) => hiddenField(name, value)),

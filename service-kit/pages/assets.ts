@@ -36,10 +36,7 @@ const styles = [
   'navigation',
   'charts',
   'chart-marks',
-  'explore',
   'diagrams',
-  'console',
-  'alone',
   'phone',
 ];
 
@@ -50,6 +47,8 @@ function stylesheet({ accent }: Provider): Buffer {
   if (colours.length > 0) parts.push(Buffer.from(`:root { ${colours.join(' ')} }`));
   return Buffer.from(parts.map((part) => withoutComments(part.toString())).join('\n'));
 }
+
+const ownStyles = (name: string) => Buffer.from(withoutComments(own(`styles/${name}.css`).toString()));
 
 /** Comments and spaces are a third of the stylesheet, and no browser needs them. */
 function withoutComments(css: string): string {
@@ -85,7 +84,11 @@ function chartScript(): Buffer {
 const sources = {
   'pages.css': (provider) => ['text/css', stylesheet(provider)],
   // For the API reference alone, so that no other page pays for it.
-  'reference.css': () => ['text/css', Buffer.from(withoutComments(own('styles/reference.css').toString()))],
+  'reference.css': () => ['text/css', ownStyles('reference')],
+  // For explorers, for pages without a shell, and for the console of a server.
+  'explore.css': () => ['text/css', ownStyles('explore')],
+  'alone.css': () => ['text/css', ownStyles('alone')],
+  'console.css': () => ['text/css', ownStyles('console')],
   'theme.js': () => ['text/javascript', script('theme.js')],
   'pages.js': () => ['text/javascript', script('pages.js')],
   // Loaded when it is first opened.

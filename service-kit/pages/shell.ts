@@ -112,7 +112,7 @@ export function alonePage(
   const { area, title, home = '/', isSignedOut } = options;
   return bareDocument(
     `${title} · ${area}`,
-    html`<main${attributes({ class: 'alone', 'data-signed-out': isSignedOut })}>${brand(area, home)}<div class="card">${content}</div>${providerLinks()}</main>`,
+    html`<link rel="stylesheet" href="${assetUrl('alone.css')}"><main${attributes({ class: 'alone', 'data-signed-out': isSignedOut })}>${brand(area, home)}<div class="card">${content}</div>${providerLinks()}</main>`,
   );
 }
 

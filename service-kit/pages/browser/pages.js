@@ -292,7 +292,7 @@ function formatTimes() {
 
 /** `1,234.5` and `$12.34`, as the server writes them for every reader, so that no name, address or version is one. */
 const numbers = /(?<![\w.,])(\$?)(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?(?!\w|[.,]\d)/g;
-const verbatim = 'code, pre, time, input, textarea, select, script, [translate="no"]';
+const verbatim = 'code, pre, time, textarea, select, script, [translate=no]';
 /** What was written here: it is not read as a number of the server again. */
 const written = new WeakMap();
 
@@ -307,10 +307,7 @@ function formatNumber(dollar, whole, fraction = '') {
 /** Money everywhere, and the numbers of figures, in the reader's format. */
 function formatNumbers() {
   if (formatNumber('$', '1,234', '.5') === '$1,234.5') return;
-  const walk = document.createTreeWalker(
-    document.querySelector('main') ?? document.body,
-    NodeFilter.SHOW_TEXT,
-  );
+  const walk = document.createTreeWalker(document.querySelector('main') ?? document.body, 4);
   for (let node = walk.nextNode(); node; node = walk.nextNode()) {
     if (!/\d/.test(node.data) || written.get(node) === node.data || node.parentElement.closest(verbatim))
       continue;

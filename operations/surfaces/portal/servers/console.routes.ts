@@ -73,5 +73,5 @@ const stateOf = (server: Server): Content =>
 
 function screen({ path, kind }: ConsoleTicket, server: Server): Html {
   const key = html`<button type="button" class="button" data-console-keys hidden>Ctrl+Alt+Del</button>`;
-  return html`<div class="console" data-console="${path}" data-kind="${kind}"><p class="console-line"><span role="status">Connecting to ${server.name} …</span> ${kind === 'vnc' && key}</p><div class="console-screen" tabindex="0" role="application" aria-label="Console of ${server.name}"></div></div><script type="module" src="${assetUrl('console.js')}"></script>`;
+  return html`<link rel="stylesheet" href="${assetUrl('console.css')}"><div class="console" data-console="${path}" data-kind="${kind}"><p class="console-line"><span role="status">Connecting to ${server.name} …</span> ${kind === 'vnc' && key}</p><div class="console-screen" tabindex="0" role="application" aria-label="Console of ${server.name}"></div></div><script type="module" src="${assetUrl('console.js')}"></script>`;
 }

@@ -1,6 +1,6 @@
 /**
- * Reverse names: on the allocation, so that each ends with its generation. What the DNS servers have been told of the address stands
- * beside it, with a version: the job that tells them always writes the newest name.
+ * Reverse names: on the allocation, so that each ends with its generation. The state of the record at the DNS server is beside it, with
+ * a version: the job always writes the newest name.
  */
 import { sql } from 'kysely';
 import type { Scope } from '#operations/views/index.ts';
@@ -38,19 +38,19 @@ export async function findReverseName(
   return rows[0] ?? null;
 }
 
-/** Names the address, whose row is locked, and queues the job that tells the DNS server. */
+/** Names the address, whose row is locked, and queues the job that writes the record. */
 export async function setReverseName(tx: Queryable, of: ReverseName, name: string | null): Promise<void> {
   await sql`update allocations set reverse_dns = ${name}
     where cluster_id = ${of.clusterId} and address = ${of.address}::inet and released_at is null`.execute(tx);
   await queueWrite(tx, of);
 }
 
-/** Has the DNS servers told that these addresses have no names any more. */
+/** Queues the removal of the records of these addresses, where they have one. */
 export async function forgetNames(tx: Queryable, ended: readonly EndedGeneration[]): Promise<void> {
   for (const { isNamed, ...of } of ended) if (isNamed) await queueWrite(tx, of);
 }
 
-/** Has the DNS server told of the present name of the address, or that it has none any more. */
+/** Queues writing the present name of the address, or removing its record. */
 async function queueWrite(tx: Queryable, of: { clusterId: number; address: string }): Promise<void> {
   await sql`insert into reverse_dns_writes as kept (cluster_id, address) values (${of.clusterId}, ${of.address}::inet)
     on conflict (cluster_id, address) do update set version = kept.version + 1, status = 'pending',

@@ -1,4 +1,4 @@
--- What the DNS servers have been told of an address. The name itself stands on the allocation: it ends with the generation, and then
+-- The state of an address's record at the DNS server. The name itself is on the allocation: it ends with the generation, and then
 -- the record is removed. The version lets an address that changes twice meanwhile end with the newest name.
 create table reverse_dns_writes (
   cluster_id bigint not null references clusters (id),

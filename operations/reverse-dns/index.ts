@@ -46,7 +46,7 @@ export interface NamedAddress {
 type Precondition = (tx: Queryable, present: ReverseName) => Promise<void>;
 
 const attemptsMax = 8;
-/** A name that could not be removed is tried again after this time, without end. */
+/** Removing a record is tried again after this time, until it succeeds. */
 const removalPauseMs = 600_000;
 const hostname = new RegExp(schemas.hostnamePattern);
 

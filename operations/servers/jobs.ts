@@ -65,7 +65,7 @@ export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
     'servers.reset_password': machine(runReset),
     'servers.attach_address': addresses,
     'servers.detach_address': addresses,
-    // Without end, as below: what an account has detached must not stay with a server.
+    // Until it succeeds, as below: what an account has detached must not stay with a server.
     'servers.settle_addresses': { run: (job) => settleAddresses(deps, job) },
     // Without end: a server that its owner destroyed must go, however long its hypervisor is away.
     'servers.destroy': { run: (job) => destroy(deps, job) },

@@ -1,6 +1,6 @@
 /**
- * Counting in the kernel: a program at an interface's tc hooks that gives the engine's numbers by address, at a twentieth of the
- * engine's cost and without loss. It knows no names.
+ * Counting in the kernel: a program at an interface's tc hooks that gives the engine's numbers by address for a third of the
+ * engine's processor time, whether the ring is full or not. It knows no names.
  *
  * Loading and attaching need CAP_BPF and CAP_NET_ADMIN (`attach`); counters that are pinned are read without either.
  */

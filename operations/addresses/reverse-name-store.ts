@@ -19,10 +19,14 @@ export interface ReverseName {
   changedAt: Date | null;
 }
 
+/** What was asked for before the address had this holder is not theirs to see. */
+const isOfHolder = sql`w.changed_at >= a.assigned_at`;
+
 const select = sql`
   select a.cluster_id as "clusterId", a.server_id as "serverId", a.tenant_id as "tenantId", host(a.address) as address,
     a.reverse_dns as name, coalesce(w.status, 'applied') as status, w.changed_at as "changedAt"
-  from allocations a left join reverse_dns_writes w on w.cluster_id = a.cluster_id and w.address = a.address`;
+  from allocations a left join reverse_dns_writes w on w.cluster_id = a.cluster_id and w.address = a.address
+    and ${isOfHolder}`;
 
 /** Of an address that a server of the scope has now; null for every other. */
 export async function findReverseName(
@@ -58,13 +62,16 @@ async function queueWrite(tx: Queryable, of: { clusterId: number; address: strin
   await enqueueJob(tx, 'reverse_dns.write', { cluster_id: of.clusterId, address: of.address });
 }
 
-/** The name that the DNS server is to have, and its version; null for an address that was never named. */
+/**
+ * The name that the DNS server is to have, its version, and the server whose owner asked for it; null for an address that was never
+ * named.
+ */
 export async function findNameToWrite(
   db: Queryable,
   of: { clusterId: number; address: string },
 ): Promise<{ name: string | null; version: number; serverId: number | null } | null> {
   const { rows } = await sql<{ name: string | null; version: number; serverId: number | null }>`
-    select w.version, a.reverse_dns as name, a.server_id as "serverId"
+    select w.version, a.reverse_dns as name, case when ${isOfHolder} then a.server_id end as "serverId"
     from reverse_dns_writes w left join allocations a
       on a.cluster_id = w.cluster_id and a.address = w.address and a.released_at is null
     where w.cluster_id = ${of.clusterId} and w.address = ${of.address}::inet`.execute(db);

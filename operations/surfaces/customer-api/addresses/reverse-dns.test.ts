@@ -117,7 +117,8 @@ test('the name goes with the generation: the next holder of the address is not c
   await send('POST', `/addresses/${kept.id}/attach`, { server_id: serverId });
   await settle();
   const path = `/servers/${serverId}/addresses/${kept.address}/reverse-dns`;
-  assert.equal((await send('GET', path)).body.reverse_dns, null);
+  const { reverse_dns: name, status, changed_at: changedAt } = (await send('GET', path)).body;
+  assert.deepEqual([name, status, changedAt], [null, 'applied', null], 'nothing of the holder before');
   await world.servers.destroyServer(systemActor, tenant.id, serverId);
   await settle();
   assert.ok(!world.dns.records.has(recordOf4(four)));

@@ -74,10 +74,10 @@ const firstTests: FirstTests = {
 };
 
 /**
- * Files of one process. A process of its own costs a file about 2 s of processor time for loading a program; 20 fast files
- * hold some 550 MB at most, and 8 slow ones take less than a minute.
+ * Files of one process. A process of its own costs a file about 2 s of processor time for loading a program; 40 fast files
+ * hold some 800 MB at most, and 16 slow ones take less than two minutes.
  */
-export const batchMax = { fast: 20, slow: 8 } as const;
+export const batchMax = { fast: 40, slow: 16 } as const;
 
 export interface TestPlan {
   /** Each in one process, all at once. */

@@ -10,8 +10,3 @@ test('NET-2.6.5, NET-4.2, NET-4.3, NET-4.d, NET-4.f: after faults of each feed o
   assert.deepEqual(offences, []);
   assert.ok(faults >= 60);
 });
-
-test('the same comparison detects a receiver that goes by the order of arrival', async () => {
-  const { offences } = await runFeeds({ ...size, n: 100, plant: 'old_delivery_wins' });
-  assert.notDeepEqual(offences, []);
-});

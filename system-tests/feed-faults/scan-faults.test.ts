@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runFeeds } from './feed-faults.prove.ts';
-import { catchPlants } from './scan-faults.prove.ts';
 
 const size = { seed: 3, changesOfRound: 40, report: () => {} };
 
@@ -10,10 +9,4 @@ test('NET-1.6, NET-2.7.2, NET-2.7.9, NET-4.f: after faults scans are at operatio
   const { offences, faults } = await runFeeds({ ...size, n: 12, plant: null, feeds: ['port-scans'] });
   assert.deepEqual(offences, []);
   assert.ok(faults >= 12);
-});
-
-test('the same comparison detects a cancelled request that is revived', async () => {
-  const lines: string[] = [];
-  const report = (line: string) => lines.push(line);
-  assert.equal(await catchPlants({ n: 200, seed: 3, report }, ['cancelled_revived']), 1, lines.join('\n'));
 });

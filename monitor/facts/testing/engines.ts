@@ -83,18 +83,12 @@ export async function comparePostgres(counts: { uploads: number; questions: numb
 }
 
 /** PostgreSQL with two sensors at one site. */
-export async function postgresUnderTest(
-  world: MonitorWorld,
-  plant: Plant = (facts) => facts,
-): Promise<StoreUnderTest> {
+export async function postgresUnderTest(world: MonitorWorld): Promise<StoreUnderTest> {
   // Every roll-up by a process that knows nothing of those before it.
   const rollUp: FactStore['rollUp'] = (hours, mayGoOn) =>
     createFactStore({ db: () => world.database.db, nameApplication }).rollUp(hours, mayGoOn);
-  return await engineUnderTest(
-    world,
-    { ...world.facts, rollUp },
-    (db) => createFactStore({ db: () => db, nameApplication }),
-    plant,
+  return await engineUnderTest(world, { ...world.facts, rollUp }, (db) =>
+    createFactStore({ db: () => db, nameApplication }),
   );
 }
 
@@ -103,12 +97,11 @@ export async function engineUnderTest(
   world: MonitorWorld,
   facts: FactStore,
   create: (db: Queryable) => FactStore,
-  plant: Plant = (facts) => facts,
 ): Promise<StoreUnderTest> {
   const { siteId } = world;
   const second = await world.enrol('node-2');
   const appendBy = async (db: Queryable, uploads: readonly FactUpload[]) => {
-    const own = plant(create(db));
+    const own = create(db);
     await own.prepare(minutesOf(uploads));
     await db.transaction().execute((trx) => own.append(uploads, openScope(trx)));
   };

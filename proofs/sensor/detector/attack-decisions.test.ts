@@ -4,4 +4,4 @@ import { requireProof } from '../require-proof.ts';
 import * as decisions from './attack-decisions.prove.ts';
 
 test('NET-1.1: attacks of every class, alone and beside ordinary traffic, are one attack each, in time, and not when packets are spoilt', () =>
-  requireProof(decisions.plantedFaults.length, (report) => decisions.prove({ n: 10, seed: 1, report })));
+  requireProof(decisions.plantedFaults.length, (report) => decisions.prove({ n: 4, seed: 1, report })));

@@ -4,13 +4,7 @@ import { nameApplication } from '#monitor/applications/index.ts';
 import type { MonitorWorld } from '#monitor/testing/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type ConformanceOptions, checkConformance, type StoreUnderTest } from '../../testing/conformance.ts';
-import {
-  createMoves,
-  createStandingWorld,
-  engineUnderTest,
-  middleOfHour,
-  type Plant,
-} from '../../testing/engines.ts';
+import { createMoves, createStandingWorld, engineUnderTest, middleOfHour } from '../../testing/engines.ts';
 import { createMemoryFacts } from '../../testing/memory/memory-facts.ts';
 import { createClickhouseFacts } from '../clickhouse-facts.ts';
 import type { FactClient } from '../engine-store.ts';
@@ -32,29 +26,24 @@ function crashingClient(client: FactClient, db: Queryable): FactClient {
   } as FactClient;
 }
 
-async function clickhouseUnderTest(
-  world: MonitorWorld,
-  client: FactClient,
-  plant?: Plant,
-): Promise<StoreUnderTest> {
+async function clickhouseUnderTest(world: MonitorWorld, client: FactClient): Promise<StoreUnderTest> {
   // A view that takes long is right all the same.
   const patient = { nameApplication, exploreMs: 600_000 };
   const facts = createClickhouseFacts({ client, db: () => world.database.db, ...patient });
   await facts.migrate();
   const create = (db: Queryable) =>
     createClickhouseFacts({ client: crashingClient(client, db), db: () => db, ...patient });
-  return await engineUnderTest(world, facts, create, plant);
+  return await engineUnderTest(world, facts, create);
 }
 
 /** Gives a check an empty ClickHouse, and the second at which its world stands. */
 export async function withClickhouse<T>(
   check: (store: StoreUnderTest, nowSecond: number, world: MonitorWorld) => Promise<T>,
-  plant?: Plant,
 ): Promise<T> {
   const nowSecond = middleOfHour();
   await using world = await createStandingWorld(nowSecond);
   await using engine = await createChdbEngine();
-  return await check(await clickhouseUnderTest(world, engine.client, plant), nowSecond, world);
+  return await check(await clickhouseUnderTest(world, engine.client), nowSecond, world);
 }
 
 /** Feeds ClickHouse and plain memory the same while servers move; returns where their answers differ. */

@@ -4,7 +4,7 @@
  * Customers name things by slug or by id. What is no longer offered stays readable, because servers still have it.
  */
 import { type Actor, requireStaff } from '#operations/accounts/index.ts';
-import { listAvailability, listOfferedLocations } from '#operations/views/index.ts';
+import { type Availability, listAvailability, listOfferedLocations } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as change from './change-catalog.ts';
 import * as store from './store.ts';
@@ -19,19 +19,37 @@ export {
 
 export type Catalog = ReturnType<typeof createCatalog>;
 
+/** Everything that can be ordered, withdrawn plans and images as well, and where there is room. */
+interface Offers {
+  plans: store.Offer<store.Plan>[];
+  images: store.Offer<store.Image>[];
+  locations: store.Location[];
+  /** Each plan in each location where something can be ordered, by slug of the location. */
+  availability: Availability[];
+}
+
 export function createCatalog(deps: { db: () => Queryable }) {
+  const readOffers = rememberByVersion(
+    () => store.readVersion(deps.db()),
+    async (): Promise<Offers> => {
+      const db = deps.db();
+      const [plans, images, locations, availability] = await Promise.all([
+        store.listAllPlans(db),
+        store.listAllImages(db),
+        listOfferedLocations(db),
+        listAvailability(db),
+      ]);
+      return { plans, images, locations, availability };
+    },
+  );
   return {
+    /** As it is at this moment; free room is counted only when something of it has changed since the last call. */
+    readOffers,
     /** Cheapest first. */
     listPlans: async () => (await store.listAllPlans(deps.db())).filter(isOffered),
     listImages: async () => (await store.listAllImages(deps.db())).filter(isOffered),
     /** Where something can be ordered. */
     listLocations: (): Promise<store.Location[]> => listOfferedLocations(deps.db()),
-    /** By slug or id, also one that is no longer offered; null when there is none. */
-    findPlan: async (ref: string) => pick(await store.listAllPlans(deps.db()), ref),
-    findImage: async (ref: string) => pick(await store.listAllImages(deps.db()), ref),
-    findLocation: async (ref: string) => pick(await listOfferedLocations(deps.db()), ref),
-    /** Each plan in each location where something can be ordered, by slug of the location. */
-    listAvailability: () => listAvailability(deps.db()),
     /** Those without a cluster as well. */
     listAllLocations: () => store.listAllLocations(deps.db()),
     /** Withdrawn ones as well. Staff only. */
@@ -64,6 +82,14 @@ export function createCatalog(deps: { db: () => Queryable }) {
 
 const isOffered = (one: store.Offer<unknown>) => one.isOffered;
 
-function pick<T extends { id: number; slug: string }>(all: readonly T[], ref: string): T | null {
-  return all.find(({ id, slug }) => slug === ref || String(id) === ref) ?? null;
+/** Reads anew only under another version. The version is read first, so what is remembered is never older than it. */
+function rememberByVersion<T>(readVersion: () => Promise<number>, read: () => Promise<T>): () => Promise<T> {
+  let last: { version: number; content: T } | null = null;
+  return async () => {
+    const version = await readVersion();
+    if (last?.version === version) return last.content;
+    const content = await read();
+    last = { version, content };
+    return content;
+  };
 }

@@ -30,6 +30,13 @@ export async function listAllLocations(db: Queryable): Promise<Location[]> {
   return rows;
 }
 
+/** Grows with every change of what can be ordered, of prices and of the room that there is. */
+export async function readVersion(db: Queryable): Promise<number> {
+  const { rows } = await sql<{ version: number }>`
+    select coalesce(sum(weight), 0)::bigint as version from catalog_changes`.execute(db);
+  return rows[0]!.version;
+}
+
 /** Something that can be ordered, or could be once. */
 export type Offer<T> = T & { isOffered: boolean };
 

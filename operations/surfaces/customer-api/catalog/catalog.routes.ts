@@ -23,49 +23,46 @@ export function catalogHandlers(deps: {
   const { catalog, clusters } = deps;
   const idOf = ({ id }: { id: number }) => id;
   /** The entry that the path names by slug or id. */
-  const find = async <T>(request: FastifyRequest, search: (ref: string) => Promise<T | null>): Promise<T> => {
-    const found = await search((request.params as { id: string }).id);
-    if (found === null) throw notFound();
+  const find = <T extends { id: number; slug: string }>(request: FastifyRequest, all: readonly T[]): T => {
+    const { id: ref } = request.params as { id: string };
+    const found = all.find(({ id, slug }) => slug === ref || String(id) === ref);
+    if (found === undefined) throw notFound();
     return found;
   };
   return {
     async listPlans(call, request, reply) {
-      const [plans, availability] = await Promise.all([catalog.listPlans(), catalog.listAvailability()]);
-      const { page, pagination } = pageOf(request, reply, plans, idOf);
+      const { plans, availability } = await catalog.readOffers();
+      const { page, pagination } = pageOf(request, reply, plans.filter(isOffered), idOf);
       return { plans: page.map((plan) => showPlan(plan, availability, call.tenant.currency)), pagination };
     },
     async readPlan(call, request) {
-      const [plan, availability] = await Promise.all([
-        find(request, catalog.findPlan),
-        catalog.listAvailability(),
-      ]);
-      return showPlan(plan, availability, call.tenant.currency);
+      const { plans, availability } = await catalog.readOffers();
+      return showPlan(find(request, plans), availability, call.tenant.currency);
     },
     async listImages(_call, request, reply) {
-      const { page, pagination } = pageOf(request, reply, await catalog.listImages(), idOf);
+      const { images } = await catalog.readOffers();
+      const { page, pagination } = pageOf(request, reply, images.filter(isOffered), idOf);
       return { images: page.map(showImage), pagination };
     },
-    readImage: async (_call, request) => showImage(await find(request, catalog.findImage)),
+    readImage: async (_call, request) => showImage(find(request, (await catalog.readOffers()).images)),
     async listLocations(_call, request, reply) {
-      const [locations, availability, capabilities] = await Promise.all([
-        catalog.listLocations(),
-        catalog.listAvailability(),
+      const [{ locations, availability }, capabilities] = await Promise.all([
+        catalog.readOffers(),
         clusters.listCapabilities(),
       ]);
       const { page, pagination } = pageOf(request, reply, locations, idOf);
       return { locations: page.map((one) => showLocation(one, availability, capabilities)), pagination };
     },
     async readLocation(_call, request) {
-      const [location, availability, capabilities] = await Promise.all([
-        find(request, catalog.findLocation),
-        catalog.listAvailability(),
+      const [{ locations, availability }, capabilities] = await Promise.all([
+        catalog.readOffers(),
         clusters.listCapabilities(),
       ]);
-      return showLocation(location, availability, capabilities);
+      return showLocation(find(request, locations), availability, capabilities);
     },
     async readPrices(call) {
       const { includedPerMonth, price } = deps.metering;
-      const plans = await catalog.listPlans();
+      const plans = (await catalog.readOffers()).plans.filter(isOffered);
       return {
         currency: call.tenant.currency,
         plans: plans.map((plan) => ({ id: plan.id, slug: plan.slug, ...showPrices(plan) })),
@@ -78,6 +75,8 @@ export function catalogHandlers(deps: {
     },
   };
 }
+
+const isOffered = (one: Offer<unknown>) => one.isOffered;
 
 const showPrices = ({ hourlyQuanta, monthlyCapQuanta }: Plan) => ({
   price_hourly: formatQuanta(hourlyQuanta),

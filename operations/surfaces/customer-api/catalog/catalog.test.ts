@@ -74,6 +74,37 @@ test('the catalogue may be kept for minutes and is a 304 afterwards, until an en
   assert.equal((await get('/locations/none')).headers.get('cache-control'), 'no-store');
 });
 
+test('a change is seen once it is committed, in any order of commits, and a change that is undone is none', async () => {
+  const room = async () => (await get('/plans/small')).body.locations[0].available;
+  const [early, late] = [await world.database.pool.connect(), await world.database.pool.connect()];
+  const close = 'update nodes set is_open = false';
+  try {
+    await early.query('begin');
+    await early.query("update images set name = 'Early' where slug = 'debian-12'");
+    await late.query('begin');
+    await late.query(close);
+    assert.equal(await room(), true);
+    await late.query('commit');
+    assert.equal(await room(), false);
+    await early.query('commit');
+    assert.equal((await get('/images/debian-12')).body.name, 'Early');
+    await late.query('update nodes set is_open = true');
+    assert.equal(await room(), true);
+    await late.query('begin');
+    await late.query(close);
+    await late.query('rollback');
+    assert.equal(await room(), true);
+    await Promise.all(
+      Array.from({ length: 20 }, () => world.database.pool.query('update nodes set is_open = is_open')),
+    );
+    const { rows } = await world.database.pool.query('select count(*) as count from catalog_changes');
+    assert.ok(rows[0].count <= 21, 'changes do not pile up');
+  } finally {
+    early.release();
+    late.release();
+  }
+});
+
 test('a plan that is withdrawn leaves the list and stays readable, for servers still have it', async () => {
   const entry = { name: 'Old', vcpus: 1, memoryMb: 1, diskGb: 1, hourlyQuanta: 1, monthlyCapQuanta: 1 };
   const id = await ensurePlan(world.db(), { slug: 'old', ...entry });

@@ -5,6 +5,7 @@ import { systemActor } from '#operations/accounts/index.ts';
 import { ensurePool } from '#operations/addresses/index.ts';
 import { ensureCluster } from '#operations/clusters/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { findFreeAddress } from './store.ts';
 
 let world: World;
 before(async () => {
@@ -143,4 +144,21 @@ test('guests that stand already are handed out first, whole, with their MAC, and
   const third = await replayed.deploy(tenant, 'third');
   const again = (await inventory()).find((vm) => vm.id === third.serverId);
   assert.deepEqual([again?.mac, again?.addresses], [guest.mac, guest.addresses]);
+});
+
+test('the last free address of a large pool is found', async () => {
+  const { tenant } = await world.createCustomer('Large pool');
+  const { serverId } = await world.deploy(tenant, 'large');
+  const { pool, db } = world.database;
+  const { rows } = await pool.query(
+    `insert into address_pools (cluster_id, prefix, gateway, first_address, last_address)
+     values ($1, '10.64.0.0/17', '10.64.0.1', '10.64.0.2', '10.64.64.2') returning id`,
+    [world.clusterId],
+  );
+  await pool.query(
+    `insert into allocations (pool_id, cluster_id, tenant_id, server_id, address, prefix_length, gateway, is_primary)
+     select $1, $2, $3, $4, '10.64.0.2'::inet + n, 17, '10.64.0.1', false from generate_series(0, 16383) n`,
+    [rows[0].id, world.clusterId, tenant.id, serverId],
+  );
+  assert.equal(await findFreeAddress(db, Number(rows[0].id), []), '10.64.64.2');
 });

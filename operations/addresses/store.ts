@@ -20,9 +20,6 @@ export interface AddressHold {
   isPrimary: boolean;
 }
 
-/** How many addresses of a pool are looked through for a free one; IPv6 pools are far larger than their use. */
-const candidatesMax = 16_384;
-
 const stamp = (column: RawBuilder<unknown>) =>
   sql`to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
@@ -149,7 +146,7 @@ export async function findFreeAddress(
     candidates as (
       select pool.first_address + n as address from pool, taken,
         -- The size of an IPv6 pool may be more than a bigint holds, so it is compared, not subtracted.
-        generate_series(0, least(${candidatesMax - 1}, taken.count + 1,
+        generate_series(0, least(taken.count + 1,
           case family(pool.prefix) when 4 then pool.last_address - pool.first_address end)) as n
       where pool.first_address + n <> pool.gateway and pool.first_address + n <= pool.last_address)
     select host(c.address) as address

@@ -128,4 +128,4 @@ export const subscribedEndpoints = (eventIds: readonly number[]): RawBuilder<unk
   select e.id, v.id from events v join webhook_endpoints e on e.organization_id = v.organization_id
     and (e.tenant_id is null or e.tenant_id = v.tenant_id)
     and v.type = any(e.event_types) and e.disabled_at is null and e.created_at <= v.occurred_at
-  where v.id = any(${[...eventIds]}::bigint[]) order by v.id`;
+  where v.id = any(${[...eventIds]}::bigint[]) order by v.id, e.id`;

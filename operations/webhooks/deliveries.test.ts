@@ -64,8 +64,13 @@ test('an endpoint gets no events of another organization, another workspace, or 
     organizationId: party.tenant.organizationId,
     name: 'Second',
   });
-  await hooks.createEndpoint(party, '/whole/200', ['usage.threshold', 'server.created']);
-  await hooks.createEndpoint(party, '/second/200', ['usage.threshold', 'server.created'], second.id);
+  const whole = await hooks.createEndpoint(party, '/whole/200', ['usage.threshold', 'server.created']);
+  const ofSecond = await hooks.createEndpoint(
+    party,
+    '/second/200',
+    ['usage.threshold', 'server.created'],
+    second.id,
+  );
   await hooks.createEndpoint(other, '/there/200', ['usage.threshold', 'server.created']);
   for (const tenantId of [party.tenant.id, second.id])
     await emit(world.database.db, { type: 'usage.threshold', tenantId, period: '2026-11', percent: 50 });
@@ -74,6 +79,16 @@ test('an endpoint gets no events of another organization, another workspace, or 
   assert.deepEqual(told('/whole/200'), [party.tenant.id, second.id]);
   assert.deepEqual(told('/second/200'), [second.id]);
   assert.deepEqual(told('/there/200'), []);
+  const { rows } = await world.database.pool.query(
+    'select endpoint_id as id from webhook_deliveries where endpoint_id = any($1) order by id',
+    [[whole.endpointId, ofSecond.endpointId]],
+  );
+  const order = rows.map(({ id }) => Number(id));
+  assert.deepEqual(
+    order,
+    [whole.endpointId, whole.endpointId, ofSecond.endpointId],
+    'numbered by event, then by endpoint',
+  );
 });
 
 test('a receiver that fails is tried again under the same id, later and later, then given up; a replay starts anew', async () => {

@@ -51,7 +51,6 @@ export const addressEndpoints = [
       'Reserves a free address of a location, or with `address` keeps one that a server has. A kept address outlives its servers and costs nothing; it is yours until you release it. Traffic, attacks, ports and findings stay with the server that had the address at that time.',
     params: {},
     body: ReserveAddressRequest,
-    isBodyOptional: true,
     headers: ['Idempotency-Key'],
     selectsTenant: true,
     responses: {

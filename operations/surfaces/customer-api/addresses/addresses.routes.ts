@@ -9,7 +9,7 @@ import { preconditionOf, preconditionOn } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
 import { bodyOf, idOf, pageOf } from '../request-parts.ts';
 import { notFound } from '../select-tenant.ts';
-import { compileValidator } from '../validate-input.ts';
+import { compileValidator, invalidFields } from '../validate-input.ts';
 import { showAction } from '../views.ts';
 
 const checkReserve = compileValidator(schemas.ReserveAddressRequest);
@@ -83,6 +83,15 @@ export function addressHandlers(deps: {
     },
 
     async reserveAddress(call, request, reply) {
+      // A body that was lost on the way would keep an address that was not meant.
+      if (request.body === undefined)
+        throw invalidFields([
+          {
+            path: '',
+            code: 'required',
+            message: 'send a body; {} keeps an IPv4 address of the only location',
+          },
+        ]);
       const body = bodyOf(call, request);
       checkReserve(body);
       const { name, location, family, address } = body as schemas.ReserveAddressRequest;

@@ -122,6 +122,7 @@ test('a repetition under an Idempotency-Key keeps one address; a read key and wr
     'read_only_key',
   );
   for (const [body, path] of [
+    [undefined, ''],
     [{ location: 'mars' }, 'location'],
     [{ address: '198.51.100.1' }, 'address'],
     [{ address: 'no address' }, 'address'],

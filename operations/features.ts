@@ -1,6 +1,6 @@
 /** The features of operations, wired to one another; inert until the database has been started. */
 import { type Accounts, type Actor, createAccounts, requireOperator } from '#operations/accounts/index.ts';
-import { createAddresses } from '#operations/addresses/index.ts';
+import { createAddresses, releaseKeptAddresses } from '#operations/addresses/index.ts';
 import { createAdminProjects } from '#operations/admin-projects/index.ts';
 import { createApiKeys, revokeKeysOf } from '#operations/api-keys/index.ts';
 import { createAttention } from '#operations/attention/index.ts';
@@ -163,6 +163,7 @@ function createCustomers(platform: Platform, { addresses, payments }: Infrastruc
       db,
       post,
       revokeKeysOf,
+      releaseKeptAddresses,
       breached: createBreachedPasswords(settings.breachedPasswordsFile, 'SVC_BREACHED_PASSWORDS_FILE'),
     }),
     adminProjects: overrides.adminProjects?.(adminProjects) ?? adminProjects,

@@ -18,7 +18,12 @@ before(async () => {
     baseUrl: () => 'http://svc.test',
     reporter: silentReporter,
   });
-  accounts = createAccounts({ db: () => database.db, post, revokeKeysOf: async () => {} });
+  accounts = createAccounts({
+    db: () => database.db,
+    post,
+    revokeKeysOf: async () => {},
+    releaseKeptAddresses: async () => {},
+  });
 });
 after(() => database.drop());
 

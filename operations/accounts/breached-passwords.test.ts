@@ -20,7 +20,13 @@ test('a leaked password is refused wherever a person sets one: made, changed, re
     reporter: silentReporter,
   });
   const breached = { has: async (password: string) => password === leaked };
-  const accounts = createAccounts({ db, post, revokeKeysOf: async () => {}, breached });
+  const accounts = createAccounts({
+    db,
+    post,
+    revokeKeysOf: async () => {},
+    releaseKeptAddresses: async () => {},
+    breached,
+  });
   const isRefused = (error: Error) => hasCode(error, 'accounts.invalid') && /known leaks/.test(error.message);
   const ann = { email: 'ann@example.org', name: 'Ann' };
   await assert.rejects(accounts.createPerson(systemActor, { ...ann, password: leaked }), isRefused);

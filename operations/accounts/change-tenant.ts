@@ -7,12 +7,16 @@ import { type BillingProfile, invalid, parseEmail, parseName } from './account.t
 import { type Actor, requireOperator, requireOwnerOrOperator, systemJob } from './actor.ts';
 import * as store from './store.ts';
 
+/** Gives back the addresses that a tenant keeps, inside a transaction. */
+export type ReleaseKeptAddresses = (tx: Queryable, actor: Actor, tenantId: number) => Promise<void>;
+
 /**
- * Operators and the program itself. A closed tenant stays closed, and is closed only when it has no server. The row is locked, so two
- * changes at once follow each other: `db` must be a transaction.
+ * Operators and the program itself. A closed tenant stays closed, and is closed only when it has no server; the addresses that it keeps
+ * are released. The row is locked, so two changes at once follow each other: `db` must be a transaction.
  */
 export async function setTenantStatus(
   db: Queryable,
+  releaseKeptAddresses: ReleaseKeptAddresses,
   actor: Actor,
   tenantId: number,
   status: TenantStatus,
@@ -21,7 +25,10 @@ export async function setTenantStatus(
   const current = await store.lockTenantStatus(db, tenantId);
   if (current === null) throw invalid('There is no such tenant.');
   if (current === 'CLOSED' && status !== 'CLOSED') throw invalid('A closed tenant stays closed.');
-  if (status === 'CLOSED' && current !== 'CLOSED') await requireNoServers(db, tenantId);
+  if (status === 'CLOSED' && current !== 'CLOSED') {
+    await requireNoServers(db, tenantId);
+    await releaseKeptAddresses(db, actor, tenantId);
+  }
   await store.updateTenantStatus(db, tenantId, status, status === 'SUSPENDED' ? 'operator' : null);
   if (status === current) return;
   await recordStatus(db, actor, tenantId, current, status);

@@ -22,7 +22,12 @@ import {
 import { addMember, removeMember, renameOrganization, revokeInvitation } from './change-members.ts';
 import { changePassword } from './change-password.ts';
 import { removeFactors, setPassword, setPersonActive } from './change-person.ts';
-import { renameTenant, setBillingProfile, setTenantStatus } from './change-tenant.ts';
+import {
+  type ReleaseKeptAddresses,
+  renameTenant,
+  setBillingProfile,
+  setTenantStatus,
+} from './change-tenant.ts';
 import { type CreateCustomerInput, createCustomer } from './create-customer.ts';
 import { type CreateOrganizationInput, createOrganization, createTenant } from './create-organization.ts';
 import { type CreatePersonInput, createPerson, type InviteStaffInput, inviteStaff } from './create-person.ts';
@@ -59,10 +64,12 @@ export function createAccounts(deps: {
   post: Post;
   /** Revokes the API keys of a person whose account is reset. */
   revokeKeysOf: RevokeKeysOf;
+  /** Gives back the addresses that a tenant keeps, when it is closed. */
+  releaseKeptAddresses: ReleaseKeptAddresses;
   /** Passwords of known leaks, which are refused; absent: common ones alone. */
   breached?: BreachedPasswords;
 }) {
-  const { db, post, revokeKeysOf, breached = noBreachedPasswords } = deps;
+  const { db, post, revokeKeysOf, releaseKeptAddresses, breached = noBreachedPasswords } = deps;
   return {
     /** What signing in, resetting and changing a password work with. */
     people: createSignInPeople({ ...deps, breached }),
@@ -161,10 +168,8 @@ export function createAccounts(deps: {
     },
     /** Operators and the program itself (billing suspends). A closed tenant stays closed. */
     async setTenantStatus(actor: Actor, tenantId: number, status: TenantStatus, within?: Queryable) {
-      if (within) return setTenantStatus(within, actor, tenantId, status);
-      await db()
-        .transaction()
-        .execute((transaction) => setTenantStatus(transaction, actor, tenantId, status));
+      const set = (tx: Queryable) => setTenantStatus(tx, releaseKeptAddresses, actor, tenantId, status);
+      await (within ? set(within) : db().transaction().execute(set));
     },
     billingProfileOf: (tenantId: number, within?: Queryable) =>
       store.findBillingProfile(within ?? db(), tenantId),

@@ -26,7 +26,12 @@ import * as store from './store.ts';
 export type { Allocation } from './allocation.ts';
 export { assignHeldAddresses, holdAddresses } from './assign-addresses.ts';
 export { isNearlyFull, type PoolUse } from './change-pools.ts';
-export { attached as addressAttached, endAttachments, requireReserved } from './reserve-address.ts';
+export {
+  attached as addressAttached,
+  endAttachments,
+  releaseKeptAddresses,
+  requireReserved,
+} from './reserve-address.ts';
 export {
   beginAttachment,
   listDetaching,

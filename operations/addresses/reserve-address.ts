@@ -2,10 +2,15 @@
 import { CodedError } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
-import { type Actor, reachesTenant, requireWriter } from '#operations/accounts/index.ts';
+import { type Actor, lockTenantStatus, reachesTenant, requireWriter } from '#operations/accounts/index.ts';
 import { listClusters } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
-import { findReserved, listOfferedLocations, type ReservedAddress } from '#operations/views/index.ts';
+import {
+  findReserved,
+  listOfferedLocations,
+  listReserved,
+  type ReservedAddress,
+} from '#operations/views/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { drawAddress } from './assign-addresses.ts';
@@ -49,6 +54,7 @@ export async function reserveAddress(
     .db()
     .transaction()
     .execute(async (tx) => {
+      if ((await lockTenantStatus(tx, tenantId)) === 'CLOSED') throw notFound();
       const used = await store.lockReservedCount(tx, tenantId);
       if (used >= deps.addressesMax)
         throw new CodedError(
@@ -159,17 +165,27 @@ export async function releaseAddress(
     .execute(async (tx) => {
       const found = await requireReserved(tx, tenantId, id);
       await precondition?.(tx, found);
-      const { serverId, state, cameWithServer, address, name } = found;
+      const { serverId, state, cameWithServer } = found;
       if (serverId !== null && !(cameWithServer && state === 'attached')) throw attached(serverId);
-      await emit(tx, { type: 'address.released', addressId: id, serverId });
-      await store.deleteReserved(tx, tenantId, id);
-      await record(tx, actor, {
-        operation: 'address.release',
-        subject: { kind: 'address', id, name },
-        tenantId,
-        before: { address, serverId },
-      });
+      await release(tx, actor, found);
     });
+}
+
+async function release(tx: Queryable, actor: Actor, found: ReservedAddress): Promise<void> {
+  const { id, tenantId, serverId, address, name } = found;
+  await emit(tx, { type: 'address.released', addressId: id, serverId });
+  await store.deleteReserved(tx, tenantId, id);
+  await record(tx, actor, {
+    operation: 'address.release',
+    subject: { kind: 'address', id, name },
+    tenantId,
+    before: { address, serverId },
+  });
+}
+
+/** Releases all that an account without servers keeps; it is being closed, and its row is locked. */
+export async function releaseKeptAddresses(tx: Queryable, actor: Actor, tenantId: number): Promise<void> {
+  for (const found of await listReserved(tx, tenantId)) await release(tx, actor, found);
 }
 
 /** With its row locked. Throws `addresses.not_found`. */

@@ -101,7 +101,12 @@ test('operations keeps every row of an earlier installation, its logins and its 
     from (select own_scan_inbound_bytes, own_scan_outbound_bytes from protect_minutes
       union all select own_scan_inbound_bytes, own_scan_outbound_bytes from protect_usage_hours) minutes`);
   assert.deepEqual(scans, [{ hasRows: true, scanned: 0 }], 'nothing is known of scans of before');
-  const accounts = createAccounts({ db: () => database.db, post, revokeKeysOf: async () => {} });
+  const accounts = createAccounts({
+    db: () => database.db,
+    post,
+    revokeKeysOf: async () => {},
+    releaseKeptAddresses: async () => {},
+  });
   const customer = await accounts.signIn('customer@demo.example', '76b65ce174225e73');
   assert.equal(customer?.email, 'customer@demo.example');
   const keys = createApiKeys({ db: () => database.db, pool: () => database.pool, reporter: silentReporter });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { CodedError } from '#common/errors/index.ts';
+import { CodedError, hasCode } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { incidentOf } from '#operations/testing/incident-of.ts';
@@ -133,6 +133,32 @@ test('a repetition under an Idempotency-Key keeps one address; a read key and wr
     assert.deepEqual([refused.status, refused.body.error.fields[0].path], [422, path], refused.text);
   }
   assert.equal((await call('GET', '/api/v2/addresses', { key })).body.addresses.length, 1);
+});
+
+test('an account that is closed gives back its addresses, and keeps none afterwards', async () => {
+  const { reserve, tenant, owner, send } = await customerOf('Closing');
+  const { id, address } = await reserve();
+  await reserve({ family: 6 });
+  const actor = (await world.accounts.customerActorOf(owner.id))!;
+  await world.accounts.setTenantStatus(systemActor, tenant.id, 'CLOSED');
+  assert.deepEqual(await world.addresses.listReserved(actor, tenant.id), []);
+  assert.deepEqual(await eventsOf(id), ['address.reserved', 'address.released']);
+  const late = world.addresses.reserveAddress(actor, { tenantId: tenant.id });
+  await assert.rejects(
+    late,
+    (error) => hasCode(error, 'addresses.not_found'),
+    'a call that had passed its gate',
+  );
+  assert.equal((await send('GET', '/addresses')).body.error.reason, 'account_closed');
+  const other = await customerOf('After closing');
+  await world.database.pool.query(
+    'update address_pools set first_address = $1, last_address = $1 where family(prefix) = 4',
+    [address],
+  );
+  assert.equal((await other.reserve()).address, address);
+  await world.database.pool.query(
+    "update address_pools set first_address = '203.0.113.10', last_address = '203.0.113.250' where family(prefix) = 4",
+  );
 });
 
 test('reservations and orders at the same moment never share an address', async () => {

@@ -180,6 +180,12 @@ export const operationsSettings = {
     { min: 0, max: 1_000_000, unit: 'GB' },
     'Most that the years of an account add to its pool.',
   ),
+  bandwidthOverageQuanta: decimalSetting(
+    'SVC_BANDWIDTH_OVERAGE_PER_TB',
+    '0.00',
+    { places: 4, max: 100_000, unit: 'of the account’s currency' },
+    'Price of 10^12 bytes beyond the bandwidth pool of an account, with at most four decimals; 0 charges nothing. Needs SVC_BANDWIDTH_SOURCE=telemetry. A new or higher price holds from the next UTC month on.',
+  ),
   includedPerMonth: integerSetting(
     'API_INCLUDED_REQUESTS_PER_MONTH',
     5_000,
@@ -253,6 +259,12 @@ export function readOperationsSettings(
     throw new CodedError(
       'config.invalid',
       'SVC_OPERATIONS_NOTICE_URL and SVC_OPERATIONS_NOTICE_SECRET belong together: set both or neither.',
+    );
+  }
+  if (settings.bandwidthOverageQuanta > 0 && settings.bandwidthSource !== 'telemetry') {
+    throw new CodedError(
+      'config.invalid',
+      'SVC_BANDWIDTH_OVERAGE_PER_TB needs SVC_BANDWIDTH_SOURCE=telemetry: counters of hypervisors have spoofed traffic too, which was never delivered.',
     );
   }
   const fault = gatewayFault(settings) ?? oidcFault(settings);

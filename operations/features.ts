@@ -74,7 +74,7 @@ function createStaffSignOn({ settings, db, clock, secrets }: Platform, accounts:
 }
 
 async function createInfrastructure(platform: Platform, overrides: Overrides) {
-  const { settings, db, clock, reporter, wake } = platform;
+  const { settings, db, clock, reporter, wake, post } = platform;
   const hypervisors =
     overrides.hypervisors?.({ db }) ??
     (await createHypervisors({
@@ -107,7 +107,7 @@ async function createInfrastructure(platform: Platform, overrides: Overrides) {
     networks,
     ordering: createOrdering({ ...base, networks, orders, sshKeys }),
     payments,
-    bandwidth: createBandwidth({ ...base, ...bandwidthRules(settings) }),
+    bandwidth: createBandwidth({ ...base, post, ...bandwidthRules(settings) }),
     destroyNotices: createDestroyNotices({ db, clock, reporter, monitor: noticeMonitor(settings) }),
     firewalls: createFirewalls(base),
     guards: createGuards(base),
@@ -119,7 +119,11 @@ async function createInfrastructure(platform: Platform, overrides: Overrides) {
   };
 }
 
-function createCustomers(platform: Platform, { addresses, payments }: Infrastructure, overrides: Overrides) {
+function createCustomers(
+  platform: Platform,
+  { addresses, bandwidth, payments }: Infrastructure,
+  overrides: Overrides,
+) {
   const { settings, db, pool, clock, reporter, post, secrets } = platform;
   const base = { db, clock, reporter };
   const ofProtect = { ...base, addresses, isDocumentationGlobal: settings.allowDocumentationAddresses };
@@ -169,7 +173,7 @@ function createCustomers(platform: Platform, { addresses, payments }: Infrastruc
     adminProjects: overrides.adminProjects?.(adminProjects) ?? adminProjects,
     apiKeys: overrides.apiKeys?.(apiKeys) ?? apiKeys,
     billing: createBilling({ db, pool, gateway: payments.gatewayName }),
-    billingMaintenance: createBillingMaintenance({ ...base, metering }),
+    billingMaintenance: createBillingMaintenance({ ...base, metering, bandwidth }),
     idempotency: overrides.idempotency?.(idempotency) ?? idempotency,
     metering,
     webhooks: createWebhooks({ ...base, secrets, rules: { allowPrivate: settings.webhookPrivateTargets } }),
@@ -180,10 +184,11 @@ const gigabyteBytes = 1_000_000_000;
 
 function bandwidthRules(
   settings: OperationsSettings,
-): Pick<BandwidthDeps, 'source' | 'poolCounts' | 'rules'> {
+): Pick<BandwidthDeps, 'source' | 'poolCounts' | 'rules' | 'tbQuanta'> {
   return {
     source: settings.bandwidthSource,
     poolCounts: settings.bandwidthPoolCounts,
+    tbQuanta: settings.bandwidthOverageQuanta,
     rules: {
       baseBytes: settings.bandwidthBaseGb * gigabyteBytes,
       perServerBytes: settings.bandwidthPerServerGb * gigabyteBytes,

@@ -26,9 +26,20 @@ export const BandwidthRow = Type.Object(
       minimum: 0,
       description: 'Part of `outbound_bytes` that port scans by the provider caused.',
     }),
+    attack_inbound_bytes: Type.Integer({
+      minimum: 0,
+      description:
+        'Part of `inbound_bytes` that attacks on the server were, each of them one of its incidents.',
+    }),
+    attack_outbound_bytes: Type.Integer({
+      minimum: 0,
+      description:
+        'Part of `outbound_bytes` that attacks from the server were, each of them one of its incidents.',
+    }),
     pool_bytes: Type.Integer({
       minimum: 0,
-      description: 'Bytes that count against the account’s pool; those of port scans by the provider do not.',
+      description:
+        'Bytes that count against the account’s pool; those of attacks and of port scans by the provider do not.',
     }),
     pool_share: Type.Number({
       minimum: 0,
@@ -118,6 +129,22 @@ export const Account = Type.Object(
       remaining_bytes: Bytes,
       projected_bytes: Nullable(Type.Integer({ minimum: 0, description: 'Projection at the present rate.' })),
       projection_hours: ProjectionHours,
+      overage: Type.Object(
+        {
+          per_tb: Nullable(Money),
+          bytes: Type.Integer({
+            minimum: 0,
+            description: 'Bytes beyond the pool so far. The pool grows until the month ends.',
+          }),
+          amount: Money,
+          projected_amount: Nullable(Money),
+          charged_at: Nullable(Moment),
+        },
+        {
+          description:
+            'Cost of this month’s traffic beyond the pool. It is charged once, at `charged_at`, by what was delivered. `per_tb` and `charged_at` are null while nothing is charged.',
+        },
+      ),
       servers: Type.Array(BandwidthRow, {
         description: 'Present month only; includes servers destroyed in it.',
       }),

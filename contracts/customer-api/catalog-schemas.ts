@@ -1,6 +1,7 @@
 /** Bodies about what can be ordered, and what it costs. */
 import { type Static, Type } from 'typebox';
 import { capabilities } from '../capabilities.ts';
+import { Nullable } from '../scalars.ts';
 import { Id, Money, OneOf, Pagination } from './schema-kit.ts';
 
 const offered = Type.Boolean({
@@ -79,7 +80,19 @@ export const Prices = Type.Object(
       per_requests: Type.Integer(),
       amount: Money,
     }),
+    bandwidth: Type.Object({
+      included_tb: Type.Number({ description: 'Bandwidth pool of every account per UTC calendar month.' }),
+      per_additional_server_tb: Type.Number({
+        description: 'What each server after the first adds in a full month.',
+      }),
+      pool_counts: OneOf(['outbound', 'total'], 'Direction of the bytes that count against the pool.'),
+      per_tb: Nullable(Money),
+    }),
   },
-  { title: 'Prices' },
+  {
+    title: 'Prices',
+    description:
+      '`bandwidth.per_tb` is what 10^12 bytes beyond the pool cost; null: nothing is charged. A new or higher price holds from the next month on; `GET /account` has the one of this month.',
+  },
 );
 export type Prices = Static<typeof Prices>;

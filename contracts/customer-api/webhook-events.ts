@@ -84,6 +84,17 @@ const aboutUsage = Type.Object(
   },
   { title: 'UsageEventData' },
 );
+const aboutPool = Type.Object(
+  {
+    tenant_id: Id,
+    period: Type.String({ pattern: '^\\d{4}-\\d{2}$', description: 'The UTC month.' }),
+    percent: Type.Integer({
+      description: 'Percent of the bandwidth pool as it was at that time: 50, 80 or 100.',
+    }),
+    href: Href,
+  },
+  { title: 'BandwidthEventData' },
+);
 const aboutKey = Type.Object(
   { key_id: Type.String(), organization_id: Id, href: Href },
   { title: 'KeyEventData' },
@@ -192,6 +203,12 @@ export const webhookEvents = [
     type: 'usage.threshold',
     summary: 'The account has used half, 80 % or all of its free requests of the month.',
     data: aboutUsage,
+  },
+  {
+    type: 'bandwidth.threshold',
+    summary:
+      'The account has used half, 80 % or all of its bandwidth pool of the month, and more costs something.',
+    data: aboutPool,
   },
   { type: 'key.created', summary: 'An API key was created.', data: aboutKey },
   { type: 'key.revoked', summary: 'An API key was revoked.', data: aboutKey },

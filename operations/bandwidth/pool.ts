@@ -124,3 +124,11 @@ export function fullYears(from: Date, nowMs: number): number {
   birthday.setUTCFullYear(now.getUTCFullYear());
   return Math.max(0, birthday.getTime() > nowMs ? years - 1 : years);
 }
+
+/** How long after its end a month is charged: minutes and incidents of an outage arrive by then. What comes later is free. */
+export const arrivalDays = 3;
+
+/** What so many bytes beyond the pool cost, rounded down to the quantum, exactly; `tbQuanta` is the price of 10^12 bytes. */
+export function overageQuanta(bytes: number, tbQuanta: number): number {
+  return Number((BigInt(Math.max(0, bytes)) * BigInt(tbQuanta)) / 1_000_000_000_000n);
+}

@@ -11,7 +11,8 @@ import {
 } from '#operations/views/index.ts';
 import { readNowMs } from '#service-kit/postgres/index.ts';
 import type { BandwidthDeps } from './index.ts';
-import { computePool, type Pool } from './pool.ts';
+import { arrivalDays, computePool, overageQuanta, type Pool } from './pool.ts';
+import { findTerms } from './store.ts';
 
 /** A server's use of a period. Without a sample everything is 0 and `lastSampledAt` null. */
 export interface BandwidthRow {
@@ -23,6 +24,9 @@ export interface BandwidthRow {
   /** The part of it that the provider's own port scans caused: it does not count against the pool. */
   ownScanInboundBytes: number;
   ownScanOutboundBytes: number;
+  /** The part that attacks on it and from it were: it does not count either. */
+  attackInboundBytes: number;
+  attackOutboundBytes: number;
   /** What of it counts against the pool, by the rule of the settings. */
   poolBytes: number;
   /** Its part of what all servers of the account used of the pool in this period. */
@@ -42,8 +46,21 @@ export interface BandwidthHistory {
 export interface AccountBandwidth {
   month: Period;
   pool: Pool;
+  overage: Overage;
   /** Of the running month: living servers, and destroyed ones that existed in it. */
   servers: BandwidthRow[];
+}
+
+/** What the account's traffic beyond its pool costs in the running month, as it stands now. The pool grows until the month ends. */
+export interface Overage {
+  /** The price of 10^12 bytes in this month; 0: nothing is charged. */
+  tbQuanta: number;
+  /** Beyond the pool so far. */
+  bytes: number;
+  quanta: number;
+  /** At the month's end if it goes on as it began; null before the first hour is over. */
+  projectedQuanta: number | null;
+  chargedAtMs: number;
 }
 
 export interface HistoryQuery {
@@ -121,7 +138,7 @@ async function rowsOf(
   // Of the whole account, because a share is a part of what all its servers used.
   const use = await listUse(deps.db(), { tenantId, serverId: null }, range, {
     granularity,
-    source: deps.source,
+    ...sourceOf(deps),
   });
   return periods.map((period) => {
     const ofPeriod = use.filter((row) => row.period === period.name);
@@ -143,7 +160,7 @@ export async function readAccount(
     listServersSince(deps.db(), account.tenantId, month.startMs),
     listUse(deps.db(), { tenantId: account.tenantId, serverId: null }, daysOf([month]), {
       granularity: 'month',
-      source: deps.source,
+      ...sourceOf(deps),
     }),
   ]);
   const usedBytes = poolSum(deps, use);
@@ -164,7 +181,19 @@ export async function readAccount(
       usedBytes,
     ),
   );
-  return { month, pool, servers: rows };
+  return { month, pool, overage: await readOverage(deps, month, pool), servers: rows };
+}
+
+async function readOverage(deps: BandwidthDeps, month: Period, pool: Pool): Promise<Overage> {
+  const tbQuanta = deps.tbQuanta === 0 ? 0 : ((await findTerms(deps.db()))?.tbQuanta ?? 0);
+  const bytes = Math.max(0, pool.usedBytes - pool.allowanceBytes);
+  return {
+    tbQuanta,
+    bytes,
+    quanta: overageQuanta(bytes, tbQuanta),
+    projectedQuanta: pool.projection && overageQuanta(pool.projection.bytes - pool.potentialBytes, tbQuanta),
+    chargedAtMs: month.endMs + arrivalDays * 86_400_000,
+  };
 }
 
 function toRow(
@@ -183,6 +212,8 @@ function toRow(
     outboundBytes: use?.outboundBytes ?? 0,
     ownScanInboundBytes: use?.ownScanInboundBytes ?? 0,
     ownScanOutboundBytes: use?.ownScanOutboundBytes ?? 0,
+    attackInboundBytes: use?.attackInboundBytes ?? 0,
+    attackOutboundBytes: use?.attackOutboundBytes ?? 0,
     poolBytes,
     poolShare: allBytes === 0 ? 0 : poolBytes / allBytes,
     lastSampledAt: use?.lastSampledAt ?? null,
@@ -190,18 +221,21 @@ function toRow(
   };
 }
 
-function countedBytes({ poolCounts }: BandwidthDeps, use: UseRow): number {
-  const inbound = Math.max(0, use.inboundBytes - use.ownScanInboundBytes);
-  const outbound = Math.max(0, use.outboundBytes - use.ownScanOutboundBytes);
+/** Where traffic costs something, nothing is shown that is not charged by. */
+const sourceOf = ({ source, tbQuanta }: BandwidthDeps) => ({ source, isAlone: tbQuanta > 0 });
+
+function countedBytes({ poolCounts }: Pick<BandwidthDeps, 'poolCounts'>, use: UseRow): number {
+  const inbound = Math.max(0, use.inboundBytes - use.ownScanInboundBytes - use.attackInboundBytes);
+  const outbound = Math.max(0, use.outboundBytes - use.ownScanOutboundBytes - use.attackOutboundBytes);
   return poolCounts === 'outbound' ? outbound : inbound + outbound;
 }
 
-function poolSum(deps: BandwidthDeps, rows: readonly UseRow[]): number {
+export function poolSum(deps: Pick<BandwidthDeps, 'poolCounts'>, rows: readonly UseRow[]): number {
   return rows.reduce((sum, row) => sum + countedBytes(deps, row), 0);
 }
 
 /** First and last day of periods that stand newest first. */
-function daysOf(periods: readonly Period[]): { fromDay: string; toDay: string } {
+export function daysOf(periods: readonly Period[]): { fromDay: string; toDay: string } {
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
   return { fromDay: day(periods.at(-1)!.startMs), toDay: day(periods[0]!.endMs - 1) };
 }
@@ -222,7 +256,7 @@ interface Period {
 }
 
 /** Months and days of UTC as texts and moments. */
-function periodOf(name: string): Period {
+export function periodOf(name: string): Period {
   const [year, month, day] = name.split('-').map(Number) as [number, number, number | undefined];
   const startMs = Date.UTC(year, month - 1, day ?? 1);
   const endMs = day === undefined ? Date.UTC(year, month, 1) : startMs + 86_400_000;

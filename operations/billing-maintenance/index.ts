@@ -1,5 +1,5 @@
 /**
- * The periodic work of billing, in one tick: hours of servers, requests above the free quota, and suspensions.
+ * The periodic work of billing, in one tick: hours of servers, requests above the free quota, traffic beyond the pool, and suspensions.
  *
  * It is the only place that suspends for debt (API-3.6) and that charges overage (API-8.6): no request is ever refused
  * for going over. Every charge has a reference that the ledger takes once, so ticks may be repeated, overlap or die.
@@ -7,6 +7,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { endDebtSuspension, suspendForDebt } from '#operations/accounts/index.ts';
+import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import { lockFreeBalances } from '#operations/billing/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import { chargeServerHours } from '#operations/servers/index.ts';
@@ -14,6 +15,7 @@ import { listDebtors, listSettledDebtors } from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { chargeBandwidth } from './charge-bandwidth.ts';
 import { chargeOverage } from './charge-overage.ts';
 
 export { chargeOverage } from './charge-overage.ts';
@@ -26,6 +28,8 @@ interface MaintenanceLoopDeps extends MaintenanceDeps {
 export interface MaintenanceResult {
   hours: number;
   overages: number;
+  /** Months of accounts that were charged for traffic. */
+  bandwidth: number;
   suspended: number;
   reactivated: number;
 }
@@ -34,8 +38,9 @@ export interface MaintenanceResult {
 export async function maintainBilling(deps: MaintenanceDeps): Promise<MaintenanceResult> {
   const hours = await chargeServerHours(deps.db());
   const overages = await chargeOverage(deps);
+  const bandwidth = await chargeBandwidth(deps);
   // Last, so that a debt of this very tick counts.
-  return { hours, overages, ...(await settleSuspensions(deps)) };
+  return { hours, overages, bandwidth, ...(await settleSuspensions(deps)) };
 }
 
 /** The feature is work alone: one tick a minute, on one of the replicas. */
@@ -61,6 +66,7 @@ function createMaintenanceLoop(deps: MaintenanceLoopDeps): LeasedLoop {
 export interface MaintenanceDeps {
   db: () => Queryable;
   metering: Metering;
+  bandwidth: Bandwidth;
 }
 
 /**

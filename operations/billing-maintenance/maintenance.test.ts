@@ -2,16 +2,27 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
 import { systemActor, type Tenant } from '#operations/accounts/index.ts';
+import { createRollupLoop } from '#operations/bandwidth/index.ts';
+import { createThresholdLoop } from '#operations/bandwidth/tell-thresholds.ts';
 import { maintainBilling } from '#operations/billing-maintenance/index.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
-import { moveWorldClock } from '#operations/testing/world-time.ts';
+import { deliverMinutes } from '#operations/testing/deliver-minutes.ts';
+import { incidentOf } from '#operations/testing/incident-of.ts';
+import { moveWorldClock, worldStartMs } from '#operations/testing/world-time.ts';
 
 let world: World;
 let call: ReturnType<typeof createApiClient>;
 const included = 5_000;
 before(async () => {
-  world = await createWorld({ includedPerMonth: included });
+  world = await createWorld({
+    includedPerMonth: included,
+    bandwidthSource: 'telemetry',
+    // 5.00 for a TB beyond 3 GB.
+    bandwidthOverageQuanta: 50_000,
+    bandwidthBaseGb: 3,
+    bandwidthTenureYearGb: 0,
+  });
   call = createApiClient(world.url);
 });
 after(() => world[Symbol.asyncDispose]());
@@ -33,7 +44,8 @@ async function overages(tenant: Tenant): Promise<number[]> {
     .map((entry) => -entry.amountQuanta);
 }
 
-const tick = () => maintainBilling({ db: () => world.database.db, metering: world.metering });
+const tick = () =>
+  maintainBilling({ db: () => world.database.db, metering: world.metering, bandwidth: world.bandwidth });
 
 test('API-1.3, API-8.6: only requests past 5,000 are charged, rounded down to the quantum, and once', async () => {
   for (const [count, quanta] of [
@@ -177,4 +189,112 @@ test('an account whose balance is locked is passed over by hours, overage and su
     [true, true, 'SUSPENDED'],
     [true, true, 'SUSPENDED'],
   ]);
+});
+
+test('API-8.6: traffic beyond the pool is charged once, after its month and three days, by what was delivered', async () => {
+  const customer = await world.createCustomer('Traffic');
+  const { tenant } = customer;
+  const key = await world.createKey(customer);
+  const { serverId, allocations } = await world.deploy(tenant, 'traffic');
+  const token = await world.createToken(['protect_telemetry_ingest']);
+  const { pool } = world.database;
+  const gb = 1_000_000_000;
+  const rate = (bytes: number) => (bytes * 8) / 60;
+  const loopDeps = { ...world, db: () => world.database.db, source: 'telemetry' } as const;
+  const threshold = createThresholdLoop(loopDeps);
+  // The first round of a loop looks at all days.
+  const rollUp = async () => {
+    const loop = createRollupLoop(loopDeps);
+    assert.equal(await loop.runOnce(), true);
+    await loop.stop();
+  };
+  const minuteAt = (day: number, minute: number) => Date.UTC(2027, 6, day, 12, minute);
+  /** Minutes of July, as a monitor delivers them, and what follows from them. */
+  const deliver = async (...minutes: Parameters<typeof deliverMinutes>[3][number][]) => {
+    await deliverMinutes(world, token, allocations[0]!, minutes);
+    await rollUp();
+  };
+  const goTo = async (month: number, day: number) => {
+    const days = Math.round((Date.UTC(2027, month, day, 12) - worldStartMs) / 86_400_000);
+    await moveWorldClock(world.database, `${days} days`);
+    await Promise.all([tick(), tick(), tick()]);
+  };
+  const charged = async () =>
+    (await world.billing.listEntries(systemActor, tenant.id, { source: 'bandwidth_overage', limit: 9 })).map(
+      ({ amountQuanta, metadata }) => [metadata.period, -amountQuanta, metadata.bytes],
+    );
+  const told = async () =>
+    (
+      await pool.query("select data ->> 'percent' as percent from events where type = 'bandwidth.threshold'")
+    ).rows.map(({ percent }) => Number(percent));
+  const account = async () => (await call('GET', '/api/v2/account', { key })).body.bandwidth;
+
+  await tick();
+  assert.equal((await account()).overage.per_tb, null, 'a price holds from the next month on');
+  // Counters of the hypervisor have spoofed traffic, which the guard dropped, as well.
+  await pool.query(
+    `insert into bandwidth_days (server_id, day, source, tenant_id, inbound_bytes, outbound_bytes, last_sampled_at)
+     values ($1, '2027-07-05', 'hypervisor', $2, 0, 900e9, svc_now())`,
+    [serverId, tenant.id],
+  );
+  await goTo(6, 20);
+  await deliver(
+    [minuteAt(6, 1), { in: 8 * gb, out: 1.4 * gb, ddos_bps: rate(7 * gb), ddos_pps: 1_000_000 }],
+    [minuteAt(6, 2), { in: 0, out: 1 * gb, own_scan: { inbound_bps: 0, outbound_bps: rate(0.4 * gb) } }],
+  );
+  await threshold.runOnce();
+  assert.deepEqual(await told(), [50], 'two of three GB');
+  await deliver(
+    [minuteAt(6, 3), { in: 0, out: 6 * gb, ddos_bps: rate(2 * gb), ddos_pps: 1_000_000 }],
+    [minuteAt(7, 1), { in: 0, out: 6 * gb, ddos_bps: rate(6 * gb), ddos_pps: 1_000_000 }],
+  );
+  const attack = (direction: 'inbound' | 'outbound', day: number, minute: number) => {
+    const [start, end] = [minuteAt(day, minute) + 1_000, minuteAt(day, minute) + 50_000];
+    const [started_at, last_observed_at] = [new Date(start).toISOString(), new Date(end).toISOString()];
+    const state = { state: 'recovered', recovered_at: last_observed_at, current: null } as const;
+    return incidentOf(
+      allocations[0]!.address,
+      { direction, started_at, detected_at: started_at, last_observed_at, ...state },
+      end,
+    );
+  };
+  // Of the second attack from the server there is no incident: its bytes are left out only with one.
+  const { rows } = await pool.query('select id from admin_projects order by id desc limit 1');
+  const { outcomes } = await world.protectIncidents.receive(
+    { projectId: Number(rows[0].id), clusterIds: null },
+    {
+      ...{ contract_version: 1, source_site_id: 1, cluster_ids: [world.clusterId] },
+      incidents: [attack('inbound', 6, 1), attack('outbound', 6, 3)],
+    },
+  );
+  assert.deepEqual(
+    outcomes.map(({ outcome }) => outcome),
+    ['applied', 'applied'],
+  );
+  await rollUp();
+  for (let round = 0; round < 2; round += 1) await threshold.runOnce();
+  assert.deepEqual(await told(), [50, 80, 100]);
+  assert.deepEqual(
+    (await world.mailsTo(customer.email)).map(({ subject }) => subject),
+    ['100 % of the bandwidth pool of Traffic is used', '50 % of the bandwidth pool of Traffic is used'],
+  );
+  const { used_bytes, overage, servers } = await account();
+  assert.deepEqual(
+    [used_bytes, servers[0].attack_inbound_bytes, servers[0].attack_outbound_bytes],
+    [12 * gb, 7 * gb, 2 * gb],
+  );
+  assert.deepEqual(
+    [overage.per_tb, overage.bytes, overage.amount, overage.charged_at],
+    ['5.00', 9 * gb, '0.045', '2027-08-04T00:00:00.000Z'],
+  );
+  await goTo(7, 2);
+  await deliver([minuteAt(31, 1), { in: 0, out: 1 * gb }]);
+  assert.deepEqual(await charged(), [], 'what was delayed has its time to arrive');
+  await goTo(7, 5);
+  assert.deepEqual(await charged(), [['2027-07', 500, 10 * gb]]);
+  await deliver([minuteAt(31, 2), { in: 0, out: 5 * gb }]);
+  await goTo(6, 20);
+  await goTo(8, 6);
+  assert.deepEqual(await charged(), [['2027-07', 500, 10 * gb]], 'once');
+  await moveWorldClock(world.database, '0');
 });

@@ -20,19 +20,22 @@ export interface UseRow {
   /** The part of it that the provider's own port scans caused, as far as the monitor counted it. */
   ownScanInboundBytes: number;
   ownScanOutboundBytes: number;
+  /** The part that attacks on it and from it were, as far as the monitor told them apart. */
+  attackInboundBytes: number;
+  attackOutboundBytes: number;
   lastSampledAt: Date | null;
   isDeleted: boolean;
 }
 
 /**
  * Use by server and period of an account, from the first day up to the last one, both included. Of a day that two
- * sources know of, the one that the settings name speaks.
+ * sources know of, the one that is named speaks; with `isAlone` no other one does.
  */
 export async function listUse(
   db: Queryable,
   of: { tenantId: number; serverId: number | null },
   range: { fromDay: string; toDay: string },
-  by: { granularity: 'month' | 'day'; source: BandwidthSource },
+  by: { granularity: 'month' | 'day'; source: BandwidthSource; isAlone?: boolean },
 ): Promise<UseRow[]> {
   const format = by.granularity === 'month' ? 'YYYY-MM' : 'YYYY-MM-DD';
   const { rows } = await sql<UseRow>`
@@ -40,14 +43,18 @@ export async function listUse(
       select distinct on (server_id, day) * from bandwidth_days
       where tenant_id = ${of.tenantId} and day between ${range.fromDay} and ${range.toDay}
         and (${of.serverId}::bigint is null or server_id = ${of.serverId})
+        and (source = ${by.source} or not ${by.isAlone ?? false})
       order by server_id, day, source = ${by.source} desc)
     select d.server_id as "serverId", s.name as "serverName", to_char(d.day, ${format}) as period,
       sum(d.inbound_bytes)::bigint as "inboundBytes", sum(d.outbound_bytes)::bigint as "outboundBytes",
       coalesce(sum(o.inbound_bytes), 0)::bigint as "ownScanInboundBytes",
       coalesce(sum(o.outbound_bytes), 0)::bigint as "ownScanOutboundBytes",
+      coalesce(sum(a.inbound_bytes), 0)::bigint as "attackInboundBytes",
+      coalesce(sum(a.outbound_bytes), 0)::bigint as "attackOutboundBytes",
       max(d.last_sampled_at) as "lastSampledAt", s.provisioning_state = 'deleted' as "isDeleted"
     from days d join servers s on s.id = d.server_id
     left join bandwidth_own_scans o on o.server_id = d.server_id and o.day = d.day
+    left join bandwidth_attacks a on a.server_id = d.server_id and a.day = d.day
     group by d.server_id, s.name, s.provisioning_state, 3 order by d.server_id, 3`.execute(db);
   return rows;
 }
@@ -92,6 +99,30 @@ export const ownScanDays = (fromMs: number): RawBuilder<unknown> => sql`
   where h.at >= ${new Date(fromMs)} and (h.own_scan_inbound_bytes > 0 or h.own_scan_outbound_bytes > 0)
   group by 1, 2`;
 
+/**
+ * What attacks were of each server and UTC day since then. A minute's attack bytes are those of the incidents of its generation in that
+ * minute, so no byte is left out without an incident. Where attacks in both directions shared a minute, as much as there was is
+ * taken to be outbound, which is what counts by default.
+ */
+export const attackDays = (fromMs: number): RawBuilder<unknown> => sql`
+  select server_id, day, sum(outbound)::bigint as outbound_bytes,
+    sum(least(bytes - outbound, case when has_inbound then inbound_bytes else 0 end))::bigint as inbound_bytes
+  from (
+    select a.server_id, a.day, a.bytes, a.has_inbound, a.inbound_bytes,
+      least(a.bytes, case when a.has_outbound then a.outbound_bytes else 0 end) as outbound
+    from (
+      select s.server_id, (m.minute at time zone 'utc')::date as day, round(m.ddos_bps * 60 / 8)::bigint as bytes,
+        greatest(0, coalesce(m.inbound_bytes, 0) - m.own_scan_inbound_bytes) as inbound_bytes,
+        greatest(0, coalesce(m.outbound_bytes, 0) - m.own_scan_outbound_bytes) as outbound_bytes,
+        bool_or(i.direction = 'inbound') as has_inbound, bool_or(i.direction = 'outbound') as has_outbound
+      from protect_incidents i
+      join protect_series s on s.allocation_id = i.allocation_id
+      join protect_minutes m on m.allocation_id = i.allocation_id and m.minute >= ${new Date(fromMs)}
+        and m.minute > i.started_at - interval '1 minute' and m.minute <= i.last_observed_at
+      where i.last_observed_at >= ${new Date(fromMs)} and i.severity = 'attack' and not i.is_drill and m.ddos_bps > 0
+      group by s.server_id, m.allocation_id, m.minute) a) each
+  group by server_id, day`;
+
 /** What the stored minutes since then say of each server and UTC day. */
 export const observedDays = (fromMs: number): RawBuilder<unknown> => sql`
   select s.server_id, (m.minute at time zone 'utc')::date as day, s.tenant_id,
@@ -100,3 +131,49 @@ export const observedDays = (fromMs: number): RawBuilder<unknown> => sql`
   from protect_minutes m join protect_series s on s.allocation_id = m.allocation_id
   where m.minute >= ${new Date(fromMs)} and (m.inbound_bytes is not null or m.outbound_bytes is not null)
   group by 1, 2, 3`;
+
+export interface UsingAccount {
+  tenantId: number;
+  openedAt: Date;
+}
+
+/** Accounts that used something in this month, by the monitor's minutes, and whose month is not settled. */
+export async function listUnsettledAccounts(db: Queryable, period: string): Promise<UsingAccount[]> {
+  const { rows } = await sql<UsingAccount>`
+    select t.id as "tenantId", t.created_at as "openedAt"
+    from (select distinct d.tenant_id from bandwidth_days d, (select to_date(${period}, 'YYYY-MM') as month) m
+      where d.source = 'telemetry' and d.day >= m.month and d.day < m.month + interval '1 month'
+        and not exists (select from bandwidth_months k
+          where k.tenant_id = d.tenant_id and k.month = m.month and k.settled_at is not null)) used
+    join tenants t on t.id = used.tenant_id order by t.id`.execute(db);
+  return rows;
+}
+
+export interface AccountNearing extends UsingAccount {
+  name: string;
+  currency: string;
+  /** Up to which share of its pool it has been told. */
+  toldPercent: number;
+}
+
+/**
+ * Accounts that have used, by the monitor's minutes, the next of these shares of the least pool that an account has in the present month;
+ * their own pool may be larger.
+ */
+export async function listNearing(
+  db: Queryable,
+  query: { poolCounts: 'outbound' | 'total'; leastPoolBytes: number; thresholds: readonly number[] },
+): Promise<AccountNearing[]> {
+  const { rows } = await sql<AccountNearing>`
+    with present as (select date_trunc('month', svc_now() at time zone 'utc')::date as month),
+    used as (
+      select d.tenant_id, sum(d.outbound_bytes + case when ${query.poolCounts} = 'total' then d.inbound_bytes else 0 end) as bytes
+      from bandwidth_days d, present where d.source = 'telemetry' and d.day >= present.month group by 1)
+    select t.id as "tenantId", t.created_at as "openedAt", t.name, t.currency, coalesce(k.told_percent, 0) as "toldPercent"
+    from used join present on true join tenants t on t.id = used.tenant_id
+    left join bandwidth_months k on k.tenant_id = t.id and k.month = present.month
+    where used.bytes * 100 >= ${query.leastPoolBytes}::numeric * (select min(t) from unnest(${[...query.thresholds]}::int[]) as t
+      where t > coalesce(k.told_percent, 0))
+    order by t.id`.execute(db);
+  return rows;
+}

@@ -208,7 +208,7 @@ export type NewEvent =
       tenantId: number;
     }
   | {
-      type: Extract<WebhookEventType, 'usage.threshold'>;
+      type: Extract<WebhookEventType, 'usage.threshold' | 'bandwidth.threshold'>;
       tenantId: number;
       /** `2025-11`. */
       period: string;
@@ -275,7 +275,7 @@ export function eventRow(event: NewEvent) {
   if ('percent' in event) {
     return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('tenant_id', t.id,
         'period', ${event.period}::text, 'percent', ${event.percent}::int,
-        'href', '/api/v2/usage?period=' || ${event.period}::text || '&tenant=' || t.id)
+        'href', ${event.type === 'usage.threshold' ? `/api/v2/usage?period=${event.period}&tenant=` : '/api/v2/account?tenant='}::text || t.id)
       from tenants t where t.id = ${event.tenantId}`;
   }
   return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('tenant_id', t.id,

@@ -15,6 +15,7 @@ export {
   findDuePortMail,
   hasSubscriber,
   type ListedInMail,
+  listMailable,
   mailableMembers,
 } from './alert-mail-store.ts';
 export {
@@ -26,13 +27,18 @@ export {
   type OpenAttackCounts,
 } from './attack-list-store.ts';
 export {
+  type AccountNearing,
+  attackDays,
   type BandwidthSource,
+  listNearing,
   listServersSince,
+  listUnsettledAccounts,
   listUse,
   observedDays,
   ownScanDays,
   type ServerLife,
   type UseRow,
+  type UsingAccount,
 } from './bandwidth-store.ts';
 export {
   countTests,

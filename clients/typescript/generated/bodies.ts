@@ -74,6 +74,18 @@ export type Account = {
     projected_bytes: number | null;
     /** Hours that the projection rests on: since the start of the month, the opening of the account or its first server. Null within the first hour. */
     projection_hours: number | null;
+    /** Cost of this month’s traffic beyond the pool. It is charged once, at `charged_at`, by what was delivered. `per_tb` and `charged_at` are null while nothing is charged. */
+    overage: {
+      /** Decimal text. */
+      per_tb: string | null;
+      /** Bytes beyond the pool so far. The pool grows until the month ends. */
+      bytes: number;
+      /** Decimal text. */
+      amount: string;
+      /** Decimal text. */
+      projected_amount: string | null;
+      charged_at: string | null;
+    };
     /** Present month only; includes servers destroyed in it. */
     servers: BandwidthRow[];
   };
@@ -229,6 +241,16 @@ export type AttackEventData = {
   href: string;
 };
 
+export type BandwidthEventData = {
+  tenant_id: number;
+  /** The UTC month. */
+  period: string;
+  /** Percent of the bandwidth pool as it was at that time: 50, 80 or 100. */
+  percent: number;
+  /** API path of the resource. */
+  href: string;
+};
+
 export type BandwidthRow = {
   server_id: number;
   server_name: string;
@@ -243,7 +265,11 @@ export type BandwidthRow = {
   provider_scan_inbound_bytes: number;
   /** Part of `outbound_bytes` that port scans by the provider caused. */
   provider_scan_outbound_bytes: number;
-  /** Bytes that count against the account’s pool; those of port scans by the provider do not. */
+  /** Part of `inbound_bytes` that attacks on the server were, each of them one of its incidents. */
+  attack_inbound_bytes: number;
+  /** Part of `outbound_bytes` that attacks from the server were, each of them one of its incidents. */
+  attack_outbound_bytes: number;
+  /** Bytes that count against the account’s pool; those of attacks and of port scans by the provider do not. */
   pool_bytes: number;
   /** Part of the account’s pool usage in the period. */
   pool_share: number;
@@ -435,7 +461,7 @@ export type CreateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url: string;
   /** Types of events. */
-  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
+  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
   description?: string | undefined;
 };
 
@@ -733,7 +759,7 @@ export type LedgerEntry = {
   /** Decimal text; negative for a charge. */
   amount: string;
   currency: string;
-  /** What for: `deposit`, `refund`, `adjustment`, `server_hours`, `api_overage`; others may be added. */
+  /** What for: `deposit`, `refund`, `adjustment`, `server_hours`, `api_overage`, `bandwidth_overage`; others may be added. */
   source: string;
   description: string;
   created_at: string;
@@ -1006,6 +1032,7 @@ export type PortScanList = {
   scans: PortScan[];
 };
 
+/** `bandwidth.per_tb` is what 10^12 bytes beyond the pool cost; null: nothing is charged. A new or higher price holds from the next month on; `GET /account` has the one of this month. */
 export type Prices = {
   currency: string;
   plans: {
@@ -1022,6 +1049,16 @@ export type Prices = {
     per_requests: number;
     /** Decimal text. */
     amount: string;
+  };
+  bandwidth: {
+    /** Bandwidth pool of every account per UTC calendar month. */
+    included_tb: number;
+    /** What each server after the first adds in a full month. */
+    per_additional_server_tb: number;
+    /** Direction of the bytes that count against the pool. */
+    pool_counts: 'outbound' | 'total';
+    /** Decimal text. */
+    per_tb: string | null;
   };
 };
 
@@ -1491,7 +1528,7 @@ export type UpdateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url?: string | undefined;
   /** Types of events. */
-  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
+  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
   description?: string | undefined;
   /** False: pending deliveries are cancelled. */
   enabled?: boolean | undefined;
@@ -1822,6 +1859,13 @@ export type WebhookEvent =
     /** Time of the event, not of the delivery. */
     timestamp: string;
     data: UsageEventData;
+  }
+  /** The account has used half, 80 % or all of its bandwidth pool of the month, and more costs something. */
+  | {
+    type: 'bandwidth.threshold';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: BandwidthEventData;
   }
   /** An API key was created. */
   | {

@@ -80,6 +80,7 @@ const loopWork: Readonly<Record<string, string>> = {
   'operations-traffic-retention': 'deletes expired traffic',
   'operations.attention': 'mails operators what needs attention',
   'operations.bandwidth_readings': 'reads the traffic counters of nodes',
+  'operations.bandwidth_thresholds': 'tells accounts how much of their bandwidth pool is used',
   'operations.bandwidth_rollup': 'sums bandwidth by hour',
   'operations.billing_maintenance': 'charges hours and API requests, suspends for debt',
   'operations.idempotency_retention': 'forgets idempotency keys after 24 hours',

@@ -1,6 +1,7 @@
 /** The account and its bandwidth as the contract shows them. */
 import type { schemas } from '#contracts/customer-api/index.ts';
 import type { AccountBandwidth, Bandwidth, BandwidthRow } from '#operations/bandwidth/index.ts';
+import { formatQuanta } from '#operations/billing/index.ts';
 
 /** Decimal, as providers sell it. */
 export const terabyteBytes = 1_000_000_000_000;
@@ -17,6 +18,8 @@ export function showBandwidthRow(row: BandwidthRow): schemas.BandwidthRow {
     total_bytes: row.inboundBytes + row.outboundBytes,
     provider_scan_inbound_bytes: row.ownScanInboundBytes,
     provider_scan_outbound_bytes: row.ownScanOutboundBytes,
+    attack_inbound_bytes: row.attackInboundBytes,
+    attack_outbound_bytes: row.attackOutboundBytes,
     pool_bytes: row.poolBytes,
     pool_share: Math.round(row.poolShare * 1_000_000) / 1_000_000,
     sampled: row.lastSampledAt !== null,
@@ -41,7 +44,7 @@ type PoolFields =
 
 /** The fields of API-2.5. */
 export function showPool(
-  { month, pool, servers }: AccountBandwidth,
+  { month, pool, overage, servers }: AccountBandwidth,
   bandwidth: Bandwidth,
 ): Pick<schemas.Account, PoolFields> {
   return {
@@ -65,6 +68,13 @@ export function showPool(
       remaining_bytes: pool.remainingBytes,
       projected_bytes: pool.projection?.bytes ?? null,
       projection_hours: pool.projection?.hours ?? null,
+      overage: {
+        per_tb: overage.tbQuanta === 0 ? null : formatQuanta(overage.tbQuanta),
+        bytes: overage.bytes,
+        amount: formatQuanta(overage.quanta),
+        projected_amount: overage.projectedQuanta === null ? null : formatQuanta(overage.projectedQuanta),
+        charged_at: overage.tbQuanta === 0 ? null : new Date(overage.chargedAtMs).toISOString(),
+      },
       servers: servers.map(showBandwidthRow),
     },
   };

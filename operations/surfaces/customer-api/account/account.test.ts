@@ -74,6 +74,8 @@ test('API-2.6, API-4.d: an unsampled current month is zeros that say so, not a 4
       total_bytes: 0,
       provider_scan_inbound_bytes: 0,
       provider_scan_outbound_bytes: 0,
+      attack_inbound_bytes: 0,
+      attack_outbound_bytes: 0,
       pool_bytes: 0,
       pool_share: 0,
       sampled: false,

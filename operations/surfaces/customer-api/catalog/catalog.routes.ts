@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { schemas } from '#contracts/customer-api/index.ts';
+import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import { formatQuanta } from '#operations/billing/index.ts';
 import type { Catalog, Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
@@ -19,6 +20,7 @@ export function catalogHandlers(deps: {
   catalog: Catalog;
   clusters: Clusters;
   metering: Metering;
+  bandwidth: Bandwidth;
 }): CatalogHandlers {
   const { catalog, clusters } = deps;
   const idOf = ({ id }: { id: number }) => id;
@@ -62,6 +64,7 @@ export function catalogHandlers(deps: {
     },
     async readPrices(call) {
       const { includedPerMonth, price } = deps.metering;
+      const { rules, poolCounts, tbQuanta } = deps.bandwidth;
       const plans = (await catalog.readOffers()).plans.filter(isOffered);
       return {
         currency: call.tenant.currency,
@@ -70,6 +73,12 @@ export function catalogHandlers(deps: {
           included_per_month: includedPerMonth,
           per_requests: price.unitRequests,
           amount: formatQuanta(price.rateQuanta),
+        },
+        bandwidth: {
+          included_tb: rules.baseBytes / 1_000_000_000_000,
+          per_additional_server_tb: rules.perServerBytes / 1_000_000_000_000,
+          pool_counts: poolCounts,
+          per_tb: tbQuanta === 0 ? null : formatQuanta(tbQuanta),
         },
       } satisfies schemas.Prices;
     },

@@ -35,7 +35,7 @@ for (const point of traffic.points)
       '`provider_scan_inbound_bytes` and `provider_scan_outbound_bytes` are the part of a point that our own port scans of the server caused. All totals have it; applications, `expected_bps` and the bandwidth pool do not.',
     ),
     paragraph(
-      'For invoices use `GET /servers/{id}/bandwidth`: it has whole months and days, and says what counts against the pool.',
+      'For invoices use `GET /servers/{id}/bandwidth`: it has whole months and days, and says what counts against the pool; bytes of attacks do not. `GET /account` has what traffic beyond the pool costs this month.',
     ),
   ],
 });

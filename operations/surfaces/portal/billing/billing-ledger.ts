@@ -29,6 +29,7 @@ const sourceLabels: Readonly<Record<string, string>> = {
   adjustment: 'Adjustment',
   server_hours: 'Server hours',
   api_overage: 'API requests',
+  bandwidth_overage: 'Traffic beyond the pool',
 };
 
 export const labelOf = (source: string) => sourceLabels[source] ?? source.replaceAll('_', ' ');
@@ -108,7 +109,7 @@ export function ledgerSection(options: LedgerOptions): Html {
       },
       empty: {
         title: 'No entries',
-        text: 'Payments, server hours and charged API requests appear here.',
+        text: 'Payments, server hours and charges for API requests and traffic appear here.',
       },
     }),
   );

@@ -1,5 +1,6 @@
 /** `/client/billing/`: what there is, what it will cost, how it is paid, and the ledger line by line. */
 import type { Tenant } from '#operations/accounts/index.ts';
+import type { AccountBandwidth } from '#operations/bandwidth/index.ts';
 import type { SourceSum } from '#operations/billing/index.ts';
 import type { Charge, Payments, SavedCard } from '#operations/payments/index.ts';
 import type { DaySpending } from '#operations/views/index.ts';
@@ -11,6 +12,7 @@ import {
   type Content,
   field,
   form,
+  formatBytes,
   formatMoney,
   formatMoneyAbout,
   formatTime,
@@ -39,6 +41,8 @@ export interface BillingPageOptions extends LedgerOptions {
   days: readonly DaySpending[];
   /** What running servers and the present pace of requests will add until the month ends. */
   ahead: { serverQuanta: number; overageQuanta: number };
+  /** This month's traffic and the pool. */
+  traffic: Pick<AccountBandwidth, 'pool' | 'overage'>;
   cards: readonly SavedCard[];
   /** Charges whose outcome is not known yet. */
   waiting: readonly Charge[];
@@ -156,9 +160,10 @@ function waitingBanner(charge: Charge, tenant: Tenant): Html {
 
 function figures(options: BillingPageOptions): Html {
   const { tenant, month, ahead, balanceQuanta } = options;
+  const { pool, overage } = options.traffic;
   const of = (source: string) => -(month.find((each) => each.source === source)?.quanta ?? 0);
   // A correction by an operator and a refund are no spending.
-  const spent = of('server_hours') + of('api_overage');
+  const spent = of('server_hours') + of('api_overage') + of('bandwidth_overage');
   // To the cent; the ledger below has every quantum.
   const about = (quanta: number) => formatMoneyAbout(quanta, tenant.currency);
   return stats(
@@ -171,7 +176,9 @@ function figures(options: BillingPageOptions): Html {
     stat({
       label: 'Spent this month',
       value: about(spent),
-      source: `servers ${about(of('server_hours'))}, API ${about(of('api_overage'))}`,
+      source: `servers ${about(of('server_hours'))}, API ${about(of('api_overage'))}${
+        of('bandwidth_overage') === 0 ? '' : `, traffic ${about(of('bandwidth_overage'))}`
+      }`,
     }),
     stat({
       label: 'Estimated cost this month',
@@ -183,6 +190,16 @@ function figures(options: BillingPageOptions): Html {
       value: about(ahead.serverQuanta + ahead.overageQuanta),
       source: `servers ${about(ahead.serverQuanta)}, API ${about(ahead.overageQuanta)}`,
     }),
+    ...(overage.tbQuanta === 0
+      ? []
+      : [
+          stat({
+            label: 'Traffic beyond the pool',
+            value: about(overage.quanta),
+            ...(overage.bytes > 0 && { tone: 'warn' as const }),
+            source: `${formatBytes(pool.usedBytes)} of ${formatBytes(pool.allowanceBytes)} used; more costs ${about(overage.tbQuanta)} per TB, charged on ${formatTime(overage.chargedAtMs, 'day')}`,
+          }),
+        ]),
   );
 }
 

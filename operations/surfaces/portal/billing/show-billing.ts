@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import type { Clock } from '#common/clock/index.ts';
 import type { Accounts, Tenant } from '#operations/accounts/index.ts';
+import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import type { Billing, LedgerFilter } from '#operations/billing/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
@@ -14,6 +15,7 @@ import { billingPage } from './billing.page.ts';
 
 export interface BillingRoutesDeps {
   accounts: Accounts;
+  bandwidth: Bandwidth;
   billing: Billing;
   metering: Metering;
   payments: Payments;
@@ -69,16 +71,18 @@ export async function showBilling(
   const { tenant, tenants } = await choose(deps, visitor, query.tenant);
   const { actor } = visitor;
   const filter = filterOf(query);
-  const [balanceQuanta, month, days, entries, cards, charges, serverQuanta, usage] = await Promise.all([
-    deps.billing.balanceOf(actor, tenant.id),
-    deps.billing.sumMonth(actor, tenant.id),
-    deps.billing.sumDays(actor, tenant.id, chartDays),
-    deps.billing.listEntries(actor, tenant.id, { ...filter, limit: pageSize + 1 }),
-    deps.payments.listCards(actor, tenant.id),
-    deps.payments.listCharges(actor, tenant.id, 20),
-    deps.servers.remainingCostOfMonth(actor, tenant.id),
-    deps.metering.usageOf(actor, { tenantId: tenant.id, period: null }),
-  ]);
+  const [balanceQuanta, month, days, entries, cards, charges, serverQuanta, usage, traffic] =
+    await Promise.all([
+      deps.billing.balanceOf(actor, tenant.id),
+      deps.billing.sumMonth(actor, tenant.id),
+      deps.billing.sumDays(actor, tenant.id, chartDays),
+      deps.billing.listEntries(actor, tenant.id, { ...filter, limit: pageSize + 1 }),
+      deps.payments.listCards(actor, tenant.id),
+      deps.payments.listCharges(actor, tenant.id, 20),
+      deps.servers.remainingCostOfMonth(actor, tenant.id),
+      deps.metering.usageOf(actor, { tenantId: tenant.id, period: null }),
+      deps.bandwidth.readAccount(actor, { tenantId: tenant.id, openedAt: tenant.createdAt }),
+    ]);
   const overage = usage?.projection ? usage.projection.overageQuanta - usage.overageQuanta : 0;
   const nowMs = deps.clock.nowMs();
   const page = billingPage({
@@ -88,6 +92,7 @@ export async function showBilling(
     balanceQuanta,
     month,
     days,
+    traffic,
     ahead: { serverQuanta, overageQuanta: Math.max(0, overage) },
     entries: entries.slice(0, pageSize),
     filter: {

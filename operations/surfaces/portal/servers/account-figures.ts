@@ -18,7 +18,10 @@ import { type ActivityDeps, readLatestActivity } from '../account/activity.route
 import type { Visitor } from '../guard.ts';
 
 export interface AccountFigures {
-  workspaces: readonly { tenant: Tenant; balanceQuanta: number; pool: AccountBandwidth['pool'] }[];
+  workspaces: readonly ({ tenant: Tenant; balanceQuanta: number } & Pick<
+    AccountBandwidth,
+    'pool' | 'overage'
+  >)[];
   /** The newest first. */
   activity: readonly StoredEntry[];
 }
@@ -36,11 +39,11 @@ export async function readAccountFigures(
   const [workspaces, activity] = await Promise.all([
     Promise.all(
       tenants.slice(0, workspacesShown).map(async (tenant) => {
-        const [balanceQuanta, { pool }] = await Promise.all([
+        const [balanceQuanta, { pool, overage }] = await Promise.all([
           deps.billing.balanceOf(actor, tenant.id),
           deps.bandwidth.readAccount(actor, { tenantId: tenant.id, openedAt: tenant.createdAt }),
         ]);
-        return { tenant, balanceQuanta, pool };
+        return { tenant, balanceQuanta, pool, overage };
       }),
     ),
     readLatestActivity(deps, visitor),
@@ -50,7 +53,7 @@ export async function readAccountFigures(
 
 export function accountFigures({ workspaces, activity }: AccountFigures, nowMs: number): Content {
   const nameOf = ({ name }: Tenant) => (workspaces.length > 1 ? `${name}: ` : '');
-  const figures = workspaces.flatMap(({ tenant, balanceQuanta, pool }) => [
+  const figures = workspaces.flatMap(({ tenant, balanceQuanta, pool, overage }) => [
     stat({
       label: `${nameOf(tenant)}Credit`,
       value: formatMoneyAbout(balanceQuanta, tenant.currency),
@@ -61,10 +64,7 @@ export function accountFigures({ workspaces, activity }: AccountFigures, nowMs: 
     stat({
       label: `${nameOf(tenant)}Bandwidth pool this month`,
       value: `${formatBytes(pool.usedBytes)} of ${formatBytes(pool.allowanceBytes)}`,
-      source:
-        pool.projection === null
-          ? undefined
-          : `about ${formatBytes(pool.projection.bytes)} by the end of the month`,
+      source: poolOutlook(pool, overage, tenant),
       ...(pool.usedBytes > pool.allowanceBytes && { tone: 'warn' as const }),
     }),
   ]);
@@ -85,4 +85,18 @@ export function accountFigures({ workspaces, activity }: AccountFigures, nowMs: 
           )}</ul>`,
       ),
   ];
+}
+
+/** What the month comes to, in bytes and, where what is beyond the pool costs something, in money. */
+function poolOutlook(
+  pool: AccountBandwidth['pool'],
+  overage: AccountBandwidth['overage'],
+  { currency }: Tenant,
+): string | undefined {
+  const expected =
+    pool.projection === null ? [] : [`about ${formatBytes(pool.projection.bytes)} by the end of the month`];
+  const quanta = overage.projectedQuanta ?? overage.quanta;
+  const cost = quanta === 0 ? [] : [`${formatMoneyAbout(quanta, currency)} for what is beyond the pool`];
+  const parts = [...expected, ...cost];
+  return parts.length === 0 ? undefined : parts.join(', ');
 }

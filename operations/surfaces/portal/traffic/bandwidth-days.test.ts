@@ -10,7 +10,7 @@ const day = (date: number, hour = 0) => Date.UTC(2026, 10, date, hour);
 function rowOf(date: number, isMeasured: boolean): BandwidthRow {
   return {
     ...{ serverId: 1, serverName: 'web-1', inboundBytes: 0, outboundBytes: 0, poolBytes: 0, poolShare: 0 },
-    ...{ ownScanInboundBytes: 0, ownScanOutboundBytes: 0 },
+    ...{ ownScanInboundBytes: 0, ownScanOutboundBytes: 0, attackInboundBytes: 0, attackOutboundBytes: 0 },
     period: { name: '', startMs: day(date), endMs: day(date) + dayMs },
     lastSampledAt: isMeasured ? new Date(day(date)) : null,
     isDeleted: false,

@@ -108,15 +108,16 @@ function figures({ history, source, poolCounts }: BandwidthOptions): Html {
 }
 
 /** What counts against the pool, and how much of the usage does not. */
-function countsText(
-  { ownScanInboundBytes, ownScanOutboundBytes }: BandwidthRow,
-  poolCounts: Bandwidth['poolCounts'],
-): string {
-  const [counts, scans] =
-    poolCounts === 'outbound'
-      ? ['only what goes out counts', ownScanOutboundBytes]
-      : ['both ways count', ownScanInboundBytes + ownScanOutboundBytes];
-  return scans === 0 ? counts : `${counts}, without ${formatBytes(scans)} of port scans by your provider`;
+function countsText(row: BandwidthRow, poolCounts: Bandwidth['poolCounts']): string {
+  const isTotal = poolCounts === 'total';
+  const scans = row.ownScanOutboundBytes + (isTotal ? row.ownScanInboundBytes : 0);
+  const attacks = row.attackOutboundBytes + (isTotal ? row.attackInboundBytes : 0);
+  const left = [
+    attacks > 0 && `${formatBytes(attacks)} of attacks`,
+    scans > 0 && `${formatBytes(scans)} of port scans by your provider`,
+  ].filter((each) => each !== false);
+  const counts = isTotal ? 'both ways count' : 'only what goes out counts';
+  return left.length === 0 ? counts : `${counts}, without ${left.join(' and ')}`;
 }
 
 function useChart({ history, source, createdMs, flags, nowMs }: BandwidthOptions): Html {

@@ -4,6 +4,15 @@ import { actionButton, askButton, type Html } from '#service-kit/pages/index.ts'
  * What the surfaces of both servers do alike: guarding pages, tables with their files, and buttons that administer
  * people. What a page looks like is `pages`; how a person signs in is `sign-in`.
  */
+export {
+  ageColumn,
+  countColumn,
+  figureColumn,
+  linkColumn,
+  momentColumn,
+  textColumn,
+  timeColumn,
+} from './columns.ts';
 export { sendCsv } from './csv-file.ts';
 export {
   type DataColumn,

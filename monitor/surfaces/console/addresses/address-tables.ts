@@ -12,11 +12,10 @@ import {
   html,
   isoTime,
   link,
-  moment,
   type Range,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { dataTable, wantedFile } from '#service-kit/web/index.ts';
+import { dataTable, figureColumn, momentColumn, textColumn, wantedFile } from '#service-kit/web/index.ts';
 import { namedHref } from '../parts/application-detail.ts';
 import { minuteText } from '../parts/origin.ts';
 import { evidenceColumn, exchangedColumns, lastSentColumn, serviceColumn } from '../parts/usage-columns.ts';
@@ -46,12 +45,9 @@ export function applicationTable(
         value: (row) => row.name,
       },
       serviceColumn,
-      {
-        key: 'direction',
-        header: 'Direction',
-        cell: (row) => (row.direction === 'outbound' ? 'used' : 'hosted'),
-        value: (row) => row.direction,
-      },
+      textColumn('direction', 'Direction', (row) => row.direction, {
+        show: (direction) => (direction === 'outbound' ? 'used' : 'hosted'),
+      }),
       evidenceColumn,
       ...exchangedColumns(() => 'name only'),
       lastSentColumn(nowMs),
@@ -93,20 +89,8 @@ export function ownerTable(
         field: 'ended',
         value: (row) => isoTime(row.endedAtMs),
       },
-      {
-        key: 'first',
-        header: 'From',
-        cell: (row) => moment(row.firstSeenMs, nowMs),
-        field: 'first_seen',
-        value: (row) => isoTime(row.firstSeenMs),
-      },
-      {
-        key: 'last',
-        header: 'Last seen',
-        cell: (row) => moment(row.lastSeenMs, nowMs),
-        field: 'last_seen',
-        value: (row) => isoTime(row.lastSeenMs),
-      },
+      momentColumn('first', 'From', (row) => row.firstSeenMs, nowMs, { field: 'first_seen' }),
+      momentColumn('last', 'Last seen', (row) => row.lastSeenMs, nowMs, { field: 'last_seen' }),
     ],
     empty: {
       title: 'Unknown owner',
@@ -143,22 +127,8 @@ export function pointTable(request: FastifyRequest, points: readonly AddressPoin
           }),
         value: (row) => isoTime(row.timeMs),
       },
-      {
-        key: 'in',
-        header: 'In',
-        kind: 'figure',
-        cell: (row) => rate(row.inBps),
-        field: 'in_bps',
-        value: (row) => row.inBps,
-      },
-      {
-        key: 'out',
-        header: 'Out',
-        kind: 'figure',
-        cell: (row) => rate(row.outBps),
-        field: 'out_bps',
-        value: (row) => row.outBps,
-      },
+      figureColumn('in', 'In', (row) => row.inBps, rate, { field: 'in_bps' }),
+      figureColumn('out', 'Out', (row) => row.outBps, rate, { field: 'out_bps' }),
       {
         key: 'packets',
         header: 'Packets',

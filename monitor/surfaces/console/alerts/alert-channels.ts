@@ -3,16 +3,14 @@ import type { FastifyRequest } from 'fastify';
 import { type Channel, channelKindOf } from '#monitor/alerts/index.ts';
 import {
   actionButton,
-  age,
   askButton,
   badge,
   type Content,
   html,
-  isoTime,
   link,
   section,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import { ageColumn, dataTable } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 
 interface Options {
@@ -63,14 +61,9 @@ function channelTable(request: FastifyRequest, { channels, viewer, nowMs }: Opti
         cell: stateOf,
         value: (row) => (row.isEnabled ? (row.lastError ?? 'ok') : 'off'),
       },
-      {
-        key: 'delivered',
-        header: 'Last delivered',
-        kind: 'figure',
+      ageColumn('delivered', 'Last delivered', (row) => row.lastDeliveredAtMs, nowMs, {
         field: 'last_delivered_at',
-        cell: (row) => age(row.lastDeliveredAtMs, nowMs),
-        value: (row) => isoTime(row.lastDeliveredAtMs),
-      },
+      }),
       {
         key: 'waiting',
         header: 'Waiting',

@@ -21,7 +21,6 @@ import { silentAfterSeconds } from '#monitor/sensors/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
-  age,
   banner,
   type Content,
   codeBlock,
@@ -37,10 +36,16 @@ import {
   section,
   type Tone,
   toast,
-  utcTime,
 } from '#service-kit/pages/index.ts';
 import { diskLimits } from '#service-kit/system/index.ts';
-import { dataTable, rowsLimit } from '#service-kit/web/index.ts';
+import {
+  ageColumn,
+  dataTable,
+  linkColumn,
+  rowsLimit,
+  textColumn,
+  timeColumn,
+} from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { sendConsolePage } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
@@ -164,28 +169,10 @@ function openTable(request: FastifyRequest, open: readonly Episode[], viewer: Vi
     rows: open,
     rowTone: (row) => (row.acknowledgedAtMs === null ? 'bad' : 'warn'),
     columns: [
-      {
-        key: 'title',
-        header: 'Alert',
-        cell: (row) => link(placeOf(row), titleOf(row)),
-        value: (row) => titleOf(row),
-      },
+      linkColumn('title', 'Alert', (row) => [titleOf(row), placeOf(row)]),
       { key: 'site', header: 'Site', cell: (row) => row.siteName, value: (row) => row.siteName },
-      {
-        key: 'opened',
-        header: 'Opened',
-        kind: 'figure',
-        field: 'opened_at',
-        cell: (row) => age(row.openedAtMs, nowMs),
-        value: (row) => isoTime(row.openedAtMs),
-      },
-      {
-        key: 'measured',
-        header: 'Measured',
-        kind: 'prose',
-        cell: (row) => measuredOf(row),
-        value: (row) => measuredOf(row),
-      },
+      ageColumn('opened', 'Opened', (row) => row.openedAtMs, nowMs, { field: 'opened_at' }),
+      textColumn('measured', 'Measured', measuredOf, { kind: 'prose' }),
       {
         key: 'state',
         header: 'State',
@@ -219,21 +206,9 @@ function pastTable(request: FastifyRequest, past: readonly Episode[], limit: num
     rows: past,
     isComplete: past.length < limit,
     columns: [
-      {
-        key: 'title',
-        header: 'Alert',
-        cell: (row) => link(placeOf(row), titleOf(row)),
-        value: (row) => titleOf(row),
-      },
+      linkColumn('title', 'Alert', (row) => [titleOf(row), placeOf(row)]),
       { key: 'site', header: 'Site', cell: (row) => row.siteName, value: (row) => row.siteName },
-      {
-        key: 'opened',
-        header: 'Opened',
-        field: 'opened_at',
-        kind: 'time',
-        cell: (row) => utcTime(row.openedAtMs),
-        value: (row) => isoTime(row.openedAtMs),
-      },
+      timeColumn('opened', 'Opened', (row) => row.openedAtMs, { field: 'opened_at' }),
       {
         key: 'resolved',
         header: 'Resolved',
@@ -249,20 +224,11 @@ function pastTable(request: FastifyRequest, past: readonly Episode[], limit: num
         cell: (row) => formatDuration((row.resolvedAtMs! - row.openedAtMs) / 1000),
         value: (row) => Math.round((row.resolvedAtMs! - row.openedAtMs) / 1000),
       },
-      {
-        key: 'end',
-        header: 'End',
-        field: 'resolution',
-        cell: (row) => row.resolution,
-        value: (row) => row.resolution,
-      },
-      {
-        key: 'by',
-        header: 'Acknowledged by',
+      textColumn('end', 'End', (row) => row.resolution, { field: 'resolution' }),
+      textColumn('by', 'Acknowledged by', (row) => row.acknowledgedBy, {
         field: 'acknowledged_by',
-        cell: (row) => row.acknowledgedBy ?? '–',
-        value: (row) => row.acknowledgedBy,
-      },
+        show: (acknowledgedBy) => acknowledgedBy ?? '–',
+      }),
     ],
     empty: {
       title: 'No resolved alerts yet',

@@ -16,7 +16,7 @@ import {
   link,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import { countColumn, dataTable } from '#service-kit/web/index.ts';
 import { keyText } from '../parts/application-detail.ts';
 import { evidenceColumn, exchangedColumns, lastSentColumn, serviceColumn } from '../parts/usage-columns.ts';
 
@@ -69,14 +69,7 @@ export function applicationTable(
       serviceColumn,
       evidenceColumn,
       ...exchangedColumns<ApplicationRow>((row) => `${row.vantage} only`),
-      {
-        key: 'addresses',
-        header: 'Addresses',
-        kind: 'figure',
-        cell: (row) => formatCount(row.addresses),
-        field: 'local_addresses',
-        value: (row) => row.addresses,
-      },
+      countColumn('addresses', 'Addresses', (row) => row.addresses, { field: 'local_addresses' }),
       {
         key: 'top',
         header: 'Top connection',

@@ -22,7 +22,14 @@ import {
   moment,
   type Tone,
 } from '#service-kit/pages/index.ts';
-import { dataTable, pagedRows } from '#service-kit/web/index.ts';
+import {
+  dataTable,
+  figureColumn,
+  linkColumn,
+  momentColumn,
+  pagedRows,
+  textColumn,
+} from '#service-kit/web/index.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
 import { namedHref } from '../parts/application-detail.ts';
 import { eventName } from '../parts/words.ts';
@@ -148,26 +155,11 @@ export function bindingTable(request: FastifyRequest, siteId: number, rows: read
               : badge('good', 'owned'),
         value: (row) => (row.endedAtMs !== null ? 'past' : row.isInConflict ? 'conflict' : 'owned'),
       },
-      {
-        key: 'first',
-        field: 'first_seen',
-        header: 'From',
-        cell: (row) => moment(row.firstSeenMs, nowMs),
-        value: (row) => isoTime(row.firstSeenMs),
-      },
-      {
-        key: 'last',
-        field: 'last_seen',
-        header: 'Last seen',
-        cell: (row) => moment(row.lastSeenMs, nowMs),
-        value: (row) => isoTime(row.lastSeenMs),
-      },
-      {
-        key: 'ended',
-        header: 'Ended by',
-        cell: (row) => (row.endedBy === null ? html`<span class="hint">–</span>` : endings[row.endedBy]),
-        value: (row) => row.endedBy,
-      },
+      momentColumn('first', 'From', (row) => row.firstSeenMs, nowMs, { field: 'first_seen' }),
+      momentColumn('last', 'Last seen', (row) => row.lastSeenMs, nowMs, { field: 'last_seen' }),
+      textColumn('ended', 'Ended by', (row) => row.endedBy, {
+        show: (endedBy) => (endedBy === null ? html`<span class="hint">–</span>` : endings[endedBy]),
+      }),
     ],
     empty: { title: 'No addresses', text: `This device had no address in the last ${keptText('bindings')}.` },
   });
@@ -193,12 +185,7 @@ export function conflictTable(
         cell: (row) => row.macs.filter((one) => one !== mac).map((one) => html`${code(one)} `),
         value: (row) => row.macs.filter((one) => one !== mac).join(' '),
       },
-      {
-        key: 'opened',
-        header: 'Opened',
-        cell: (row) => moment(row.openedAtMs, nowMs),
-        value: (row) => isoTime(row.openedAtMs),
-      },
+      momentColumn('opened', 'Opened', (row) => row.openedAtMs, nowMs),
       {
         key: 'resolved',
         header: 'Resolved',
@@ -233,34 +220,12 @@ export function applicationTable(
     card: { line: ['in', 'out'] },
     rows,
     columns: [
-      {
-        key: 'name',
-        header: 'Application',
-        cell: (row) => link(namedHref(request, siteId, row.name), row.name),
-        value: (row) => row.name,
-      },
-      {
-        key: 'use',
-        header: 'Use',
-        cell: (row) => (row.direction === 'outbound' ? 'uses it' : 'hosts it'),
-        value: (row) => row.direction,
-      },
-      {
-        key: 'in',
-        field: 'inbound_bytes',
-        header: 'In',
-        kind: 'figure',
-        cell: (row) => bytes(row.inboundBytes),
-        value: (row) => row.inboundBytes,
-      },
-      {
-        key: 'out',
-        field: 'outbound_bytes',
-        header: 'Out',
-        kind: 'figure',
-        cell: (row) => bytes(row.outboundBytes),
-        value: (row) => row.outboundBytes,
-      },
+      linkColumn('name', 'Application', (row) => [row.name, namedHref(request, siteId, row.name)]),
+      textColumn('use', 'Use', (row) => row.direction, {
+        show: (direction) => (direction === 'outbound' ? 'uses it' : 'hosts it'),
+      }),
+      figureColumn('in', 'In', (row) => row.inboundBytes, bytes, { field: 'inbound_bytes' }),
+      figureColumn('out', 'Out', (row) => row.outboundBytes, bytes, { field: 'outbound_bytes' }),
     ],
     empty: {
       title: 'No application seen',
@@ -277,24 +242,9 @@ export function deviceEventTable(request: FastifyRequest, rows: readonly Monitor
     isStacked: true,
     rows,
     columns: [
-      {
-        key: 'at',
-        header: 'When',
-        cell: (row) => moment(row.occurredAtMs, nowMs),
-        value: (row) => isoTime(row.occurredAtMs),
-      },
-      {
-        key: 'kind',
-        header: 'Kind',
-        cell: (row) => eventName(row.kind),
-        value: (row) => row.kind,
-      },
-      {
-        key: 'address',
-        header: 'Address',
-        cell: (row) => code(String(row.details.address ?? '')),
-        value: (row) => String(row.details.address ?? ''),
-      },
+      momentColumn('at', 'When', (row) => row.occurredAtMs, nowMs),
+      textColumn('kind', 'Kind', (row) => row.kind, { show: eventName }),
+      textColumn('address', 'Address', (row) => String(row.details.address ?? ''), { show: code }),
     ],
     empty: {
       title: 'No events',

@@ -12,7 +12,6 @@ import type { DeviceTotals } from '#monitor/facts/index.ts';
 import type { ImportState } from '#monitor/inventory/index.ts';
 import type { ConnectionView } from '#monitor/operations-client/index.ts';
 import {
-  age,
   badge,
   banner,
   type Content,
@@ -23,7 +22,6 @@ import {
   formatCount,
   hiddenField,
   html,
-  isoTime,
   link,
   pageHeader,
   type Range,
@@ -34,7 +32,7 @@ import {
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
+import { ageColumn, type DataColumn, dataTable, linkColumn, textColumn } from '#service-kit/web/index.ts';
 import { addressHref } from '../parts/address-link.ts';
 import { inventoryBanner } from '../parts/inventory-banner.ts';
 import { labelSources, stateBadge } from './device-parts.ts';
@@ -206,13 +204,12 @@ function searchForm({ siteId, query }: TableView): Content {
 
 function deviceColumns({ siteId, nowMs }: TableView): DataColumn<DeviceLine>[] {
   return [
-    {
-      key: 'label',
-      header: 'Device',
-      sortable: true,
-      cell: ({ device }) => link(`/sites/${siteId}/devices/${device.id}`, labelDevice(device).text),
-      value: ({ device }) => labelDevice(device).text,
-    },
+    linkColumn(
+      'label',
+      'Device',
+      ({ device }) => [labelDevice(device).text, `/sites/${siteId}/devices/${device.id}`],
+      { sortable: true },
+    ),
     {
       key: 'state',
       header: 'State',
@@ -227,36 +224,12 @@ function deviceColumns({ siteId, nowMs }: TableView): DataColumn<DeviceLine>[] {
     },
     bytesColumn('wan', 'WAN in / out'),
     bytesColumn('lan', 'LAN in / out'),
-    {
-      key: 'seen',
-      header: 'Last seen',
-      kind: 'figure',
-      sortable: true,
-      cell: ({ device }) => age(device.lastSeenMs, nowMs),
-      value: ({ device }) => isoTime(device.lastSeenMs),
-    },
-    {
-      key: 'mac',
-      header: 'MAC',
-      kind: 'code',
-      sortable: true,
-      cell: ({ device }) => device.mac,
-      value: ({ device }) => device.mac,
-    },
-    {
-      key: 'segment',
-      header: 'Segment',
-      kind: 'code',
-      sortable: true,
-      cell: ({ device }) => device.segment,
-      value: ({ device }) => device.segment,
-    },
-    {
-      key: 'source',
-      header: 'Named by',
-      cell: ({ device }) => labelSources[labelDevice(device).source],
-      value: ({ device }) => labelDevice(device).source,
-    },
+    ageColumn('seen', 'Last seen', ({ device }) => device.lastSeenMs, nowMs, { sortable: true }),
+    textColumn('mac', 'MAC', ({ device }) => device.mac, { sortable: true, kind: 'code' }),
+    textColumn('segment', 'Segment', ({ device }) => device.segment, { sortable: true, kind: 'code' }),
+    textColumn('source', 'Named by', ({ device }) => labelDevice(device).source, {
+      show: (source) => labelSources[source],
+    }),
   ];
 }
 

@@ -26,7 +26,7 @@ import {
   type Tone,
   toast,
 } from '#service-kit/pages/index.ts';
-import { dataTable, rowsLimit } from '#service-kit/web/index.ts';
+import { countColumn, dataTable, figureColumn, linkColumn, rowsLimit } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
@@ -222,12 +222,7 @@ function ruleTable(request: FastifyRequest, { found }: HandOffPage, path: string
     card: { line: ['mode', 'does'] },
     rows: found.rules,
     columns: [
-      {
-        key: 'name',
-        header: 'Rule',
-        cell: (row) => link(`${path}/rules/${row.id}`, row.name),
-        value: (row) => row.name,
-      },
+      linkColumn('name', 'Rule', (row) => [row.name, `${path}/rules/${row.id}`]),
       { key: 'mode', header: 'State', cell: (row) => modeBadge(row.mode), value: (row) => row.mode },
       {
         key: 'does',
@@ -246,22 +241,8 @@ function ruleTable(request: FastifyRequest, { found }: HandOffPage, path: string
         },
         value: (row) => row.prefixes.join(' '),
       },
-      {
-        key: 'hold',
-        header: 'Hold time',
-        kind: 'figure',
-        field: 'hold_seconds',
-        cell: (row) => formatDuration(row.holdSeconds),
-        value: (row) => row.holdSeconds,
-      },
-      {
-        key: 'open',
-        header: 'Actions now',
-        kind: 'figure',
-        field: 'open_actions',
-        cell: (row) => formatCount(row.openActions),
-        value: (row) => row.openActions,
-      },
+      figureColumn('hold', 'Hold time', (row) => row.holdSeconds, formatDuration, { field: 'hold_seconds' }),
+      countColumn('open', 'Actions now', (row) => row.openActions, { field: 'open_actions' }),
     ],
     empty: {
       title: 'No rules yet',

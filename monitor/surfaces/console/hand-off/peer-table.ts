@@ -1,16 +1,8 @@
 /** BGP peers of the settings, and how the session with each goes. */
 import type { FastifyRequest } from 'fastify';
 import type { PeerState } from '#monitor/hand-off/index.ts';
-import {
-  age,
-  badge,
-  type Content,
-  formatCount,
-  isoTime,
-  refreshing,
-  section,
-} from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import { age, badge, type Content, isoTime, refreshing, section } from '#service-kit/pages/index.ts';
+import { countColumn, dataTable, textColumn } from '#service-kit/web/index.ts';
 
 const badges: Readonly<Record<PeerState['session'], () => Content>> = {
   established: () => badge('good', 'established'),
@@ -53,12 +45,7 @@ export function peerSection(
         isComplete: true,
         columns: [
           { key: 'peer', header: 'Peer', kind: 'code', cell: (row) => row.name, value: (row) => row.name },
-          {
-            key: 'session',
-            header: 'Session',
-            cell: (row) => badges[row.session](),
-            value: (row) => row.session,
-          },
+          textColumn('session', 'Session', (row) => row.session, { show: (session) => badges[session]() }),
           {
             key: 'since',
             header: 'Since',
@@ -66,14 +53,7 @@ export function peerSection(
             cell: (row) => (row.sinceMs === null ? '' : age(row.sinceMs, nowMs)),
             value: (row) => isoTime(row.sinceMs),
           },
-          {
-            key: 'routes',
-            header: 'Routes announced',
-            kind: 'figure',
-            field: 'routes',
-            cell: (row) => formatCount(row.routes),
-            value: (row) => row.routes,
-          },
+          countColumn('routes', 'Routes announced', (row) => row.routes, { field: 'routes' }),
           { key: 'remark', header: 'Remark', kind: 'prose', cell: remarkOf, value: remarkOf },
         ],
         empty: { title: 'No peers', text: 'SVC_HAND_OFF_BGP_PEERS names none.' },

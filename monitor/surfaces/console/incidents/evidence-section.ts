@@ -2,17 +2,8 @@
 import type { FastifyRequest } from 'fastify';
 import type { EvidenceFile } from '#monitor/evidence/index.ts';
 import type { Incident } from '#monitor/incidents/index.ts';
-import {
-  type Content,
-  formatBytes,
-  formatCount,
-  isoTime,
-  link,
-  moment,
-  section,
-  utcTime,
-} from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import { type Content, formatBytes, link, section } from '#service-kit/pages/index.ts';
+import { countColumn, dataTable, figureColumn, momentColumn, timeColumn } from '#service-kit/web/index.ts';
 import { incidentHref } from '../parts/incident-text.ts';
 
 export interface EvidenceSection {
@@ -44,36 +35,13 @@ export function evidenceSection(request: FastifyRequest, page: EvidenceSection):
         },
         value: (row) => sensors.get(row.sensorId)?.hostName ?? null,
       },
-      {
-        key: 'from',
-        header: 'First packet',
-        kind: 'time',
-        cell: (row) => utcTime(row.firstPacketAtMs, 'seconds'),
+      timeColumn('from', 'First packet', (row) => row.firstPacketAtMs, {
         field: 'first_packet_at',
-        value: (row) => isoTime(row.firstPacketAtMs),
-      },
-      {
-        key: 'packets',
-        header: 'Packets',
-        kind: 'figure',
-        cell: (row) => formatCount(row.packets),
-        value: (row) => row.packets,
-      },
-      {
-        key: 'size',
-        header: 'Size',
-        kind: 'figure',
-        cell: (row) => formatBytes(row.fileBytes),
-        field: 'bytes',
-        value: (row) => row.fileBytes,
-      },
-      {
-        key: 'until',
-        header: 'Deleted',
-        cell: (row) => moment(row.keptUntilMs, nowMs),
-        field: 'kept_until',
-        value: (row) => isoTime(row.keptUntilMs),
-      },
+        precision: 'seconds',
+      }),
+      countColumn('packets', 'Packets', (row) => row.packets),
+      figureColumn('size', 'Size', (row) => row.fileBytes, formatBytes, { field: 'bytes' }),
+      momentColumn('until', 'Deleted', (row) => row.keptUntilMs, nowMs, { field: 'kept_until' }),
       ...(viewer.canChange
         ? [
             {

@@ -19,7 +19,7 @@ import {
   pageHeader,
   section,
 } from '#service-kit/pages/index.ts';
-import { dataTable, pagedRows } from '#service-kit/web/index.ts';
+import { countColumn, dataTable, pagedRows, textColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
@@ -149,30 +149,13 @@ function packetTable(request: FastifyRequest, packets: readonly DescribedPacket[
         cell: clockText,
         value: (row) => `${new Date(row.atMs).toISOString().slice(0, 11)}${clockText(row)}Z`,
       },
-      {
-        key: 'source',
-        header: 'Source',
+      textColumn('source', 'Source', (row) => row.source, { kind: 'code', show: (source) => source ?? none }),
+      textColumn('destination', 'Destination', (row) => row.destination, {
         kind: 'code',
-        cell: (row) => row.source ?? none,
-        value: (row) => row.source,
-      },
-      {
-        key: 'destination',
-        header: 'Destination',
-        kind: 'code',
-        cell: (row) => row.destination ?? none,
-        value: (row) => row.destination,
-      },
+        show: (destination) => destination ?? none,
+      }),
       { key: 'protocol', header: 'Protocol', cell: (row) => row.protocol, value: (row) => row.protocol },
-      {
-        key: 'length',
-        header: 'Length',
-        unit: 'bytes',
-        kind: 'figure',
-        cell: (row) => formatCount(row.wireLength),
-        field: 'bytes',
-        value: (row) => row.wireLength,
-      },
+      countColumn('length', 'Length', (row) => row.wireLength, { unit: 'bytes', field: 'bytes' }),
       { key: 'info', header: 'Header', cell: (row) => row.info || none, value: (row) => row.info },
     ],
     empty: { title: 'No packets', text: 'The file has none.' },

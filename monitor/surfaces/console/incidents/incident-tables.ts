@@ -18,11 +18,17 @@ import {
   html,
   isoTime,
   link,
-  moment,
   shareBar,
   utcTime,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import {
+  countColumn,
+  dataTable,
+  figureColumn,
+  momentColumn,
+  textColumn,
+  timeColumn,
+} from '#service-kit/web/index.ts';
 import type { TimelineEntry } from '../hand-off/timeline.ts';
 
 type Vector = Incident['measured']['vectors'][number];
@@ -35,26 +41,9 @@ export function vectorTable(request: FastifyRequest, { measured, severity }: Inc
     card: { line: ['packets_share', 'bytes_share'] },
     rows: measured.vectors,
     columns: [
-      {
-        key: 'class',
-        header: 'Class',
-        cell: (row) => nameOfClass(row.class, severity),
-        value: (row) => row.class,
-      },
-      {
-        key: 'packets_share',
-        header: 'Of packets',
-        kind: 'figure',
-        cell: (row) => formatPercent(row.packetsShare),
-        value: (row) => row.packetsShare,
-      },
-      {
-        key: 'bytes_share',
-        header: 'Of bytes',
-        kind: 'figure',
-        cell: (row) => formatPercent(row.bytesShare),
-        value: (row) => row.bytesShare,
-      },
+      textColumn('class', 'Class', (row) => row.class, { show: (name) => nameOfClass(name, severity) }),
+      figureColumn('packets_share', 'Of packets', (row) => row.packetsShare, formatPercent),
+      figureColumn('bytes_share', 'Of bytes', (row) => row.bytesShare, formatPercent),
       {
         key: 'ports',
         header: 'Ports or protocols',
@@ -101,34 +90,10 @@ export function remoteTable(
     card: { line: ['share'] },
     rows: remotes,
     columns: [
-      {
-        key: 'prefix',
-        header: 'Network',
-        kind: 'code',
-        cell: (row) => row.prefix,
-        value: (row) => row.prefix,
-      },
-      {
-        key: 'share',
-        header: 'Largest share of packets',
-        kind: 'figure',
-        cell: (row) => shareBar(row.share),
-        value: (row) => row.share,
-      },
-      {
-        key: 'first',
-        header: 'First among the largest',
-        cell: (row) => moment(row.firstAtMs, nowMs),
-        field: 'first_at',
-        value: (row) => isoTime(row.firstAtMs),
-      },
-      {
-        key: 'last',
-        header: 'Last',
-        cell: (row) => moment(row.lastAtMs, nowMs),
-        field: 'last_at',
-        value: (row) => isoTime(row.lastAtMs),
-      },
+      textColumn('prefix', 'Network', (row) => row.prefix, { kind: 'code' }),
+      figureColumn('share', 'Largest share of packets', (row) => row.share, shareBar),
+      momentColumn('first', 'First among the largest', (row) => row.firstAtMs, nowMs, { field: 'first_at' }),
+      momentColumn('last', 'Last', (row) => row.lastAtMs, nowMs, { field: 'last_at' }),
     ],
     empty: { title: 'No networks', text: 'The sensors told none.' },
   });
@@ -166,38 +131,15 @@ export function viewTable(
         cell: (row) => nameOfClass(row.said.class, row.said.severity),
         value: (row) => row.said.class,
       },
-      {
-        key: 'started',
-        header: 'Started',
-        kind: 'time',
-        cell: (row) => utcTime(row.said.startedAtMs, 'seconds'),
+      timeColumn('started', 'Started', (row) => row.said.startedAtMs, {
         field: 'started_at',
-        value: (row) => isoTime(row.said.startedAtMs),
-      },
-      {
-        key: 'observed',
-        header: 'Last observed',
-        cell: (row) => moment(row.said.lastObservedAtMs, nowMs),
+        precision: 'seconds',
+      }),
+      momentColumn('observed', 'Last observed', (row) => row.said.lastObservedAtMs, nowMs, {
         field: 'last_observed_at',
-        value: (row) => isoTime(row.said.lastObservedAtMs),
-      },
-      {
-        key: 'packets',
-        header: 'Peak',
-        unit: 'packets/s',
-        kind: 'figure',
-        cell: (row) => formatCount(row.said.peak.pps),
-        field: 'peak_pps',
-        value: (row) => row.said.peak.pps,
-      },
-      {
-        key: 'bits',
-        header: 'Peak',
-        kind: 'figure',
-        cell: (row) => formatBitRate(row.said.peak.bps),
-        field: 'peak_bps',
-        value: (row) => row.said.peak.bps,
-      },
+      }),
+      countColumn('packets', 'Peak', (row) => row.said.peak.pps, { unit: 'packets/s', field: 'peak_pps' }),
+      figureColumn('bits', 'Peak', (row) => row.said.peak.bps, formatBitRate, { field: 'peak_bps' }),
     ],
     empty: {
       title: 'No observation counts',

@@ -10,14 +10,12 @@ import {
   type Content,
   formatCount,
   html,
-  isoTime,
-  moment,
   pageHeader,
   refreshing,
   section,
   type Tone,
 } from '#service-kit/pages/index.ts';
-import { dataTable, readList } from '#service-kit/web/index.ts';
+import { dataTable, momentColumn, readList, textColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
@@ -133,26 +131,16 @@ function foreignTable(request: FastifyRequest, rows: readonly ForeignRow[], nowM
         cell: (row) => html`${row.hostName}, ${row.said.capture}`,
         value: (row) => row.hostName,
       },
-      {
-        key: 'target',
-        header: 'Target',
-        kind: 'code',
-        cell: (row) => row.said.target.value,
-        value: (row) => row.said.target.value,
-      },
+      textColumn('target', 'Target', (row) => row.said.target.value, { kind: 'code' }),
       {
         key: 'class',
         header: 'Class',
         cell: (row) => nameOfClass(row.said.class, row.said.severity),
         value: (row) => row.said.class,
       },
-      {
-        key: 'observed',
-        header: 'Last observed',
-        cell: (row) => moment(row.said.lastObservedAtMs, nowMs),
+      momentColumn('observed', 'Last observed', (row) => row.said.lastObservedAtMs, nowMs, {
         field: 'last_observed_at',
-        value: (row) => isoTime(row.said.lastObservedAtMs),
-      },
+      }),
     ],
     empty: { title: 'None', text: 'No sensor reported an attack on another node’s server.' },
   });

@@ -12,7 +12,7 @@ import {
   moment,
   section,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import { countColumn, dataTable, figureColumn } from '#service-kit/web/index.ts';
 import { stateBadge, targetLink } from '../parts/incident-text.ts';
 import { rateText } from '../protection/threshold-text.ts';
 
@@ -110,27 +110,9 @@ function amountTable(request: FastifyRequest, { all, ordinary }: Reason): Conten
     rows,
     columns: [
       { key: 'what', header: 'Traffic', cell: (row) => row.what, value: (row) => row.what },
-      {
-        key: 'packets',
-        header: 'Packets',
-        kind: 'figure',
-        cell: (row) => formatCount(row.packets),
-        value: (row) => row.packets,
-      },
-      {
-        key: 'share',
-        header: 'Of packets',
-        kind: 'figure',
-        cell: (row) => formatPercent(row.share),
-        value: (row) => row.share,
-      },
-      {
-        key: 'bytes',
-        header: 'Bytes',
-        kind: 'figure',
-        cell: (row) => formatBytes(row.bytes),
-        value: (row) => row.bytes,
-      },
+      countColumn('packets', 'Packets', (row) => row.packets),
+      figureColumn('share', 'Of packets', (row) => row.share, formatPercent),
+      figureColumn('bytes', 'Bytes', (row) => row.bytes, formatBytes),
     ],
     empty: { title: 'Not told', text: 'The sensor told no reason.' },
   });

@@ -1,75 +1,29 @@
 /** Tables of networks that addresses talked to. */
 import type { FastifyRequest } from 'fastify';
 import type { PeerHit, PeerNetwork } from '#monitor/peers/index.ts';
+import { code, formatBytes, formatCount, html, link, type TableOptions } from '#service-kit/pages/index.ts';
 import {
-  code,
-  formatBytes,
-  formatCount,
-  html,
-  isoTime,
-  link,
-  type TableOptions,
-  utcTime,
-} from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
+  countColumn,
+  type DataColumn,
+  dataTable,
+  figureColumn,
+  linkColumn,
+  textColumn,
+  timeColumn,
+} from '#service-kit/web/index.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
 import { hourRange, networkHref } from './network-range.ts';
 
 const opened = { address: 'the address', network: 'the network', both: 'both' } as const;
 
 const exchangedColumns: readonly DataColumn<PeerNetwork>[] = [
-  {
-    key: 'in',
-    header: 'In',
-    kind: 'figure',
-    cell: (row) => formatBytes(row.inboundBytes),
-    field: 'in_bytes',
-    value: (row) => row.inboundBytes,
-  },
-  {
-    key: 'out',
-    header: 'Out',
-    kind: 'figure',
-    cell: (row) => formatBytes(row.outboundBytes),
-    field: 'out_bytes',
-    value: (row) => row.outboundBytes,
-  },
-  {
-    key: 'packets',
-    header: 'Packets',
-    kind: 'figure',
-    cell: (row) => formatCount(row.packets),
-    value: (row) => row.packets,
-  },
-  {
-    key: 'minutes',
-    header: 'Minutes',
-    kind: 'figure',
-    cell: (row) => formatCount(row.minutes),
-    value: (row) => row.minutes,
-  },
-  {
-    key: 'opened_by',
-    header: 'Opened by',
-    cell: (row) => opened[row.openedBy],
-    value: (row) => row.openedBy,
-  },
-  {
-    key: 'first',
-    header: 'First hour',
-    kind: 'time',
-    cell: (row) => utcTime(row.firstHour * 1000),
-    field: 'first_hour',
-    value: (row) => isoTime(row.firstHour * 1000),
-  },
-  {
-    key: 'last',
-    header: 'Last hour',
-    kind: 'time',
-    cell: (row) => utcTime(row.lastHour * 1000),
-    field: 'last_hour',
-    value: (row) => isoTime(row.lastHour * 1000),
-  },
+  figureColumn('in', 'In', (row) => row.inboundBytes, formatBytes, { field: 'in_bytes' }),
+  figureColumn('out', 'Out', (row) => row.outboundBytes, formatBytes, { field: 'out_bytes' }),
+  countColumn('packets', 'Packets', (row) => row.packets),
+  countColumn('minutes', 'Minutes', (row) => row.minutes),
+  textColumn('opened_by', 'Opened by', (row) => row.openedBy, { show: (openedBy) => opened[openedBy] }),
+  timeColumn('first', 'First hour', (row) => row.firstHour * 1000, { field: 'first_hour' }),
+  timeColumn('last', 'Last hour', (row) => row.lastHour * 1000, { field: 'last_hour' }),
 ];
 
 /** Only what the files of the operator know of these networks. */
@@ -85,12 +39,7 @@ function nameColumns(rows: readonly PeerNetwork[]): DataColumn<PeerNetwork>[] {
       value: (row) => row.asNumber,
     });
   if (rows.some((row) => row.country !== null))
-    columns.push({
-      key: 'country',
-      header: 'Country',
-      cell: (row) => row.country,
-      value: (row) => row.country,
-    });
+    columns.push(textColumn('country', 'Country', (row) => row.country));
   return columns;
 }
 
@@ -108,12 +57,12 @@ export function networkTable(
     rows,
     isComplete: rows.length === total,
     columns: [
-      {
-        key: 'network',
-        header: 'Network',
-        cell: (row) => link(networkHref(of.siteId, row.network, hourRange(row)), code(row.network)),
-        value: (row) => row.network,
-      },
+      linkColumn(
+        'network',
+        'Network',
+        (row) => [row.network, networkHref(of.siteId, row.network, hourRange(row))],
+        { show: code },
+      ),
       ...nameColumns(rows),
       ...exchangedColumns,
     ],
@@ -151,13 +100,7 @@ export function peerTable(
             : html`<span class="unknown">unknown</span>`,
         value: (row) => row.servers.map(({ name }) => name).join(', ') || null,
       },
-      {
-        key: 'network',
-        header: 'Network',
-        kind: 'code',
-        cell: (row) => row.network,
-        value: (row) => row.network,
-      },
+      textColumn('network', 'Network', (row) => row.network, { kind: 'code' }),
       ...nameColumns(rows),
       ...exchangedColumns,
     ] as DataColumn<PeerHit>[],

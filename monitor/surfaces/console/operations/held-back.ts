@@ -1,8 +1,8 @@
 /** Items that feeds can not deliver, on the page `/operations`. */
 import type { FastifyRequest } from 'fastify';
 import type { Feed, HeldBack } from '#monitor/feeds/index.ts';
-import { age, type Content, code, formatCount, isoTime, moment } from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import { type Content, code, formatCount, isoTime, moment } from '#service-kit/pages/index.ts';
+import { ageColumn, dataTable, figureColumn, textColumn } from '#service-kit/web/index.ts';
 
 const outcomes: Readonly<Record<string, string>> = {
   source_conflict:
@@ -32,42 +32,20 @@ export function heldBackTable(
     rows,
     empty: { title: 'None', text: 'All items are delivered.' },
     columns: [
-      {
-        key: 'item',
-        header: 'Address or record',
-        kind: 'code',
-        cell: (row) => code(row.item),
-        value: (row) => row.item,
-      },
-      {
-        key: 'feed',
-        header: 'Feed',
-        cell: (row) => titles.get(row.feed) ?? row.feed,
-        value: (row) => row.feed,
-      },
-      {
-        key: 'visit',
-        header: 'Last visit',
-        kind: 'figure',
-        cell: (row) => age(row.visitedAtMs, nowMs),
-        field: 'last_visit',
-        value: (row) => isoTime(row.visitedAtMs),
-      },
-      {
-        key: 'outcome',
-        header: 'Outcome',
+      textColumn('item', 'Address or record', (row) => row.item, { kind: 'code', show: code }),
+      textColumn('feed', 'Feed', (row) => row.feed, { show: (feed) => titles.get(feed) ?? feed }),
+      ageColumn('visit', 'Last visit', (row) => row.visitedAtMs, nowMs, { field: 'last_visit' }),
+      textColumn('outcome', 'Outcome', (row) => row.outcome, {
         kind: 'prose',
-        cell: (row) => outcomes[row.outcome] ?? 'Delivered, except for items that are set aside.',
-        value: (row) => row.outcome,
-      },
-      {
-        key: 'aside',
-        header: 'Set aside',
-        kind: 'figure',
-        cell: (row) => (row.setAside === 0 ? '' : formatCount(row.setAside)),
-        field: 'set_aside',
-        value: (row) => row.setAside,
-      },
+        show: (outcome) => outcomes[outcome] ?? 'Delivered, except for items that are set aside.',
+      }),
+      figureColumn(
+        'aside',
+        'Set aside',
+        (row) => row.setAside,
+        (setAside) => (setAside === 0 ? '' : formatCount(setAside)),
+        { field: 'set_aside' },
+      ),
       {
         key: 'newest',
         header: 'Newest of them',

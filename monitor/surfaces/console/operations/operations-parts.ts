@@ -27,7 +27,7 @@ import {
   moment,
   otherSubmit,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import { ageColumn, countColumn, dataTable, textColumn } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 
 /** Input of a refused connection form. */
@@ -192,22 +192,10 @@ export function feedTable(
     rowTone: (row) => (row.lastError === null ? undefined : 'warn'),
     columns: [
       { key: 'feed', header: 'Feed', cell: (row) => row.name, value: (row) => row.name },
-      {
-        key: 'run',
-        header: 'Last run',
-        kind: 'figure',
-        cell: (row) => age(row.lastRunAtMs, nowMs),
-        field: 'last_run',
-        value: (row) => isoTime(row.lastRunAtMs),
-      },
-      {
-        key: 'success',
-        header: 'Last confirmed',
-        kind: 'figure',
-        cell: (row) => age(row.lastSuccessAtMs, nowMs),
+      ageColumn('run', 'Last run', (row) => row.lastRunAtMs, nowMs, { field: 'last_run' }),
+      ageColumn('success', 'Last confirmed', (row) => row.lastSuccessAtMs, nowMs, {
         field: 'last_confirmed',
-        value: (row) => isoTime(row.lastSuccessAtMs),
-      },
+      }),
       {
         key: 'minute',
         header: 'Newest delivered',
@@ -216,12 +204,7 @@ export function feedTable(
         field: 'newest_minute',
         value: (row) => isoTime(row.newestMs),
       },
-      {
-        key: 'counts',
-        header: 'Last counts',
-        cell: (row) => describeCounts(row.counts),
-        value: (row) => describeCounts(row.counts),
-      },
+      textColumn('counts', 'Last counts', (row) => describeCounts(row.counts)),
       {
         key: 'error',
         header: 'Last error',
@@ -267,13 +250,7 @@ export function clusterSection(
     rows: ids,
     columns: [
       { key: 'cluster', header: 'Cluster', cell: (id) => String(id), value: (id) => id },
-      {
-        key: 'servers',
-        header: 'Servers',
-        kind: 'figure',
-        cell: (id) => formatCount(counts.get(id) ?? 0),
-        value: (id) => counts.get(id) ?? 0,
-      },
+      countColumn('servers', 'Servers', (id) => counts.get(id) ?? 0),
       {
         key: 'site',
         header: 'Site',

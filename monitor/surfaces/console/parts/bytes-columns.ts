@@ -1,5 +1,6 @@
 import { formatBytes } from '#service-kit/pages/index.ts';
 import type { DataColumn } from '#service-kit/web/index.ts';
+import { figureColumn } from '#service-kit/web/index.ts';
 
 interface Counted {
   rxBytes: number;
@@ -8,20 +9,6 @@ interface Counted {
 
 /** Columns for bytes in and out of rows with an address's counters. */
 export const bytesColumns: readonly DataColumn<Counted>[] = [
-  {
-    key: 'in',
-    header: 'In',
-    kind: 'figure',
-    cell: (row) => formatBytes(row.rxBytes),
-    field: 'in_bytes',
-    value: (row) => row.rxBytes,
-  },
-  {
-    key: 'out',
-    header: 'Out',
-    kind: 'figure',
-    cell: (row) => formatBytes(row.txBytes),
-    field: 'out_bytes',
-    value: (row) => row.txBytes,
-  },
+  figureColumn('in', 'In', (row) => row.rxBytes, formatBytes, { field: 'in_bytes' }),
+  figureColumn('out', 'Out', (row) => row.txBytes, formatBytes, { field: 'out_bytes' }),
 ];

@@ -1,16 +1,14 @@
 /** Tables of incidents. */
 import type { FastifyRequest } from 'fastify';
 import type { Incident } from '#monitor/incidents/index.ts';
+import { type Content, formatAge, formatBitRate, isoTime, link } from '#service-kit/pages/index.ts';
 import {
-  type Content,
-  formatAge,
-  formatBitRate,
-  formatCount,
-  isoTime,
-  link,
-  moment,
-} from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
+  countColumn,
+  type DataColumn,
+  dataTable,
+  figureColumn,
+  momentColumn,
+} from '#service-kit/web/index.ts';
 import { classText, directionText, incidentHref, stateBadge, targetLink } from './incident-text.ts';
 
 /** `siteName`: null in a table of one site. */
@@ -31,30 +29,9 @@ export function incidentColumns(
       ? [{ key: 'site', header: 'Site', cell: siteName, value: siteName } satisfies DataColumn<Incident>]
       : []),
     { key: 'direction', header: 'Direction', cell: directionText, value: (row) => row.direction },
-    {
-      key: 'started',
-      header: 'Started',
-      cell: (row) => moment(row.startedAtMs, nowMs),
-      field: 'started_at',
-      value: (row) => isoTime(row.startedAtMs),
-    },
-    {
-      key: 'packets',
-      header: 'Peak',
-      unit: 'packets/s',
-      kind: 'figure',
-      cell: (row) => formatCount(row.measured.peak.pps),
-      field: 'peak_pps',
-      value: (row) => row.measured.peak.pps,
-    },
-    {
-      key: 'bits',
-      header: 'Peak rate',
-      kind: 'figure',
-      cell: (row) => formatBitRate(row.measured.peak.bps),
-      field: 'peak_bps',
-      value: (row) => row.measured.peak.bps,
-    },
+    momentColumn('started', 'Started', (row) => row.startedAtMs, nowMs, { field: 'started_at' }),
+    countColumn('packets', 'Peak', (row) => row.measured.peak.pps, { unit: 'packets/s', field: 'peak_pps' }),
+    figureColumn('bits', 'Peak rate', (row) => row.measured.peak.bps, formatBitRate, { field: 'peak_bps' }),
     {
       key: 'observed',
       header: 'Last observed',

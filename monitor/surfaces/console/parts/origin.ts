@@ -2,16 +2,8 @@
 import type { FastifyRequest } from 'fastify';
 import type { KeptUpload } from '#monitor/inbox/index.ts';
 import type { Provenance } from '#monitor/traffic/index.ts';
-import {
-  badge,
-  formatCount,
-  formatPercent,
-  formatTime,
-  html,
-  isoTime,
-  link,
-} from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
+import { badge, formatCount, formatPercent, formatTime, html, isoTime } from '#service-kit/pages/index.ts';
+import { type DataColumn, dataTable, linkColumn, textColumn } from '#service-kit/web/index.ts';
 import { bytesColumns } from './bytes-columns.ts';
 
 /** A capture's row with the uploads that contained the minute; none after they were deleted. */
@@ -64,19 +56,8 @@ export function originTable(request: FastifyRequest, siteId: number, rows: reado
 
 /** Which capture it was, whether it counts, and how much of the minute it observed. */
 const captureColumns = (siteId: number): DataColumn<OriginLine>[] => [
-  {
-    key: 'sensor',
-    header: 'Sensor',
-    cell: (row) => link(`/sites/${siteId}/sensors/${row.sensorId}`, row.hostName),
-    value: (row) => row.hostName,
-  },
-  {
-    key: 'capture',
-    header: 'Capture',
-    kind: 'code',
-    cell: (row) => row.capture,
-    value: (row) => row.capture,
-  },
+  linkColumn('sensor', 'Sensor', (row) => [row.hostName, `/sites/${siteId}/sensors/${row.sensorId}`]),
+  textColumn('capture', 'Capture', (row) => row.capture, { kind: 'code' }),
   { key: 'role', header: 'At', cell: (row) => row.role, value: (row) => row.role },
   {
     key: 'chosen',

@@ -1,7 +1,9 @@
 /** Columns of tables with traffic by name: a site's applications and an address's. */
+
 import { describeService } from '#monitor/applications/index.ts';
-import { age, badge, formatBytes, isoTime } from '#service-kit/pages/index.ts';
+import { badge, formatBytes } from '#service-kit/pages/index.ts';
 import type { DataColumn } from '#service-kit/web/index.ts';
+import { ageColumn, textColumn } from '#service-kit/web/index.ts';
 
 /** Labels for the evidence of an application's name. */
 const evidenceWords: Readonly<Record<string, string>> = {
@@ -29,13 +31,12 @@ interface Used {
   lastSentMs: number | null;
 }
 
-export const serviceColumn: DataColumn<Used> = {
-  key: 'service',
-  header: 'Service',
-  kind: 'code',
-  cell: (row) => describeService(row.protocol, row.serverPort),
-  value: (row) => describeService(row.protocol, row.serverPort),
-};
+export const serviceColumn: DataColumn<Used> = textColumn(
+  'service',
+  'Service',
+  (row) => describeService(row.protocol, row.serverPort),
+  { kind: 'code' },
+);
 
 export const evidenceColumn: DataColumn<Used> = {
   key: 'evidence',
@@ -70,11 +71,5 @@ export function exchangedColumns<Row extends Used>(
   ];
 }
 
-export const lastSentColumn = (nowMs: number): DataColumn<Used> => ({
-  key: 'sent',
-  header: 'Last sent',
-  kind: 'figure',
-  cell: (row) => age(row.lastSentMs, nowMs),
-  field: 'last_sent',
-  value: (row) => isoTime(row.lastSentMs),
-});
+export const lastSentColumn = (nowMs: number): DataColumn<Used> =>
+  ageColumn('sent', 'Last sent', (row) => row.lastSentMs, nowMs, { field: 'last_sent' });

@@ -17,7 +17,16 @@ import {
   link,
   severityBadge,
 } from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable, pagedRows } from '#service-kit/web/index.ts';
+import {
+  ageColumn,
+  countColumn,
+  type DataColumn,
+  dataTable,
+  figureColumn,
+  linkColumn,
+  pagedRows,
+  textColumn,
+} from '#service-kit/web/index.ts';
 import { addressHref } from '../parts/address-link.ts';
 import { activeOf } from '../vulnerabilities/counted-tables.ts';
 import { serverHref } from '../vulnerabilities/paths.ts';
@@ -42,12 +51,10 @@ export function sensorScanTable(request: FastifyRequest, rows: readonly Scanning
     rows,
     isComplete: true,
     columns: [
-      {
-        key: 'sensor',
-        header: 'Sensor',
-        cell: ({ sensor }) => link(`/sites/${sensor.siteId}/sensors/${sensor.id}`, sensor.hostName),
-        value: ({ sensor }) => sensor.hostName,
-      },
+      linkColumn('sensor', 'Sensor', ({ sensor }) => [
+        sensor.hostName,
+        `/sites/${sensor.siteId}/sensors/${sensor.id}`,
+      ]),
       {
         key: 'plan',
         header: 'Plan',
@@ -58,29 +65,13 @@ export function sensorScanTable(request: FastifyRequest, rows: readonly Scanning
       figure('targets', 'Addresses', ({ scans }) => scans?.targets ?? null),
       figure('overdue', 'Overdue', ({ scans }) => scans?.overdue ?? null),
       figure('running', 'Running', ({ scans }) => scans?.running ?? null),
-      {
-        key: 'common',
-        header: 'Last common scan',
-        kind: 'figure',
-        cell: ({ scans }) => age(scans?.lastCommonAtMs ?? null, nowMs),
+      ageColumn('common', 'Last common scan', ({ scans }) => scans?.lastCommonAtMs ?? null, nowMs, {
         field: 'last_common_at',
-        value: ({ scans }) => isoTime(scans?.lastCommonAtMs ?? null),
-      },
-      {
-        key: 'full',
-        header: 'Last full scan',
-        kind: 'figure',
-        cell: ({ scans }) => age(scans?.lastFullAtMs ?? null, nowMs),
+      }),
+      ageColumn('full', 'Last full scan', ({ scans }) => scans?.lastFullAtMs ?? null, nowMs, {
         field: 'last_full_at',
-        value: ({ scans }) => isoTime(scans?.lastFullAtMs ?? null),
-      },
-      {
-        key: 'excluded',
-        header: 'Not scanned',
-        kind: 'prose',
-        cell: ({ excluded }) => excluded,
-        value: ({ excluded }) => excluded,
-      },
+      }),
+      textColumn('excluded', 'Not scanned', ({ excluded }) => excluded, { kind: 'prose' }),
     ],
     empty: { title: 'No sensors yet', text: 'Enrol a sensor under Site settings.' },
   });
@@ -165,12 +156,7 @@ export function portTable(request: FastifyRequest, table: PortTable, empty: { ti
 }
 
 const portColumns = ({ siteId, nowMs }: PortTable): DataColumn<PortLine>[] => [
-  {
-    key: 'port',
-    header: 'Port',
-    cell: ({ port }) => code(`${port.transport}/${port.port}`),
-    value: ({ port }) => `${port.transport}/${port.port}`,
-  },
+  textColumn('port', 'Port', ({ port }) => `${port.transport}/${port.port}`, { show: code }),
   {
     key: 'address',
     header: 'Address',
@@ -185,14 +171,7 @@ const portColumns = ({ siteId, nowMs }: PortTable): DataColumn<PortLine>[] => [
     cell: ({ port }) => serviceCell(port, nowMs),
     value: ({ port }) => serviceText(port),
   },
-  {
-    key: 'confidence',
-    header: 'Sure',
-    unit: 'of 10',
-    kind: 'figure',
-    cell: ({ port }) => String(port.confidence),
-    value: ({ port }) => port.confidence,
-  },
+  figureColumn('confidence', 'Sure', ({ port }) => port.confidence, String, { unit: 'of 10' }),
   {
     key: 'applications',
     header: 'Applications',
@@ -207,14 +186,9 @@ const portColumns = ({ siteId, nowMs }: PortTable): DataColumn<PortLine>[] => [
     field: 'active_findings',
     value: ({ findings }) => (findings === null || findings.isUnable ? null : activeOf(findings)),
   },
-  {
-    key: 'since',
-    header: 'Open since',
-    kind: 'figure',
-    cell: ({ port }) => age(port.firstObservedAtMs, nowMs),
+  ageColumn('since', 'Open since', ({ port }) => port.firstObservedAtMs, nowMs, {
     field: 'first_observed_at',
-    value: ({ port }) => isoTime(port.firstObservedAtMs),
-  },
+  }),
   {
     key: 'seen',
     header: 'Seen',
@@ -296,45 +270,15 @@ const attemptColumns = (siteId: number, nowMs: number): DataColumn<AttemptLine>[
     cell: ({ attempt }) => stateBadge(attempt, nowMs),
     value: ({ attempt }) => attempt.state,
   },
-  {
-    key: 'started',
-    header: 'Started',
-    kind: 'figure',
-    cell: ({ attempt }) => age(attempt.startedAtMs, nowMs),
-    field: 'started_at',
-    value: ({ attempt }) => isoTime(attempt.startedAtMs),
-  },
-  {
-    key: 'duration',
-    header: 'Duration',
-    kind: 'figure',
-    cell: ({ attempt }) => formatDuration(secondsOf(attempt, nowMs)),
+  ageColumn('started', 'Started', ({ attempt }) => attempt.startedAtMs, nowMs, { field: 'started_at' }),
+  figureColumn('duration', 'Duration', ({ attempt }) => secondsOf(attempt, nowMs), formatDuration, {
     field: 'duration_seconds',
-    value: ({ attempt }) => secondsOf(attempt, nowMs),
-  },
-  {
-    key: 'ports',
-    header: 'Open ports',
-    kind: 'figure',
-    cell: ({ attempt }) => formatCount(attempt.openPorts),
-    field: 'open_ports',
-    value: ({ attempt }) => attempt.openPorts,
-  },
-  {
-    key: 'rate',
-    header: 'Packets/s',
-    kind: 'figure',
-    cell: ({ attempt }) => shownRate(rateOf(attempt)),
+  }),
+  countColumn('ports', 'Open ports', ({ attempt }) => attempt.openPorts, { field: 'open_ports' }),
+  figureColumn('rate', 'Packets/s', ({ attempt }) => rateOf(attempt), shownRate, {
     field: 'packets_per_second',
-    value: ({ attempt }) => rateOf(attempt),
-  },
-  {
-    key: 'remarks',
-    header: 'Remarks',
-    kind: 'prose',
-    cell: ({ attempt }) => remarksOf(attempt),
-    value: ({ attempt }) => remarksOf(attempt),
-  },
+  }),
+  textColumn('remarks', 'Remarks', ({ attempt }) => remarksOf(attempt), { kind: 'prose' }),
   {
     key: 'delivery',
     header: 'Operations',

@@ -14,7 +14,6 @@ import {
   formatPercent,
   html,
   isoTime,
-  link,
   pageHeader,
   type Range,
   rangePicker,
@@ -23,7 +22,7 @@ import {
   stat,
   stats,
 } from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
+import { countColumn, type DataColumn, dataTable, linkColumn, textColumn } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 import type { ChartAround } from '../parts/chart-around.ts';
 import {
@@ -205,31 +204,15 @@ function probeTable(request: FastifyRequest, siteId: number, lines: readonly Pro
 }
 
 const targetColumns = (siteId: number, nowMs: number): DataColumn<ProbeLine>[] => [
-  {
-    key: 'name',
-    header: 'Probe',
-    cell: ({ probe }) => link(`/sites/${siteId}/availability/${probe.id}`, probe.name),
-    value: ({ probe }) => probe.name,
-  },
+  linkColumn('name', 'Probe', ({ probe }) => [probe.name, `/sites/${siteId}/availability/${probe.id}`]),
   {
     key: 'state',
     header: 'State',
     cell: ({ probe }) => statusBadge(probe, nowMs),
     value: ({ probe }) => statusOf(probe, nowMs),
   },
-  {
-    key: 'kind',
-    header: 'Kind',
-    cell: ({ probe }) => kindLabel(probe.kind),
-    value: ({ probe }) => probe.kind,
-  },
-  {
-    key: 'target',
-    header: 'Target',
-    kind: 'code',
-    cell: ({ probe }) => code(describeTarget(probe)),
-    value: ({ probe }) => describeTarget(probe),
-  },
+  textColumn('kind', 'Kind', ({ probe }) => probe.kind, { show: kindLabel }),
+  textColumn('target', 'Target', ({ probe }) => describeTarget(probe), { kind: 'code', show: code }),
 ];
 
 const lostShareOf = ({ found }: ProbeLine) => (found && found.sent > 0 ? found.lost / found.sent : null);
@@ -262,12 +245,7 @@ const resultColumns: DataColumn<ProbeLine>[] = [
     cell: ({ found }) => rttText(found?.rttUs),
     value: ({ found }) => found?.rttUs ?? null,
   },
-  {
-    key: 'known',
-    header: 'Minutes measured',
-    kind: 'figure',
+  countColumn('known', 'Minutes measured', ({ found }) => found?.minutesKnown ?? 0, {
     field: 'minutes_measured',
-    cell: ({ found }) => formatCount(found?.minutesKnown ?? 0),
-    value: ({ found }) => found?.minutesKnown ?? 0,
-  },
+  }),
 ];

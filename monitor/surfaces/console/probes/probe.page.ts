@@ -23,7 +23,6 @@ import {
   formatPercent,
   html,
   isoTime,
-  link,
   pageHeader,
   type Range,
   rangePicker,
@@ -31,7 +30,7 @@ import {
   stat,
   stats,
 } from '#service-kit/pages/index.ts';
-import { dataTable, offerData } from '#service-kit/web/index.ts';
+import { dataTable, figureColumn, linkColumn, offerData } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 import type { ChartAround } from '../parts/chart-around.ts';
 import { cadenceFields, kindLabel, measuredAt, rttText, statusOf, upText } from './availability-parts.ts';
@@ -180,29 +179,16 @@ function sensorTable(request: FastifyRequest, { siteId, views, nowMs }: ProbePag
     card: { line: ['lost', 'rtt', 'last'] },
     rows: views,
     columns: [
-      {
-        key: 'host',
-        header: 'Host',
-        cell: (row) => link(`/sites/${siteId}/sensors/${row.sensorId}`, row.hostName),
-        value: (row) => row.hostName,
-      },
-      {
-        key: 'lost',
-        header: 'Lost',
-        kind: 'figure',
-        field: 'lost_share',
-        cell: (row) => formatPercent(row.lost / Math.max(1, row.sent), 2),
-        value: (row) => row.lost / Math.max(1, row.sent),
-      },
+      linkColumn('host', 'Host', (row) => [row.hostName, `/sites/${siteId}/sensors/${row.sensorId}`]),
+      figureColumn(
+        'lost',
+        'Lost',
+        (row) => row.lost / Math.max(1, row.sent),
+        (share) => formatPercent(share, 2),
+        { field: 'lost_share' },
+      ),
       { key: 'sent', header: 'Attempts', kind: 'figure', cell: (row) => row.sent, value: (row) => row.sent },
-      {
-        key: 'rtt',
-        header: 'Round trip',
-        kind: 'figure',
-        field: 'round_trip_us',
-        cell: (row) => rttText(row.rttUs),
-        value: (row) => row.rttUs,
-      },
+      figureColumn('rtt', 'Round trip', (row) => row.rttUs, rttText, { field: 'round_trip_us' }),
       {
         key: 'last',
         header: 'Last measured',

@@ -24,11 +24,10 @@ import {
   type Html,
   html,
   isoTime,
-  link,
   type Tone,
   utcTime,
 } from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
+import { type DataColumn, dataTable, linkColumn, textColumn } from '#service-kit/web/index.ts';
 import type { Refused } from './threshold-parts.ts';
 
 export const emptyDrill: DrillInput = {
@@ -138,21 +137,11 @@ function drillColumns({ path, drills, thresholds, csrfToken, nowMs }: DrillTable
       field: 'starts_at',
       value: (row) => isoTime(row.startsAtMs),
     },
-    {
-      key: 'state',
-      header: 'State',
-      cell: (row) => badge(states[drillState(row, nowMs)], drillState(row, nowMs)),
-      value: (row) => drillState(row, nowMs),
-    },
+    textColumn('state', 'State', (row) => drillState(row, nowMs), {
+      show: (state) => badge(states[state], state),
+    }),
     ...(thresholds === null
-      ? [
-          {
-            key: 'address',
-            header: 'Address',
-            cell: (row: Drill) => link(hrefOf(row), code(row.address)),
-            value: (row: Drill) => row.address,
-          },
-        ]
+      ? [linkColumn('address', 'Address', (row: Drill) => [row.address, hrefOf(row)], { show: code })]
       : []),
     {
       key: 'class',

@@ -35,7 +35,7 @@ import {
   toast,
   utcTime,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import { countColumn, dataTable, figureColumn, linkColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
@@ -266,33 +266,20 @@ function addressTable(
     isStacked: true,
     rows,
     columns: [
-      {
-        key: 'address',
-        header: 'Address',
-        cell: (row) => link(hrefOf(row), code(row.address)),
-        value: (row) => row.address,
-      },
-      {
-        key: 'fired',
-        header: 'Would have fired',
-        kind: 'figure',
-        cell: (row) => (row.fired === 0 ? 'never' : times(row.fired)),
-        value: (row) => row.fired,
-      },
-      {
-        key: 'certain',
-        header: 'Certain',
-        kind: 'figure',
-        cell: (row) => formatCount(row.certain),
-        value: (row) => row.certain,
-      },
-      {
-        key: 'present',
-        header: 'Present thresholds',
-        kind: 'figure',
-        cell: (row) => (row.present === 0 ? 'never' : times(row.present)),
-        value: (row) => row.present,
-      },
+      linkColumn('address', 'Address', (row) => [row.address, hrefOf(row)], { show: code }),
+      figureColumn(
+        'fired',
+        'Would have fired',
+        (row) => row.fired,
+        (fired) => (fired === 0 ? 'never' : times(fired)),
+      ),
+      countColumn('certain', 'Certain', (row) => row.certain),
+      figureColumn(
+        'present',
+        'Present thresholds',
+        (row) => row.present,
+        (present) => (present === 0 ? 'never' : times(present)),
+      ),
       ...(['lost', 'added'] as const).map((key) => ({
         key,
         header: key === 'lost' ? 'Lost' : 'New',
@@ -309,13 +296,7 @@ function addressTable(
             : html`<span class="hint">none</span>`,
         value: ({ strongest }) => strongest?.ratio ?? null,
       },
-      {
-        key: 'minutes',
-        header: 'Minutes with traffic',
-        kind: 'figure',
-        cell: (row) => formatCount(row.minutes),
-        value: (row) => row.minutes,
-      },
+      countColumn('minutes', 'Minutes with traffic', (row) => row.minutes),
     ],
     empty: isOpen
       ? { title: 'Nothing yet', text: 'Addresses appear as they are replayed.' }

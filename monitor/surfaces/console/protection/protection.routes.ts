@@ -31,7 +31,7 @@ import {
   type Tone,
   toast,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import { countColumn, dataTable, linkColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
@@ -306,12 +306,7 @@ function groupTable(request: FastifyRequest, { found, nowMs }: ProtectionPage, p
     card: { line: ['prefixes', 'set'] },
     rows: found.settings.groups,
     columns: [
-      {
-        key: 'name',
-        header: 'Group',
-        cell: (row) => link(`${path}/groups/${row.id}`, row.name),
-        value: (row) => row.name,
-      },
+      linkColumn('name', 'Group', (row) => [row.name, `${path}/groups/${row.id}`]),
       {
         key: 'prefixes',
         header: 'Prefixes',
@@ -322,14 +317,7 @@ function groupTable(request: FastifyRequest, { found, nowMs }: ProtectionPage, p
         },
         value: (row) => row.prefixes.join(' '),
       },
-      {
-        key: 'set',
-        header: 'Thresholds set',
-        kind: 'figure',
-        cell: (row) => formatCount(setCount(row.thresholds)),
-        field: 'thresholds_set',
-        value: (row) => setCount(row.thresholds),
-      },
+      countColumn('set', 'Thresholds set', (row) => setCount(row.thresholds), { field: 'thresholds_set' }),
       ...changedColumns<HostGroup>(nowMs),
     ],
     empty: {
@@ -364,14 +352,7 @@ function serverTable(request: FastifyRequest, { found, names, nowMs }: Protectio
         cell: (row) => (row.address === null ? 'every address of the server' : 'this address'),
         value: (row) => (row.address === null ? 'server' : 'address'),
       },
-      {
-        key: 'set',
-        header: 'Thresholds set',
-        kind: 'figure',
-        cell: (row) => formatCount(setCount(row.thresholds)),
-        field: 'thresholds_set',
-        value: (row) => setCount(row.thresholds),
-      },
+      countColumn('set', 'Thresholds set', (row) => setCount(row.thresholds), { field: 'thresholds_set' }),
       ...changedColumns<ServerSettings>(nowMs),
     ],
     empty: {

@@ -13,14 +13,12 @@ import {
   type Content,
   code,
   drawer,
-  formatCount,
   type Html,
   html,
-  link,
   pageHeader,
   section,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import { countColumn, dataTable, linkColumn } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 import type { OperationsLink } from '../parts/operations-link.ts';
 import { changedText, inheritedBy, type Refused, thresholdForm } from './threshold-parts.ts';
@@ -103,27 +101,19 @@ function addressTable(
     card: { line: ['group', 'set'] },
     rows: addresses,
     columns: [
-      {
-        key: 'address',
-        header: 'Address',
-        cell: (row) =>
-          link(`/sites/${siteId}/protection/addresses/${encodeURIComponent(row.address)}`, code(row.address)),
-        value: (row) => row.address,
-      },
+      linkColumn(
+        'address',
+        'Address',
+        (row) => [row.address, `/sites/${siteId}/protection/addresses/${encodeURIComponent(row.address)}`],
+        { show: code },
+      ),
       {
         key: 'group',
         header: 'Group',
         cell: (row) => row.applying.group?.name ?? 'none',
         value: (row) => row.applying.group?.name ?? null,
       },
-      {
-        key: 'set',
-        header: 'Thresholds other than the defaults',
-        kind: 'figure',
-        cell: (row) => formatCount(ownOf(row)),
-        field: 'thresholds_set',
-        value: ownOf,
-      },
+      countColumn('set', 'Thresholds other than the defaults', ownOf, { field: 'thresholds_set' }),
     ],
     empty: {
       title: 'No addresses',

@@ -10,11 +10,10 @@ import {
   type Html,
   hiddenField,
   html,
-  isoTime,
   moment,
   table,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import { dataTable, momentColumn, textColumn } from '#service-kit/web/index.ts';
 import { levelText, metricHints, rateText, shownName, typedText, unitOf } from './threshold-text.ts';
 
 /** Why a form was refused, with what was typed. */
@@ -170,19 +169,7 @@ export function changedColumns<Row extends { changedAtMs: number | null; changed
   nowMs: number,
 ) {
   return [
-    {
-      key: 'changed',
-      header: 'Changed',
-      cell: (row: Row) => moment(row.changedAtMs, nowMs),
-      field: 'changed_at',
-      value: (row: Row) => isoTime(row.changedAtMs),
-    },
-    {
-      key: 'by',
-      header: 'By',
-      cell: (row: Row) => row.changedBy,
-      field: 'changed_by',
-      value: (row: Row) => row.changedBy,
-    },
+    momentColumn('changed', 'Changed', (row: Row) => row.changedAtMs, nowMs, { field: 'changed_at' }),
+    textColumn('by', 'By', (row: Row) => row.changedBy, { field: 'changed_by' }),
   ];
 }

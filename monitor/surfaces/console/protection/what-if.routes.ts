@@ -32,9 +32,8 @@ import {
   section,
   type Tone,
   table,
-  utcTime,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import { dataTable, timeColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
@@ -211,13 +210,7 @@ function findingTable(
     isStacked: true,
     rows: differencesFirst(compared),
     columns: [
-      {
-        key: 'from',
-        header: 'From',
-        kind: 'time',
-        cell: (row) => utcTime(row.fromMs),
-        value: (row) => isoTime(row.fromMs),
-      },
+      timeColumn('from', 'From', (row) => row.fromMs),
       { key: 'to', header: 'To', cell: (row) => formatTime(row.toMs), value: (row) => isoTime(row.toMs) },
       {
         key: 'present_ratio',

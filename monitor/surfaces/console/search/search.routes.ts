@@ -18,7 +18,7 @@ import {
   sendPaletteHits,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable, rowsLimit } from '#service-kit/web/index.ts';
+import { type DataColumn, dataTable, rowsLimit, textColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { sendConsolePage } from '../frame.ts';
 import { type Hit, hitsOf, type Kind } from './hits.ts';
@@ -117,24 +117,17 @@ function hitTable(request: FastifyRequest, id: string, kind: Kind, rows: readonl
       cell: (row) => link(row.href, row.isCode ? code(row.text) : row.text),
       value: (row) => row.text,
     },
-    detail !== undefined && {
-      key: 'detail',
-      header: detail,
-      cell: (row) => row.detail,
-      value: (row) => row.detail,
-    },
+    detail !== undefined && textColumn('detail', detail, (row) => row.detail),
     hasState === true && {
       key: 'state',
       header: 'State',
       cell: ({ state }) => state && badge(state.tone, state.text),
       value: ({ state }) => state?.text,
     },
-    hasSite === true && {
-      key: 'site',
-      header: 'Site',
-      cell: (row) => row.site ?? html`<span class="hint">not mapped</span>`,
-      value: (row) => row.site,
-    },
+    hasSite === true &&
+      textColumn('site', 'Site', (row) => row.site, {
+        show: (site) => site ?? html`<span class="hint">not mapped</span>`,
+      }),
   ];
   return dataTable<Hit>(request, {
     id,

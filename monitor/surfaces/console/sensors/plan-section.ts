@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { NodeServer } from '#monitor/inventory/index.ts';
 import { leftOutOf, type SectionCount } from '#monitor/sensors/index.ts';
 import { badge, formatCount, html, isoTime, moment, section } from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import { countColumn, dataTable, momentColumn, textColumn } from '#service-kit/web/index.ts';
 
 /** Maximum number of servers on the page and in files. */
 export const nodeServersMax = 200;
@@ -22,27 +22,12 @@ export function planSection(request: FastifyRequest, plan: readonly SectionCount
       rows: plan,
       columns: [
         { key: 'list', header: 'List', cell: (row) => row.label, value: (row) => row.label },
-        {
-          key: 'entries',
-          header: 'Entries',
-          kind: 'figure',
-          cell: (row) => formatCount(row.entries),
-          value: (row) => row.entries,
-        },
-        {
-          key: 'max',
-          header: 'At most',
-          kind: 'figure',
-          cell: (row) => formatCount(row.entriesMax),
-          value: (row) => row.entriesMax,
-        },
-        {
-          key: 'left',
-          header: 'Left out',
-          cell: (row) => (leftOutOf(row) > 0 ? badge('warn', formatCount(leftOutOf(row))) : 'none'),
+        countColumn('entries', 'Entries', (row) => row.entries),
+        countColumn('max', 'At most', (row) => row.entriesMax),
+        textColumn('left', 'Left out', leftOutOf, {
           field: 'left_out',
-          value: leftOutOf,
-        },
+          show: (leftOut) => (leftOut > 0 ? badge('warn', formatCount(leftOut)) : 'none'),
+        }),
       ],
       empty: { title: 'Empty', text: 'The plan is empty.' },
     }),
@@ -78,13 +63,7 @@ export function nodeServersSection(
             cell: (row) => row.addresses.join(', ') || 'none',
             value: (row) => row.addresses.join(' '),
           },
-          {
-            key: 'seen',
-            header: 'Listed',
-            cell: (row) => moment(row.seenAtMs, nowMs),
-            field: 'listed_at',
-            value: (row) => isoTime(row.seenAtMs),
-          },
+          momentColumn('seen', 'Listed', (row) => row.seenAtMs, nowMs, { field: 'listed_at' }),
           {
             key: 'interfaces',
             header: 'Interfaces listed',

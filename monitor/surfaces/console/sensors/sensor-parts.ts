@@ -13,9 +13,15 @@ import {
   html,
   isoTime,
   type Tone,
-  utcTime,
 } from '#service-kit/pages/index.ts';
-import { dataTable, pagedRows } from '#service-kit/web/index.ts';
+import {
+  countColumn,
+  dataTable,
+  figureColumn,
+  pagedRows,
+  textColumn,
+  timeColumn,
+} from '#service-kit/web/index.ts';
 import { gapReason } from '../parts/words.ts';
 
 /** A sensor reports about twice a minute; an older report says nothing about the present state. */
@@ -92,14 +98,9 @@ export function captureTable(
       { key: 'host', header: 'Host', cell: (row) => row.hostName, value: (row) => row.hostName },
       { key: 'role', header: 'Role', cell: (row) => row.role, value: (row) => row.role },
       { key: 'counted', header: 'Counted', cell: countedBy, value: countedBy },
-      {
-        key: 'live',
-        header: 'Right now',
-        kind: 'figure',
+      figureColumn('live', 'Right now', rateOf, (rate) => (rate === null ? null : formatBitRate(rate)), {
         field: 'bps',
-        cell: (row) => (rateOf(row) === null ? null : formatBitRate(rateOf(row))),
-        value: rateOf,
-      },
+      }),
       {
         key: 'newest',
         header: 'Newest minute',
@@ -108,13 +109,7 @@ export function captureTable(
           row.newestMinute === null ? null : `ended ${formatAge(row.newestMinute * 1000 + 60_000, nowMs)}`,
         value: (row) => (row.newestMinute === null ? null : isoTime(row.newestMinute * 1000)),
       },
-      {
-        key: 'listened',
-        header: 'Listened',
-        kind: 'figure',
-        cell: (row) => formatPercent(listened(row)),
-        value: listened,
-      },
+      figureColumn('listened', 'Listened', listened, formatPercent),
       count('packets', 'Packets', (row) => row.packets),
       {
         key: 'loss',
@@ -144,26 +139,11 @@ export function gapTable(request: FastifyRequest, rows: readonly GapRow[]) {
     card: { line: ['minutes', 'reason'] },
     rows,
     columns: [
-      {
-        key: 'from',
-        header: 'From',
-        kind: 'time',
-        cell: (row) => utcTime(row.fromMinute * 1000),
-        value: (row) => isoTime(row.fromMinute * 1000),
-      },
-      {
-        key: 'minutes',
-        header: 'Minutes',
-        kind: 'figure',
-        cell: (row) => formatCount(minutes(row)),
-        value: minutes,
-      },
-      {
-        key: 'capture',
-        header: 'Capture',
-        cell: (row) => (row.capture === '' ? 'all' : row.capture),
-        value: (row) => row.capture,
-      },
+      timeColumn('from', 'From', (row) => row.fromMinute * 1000),
+      countColumn('minutes', 'Minutes', minutes),
+      textColumn('capture', 'Capture', (row) => row.capture, {
+        show: (capture) => (capture === '' ? 'all' : capture),
+      }),
       {
         key: 'reason',
         header: 'Reason',

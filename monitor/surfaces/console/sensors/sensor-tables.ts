@@ -10,13 +10,18 @@ import {
   formatBytes,
   formatCount,
   html,
-  isoTime,
   link,
-  moment,
   section,
-  utcTime,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import {
+  countColumn,
+  dataTable,
+  figureColumn,
+  linkColumn,
+  momentColumn,
+  textColumn,
+  timeColumn,
+} from '#service-kit/web/index.ts';
 import { bytesColumns } from '../parts/bytes-columns.ts';
 
 /** Maximum number of interfaces on the page; files have all. */
@@ -43,19 +48,8 @@ export function interfaceSection(request: FastifyRequest, host: HostInterfaces |
         rows: all.slice(0, interfacesShown),
         isComplete: left === 0,
         columns: [
-          {
-            key: 'name',
-            header: 'Interface',
-            kind: 'code',
-            cell: (row) => row.name,
-            value: (row) => row.name,
-          },
-          {
-            key: 'kind',
-            header: 'Kind',
-            cell: (row) => row.kind || 'device',
-            value: (row) => row.kind || 'device',
-          },
+          textColumn('name', 'Interface', (row) => row.name, { kind: 'code' }),
+          textColumn('kind', 'Kind', (row) => row.kind || 'device'),
           {
             key: 'state',
             header: 'State',
@@ -85,28 +79,15 @@ export function foreignTable(request: FastifyRequest, siteId: number, rows: read
     card: { line: ['minutes', 'last'] },
     rows,
     columns: [
-      {
-        key: 'address',
-        header: 'Address',
-        cell: (row) =>
-          link(`/sites/${siteId}/addresses/${encodeURIComponent(row.address)}`, code(row.address)),
-        value: (row) => row.address,
-      },
-      {
-        key: 'minutes',
-        header: 'Minutes',
-        kind: 'figure',
-        cell: (row) => formatCount(row.minutes),
-        value: (row) => row.minutes,
-      },
+      linkColumn(
+        'address',
+        'Address',
+        (row) => [row.address, `/sites/${siteId}/addresses/${encodeURIComponent(row.address)}`],
+        { show: code },
+      ),
+      countColumn('minutes', 'Minutes', (row) => row.minutes),
       ...bytesColumns,
-      {
-        key: 'last',
-        header: 'Last minute',
-        kind: 'time',
-        cell: (row) => utcTime(row.lastMinute * 1000),
-        value: (row) => isoTime(row.lastMinute * 1000),
-      },
+      timeColumn('last', 'Last minute', (row) => row.lastMinute * 1000),
     ],
     empty: { title: 'None', text: 'All reported addresses belong to its node or to no server.' },
   });
@@ -132,13 +113,7 @@ export function spoofedTable(
         field: 'mac',
         value: (row) => row.mac || null,
       },
-      {
-        key: 'capture',
-        header: 'Segment',
-        cell: (row) => row.segment,
-        field: 'segment',
-        value: (row) => row.segment,
-      },
+      textColumn('capture', 'Segment', (row) => row.segment, { field: 'segment' }),
       {
         key: 'address',
         header: 'Sent from',
@@ -148,27 +123,9 @@ export function spoofedTable(
             : html`${link(`/sites/${siteId}/addresses/${encodeURIComponent(row.address)}`, code(row.address))} ${namesOf(row.owners)}`,
         value: (row) => row.address,
       },
-      {
-        key: 'bytes',
-        header: 'Bytes',
-        kind: 'figure',
-        cell: (row) => formatBytes(row.bytes),
-        value: (row) => row.bytes,
-      },
-      {
-        key: 'packets',
-        header: 'Packets',
-        kind: 'figure',
-        cell: (row) => formatCount(row.packets),
-        value: (row) => row.packets,
-      },
-      {
-        key: 'last',
-        header: 'Last minute',
-        cell: (row) => moment(row.lastMinuteMs, nowMs),
-        field: 'last_minute',
-        value: (row) => isoTime(row.lastMinuteMs),
-      },
+      figureColumn('bytes', 'Bytes', (row) => row.bytes, formatBytes),
+      countColumn('packets', 'Packets', (row) => row.packets),
+      momentColumn('last', 'Last minute', (row) => row.lastMinuteMs, nowMs, { field: 'last_minute' }),
     ],
     fields: [
       { field: 'senders', value: (row) => row.senders.join(' ') },

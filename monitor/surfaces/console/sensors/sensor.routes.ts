@@ -28,7 +28,7 @@ import {
   stat,
   stats,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import { dataTable, textColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
@@ -307,13 +307,7 @@ function setAsideTable(request: FastifyRequest, rows: readonly SetAsideHost[]): 
         value: (row) => isoTime(row.minute * 1000),
       },
       { key: 'capture', header: 'Capture', cell: (row) => row.capture, value: (row) => row.capture },
-      {
-        key: 'address',
-        header: 'Address',
-        kind: 'code',
-        cell: (row) => code(row.address),
-        value: (row) => row.address,
-      },
+      textColumn('address', 'Address', (row) => row.address, { kind: 'code', show: code }),
     ],
   });
 }

@@ -7,11 +7,9 @@ import { isSilent, type KnownCondition, type SensorState } from '#monitor/sensor
 import type { CaptureState, GapRow } from '#monitor/traffic/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
-  age,
   badge,
   type Content,
   formatAge,
-  formatCount,
   formatDuration,
   formatPercent,
   html,
@@ -21,7 +19,16 @@ import {
   refreshing,
   section,
 } from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable, pagedRows } from '#service-kit/web/index.ts';
+import {
+  ageColumn,
+  countColumn,
+  type DataColumn,
+  dataTable,
+  figureColumn,
+  linkColumn,
+  pagedRows,
+  textColumn,
+} from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
@@ -146,26 +153,11 @@ function sensorTable(
     card: { line: ['state', 'node', 'contact'] },
     rowTone: ({ troubles }) => (troubles.length > 0 ? 'warn' : undefined),
     columns: [
-      {
-        key: 'host',
-        header: 'Host',
-        cell: ({ sensor }) => link(`/sites/${siteId}/sensors/${sensor.id}`, sensor.hostName),
-        value: ({ sensor }) => sensor.hostName,
-      },
-      {
-        key: 'node',
-        header: 'Node',
-        cell: ({ sensor }) => sensor.node,
-        value: ({ sensor }) => sensor.node,
-      },
+      linkColumn('host', 'Host', ({ sensor }) => [sensor.hostName, `/sites/${siteId}/sensors/${sensor.id}`]),
+      textColumn('node', 'Node', ({ sensor }) => sensor.node),
       ...stateColumns(nowMs),
       ...collectionColumns,
-      {
-        key: 'version',
-        header: 'Version',
-        cell: ({ sensor }) => sensor.sensorVersion,
-        value: ({ sensor }) => sensor.sensorVersion,
-      },
+      textColumn('version', 'Version', ({ sensor }) => sensor.sensorVersion),
     ],
     empty: {
       title: 'No sensors yet',
@@ -186,21 +178,8 @@ const stateColumns = (nowMs: number): DataColumn<SensorLine>[] => [
     value: ({ troubles }) =>
       troubles.length === 0 ? 'reporting' : troubles.map(({ short }) => short).join('; '),
   },
-  {
-    key: 'clock',
-    header: 'Clock',
-    kind: 'figure',
-    field: 'clock_ahead_seconds',
-    cell: (row) => clockText(row.skewSeconds),
-    value: (row) => row.skewSeconds,
-  },
-  {
-    key: 'contact',
-    header: 'Last contact',
-    kind: 'figure',
-    cell: ({ sensor }) => age(sensor.lastContactAtMs, nowMs),
-    value: ({ sensor }) => isoTime(sensor.lastContactAtMs),
-  },
+  figureColumn('clock', 'Clock', (row) => row.skewSeconds, clockText, { field: 'clock_ahead_seconds' }),
+  ageColumn('contact', 'Last contact', ({ sensor }) => sensor.lastContactAtMs, nowMs),
   {
     key: 'newest',
     header: 'Newest minute',
@@ -238,13 +217,7 @@ const collectionColumns: DataColumn<SensorLine>[] = [
     cell: ({ diskShare }) => (diskShare === null ? untold : fillText(diskShare, 0.93)),
     value: (row) => row.diskShare,
   },
-  {
-    key: 'gaps',
-    header: 'Gaps, 24 h',
-    kind: 'figure',
-    cell: (row) => formatCount(row.gaps),
-    value: (row) => row.gaps,
-  },
+  countColumn('gaps', 'Gaps, 24 h', (row) => row.gaps),
 ];
 
 function clockText(skew: number | null): Content {

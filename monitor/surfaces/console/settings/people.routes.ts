@@ -17,13 +17,18 @@ import {
   html,
   isoTime,
   link,
-  moment,
   pageHeader,
   section,
   toast,
 } from '#service-kit/pages/index.ts';
 import { linkDelivery } from '#service-kit/sign-in/index.ts';
-import { dataTable, passwordLinkButton, removeFactorsButton } from '#service-kit/web/index.ts';
+import {
+  dataTable,
+  momentColumn,
+  passwordLinkButton,
+  removeFactorsButton,
+  textColumn,
+} from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, sendConsolePage } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
@@ -232,12 +237,9 @@ function peopleTable(
     columns: [
       { key: 'name', header: 'Name', cell: (row) => row.name, value: (row) => row.name },
       { key: 'email', header: 'Email', cell: (row) => row.email, value: (row) => row.email },
-      {
-        key: 'role',
-        header: 'Role',
-        cell: (row) => (row.role === 'operator' ? 'operator' : 'read-only'),
-        value: (row) => row.role,
-      },
+      textColumn('role', 'Role', (row) => row.role, {
+        show: (role) => (role === 'operator' ? 'operator' : 'read-only'),
+      }),
       {
         key: 'access',
         header: 'Access',
@@ -245,12 +247,7 @@ function peopleTable(
         field: 'access_ended',
         value: (row) => isoTime(row.disabledAtMs),
       },
-      {
-        key: 'added',
-        header: 'Added',
-        cell: (row) => moment(row.createdAtMs, nowMs),
-        value: (row) => isoTime(row.createdAtMs),
-      },
+      momentColumn('added', 'Added', (row) => row.createdAtMs, nowMs),
       ...(viewer.canChange
         ? [
             {

@@ -19,7 +19,7 @@ import {
   section,
   toast,
 } from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
+import { type DataColumn, dataTable, textColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
@@ -167,14 +167,11 @@ function tokenTable({ site, tokens, viewer, request }: ReadTokensPage): Content 
   const time = (ms: number | null, none: string) => (ms === null ? none : formatTime(ms));
   const columns: DataColumn<ReadToken>[] = [
     { key: 'name', header: 'Name', field: 'name', cell: (one) => one.name, value: (one) => one.name },
-    {
-      key: 'id',
-      header: 'Begins with',
-      kind: 'code',
+    textColumn('id', 'Begins with', (one) => one.id, {
       field: 'id',
-      cell: (one) => `svcread_${one.id}`,
-      value: (one) => one.id,
-    },
+      kind: 'code',
+      show: (id) => `svcread_${id}`,
+    }),
     {
       key: 'made',
       header: 'Created',

@@ -13,7 +13,7 @@ import {
   spark,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
+import { type DataColumn, dataTable, figureColumn } from '#service-kit/web/index.ts';
 import { gapsMax, type SiteLine } from './read-site-lines.ts';
 
 export function sitesTable(
@@ -75,22 +75,8 @@ const identityColumns: DataColumn<SiteLine>[] = [
 
 /** The newest minute, and what is missing. */
 const trafficColumns: DataColumn<SiteLine>[] = [
-  {
-    key: 'in',
-    header: 'In',
-    kind: 'figure',
-    cell: ({ inBps }) => rateCell(inBps),
-    field: 'in_bps',
-    value: ({ inBps }) => inBps,
-  },
-  {
-    key: 'out',
-    header: 'Out',
-    kind: 'figure',
-    cell: ({ outBps }) => rateCell(outBps),
-    field: 'out_bps',
-    value: ({ outBps }) => outBps,
-  },
+  figureColumn('in', 'In', ({ inBps }) => inBps, rateCell, { field: 'in_bps' }),
+  figureColumn('out', 'Out', ({ outBps }) => outBps, rateCell, { field: 'out_bps' }),
   {
     key: 'loss',
     header: 'Lost packets',
@@ -128,15 +114,13 @@ const stateColumns = (nowMs: number): DataColumn<SiteLine>[] => [
     cell: ({ site, sensors }) => link(`/sites/${site.id}/sensors`, formatCount(sensors)),
     value: ({ sensors }) => sensors,
   },
-  {
-    key: 'alerts',
-    header: 'Alerts',
-    kind: 'figure',
-    cell: ({ alerts }) =>
-      alerts === 0 ? 'none' : link('/alerts', badge('bad', `${formatCount(alerts)} open`)),
-    field: 'open_alerts',
-    value: ({ alerts }) => alerts,
-  },
+  figureColumn(
+    'alerts',
+    'Alerts',
+    ({ alerts }) => alerts,
+    (alerts) => (alerts === 0 ? 'none' : link('/alerts', badge('bad', `${formatCount(alerts)} open`))),
+    { field: 'open_alerts' },
+  ),
   {
     key: 'newest',
     header: 'Newest minute',

@@ -14,7 +14,6 @@ import {
   formatCount,
   formatDuration,
   html,
-  isoTime,
   link,
   pageHeader,
   refreshing,
@@ -23,7 +22,7 @@ import {
   stats,
 } from '#service-kit/pages/index.ts';
 import { systemSections } from '#service-kit/system/index.ts';
-import { dataTable } from '#service-kit/web/index.ts';
+import { ageColumn, countColumn, dataTable, figureColumn, textColumn } from '#service-kit/web/index.ts';
 import { sendConsolePage } from '../frame.ts';
 
 export function registerSystem(app: App, deps: { health: Health; feeds: Pick<Feeds, 'all'> }): void {
@@ -165,7 +164,7 @@ function facts({ facts: engine }: HealthReport): Content {
 }
 
 function feeds(request: FastifyRequest, report: HealthReport): Content {
-  const table = dataTable(request, {
+  const table = dataTable<HealthReport['feeds'][number]>(request, {
     id: 'feeds',
     caption: 'Feeds',
     card: { line: ['run', 'success'] },
@@ -173,26 +172,11 @@ function feeds(request: FastifyRequest, report: HealthReport): Content {
     rowTone: ({ lastError }) => (lastError === null ? undefined : 'warn'),
     columns: [
       { key: 'feed', header: 'Feed', cell: ({ title }) => title, value: ({ feed }) => feed },
-      {
-        key: 'run',
-        header: 'Last run',
-        kind: 'figure',
-        cell: ({ lastRunAtMs }) => age(lastRunAtMs, report.asOfMs),
-        value: ({ lastRunAtMs }) => (lastRunAtMs === null ? null : isoTime(lastRunAtMs)),
-      },
-      {
-        key: 'success',
-        header: 'Last success',
-        kind: 'figure',
-        cell: ({ lastSuccessAtMs }) => age(lastSuccessAtMs, report.asOfMs),
-        value: ({ lastSuccessAtMs }) => (lastSuccessAtMs === null ? null : isoTime(lastSuccessAtMs)),
-      },
-      {
-        key: 'error',
-        header: 'Last error',
-        cell: ({ lastError }) => lastError ?? badge('good', 'none'),
-        value: ({ lastError }) => lastError,
-      },
+      ageColumn('run', 'Last run', ({ lastRunAtMs }) => lastRunAtMs, report.asOfMs),
+      ageColumn('success', 'Last success', ({ lastSuccessAtMs }) => lastSuccessAtMs, report.asOfMs),
+      textColumn('error', 'Last error', ({ lastError }) => lastError, {
+        show: (lastError) => lastError ?? badge('good', 'none'),
+      }),
     ],
     empty: { title: 'No feeds', text: 'Feeds run once a connection to operations is saved.' },
   });
@@ -216,25 +200,14 @@ function retention(request: FastifyRequest, { maintenance, asOfMs }: HealthRepor
           ? 'It has not run yet. It runs every hour.'
           : html`Ran ${age(lastSuccessAtMs, asOfMs)} and took ${(lastSeconds ?? 0) < 1 ? 'less than a second' : formatDuration(lastSeconds ?? 0)}.`,
     },
-    dataTable(request, {
+    dataTable<{ name: string; count: number }>(request, {
       id: 'retention',
       caption: 'Removed by the last run',
       card: { line: ['count'] },
       rows,
       columns: [
-        {
-          key: 'name',
-          header: 'What',
-          cell: ({ name }) => name.replaceAll('_', ' '),
-          value: ({ name }) => name,
-        },
-        {
-          key: 'count',
-          header: 'Removed',
-          kind: 'figure',
-          cell: ({ count }) => formatCount(count),
-          value: ({ count }) => count,
-        },
+        textColumn('name', 'What', ({ name }) => name, { show: (name) => name.replaceAll('_', ' ') }),
+        countColumn('count', 'Removed', ({ count }) => count),
       ],
       empty: { title: 'Nothing had expired', text: 'Expired data is deleted every hour.' },
     }),
@@ -246,7 +219,7 @@ function sensors(request: FastifyRequest, { sensors: all }: HealthReport): Conte
   const rows = all
     .toSorted((a, b) => behind(b.lagSeconds) - behind(a.lagSeconds) || a.sensorId - b.sensorId)
     .slice(0, sensorsShown);
-  const table = dataTable(request, {
+  const table = dataTable<HealthReport['sensors'][number]>(request, {
     id: 'lag',
     caption: `Sensors furthest behind, ${rows.length} of ${all.length}`,
     card: { line: ['lag', 'silent'] },
@@ -260,13 +233,12 @@ function sensors(request: FastifyRequest, { sensors: all }: HealthReport): Conte
         cell: ({ siteId, sensorId, hostName }) => link(`/sites/${siteId}/sensors/${sensorId}`, hostName),
         value: ({ hostName }) => hostName,
       },
-      {
-        key: 'lag',
-        header: 'Newest minute',
-        kind: 'figure',
-        cell: ({ lagSeconds }) => (lagSeconds === null ? 'none yet' : `${formatDuration(lagSeconds)} behind`),
-        value: ({ lagSeconds }) => lagSeconds,
-      },
+      figureColumn(
+        'lag',
+        'Newest minute',
+        ({ lagSeconds }) => lagSeconds,
+        (lagSeconds) => (lagSeconds === null ? 'none yet' : `${formatDuration(lagSeconds)} behind`),
+      ),
       {
         key: 'silent',
         header: 'Last contact',

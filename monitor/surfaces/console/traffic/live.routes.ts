@@ -27,7 +27,15 @@ import {
   stats,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { dataTable, offerData, pagedRows, rowsLimit } from '#service-kit/web/index.ts';
+import {
+  dataTable,
+  figureColumn,
+  linkColumn,
+  offerData,
+  pagedRows,
+  rowsLimit,
+  textColumn,
+} from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type ChartAround, readAround } from '../parts/chart-around.ts';
@@ -275,37 +283,15 @@ function addressTable(
     rows: live.addresses.slice(0, limit),
     isComplete: live.addresses.length <= limit,
     columns: [
-      {
-        key: 'address',
-        header: 'Address',
-        kind: 'code',
-        cell: (row) => link(withQuery(`/sites/${siteId}/live`, { address: row.address }), code(row.address)),
-        value: (row) => row.address,
-      },
-      {
-        key: 'in',
-        header: 'In',
-        kind: 'figure',
-        field: 'in_bps',
-        cell: (row) => formatBitRate(row.inBps),
-        value: (row) => row.inBps,
-      },
-      {
-        key: 'out',
-        header: 'Out',
-        kind: 'figure',
-        field: 'out_bps',
-        cell: (row) => formatBitRate(row.outBps),
-        value: (row) => row.outBps,
-      },
-      {
-        key: 'pps',
-        header: 'Packets',
-        kind: 'figure',
-        field: 'packets_per_second',
-        cell: (row) => formatPacketRate(row.pps),
-        value: (row) => row.pps,
-      },
+      linkColumn(
+        'address',
+        'Address',
+        (row) => [row.address, withQuery(`/sites/${siteId}/live`, { address: row.address })],
+        { kind: 'code', show: code },
+      ),
+      figureColumn('in', 'In', (row) => row.inBps, formatBitRate, { field: 'in_bps' }),
+      figureColumn('out', 'Out', (row) => row.outBps, formatBitRate, { field: 'out_bps' }),
+      figureColumn('pps', 'Packets', (row) => row.pps, formatPacketRate, { field: 'packets_per_second' }),
       {
         key: 'capture',
         header: 'Strongest capture',
@@ -331,19 +317,8 @@ function captureTable(
     caption: 'Captures',
     card: { line: ['role', 'rate', 'newest'] },
     columns: [
-      {
-        key: 'capture',
-        header: 'Capture',
-        kind: 'code',
-        cell: (row) => row.capture,
-        value: (row) => row.capture,
-      },
-      {
-        key: 'host',
-        header: 'Host',
-        cell: (row) => hostOf(row, sensors),
-        value: (row) => hostOf(row, sensors),
-      },
+      textColumn('capture', 'Capture', (row) => row.capture, { kind: 'code' }),
+      textColumn('host', 'Host', (row) => hostOf(row, sensors)),
       { key: 'role', header: 'Role', cell: (row) => row.role, value: (row) => row.role },
       {
         key: 'rate',
@@ -360,14 +335,9 @@ function captureTable(
         cell: (row) => `ended ${formatAge(row.newestMs + windowMs, nowMs)}`,
         value: (row) => isoTime(row.newestMs),
       },
-      {
-        key: 'lost',
-        header: 'Lost, 15 min',
-        kind: 'figure',
+      figureColumn('lost', 'Lost, 15 min', (row) => row.kernelDropped + row.parserDropped, lostText, {
         field: 'lost_packets',
-        cell: (row) => lostText(row.kernelDropped + row.parserDropped),
-        value: (row) => row.kernelDropped + row.parserDropped,
-      },
+      }),
     ],
     empty: {
       title: 'No reporting captures',

@@ -19,7 +19,7 @@ import {
   stats,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { dataTable, rowsLimit } from '#service-kit/web/index.ts';
+import { countColumn, dataTable, figureColumn, rowsLimit } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
@@ -144,13 +144,7 @@ function addressTable(request: FastifyRequest, siteId: number, minute: number, r
         value: (row) => row.address,
       },
       ...bytesColumns,
-      {
-        key: 'packets',
-        header: 'Packets',
-        kind: 'figure',
-        cell: (row) => formatCount(row.packets),
-        value: (row) => row.packets,
-      },
+      countColumn('packets', 'Packets', (row) => row.packets),
     ],
     pages:
       rows.length === addressesShown
@@ -194,30 +188,27 @@ function minuteTable(request: FastifyRequest, siteId: number, traffic: SiteTraff
         cell: (row) => link(inside(row), formatTime(row.timeMs)),
         value: (row) => isoTime(row.timeMs),
       },
-      {
-        key: 'in',
-        header: 'In',
-        kind: 'figure',
-        cell: (row) => (row.inBps === null ? badge('warn', 'gap') : formatBitRate(row.inBps)),
-        field: 'in_bps',
-        value: (row) => row.inBps,
-      },
-      {
-        key: 'out',
-        header: 'Out',
-        kind: 'figure',
-        cell: (row) => (row.outBps === null ? badge('warn', 'gap') : formatBitRate(row.outBps)),
-        field: 'out_bps',
-        value: (row) => row.outBps,
-      },
-      {
-        key: 'addresses',
-        header: 'Addresses',
-        kind: 'figure',
-        cell: (row) =>
-          row.addresses === null ? html`<span class="unknown">unknown</span>` : formatCount(row.addresses),
-        value: (row) => row.addresses,
-      },
+      figureColumn(
+        'in',
+        'In',
+        (row) => row.inBps,
+        (inBps) => (inBps === null ? badge('warn', 'gap') : formatBitRate(inBps)),
+        { field: 'in_bps' },
+      ),
+      figureColumn(
+        'out',
+        'Out',
+        (row) => row.outBps,
+        (outBps) => (outBps === null ? badge('warn', 'gap') : formatBitRate(outBps)),
+        { field: 'out_bps' },
+      ),
+      figureColumn(
+        'addresses',
+        'Addresses',
+        (row) => row.addresses,
+        (addresses) =>
+          addresses === null ? html`<span class="unknown">unknown</span>` : formatCount(addresses),
+      ),
     ],
     empty: { title: 'No minutes', text: 'This step is in the future.' },
   });

@@ -30,10 +30,19 @@ import {
   section,
   stat,
   stats,
-  utcTime,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { dataTable, fileHref, offerData, rowsLimit } from '#service-kit/web/index.ts';
+import {
+  countColumn,
+  dataTable,
+  figureColumn,
+  fileHref,
+  linkColumn,
+  offerData,
+  rowsLimit,
+  textColumn,
+  timeColumn,
+} from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
@@ -272,13 +281,7 @@ function addressTable(
         value: (row) => row.address,
       },
       ...bytesColumns,
-      {
-        key: 'packets',
-        header: 'Packets',
-        kind: 'figure',
-        cell: (row) => formatCount(row.packets),
-        value: (row) => row.packets,
-      },
+      countColumn('packets', 'Packets', (row) => row.packets),
       {
         key: 'seen',
         header: 'Last seen',
@@ -303,20 +306,8 @@ function gapTable(request: FastifyRequest, rows: readonly GapRow[], isObserved: 
     card: { line: ['minutes', 'sensor', 'reason'] },
     rows,
     columns: [
-      {
-        key: 'from',
-        header: 'From',
-        kind: 'time',
-        cell: (row) => utcTime(row.fromMinute * 1000),
-        value: (row) => isoTime(row.fromMinute * 1000),
-      },
-      {
-        key: 'minutes',
-        header: 'Minutes',
-        kind: 'figure',
-        cell: (row) => formatCount((row.toMinute - row.fromMinute) / 60 + 1),
-        value: (row) => (row.toMinute - row.fromMinute) / 60 + 1,
-      },
+      timeColumn('from', 'From', (row) => row.fromMinute * 1000),
+      countColumn('minutes', 'Minutes', (row) => (row.toMinute - row.fromMinute) / 60 + 1),
       { key: 'sensor', header: 'Sensor', cell: (row) => row.hostName, value: (row) => row.hostName },
       {
         key: 'capture',
@@ -353,35 +344,27 @@ function topApplications(request: FastifyRequest, siteId: number, rows: readonly
     rows,
     isComplete: rows.length < applicationsShown,
     columns: [
-      {
-        key: 'name',
-        header: 'Application',
-        cell: (row) => link(withQuery(applicationsHref(request, siteId), { name: row.name }), row.name),
-        value: (row) => row.name,
-      },
-      {
-        key: 'service',
-        header: 'Service',
+      linkColumn('name', 'Application', (row) => [
+        row.name,
+        withQuery(applicationsHref(request, siteId), { name: row.name }),
+      ]),
+      textColumn('service', 'Service', (row) => describeService(row.protocol, row.serverPort), {
         kind: 'code',
-        cell: (row) => describeService(row.protocol, row.serverPort),
-        value: (row) => describeService(row.protocol, row.serverPort),
-      },
-      {
-        key: 'in',
-        header: 'In',
-        kind: 'figure',
-        cell: (row) => (row.inboundBytes === null ? null : formatBytes(row.inboundBytes)),
-        field: 'in_bytes',
-        value: (row) => row.inboundBytes,
-      },
-      {
-        key: 'out',
-        header: 'Out',
-        kind: 'figure',
-        cell: (row) => (row.outboundBytes === null ? null : formatBytes(row.outboundBytes)),
-        field: 'out_bytes',
-        value: (row) => row.outboundBytes,
-      },
+      }),
+      figureColumn(
+        'in',
+        'In',
+        (row) => row.inboundBytes,
+        (inboundBytes) => (inboundBytes === null ? null : formatBytes(inboundBytes)),
+        { field: 'in_bytes' },
+      ),
+      figureColumn(
+        'out',
+        'Out',
+        (row) => row.outboundBytes,
+        (outboundBytes) => (outboundBytes === null ? null : formatBytes(outboundBytes)),
+        { field: 'out_bytes' },
+      ),
     ],
     empty: {
       title: 'No applications',

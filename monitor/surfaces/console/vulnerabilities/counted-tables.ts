@@ -1,8 +1,10 @@
 /** Tables that count potential vulnerabilities: by server, and by record of the database. */
+
 import { ratedSeverities } from '#contracts/findings.ts';
 import type { AssessedServer, FindingCounts, TouchingCve } from '#monitor/vulnerabilities/index.ts';
 import { age, badge, formatCount, html, isoTime, link } from '#service-kit/pages/index.ts';
 import type { DataColumn, ListDeclaration } from '#service-kit/web/index.ts';
+import { ageColumn, linkColumn, textColumn } from '#service-kit/web/index.ts';
 import { ratingBadge, remarks } from './finding-text.ts';
 import { cveHref, serverHref } from './paths.ts';
 
@@ -60,14 +62,7 @@ export const serverList = (siteId: number, nowMs: number) =>
         field: 'database_at',
         value: ({ server }) => isoTime(server.databaseAtMs),
       },
-      {
-        key: 'evidence',
-        header: 'Scanned',
-        kind: 'figure',
-        cell: ({ server }) => age(server.evidenceAtMs, nowMs),
-        field: 'evidence_at',
-        value: ({ server }) => isoTime(server.evidenceAtMs),
-      },
+      ageColumn('evidence', 'Scanned', ({ server }) => server.evidenceAtMs, nowMs, { field: 'evidence_at' }),
     ],
     fields: [
       { field: 'cluster_id', value: ({ server }) => server.clusterId },
@@ -85,12 +80,7 @@ export function cveList(siteId: number, titles: ReadonlyMap<string, string>) {
     ...{ id: 'cves', caption: 'Records that touch services', isStacked: true },
     card: { line: ['severity', 'products'] },
     columns: [
-      {
-        key: 'cve',
-        header: 'CVE',
-        cell: ({ cve }) => link(cveHref(siteId, cve), cve),
-        value: ({ cve }) => cve,
-      },
+      linkColumn('cve', 'CVE', ({ cve }) => [cve, cveHref(siteId, cve)]),
       {
         key: 'severity',
         header: 'Severity',
@@ -108,13 +98,7 @@ export function cveList(siteId: number, titles: ReadonlyMap<string, string>) {
         field: 'incomplete',
         value: ({ finding }) => finding.incomplete.join(' '),
       },
-      {
-        key: 'summary',
-        header: 'Summary',
-        kind: 'prose',
-        cell: ({ finding }) => finding.summary,
-        value: ({ finding }) => finding.summary,
-      },
+      textColumn('summary', 'Summary', ({ finding }) => finding.summary, { kind: 'prose' }),
     ],
     fields: [
       { field: 'score', value: ({ finding }) => finding.severity?.score ?? null },

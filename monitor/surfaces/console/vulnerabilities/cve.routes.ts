@@ -14,7 +14,7 @@ import {
   pageHeader,
   section,
 } from '#service-kit/pages/index.ts';
-import { readList } from '#service-kit/web/index.ts';
+import { readList, textColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { addressHref } from '../parts/address-link.ts';
@@ -120,25 +120,14 @@ const touchedList = (siteId: number, nowMs: number) =>
         cell: ({ service, server }) => link(serverHref(siteId, service), server),
         value: ({ server }) => server,
       },
-      {
-        key: 'port',
-        header: 'Port',
-        cell: ({ service }) => code(portText(service)),
-        value: ({ service }) => portText(service),
-      },
+      textColumn('port', 'Port', ({ service }) => portText(service), { show: code }),
       {
         key: 'address',
         header: 'Address',
         cell: ({ service: { address } }) => link(addressHref(siteId, { address, segment: '' }), address),
         value: ({ service }) => service.address,
       },
-      {
-        key: 'software',
-        header: 'Software',
-        kind: 'prose',
-        cell: ({ service }) => softwareText(service),
-        value: ({ service }) => softwareText(service),
-      },
+      textColumn('software', 'Software', ({ service }) => softwareText(service), { kind: 'prose' }),
       {
         key: 'state',
         header: 'State',

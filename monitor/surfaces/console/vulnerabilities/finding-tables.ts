@@ -11,7 +11,7 @@ import {
   isoTime,
   link,
 } from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable, pagedRows } from '#service-kit/web/index.ts';
+import { type DataColumn, dataTable, linkColumn, pagedRows, textColumn } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 import { addressHref } from '../parts/address-link.ts';
 import { apartText, ratingBadge, remarks, softwareText } from './finding-text.ts';
@@ -52,12 +52,10 @@ export function findingLines(services: readonly ServiceWithFindings[]): FindingL
 }
 
 export function addressColumn<Row>(siteId: number, read: (row: Row) => string): DataColumn<Row> {
-  return {
-    key: 'address',
-    header: 'Address',
-    cell: (row) => link(addressHref(siteId, { address: read(row), segment: '' }), read(row)),
-    value: read,
-  };
+  return linkColumn('address', 'Address', (row) => [
+    read(row),
+    addressHref(siteId, { address: read(row), segment: '' }),
+  ]);
 }
 
 /** The record in the database itself. */
@@ -65,12 +63,7 @@ export const nvdLink = (cve: string): Content => link(`https://nvd.nist.gov/vuln
 
 function findingColumns({ siteId }: ServerTables): DataColumn<FindingLine>[] {
   return [
-    {
-      key: 'cve',
-      header: 'CVE',
-      cell: ({ finding }) => link(cveHref(siteId, finding.cve), finding.cve),
-      value: ({ finding }) => finding.cve,
-    },
+    linkColumn('cve', 'CVE', ({ finding }) => [finding.cve, cveHref(siteId, finding.cve)]),
     {
       key: 'severity',
       header: 'Severity',
@@ -147,12 +140,7 @@ export function apartTable(
     card: { line: ['severity', 'service'] },
     isStacked: true,
     columns: [
-      {
-        key: 'cve',
-        header: 'CVE',
-        cell: ({ finding }) => nvdLink(finding.cve),
-        value: ({ finding }) => finding.cve,
-      },
+      textColumn('cve', 'CVE', ({ finding }) => finding.cve, { show: nvdLink }),
       {
         key: 'severity',
         header: 'Severity',
@@ -167,13 +155,7 @@ export function apartTable(
       },
       addressColumn(siteId, ({ service }) => service.address),
       { key: 'why', header: 'Why', kind: 'prose', cell: apartText, value: ({ why }) => why },
-      {
-        key: 'summary',
-        header: 'Summary',
-        kind: 'prose',
-        cell: ({ finding }) => finding.summary,
-        value: ({ finding }) => finding.summary,
-      },
+      textColumn('summary', 'Summary', ({ finding }) => finding.summary, { kind: 'prose' }),
     ],
     empty: { title: 'None', text: 'Records that say nothing certain of a version appear here.' },
   });
@@ -224,20 +206,8 @@ export function ignoredTable(
 
 function ignoreColumns<Row>(read: (row: Row) => Ignore, nowMs: number): DataColumn<Row>[] {
   return [
-    {
-      key: 'reason',
-      header: 'Reason',
-      kind: 'prose',
-      cell: (row) => read(row).reason,
-      value: (row) => read(row).reason,
-    },
-    {
-      key: 'by',
-      header: 'By',
-      kind: 'prose',
-      cell: (row) => read(row).createdBy,
-      value: (row) => read(row).createdBy,
-    },
+    textColumn('reason', 'Reason', (row) => read(row).reason, { kind: 'prose' }),
+    textColumn('by', 'By', (row) => read(row).createdBy, { kind: 'prose' }),
     {
       key: 'since',
       header: 'Since',

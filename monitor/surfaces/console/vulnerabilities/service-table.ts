@@ -13,7 +13,7 @@ import {
   link,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { type DataColumn, dataTable, pagedRows } from '#service-kit/web/index.ts';
+import { type DataColumn, dataTable, pagedRows, textColumn } from '#service-kit/web/index.ts';
 import { addressColumn, nvdLink, portText, rowsShown, type ServerTables } from './finding-tables.ts';
 import { byTracker, evidenceAge, notConfirmed, ratingBadge, softwareText } from './finding-text.ts';
 
@@ -33,12 +33,7 @@ export function serviceTable(request: FastifyRequest, tables: ServerTables): Con
     rowDetail: (service) =>
       service.reason !== null && keyOf(service) === open ? originalsOf(request, service) : '',
     columns: [
-      {
-        key: 'port',
-        header: 'Port',
-        cell: (row) => code(portText(row)),
-        value: portText,
-      },
+      textColumn('port', 'Port', portText, { show: code }),
       addressColumn(tables.siteId, (row) => row.address),
       { key: 'software', header: 'Software', kind: 'prose', cell: softwareText, value: softwareText },
       {
@@ -66,13 +61,10 @@ export function serviceTable(request: FastifyRequest, tables: ServerTables): Con
         field: 'database_at',
         value: ({ databaseAtMs }) => isoTime(databaseAtMs),
       },
-      {
-        key: 'scan',
-        header: 'Scan',
-        cell: ({ scanId }) => html`<span title="${scanId}">${code(scanId.slice(0, 8))}</span>`,
+      textColumn('scan', 'Scan', ({ scanId }) => scanId, {
         field: 'scan_id',
-        value: ({ scanId }) => scanId,
-      },
+        show: (scanId) => html`<span title="${scanId}">${code(scanId.slice(0, 8))}</span>`,
+      }),
     ],
     fields: [
       { field: 'reason', value: ({ reason }) => reason },

@@ -4,11 +4,13 @@ import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { keptText } from '#contracts/retention.ts';
 import type { AddressConflict, AddressOwner, AddressPlace } from '#monitor/devices/index.ts';
+import type { AddressUse, PeerList } from '#monitor/facts/index.ts';
 import type { Incident } from '#monitor/incidents/index.ts';
+import type { PeerNetwork } from '#monitor/peers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
+import type { ChartData, Range } from '#service-kit/pages/index.ts';
 import {
   banner,
-  type ChartData,
   type Content,
   chart,
   chartJson,
@@ -22,7 +24,6 @@ import {
   link,
   moment,
   pageHeader,
-  type Range,
   rangePicker,
   readRange,
   section,
@@ -35,15 +36,12 @@ import { fileHref } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { networkTable } from '../networks/network-tables.ts';
+import { exploreButton, type OperationsLink, readOperationsLink } from '../parts/address-link.ts';
 import { readAround } from '../parts/chart-around.ts';
-import { exploreButton } from '../parts/explore-link.ts';
-import { incidentTable } from '../parts/incident-table.ts';
-import { incidentHref, incidentSentence, incidentTone } from '../parts/incident-text.ts';
-import { type OperationsLink, readOperationsLink } from '../parts/operations-link.ts';
-import { minuteText, type OriginLine, originTable, readMinute } from '../parts/origin.ts';
-import type { AddressPoint } from './address-points.ts';
-import { applicationTable, ownerTable, pointTable } from './address-tables.ts';
-import { type AddressData, readAddress, readPoints, type Step } from './read-address.ts';
+import { incidentHref, incidentSentence, incidentTable, incidentTone } from '../parts/incident-text.ts';
+import type { OriginLine } from '../parts/origin.ts';
+import { minuteText, originTable, readMinute } from '../parts/origin.ts';
+import { type AddressPoint, applicationTable, ownerTable, pointsOf, pointTable } from './address-tables.ts';
 import { canonicalOf, segmentOf } from './read-place.ts';
 
 const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
@@ -359,4 +357,103 @@ function addressChart(request: FastifyRequest, data: ChartData) {
     csvHref: fileHref(request, 'points', 'csv'),
     emptyText: 'No minute of this range has been collected for this address.',
   });
+}
+
+// What the page of an address shows, read from the features.
+
+/** Seconds since 1970, the end excluded. */
+interface Step {
+  from: number;
+  to: number;
+}
+
+interface AddressData {
+  points: readonly AddressPoint[];
+  around: Pick<ChartData, 'reasons' | 'flags'>;
+  used: readonly AddressUse[];
+  networks: PeerList<PeerNetwork>;
+  owners: readonly AddressOwner[];
+  conflicts: readonly AddressConflict[];
+  /** Attacks on and by it, open ones first. */
+  incidents: readonly Incident[];
+  /** Sources of the chosen step; null without one. */
+  origin: readonly OriginLine[] | null;
+}
+
+const ownersMax = 100;
+const incidentsMax = 20;
+const networksShown = 10;
+
+/** `step` is the chosen one, whose sources are read too. */
+async function readAddress(
+  deps: ConsoleDeps,
+  siteId: number,
+  place: AddressPlace,
+  range: Range,
+  step: Step | null,
+  nowMs: number,
+): Promise<AddressData> {
+  const [points, around, used, networks, owners, conflicts, origin, incidents] = await Promise.all([
+    readPoints(deps, siteId, place, range, nowMs),
+    readAround(deps, { siteId, addresses: [place.address] }, range, nowMs),
+    readUse(deps, siteId, place, range),
+    deps.peers.listNetworks(siteId, place, range, networksShown),
+    deps.devices.listOwners(siteId, place, ownersMax),
+    deps.devices.listAddressConflicts(siteId, place, ownersMax),
+    step === null ? null : readOrigin(deps, siteId, place, step.from, step.to),
+    deps.incidents.list({ siteId, address: place.address }, incidentsMax),
+  ]);
+  return { points, around, used, networks, owners, conflicts, origin, incidents };
+}
+
+/** A blank segment means that the address is globally unique or has no known owner. */
+const segmentArgument = ({ segment }: AddressPlace) => segment || undefined;
+
+async function readPoints(
+  deps: ConsoleDeps,
+  siteId: number,
+  place: AddressPlace,
+  range: Range,
+  nowMs: number,
+) {
+  // The present minute has not been uploaded yet, and neither have future ones.
+  const until = Math.min(range.toMs / 1000, Math.floor(nowMs / 60_000) * 60);
+  const from = range.fromMs / 1000;
+  const segment = segmentArgument(place);
+  const minutes =
+    from < until ? await deps.traffic.readAddressMinutes(siteId, place.address, from, until, segment) : [];
+  return pointsOf(minutes, range, nowMs);
+}
+
+async function readUse(
+  deps: ConsoleDeps,
+  siteId: number,
+  place: AddressPlace,
+  range: Range,
+): Promise<AddressUse[]> {
+  const to = range.toMs / 1000;
+  return deps.applications.sumAddressApplications(
+    siteId,
+    place.address,
+    Math.max(range.fromMs / 1000, to - 86_400),
+    to,
+    segmentArgument(place),
+  );
+}
+
+/** The captures that counted the step, and the uploads that contained those minutes. */
+async function readOrigin(deps: ConsoleDeps, siteId: number, place: AddressPlace, from: number, to: number) {
+  const { address } = place;
+  const rows = await deps.traffic.explainAddress(siteId, address, from, to, segmentArgument(place));
+  const sensorIds = [...new Set(rows.map((row) => row.sensorId))];
+  const uploads = sensorIds.length === 0 ? [] : await deps.inbox.listKept(sensorIds, from, to);
+  return rows.map(
+    (row): OriginLine => ({
+      ...row,
+      uploads: uploads.filter(
+        ({ sensorId, firstMinute, lastMinute }) =>
+          sensorId === row.sensorId && firstMinute <= row.minute && lastMinute >= row.minute,
+      ),
+    }),
+  );
 }

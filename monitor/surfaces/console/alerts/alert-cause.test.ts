@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { placeOf } from './alert.page.ts';
+import { placeOf } from './alert.routes.ts';
 
 test('an alert leads to the page of its cause', () => {
   const incident = '5e0f6b51-3f8e-4b0e-9c3c-0d2f4c1a7b11';

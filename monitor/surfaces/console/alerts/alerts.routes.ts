@@ -49,8 +49,7 @@ import {
 import type { ConsoleDeps } from '../deps.ts';
 import { sendConsolePage } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
-import { careOf, placeOf } from './alert.page.ts';
-import { registerAlert } from './alert.routes.ts';
+import { careOf, placeOf, registerAlert } from './alert.routes.ts';
 import { channelsSection } from './alert-channels.ts';
 import { registerChannels } from './channel.routes.ts';
 

@@ -7,7 +7,7 @@ import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-co
 import { systemActor } from '#monitor/operators/index.ts';
 import { captureMinute, createSpool, host, testMinute, usageRow } from '#monitor/testing/index.ts';
 import { type MonitorServer, startMonitorServer, type Visitor } from '#monitor/testing/server.ts';
-import { patienceMs } from './running-reads.ts';
+import { patienceMs } from './explore.routes.ts';
 
 const local = '192.0.2.10';
 const deviceKey = 'br0|02:00:00:00:00:0a';

@@ -1,6 +1,8 @@
 /** The explorer: any traffic of a site, by any dimension. */
 import type { FastifyRequest } from 'fastify';
-import type { Answer, Dimension } from '#monitor/explorer/index.ts';
+import type { Answer } from '#monitor/explorer/index.ts';
+import { type Dimension, queryBox } from '#monitor/explorer/index.ts';
+import type { exploreForm } from '#service-kit/explorer/index.ts';
 import {
   amountText,
   type ChartAround,
@@ -18,10 +20,9 @@ import {
   wholeRates,
 } from '#service-kit/explorer/index.ts';
 import { type Content, formatAge, formatDuration, html, type Range } from '#service-kit/pages/index.ts';
-import { type OperationsLink, placeOfFilters } from '../parts/operations-link.ts';
-import { formOf } from './explore-form.ts';
+import { type OperationsLink, placeOfFilters } from '../parts/address-link.ts';
 import type { ExploreView } from './explore-view.ts';
-import { type SavedViewsPart, savedLinks, savedSection } from './saved-views.ts';
+import { type SavedViewsPart, savedLinks, savedSection } from './saved-views.routes.ts';
 
 export interface SitePage {
   view: ExploreView;
@@ -140,7 +141,7 @@ function ownScansNote({ ownScans, measure }: Answer): Content {
   return html`<p class="hint">Port scans by the sensors are ${text} of the counters of addresses. They are no application.</p>`;
 }
 
-export interface Flows {
+interface Flows {
   /** By server: the totals, of which connections hold a part. */
   servers: Answer;
   /** By server and application. */
@@ -176,4 +177,20 @@ const pairsOf = (answer: Answer, column: number): FlowPair[] =>
 function endOf({ key }: Row, at: number): FlowEnd {
   const { value, label } = key[at]!;
   return { key: value ?? `(${label})`, label, value };
+}
+
+// The form of a site's explorer.
+
+/** `serverNames`: by the value of a filter. */
+export function formOf(
+  groups: readonly Dimension[],
+  { siteId }: ExploreView,
+  serverNames: ReadonlyMap<string, string>,
+): Parameters<typeof exploreForm>[1] {
+  const path = `/sites/${siteId}/explore`;
+  return {
+    ...{ path, completePath: `${path}/complete`, box: { ...queryBox, groups } },
+    example: 'app:github.com peer:198.51.100.0/24 port:443 -server:web-1',
+    labelOf: (dimension, value) => (dimension === 'server' ? serverNames.get(value) : undefined) ?? value,
+  };
 }

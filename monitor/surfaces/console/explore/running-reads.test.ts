@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
-import { createRunningReads, leftAfterMs, patienceMs } from './running-reads.ts';
+import { createRunningReads, leftAfterMs, patienceMs } from './explore.routes.ts';
 
 const settle = () => new Promise((done) => setImmediate(done));
 

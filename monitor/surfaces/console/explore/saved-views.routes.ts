@@ -1,11 +1,15 @@
 /** `POST /sites/{id}/explore/views`: saves the view that the explorer shows, and removes one. */
 import { Type } from 'typebox';
+import type { SavedView } from '#monitor/saved-views/index.ts';
+import { savedViewLinks, savedViewsSection, viewQueryOf } from '#service-kit/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
+import type { Content } from '#service-kit/pages/index.ts';
 import { withQuery } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, SiteParams, siteOf } from '../frame.ts';
+import type { Viewer } from '../guard.ts';
 import { viewerOf } from '../guard.ts';
-import { viewHref } from './saved-views.ts';
+import type { ExploreView } from './explore-view.ts';
 
 export function registerSavedViews(app: App, deps: ConsoleDeps): void {
   const Body = Type.Object({
@@ -41,4 +45,35 @@ export function registerSavedViews(app: App, deps: ConsoleDeps): void {
       return reply.redirect(`${viewHref(site.id, '')}?saved=1#views`, 303);
     },
   );
+}
+
+// Views of a site's explorer under a name: links to them, and what saves and removes them.
+
+export interface SavedViewsPart {
+  views: readonly SavedView[];
+  viewer: Viewer;
+}
+
+const viewsPath = (siteId: number): string => `/sites/${siteId}/explore/views`;
+const viewHref = (siteId: number, query: string): string =>
+  `/sites/${siteId}/explore${query === '' ? '' : `?${query}`}`;
+
+const queryOf = (view: ExploreView): string => viewQueryOf(view.url.split('?')[1] ?? '');
+
+const hrefOf =
+  ({ siteId }: ExploreView) =>
+  (query: string) =>
+    viewHref(siteId, query);
+
+/** Above the filters; the one that is shown is marked. */
+export const savedLinks = (view: ExploreView, { views }: SavedViewsPart): Content =>
+  savedViewLinks(views, queryOf(view), hrefOf(view));
+
+export function savedSection(view: ExploreView, { views, viewer }: SavedViewsPart): Content {
+  return savedViewsSection({
+    ...{ views, shown: queryOf(view), hrefOf: hrefOf(view), action: viewsPath(view.siteId) },
+    ...{ canSave: viewer.canChange, csrfToken: viewer.csrfToken },
+    description: 'Filters, range and pictures under a name, for everyone who sees this site.',
+    removalText: () => 'It goes for everyone who sees this site. The traffic stays.',
+  });
 }

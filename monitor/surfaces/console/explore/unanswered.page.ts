@@ -12,7 +12,7 @@ import {
   rangePicker,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { formOf } from './explore-form.ts';
+import { formOf } from './explore.page.ts';
 import type { ExploreView } from './explore-view.ts';
 
 export type Unanswered =

@@ -5,9 +5,9 @@ import { askButton, type Content, formatCount, html, isoTime, link } from '#serv
 import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 import { clockText, incidentHref } from '../parts/incident-text.ts';
-import { actionBadge, endText } from './rule-text.ts';
+import { actionBadge, endText, targetText } from './rule-text.ts';
 
-export interface ActionTable {
+interface ActionTable {
   siteId: number;
   actions: readonly Action[];
   viewer: Viewer;
@@ -141,3 +141,29 @@ const endButton = (action: Action, csrfToken: string, path: string): Content =>
     },
     'It is undone without the hold time, also while the attack goes on. The rule does not act on this attack again.',
   );
+
+// What hand-off did against an incident, as lines of its timeline.
+
+export interface TimelineEntry {
+  atMs: number;
+  kind: string;
+  text: string;
+}
+
+export function timelineOf(actions: readonly Action[]): TimelineEntry[] {
+  return actions.flatMap((action) => {
+    const { createdAtMs, startedAtMs, endedAtMs, state, lastError, isDryRun, ruleName } = action;
+    const name = `${isDryRun ? 'Hand-off, dry run' : 'Hand-off'}: ${ruleName}`;
+    const does = `${isDryRun ? 'would ' : ''}${targetText(action)}`;
+    const entries: TimelineEntry[] = [];
+    const note = (kind: string, atMs: number, text: string) => entries.push({ kind, atMs, text });
+    if (startedAtMs !== null) note('hand_off_started', startedAtMs, `${name} began (${does})`);
+    else if (state === 'waiting')
+      note('hand_off_waiting', createdAtMs, `${name} has not begun${lastError ? `: ${lastError}` : ''}`);
+    if (state === 'failed') note('hand_off_failed', endedAtMs!, `${name} failed: ${lastError ?? 'given up'}`);
+    else if (endedAtMs !== null && startedAtMs !== null) note('hand_off_ended', endedAtMs, `${name} ended`);
+    else if (state === 'ending' && lastError !== null)
+      note('hand_off_ending', action.releasedAtMs ?? createdAtMs, `${name} can not end: ${lastError}`);
+    return entries;
+  });
+}

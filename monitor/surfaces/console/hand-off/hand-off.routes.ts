@@ -1,6 +1,7 @@
 /** `/sites/{id}/protection/hand-off`: the request for rules and actions, the limit, and what operators may do to an action. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import type { PeerState } from '#monitor/hand-off/index.ts';
 import {
   type Action,
   addressesMaxMost,
@@ -11,6 +12,8 @@ import {
 import type { Site } from '#monitor/sites/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
+  age,
+  badge,
   banner,
   type Content,
   field,
@@ -19,6 +22,7 @@ import {
   formatDuration,
   hiddenField,
   html,
+  isoTime,
   link,
   pageHeader,
   refreshing,
@@ -26,14 +30,19 @@ import {
   type Tone,
   toast,
 } from '#service-kit/pages/index.ts';
-import { countColumn, dataTable, figureColumn, linkColumn, rowsLimit } from '#service-kit/web/index.ts';
+import {
+  countColumn,
+  dataTable,
+  figureColumn,
+  linkColumn,
+  rowsLimit,
+  textColumn,
+} from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { actionTable } from './action-table.ts';
-import { type Refused, Revision, refusalOf } from './form-body.ts';
-import { peerSection } from './peer-table.ts';
-import { kindNames, modeBadge, targetText } from './rule-text.ts';
+import { kindNames, modeBadge, type Refused, Revision, refusalOf, targetText } from './rule-text.ts';
 
 const actionsShown = 100;
 const Query = Type.Object({ done: Type.Optional(Type.String({ maxLength: 20 })) });
@@ -284,6 +293,66 @@ function limitSection({ found, viewer, limit }: HandOffPage, path: string): Cont
           error: limit?.fields.addresses_max,
         }),
       ],
+    ),
+  );
+}
+
+// BGP peers of the settings, and how the session with each goes.
+
+const badges: Readonly<Record<PeerState['session'], () => Content>> = {
+  established: () => badge('good', 'established'),
+  down: () => badge('bad', 'down'),
+  unknown: () => badge('warn', 'unknown'),
+  unused: () => badge('neutral', 'not needed'),
+};
+
+const texts: Readonly<Record<PeerState['session'], string>> = {
+  established: '',
+  down: '',
+  unknown: 'No process of this monitor holds the session. Check that one runs with these settings.',
+  unused: 'No rule that is on announces to it.',
+};
+
+const remarkOf = ({ problem, session }: PeerState) => problem ?? texts[session];
+
+/** Nothing where the settings name no peers. */
+function peerSection(
+  request: FastifyRequest,
+  sessions: readonly PeerState[],
+  path: string,
+  nowMs: number,
+): Content {
+  if (sessions.length === 0) return '';
+  return section(
+    {
+      id: 'peers',
+      title: 'BGP peers',
+      description:
+        'Routers of SVC_HAND_OFF_BGP_PEERS, with the routes of all sites. A session is kept while a rule needs it.',
+    },
+    refreshing(
+      { id: 'peer-list', url: path, everySeconds: 10 },
+      dataTable<PeerState>(request, {
+        id: 'peers',
+        caption: 'BGP peers',
+        card: { line: ['session', 'since'] },
+        rows: sessions,
+        isComplete: true,
+        columns: [
+          { key: 'peer', header: 'Peer', kind: 'code', cell: (row) => row.name, value: (row) => row.name },
+          textColumn('session', 'Session', (row) => row.session, { show: (session) => badges[session]() }),
+          {
+            key: 'since',
+            header: 'Since',
+            kind: 'figure',
+            cell: (row) => (row.sinceMs === null ? '' : age(row.sinceMs, nowMs)),
+            value: (row) => isoTime(row.sinceMs),
+          },
+          countColumn('routes', 'Routes announced', (row) => row.routes, { field: 'routes' }),
+          { key: 'remark', header: 'Remark', kind: 'prose', cell: remarkOf, value: remarkOf },
+        ],
+        empty: { title: 'No peers', text: 'SVC_HAND_OFF_BGP_PEERS names none.' },
+      }),
     ),
   );
 }

@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import { evidenceContentType } from '#contracts/sensor-api/evidence.ts';
 import type { DescribedPacket, EvidenceFile } from '#monitor/evidence/index.ts';
-import type { Incident } from '#monitor/incidents/index.ts';
+import type { Incident, Incidents, StoredIncident } from '#monitor/incidents/index.ts';
 import { nameSensors } from '#monitor/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
@@ -19,13 +19,24 @@ import {
   pageHeader,
   section,
 } from '#service-kit/pages/index.ts';
-import { countColumn, dataTable, pagedRows, textColumn } from '#service-kit/web/index.ts';
+import {
+  countColumn,
+  dataTable,
+  figureColumn,
+  momentColumn,
+  pagedRows,
+  textColumn,
+  timeColumn,
+} from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { sendConsolePage, siteOf } from '../frame.ts';
+import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
 import { classText, incidentHref } from '../parts/incident-text.ts';
-import { evidenceHref } from './evidence-section.ts';
-import { findIncident, IncidentParams } from './find-incident.ts';
+
+export const IncidentParams = Type.Object({
+  ...SiteParams.properties,
+  incidentId: Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' }),
+});
 
 const Params = Type.Object({
   ...IncidentParams.properties,
@@ -160,4 +171,85 @@ function packetTable(request: FastifyRequest, packets: readonly DescribedPacket[
     ],
     empty: { title: 'No packets', text: 'The file has none.' },
   });
+}
+
+// The capture files of an incident, on its page.
+
+interface EvidenceSection {
+  incident: Incident;
+  evidence: readonly EvidenceFile[];
+  sensors: ReadonlyMap<number, { hostName: string; isRevoked: boolean }>;
+  viewer: { canChange: boolean };
+  nowMs: number;
+}
+
+const evidenceHref = (incident: Incident, { id }: EvidenceFile) => `${incidentHref(incident)}/evidence/${id}`;
+
+export function evidenceSection(request: FastifyRequest, page: EvidenceSection): Content {
+  const { incident, evidence, sensors, viewer, nowMs } = page;
+  if (incident.isDrill || incident.severity !== 'attack') return false;
+  const files = dataTable<EvidenceFile>(request, {
+    id: 'evidence',
+    caption: 'Capture files',
+    card: { line: ['packets', 'size', 'until'] },
+    rows: evidence,
+    columns: [
+      {
+        key: 'sensor',
+        header: 'Sensor',
+        cell: (row) => {
+          const text = `${sensors.get(row.sensorId)?.hostName ?? `sensor ${row.sensorId}`}, ${row.capture}`;
+          return viewer.canChange ? link(evidenceHref(incident, row), text) : text;
+        },
+        value: (row) => sensors.get(row.sensorId)?.hostName ?? null,
+      },
+      timeColumn('from', 'First packet', (row) => row.firstPacketAtMs, {
+        field: 'first_packet_at',
+        precision: 'seconds',
+      }),
+      countColumn('packets', 'Packets', (row) => row.packets),
+      figureColumn('size', 'Size', (row) => row.fileBytes, formatBytes, { field: 'bytes' }),
+      momentColumn('until', 'Deleted', (row) => row.keptUntilMs, nowMs, { field: 'kept_until' }),
+      ...(viewer.canChange
+        ? [
+            {
+              key: 'download',
+              header: 'Download',
+              kind: 'actions' as const,
+              cell: (row: EvidenceFile) =>
+                link(`${evidenceHref(incident, row)}/download`, 'Download', { kind: 'button' }),
+            },
+          ]
+        : []),
+    ],
+    empty: emptyState(incident),
+  });
+  return section(
+    {
+      title: 'Evidence',
+      description: viewer.canChange
+        ? `The first packets ${incident.direction === 'inbound' ? 'to' : 'from'} the target after the detection, ordinary ones among them: at most 2,000 of each interface, 256 bytes of each.`
+        : 'The first packets after the detection. Only operators read and download them.',
+    },
+    files,
+  );
+}
+
+function emptyState({ state, measured }: Incident): { title: string; text: string } {
+  const title = 'No capture files';
+  if (!measured.hasEvidence) return { title, text: 'No sensor recorded packets of this attack.' };
+  return state === 'recovered'
+    ? { title, text: 'A sensor recorded packets. The file has not arrived, or was deleted.' }
+    : { title, text: 'A sensor recorded packets, and sends them when the attack is over.' };
+}
+
+/** The incident of this site, or a 404. */
+export async function findIncident(
+  incidents: Pick<Incidents, 'find'>,
+  siteId: number,
+  incidentId: string,
+): Promise<StoredIncident> {
+  const incident = await incidents.find(siteId, incidentId);
+  if (incident) return incident;
+  throw new HttpError(404, { code: 'not_found', message: 'This incident does not exist.' });
 }

@@ -29,7 +29,7 @@ import {
   textColumn,
   timeColumn,
 } from '#service-kit/web/index.ts';
-import type { TimelineEntry } from '../hand-off/timeline.ts';
+import type { TimelineEntry } from '../hand-off/action-table.ts';
 
 type Vector = Incident['measured']['vectors'][number];
 type SensorNames = ReadonlyMap<number, { hostName: string; isRevoked: boolean }>;

@@ -3,16 +3,17 @@
 import type { FastifyRequest } from 'fastify';
 import type { EvidenceFile } from '#monitor/evidence/index.ts';
 import type { Action } from '#monitor/hand-off/index.ts';
-import type {
-  CurvePoint,
-  Incident,
-  RemotePrefix,
-  SensorView,
-  StoredIncident,
-  StoredTransition,
+import type { RemotePrefix, SensorView, StoredIncident } from '#monitor/incidents/index.ts';
+import {
+  type CurvePoint,
+  type Incident,
+  isBitMetric,
+  type StoredTransition,
+  type TransitionKind,
 } from '#monitor/incidents/index.ts';
 import { nameSensors } from '#monitor/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
+import type { ChartData, ChartFlag, ChartReason, ChartUnit, Tone } from '#service-kit/pages/index.ts';
 import {
   banner,
   type Content,
@@ -35,21 +36,18 @@ import {
 import type { ConsoleDeps } from '../deps.ts';
 import { sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
-import { actionTable } from '../hand-off/action-table.ts';
-import { timelineOf } from '../hand-off/timeline.ts';
-import { incidentTable } from '../parts/incident-table.ts';
+import type { TimelineEntry } from '../hand-off/action-table.ts';
+import { actionTable, timelineOf } from '../hand-off/action-table.ts';
+import { type OperationsLink, readOperationsLink } from '../parts/address-link.ts';
 import {
   classText,
   incidentHref,
   incidentSentence,
+  incidentTable,
   incidentTone,
   sensorOfCapture,
 } from '../parts/incident-text.ts';
-import { type OperationsLink, readOperationsLink } from '../parts/operations-link.ts';
-import { curveData, curveStepMs, curveUnit, timelineId } from './curve.ts';
-import { observationsOf } from './evidence.routes.ts';
-import { evidenceSection } from './evidence-section.ts';
-import { findIncident, IncidentParams } from './find-incident.ts';
+import { evidenceSection, findIncident, IncidentParams, observationsOf } from './evidence.routes.ts';
 import { remoteTable, transitionTable, vectorTable, viewTable } from './incident-tables.ts';
 import { reasonSection } from './reason-section.ts';
 
@@ -324,4 +322,81 @@ function delivery(incident: StoredIncident, nowMs: number): Content {
           : `${formatCount(deliveredRevision)} of ${formatCount(revision)}; the newest is on its way`,
     },
   ]);
+}
+
+// The curve of an incident, with the threshold that it exceeded, what happened to it, and times that no sensor observed.
+
+/** Points of one chart; beyond, a point is the largest second of several. */
+const pointsMax = 900;
+const steps = [1, 2, 5, 10, 30, 60, 300, 600, 1800, 3600, 21_600, 86_400];
+
+/** The unit of the threshold; packets where it is not known. */
+function curveUnit({ measured: { threshold } }: Pick<Incident, 'measured'>): ChartUnit {
+  return threshold !== null && isBitMetric(threshold.metric) ? 'bit/s' : 'packets/s';
+}
+
+function curveStepMs({ startedAtMs, lastObservedAtMs }: Incident): number {
+  const seconds = (lastObservedAtMs - startedAtMs) / 1000;
+  return (steps.find((step) => seconds / step <= pointsMax) ?? steps.at(-1)!) * 1000;
+}
+
+/** Where the timeline stands on the page of the incident. */
+const timelineId = 'what-happened';
+
+const flagTexts: Readonly<Record<TransitionKind, [text: string, tone: Tone]>> = {
+  detected: ['Detected', 'bad'],
+  joined: ['Another interface sees it', 'info'],
+  class_changed: ['Called another class', 'info'],
+  stale: ['No recent data', 'warn'],
+  observed_again: ['Observed again', 'info'],
+  recovered: ['Recovered', 'good'],
+  reopened: ['Began again', 'bad'],
+  merged: ['Another incident is a part of it', 'info'],
+  withdrawn: ['Withdrawn', 'info'],
+};
+
+/** What happened to an incident. */
+interface IncidentHistory {
+  transitions: readonly StoredTransition[];
+  handOff: readonly TimelineEntry[];
+}
+
+function curveData(incident: Incident, curve: readonly CurvePoint[], history: IncidentHistory): ChartData {
+  const { threshold } = incident.measured;
+  const isBits = curveUnit(incident) === 'bit/s';
+  const values = curve.map((point) => (isBits ? point.bps : point.pps));
+  return {
+    timesMs: curve.map(({ atMs }) => atMs),
+    stepMs: curveStepMs(incident),
+    flags: flagsOf(incident, history),
+    reasons: unobserved(incident, curve),
+    series: [
+      { label: 'Attack', role: 'attack', values },
+      ...(threshold
+        ? [{ label: 'Threshold', isExpected: true, values: curve.map(() => threshold.value) }]
+        : []),
+    ],
+  };
+}
+
+/** In order of time. */
+function flagsOf(incident: Incident, { transitions, handOff }: IncidentHistory): ChartFlag[] {
+  const href = `${incidentHref(incident)}#${timelineId}`;
+  const flags = [
+    ...transitions.map(({ kind, atMs }): ChartFlag => {
+      const [text, tone] = flagTexts[kind];
+      return { timeMs: atMs, text, tone, href };
+    }),
+    ...handOff.map(({ atMs, text }): ChartFlag => ({ timeMs: atMs, text, tone: 'info', href })),
+  ];
+  return flags.sort((a, b) => a.timeMs - b.timeMs);
+}
+
+/** Between the first and the last point. */
+function unobserved(incident: Incident, curve: readonly CurvePoint[]): ChartReason[] {
+  const stepMs = curveStepMs(incident);
+  return curve.slice(1).flatMap(({ atMs }, i): ChartReason[] => {
+    const fromMs = curve[i]!.atMs + stepMs;
+    return fromMs < atMs ? [{ fromMs, toMs: atMs, text: 'not observed' }] : [];
+  });
 }

@@ -19,7 +19,7 @@ import { dataTable, momentColumn, readList, textColumn } from '#service-kit/web/
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
-import { incidentColumns } from '../parts/incident-table.ts';
+import { incidentColumns } from '../parts/incident-text.ts';
 
 const foreignShown = 20;
 const uuidShape = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

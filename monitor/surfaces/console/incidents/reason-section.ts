@@ -14,7 +14,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { countColumn, dataTable, figureColumn } from '#service-kit/web/index.ts';
 import { stateBadge, targetLink } from '../parts/incident-text.ts';
-import { rateText } from '../protection/threshold-text.ts';
+import { rateText } from '../protection/threshold-parts.ts';
 
 type Reason = NonNullable<SensorView['said']['reason']>;
 type Amount = Reason['all'];

@@ -1,7 +1,19 @@
 /** Tables of networks that addresses talked to. */
 import type { FastifyRequest } from 'fastify';
+import { keptMs, keptText } from '#contracts/retention.ts';
 import type { PeerHit, PeerNetwork } from '#monitor/peers/index.ts';
-import { code, formatBytes, formatCount, html, link, type TableOptions } from '#service-kit/pages/index.ts';
+import {
+  code,
+  formatBytes,
+  formatCount,
+  formatTime,
+  html,
+  link,
+  type Range,
+  readRange,
+  type TableOptions,
+  withQuery,
+} from '#service-kit/pages/index.ts';
 import {
   countColumn,
   type DataColumn,
@@ -12,7 +24,6 @@ import {
   timeColumn,
 } from '#service-kit/web/index.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
-import { hourRange, networkHref } from './network-range.ts';
 
 const opened = { address: 'the address', network: 'the network', both: 'both' } as const;
 
@@ -115,3 +126,44 @@ export function peerTable(
 
 const cutOf = (shown: number, total: number): TableOptions<never>['pages'] =>
   total > shown ? { label: `The ${formatCount(shown)} largest of ${formatCount(total)}` } : undefined;
+
+// Ranges of pages about networks: whole hours, at most as long as networks are kept.
+
+const hourMs = 3_600_000;
+const readMaxMs = keptMs('traffic');
+
+/** The range of a query in whole hours, as networks are kept. */
+export function readHours(query: Readonly<Record<string, unknown>>, nowMs: number): Range {
+  const range = readRange(query, nowMs, '7d');
+  if (range.toMs - range.fromMs > readMaxMs)
+    return {
+      ...wholeHours(readRange({ range: '30d' }, nowMs)),
+      error: `Networks are kept for ${keptText('traffic')}.`,
+    };
+  return wholeHours(range);
+}
+
+function wholeHours(range: Range): Range {
+  return {
+    ...range,
+    fromMs: Math.floor(range.fromMs / hourMs) * hourMs,
+    toMs: Math.ceil(range.toMs / hourMs) * hourMs,
+  };
+}
+
+/** `2026-11-20 14:00 to 2026-11-20 15:00 UTC`. */
+export const hoursText = ({ fromMs, toMs }: Range): string =>
+  `${formatTime(fromMs).replace(/ UTC$/, '')} to ${formatTime(toMs)}`;
+
+/** The hours of a row as a query. */
+function hourRange({ firstHour, lastHour }: { firstHour: number; lastHour: number }) {
+  const utc = (second: number) => `${new Date(second * 1000).toISOString().slice(0, 16)}Z`;
+  return { range: 'custom', from: utc(firstHour), to: utc(lastHour + 3600) };
+}
+
+/** URL of who talked to a network. */
+const networkHref = (
+  siteId: number,
+  network: string,
+  query: Readonly<Record<string, string | undefined>>,
+): string => withQuery(`/sites/${siteId}/networks`, { network, ...query });

@@ -29,8 +29,7 @@ import { canonicalOf, segmentOf } from '../addresses/read-place.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
-import { hoursText, readHours } from './network-range.ts';
-import { networkTable, peerTable } from './network-tables.ts';
+import { hoursText, networkTable, peerTable, readHours } from './network-tables.ts';
 
 const AddressParams = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
 const RangeQuery = Type.Object({

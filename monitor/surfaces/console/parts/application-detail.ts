@@ -14,7 +14,7 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { fileHref, offerData } from '#service-kit/web/index.ts';
-import { exploreHref } from './explore-link.ts';
+import { exploreHref } from './address-link.ts';
 
 /** Id of the open row in the URL: protocol, port and name. */
 export function keyText({ protocol, serverPort, name }: ApplicationKey): string {

@@ -5,7 +5,7 @@ import { systemActor } from '#monitor/operators/index.ts';
 import { startMonitorServer } from '#monitor/testing/server.ts';
 import type { GapRow } from '#monitor/traffic/index.ts';
 import { type ChartReason, readRange } from '#service-kit/pages/index.ts';
-import { chartReasons } from './chart-reasons.ts';
+import { chartReasons } from './chart-around.ts';
 
 const nowMs = Date.UTC(2026, 10, 21, 12, 0, 20);
 const range = readRange({ range: '1h' }, nowMs);

@@ -1,7 +1,9 @@
 /** An incident in words and links, the same on every page. */
+
+import type { FastifyRequest } from 'fastify';
+import type { Incident } from '#monitor/incidents/index.ts';
 import {
   comparedRate,
-  type Incident,
   isBitMetric,
   nameOfClass,
   type OpenCounts,
@@ -11,14 +13,23 @@ import {
   badge,
   banner,
   type Content,
+  formatAge,
   formatBitRate,
   formatCount,
   formatTime,
   type Html,
   html,
+  isoTime,
   link,
   type Tone,
 } from '#service-kit/pages/index.ts';
+import {
+  countColumn,
+  type DataColumn,
+  dataTable,
+  figureColumn,
+  momentColumn,
+} from '#service-kit/web/index.ts';
 import { addressHref } from './address-link.ts';
 
 export const incidentHref = ({ siteId, id }: Pick<Incident, 'siteId' | 'id'>): string =>
@@ -89,7 +100,7 @@ export function targetLink(incident: Incident): Content {
 export const sensorOfCapture = ({ targetKey }: Pick<Incident, 'targetKey'>): number =>
   Number(targetKey.split(' ')[1]);
 
-export const directionText = ({ direction }: Pick<Incident, 'direction'>): string =>
+const directionText = ({ direction }: Pick<Incident, 'direction'>): string =>
   direction === 'inbound' ? 'in' : 'out';
 
 export const classText = (incident: Incident): string => nameOfClass(incident.class, incident.severity);
@@ -110,5 +121,53 @@ export function attackBanner(counts: OpenCounts | undefined): Html | false {
     tone: attacks > 0 ? 'bad' : 'warn',
     title,
     text: html`${attacks > 0 && stale > 0 ? text.replace('of them', 'more') : text}${link(`/sites/${siteId}/incidents?severity=attack`, 'Show incidents')}`,
+  });
+}
+
+// Tables of incidents.
+
+/** `siteName`: null in a table of one site. */
+export function incidentColumns(
+  nowMs: number,
+  siteName: ((row: Incident) => string) | null,
+): DataColumn<Incident>[] {
+  return [
+    {
+      key: 'class',
+      header: 'Incident',
+      cell: (row) => link(incidentHref(row), classText(row)),
+      value: (row) => row.class,
+    },
+    { key: 'state', header: 'State', cell: stateBadge, value: (row) => row.state },
+    { key: 'target', header: 'Target', kind: 'code', cell: targetLink, value: (row) => row.target.value },
+    ...(siteName
+      ? [{ key: 'site', header: 'Site', cell: siteName, value: siteName } satisfies DataColumn<Incident>]
+      : []),
+    { key: 'direction', header: 'Direction', cell: directionText, value: (row) => row.direction },
+    momentColumn('started', 'Started', (row) => row.startedAtMs, nowMs, { field: 'started_at' }),
+    countColumn('packets', 'Peak', (row) => row.measured.peak.pps, { unit: 'packets/s', field: 'peak_pps' }),
+    figureColumn('bits', 'Peak rate', (row) => row.measured.peak.bps, formatBitRate, { field: 'peak_bps' }),
+    {
+      key: 'observed',
+      header: 'Last observed',
+      kind: 'figure',
+      cell: (row) => formatAge(row.lastObservedAtMs, nowMs),
+      field: 'last_observed_at',
+      value: (row) => isoTime(row.lastObservedAtMs),
+    },
+  ];
+}
+
+/** A short list on the page of something else. */
+export function incidentTable(request: FastifyRequest, rows: readonly Incident[], nowMs: number): Content {
+  return dataTable<Incident>(request, {
+    id: 'incidents',
+    caption: 'Incidents',
+    card: { line: ['state', 'target', 'started'] },
+    rows,
+    isStacked: true,
+    columns: incidentColumns(nowMs, null),
+    fields: [{ field: 'id', value: (row) => row.id }],
+    empty: { title: 'No incidents', text: 'Attacks appear here as sensors detect them.' },
   });
 }

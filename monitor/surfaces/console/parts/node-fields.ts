@@ -1,4 +1,6 @@
 /** Form fields for a sensor's node, and the node's state in the inventory. */
+
+import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { ChosenNode, SensorState, Sensors } from '#monitor/sensors/index.ts';
 import { badge, type Content, field, formatCount, html } from '#service-kit/pages/index.ts';
@@ -96,4 +98,10 @@ function isSameNode(one: SensorState, other: SensorState): boolean {
   const isSameCluster =
     one.clusterId === null || other.clusterId === null || one.clusterId === other.clusterId;
   return one.node === other.node && isSameCluster;
+}
+
+/** The command that enrols a hypervisor's sensor with this one-time token. */
+export function enrolCommand(monitorUrl: string | null, request: FastifyRequest, token: string): string {
+  const url = monitorUrl ?? `${request.protocol}://${request.host}`;
+  return `SVC_MONITOR_URL=${url} SVC_SENSOR_ENROLMENT_TOKEN=${token} ./svc sensor run`;
 }

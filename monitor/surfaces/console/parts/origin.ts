@@ -4,7 +4,7 @@ import type { KeptUpload } from '#monitor/inbox/index.ts';
 import type { Provenance } from '#monitor/traffic/index.ts';
 import { badge, formatCount, formatPercent, formatTime, html, isoTime } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable, linkColumn, textColumn } from '#service-kit/web/index.ts';
-import { bytesColumns } from './bytes-columns.ts';
+import { bytesColumns } from './usage-columns.ts';
 
 /** A capture's row with the uploads that contained the minute; none after they were deleted. */
 export interface OriginLine extends Provenance {

@@ -3,7 +3,7 @@
 import { describeService } from '#monitor/applications/index.ts';
 import { badge, formatBytes } from '#service-kit/pages/index.ts';
 import type { DataColumn } from '#service-kit/web/index.ts';
-import { ageColumn, textColumn } from '#service-kit/web/index.ts';
+import { ageColumn, figureColumn, textColumn } from '#service-kit/web/index.ts';
 
 /** Labels for the evidence of an application's name. */
 const evidenceWords: Readonly<Record<string, string>> = {
@@ -73,3 +73,14 @@ export function exchangedColumns<Row extends Used>(
 
 export const lastSentColumn = (nowMs: number): DataColumn<Used> =>
   ageColumn('sent', 'Last sent', (row) => row.lastSentMs, nowMs, { field: 'last_sent' });
+
+interface Counted {
+  rxBytes: number;
+  txBytes: number;
+}
+
+/** Columns for bytes in and out of rows with an address's counters. */
+export const bytesColumns: readonly DataColumn<Counted>[] = [
+  figureColumn('in', 'In', (row) => row.rxBytes, formatBytes, { field: 'in_bytes' }),
+  figureColumn('out', 'Out', (row) => row.txBytes, formatBytes, { field: 'out_bytes' }),
+];

@@ -1,13 +1,14 @@
 /** Open ports with the names of their servers and the applications that they serve. */
+
+import type { HostedApplication } from '#monitor/scans/index.ts';
 import { matchApplications, type OpenPort } from '#monitor/scans/index.ts';
 import { nameServers } from '#monitor/views/index.ts';
 import type { PortFindings } from '#monitor/vulnerabilities/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import type { Hosted } from './hosted.ts';
 import type { PortLine } from './scan-tables.ts';
 
 type Server = Pick<OpenPort, 'clusterId' | 'vmId'>;
-export type ServerNames = (server: Server) => string;
+type ServerNames = (server: Server) => string;
 
 export async function nameAll(
   { db }: Pick<ConsoleDeps, 'db'>,
@@ -46,4 +47,36 @@ export function linesOf(
     ...{ port, server: names(port), findings: findings(port) },
     applications: hosted.addresses.has(port.address) ? applications : null,
   }));
+}
+
+// What addresses with open ports hosted in the last 24 hours.
+
+/** Addresses of one page that are looked up. */
+const addressesMax = 200;
+const dayMinutes = 1440;
+
+interface Hosted {
+  applications: HostedApplication[];
+  /** The addresses that were looked up. */
+  addresses: ReadonlySet<string>;
+}
+
+export async function hostedOf(
+  { applications }: Pick<ConsoleDeps, 'applications'>,
+  siteId: number,
+  ports: readonly { address: string }[],
+  nowMs: number,
+): Promise<Hosted> {
+  const addresses = [...new Set(ports.map(({ address }) => address))].slice(0, addressesMax);
+  const toMinute = Math.floor(nowMs / 60_000) * 60;
+  const fromMinute = toMinute - dayMinutes * 60;
+  const hosted: HostedApplication[] = [];
+  for (const address of addresses) {
+    const used = await applications.sumAddressApplications(siteId, address, fromMinute, toMinute);
+    // An address that never answered hosts nothing (NET-2.4.4).
+    for (const { direction, name, isAttributed, protocol, serverPort, lastSentMs } of used)
+      if (direction === 'inbound' && lastSentMs !== null)
+        hosted.push({ address, name: isAttributed ? name : 'unnamed', protocol, serverPort });
+  }
+  return { applications: hosted, addresses: new Set(addresses) };
 }

@@ -19,18 +19,18 @@ import {
 import { rowsLimit } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
-import { hostedOf } from './hosted.ts';
-import { findingsOf, linesOf, nameAll } from './port-lines.ts';
+import { findingsOf, hostedOf, linesOf, nameAll } from './port-lines.ts';
 import {
   type AttemptLine,
   attemptsShown,
   attemptTable,
+  exclusionTexts,
+  isOverdue,
   type PortLine,
   portTable,
   type ScanningSensor,
   sensorScanTable,
 } from './scan-tables.ts';
-import { exclusionTexts, isOverdue } from './scan-text.ts';
 
 /** Open ports of one site that are read. */
 const portsMax = 10_000;

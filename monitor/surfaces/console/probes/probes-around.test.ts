@@ -7,7 +7,7 @@ import { startMonitorServer } from '#monitor/testing/server.ts';
 import type { GapRow } from '#monitor/traffic/index.ts';
 import type { StoredEntry } from '#service-kit/audit/index.ts';
 import { type ChartReason, readRange } from '#service-kit/pages/index.ts';
-import { chartReasons } from '../parts/chart-reasons.ts';
+import { chartReasons } from '../parts/chart-around.ts';
 import { measuredAt } from './availability-parts.ts';
 import { ofSensors, type ProbeReasonInput, probeReasons } from './probes-around.ts';
 

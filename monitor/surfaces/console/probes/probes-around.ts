@@ -8,8 +8,7 @@ import type { GapRow } from '#monitor/traffic/index.ts';
 import type { StoredEntry } from '#service-kit/audit/index.ts';
 import { type ChartFlag, type ChartReason, type Range, withQuery } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { type ChartAround, readSiteReasons } from '../parts/chart-around.ts';
-import { readChartFlags } from '../parts/chart-flags.ts';
+import { type ChartAround, readChartFlags, readSiteReasons } from '../parts/chart-around.ts';
 
 /** Alerts, open and resolved ones. */
 const alertsMax = 50;

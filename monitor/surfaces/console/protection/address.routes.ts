@@ -32,13 +32,22 @@ import {
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
-import { addressHref } from '../parts/address-link.ts';
-import { readOperationsLink } from '../parts/operations-link.ts';
+import { addressHref, readOperationsLink } from '../parts/address-link.ts';
 import { drillForm, drillTable } from './drill-parts.ts';
-import { Revision, refusalOf, thresholdProperties } from './form-body.ts';
 import { protectedServerPage } from './server.page.ts';
-import { changedText, inheritedBy, type Refused, thresholdForm, thresholdTable } from './threshold-parts.ts';
-import { levelText, readTexts, textsOf } from './threshold-text.ts';
+import {
+  changedText,
+  inheritedBy,
+  levelText,
+  type Refused,
+  Revision,
+  readTexts,
+  refusalOf,
+  textsOf,
+  thresholdForm,
+  thresholdProperties,
+  thresholdTable,
+} from './threshold-parts.ts';
 
 const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
 const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });

@@ -5,7 +5,7 @@ import type { ConsoleDeps } from '../deps.ts';
 import { faultText, SiteParams, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
 import { addressHrefOf, explain, showAddress } from './address.routes.ts';
-import { refusalOf } from './form-body.ts';
+import { refusalOf } from './threshold-parts.ts';
 
 const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
 const StopParams = Type.Object({ ...Params.properties, drillId: Type.String({ format: 'uuid' }) });

@@ -39,10 +39,16 @@ import { countColumn, dataTable, figureColumn, linkColumn } from '#service-kit/w
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
-import { refusalOf, thresholdProperties } from './form-body.ts';
 import { GroupParams, noGroup } from './group.routes.ts';
-import { type Refused, thresholdOrder } from './threshold-parts.ts';
-import { rateText, readTexts, textsOf } from './threshold-text.ts';
+import {
+  type Refused,
+  rateText,
+  readTexts,
+  refusalOf,
+  textsOf,
+  thresholdOrder,
+  thresholdProperties,
+} from './threshold-parts.ts';
 
 const ReplayParams = Type.Object({ ...GroupParams.properties, replayId: Type.String({ format: 'uuid' }) });
 const Query = Type.Object({

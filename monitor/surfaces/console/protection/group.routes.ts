@@ -30,9 +30,18 @@ import {
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
-import { Revision, refusalOf, thresholdProperties } from './form-body.ts';
-import { changedText, inheritedBy, type Refused, thresholdForm, thresholdTable } from './threshold-parts.ts';
-import { readTexts, textsOf } from './threshold-text.ts';
+import {
+  changedText,
+  inheritedBy,
+  type Refused,
+  Revision,
+  readTexts,
+  refusalOf,
+  textsOf,
+  thresholdForm,
+  thresholdProperties,
+  thresholdTable,
+} from './threshold-parts.ts';
 
 export const GroupParams = Type.Object({
   ...SiteParams.properties,

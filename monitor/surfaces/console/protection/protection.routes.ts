@@ -36,15 +36,18 @@ import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { drillTable } from './drill-parts.ts';
-import { Revision, refusalOf, thresholdProperties } from './form-body.ts';
 import {
   changedColumns,
   changedText,
   type Refused,
+  Revision,
+  readTexts,
+  refusalOf,
+  textsOf,
   thresholdForm,
+  thresholdProperties,
   thresholdTable,
 } from './threshold-parts.ts';
-import { readTexts, textsOf } from './threshold-text.ts';
 
 type Shown = Pick<ProtectionPage, 'thresholds' | 'cidrs' | 'lookup'>;
 

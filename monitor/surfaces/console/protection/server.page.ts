@@ -20,9 +20,15 @@ import {
 } from '#service-kit/pages/index.ts';
 import { countColumn, dataTable, linkColumn } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
-import type { OperationsLink } from '../parts/operations-link.ts';
-import { changedText, inheritedBy, type Refused, thresholdForm } from './threshold-parts.ts';
-import { readTexts, textsOf } from './threshold-text.ts';
+import type { OperationsLink } from '../parts/address-link.ts';
+import {
+  changedText,
+  inheritedBy,
+  type Refused,
+  readTexts,
+  textsOf,
+  thresholdForm,
+} from './threshold-parts.ts';
 
 export interface ProtectedServerPage {
   site: Site;

@@ -39,9 +39,16 @@ import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { classText, incidentHref } from '../parts/incident-text.ts';
 import { explain } from './address.routes.ts';
-import { refusalOf, thresholdProperties } from './form-body.ts';
-import { type Refused, thresholdFilter } from './threshold-parts.ts';
-import { rateText, readTexts, textsOf, thresholdFields } from './threshold-text.ts';
+import {
+  type Refused,
+  rateText,
+  readTexts,
+  refusalOf,
+  textsOf,
+  thresholdFields,
+  thresholdFilter,
+  thresholdProperties,
+} from './threshold-parts.ts';
 
 const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
 const Query = Type.Object({ ...thresholdProperties, learn: Type.Optional(Type.String({ maxLength: 4 })) });

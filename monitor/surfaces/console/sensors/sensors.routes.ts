@@ -33,9 +33,8 @@ import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
 import { siteState } from '../parts/site-state.ts';
-import { ratesOf, stateFactsOf } from './read-sensor.ts';
 import { captureTable, diskShareOf, fillText, freshCondition, spoolShareOf, untold } from './sensor-parts.ts';
-import { type SensorTrouble, type StateFacts, troublesOf } from './sensor-state.ts';
+import { ratesOf, type SensorTrouble, type StateFacts, stateFactsOf, troublesOf } from './sensor-state.ts';
 
 const dayMs = 86_400_000;
 const gapsMax = 2000;

@@ -28,12 +28,12 @@ import {
   type Tone,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
-import { placeOf } from '../alerts/alert.page.ts';
+import { placeOf } from '../alerts/alert.routes.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, sendConsolePage } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
-import { enrolCommand } from '../parts/enrol-command.ts';
-import { incidentColumns } from '../parts/incident-table.ts';
+import { incidentColumns } from '../parts/incident-text.ts';
+import { enrolCommand } from '../parts/node-fields.ts';
 import { collectionSentence } from '../parts/site-state.ts';
 import { attackPath } from '../traffic/attack.routes.ts';
 import {
@@ -42,9 +42,9 @@ import {
   recentMs,
   type SiteLine,
   type SitesOverview,
+  sitesTable,
   stepSeconds,
-} from './read-site-lines.ts';
-import { sitesTable } from './sites-table.ts';
+} from './sites-table.ts';
 
 const Query = Type.Object({ page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })) });
 

@@ -26,8 +26,8 @@ import {
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
-import { enrolCommand } from '../parts/enrol-command.ts';
 import {
+  enrolCommand,
   NodeBody,
   nodeFields,
   nodeMissing,

@@ -38,8 +38,7 @@ import {
 } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
-import { type ChartAround, readAround } from '../parts/chart-around.ts';
-import { byLiveWindows } from '../parts/chart-reasons.ts';
+import { byLiveWindows, type ChartAround, readAround } from '../parts/chart-around.ts';
 
 const shownMs = 900_000;
 const Query = Type.Object({

@@ -23,8 +23,8 @@ import { countColumn, dataTable, figureColumn, rowsLimit } from '#service-kit/we
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
-import { bytesColumns } from '../parts/bytes-columns.ts';
 import { minuteText, readMinute } from '../parts/origin.ts';
+import { bytesColumns } from '../parts/usage-columns.ts';
 
 const Query = Type.Object({ from: Type.String({ maxLength: 40 }), to: Type.String({ maxLength: 40 }) });
 const spanMaxSeconds = 86_400;

@@ -45,13 +45,12 @@ import {
 } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
-import { addressHref, addressText } from '../parts/address-link.ts';
-import { bytesColumns } from '../parts/bytes-columns.ts';
+import { addressHref, addressText, exploreButton } from '../parts/address-link.ts';
 import { readAround } from '../parts/chart-around.ts';
-import { exploreButton } from '../parts/explore-link.ts';
 import { attackBanner } from '../parts/incident-text.ts';
 import { minuteText } from '../parts/origin.ts';
 import { siteState } from '../parts/site-state.ts';
+import { bytesColumns } from '../parts/usage-columns.ts';
 import { gapReason } from '../parts/words.ts';
 
 const Query = Type.Object({

@@ -5,8 +5,7 @@ import type { AssessedServer, FindingCounts, TouchingCve } from '#monitor/vulner
 import { age, badge, formatCount, html, isoTime, link } from '#service-kit/pages/index.ts';
 import type { DataColumn, ListDeclaration } from '#service-kit/web/index.ts';
 import { ageColumn, linkColumn, textColumn } from '#service-kit/web/index.ts';
-import { ratingBadge, remarks } from './finding-text.ts';
-import { cveHref, serverHref } from './paths.ts';
+import { cveHref, ratingBadge, remarks, serverHref } from './finding-text.ts';
 
 /** What of a list is the same wherever its rows come from. */
 export type Shown<Row> = Omit<ListDeclaration<Row, undefined>, 'path' | 'filters' | 'read'>;

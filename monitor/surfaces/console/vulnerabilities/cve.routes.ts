@@ -22,8 +22,15 @@ import { nvdNotice } from '../parts/nvd-notice.ts';
 import { nameAll } from '../port-scans/port-lines.ts';
 import type { Shown } from './counted-tables.ts';
 import { nvdLink, portText } from './finding-tables.ts';
-import { doubtText, evidenceAge, findingMeaning, ratingBadge, softwareText } from './finding-text.ts';
-import { cveHref, serverHref } from './paths.ts';
+import {
+  cveHref,
+  doubtText,
+  evidenceAge,
+  findingMeaning,
+  ratingBadge,
+  serverHref,
+  softwareText,
+} from './finding-text.ts';
 
 const Params = Type.Object({ ...SiteParams.properties, cve: Type.String({ maxLength: 40 }) });
 const cveShape = /^CVE-[0-9]{4}-[0-9]{4,19}$/;

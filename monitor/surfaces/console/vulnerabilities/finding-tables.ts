@@ -14,8 +14,15 @@ import {
 import { type DataColumn, dataTable, linkColumn, pagedRows, textColumn } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 import { addressHref } from '../parts/address-link.ts';
-import { apartText, ratingBadge, remarks, softwareText } from './finding-text.ts';
-import { cveHref, ignoreHref, serverHref } from './paths.ts';
+import {
+  apartText,
+  cveHref,
+  ignoreHref,
+  ratingBadge,
+  remarks,
+  serverHref,
+  softwareText,
+} from './finding-text.ts';
 
 /** Of each table. */
 export const rowsShown = 50;

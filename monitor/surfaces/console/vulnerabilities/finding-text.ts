@@ -1,7 +1,20 @@
 /** Words of potential vulnerabilities on pages. A finding is never more than potential (NET-2.6.1). */
 import { freshnessOf } from '#monitor/scans/index.ts';
-import type { ApartFinding, AssessedService, Finding } from '#monitor/vulnerabilities/index.ts';
-import { age, badge, type Content, formatCount, html, severityBadge } from '#service-kit/pages/index.ts';
+import type {
+  ApartFinding,
+  AssessedService,
+  Finding,
+  IgnoredFinding,
+} from '#monitor/vulnerabilities/index.ts';
+import {
+  age,
+  badge,
+  type Content,
+  formatCount,
+  html,
+  severityBadge,
+  withQuery,
+} from '#service-kit/pages/index.ts';
 
 const doubtTexts: Readonly<Record<Finding['incomplete'][number], string>> = {
   platform: 'the operating system or another product decides',
@@ -73,4 +86,26 @@ export function activeText(counts: { critical: number; high: number }, active: n
         ? `, ${formatCount(counts.high)} high`
         : '';
   return `${plural(active, 'active potential vulnerability', 'active potential vulnerabilities')}${worst}`;
+}
+
+// Paths of the pages of potential vulnerabilities.
+
+interface ServerKey {
+  clusterId: number;
+  vmId: number;
+}
+
+export const findingsHref = (siteId: number) => `/sites/${siteId}/vulnerabilities`;
+
+export const serverHref = (siteId: number, { clusterId, vmId }: ServerKey) =>
+  `${findingsHref(siteId)}/servers/${clusterId}/${vmId}`;
+
+export const cveHref = (siteId: number, cve: string) => `${findingsHref(siteId)}/cves/${cve}`;
+
+/** The form that ignores one finding. */
+export function ignoreHref(siteId: number, finding: IgnoredFinding): string {
+  const { address, transport, port, fingerprint, cve } = finding;
+  return withQuery(`${serverHref(siteId, finding)}/ignore`, {
+    ...{ address, transport, port, fingerprint, cve },
+  });
 }

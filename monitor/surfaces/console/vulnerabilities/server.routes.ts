@@ -1,16 +1,26 @@
 /** `/sites/{id}/vulnerabilities/servers/{cluster}/{vm}`: one server's findings, and what operators ignore of them. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
+import { unableRows } from '#contracts/findings.ts';
 import { keptText } from '#contracts/retention.ts';
 import type { Site } from '#monitor/sites/index.ts';
-import type { Ignore, ServerWithServices } from '#monitor/vulnerabilities/index.ts';
+import type { Ignore, ServerWithServices, ServiceWithFindings } from '#monitor/vulnerabilities/index.ts';
+import { ignoreReasonMax } from '#monitor/vulnerabilities/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
+  age,
+  badge,
   banner,
   type Content,
+  code,
+  definitionList,
+  field,
+  form,
   formatAge,
   formatCount,
+  hiddenField,
   html,
+  isoTime,
   link,
   pageHeader,
   section,
@@ -19,28 +29,43 @@ import {
   stats,
   type Tone,
   toast,
+  withQuery,
 } from '#service-kit/pages/index.ts';
+import { type DataColumn, dataTable, pagedRows, textColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
-import { type Viewer, viewerOf } from '../guard.ts';
+import type { Viewer } from '../guard.ts';
+import { viewerOf } from '../guard.ts';
+import { type OperationsLink, readOperationsLink } from '../parts/address-link.ts';
 import { nvdNotice } from '../parts/nvd-notice.ts';
-import { type OperationsLink, readOperationsLink } from '../parts/operations-link.ts';
 import { nameAll } from '../port-scans/port-lines.ts';
 import { activeOf } from './counted-tables.ts';
 import {
+  addressColumn,
   apartLines,
   apartTable,
   type FindingLine,
   findingLines,
   findingTable,
   ignoredTable,
+  nvdLink,
   pastIgnoreTable,
+  portText,
+  rowsShown,
   type ServerTables,
 } from './finding-tables.ts';
-import { activeText, findingMeaning, plural } from './finding-text.ts';
-import { type IgnorePage, ignorePage } from './ignore.page.ts';
-import { serverHref } from './paths.ts';
-import { serviceTable } from './service-table.ts';
+import {
+  activeText,
+  byTracker,
+  evidenceAge,
+  findingMeaning,
+  notConfirmed,
+  plural,
+  ratingBadge,
+  remarks,
+  serverHref,
+  softwareText,
+} from './finding-text.ts';
 
 const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const ServerParams = Type.Object({ ...SiteParams.properties, clusterId: Id, vmId: Id });
@@ -302,4 +327,167 @@ function figures({ found: { server }, nowMs }: ServerFindingsPage): Content {
     stat({ label: 'Assessed', value: ageOf(server.checkedAtMs), source: 'after scans and refreshes' }),
     stat({ label: 'Records', value: ageOf(server.databaseAtMs), source: 'the oldest that were compared' }),
   );
+}
+
+// The form that ignores one finding of a server.
+
+interface IgnorePage {
+  site: Site;
+  name: string;
+  line: FindingLine;
+  viewer: Viewer;
+  /** A refused form. */
+  refused?: { message: string; reason: string; until: string } | undefined;
+}
+
+function ignorePage({ site, name, line, viewer, refused }: IgnorePage): Content {
+  const { service, finding } = line;
+  const href = serverHref(site.id, service);
+  const { address, transport, port, fingerprint } = service;
+  return [
+    pageHeader({ title: `Ignore ${finding.cve}` }),
+    definitionList([
+      { term: 'Server', value: link(href, name) },
+      { term: 'Service', value: html`${code(portText(service))} of ${code(address)}` },
+      { term: 'Software', value: softwareText(service) },
+      { term: 'Severity', value: [ratingBadge(finding), ' ', remarks(finding)] },
+      { term: 'Summary', value: finding.summary },
+    ]),
+    section(
+      {
+        title: 'Reason',
+        description:
+          'The finding moves to the ignored ones. Operations does not list it for the customer any more, and counts it as ignored by operators. Another version of the software is not ignored.',
+      },
+      form(
+        {
+          action: `${href}/ignore`,
+          csrfToken: viewer.csrfToken,
+          submit: 'Ignore finding',
+          cancel: link(href, 'Cancel'),
+          error: refused?.message,
+        },
+        [
+          Object.entries({ address, transport, port, fingerprint, cve: finding.cve }).map(([key, value]) =>
+            hiddenField(key, value),
+          ),
+          field({
+            name: 'reason',
+            label: 'Reason',
+            required: true,
+            maxLength: ignoreReasonMax,
+            value: refused?.reason ?? '',
+            hint: 'Such as: the module is not loaded. It is kept in the audit trail.',
+          }),
+          field({
+            kind: 'datetime-local',
+            name: 'until',
+            label: 'Until, UTC',
+            value: refused?.until ?? '',
+            hint: 'Leave empty to ignore it until it is ended by hand.',
+          }),
+        ],
+      ),
+    ),
+  ];
+}
+
+// The table of one server's services: the evidence of scans, and what could be assessed.
+
+/** Findings of a package's original, which are read one step away. */
+const originalsShown = 20;
+
+const keyOf = (service: ServiceWithFindings) => `${service.address} ${portText(service)}`;
+
+function serviceTable(request: FastifyRequest, tables: ServerTables): Content {
+  const { services, open, nowMs } = tables;
+  return dataTable<ServiceWithFindings>(request, {
+    ...pagedRows(request, 'services', services, rowsShown),
+    caption: 'Services',
+    card: { line: ['software', 'assessment'] },
+    isStacked: true,
+    rowTone: ({ reason }) => (reason === null ? undefined : 'neutral'),
+    rowDetail: (service) =>
+      service.reason !== null && keyOf(service) === open ? originalsOf(request, service) : '',
+    columns: [
+      textColumn('port', 'Port', portText, { show: code }),
+      addressColumn(tables.siteId, (row) => row.address),
+      { key: 'software', header: 'Software', kind: 'prose', cell: softwareText, value: softwareText },
+      {
+        key: 'assessment',
+        header: 'Assessment',
+        kind: 'prose',
+        cell: (row) => assessmentCell(request, row),
+        value: ({ reason }) => (reason === null ? 'assessed' : 'unable'),
+      },
+      countColumn('active', 'Active', (row) => countOf(row, false)),
+      countColumn('ignored', 'Ignored', (row) => countOf(row, true)),
+      {
+        key: 'seen',
+        header: 'Seen',
+        kind: 'figure',
+        cell: (row) => evidenceAge(row, nowMs),
+        field: 'observed_at',
+        value: ({ observedAtMs }) => isoTime(observedAtMs),
+      },
+      {
+        key: 'database',
+        header: 'Records',
+        kind: 'figure',
+        cell: ({ databaseAtMs }) => (databaseAtMs === null ? 'none' : age(databaseAtMs, nowMs)),
+        field: 'database_at',
+        value: ({ databaseAtMs }) => isoTime(databaseAtMs),
+      },
+      textColumn('scan', 'Scan', ({ scanId }) => scanId, {
+        field: 'scan_id',
+        show: (scanId) => html`<span title="${scanId}">${code(scanId.slice(0, 8))}</span>`,
+      }),
+    ],
+    fields: [
+      { field: 'reason', value: ({ reason }) => reason },
+      { field: 'fingerprint', value: ({ fingerprint }) => fingerprint },
+      { field: 'first_observed_at', value: ({ firstObservedAtMs }) => isoTime(firstObservedAtMs) },
+      { field: 'common_observed_at', value: ({ commonAtMs }) => isoTime(commonAtMs) },
+      { field: 'full_observed_at', value: ({ fullAtMs }) => isoTime(fullAtMs) },
+      { field: 'findings_left_out', value: ({ leftOut }) => leftOut },
+    ],
+    empty: {
+      title: 'No open ports',
+      text: 'Scans of the last seven days found none, or their evidence has expired.',
+    },
+  });
+}
+
+const countOf = ({ reason, findings }: ServiceWithFindings, isIgnored: boolean) =>
+  reason === null ? findings.filter(({ ignore }) => (ignore !== null) === isIgnored).length : 0;
+
+function countColumn(
+  key: string,
+  header: string,
+  read: (row: ServiceWithFindings) => number,
+): DataColumn<ServiceWithFindings> {
+  return {
+    ...{ key, header, kind: 'figure' },
+    cell: (row) => (row.reason === null ? formatCount(read(row)) : '–'),
+    value: (row) => (row.reason === null ? read(row) : null),
+  };
+}
+
+function assessmentCell(request: FastifyRequest, service: ServiceWithFindings): Content {
+  if (service.reason === null)
+    return html`${badge('good', 'assessed')} <span class="hint">${service.isJudged ? byTracker : notConfirmed}</span>`;
+  const count = service.findings.length;
+  const href = `${withQuery(request.url, { open: keyOf(service) })}#services`;
+  return html`${badge('neutral', 'unable')} ${unableRows[service.reason].words}${
+    count > 0 && html`. ${link(href, `Its original has ${formatCount(count)}`)}`
+  }`;
+}
+
+/** What the original of a package has: no findings of the service. */
+function originalsOf(request: FastifyRequest, { findings, version }: ServiceWithFindings): Content {
+  const shown = findings.slice(0, originalsShown);
+  const more = findings.length - shown.length;
+  return html`<p><strong>The original of version ${version ?? 'unknown'}</strong>: not findings of this service, because the distribution may have mended them. ${link(`${withQuery(request.url, { open: undefined })}#services`, 'Close')}</p><ul>${shown.map(
+    ({ finding }) => html`<li>${nvdLink(finding.cve)} ${ratingBadge(finding)} ${finding.summary}</li>`,
+  )}</ul>${more > 0 && html`<p class="hint">and ${formatCount(more)} more</p>`}`;
 }

@@ -22,8 +22,7 @@ import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { nvdNotice } from '../parts/nvd-notice.ts';
 import { nameAll } from '../port-scans/port-lines.ts';
 import { activeOf, cveList, serverList } from './counted-tables.ts';
-import { activeText, findingMeaning, plural } from './finding-text.ts';
-import { findingsHref } from './paths.ts';
+import { activeText, findingMeaning, findingsHref, plural } from './finding-text.ts';
 
 const filters: readonly ListFilter[] = [
   {

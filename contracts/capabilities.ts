@@ -6,6 +6,7 @@ export const capabilities = [
   'reset_password',
   'addresses',
   'console',
+  'snapshots',
 ] as const;
 export type Capability = (typeof capabilities)[number];
 

@@ -72,6 +72,10 @@ const DiskBody = Type.Object(
   { image: Type.String({ minLength: 1, maxLength: 63 }), rebuild: Type.Integer({ minimum: 1 }) },
   { additionalProperties: false },
 );
+const RestoreBody = Type.Object(
+  { snapshot: Type.Integer({ minimum: 1 }), rebuild: Type.Integer({ minimum: 1 }) },
+  { additionalProperties: false },
+);
 const AddressList = Type.Array(
   Type.Object(
     {
@@ -175,10 +179,21 @@ async function answerCall(
       await guests.restart(name);
       return { status: 200, body: toWire(guests.get(name)) };
     case 'PUT /guests/{name}/disk': {
+      if (typeof body === 'object' && body !== null && 'snapshot' in body) {
+        const { snapshot, rebuild } = checkBody(RestoreBody, body);
+        await guests.restore(name, snapshot, rebuild);
+        return { status: 200, body: toWire(guests.get(name)) };
+      }
       const { image, rebuild } = checkBody(DiskBody, body);
       await guests.rebuild(name, image, rebuild);
       return { status: 200, body: toWire(guests.get(name)) };
     }
+    case 'PUT /guests/{name}/snapshots/{id}':
+      await guests.keepSnapshot(name, Number(path[3]));
+      return { status: 200, body: toWire(guests.get(name)) };
+    case 'DELETE /guests/{name}/snapshots/{id}':
+      await guests.dropSnapshot(name, Number(path[3]));
+      return { status: 204, body: undefined };
     case 'PUT /guests/{name}/size':
       await guests.resize(name, toSize(checkBody(SizeBody, body)));
       return { status: 200, body: toWire(guests.get(name)) };
@@ -239,12 +254,12 @@ async function answerNetworkCall(
   }
 }
 
-/** The path with what names a guest or a network replaced by its kind. */
+/** The path with what names a guest, a network or a snapshot replaced by its kind. */
 function nameParts(path: readonly string[]): string[] {
   return path.map((part, i) => {
     if (i === 1 && path[0] === 'guests') return '{name}';
-    const isNetwork = path[i - 1] === 'networks' && /^[1-9]\d{0,11}$/.test(part);
-    return isNetwork ? '{id}' : part;
+    const isNumbered = ['networks', 'snapshots'].includes(path[i - 1] ?? '') && /^[1-9]\d{0,11}$/.test(part);
+    return isNumbered ? '{id}' : part;
   });
 }
 
@@ -364,6 +379,7 @@ const statuses: Readonly<Record<string, number>> = {
   'lab.mac_taken': 409,
   'lab.network_in_use': 409,
   'lab.rebuilt_since': 409,
+  'lab.snapshot_unknown': 409,
   'lab.guest_runs': 409,
   'lab.disk_smaller': 409,
 };

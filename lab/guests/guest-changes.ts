@@ -58,13 +58,39 @@ export class GuestChanges {
 
   /** Another disk, and the guest off and on; nothing for the disk that it has. Throws `lab.rebuilt_since`. */
   async rebuild(guest: GuestDefinition, image: string, rebuild: number): Promise<void> {
+    await this.#replaceDisk(guest, image, rebuild);
+    await this.setPower(guest, 'on');
+  }
+
+  /** A disk with the content of a snapshot, and the guest off. Throws `lab.snapshot_unknown`, `lab.rebuilt_since`. */
+  async restore(guest: GuestDefinition, snapshot: number, rebuild: number): Promise<void> {
+    const found = guest.snapshots.find((one) => one.snapshot === snapshot);
+    if (found === undefined)
+      throw new CodedError('lab.snapshot_unknown', `The guest "${guest.name}" has no snapshot ${snapshot}`);
+    await this.#replaceDisk(guest, found.image, rebuild);
+  }
+
+  async #replaceDisk(guest: GuestDefinition, image: string | null, rebuild: number): Promise<void> {
     if (rebuild < guest.rebuild)
       throw new CodedError('lab.rebuilt_since', `The guest "${guest.name}" was rebuilt since`);
-    if (rebuild > guest.rebuild) {
-      Object.assign(guest, { image, rebuild });
-      await this.setPower(guest, 'off');
-    }
-    await this.setPower(guest, 'on');
+    if (rebuild === guest.rebuild) return;
+    Object.assign(guest, { image, rebuild });
+    await this.setPower(guest, 'off');
+  }
+
+  /** Keeps a copy of the disk under this number, once. */
+  keepSnapshot(guest: GuestDefinition, snapshot: number): void {
+    if (guest.snapshots.some((one) => one.snapshot === snapshot)) return;
+    guest.snapshots.push({ snapshot, image: guest.image });
+    this.#deps.guests.save();
+  }
+
+  /** Nothing happens when there is no such guest. */
+  dropSnapshot(name: string, snapshot: number): void {
+    const guest = this.#deps.guests.get(name);
+    if (!guest) return;
+    guest.snapshots = guest.snapshots.filter((one) => one.snapshot !== snapshot);
+    this.#deps.guests.save();
   }
 
   /** Throws `lab.guest_runs` and `lab.disk_smaller`. */

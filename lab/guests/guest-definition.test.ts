@@ -21,6 +21,7 @@ test('what a guest leaves out is taken from its network, in canonical spelling',
     image: null,
     rebuild: 0,
     size: null,
+    snapshots: [],
     firewall: null,
     power: 'on',
     addresses: [

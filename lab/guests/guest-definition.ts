@@ -18,6 +18,7 @@ export interface GuestInput {
   image?: string | null;
   rebuild?: number;
   size?: GuestSize | null;
+  snapshots?: GuestDefinition['snapshots'];
   firewall?: FirewallPlan | null;
   power?: Power;
 }
@@ -49,6 +50,7 @@ export function defineGuest(input: GuestInput): GuestDefinition {
     image: input.image ?? null,
     rebuild: input.rebuild ?? 0,
     size: input.size ?? null,
+    snapshots: input.snapshots ?? [],
     firewall: input.firewall ? defineFirewall(input.firewall) : null,
     power: input.power ?? 'on',
   };

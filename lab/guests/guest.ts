@@ -31,6 +31,8 @@ export interface GuestDefinition {
   image: string | null;
   rebuild: number;
   size: GuestSize | null;
+  /** Copies of its disk: the number of each, and the image that the disk was made from. */
+  snapshots: { snapshot: number; image: string | null }[];
   /** Null: everything passes. */
   firewall: FirewallPlan | null;
   power: Power;

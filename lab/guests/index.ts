@@ -49,6 +49,12 @@ export interface Guests {
   restart(name: string): Promise<void>;
   /** Throws `lab.rebuilt_since`. */
   rebuild(name: string, image: string, rebuild: number): Promise<void>;
+  /** Keeps a copy of the guest's disk under this number, once. */
+  keepSnapshot(name: string, snapshot: number): Promise<void>;
+  /** Gives the guest a disk of this snapshot, and leaves it off. Throws `lab.snapshot_unknown`, `lab.rebuilt_since`. */
+  restore(name: string, snapshot: number, rebuild: number): Promise<void>;
+  /** Nothing happens when there is no such guest or snapshot. */
+  dropSnapshot(name: string, snapshot: number): Promise<void>;
   /** Throws `lab.guest_runs`, `lab.disk_smaller`. */
   resize(name: string, size: GuestSize): Promise<void>;
   /** Gives the guest these public addresses and no others. Throws `lab.address_taken`. */
@@ -125,6 +131,10 @@ export function createGuests(deps: GuestsDeps): Guests {
         await changes.setPower(guests.find(name), 'on');
       }),
     rebuild: (name, image, rebuild) => inTurn(async () => changes.rebuild(guests.find(name), image, rebuild)),
+    keepSnapshot: (name, snapshot) => inTurn(async () => changes.keepSnapshot(guests.find(name), snapshot)),
+    restore: (name, snapshot, rebuild) =>
+      inTurn(async () => changes.restore(guests.find(name), snapshot, rebuild)),
+    dropSnapshot: (name, snapshot) => inTurn(async () => changes.dropSnapshot(name, snapshot)),
     resize: (name, size) => inTurn(async () => changes.resize(guests.find(name), size)),
     setAddresses: (name, addresses) =>
       inTurn(async () => {

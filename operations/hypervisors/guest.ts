@@ -144,6 +144,9 @@ export interface FoundGuest {
   macs: string[];
 }
 
+/** How far the copy of a disk is in percent, or what the complete one takes. */
+export type SnapshotProgress = { progress: number } | { bytes: number };
+
 /** How far a guest is that was just made: a `booting` one has to be asked about again. */
 export type GuestProgress = 'ready' | 'booting';
 
@@ -190,6 +193,19 @@ export interface HypervisorDriver {
   ): Promise<GuestProgress>;
   /** Gives a guest that is off other sizes; `hypervisor.refused` for one that is on and for a smaller disk. Needs `resize`. */
   resizeGuest(name: string, size: GuestSize): Promise<void>;
+  /**
+   * Copies the disk of a guest as it is when the copy begins, and is asked again until that is complete. No number of a snapshot is
+   * used twice: a repeated call goes on with the copy that has begun, and refuses one that broke off. A guest that was off may be on
+   * without running; switch it off afterwards. Needs `snapshots`.
+   */
+  createSnapshot(name: string, snapshot: number): Promise<SnapshotProgress>;
+  /**
+   * Gives the guest a new disk with the content of a complete snapshot, at least as large as its own, and leaves it off. `rebuild`
+   * is numbered with rebuilds, and means the same. Needs `snapshots`.
+   */
+  restoreSnapshot(name: string, snapshot: number, rebuild: number): Promise<void>;
+  /** True when nothing of the snapshot is left; false while the disk of the guest needs it. Ends its copy. Needs `snapshots`. */
+  deleteSnapshot(name: string, snapshot: number): Promise<boolean>;
   /**
    * Sets root's password inside a guest that runs. `hypervisor.refused` where nothing in the guest can do it. Needs
    * `reset_password`.

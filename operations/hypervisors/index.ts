@@ -32,6 +32,7 @@ export {
   isPermanentRefusal,
   type ObservedGuest,
   type PrivateInterface,
+  type SnapshotProgress,
   serverIdOfGuest,
 } from './guest.ts';
 export { createLabDriver } from './lab-driver.ts';

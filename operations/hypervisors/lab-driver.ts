@@ -21,7 +21,7 @@ interface LabGuest {
   power: 'on' | 'off';
   mac: string | null;
   private_interfaces: { mac: string }[];
-  size: { vcpus: number; memory_mb: number } | null;
+  size: { vcpus: number; memory_mb: number; disk_gb: number } | null;
   /** Null for a guest without a link on the public bridge. */
   interface: string | null;
   /** Null while it is off. */
@@ -60,7 +60,7 @@ const implicitRules: HypervisorDriver['implicitRules'] = [
 ];
 
 /** A guest of the lab has no operating system of its own, so there is no root in it. */
-export const labCapabilities = ['firewall', 'rebuild', 'resize', 'addresses'] as const;
+export const labCapabilities = ['firewall', 'rebuild', 'resize', 'addresses', 'snapshots'] as const;
 
 export function createLabDriver(socket: LabSocket): HypervisorDriver {
   const call: CallLab = (method, path, body) => callLab(socket, method, path, body);
@@ -79,6 +79,7 @@ export function createLabDriver(socket: LabSocket): HypervisorDriver {
 }
 
 const guestPath = (name: string) => `/guests/${encodeURIComponent(name)}`;
+const snapshotPath = (name: string, snapshot: number) => `${guestPath(name)}/snapshots/${snapshot}`;
 
 function siteOf(call: CallLab): Pick<HypervisorDriver, 'describeSite' | 'observeGuests' | 'inspectGuests'> {
   return {
@@ -141,6 +142,9 @@ function guestsOf(
   | 'applyGuard'
   | 'rebuildGuest'
   | 'resizeGuest'
+  | 'createSnapshot'
+  | 'restoreSnapshot'
+  | 'deleteSnapshot'
   | 'setRootPassword'
   | 'setAddresses'
   | 'consoleKind'
@@ -170,6 +174,18 @@ function guestsOf(
     },
     async resizeGuest(name, size) {
       await call('PUT', `${guestPath(name)}/size`, sizeOf(size));
+    },
+    async createSnapshot(name, snapshot) {
+      const { size } = (await call('PUT', snapshotPath(name, snapshot))) as LabGuest;
+      // The lab has no disks: a copy of one would take its whole size.
+      return { bytes: (size?.disk_gb ?? 0) * 1024 ** 3 };
+    },
+    async restoreSnapshot(name, snapshot, rebuild) {
+      await call('PUT', `${guestPath(name)}/disk`, { snapshot, rebuild });
+    },
+    async deleteSnapshot(name, snapshot) {
+      await call('DELETE', snapshotPath(name, snapshot));
+      return true;
     },
     setRootPassword: refuseCapability,
     async setAddresses({ name, addresses }) {

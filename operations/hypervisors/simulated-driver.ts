@@ -18,11 +18,14 @@ import type {
 } from './guest.ts';
 import {
   beginRebuild,
+  beginRestore,
   defineGuest,
   deleteGuest,
   deleteInterface,
   deleteOtherInterfaces,
+  deleteSnapshot,
   findGuestPower,
+  insertSnapshot,
   inspectGuests,
   listGuests,
   putInterface,
@@ -114,6 +117,25 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
       await pause();
       const refusal = await setGuestSize(options.db(), name, size);
       if (refusal !== null) throw new CodedError('hypervisor.refused', `The guest ${name} ${refusal}.`);
+    },
+    async createSnapshot(name, snapshot) {
+      await pause();
+      const bytes = await insertSnapshot(options.db(), name, snapshot);
+      found(name, bytes !== null);
+      return { bytes: bytes! };
+    },
+    async restoreSnapshot(name, snapshot, rebuild) {
+      await pause();
+      if ((await beginRestore(options.db(), name, snapshot, rebuild)) !== rebuild)
+        throw new CodedError(
+          'hypervisor.refused',
+          `The guest ${name} has no such snapshot, or was rebuilt since.`,
+        );
+    },
+    async deleteSnapshot(name, snapshot) {
+      await pause();
+      await deleteSnapshot(options.db(), name, snapshot);
+      return true;
     },
     async setRootPassword(name, password) {
       await pause();

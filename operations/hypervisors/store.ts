@@ -39,9 +39,47 @@ export async function beginRebuild(
   await sql`update simulated_guests set rebuild = ${rebuild}, image = ${guest.imageSlug}, power = 'off',
       password_digest = ${digestOf(guest.rootPassword)}
     where name = ${guest.name} and rebuild < ${rebuild}`.execute(db);
+  return findRebuild(db, guest.name);
+}
+
+async function findRebuild(db: Queryable, guest: string): Promise<number | null> {
   const { rows } = await sql<{ rebuild: number }>`
-    select rebuild from simulated_guests where name = ${guest.name}`.execute(db);
+    select rebuild from simulated_guests where name = ${guest}`.execute(db);
   return rows[0]?.rebuild ?? null;
+}
+
+/** Keeps what the guest's disk holds, once; returns the size of that disk, null when there is no such guest. */
+export async function insertSnapshot(db: Queryable, guest: string, snapshot: number): Promise<number | null> {
+  await sql`insert into simulated_snapshots (guest, snapshot, image, password_digest, bytes)
+    select name, ${snapshot}, image, password_digest, coalesce(disk_gb, 0) * 1073741824::bigint
+    from simulated_guests where name = ${guest}
+    on conflict do nothing`.execute(db);
+  const { rows } = await sql<{ bytes: number }>`
+    select bytes from simulated_snapshots where guest = ${guest} and snapshot = ${snapshot}`.execute(db);
+  return rows[0]?.bytes ?? null;
+}
+
+/**
+ * Gives the guest a disk of the snapshot unless it has that of this rebuild or a later one; returns the number of the rebuild that its
+ * disk is of, null when there is no such guest.
+ */
+export async function beginRestore(
+  db: Queryable,
+  guest: string,
+  snapshot: number,
+  rebuild: number,
+): Promise<number | null> {
+  await sql`update simulated_guests g set rebuild = ${rebuild}, image = s.image, power = 'off',
+      password_digest = s.password_digest
+    from simulated_snapshots s
+    where g.name = ${guest} and g.rebuild < ${rebuild} and s.guest = g.name and s.snapshot = ${snapshot}`.execute(
+    db,
+  );
+  return findRebuild(db, guest);
+}
+
+export async function deleteSnapshot(db: Queryable, guest: string, snapshot: number): Promise<void> {
+  await sql`delete from simulated_snapshots where guest = ${guest} and snapshot = ${snapshot}`.execute(db);
 }
 
 /** Why the guest can't have this size; null when it has it now. */

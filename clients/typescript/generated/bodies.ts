@@ -777,7 +777,7 @@ export type Location = {
   /** ISO 3166-1 alpha-2. */
   country: string;
   /** What every server of the location can do; others are refused with 422. */
-  capabilities: ('firewall' | 'rebuild' | 'resize' | 'reset_password' | 'addresses' | 'console')[];
+  capabilities: ('firewall' | 'rebuild' | 'resize' | 'reset_password' | 'addresses' | 'console' | 'snapshots')[];
   plans: {
     id: number;
     slug: string;

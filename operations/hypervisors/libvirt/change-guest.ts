@@ -5,41 +5,44 @@
  * the volume `vm-<id>-r<rebuild>.qcow2`: its name says which rebuild made it, so no rebuild is made twice.
  */
 import { CodedError } from '#common/errors/index.ts';
-import { type FoundGuest, type GuestDefinition, type GuestSize, serverIdOfGuest } from '../guest.ts';
+import { type FoundGuest, type GuestSize, serverIdOfGuest } from '../guest.ts';
 import { hashPassword } from './cloud-seed.ts';
 import { checked, wholeSize } from './domain-xml.ts';
 import { complaintOf, readXml, tolerate, type Virsh, withFile } from './run-virsh.ts';
-import { makeVolumes } from './volumes.ts';
 
 const gib = 1024 ** 3;
 
-/** See `HypervisorDriver.rebuildGuest`; the guest is off afterwards, or runs where its disk is of this rebuild already. */
+/**
+ * See `HypervisorDriver.rebuildGuest`; the guest is off afterwards, or runs where its disk is of this rebuild already. `make` makes the
+ * volume of the new disk.
+ */
 export async function replaceDisk(
   call: Virsh,
   pool: string,
-  guest: GuestDefinition,
+  name: string,
   rebuild: number,
+  make: (disk: string, present: string) => Promise<void>,
 ): Promise<void> {
-  const xml = await readDefinition(call, guest.name);
-  const disk = checked('disk', `${guest.name}-r${rebuild}.qcow2`);
+  const xml = await readDefinition(call, name);
+  const disk = checked('disk', `${name}-r${rebuild}.qcow2`);
   const present = diskOf(xml, pool);
   const presentRebuild = Number(/-r(\d+)\.qcow2$/.exec(present)?.[1] ?? 0);
-  if (presentRebuild > rebuild) throw refused(`The guest ${guest.name} was rebuilt since.`);
+  if (presentRebuild > rebuild) throw refused(`The guest ${name} was rebuilt since.`);
   if (presentRebuild < rebuild) {
     try {
-      await makeVolumes(call, pool, guest, disk);
+      await make(disk, present);
     } catch (error) {
       await deleteVolume(call, pool, disk).catch(() => {});
       throw error;
     }
-    await tolerate(call(['destroy', checked('name', guest.name)]), /not running/i);
+    await tolerate(call(['destroy', checked('name', name)]), /not running/i);
     // Read again: a worker that slept while another rebuilt the guest must not give it an older disk.
-    const latest = await readDefinition(call, guest.name);
-    if (diskOf(latest, pool) !== present) throw refused(`The guest ${guest.name} was rebuilt since.`);
+    const latest = await readDefinition(call, name);
+    if (diskOf(latest, pool) !== present) throw refused(`The guest ${name} was rebuilt since.`);
     await redefine(call, latest.replace(`volume='${present}'`, `volume='${disk}'`));
   }
   // Also what an attempt that died here left behind.
-  await deleteDisks(call, pool, guest.name, disk);
+  await deleteDisks(call, pool, name, disk);
 }
 
 /** See `HypervisorDriver.resizeGuest`. */
@@ -47,8 +50,7 @@ export async function changeSize(call: Virsh, pool: string, name: string, size: 
   const xml = await readDefinition(call, name);
   if ((await call(['domstate', name])).trim() !== 'shut off') throw refused(`The guest ${name} is on.`);
   const disk = diskOf(xml, pool);
-  const info = await call(['vol-info', '--pool', pool, disk, '--bytes']);
-  const bytes = Number(/^Capacity:\s+(\d+)/m.exec(info)?.[1]);
+  const bytes = await capacityOf(call, pool, disk);
   const wanted = Number(wholeSize(size.diskGb, 1_048_576)) * gib;
   if (!(bytes <= wanted)) throw refused(`The guest ${name} has a larger disk.`);
   if (bytes < wanted) await call(['vol-resize', '--pool', pool, disk, String(wanted)]);
@@ -75,9 +77,9 @@ export async function changeRootPassword(call: Virsh, name: string, password: st
   }
 }
 
-/** Deletes the disks of the guest; all but the one that is kept. */
+/** Deletes the disks of the guest with their snapshots; or all disks but the one that is kept. */
 export async function deleteDisks(call: Virsh, pool: string, name: string, kept?: string): Promise<void> {
-  const own = new RegExp(`^${checked('name', name)}(-r\\d+)?\\.qcow2$`);
+  const own = new RegExp(`^${checked('name', name)}(-${kept === undefined ? '[rs]' : 'r'}\\d+)?\\.qcow2$`);
   const lines = (await call(['vol-list', '--pool', pool])).split('\n');
   const volumes = lines.map((line) => line.trim().split(/\s+/)[0]!);
   for (const volume of volumes)
@@ -88,12 +90,23 @@ export async function deleteVolume(call: Virsh, pool: string, volume: string): P
   await tolerate(call(['vol-delete', '--pool', pool, volume]), /Storage volume not found/i);
 }
 
+export async function capacityOf(call: Virsh, pool: string, volume: string): Promise<number> {
+  try {
+    const info = await call(['vol-info', '--pool', pool, volume, '--bytes']);
+    return Number(/^Capacity:\s+(\d+)/m.exec(info)?.[1]);
+  } catch (error) {
+    if (!/failed to get vol|Storage volume not found/i.test(complaintOf(error))) throw error;
+    throw refused(`The storage pool ${pool} has no volume ${volume}.`);
+  }
+}
+
 /** Defines a domain anew, or the first time. */
 export async function redefine(call: Virsh, xml: string): Promise<void> {
   await withFile('domain.xml', xml, (file) => call(['define', file, '--validate']));
 }
 
-const readDefinition = (call: Virsh, name: string) => readXml(call, name, '--inactive', '--security-info');
+export const readDefinition = (call: Virsh, name: string) =>
+  readXml(call, name, '--inactive', '--security-info');
 
 /** See `HypervisorDriver.inspectGuests`. */
 export async function inspectGuests(call: Virsh): Promise<FoundGuest[]> {
@@ -113,7 +126,7 @@ export async function inspectGuests(call: Virsh): Promise<FoundGuest[]> {
 }
 
 /** The volume of the pool that the guest starts from. */
-function diskOf(xml: string, pool: string): string {
+export function diskOf(xml: string, pool: string): string {
   const sources = [...xml.matchAll(/<source pool='([^']*)' volume='(vm-\d+(?:-r\d+)?\.qcow2)'/g)];
   const found = sources.find(([, inPool]) => inPool === pool)?.[2];
   if (found === undefined) throw refused(`The guest has no disk in the pool ${pool}.`);

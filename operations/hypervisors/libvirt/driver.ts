@@ -22,6 +22,7 @@ import { checked, domainXml, filterName } from './domain-xml.ts';
 import { defineFirewall, defineGuard, defineNicFilters, removeFilters, switchGuards } from './filters.ts';
 import { attachNic, detachNic, removeSegment, syncNics } from './private-networks.ts';
 import { complaintOf, createVirsh, tolerate, type Virsh } from './run-virsh.ts';
+import { copyDisk, deleteSnapshot, restoreDisk } from './snapshots.ts';
 import { makeVolumes, seedOf } from './volumes.ts';
 
 /**
@@ -38,6 +39,7 @@ export const libvirtCapabilities = [
   'reset_password',
   'addresses',
   'console',
+  'snapshots',
 ] as const;
 
 /** What a guest's firewall does besides its rules. */
@@ -105,11 +107,15 @@ export function createLibvirtDriver(
       return start(guest.name, step);
     },
     async rebuildGuest(guest, rebuild, step) {
-      await replaceDisk(call, pool, guest, rebuild);
+      await replaceDisk(call, pool, guest.name, rebuild, (disk) => makeVolumes(call, pool, guest, disk));
       await step(60);
       return start(guest.name, step);
     },
     resizeGuest: (name, size) => changeSize(call, pool, checked('name', name), size),
+    createSnapshot: (name, snapshot) => copyDisk(call, pool, checked('name', name), snapshot),
+    restoreSnapshot: (name, snapshot, rebuild) =>
+      restoreDisk(call, pool, checked('name', name), snapshot, rebuild),
+    deleteSnapshot: (name, snapshot) => deleteSnapshot(call, pool, checked('name', name), snapshot),
     setRootPassword: (name, password) => changeRootPassword(call, name, password),
     async setAddresses(guest) {
       if ((await power(guest.name)) === null)

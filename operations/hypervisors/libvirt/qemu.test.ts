@@ -49,9 +49,9 @@ function inspect(name: string) {
   const find = (pattern: RegExp) => pattern.exec(xml)?.[1] ?? 'none';
   const disk = find(/volume='(vm-\d+[^']*\.qcow2)'/);
   const file = execFileSync('qemu-img', ['info', '-U', '--output=json', join(world.poolFolder, disk)]);
-  const info = JSON.parse(file.toString()) as { 'virtual-size': number; 'backing-filename': string };
+  const info = JSON.parse(file.toString()) as { 'virtual-size': number };
   return {
-    image: /([^/]+)\.qcow2$/.exec(info['backing-filename'])?.[1] ?? null,
+    image: world.readDisk(disk),
     disk,
     vcpus: Number(find(/<vcpu[^>]*>(\d+)</)),
     memoryMb: Number(find(/<memory unit='KiB'>(\d+)</)) / 1024,
@@ -84,7 +84,7 @@ const webOnly = allowPorts('80');
 /** Of another server. */
 const forged = { ipv4: '203.0.113.18', ipv6: '2001:db8:113::18' };
 
-test('a Linux guest has the addresses, firewall and guard that were sold, over power cycle, resize and rebuild', {
+test('a Linux guest has the addresses, firewall and guard that were sold, over power cycle, resize, restore and rebuild', {
   skip,
 }, async (t) => {
   for (const image of ['linux', 'other-linux'])
@@ -188,8 +188,31 @@ test('a Linux guest has the addresses, firewall and guard that were sold, over p
   assert.deepEqual([resized.vcpus, resized.diskGb], [2, 2]);
   assert.deepEqual([pings(ipv4), pings(ipv6)], [false, false], 'the firewall stands');
 
+  // Before what boots: the sector is of no file.
+  const sector = '/dev/vda bs=512 seek=1000 count=1 conv=notrunc,fsync';
+  const note = (word: string) => runInGuest(`printf ${word} | dd of=${sector} 2>/dev/null; sync`);
+  const noted = () => runInGuest('dd if=/dev/vda bs=512 skip=1000 count=1 2>/dev/null | head -c 6').trim();
+  note('before');
+  await until('the copy is complete', patientMs, async () => {
+    const copy = await driver.createSnapshot(linux.name, 21);
+    return 'bytes' in copy && copy.bytes > 0;
+  });
+  note('after_');
+  assert.deepEqual([noted(), (await describe()).boot], ['after_', resized.boot], 'the guest goes on');
+  // What an emulator that died leaves behind.
+  world.virsh('vol-create-as', 'guests', `${linux.name}-s22.qcow2`, '2G', '--format', 'qcow2');
+  world.virsh('domjobinfo', linux.name, '--completed');
+  await assert.rejects(driver.createSnapshot(linux.name, 22), /broke off/);
+  assert.equal(await driver.deleteSnapshot(linux.name, 22), true);
+  await driver.restoreSnapshot(linux.name, 21, 1);
+  await driver.setPower(linux.name, 'on');
+  await describe();
+  assert.equal(noted(), 'before');
+  assert.equal(await driver.deleteSnapshot(linux.name, 21), false, 'the disk needs it');
+
   const rebuilt = { ...linux, imageSlug: 'other-linux', hostname: 'other-web' };
-  await untilReady(() => driver.rebuildGuest(rebuilt, 1, noStep));
+  await untilReady(() => driver.rebuildGuest(rebuilt, 2, noStep));
+  assert.equal(await driver.deleteSnapshot(linux.name, 21), true);
   const other = await describe();
   assert.deepEqual([other.image, other.hostname, other.vcpus], ['other-linux', 'other-web', 2]);
   assert.deepEqual([pings(ipv4), pings(ipv6)], [false, false]);

@@ -223,6 +223,65 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
   });
 
   await t.test(
+    'a snapshot keeps a disk, on or off, and gives it back as often as one likes, also when it is deleted',
+    async () => {
+      const nothing = [name, 404] as const;
+      if (!can('snapshots')) {
+        await assert.rejects(driver.createSnapshot(...nothing), isPermanentRefusal);
+        await assert.rejects(driver.restoreSnapshot(...nothing, 20), isPermanentRefusal);
+        return assert.rejects(driver.deleteSnapshot(...nothing), isPermanentRefusal);
+      }
+      const untilCopied = async (snapshot: number) => {
+        for (;;) {
+          const copy = await driver.createSnapshot(name, snapshot);
+          if ('bytes' in copy) return copy.bytes;
+          assert.ok(copy.progress >= 0 && copy.progress < 100);
+          await new Promise((wake) => setTimeout(wake, 50));
+        }
+      };
+      const before = await facts();
+      assert.ok((await untilCopied(1)) > 0);
+      assert.deepEqual([await facts(), await driver.readPower(name)], [before, 'on'], 'the guest goes on');
+      const other = { ...guest, imageSlug: world.otherImage };
+      await untilReady(() => driver.rebuildGuest(other, 13, noStep));
+      await driver.setPower(name, 'off');
+      for (const _ of [1, 2]) await untilCopied(2);
+      await driver.setPower(name, 'off');
+
+      for (const _ of [1, 2]) {
+        await driver.restoreSnapshot(name, 1, 14);
+        assert.equal(await driver.readPower(name), 'off');
+      }
+      const restored = await facts();
+      assert.notEqual(restored.disk, before.disk);
+      assert.deepEqual(restored, { ...before, disk: restored.disk });
+      await driver.setPower(name, 'on');
+      await driver.restoreSnapshot(name, 1, 14);
+      assert.deepEqual([await facts(), await driver.readPower(name)], [restored, 'on'], 'the same disk');
+      await assert.rejects(driver.restoreSnapshot(name, 2, 13), isPermanentRefusal);
+      await assert.rejects(driver.restoreSnapshot(...nothing, 15), isPermanentRefusal);
+      assert.deepEqual(
+        [await facts(), await driver.readPower(name)],
+        [restored, 'on'],
+        'refused is not begun',
+      );
+
+      await driver.deleteSnapshot(name, 1);
+      assert.equal((await facts()).image, guest.imageSlug, 'its disk is whole');
+      await driver.restoreSnapshot(name, 2, 15);
+      assert.equal((await facts()).image, world.otherImage);
+      for (const _ of [1, 2]) assert.equal(await driver.deleteSnapshot(name, 1), true);
+      assert.equal(await driver.deleteSnapshot(...nothing), true);
+      await driver.setPower(name, 'on');
+      await untilReady(() => driver.rebuildGuest(guest, 16, noStep));
+      assert.equal(await driver.deleteSnapshot(name, 2), true);
+      await assert.rejects(driver.restoreSnapshot(name, 2, 17), isPermanentRefusal);
+      // It goes with its guest.
+      await untilCopied(3);
+    },
+  );
+
+  await t.test(
     'a resize needs a guest that is off, goes up and down, and never shrinks the disk',
     async () => {
       const size = (vcpus: number, memoryMb: number, diskGb: number) => ({ vcpus, memoryMb, diskGb });
@@ -270,6 +329,8 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
       () => driver.restart('vm-404', 'reset'),
       () => driver.rebuildGuest({ ...guest, name: 'vm-404' }, 1, noStep),
       () => driver.resizeGuest('vm-404', guest),
+      () => driver.createSnapshot('vm-404', 1),
+      () => driver.restoreSnapshot('vm-404', 1, 1),
       () => driver.setRootPassword('vm-404', 'kR7wq2Vn9tYbXc4MzLd6'),
       () => driver.attachInterface('vm-404', nic),
       ...(can('addresses')

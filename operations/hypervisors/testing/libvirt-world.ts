@@ -3,7 +3,7 @@
  * other libvirtd of the machine and leaves nothing behind. Needs root.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -25,14 +25,23 @@ export function whyNoLibvirt(): string | false {
 
 export type LibvirtWorld = Awaited<ReturnType<typeof createLibvirtWorld>>;
 
-/** Starts it, with a pool that holds the images `tiny` and `other` (empty disks) and a bridge that leads nowhere. */
+const sectorBytes = 512;
+
+/**
+ * Starts it, with a pool that holds the images `tiny` and `other`, disks that hold their names and can't boot, and a bridge that leads
+ * nowhere.
+ */
 export async function createLibvirtWorld() {
   const folder = await mkdtemp(join(tmpdir(), 'svc-libvirt-'));
   const poolFolder = join(folder, 'pool');
   await mkdir(poolFolder);
   await mkdir(join(folder, 'run'));
-  for (const image of ['tiny', 'other'])
-    execFileSync('qemu-img', ['create', '-q', '-f', 'qcow2', join(poolFolder, `${image}.qcow2`), '16M']);
+  for (const image of ['tiny', 'other']) {
+    const file = join(poolFolder, `${image}.qcow2`);
+    await writeFile(join(folder, 'raw'), image.padEnd(sectorBytes, '\0'));
+    execFileSync('qemu-img', ['convert', '-f', 'raw', '-O', 'qcow2', join(folder, 'raw'), file]);
+    execFileSync('qemu-img', ['resize', '-q', file, '16M']);
+  }
   await writeFile(
     join(folder, 'libvirtd.conf'),
     `unix_sock_dir = "${folder}/run"\nauth_unix_rw = "none"\nlog_outputs = "4:file:${folder}/log"\n`,
@@ -61,6 +70,23 @@ export async function createLibvirtWorld() {
     /** The pool's folder. */
     poolFolder,
     virsh,
+    /** What is written at the beginning of a disk of the pool, also of one that is in use. */
+    readDisk(volume: string): string {
+      const [input, output] = [join(poolFolder, volume), join(folder, 'sector')];
+      const size = [`bs=${sectorBytes}`, 'count=1'];
+      execFileSync('qemu-img', [
+        'dd',
+        '-U',
+        '-f',
+        'qcow2',
+        '-O',
+        'raw',
+        ...size,
+        `if=${input}`,
+        `of=${output}`,
+      ]);
+      return readFileSync(output, 'utf8').replaceAll('\0', '');
+    },
     async [Symbol.asyncDispose]() {
       await end(child);
       await rm(folder, { recursive: true, force: true });

@@ -363,7 +363,7 @@ test('what the hypervisors of a location can not do is refused with the reason, 
       })
     ).text();
   assert.match(await settings(), /id="resize"[\s\S]*id="password"[\s\S]*id="rebuild"/);
-  unable = ['rebuild', 'resize', 'reset_password', 'addresses', 'console'];
+  unable = ['rebuild', 'resize', 'reset_password', 'addresses', 'console', 'snapshots'];
   for (const [action, body] of [
     ['rebuild', {}],
     ['resize', { plan: 'large' }],
@@ -388,6 +388,7 @@ test('what the hypervisors of a location can not do is refused with the reason, 
     'reset_password',
     'addresses',
     'console',
+    'snapshots',
   ]);
   assert.equal((await call('GET', `${path}/actions`, { key })).body.pagination.total, 1);
 });

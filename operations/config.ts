@@ -144,6 +144,12 @@ export const operationsSettings = {
     { min: 0, max: 10_000, unit: 'addresses' },
     'Public addresses that one account may keep, with or without a server.',
   ),
+  snapshotsMax: integerSetting(
+    'SVC_SNAPSHOTS_MAX',
+    5,
+    { min: 0, max: 1_000, unit: 'snapshots' },
+    'Snapshots that one server may have. Each takes as much of the storage pool as the disk holds.',
+  ),
   bandwidthSource: choiceSetting(
     'SVC_BANDWIDTH_SOURCE',
     ['hypervisor', 'telemetry'],

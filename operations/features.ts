@@ -115,7 +115,10 @@ async function createInfrastructure(platform: Platform, overrides: Overrides) {
     serverChanges: createServerChanges({ db, clock, reporter }),
     serverHistory: createServerHistory({ db }),
     sshKeys,
-    servers: createServers({ ...base, addresses, networks, findRootPassword }),
+    servers: createServers({
+      ...{ ...base, addresses, networks, findRootPassword },
+      snapshotsMax: settings.snapshotsMax,
+    }),
   };
 }
 

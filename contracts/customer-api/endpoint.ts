@@ -10,6 +10,7 @@ export type ResourceKind =
   | 'address'
   | 'server-address'
   | 'action'
+  | 'snapshot'
   | 'firewall-rule'
   | 'ssh-key'
   | 'key'

@@ -14,6 +14,7 @@ import { ledgerEndpoints } from './ledger-endpoints.ts';
 import { networkEndpoints } from './network-endpoints.ts';
 import { portEndpoints } from './port-endpoints.ts';
 import { serverEndpoints } from './server-endpoints.ts';
+import { snapshotEndpoints } from './snapshot-endpoints.ts';
 import { sshKeyEndpoints } from './ssh-key-endpoints.ts';
 import { tenantEndpoints } from './tenant-endpoints.ts';
 import { trafficEndpoints } from './traffic-endpoints.ts';
@@ -23,6 +24,7 @@ import { webhookEndpoints } from './webhook-endpoints.ts';
 export const endpoints = [
   ...tenantEndpoints,
   ...serverEndpoints,
+  ...snapshotEndpoints,
   ...networkEndpoints,
   ...addressEndpoints,
   ...bandwidthEndpoints,

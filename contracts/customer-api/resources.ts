@@ -15,6 +15,7 @@ const resources: readonly Resource[] = [
     title: 'Actions',
     summary: 'Start, stop and restart servers, and read the results.',
   },
+  { name: 'snapshots', title: 'Snapshots', summary: 'Copies of the disks of servers.' },
   { name: 'networks', title: 'Private networks', summary: 'Private networks between your servers.' },
   { name: 'addresses', title: 'Addresses', summary: 'Public addresses that outlive servers.' },
   { name: 'reverse-dns', title: 'Reverse DNS', summary: 'Names of the addresses of servers.' },

@@ -11,6 +11,7 @@ export * from './network-schemas.ts';
 export * from './port-schemas.ts';
 export * from './schema-kit.ts';
 export * from './server-schemas.ts';
+export * from './snapshot-schemas.ts';
 export * from './ssh-key-schemas.ts';
 export * from './tenant-schemas.ts';
 export * from './traffic-schemas.ts';

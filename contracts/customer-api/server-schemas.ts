@@ -32,6 +32,8 @@ export const actionCommands = [
   'reset_password',
   'attach_address',
   'detach_address',
+  'create_snapshot',
+  'restore_snapshot',
 ] as const;
 /** Other names that are understood; answers carry the name that they stand for. */
 export const actionAliases: Readonly<Record<string, (typeof actionNames)[number]>> = {
@@ -316,7 +318,7 @@ const shutdownTimeout = {
     ),
   ),
 };
-const DryRun = Type.Optional(
+export const DryRun = Type.Optional(
   Type.Boolean({
     description: 'Returns 200 with what the call would do and cost, or its error, without executing it.',
   }),
@@ -355,10 +357,10 @@ export const ResetPasswordRequest = Type.Object(
   { title: 'ResetPasswordRequest', additionalProperties: false },
 );
 
-/** What a rebuild or a resize with `dry_run` is answered. */
+/** What a rebuild, a resize or a restore with `dry_run` is answered. */
 export const ActionForecast = Type.Object(
   {
-    command: OneOf(['rebuild', 'resize']),
+    command: OneOf(['rebuild', 'resize', 'restore_snapshot']),
     server_id: Id,
     changes: Type.Boolean({ description: 'False when the server has this plan already.' }),
     restarts: Type.Boolean({ description: 'Whether the server is down meanwhile.' }),

@@ -71,6 +71,10 @@ const aboutAddress = Type.Object(
   },
   { title: 'AddressEventData' },
 );
+const aboutSnapshot = Type.Object(
+  { snapshot_id: Id, server_id: Id, tenant_id: Id, href: Href },
+  { title: 'SnapshotEventData' },
+);
 const aboutAction = Type.Object(
   { action_id: Id, server_id: Id, tenant_id: Id, href: Href },
   { title: 'ActionEventData' },
@@ -131,6 +135,17 @@ export const webhookEvents = [
     type: 'server.resized',
     summary: 'A server has another plan and its price.',
     data: aboutServer,
+  },
+  { type: 'snapshot.created', summary: 'A snapshot of a server is complete.', data: aboutSnapshot },
+  {
+    type: 'snapshot.restored',
+    summary: 'A server has the disk of a snapshot.',
+    data: aboutSnapshot,
+  },
+  {
+    type: 'snapshot.deleted',
+    summary: 'A snapshot was deleted, by itself or with its server.',
+    data: aboutSnapshot,
   },
   {
     type: 'server.destroyed',

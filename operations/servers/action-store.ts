@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { type ActionCommand, actionFields, type ServerAction } from '#operations/views/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { MovedAddress } from './server-addresses.ts';
+import type { SnapshotRequest } from './snapshots.ts';
 
 export interface NewAction {
   serverId: number;
@@ -15,7 +16,7 @@ export interface NewAction {
   timeoutSeconds?: number;
   onTimeout?: 'fail' | 'stop';
   /** What the command needs to know besides. */
-  request?: NewImage | NewPlan | MovedAddress;
+  request?: NewImage | NewPlan | MovedAddress | SnapshotRequest;
   /** Of a rebuild and of `reset_password`. */
   rootPassword?: string;
 }
@@ -77,7 +78,7 @@ export async function findPowerRequest(db: Queryable, serverId: number): Promise
 
 export interface MachineRequest {
   actionId: number;
-  request: NewImage | NewPlan | MovedAddress | null;
+  request: NewImage | NewPlan | MovedAddress | SnapshotRequest | null;
   rootPassword: string | null;
   timeoutSeconds: number;
   onTimeout: 'fail' | 'stop' | null;
@@ -157,7 +158,7 @@ export async function beginAction(db: Queryable, actionId: number): Promise<bool
 
 /**
  * Ends an action that has not begun, or a shutdown that waits for its guest; false for every other. An address is the server's, or on
- * its way, from the request on, so the other command takes that back.
+ * its way, from the request on, so the other command takes that back; a snapshot is deleted.
  */
 export async function cancelAction(
   tx: Queryable,
@@ -166,7 +167,7 @@ export async function cancelAction(
 ): Promise<boolean> {
   const { rows } = await sql`update server_actions set status = 'error', finished_at = svc_now(),
       error = ${JSON.stringify(error)}::jsonb
-    where id = ${actionId} and (status = 'queued' and command not in ('create', 'destroy', 'attach_address', 'detach_address')
+    where id = ${actionId} and (status = 'queued' and command not in ('create', 'destroy', 'attach_address', 'detach_address', 'create_snapshot')
       or status = 'running' and command = 'shutdown') returning 1`.execute(tx);
   return rows.length > 0;
 }

@@ -108,8 +108,7 @@ export async function resizeServer(
   let dueQuanta = 0;
   let isRestarted = false;
   const action = await change(deps, of, { command: 'resize' }, hooks, async (tx, server) => {
-    if (server.powerState !== 'running' && server.powerState !== 'stopped')
-      throw notInState('The power state of the server is unknown. Start or stop it first.');
+    requirePower(server);
     if (plan.diskGb < server.diskGb)
       throw invalidServer([
         {
@@ -206,6 +205,7 @@ const cannot: Partial<Record<Capability, string>> = {
   resize: 'resize servers',
   reset_password: 'set root passwords',
   addresses: 'change the addresses of servers',
+  snapshots: 'take snapshots of servers',
 };
 
 function requireCapability(deps: ServersDeps, server: Server, capability: Capability): void {
@@ -214,6 +214,12 @@ function requireCapability(deps: ServersDeps, server: Server, capability: Capabi
     'servers.unsupported',
     `The hypervisors of ${server.locationName} can’t ${cannot[capability]}.`,
   );
+}
+
+/** Throws `servers.not_ready` unless the server runs or is stopped. */
+export function requirePower({ powerState }: ProvisioningFacts): void {
+  if (powerState !== 'running' && powerState !== 'stopped')
+    throw notInState('The power state of the server is unknown. Start or stop it first.');
 }
 
 function notInState(message: string): CodedError {

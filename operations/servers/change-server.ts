@@ -243,7 +243,7 @@ async function supersede(
   await endAction(tx, server.id, { error });
 }
 
-function busy(actionId: number | null): CodedError {
+export function busy(actionId: number | null): CodedError {
   return new CodedError(
     'servers.busy',
     'Another action of this server is running. Wait until it has finished.',

@@ -51,6 +51,7 @@ import {
 import { createPowerObserver } from './run-power.ts';
 import { statusOf } from './server.ts';
 import { attachAddress, detachAddress } from './server-addresses.ts';
+import { snapshotCalls } from './snapshots.ts';
 import * as store from './store.ts';
 
 export { clearActionPasswords } from './action-store.ts';
@@ -169,6 +170,7 @@ export function createServers(deps: ServersDeps) {
     },
     detachAddress: (actor: Actor, tenantId: number, addressId: number, hooks?: ChangeHooks) =>
       detachAddress(deps, { actor, scope: scope(actor, tenantId), tenantId }, addressId, hooks),
+    ...snapshotCalls(deps, scope),
     /** The password that an action sets, for repetitions of the call that asked for it; null a day later. */
     findActionPassword: (actionId: number) => findActionPassword(deps.db(), actionId),
     /** Throws `servers.not_found`, `servers.busy`, `servers.provisioning_failed`. */
@@ -255,6 +257,8 @@ export interface ServersDeps {
   clusters: Clusters;
   networks: Networks;
   hypervisors: Hypervisors;
+  /** Snapshots that one server may have. */
+  snapshotsMax: number;
   /** The root password that was made with the order. */
   findRootPassword: (orderId: number) => Promise<string>;
   clock: Clock;

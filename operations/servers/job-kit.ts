@@ -8,6 +8,7 @@ import { enqueueJob, finishJob, type Job } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { finishAction, isActionOlder } from './action-store.ts';
 import type { ServersDeps } from './index.ts';
+import { listDiscarded } from './snapshot-store.ts';
 import { lockServer, type ProvisioningFacts } from './store.ts';
 
 /** The hypervisor of a server's node. A deleted server's is the node that it last had. */
@@ -96,7 +97,13 @@ export async function removeStray(deps: ServersDeps, serverId: number): Promise<
   await driver.ensureGone(guestName(serverId));
 }
 
-/** How often a guest that boots is looked at. */
+/** Queues the removal of copies that are no snapshots any more: the disk of the server may need one of them no longer. */
+export async function cleanUpSnapshots(tx: Queryable, serverId: number): Promise<void> {
+  if ((await listDiscarded(tx, serverId)).length > 0)
+    await enqueueJob(tx, 'servers.delete_snapshots', { server_id: serverId });
+}
+
+/** How often a guest that boots, or a disk that is copied, is looked at. */
 export const bootPollMs = 2_000;
 
 /** True when a guest has had its time to boot since the action began. */

@@ -32,6 +32,13 @@ import {
 import { failMachine, runRebuild, runReset, runResize } from './run-machine.ts';
 import { failPower, runPower } from './run-power.ts';
 import { failAddresses, runAddresses, settleAddresses } from './server-addresses.ts';
+import {
+  deleteCopies,
+  endSnapshots,
+  failCreateSnapshot,
+  runCreateSnapshot,
+  runRestoreSnapshot,
+} from './snapshots.ts';
 import * as store from './store.ts';
 
 const provisioningAttemptsMax = 8;
@@ -65,6 +72,13 @@ export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
     'servers.reset_password': machine(runReset),
     'servers.attach_address': addresses,
     'servers.detach_address': addresses,
+    'servers.create_snapshot': {
+      run: (job) => runCreateSnapshot(deps, job),
+      attemptsMax: powerAttemptsMax,
+      giveUp: (job, error) => failCreateSnapshot(deps, job, error),
+    },
+    'servers.restore_snapshot': machine(runRestoreSnapshot),
+    'servers.delete_snapshots': { run: (job) => deleteCopies(deps, job) },
     // Until it succeeds, as below: what an account has detached must not stay with a server.
     'servers.settle_addresses': { run: (job) => settleAddresses(deps, job) },
     // Without end: a server that its owner destroyed must go, however long its hypervisor is away.
@@ -154,6 +168,7 @@ async function destroy(deps: ServersDeps, job: Job): Promise<void> {
     const server = await store.lockServer(tx, serverId);
     if (server === null || server.provisioningState !== 'deleting') return;
     await releaseAddresses(tx, serverId);
+    await endSnapshots(tx, serverId);
     await deleteNicsOf(tx, serverId);
     await releaseRoom(tx, serverId);
     const macAddresses = await store.releaseInterfaces(tx, serverId);

@@ -10,7 +10,8 @@ import { createJobRunner } from '#service-kit/jobs/index.ts';
 import { chargeServerHours } from './index.ts';
 
 const calls = ['readPower', 'signalShutdown', 'rebuildGuest', 'resizeGuest', 'setPower'] as const;
-type Call = (typeof calls)[number];
+const snapshotCalls = ['createSnapshot', 'restoreSnapshot', 'setPower', 'deleteSnapshot'] as const;
+type Call = (typeof calls | typeof snapshotCalls)[number];
 
 /** Where the worker dies next: before or after the hypervisor has carried the call out. */
 let death: { call: Call; isAfter: boolean } | null = null;
@@ -32,7 +33,8 @@ function mortal(usual: HypervisorDriver): HypervisorDriver {
       }
       return result;
     };
-  return { ...usual, ...Object.fromEntries(calls.map((call) => [call, wrap(call)])) } as HypervisorDriver;
+  const all = [...calls, ...snapshotCalls];
+  return { ...usual, ...Object.fromEntries(all.map((call) => [call, wrap(call)])) } as HypervisorDriver;
 }
 
 async function seed(world: World): Promise<void> {
@@ -99,6 +101,83 @@ test('a worker that dies at any call of a rebuild or a resize leaves one disk, o
       await settle(world);
     }
   }
+});
+
+test('a worker that dies at any call of a snapshot, its restore or its deletion leaves one copy, one disk, and then nothing', async () => {
+  await using world = await createWorld({ hypervisor: mortal });
+  await seed(world);
+  const { tenant } = await world.createCustomer('Snapshots');
+  const left = async () =>
+    (
+      await world.database.pool.query(
+        'select id from server_snapshots union all select snapshot from simulated_snapshots',
+      )
+    ).rows;
+  for (const call of snapshotCalls)
+    for (const isAfter of [false, true]) {
+      const title = `${call}, ${isAfter ? 'after' : 'before'}`;
+      const { serverId } = await world.deploy(tenant, 'mortal');
+      await world.servers.changePower(systemActor, null, serverId, { command: 'stop' });
+      await settle(world);
+      death = { call, isAfter };
+      const { id } = await world.servers.createSnapshot(systemActor, null, serverId, 'kept');
+      await settle(world);
+      const stopped = await world.servers.findServer(systemActor, null, serverId);
+      assert.deepEqual([stopped?.powerState, stopped?.currentAction], ['stopped', null], title);
+      assert.equal((await world.servers.findSnapshot(systemActor, null, id))?.state, 'ready', title);
+      await world.servers.rebuildServer(systemActor, null, serverId, { image: 'debian-13' });
+      await settle(world);
+      const { action } = await world.servers.restoreSnapshot(systemActor, null, id);
+      await settle(world);
+      const server = await world.servers.findServer(systemActor, null, serverId);
+      assert.deepEqual([server?.imageSlug, server?.powerState], ['debian-12', 'running'], title);
+      const { rows } = await world.database.pool.query(
+        'select image, rebuild, power from simulated_guests where name = $1',
+        [`vm-${serverId}`],
+      );
+      assert.deepEqual(rows, [{ image: 'debian-12', rebuild: action.id, power: 'on' }], title);
+      await world.servers.deleteSnapshot(systemActor, null, id);
+      await settle(world);
+      assert.equal(death, null, title);
+      assert.deepEqual(await left(), [], title);
+    }
+});
+
+test('a worker that sleeps until its snapshot has been taken and deleted copies the disk for nothing, and leaves no copy', async () => {
+  const asleep = Promise.withResolvers<void>();
+  const sleeping = Promise.withResolvers<void>();
+  let isFirst = true;
+  await using world = await createWorld({
+    hypervisor: (usual) => ({
+      ...usual,
+      async createSnapshot(...given) {
+        if (isFirst) {
+          isFirst = false;
+          asleep.resolve();
+          await sleeping.promise;
+        }
+        return usual.createSnapshot(...given);
+      },
+    }),
+  });
+  const { tenant } = await world.createCustomer('Drowsy');
+  const { serverId } = await world.deploy(tenant, 'drowsy');
+  const { id } = await world.servers.createSnapshot(systemActor, null, serverId, undefined);
+  const late = world.jobs.drain();
+  await asleep.promise;
+  const awake = createJobRunner({
+    db: () => world.database.db,
+    handlers: world.servers.work.jobHandlers!,
+    clock: systemClock,
+    reporter: silentReporter,
+  });
+  await settle(world, awake);
+  assert.equal((await world.servers.findSnapshot(systemActor, null, id))?.state, 'ready');
+  await world.servers.deleteSnapshot(systemActor, null, id);
+  await settle(world, awake);
+  sleeping.resolve();
+  await late;
+  assert.deepEqual((await world.database.pool.query('select * from simulated_snapshots')).rows, []);
 });
 
 test('a worker that slept through a rebuild and the next one changes nothing when it wakes', async () => {

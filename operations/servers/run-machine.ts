@@ -24,6 +24,7 @@ import type { ServersDeps } from './index.ts';
 import {
   askAgain,
   bootPollMs,
+  cleanUpSnapshots,
   describeGuest,
   endAction,
   finish,
@@ -51,16 +52,16 @@ interface Fault {
   message: string;
 }
 
-const payloadOf = (job: Job) => job.payload as MachineJob;
+export const payloadOf = (job: Job) => job.payload as MachineJob;
 
 /** What the action asks for, once it is marked as begun; null when it has ended. */
-async function begin(deps: ServersDeps, job: Job): Promise<MachineRequest | null> {
+export async function begin(deps: ServersDeps, job: Job): Promise<MachineRequest | null> {
   const request = await findMachineRequest(deps.db(), payloadOf(job).action_id);
   return request !== null && (await beginAction(deps.db(), request.actionId)) ? request : null;
 }
 
 /** Runs a call of the hypervisor; a final refusal ends the action. False then. */
-async function carryOut(
+export async function carryOut(
   deps: ServersDeps,
   job: Job,
   secret: string,
@@ -100,6 +101,7 @@ export async function runRebuild(deps: ServersDeps, job: Job): Promise<void> {
   if (isSilent && !(await isSilentTooLong(deps, serverId))) return askAgain(deps, job, {}, bootPollMs);
   const error = isSilent ? guestSilent : undefined;
   await conclude(deps, job, { powerState: 'running', error }, async (tx) => {
+    await cleanUpSnapshots(tx, serverId);
     await store.setImage(tx, serverId, imageId);
     await emit(tx, { type: 'server.rebuilt', serverId });
     await noteServerChange(tx, serverId, 'rebooted');
@@ -169,7 +171,7 @@ async function freeRoom(tx: Queryable, serverId: number): Promise<void> {
  * Ends job and action in one transaction; nothing happens when the action has ended before. A worker that was overtaken
  * removes the guest that it may have defined again after its server was destroyed.
  */
-async function conclude(
+export async function conclude(
   deps: ServersDeps,
   job: Job,
   result: { powerState?: PowerState; error?: Fault | undefined },

@@ -201,6 +201,7 @@ export type NewEvent =
       serverId: number;
     }
   | { type: Extract<WebhookEventType, `address.${string}`>; addressId: number; serverId: number | null }
+  | { type: Extract<WebhookEventType, `snapshot.${string}`>; snapshotId: number }
   | { type: Extract<WebhookEventType, 'action.finished'>; serverId: number; actionId: number }
   | {
       type: Extract<WebhookEventType, `network.${string}`>;
@@ -228,6 +229,12 @@ export function eventRow(event: NewEvent) {
         'address', host(r.address), 'server_id', ${event.serverId}::bigint, 'tenant_id', t.id,
         'href', '/api/v2/addresses/' || r.id || '?tenant=' || t.id)
       from reserved_addresses r join tenants t on t.id = r.tenant_id where r.id = ${event.addressId}`;
+  }
+  if ('snapshotId' in event) {
+    return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('snapshot_id', c.id,
+        'server_id', s.id, 'tenant_id', t.id, 'href', '/api/v2/snapshots/' || c.id || '?tenant=' || t.id)
+      from server_snapshots c join servers s on s.id = c.server_id join tenants t on t.id = s.tenant_id
+      where c.id = ${event.snapshotId}`;
   }
   if ('actionId' in event) {
     return sql`select ${event.type}, t.organization_id, t.id, jsonb_build_object('action_id', ${event.actionId}::bigint,

@@ -172,6 +172,7 @@ export {
   type SoldServer,
   serverSizes,
 } from './server-store.ts';
+export { findSnapshot, listSnapshots, type Snapshot } from './snapshot-store.ts';
 export {
   type AccessFacts,
   accessColumns,

@@ -88,7 +88,14 @@ export type ServerStatus = 'queued' | 'provisioning' | 'failed' | 'deleting' | P
 export type PowerCommand = 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset';
 
 /** Changes of the guest that take more than its power. */
-export type MachineCommand = 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address';
+export type MachineCommand =
+  | 'rebuild'
+  | 'resize'
+  | 'reset_password'
+  | 'attach_address'
+  | 'detach_address'
+  | 'create_snapshot'
+  | 'restore_snapshot';
 
 export type ActionCommand = 'create' | 'destroy' | PowerCommand | MachineCommand;
 

@@ -21,6 +21,8 @@ const always = [
   '/client/servers/:id/resize',
   '/client/servers/:id/rebuild',
   '/client/servers/:id/reset-password',
+  '/client/servers/:id/snapshots/restore',
+  '/client/servers/:id/snapshots/delete',
   // Keyboard and screen, also while it starts.
   '/client/servers/:id/console',
   '/console/clusters/nodes/:id/mend',
@@ -129,6 +131,7 @@ const never = [
   '/client/servers/new/check',
   '/client/servers/:id/resize/check',
   '/client/servers/:id/actions',
+  '/client/servers/:id/snapshots',
   '/client/servers/:id/words',
   '/client/networks/',
   '/client/networks/:id',

@@ -21,6 +21,7 @@ import type {
   CreateApiKeyRequest,
   CreateNetworkRequest,
   CreateServerRequest,
+  CreateSnapshotRequest,
   CreateSshKeyRequest,
   CreateWebhookRequest,
   CreatedApiKey,
@@ -51,7 +52,9 @@ import type {
   ListServerFindingsQuery,
   ListServerIncidentsQuery,
   ListServerNetworksQuery,
+  ListServerSnapshotsQuery,
   ListServersQuery,
+  ListSnapshotsQuery,
   ListSshKeysQuery,
   ListTenantsQuery,
   ListWebhookDeliveriesQuery,
@@ -79,6 +82,7 @@ import type {
   ReplaceFirewallRuleRequest,
   ReserveAddressRequest,
   ResizeRequest,
+  RestoreSnapshotRequest,
   ReverseDns,
   Server,
   ServerAction,
@@ -89,6 +93,8 @@ import type {
   ServerList,
   ServerTraffic,
   SetReverseDnsRequest,
+  Snapshot,
+  SnapshotList,
   SshKey,
   SshKeyList,
   Tenant,
@@ -181,6 +187,36 @@ export class Api extends Caller {
   /** Cancel an action. Cancels a power action that has not begun, and a shutdown that waits for the operating system, which may halt all the same. The action ends with `error.code` `cancelled`. Idempotent. To cancel an order, destroy the server while its `status` is `queued`. */
   cancelAction(id: number, options: CallOptions = {}): Promise<ServerAction> {
     return this.call<ServerAction>({ method: 'DELETE', path: `/api/v2/actions/${encodeURIComponent(id)}`, options });
+  }
+
+  /** List snapshots. The snapshots of all servers of the workspace, oldest first. */
+  listSnapshots(options: ListSnapshotsQuery & CallOptions = {}): List<SnapshotList, Snapshot> {
+    return new List(this, { method: 'GET', path: `/api/v2/snapshots`, query: ['limit', 'cursor'], options }, 'snapshots');
+  }
+
+  /** List snapshots of a server. The snapshots of the server, oldest first. */
+  listServerSnapshots(id: number, options: ListServerSnapshotsQuery & CallOptions = {}): List<SnapshotList, Snapshot> {
+    return new List(this, { method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/snapshots`, query: ['limit', 'cursor'], options }, 'snapshots');
+  }
+
+  /** Take a snapshot. Copies the disk of the server, running or stopped, as it is at the beginning of the action. A running server goes on: what its operating system has not written to the disk yet is missing, as after a power failure; stop the server first to be sure. Other actions are refused until the copy is complete. Snapshots cost nothing, and are deleted with their server. */
+  createSnapshot(id: number, body: CreateSnapshotRequest, options: CallOptions = {}): Promise<Snapshot> {
+    return this.call<Snapshot>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/snapshots`, body, takesIdempotencyKey: true, options });
+  }
+
+  /** Read a snapshot. One snapshot of a server of the workspace. */
+  readSnapshot(id: number, options: CallOptions = {}): Promise<Snapshot> {
+    return this.call<Snapshot>({ method: 'GET', path: `/api/v2/snapshots/${encodeURIComponent(id)}`, options });
+  }
+
+  /** Delete a snapshot. The snapshot can’t be restored any more. A server that was restored from it keeps its disk. */
+  deleteSnapshot(id: number, options: CallOptions = {}): Promise<undefined> {
+    return this.call<undefined>({ method: 'DELETE', path: `/api/v2/snapshots/${encodeURIComponent(id)}`, answersNothing: true, options });
+  }
+
+  /** Restore a snapshot. Gives the server of the snapshot the disk that it had, with its passwords and keys. Everything written since is lost, unless it is in another snapshot. A running server is switched off and started again. Addresses, private networks, firewall, plan and price stay; the disk keeps its present size. */
+  restoreSnapshot(id: number, body: RestoreSnapshotRequest, options: CallOptions = {}): Promise<ActionForecast | ServerAction> {
+    return this.call<ActionForecast | ServerAction>({ method: 'POST', path: `/api/v2/snapshots/${encodeURIComponent(id)}/restore`, body, takesIdempotencyKey: true, options });
   }
 
   /** List private networks. The private networks of the workspace, oldest first, and the number of further ones it may have. */

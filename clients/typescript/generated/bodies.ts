@@ -108,7 +108,7 @@ export type ActionEventData = {
 };
 
 export type ActionForecast = {
-  command: 'rebuild' | 'resize';
+  command: 'rebuild' | 'resize' | 'restore_snapshot';
   server_id: number;
   /** False when the server has this plan already. */
   changes: boolean;
@@ -451,6 +451,10 @@ export type CreateServerRequest = {
   dry_run?: boolean | undefined;
 };
 
+export type CreateSnapshotRequest = {
+  name?: string | undefined;
+};
+
 export type CreateSshKeyRequest = {
   name: string;
   /** The content of a file such as `~/.ssh/id_ed25519.pub`; white space around it is ignored. */
@@ -461,7 +465,7 @@ export type CreateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url: string;
   /** Types of events. */
-  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
+  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
   description?: string | undefined;
 };
 
@@ -899,7 +903,7 @@ export type Pagination = {
 
 export type PasswordAction = {
   id: number;
-  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address';
+  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address' | 'create_snapshot' | 'restore_snapshot';
   server_id: number;
   status: 'queued' | 'running' | 'success' | 'error';
   /** Percent. */
@@ -1171,6 +1175,11 @@ export type ResizeRequest = {
   dry_run?: boolean | undefined;
 };
 
+export type RestoreSnapshotRequest = {
+  /** Returns 200 with what the call would do and cost, or its error, without executing it. */
+  dry_run?: boolean | undefined;
+};
+
 export type ReverseDns = {
   server_id: number;
   tenant_id: number;
@@ -1268,7 +1277,7 @@ export type Server = {
 
 export type ServerAction = {
   id: number;
-  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address';
+  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address' | 'create_snapshot' | 'restore_snapshot';
   server_id: number;
   status: 'queued' | 'running' | 'success' | 'error';
   /** Percent. */
@@ -1392,6 +1401,44 @@ export type SetReverseDnsRequest = {
   reverse_dns: string;
   /** Also a name that does not lead to the address (yet). Default: false. */
   force?: boolean | undefined;
+};
+
+export type Snapshot = {
+  id: number;
+  tenant_id: number;
+  server_id: number;
+  name: string;
+  /** It can be restored when it is `ready`. One that fails is not listed any more; its action says why. */
+  state: 'creating' | 'ready';
+  /** The action that takes it. */
+  action_id: number;
+  image: {
+    id: number;
+    slug: string;
+    name: string;
+  };
+  /** Disk of the server at that time. */
+  disk_gb: number;
+  /** Bytes that it takes; null until it is complete. */
+  size_bytes: number | null;
+  created_at: string;
+};
+
+export type SnapshotEventData = {
+  snapshot_id: number;
+  server_id: number;
+  tenant_id: number;
+  /** API path of the resource. */
+  href: string;
+};
+
+export type SnapshotList = {
+  snapshots: Snapshot[];
+  limits: {
+    /** Maximum number of snapshots of one server. */
+    max: number;
+  };
+  pagination: Pagination;
 };
 
 export type SshKey = {
@@ -1528,7 +1575,7 @@ export type UpdateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url?: string | undefined;
   /** Types of events. */
-  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
+  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
   description?: string | undefined;
   /** False: pending deliveries are cancelled. */
   enabled?: boolean | undefined;
@@ -1741,6 +1788,27 @@ export type WebhookEvent =
     timestamp: string;
     data: ServerEventData;
   }
+  /** A snapshot of a server is complete. */
+  | {
+    type: 'snapshot.created';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: SnapshotEventData;
+  }
+  /** A server has the disk of a snapshot. */
+  | {
+    type: 'snapshot.restored';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: SnapshotEventData;
+  }
+  /** A snapshot was deleted, by itself or with its server. */
+  | {
+    type: 'snapshot.deleted';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: SnapshotEventData;
+  }
   /** A server was destroyed, its addresses are released. */
   | {
     type: 'server.destroyed';
@@ -1931,6 +1999,16 @@ export interface ReadServerQuery {
 }
 
 export interface ListServerActionsQuery {
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListSnapshotsQuery {
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListServerSnapshotsQuery {
   limit?: number | undefined;
   cursor?: string | undefined;
 }

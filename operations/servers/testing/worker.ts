@@ -41,6 +41,7 @@ const deps = {
     lockServer: lockAttachable,
     networksMax: 10,
   }),
+  snapshotsMax: 5,
   findRootPassword: createOrders({ db, payments, deploysPerHour: 100 }).findRootPassword,
 };
 await createJobRunner({

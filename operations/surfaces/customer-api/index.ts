@@ -32,6 +32,7 @@ import { incidentHandlers } from './servers/incidents.routes.ts';
 import { machineHandlers } from './servers/machine.routes.ts';
 import { portHandlers } from './servers/ports.routes.ts';
 import { serverHandlers } from './servers/servers.routes.ts';
+import { snapshotHandlers } from './servers/snapshots.routes.ts';
 import { trafficHandlers } from './servers/traffic.routes.ts';
 import { sshKeyHandlers } from './ssh-keys/ssh-keys.routes.ts';
 import { translateError } from './translate-error.ts';
@@ -59,6 +60,7 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
     ...serverHandlers(deps),
     ...actionHandlers(deps),
     ...machineHandlers(deps),
+    ...snapshotHandlers(deps),
     ...addressHandlers(deps),
     ...reverseDnsHandlers(deps),
     ...networkHandlers(deps),

@@ -19,6 +19,7 @@ export function translateError(error: unknown): unknown {
     new HttpError(409, { code: 'conflict', reason, message, ...extra }, headers);
   switch (code) {
     case 'servers.not_found':
+    case 'servers.snapshot_not_found':
       return notFound();
     case 'servers.invalid':
       return invalidFields(details.fields as InputFault[], details.reason as string | undefined, message);
@@ -92,6 +93,7 @@ export function translateError(error: unknown): unknown {
     case 'api_keys.limit':
     case 'webhooks.limit':
     case 'ssh_keys.limit':
+    case 'servers.snapshot_limit':
       return new HttpError(422, { code: 'validation_failed', reason: 'limit_exceeded', message, details });
     case 'ssh_keys.exists':
       return conflict('ssh_key_exists', { details: { ssh_key_id: details.id } });

@@ -113,7 +113,7 @@ export function showAction(action: ServerAction): schemas.ServerAction {
   };
 }
 
-/** What a rebuild or a resize would come to. */
+/** What a rebuild, a resize or a restore would come to. */
 export function showActionForecast(
   action: ServerAction,
   forecast: { isRestarted: boolean; hourlyQuanta: number; monthlyCapQuanta: number; dueQuanta: number },
@@ -124,7 +124,7 @@ export function showActionForecast(
     server_id: action.serverId,
     changes: action.changed,
     restarts: forecast.isRestarted,
-    erases_disk: action.command === 'rebuild',
+    erases_disk: action.command !== 'resize',
     price_hourly: formatQuanta(forecast.hourlyQuanta),
     price_monthly_cap: formatQuanta(forecast.monthlyCapQuanta),
     due_now: formatQuanta(forecast.dueQuanta),

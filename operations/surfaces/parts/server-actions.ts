@@ -14,6 +14,8 @@ export const actionWords: Record<ServerAction['command'], { name: string; going:
   reset_password: { name: 'New root password', going: 'Setting a new root password' },
   attach_address: { name: 'Attach an address', going: 'Attaching an address' },
   detach_address: { name: 'Detach an address', going: 'Detaching an address' },
+  create_snapshot: { name: 'Take a snapshot', going: 'Taking a snapshot' },
+  restore_snapshot: { name: 'Restore a snapshot', going: 'Restoring a snapshot' },
   destroy: { name: 'Destroy', going: 'Being destroyed' },
 };
 

@@ -38,6 +38,7 @@ import { registerServer } from './servers/server.routes.ts';
 import { registerServerNetworks } from './servers/server-networks.routes.ts';
 import { registerServerSettings } from './servers/server-settings.routes.ts';
 import { registerServers } from './servers/servers.routes.ts';
+import { registerSnapshots } from './servers/snapshots.routes.ts';
 import { registerAllTraffic } from './traffic/all-traffic.routes.ts';
 import { registerLive } from './traffic/live.routes.ts';
 import { registerTraffic } from './traffic/traffic.routes.ts';
@@ -74,6 +75,7 @@ export async function registerPortal(
       if (deps.demo?.attack) registerAttack(routes, { ...deps, attack: deps.demo.attack });
       registerServerSettings(routes, deps);
       registerMachine(routes, deps);
+      registerSnapshots(routes, deps);
       registerConsole(routes, deps);
       registerAllTraffic(routes, deps);
       registerTraffic(routes, deps);

@@ -279,6 +279,7 @@ const secondLines = [
   /from protect_settings/,
   // Of one server, behind its own filtered statement.
   /from audit_entries/,
+  /from server_snapshots/,
   // Behind the generations of the server that a filtered statement gave, and these behind the server.
   /from (scan_requests|port_scans|allocations|finding_projections)/,
   /from protect_incidents/,

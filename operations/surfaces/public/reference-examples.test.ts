@@ -54,6 +54,14 @@ const order = [
     'updateServer',
   ],
   ...['rebuildServer', 'resizeServer', 'resetPassword', 'openConsole'],
+  ...[
+    'createSnapshot',
+    'listSnapshots',
+    'listServerSnapshots',
+    'readSnapshot',
+    'restoreSnapshot',
+    'deleteSnapshot',
+  ],
   ...['actOnServer', 'listServerActions', 'readServerBandwidth', 'readServerFirewall'],
   ...['readServerTraffic', 'listServerIncidents', 'listServerPorts', 'scanServerPorts', 'listServerFindings'],
   ...['ignoreServerFinding', 'endFindingIgnore'],
@@ -78,7 +86,7 @@ for (const language of ['curl', 'typescript'] as const)
     // The ids of the examples.
     await world.database.pool.query(`alter sequence servers_id_seq restart 48211;
       alter sequence private_networks_id_seq restart 31; alter sequence server_actions_id_seq restart 70122;
-      alter sequence ssh_keys_id_seq restart 17; alter sequence reserved_addresses_id_seq restart 54; alter sequence firewall_rules_id_seq restart 900;
+      alter sequence ssh_keys_id_seq restart 17; alter sequence reserved_addresses_id_seq restart 54; alter sequence server_snapshots_id_seq restart 86; alter sequence firewall_rules_id_seq restart 900;
       alter sequence webhook_endpoints_id_seq restart 3; alter sequence webhook_deliveries_id_seq restart 5120;
       insert into api_keys (key_id, digest, name, scope, organization_id, person_id, tenant_access)
       select 'k3v9x2m7q8w1z5t4', digest, name, scope, organization_id, person_id, tenant_access from api_keys`);

@@ -115,6 +115,12 @@ export async function createStage() {
       isBroken = false;
       return serverId;
     },
+    /** A complete snapshot of a server. */
+    async snapshot() {
+      const made = await world.servers.createSnapshot(systemActor, null, await server(), undefined);
+      await world.jobs.drain();
+      return made;
+    },
     /** A kept address; one that a server has, where it is asked for. */
     async address(ofServer?: number) {
       const one = await world.addresses.reserveAddress(systemActor, { tenantId: tenant.id, location: 'fra' });

@@ -66,6 +66,17 @@ export const portalCases = Object.fromEntries([
   form('POST /client/servers/:id/resize', 'server.resize', async (stage) => ({
     ...{ ':id': await stage.server(), plan: await largePlan(stage), on_timeout: 'fail' },
   })),
+  form('POST /client/servers/:id/snapshots', 'server.create_snapshot', async ({ server }) => ({
+    ...{ ':id': await server(), name: 'audited' },
+  })),
+  form('POST /client/servers/:id/snapshots/restore', 'server.restore_snapshot', async ({ snapshot }) => {
+    const { serverId, serverName, id } = await snapshot();
+    return { ':id': serverId, snapshot: id, confirm_name: serverName };
+  }),
+  form('POST /client/servers/:id/snapshots/delete', 'server.delete_snapshot', async ({ snapshot }) => {
+    const { serverId, id } = await snapshot();
+    return { ':id': serverId, snapshot: id };
+  }),
   form('POST /client/servers/:id/words', 'server.describe', async ({ server }) => ({
     ...{ ':id': await server(), name: 'new', hostname: 'new', labels: '' },
   })),

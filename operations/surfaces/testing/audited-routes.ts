@@ -176,6 +176,17 @@ const apiCases = (['v1', 'v2'] as const).flatMap((version) => {
             const stop = await setUp.call('POST', path, { action: 'stop' });
             return { ':id': ((await stop.json()) as { id: number }).id };
           }),
+          operation(`POST ${base}/servers/:id/snapshots`, 'server.create_snapshot', onServer),
+          operation(
+            `POST ${base}/snapshots/:id/restore`,
+            'server.restore_snapshot',
+            async ({ snapshot }) => ({
+              ':id': (await snapshot()).id,
+            }),
+          ),
+          operation(`DELETE ${base}/snapshots/:id`, 'server.delete_snapshot', async ({ snapshot }) => ({
+            ':id': (await snapshot()).id,
+          })),
           operation(`POST ${base}/addresses`, 'address.reserve', { location: 'fra' }),
           operation(`PATCH ${base}/addresses/:id`, 'address.update', async ({ address }) => ({
             ':id': await address(),

@@ -16,6 +16,8 @@ let call: ReturnType<typeof createApiClient>;
 /** What the hypervisor says to a change of a guest; null: it carries it out. */
 let refusal: CodedError | null = null;
 let unable: readonly Capability[] = [];
+/** Copies of disks go on. */
+let copying = false;
 /** Guests of these names are asked to halt and do not. */
 const stubborn = new Set<string>();
 
@@ -40,6 +42,10 @@ before(async () => {
         async resizeGuest(...given) {
           refused();
           return usual.resizeGuest(...given);
+        },
+        async createSnapshot(...given) {
+          refused();
+          return copying ? { progress: 40 } : usual.createSnapshot(...given);
         },
         async setRootPassword(...given) {
           refused();
@@ -408,4 +414,100 @@ test('while a rebuild runs other changes wait, and If-Match of before does not f
   await world.jobs.drain();
   const late = await act('rebuild', {}, { 'if-match': etag });
   assert.deepEqual([late.status, (await read()).image.slug], [412, 'debian-13']);
+});
+
+test('a snapshot is taken of a running server, listed, restored and deleted, each with its event', async () => {
+  const { key, path, serverId, act, read, guest, eventsOf, action } = await running('Snapshot');
+  const send = (method: string, to: string, body?: object, headers: Record<string, string> = {}) =>
+    call(method, to, { key, headers, ...(body && { body }) });
+  copying = true;
+  const repeated = { 'idempotency-key': 'snapshot-of-monday' };
+  const asked = await send('POST', `${path}/snapshots`, { name: 'before the update' }, repeated);
+  const { id, action_id: actionId } = asked.body;
+  assert.deepEqual([asked.status, asked.body.state, asked.body.size_bytes], [202, 'creating', null]);
+  assert.equal(asked.headers.get('location'), `/api/v2/snapshots/${id}`);
+  assert.equal(
+    (await send('POST', `${path}/snapshots`, { name: 'before the update' }, repeated)).body.id,
+    id,
+  );
+  await world.jobs.drain();
+  assert.deepEqual(
+    [(await action(actionId)).status, (await action(actionId)).progress, (await read()).status],
+    ['running', 40, 'running'],
+  );
+  for (const [method, to] of [
+    ['POST', `${path}/snapshots`],
+    ['POST', `/api/v2/snapshots/${id}/restore`],
+    ['DELETE', `/api/v2/snapshots/${id}`],
+  ] as const)
+    assert.equal((await send(method, to)).body.error.reason, 'server_busy', to);
+  copying = false;
+  await due();
+  await world.jobs.drain();
+  const kept = (await send('GET', `/api/v2/snapshots/${id}`)).body;
+  const { server_id, name, state, image, disk_gb, size_bytes } = kept;
+  assert.deepEqual(
+    { server_id, name, state, image: image.slug, disk_gb, size_bytes },
+    {
+      ...{ server_id: serverId, name: 'before the update', state: 'ready', image: 'debian-12' },
+      ...{ disk_gb: 20, size_bytes: 20 * 1024 ** 3 },
+    },
+  );
+  for (const list of ['/api/v2/snapshots', `${path}/snapshots`]) {
+    const answer = (await send('GET', list)).body;
+    assert.deepEqual([answer.snapshots, answer.limits], [[kept], { max: 5 }], list);
+  }
+
+  const { password_digest: password } = await guest();
+  await act('rebuild', { image: 'debian-13' });
+  await world.jobs.drain();
+  const forecast = await send('POST', `/api/v2/snapshots/${id}/restore`, { dry_run: true });
+  assert.equal(forecast.status, 200);
+  const { command, restarts, erases_disk } = forecast.body;
+  assert.deepEqual([command, restarts, erases_disk], ['restore_snapshot', true, true]);
+  const restore = await send('POST', `/api/v2/snapshots/${id}/restore`);
+  assert.deepEqual([restore.status, restore.body.command], [202, 'restore_snapshot']);
+  await world.jobs.drain();
+  const { image: guestImage, power, password_digest } = await guest();
+  assert.deepEqual([guestImage, power, password_digest], ['debian-12', 'on', password]);
+  assert.deepEqual([(await read()).image.slug, (await read()).status], ['debian-12', 'running']);
+
+  assert.equal((await send('DELETE', `/api/v2/snapshots/${id}`)).status, 204);
+  assert.equal((await send('GET', `/api/v2/snapshots/${id}`)).status, 404);
+  assert.equal((await send('POST', `/api/v2/snapshots/${id}/restore`)).status, 404);
+  const told = (await eventsOf()).filter((type) => type.startsWith('snapshot.'));
+  assert.deepEqual(told, ['snapshot.created', 'snapshot.restored', 'snapshot.deleted']);
+});
+
+test('a snapshot that the hypervisor refuses is none, one beyond the limit is refused, and all go with their server', async () => {
+  const { key, path, action, eventsOf } = await running('Limited');
+  const take = () => call('POST', `${path}/snapshots`, { key });
+  const list = async () => (await call('GET', `${path}/snapshots`, { key })).body.snapshots;
+  refusal = refusedBy('no space left on device');
+  const failed = await take();
+  await world.jobs.drain();
+  refusal = null;
+  const { status, error } = await action(failed.body.action_id);
+  assert.deepEqual([status, error.code, await list()], ['error', 'hypervisor_failed', []]);
+  for (let taken = 0; taken < 5; taken += 1) {
+    assert.equal((await take()).status, 202);
+    await world.jobs.drain();
+  }
+  const beyond = await take();
+  assert.deepEqual(
+    [beyond.status, beyond.body.error.reason, beyond.body.error.details],
+    [422, 'limit_exceeded', { limit: 'snapshots', max: 5, used: 5 }],
+  );
+  unable = ['snapshots'];
+  assert.equal((await take()).body.error.reason, 'unsupported_action');
+  unable = [];
+  await call('DELETE', path, { key });
+  await world.jobs.drain();
+  assert.deepEqual((await call('GET', '/api/v2/snapshots', { key })).body.snapshots, []);
+  assert.equal((await eventsOf()).filter((type) => type === 'snapshot.deleted').length, 5);
+  const { rows } = await world.database.pool.query(
+    'select id from server_snapshots where server_id = $1 union all select snapshot from simulated_snapshots where guest = $2',
+    [path.split('/').at(-1), `vm-${path.split('/').at(-1)}`],
+  );
+  assert.deepEqual(rows, []);
 });

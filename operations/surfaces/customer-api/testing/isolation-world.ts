@@ -84,6 +84,12 @@ export async function createIsolationWorld() {
         const { serverId } = await world.deploy(tenant, name);
         return call('POST', `/servers/${serverId}/actions`, { action: 'reboot' });
       }
+      if (resource === 'snapshot') {
+        const { serverId } = await world.deploy(tenant, name);
+        const snapshot = await call('POST', `/servers/${serverId}/snapshots`, { name });
+        await world.jobs.drain();
+        return snapshot;
+      }
       if (resource === 'server-address') {
         const [allocation] = await world.addresses.listAllocationsOfServers([
           ids.get(`server ${workspace}`) as number,

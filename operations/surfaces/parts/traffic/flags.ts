@@ -110,6 +110,8 @@ const endedWords: Readonly<Record<ServerAction['command'], { done: string; faile
   reset_password: { done: 'New root password', failed: 'New root password failed' },
   attach_address: { done: 'Address attached', failed: 'Attaching an address failed' },
   detach_address: { done: 'Address detached', failed: 'Detaching an address failed' },
+  create_snapshot: { done: 'Snapshot taken', failed: 'Snapshot failed' },
+  restore_snapshot: { done: 'Snapshot restored', failed: 'Restoring a snapshot failed' },
   destroy: { done: 'Destroyed', failed: 'Destroy failed' },
 };
 

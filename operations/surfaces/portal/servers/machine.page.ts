@@ -1,8 +1,8 @@
-/** Plan, disk and root password of a server, on its Settings tab, and the page that shows a new password once. */
+/** Plan, disk, snapshots and root password of a server, on its Settings tab, and the page that shows a new password once. */
 
 import type { Capability } from '#contracts/capabilities.ts';
 import type { Image, Plan } from '#operations/catalog/index.ts';
-import type { Server } from '#operations/views/index.ts';
+import type { Server, Snapshot } from '#operations/views/index.ts';
 import {
   askButton,
   banner,
@@ -21,6 +21,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
+import { type SnapshotState, snapshotSection } from './snapshots.page.ts';
 
 export interface MachineOptions {
   visitor: Visitor;
@@ -28,10 +29,14 @@ export interface MachineOptions {
   capabilities: readonly Capability[];
   plans: readonly Plan[];
   images: readonly Image[];
+  snapshots: readonly Snapshot[];
+  /** Of one server. */
+  snapshotsMax: number;
   /** What a refused or rehearsed form held, and what is said of it. */
   resize?: { plan: string; keepDisk: boolean; onTimeout: string; error?: string; forecast?: Content };
   rebuild?: { image: string; error: string };
   resetError?: string;
+  snapshot?: SnapshotState;
 }
 
 /** What the hypervisor can do with this server now; nothing for one that is not ready. */
@@ -41,6 +46,7 @@ export function machineSections(options: MachineOptions): Content {
   return [
     capabilities.includes('resize') && resizeSection(options),
     capabilities.includes('reset_password') && passwordSection(options),
+    capabilities.includes('snapshots') && snapshotSection(options),
     capabilities.includes('rebuild') && rebuildSection(options),
   ];
 }

@@ -50,6 +50,8 @@ export interface SettingsDeps {
 const outcomes = {
   words: 'Saved.',
   reverse: 'Saved. The DNS server is told; resolvers may answer with the former name for an hour.',
+  snapshot: 'The snapshot is being taken.',
+  deleted: 'The snapshot was deleted.',
 };
 
 export function registerServerSettings(app: App, deps: SettingsDeps): void {
@@ -119,15 +121,22 @@ export async function showSettings(
   status: number,
   state: Omit<
     Partial<ServerSettingsOptions>,
-    'visitor' | 'server' | 'capabilities' | 'plans' | 'images' | 'nameable'
+    'visitor' | 'server' | 'capabilities' | 'plans' | 'images' | 'snapshots' | 'snapshotsMax' | 'nameable'
   >,
 ): Promise<FastifyReply> {
-  const [plans, images] = await Promise.all([deps.catalog.listPlans(), deps.catalog.listImages()]);
+  const [plans, images, snapshots] = await Promise.all([
+    deps.catalog.listPlans(),
+    deps.catalog.listImages(),
+    deps.servers.listSnapshots(visitor.actor, null, server.id),
+  ]);
   const capabilities = deps.servers.capabilitiesOf(server);
   const nameable = server.addresses.filter(({ address }) => deps.reverseDns.isSupported(address));
   return sendPage(
     reply,
-    serverSettingsPage({ visitor, server, capabilities, plans, images, nameable, ...state }),
+    serverSettingsPage({
+      ...{ visitor, server, capabilities, plans, images, snapshots, nameable },
+      ...{ snapshotsMax: deps.servers.snapshotsMax, ...state },
+    }),
     status,
   );
 }

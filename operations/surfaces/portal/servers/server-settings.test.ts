@@ -45,7 +45,7 @@ test('names and labels that can not be are said at their fields, which keep what
   assert.match(await (await fetch(`${path}/settings`, { headers })).text(), /value="web-2"[\s\S]*env=prod/);
 });
 
-test('a server is resized, rebuilt and given a root password from its settings; the password is shown once', async () => {
+test('a server is resized, rebuilt, given a root password and taken snapshots of from its settings; the password is shown once', async () => {
   const { email, tenant } = await world.createCustomer('Machines');
   await ensurePlan(world.database.db, {
     ...{ slug: 'large', name: 'Large', vcpus: 2, memoryMb: 4_096, diskGb: 80 },
@@ -88,4 +88,23 @@ test('a server is resized, rebuilt and given a root password from its settings; 
     assert.ok(!(await (await fetch(path, { headers })).text()).includes(password), 'no other page has it');
   }
   assert.equal((await find())?.imageSlug, 'debian-13');
+
+  assert.equal((await send('snapshots', { name: 'friday' })).status, 303);
+  await world.jobs.drain();
+  const [taken] = await world.servers.listSnapshots(systemActor, null, serverId);
+  const settings = await (await fetch(`${path}/settings`, { headers })).text();
+  assert.match(settings, /friday[\s\S]*Restore snapshot/);
+  const snapshot = String(taken!.id);
+  const unmeant = await send('snapshots/restore', { snapshot, [CONFIRM_FIELD]: 'web-1' });
+  assert.deepEqual([unmeant.status, /Nothing was restored/.test(await unmeant.text())], [422, true]);
+  const { serverId: otherId } = await world.deploy(tenant, 'web-4');
+  const other = await fetch(`${world.url}/client/servers/${otherId}/snapshots/restore`, {
+    ...{ method: 'POST', headers, redirect: 'manual' },
+    body: new URLSearchParams({ csrf_token: token, snapshot, [CONFIRM_FIELD]: 'web-4' }),
+  });
+  assert.equal(other.status, 404, 'it is of another server');
+  assert.equal((await send('snapshots/restore', { snapshot, [CONFIRM_FIELD]: 'web-3' })).status, 303);
+  await world.jobs.drain();
+  assert.equal((await send('snapshots/delete', { snapshot })).status, 303);
+  assert.deepEqual(await world.servers.listSnapshots(systemActor, null, serverId), []);
 });

@@ -44,6 +44,7 @@ const outcomes: Record<string, string> = {
   reboot: 'Rebooting.',
   reset: 'Resetting.',
   resize: 'The server is being resized.',
+  restore: 'The snapshot is being restored.',
   destroy: 'The server is being destroyed.',
 };
 

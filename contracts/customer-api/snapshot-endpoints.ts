@@ -1,0 +1,118 @@
+import { bodyErrors, type Endpoint, idempotencyErrors, ok } from './endpoint.ts';
+import { SelectionRequest, ShortListQuery } from './schema-kit.ts';
+import { ActionForecast, ServerAction } from './server-schemas.ts';
+import { CreateSnapshotRequest, RestoreSnapshotRequest, Snapshot, SnapshotList } from './snapshot-schemas.ts';
+
+const onSnapshot = { id: 'snapshot' } as const;
+const list = (description: string) => ({
+  200: { description, schema: SnapshotList, headers: ['ETag', 'Link'] },
+});
+const actionErrors = [
+  ...bodyErrors,
+  ...idempotencyErrors,
+  'unsupported_action',
+  'not_found',
+  'read_only_key',
+  'server_busy',
+  'server_not_ready',
+];
+
+/** Copies of the disks of servers. */
+export const snapshotEndpoints = [
+  {
+    id: 'listSnapshots',
+    method: 'GET',
+    path: '/snapshots',
+    versions: ['v2'],
+    summary: 'List snapshots',
+    description: 'The snapshots of all servers of the workspace, oldest first.',
+    params: {},
+    query: ShortListQuery,
+    selectsTenant: true,
+    responses: list('The snapshots.'),
+    errors: ['invalid_cursor', 'invalid_fields'],
+  },
+  {
+    id: 'listServerSnapshots',
+    method: 'GET',
+    path: '/servers/{id}/snapshots',
+    versions: ['v2'],
+    summary: 'List snapshots of a server',
+    description: 'The snapshots of the server, oldest first.',
+    params: { id: 'server' },
+    query: ShortListQuery,
+    selectsTenant: true,
+    responses: list('The snapshots.'),
+    errors: ['invalid_cursor', 'invalid_fields', 'not_found'],
+  },
+  {
+    id: 'createSnapshot',
+    method: 'POST',
+    path: '/servers/{id}/snapshots',
+    versions: ['v2'],
+    summary: 'Take a snapshot',
+    description:
+      'Copies the disk of the server, running or stopped, as it is at the beginning of the action. A running server goes on: what its operating system has not written to the disk yet is missing, as after a power failure; stop the server first to be sure. Other actions are refused until the copy is complete. Snapshots cost nothing, and are deleted with their server.',
+    params: { id: 'server' },
+    body: CreateSnapshotRequest,
+    isBodyOptional: true,
+    headers: ['Idempotency-Key'],
+    selectsTenant: true,
+    responses: {
+      202: {
+        description: 'The snapshot, in the state `creating`. Wait for its action, or for `snapshot.created`.',
+        schema: Snapshot,
+        headers: ['Location', 'Idempotent-Replayed'],
+      },
+    },
+    errors: [...actionErrors, 'limit_exceeded'],
+  },
+  {
+    id: 'readSnapshot',
+    method: 'GET',
+    path: '/snapshots/{id}',
+    versions: ['v2'],
+    summary: 'Read a snapshot',
+    description: 'One snapshot of a server of the workspace.',
+    params: onSnapshot,
+    selectsTenant: true,
+    responses: ok(Snapshot, 'The snapshot.'),
+    errors: ['not_found'],
+  },
+  {
+    id: 'restoreSnapshot',
+    method: 'POST',
+    path: '/snapshots/{id}/restore',
+    versions: ['v2'],
+    summary: 'Restore a snapshot',
+    description:
+      'Gives the server of the snapshot the disk that it had, with its passwords and keys. Everything written since is lost, unless it is in another snapshot. A running server is switched off and started again. Addresses, private networks, firewall, plan and price stay; the disk keeps its present size.',
+    params: onSnapshot,
+    body: RestoreSnapshotRequest,
+    isBodyOptional: true,
+    headers: ['Idempotency-Key'],
+    destroys: true,
+    selectsTenant: true,
+    responses: {
+      200: { description: 'The forecast, with `dry_run`.', schema: ActionForecast },
+      202: { description: 'The action, queued.', schema: ServerAction, headers: ['Idempotent-Replayed'] },
+    },
+    errors: actionErrors,
+  },
+  {
+    id: 'deleteSnapshot',
+    method: 'DELETE',
+    path: '/snapshots/{id}',
+    versions: ['v2'],
+    summary: 'Delete a snapshot',
+    description:
+      'The snapshot can’t be restored any more. A server that was restored from it keeps its disk.',
+    params: onSnapshot,
+    body: SelectionRequest,
+    isBodyOptional: true,
+    destroys: true,
+    selectsTenant: true,
+    responses: { 204: { description: 'Deleted.' } },
+    errors: [...bodyErrors, 'not_found', 'read_only_key', 'server_busy'],
+  },
+] as const satisfies readonly Endpoint[];

@@ -1,0 +1,123 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { schemas } from '#contracts/customer-api/index.ts';
+import type { ChangeHooks } from '#operations/servers/index.ts';
+import type { Snapshot } from '#operations/views/index.ts';
+import type { Call, Handler } from '../call.ts';
+import { idempotent } from '../idempotent.ts';
+import { bodyOf, idOf, pageOf } from '../request-parts.ts';
+import { notFound } from '../select-tenant.ts';
+import { compileValidator } from '../validate-input.ts';
+import { showAction, showActionForecast } from '../views.ts';
+import type { ServerRouteDeps } from './servers.routes.ts';
+
+const checkCreate = compileValidator(schemas.CreateSnapshotRequest);
+const checkRestore = compileValidator(schemas.RestoreSnapshotRequest);
+const checkSelection = compileValidator(schemas.SelectionRequest);
+
+type SnapshotHandlers = Record<
+  | 'listSnapshots'
+  | 'listServerSnapshots'
+  | 'createSnapshot'
+  | 'readSnapshot'
+  | 'restoreSnapshot'
+  | 'deleteSnapshot',
+  Handler
+>;
+
+/** Copies of the disks of servers. */
+export function snapshotHandlers({ servers, idempotency }: ServerRouteDeps): SnapshotHandlers {
+  const find = async (call: Call, id: number) => {
+    const snapshot = await servers.findSnapshot(call.actor, call.tenant.id, id);
+    if (snapshot === null) throw notFound();
+    return snapshot;
+  };
+  const findServer = async (call: Call, id: number) => {
+    const server = await servers.findServer(call.actor, call.tenant.id, id);
+    if (server === null) throw notFound();
+    return server;
+  };
+  const list = async (call: Call, request: FastifyRequest, reply: FastifyReply, serverId: number | null) => {
+    const all = await servers.listSnapshots(call.actor, call.tenant.id, serverId);
+    const { page, pagination } = pageOf(request, reply, all, (one) => one.id);
+    return { snapshots: page.map(showSnapshot), limits: { max: servers.snapshotsMax }, pagination };
+  };
+  return {
+    listSnapshots: (call, request, reply) => list(call, request, reply, null),
+
+    async listServerSnapshots(call, request, reply) {
+      const { id } = await findServer(call, idOf(request));
+      return list(call, request, reply, id);
+    },
+
+    async createSnapshot(call, request, reply) {
+      // A missing server is a 404 before anything is said of the body.
+      const server = await findServer(call, idOf(request));
+      const body = bodyOf(call, request);
+      checkCreate(body);
+      const { name } = body as schemas.CreateSnapshotRequest;
+      const made = await idempotent(idempotency, {
+        ...{ call, request, reply, body },
+        run: (claim) =>
+          servers.createSnapshot(call.actor, call.tenant.id, server.id, name, {
+            onSnapshot: async (tx, id) => claim?.bind(tx, { kind: 'snapshot', id }),
+          }),
+        replay: ({ id }) => find(call, id),
+      });
+      reply.code(202).header('location', `/api/${call.version}/snapshots/${made.id}`);
+      return showSnapshot(made);
+    },
+
+    readSnapshot: async (call, request) => showSnapshot(await find(call, idOf(request))),
+
+    async restoreSnapshot(call, request, reply) {
+      const { id, serverId } = await find(call, idOf(request));
+      const body = bodyOf(call, request);
+      checkRestore(body);
+      const { dry_run: isDryRun, ...wanted } = body as schemas.RestoreSnapshotRequest;
+      const restore = (hooks: ChangeHooks) => servers.restoreSnapshot(call.actor, call.tenant.id, id, hooks);
+      if (isDryRun) {
+        const { hourlyQuanta, monthlyCapQuanta } = await findServer(call, serverId);
+        const { action, isRestarted } = await restore({ isDryRun });
+        const cost = { hourlyQuanta, monthlyCapQuanta, dueQuanta: 0, isRestarted };
+        return showActionForecast(action, cost, call.tenant.currency);
+      }
+      const action = await idempotent(idempotency, {
+        ...{ call, request, reply, body: wanted },
+        run: async (claim) => {
+          const onAction: ChangeHooks['onAction'] = async (tx, actionId) =>
+            claim?.bind(tx, { kind: 'action', id: actionId });
+          return (await restore({ onAction })).action;
+        },
+        async replay(result) {
+          const found = await servers.findAction(call.actor, call.tenant.id, result.id);
+          if (found === null) throw notFound();
+          return found;
+        },
+      });
+      reply.code(202);
+      return showAction(action);
+    },
+
+    async deleteSnapshot(call, request, reply) {
+      const { id } = await find(call, idOf(request));
+      checkSelection(bodyOf(call, request));
+      await servers.deleteSnapshot(call.actor, call.tenant.id, id);
+      return reply.code(204).send();
+    },
+  };
+}
+
+function showSnapshot(one: Snapshot): schemas.Snapshot {
+  return {
+    id: one.id,
+    tenant_id: one.tenantId,
+    server_id: one.serverId,
+    name: one.name,
+    state: one.state,
+    action_id: one.actionId,
+    image: { id: one.imageId, slug: one.imageSlug, name: one.imageName },
+    disk_gb: one.diskGb,
+    size_bytes: one.sizeBytes,
+    created_at: one.createdAt.toISOString(),
+  };
+}

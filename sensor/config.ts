@@ -132,6 +132,11 @@ export const sensorSettings = {
     { min: 1, max: 101, unit: '%' },
     'Scans are paused while tasks wait for a CPU for this share of the time (PSI, some avg10); 101 means never.',
   ),
+  filter: booleanSetting(
+    'SVC_SENSOR_FILTER',
+    false,
+    'Attach the filter to uplinks (XDP), so that rules of the monitor can drop attacks there. The monitor says what is dropped, and nothing is without such a rule.',
+  ),
   logFormat: logFormatSetting,
   logLevel: logLevelSetting,
 };
@@ -153,6 +158,8 @@ export interface SensorConfig {
   node: string;
   spoolBytesMax: number;
   scans: ScanSettings;
+  /** Attacks can be dropped at uplinks. */
+  hasFilter: boolean;
   /** Command name of this program, for messages. */
   commandName: string;
   /** Socket of the service manager, and its watchdog timeout; null without one. */
@@ -201,6 +208,7 @@ export function readSensorConfig(environment: Readonly<Record<string, string | u
       cpuPercent: values.scanCpuPercent,
       cpuWaitPercent: values.scanCpuWaitPercent,
     },
+    hasFilter: values.filter,
     commandName,
     notifySocket: environment.NOTIFY_SOCKET || null,
     watchdogMs: Number(environment.WATCHDOG_USEC) > 0 ? Number(environment.WATCHDOG_USEC) / 1000 : null,

@@ -148,7 +148,7 @@ export function addCommands(program: Command): void {
   program
     .command('attach')
     .description(
-      'Let the kernel count the interfaces of SVC_SENSOR_CAPTURES; as root, before the sensor starts',
+      'Let the kernel count the interfaces of SVC_SENSOR_CAPTURES, and filter with SVC_SENSOR_FILTER; as root, before the sensor starts',
     )
     .action(async () => {
       await dropRoot('attach');
@@ -161,7 +161,7 @@ export function addCommands(program: Command): void {
     .option('--json', 'print everything as JSON')
     .option(
       '--remove',
-      'take the counting program off the interfaces of SVC_SENSOR_CAPTURES, without any off all',
+      'take the counting program and the filter off the interfaces of SVC_SENSOR_CAPTURES, without any off all',
     )
     .action(async (options: { interface?: string; json?: boolean; remove?: boolean }) => {
       if (options.remove) {

@@ -11,7 +11,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The sources, by their paths in the project. */
-export const kernelSources: readonly string[] = ['sensor/kernel/counter.bpf.c', 'sensor/testing/flood.bpf.c'];
+export const kernelSources: readonly string[] = [
+  'sensor/kernel/counter.bpf.c',
+  'sensor/kernel/filter.bpf.c',
+  'sensor/testing/flood.bpf.c',
+];
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 

@@ -1,5 +1,6 @@
 /**
- * `svc-sensor attach`: attaches the counting program to the interfaces of the settings, before the sensor starts. It alone has the
+ * `svc-sensor attach`: attaches the counting program to the interfaces of the settings, and where the settings want it the filter to the
+ * uplinks, before the sensor starts. It alone has the
  * capabilities for that, and ends.
  *
  * What is attached already goes on with its counters, by the program of this version.
@@ -7,14 +8,14 @@
 import { describeError } from '#common/errors/index.ts';
 import { createReporter } from '#common/reporter/index.ts';
 import { readSensorConfig } from '#sensor/config.ts';
-import { loadKernel } from '#sensor/kernel/index.ts';
+import { loadFilter, loadKernel } from '#sensor/kernel/index.ts';
 
-/** Resolves with the exit code: 1 where an interface has no program, whose frames the sensor then counts one by one. */
+/** Resolves with the exit code: 1 where an interface has no program; its frames the sensor then counts one by one. */
 export async function attach(environment: Readonly<Record<string, string | undefined>>): Promise<number> {
-  const { captures, logFormat, logLevel } = readSensorConfig(environment);
+  const { captures, hasFilter, logFormat, logLevel } = readSensorConfig(environment);
   const reporter = createReporter({ program: 'sensor', format: logFormat, level: logLevel });
   let code = 0;
-  for (const { name, source } of captures) {
+  for (const { name, role, source } of captures) {
     if (source.kind !== 'live') continue;
     try {
       (await loadKernel()).attachCounter(source.interfaceName);
@@ -23,6 +24,16 @@ export async function attach(environment: Readonly<Record<string, string | undef
         capture: name,
         why: describeError(error),
       });
+      code = 1;
+    }
+    if (role !== 'uplink') continue;
+    try {
+      const kernel = await loadFilter();
+      if (hasFilter) kernel.attachFilter(source.interfaceName);
+      else kernel.detachFilter(source.interfaceName);
+    } catch (error) {
+      if (!hasFilter) continue;
+      reporter.warn('nothing can be dropped at this uplink', { capture: name, why: describeError(error) });
       code = 1;
     }
   }

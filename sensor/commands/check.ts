@@ -27,7 +27,7 @@ export async function check(
       'No interface is configured: set SVC_SENSOR_CAPTURES, such as uplink:eth0,bridge:br0, or give --interface.';
     findings.push(finding('bad', 'captures', text));
   }
-  for (const capture of config.captures) findings.push(...(await checkCapture(capture)));
+  for (const capture of config.captures) findings.push(...(await checkCapture(capture, config.hasFilter)));
   findings.push(...(await checkMonitor(config)));
   findings.push(...findRunning(await askRunning(config.stateDirectory)));
   const isGood = findings.every((one) => one.state !== 'bad');

@@ -1,9 +1,9 @@
 /**
- * `svc-sensor check --remove`: takes the counting program off the interfaces of the settings, or where none is set off every one of
+ * `svc-sensor check --remove`: takes the counting program and the filter off the interfaces of the settings, or where none is set off every one of
  * this network namespace; for root.
  */
 import { readSensorConfig } from '#sensor/config.ts';
-import { loadKernel } from '#sensor/kernel/index.ts';
+import { loadFilter, loadKernel } from '#sensor/kernel/index.ts';
 
 /** Prints what was removed. Resolves with the exit code. */
 export async function removeCounters(
@@ -11,8 +11,11 @@ export async function removeCounters(
 ): Promise<number> {
   const { captures } = readSensorConfig(environment);
   const names = captures.flatMap(({ source }) => (source.kind === 'live' ? [source.interfaceName] : []));
-  const removed = (await loadKernel()).removeCounters(names.length > 0 ? names : null);
-  const text = removed.length === 0 ? 'no interface' : removed.join(', ');
-  process.stdout.write(`The counting program was taken off ${text}.\n`);
+  const which = names.length > 0 ? names : null;
+  const say = (program: string, removed: readonly string[]) =>
+    process.stdout.write(`The ${program} was taken off ${removed.join(', ') || 'no interface'}.\n`);
+  // In this order: the place of the pins goes with the last counters.
+  say('filter', (await loadFilter()).removeFilters(which));
+  say('counting program', (await loadKernel()).removeCounters(which));
   return 0;
 }

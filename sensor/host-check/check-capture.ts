@@ -2,7 +2,7 @@ import { accessSync, constants, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { CaptureSpec } from '#sensor/collection/index.ts';
-import { loadKernel } from '#sensor/kernel/index.ts';
+import { loadFilter, loadKernel } from '#sensor/kernel/index.ts';
 import { loadRing, openSource, type PacketSource } from '#sensor/packet-source/index.ts';
 import { type Finding, finding } from './finding.ts';
 
@@ -10,7 +10,7 @@ import { type Finding, finding } from './finding.ts';
 const trialRingMiB = 2;
 
 /** Tries to capture on an interface like the sensor, and reports the result. */
-export async function checkCapture(spec: CaptureSpec): Promise<Finding[]> {
+export async function checkCapture(spec: CaptureSpec, hasFilter: boolean): Promise<Finding[]> {
   const { source } = spec;
   const subject = `capture ${spec.name}`;
   if (source.kind === 'replay') {
@@ -19,6 +19,7 @@ export async function checkCapture(spec: CaptureSpec): Promise<Finding[]> {
     ];
   }
   const findings = [...linkState(source.interfaceName), await checkCounting(subject, source.interfaceName)];
+  if (spec.role === 'uplink') findings.push(await checkFilter(subject, source.interfaceName, hasFilter));
   const ring = await loadRing();
   if (typeof ring === 'string') {
     findings.push(
@@ -78,6 +79,27 @@ async function checkCounting(subject: string, interfaceName: string): Promise<Fi
   } catch (error) {
     const text = `Totals are counted frame by frame, not in the kernel: ${describeError(error)} Root changes that: attach.`;
     return finding('info', subject, text);
+  }
+}
+
+/** Whether rules of the monitor can drop attacks here. */
+async function checkFilter(subject: string, interfaceName: string, isWanted: boolean): Promise<Finding> {
+  if (!isWanted)
+    return finding(
+      'info',
+      subject,
+      'Attacks are not dropped here: SVC_SENSOR_FILTER=1 and attach change that.',
+    );
+  try {
+    const { filter } = (await loadFilter()).openFilter(interfaceName);
+    filter.close();
+    return finding('ok', subject, 'The filter is attached: rules of the monitor can drop attacks here.');
+  } catch (error) {
+    return finding(
+      'warn',
+      subject,
+      `Attacks can not be dropped here: ${describeError(error)} Root changes that: attach.`,
+    );
   }
 }
 

@@ -33,6 +33,9 @@ const replace = 1;
 /** Our filters: before those of others. The number of one is that of its owner plus its direction. */
 const priority = 1;
 const owners = { sensor: 0x5356_0000, command: 0x5356_0010 } as const;
+const filterOwner = 0x5356_0020;
+/** Changes with the maps of the filter. */
+const filterVersion = 1;
 const loopback = 772;
 const withoutHeader = 65_534;
 const isThere = -koffi.os.errno.EEXIST!;
@@ -56,17 +59,19 @@ export function preparePins(names: readonly string[], { uid, gid }: { uid: numbe
   const folders = readdirSync(pinRoot).filter((folder) => !folder.endsWith('.debug'));
   const namespaces = liveNamespaces();
   const present = readdirSync('/sys/class/net').filter(isKnown);
-  const kept = new Set(present.map((name) => findInterface(name, owners.sensor).pinFolder));
+  const kept = new Set(
+    present.flatMap((name) => [findCounted(name).pinFolder, findFiltered(name).pinFolder]),
+  );
   for (const folder of folders) {
     const [of] = folder.split('-');
     const isKept = of === String(namespace()) ? kept.has(`${pinRoot}/${folder}`) : namespaces.has(of!);
     if (!isKept) rmSync(`${pinRoot}/${folder}`, { recursive: true, force: true });
   }
-  for (const name of names.filter((one) => existsSync(`/sys/class/net/${one}`))) {
-    const { pinFolder } = findInterface(name, owners.sensor);
-    mkdirSync(pinFolder, { recursive: true, mode: 0o700 });
-    giveTree(pinFolder, { uid, gid });
-  }
+  for (const name of names.filter((one) => existsSync(`/sys/class/net/${one}`)))
+    for (const { pinFolder } of [findCounted(name), findFiltered(name)]) {
+      mkdirSync(pinFolder, { recursive: true, mode: 0o700 });
+      giveTree(pinFolder, { uid, gid });
+    }
 }
 
 const isPinRoot = () => existsSync(pinRoot) && statfsSync(pinRoot).type === bpfMagic;
@@ -91,7 +96,7 @@ function liveNamespaces(): Set<string> {
 }
 
 /** One interface of this network namespace; its number is used once. */
-interface Interface {
+export interface Interface {
   name: string;
   index: number;
   isEthernet: boolean;
@@ -101,7 +106,7 @@ interface Interface {
   pinFolder: string;
 }
 
-const isKnown = (name: string) => {
+export const isKnown = (name: string) => {
   if (!existsSync(`/sys/class/net/${name}/type`)) return false;
   const type = Number(readFileSync(`/sys/class/net/${name}/type`, 'utf8'));
   return type === 1 || type === loopback || type === withoutHeader;
@@ -125,12 +130,21 @@ function findInterface(name: string, owner: number): Interface {
   };
 }
 
+const findCounted = (name: string) => findInterface(name, owners.sensor);
+
+/** As the filter sees it: its program of tc has the way out alone. */
+export function findFiltered(name: string): Interface {
+  const one = findInterface(name, filterOwner);
+  const pinFolder = `${pinRoot}/${namespace()}-${one.index}-filter-v${filterVersion}`;
+  return { ...one, directions: [egress], pinFolder };
+}
+
 /**
  * Attaches the program to this interface; one that is there already goes on with its counters. Needs CAP_BPF and CAP_NET_ADMIN.
  * Throws a `CodedError` (`kernel.…`) with what is missing.
  */
 export function attachCounter(name: string): void {
-  const one = findInterface(name, owners.sensor);
+  const one = findCounted(name);
   // Pins without a program are of one that was taken off.
   if (!isAttached(one)) unpin(one);
   const { counter, programFd, unload } = loadCounter(one.pinFolder, one.isEthernet);
@@ -148,7 +162,7 @@ export function attachCounter(name: string): void {
 /** Takes the program and its counters off an interface. True where there was one. */
 export function detachCounter(name: string): boolean {
   const removed = Object.values(owners).map((owner) => unhang(findInterface(name, owner)));
-  unpin(findInterface(name, owners.sensor));
+  unpin(findCounted(name));
   return removed.includes(true);
 }
 
@@ -160,7 +174,7 @@ export function removeCounters(names: readonly string[] | null): string[] {
   const removed = (names ?? readdirSync('/sys/class/net')).filter((name) => {
     if (!isKnown(name)) return false;
     const isRemoved = detachCounter(name);
-    rmSync(findInterface(name, owners.sensor).pinFolder, { recursive: true, force: true });
+    rmSync(findCounted(name).pinFolder, { recursive: true, force: true });
     return isRemoved;
   });
   const isLast = isPinRoot() && readdirSync(pinRoot).every((name) => name.endsWith('.debug'));
@@ -168,7 +182,7 @@ export function removeCounters(names: readonly string[] | null): string[] {
   return removed;
 }
 
-function unpin({ pinFolder }: Interface): void {
+export function unpin({ pinFolder }: Interface): void {
   if (!existsSync(pinFolder)) return;
   for (const pin of readdirSync(pinFolder)) unlinkSync(`${pinFolder}/${pin}`);
 }
@@ -202,7 +216,7 @@ export interface AttachedCounter {
 
 /** The counters that `attachCounter` has left at an interface. Throws a `CodedError` where there are none. */
 export function openCounter(name: string): AttachedCounter {
-  const one = findInterface(name, owners.sensor);
+  const one = findCounted(name);
   if (!isAttached(one))
     throw new CodedError('kernel.not_attached', `No counting program is attached to ${name}.`);
   const bpf = libbpf();
@@ -217,7 +231,7 @@ export function openCounter(name: string): AttachedCounter {
 }
 
 /** Attaches the program at the hooks of both directions, in place of one that is there. */
-function hang(one: Interface, programFd: number): void {
+export function hang(one: Interface, programFd: number): void {
   const bpf = libbpf();
   for (const direction of one.directions) {
     const made: number = bpf.createHook(hookOf(one, direction));
@@ -233,7 +247,7 @@ function hang(one: Interface, programFd: number): void {
 }
 
 /** True where the program was attached. The hooks go with the last filter. */
-function unhang(one: Interface): boolean {
+export function unhang(one: Interface): boolean {
   const bpf = libbpf();
   const results = one.directions.map((direction) =>
     bpf.detach(hookOf(one, direction), filterAt(one, direction)),
@@ -246,8 +260,12 @@ function unhang(one: Interface): boolean {
 /** True when the filter of each direction is at its hook, and its maps are pinned. */
 function isAttached(one: Interface): boolean {
   if (!existsSync(one.pinFolder) || readdirSync(one.pinFolder).length < mapNames.length) return false;
-  return one.directions.every((direction) => isAt(one, direction, direction)) && !isSharedHook(one);
+  return isHung(one) && !isSharedHook(one);
 }
+
+/** True when the filter of each direction is at its hook. */
+export const isHung = (one: Interface) =>
+  one.directions.every((direction) => isAt(one, direction, direction));
 
 /** "ingress" has one hook for what is attached to either direction. */
 const isSharedHook = (one: Interface) => one.directions.length > 1 && isAt(one, ingress, egress);

@@ -27,7 +27,7 @@ import {
   sumTotals,
   totalBytes,
 } from './layout.ts';
-import { kernelError, libbpf, must } from './libbpf.ts';
+import { closeAll, kernelError, libbpf, must } from './libbpf.ts';
 
 /** Entries of a map that are read by one call. */
 const batchEntries = 1024;
@@ -137,7 +137,7 @@ export class KernelCounter {
   }
 
   close(): void {
-    for (const fd of Object.values(this.#maps)) closeFd(fd);
+    closeAll(Object.values(this.#maps));
   }
 
   /** Makes room: addresses of prefixes without traffic in the minutes that are kept. */
@@ -202,7 +202,6 @@ export class KernelCounter {
 }
 
 const system = koffi.load(null);
-const closeFd: (fd: number) => number = system.func('int close(int fd)');
 const getTime: (clock: number, time: Buffer) => number = system.func(
   'int clock_gettime(int clock, void *time)',
 );

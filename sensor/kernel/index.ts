@@ -1,6 +1,9 @@
 /**
- * Counting in the kernel: a program at an interface's tc hooks that gives the engine's numbers by address for a third of the
+ * Counting in the kernel, and dropping. Counting: a program at an interface's tc hooks that gives the engine's numbers by address for a third of the
  * engine's processor time, whether the ring is full or not. It knows no names.
+ *
+ * Dropping: a program at an uplink's XDP hook that drops what the rules of an attack match, and one on the way out that learns which
+ * pairs of addresses converse.
  *
  * Loading and attaching need CAP_BPF and CAP_NET_ADMIN (`attach`); counters that are pinned are read without either.
  */
@@ -8,11 +11,17 @@ import { CodedError, describeError } from '#common/errors/index.ts';
 
 export type { AttachedCounter } from './attachment.ts';
 export type { KernelMinute } from './counter.ts';
+export type { AttachedFilter } from './filter.ts';
+export { type FilterCounts, type FilterRule, noCounts } from './filter-layout.ts';
 
 /** Throws `kernel.no_library` where the library of calls can not be loaded (another architecture or libc). */
-export async function loadKernel(): Promise<typeof import('./attachment.ts')> {
+export const loadKernel = () => loaded(import('./attachment.ts'));
+/** The same for the filter. */
+export const loadFilter = () => loaded(import('./filter.ts'));
+
+async function loaded<Module>(module: Promise<Module>): Promise<Module> {
   try {
-    return await import('./attachment.ts');
+    return await module;
   } catch (error) {
     const why = describeError(error).split('\n')[0]!;
     throw new CodedError('kernel.no_library', `The kernel’s programs can not be loaded: ${why}`);

@@ -90,12 +90,15 @@ function loadLibrary() {
     remove: loaded.func('int bpf_map_delete_elem(int fd, const void *key)'),
     nextKey: loaded.func('int bpf_map_get_next_key(int fd, const void *key, void *next)'),
     mapInfo: loaded.func('int bpf_obj_get_info_by_fd(int fd, void *info, void *length)'),
+    linkCreate: loaded.func('int bpf_link_create(int program, int target, int type, const void *options)'),
+    linkUpdate: loaded.func('int bpf_link_update(int link, int program, const void *options)'),
+    pin: loaded.func('int bpf_obj_pin(int fd, const char *path)'),
     testRun: loaded.func('int bpf_prog_test_run_opts(int fd, void *options)'),
   };
 }
 
-/** An object in memory, with the log of the verifier for an error. */
-export function openObject(bytes: Uint8Array) {
+/** An object in memory, with the log of the verifier for an error. `what`: its programs in words. */
+export function openObject(bytes: Uint8Array, what = 'the counting program') {
   const bpf = libbpf();
   const log = koffi.alloc('uint8_t', logBytes);
   const handle: unknown = bpf.open(bytes, bytes.length, {
@@ -111,7 +114,7 @@ export function openObject(bytes: Uint8Array) {
     kernel_log_level: 0,
   });
   if (handle === null) {
-    const error = kernelError('open the counting program', -koffi.errno());
+    const error = kernelError(`open ${what}`, -koffi.errno());
     koffi.free(log);
     throw error;
   }
@@ -119,7 +122,7 @@ export function openObject(bytes: Uint8Array) {
     handle,
     load(): void {
       const result: number = bpf.load(handle);
-      if (result < 0) throw kernelError('load the counting program', result, lastLines(log));
+      if (result < 0) throw kernelError(`load ${what}`, result, lastLines(log));
     },
     close(): void {
       bpf.close(handle);
@@ -132,6 +135,12 @@ function lastLines(log: unknown): string {
   const bytes = Buffer.from(koffi.view(log, logBytes));
   const text = bytes.toString('latin1', 0, bytes.indexOf(0));
   return text.trimEnd().split('\n').slice(-logLines).join('\n');
+}
+
+const closeFd: (fd: number) => number = koffi.load(null).func('int close(int fd)');
+
+export function closeAll(fds: readonly number[]): void {
+  for (const fd of fds) closeFd(fd);
 }
 
 /** Throws what a negative result of a call means. */

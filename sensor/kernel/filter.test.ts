@@ -1,0 +1,219 @@
+/** The filter's programs over frames, without an interface. Needs root. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { attackClasses, filterOf } from '#contracts/attack-classes.ts';
+import { openCaptureFile } from '#sensor/capture-files/index.ts';
+import { defaultThresholds } from '#sensor/detector/index.ts';
+import { createFlood, type FloodClass, floodClasses, victim } from '#sensor/testing/attack-traffic.ts';
+import { capturePath, expectedFiles, hasCorpus } from '#sensor/testing/corpus.ts';
+import { FilterRuns, rulesAgainst } from '#sensor/testing/filter-runs.ts';
+import { ethernet, ip, join, reverse, Tcp, tcp, u16, udp } from '#sensor/testing/frames.ts';
+import { createOrdinary, ordinaryKinds } from '#sensor/testing/ordinary-traffic.ts';
+
+const skip = process.getuid?.() === 0 ? false : 'needs root';
+const runs = skip === false ? new FilterRuns() : null!;
+after(() => runs?.close());
+
+const versions = [4, 6] as const;
+const vectorOf = (name: FloodClass) => ({
+  class: name,
+  ports: name === 'amplification' ? [123] : [],
+  protocols: name === 'protocol_flood' ? [132] : [],
+});
+/** So much that each kind has one peer. */
+const few = {
+  pps: 20,
+  bps: 20_000,
+  udp_pps: 20,
+  udp_bps: 20_000,
+  fragment_pps: 20,
+  icmp_pps: 3,
+  syn_pps: 20,
+};
+const flood = (name: FloodClass, version: 4 | 6, packets: number) => {
+  const step = createFlood({ class: name, version, direction: 'inbound', ratio: 1 }, 7);
+  // Of a handshake the opening is what the filter is for.
+  return Array.from({ length: packets }, () => step()[0]!);
+};
+const isInbound = (frame: Uint8Array, version: 4 | 6) => {
+  const [at, size] = version === 4 ? [30, 4] : [38, 16];
+  const own = ip(new Uint8Array(0), { from: victim(version), to: victim(version), protocol: 0 });
+  return own.subarray(version === 4 ? 12 : 8).every((byte, i) => i >= size || frame[at + i] === byte);
+};
+
+test('the packets of every class that can be told from others are dropped and counted, to the byte', {
+  skip,
+}, () => {
+  const told = attackClasses.filter((name) => name !== 'reflector' && filterOf(name, [132]));
+  assert.deepEqual([...floodClasses].sort(), [...told].sort());
+  for (const version of versions)
+    for (const name of floodClasses) {
+      const frames = flood(name, version, 40);
+      runs.loaded.filter.setRules(rulesAgainst(victim(version), vectorOf(name)));
+      assert.equal(frames.filter((frame) => runs.receive(frame)).length, 0, `${name} of IPv${version}`);
+      const { counts } = runs.loaded.filter.takeCounts()[0]!;
+      const bytes = frames.reduce((sum, { length }) => sum + length - 14, 0);
+      const all = { packets: 40, bytes };
+      assert.deepEqual(counts, { matched: all, dropped: all, passed: { packets: 0, bytes: 0 } });
+    }
+});
+
+test('a rule that counts drops nothing, drops from its time on, and nothing after its end or ten seconds after the last sign of life', {
+  skip,
+}, () => {
+  const nowMs = Date.now();
+  const target = victim(4);
+  const [frame] = flood('udp_flood', 4, 1);
+  const passes = (part: Parameters<typeof rulesAgainst>[2]) => {
+    const rules = rulesAgainst(target, vectorOf('udp_flood'), { beganAtMs: nowMs, ...part });
+    runs.loaded.filter.setRules(rules);
+    return runs.receive(frame!);
+  };
+  assert.equal(passes({ dropsAtMs: null }), true);
+  assert.equal(passes({ dropsAtMs: nowMs + 60_000 }), true);
+  assert.equal(passes({ dropsAtMs: nowMs - 1000 }), false);
+  const { counts } = runs.loaded.filter.takeCounts()[0]!;
+  assert.equal(counts.matched.packets, 3, 'its counters stay when it begins to drop');
+  assert.equal(counts.dropped.packets, 1);
+  assert.equal(passes({ endsAtMs: nowMs - 1000 }), true);
+  passes({});
+  const nowNs = process.hrtime.bigint();
+  runs.loaded.filter.beat(nowNs - 10_100_000_000n);
+  assert.equal(runs.receive(frame!), true, 'fail open');
+  runs.loaded.filter.beat();
+  assert.equal(runs.receive(frame!), false);
+  runs.loaded.filter.setRules([]);
+  assert.equal(runs.receive(frame!), true);
+});
+
+test('a rule tells packets by address, source port, length and flags, and drops no neighbour discovery', {
+  skip,
+}, () => {
+  const ends = { from: '203.0.113.9', fromPort: 123, to: victim(4), toPort: 9000 };
+  const packet = (part: object, length = 400) => ethernet(udp({ ...ends, ...part }, new Uint8Array(length)));
+  const vector = { class: 'amplification', ports: [123, 53] };
+  const match = { length_min: 200, length_max: 1000 };
+  runs.loaded.filter.setRules(rulesAgainst(victim(4), vector, { match }));
+  const tagged = ethernet(udp(ends, new Uint8Array(400)), { tags: [7, 9] });
+  for (const frame of [packet({}), packet({ fromPort: 53 }), tagged])
+    assert.equal(runs.receive(frame), false);
+  for (const frame of [
+    ...[packet({ fromPort: 124 }), packet({ to: '192.0.2.8' }), packet({}, 100), packet({}, 1001)],
+    ethernet(tcp(ends, Tcp.syn, 1)),
+  ])
+    assert.equal(runs.receive(frame), true);
+  const discovery = (hop: number) => {
+    const payload = join([135, 0, 0, 0, 0, 0, 0, 0], new Uint8Array(16));
+    const frame = ethernet(ip(payload, { from: '2001:db8::1', to: victim(6), protocol: 58 }));
+    frame[14 + 7] = hop;
+    return frame;
+  };
+  runs.loaded.filter.setRules(rulesAgainst(victim(6), { class: 'icmp_flood', ports: [] }));
+  assert.deepEqual(
+    [255, 64].map((hop) => runs.receive(discovery(hop))),
+    [true, false],
+  );
+});
+
+test('what a pair carries that was established before the attack passes; one that converses since is no reason', {
+  skip,
+}, () => {
+  const client = { from: '203.0.113.77', fromPort: 40_000, to: victim(4), toPort: 443 };
+  const data = ethernet(tcp(client, Tcp.ack, 2, new Uint8Array(100)));
+  const answer = ethernet(tcp(reverse(client), Tcp.ack, 2, new Uint8Array(100)));
+  const drops = (beganAtMs: number) => {
+    runs.loaded.filter.setRules(rulesAgainst(victim(4), { class: 'ack_flood', ports: [] }, { beganAtMs }));
+    return !runs.receive(data);
+  };
+  const [before, later] = [Date.now() - 1000, Date.now() + 5000];
+  runs.loaded.filter.setRules([]);
+  for (const round of ['begins', 'goes on']) {
+    assert.equal(drops(later), true, round);
+    runs.loaded.filter.setRules([]);
+    runs.send(answer);
+    runs.receive(data);
+  }
+  runs.send(answer);
+  assert.equal(drops(later), true, 'not within two seconds');
+  runs.loaded.filter.setRules([]);
+  runs.age();
+  runs.send(answer);
+  assert.equal(drops(later), false);
+  assert.equal(drops(before), true);
+});
+
+test('refusals and answers to made-up senders establish no pair', { skip }, () => {
+  const ends = { from: '203.0.113.78', fromPort: 40_000, to: victim(4), toPort: 443 };
+  const unreachable = ip(join([3, 3, 0, 0], u16(0), u16(0), new Uint8Array(28)), {
+    ...{ from: victim(4), to: ends.from, protocol: 1 },
+  });
+  const flag = (flags: number) => ethernet(tcp(ends, flags, 1));
+  const back = (flags: number) => ethernet(tcp(reverse(ends), flags, 1));
+  runs.loaded.filter.setRules([]);
+  for (const [sent, got] of [
+    [back(Tcp.syn | Tcp.ack), flag(Tcp.syn)],
+    [back(Tcp.reset | Tcp.ack), flag(Tcp.ack)],
+    [ethernet(unreachable), ethernet(udp(ends, new Uint8Array(20)))],
+  ] as const)
+    for (let i = 0; i < 4; i += 1) {
+      runs.receive(got);
+      runs.send(sent);
+      runs.age();
+    }
+  const rules = rulesAgainst(victim(4), { class: 'ack_flood', ports: [] }, { beganAtMs: Date.now() + 5000 });
+  runs.loaded.filter.setRules(rules);
+  assert.equal(runs.receive(flag(Tcp.ack)), false);
+});
+
+test('no packet of forty kinds of ordinary traffic is dropped by a rule of any class, once its pair is established', {
+  skip,
+}, () => {
+  // Nothing is answered in a scan, and nothing comes in of a multicast.
+  const kinds = Object.keys(ordinaryKinds).filter(
+    (name) => name !== 'port scan' && !name.includes('multicast'),
+  );
+  const thresholds = {
+    inbound: { ...defaultThresholds.inbound, ...few },
+    outbound: { ...defaultThresholds.outbound, ...few },
+  };
+  for (const [i, name] of kinds.entries()) {
+    const version = versions[i % 2]!;
+    const { step } = createOrdinary(name, { version, thresholds, seed: 3 });
+    const play = (steps: number) => {
+      const frames = Array.from({ length: steps }, step).flat();
+      return frames.filter((frame) => {
+        const isIn = isInbound(frame, version);
+        if (!isIn) runs.send(frame);
+        return isIn && !runs.receive(frame);
+      }).length;
+    };
+    runs.loaded.filter.setRules([]);
+    play(120);
+    runs.age();
+    // One of them answers after 100 packets.
+    play(110);
+    for (const attack of floodClasses) {
+      const vector = attack === 'amplification' ? { ...vectorOf(attack), ports: [] } : vectorOf(attack);
+      runs.loaded.filter.setRules(rulesAgainst(victim(version), vector, { beganAtMs: Date.now() + 5000 }));
+      assert.equal(play(5), 0, `${name} of IPv${version} beside ${attack}`);
+    }
+  }
+});
+test('every frame of the corpus passes beside rules against other addresses', {
+  skip: skip || (hasCorpus() ? false : 'no corpus'),
+}, () => {
+  runs.loaded.filter.setRules(
+    versions.flatMap((version) =>
+      floodClasses.flatMap((name) => rulesAgainst(victim(version).replace(/7$/, '251'), vectorOf(name))),
+    ),
+  );
+  for (const { file: name } of expectedFiles()) {
+    const file = openCaptureFile(capturePath(name));
+    while (file.next()) {
+      const bytes = file.bytes.slice(file.offset, file.offset + file.capturedLength);
+      if (file.linkType === 1 && bytes.length >= 14 && bytes.length <= 3500)
+        assert.ok(runs.receive(bytes), name);
+    }
+    file.close();
+  }
+});

@@ -1,0 +1,86 @@
+/** Runs the filter's programs over frames without an interface (BPF_PROG_TEST_RUN). Needs root. */
+import koffi from 'koffi';
+import { type AttackClass, attackClassOf } from '#contracts/attack-classes.ts';
+import { type FilteredVector, matchesOf, type PacketMatch } from '#contracts/sensor-api/filter.ts';
+import { type LoadedFilter, loadFilterPrograms } from '#sensor/kernel/filter.ts';
+import type { FilterRule } from '#sensor/kernel/index.ts';
+import { libbpf, must } from '#sensor/kernel/libbpf.ts';
+
+const optionsBytes = 80;
+const pairBytes = 32;
+const openingBytes = 16;
+const secondNs = 1_000_000_000n;
+const [passed, dropped] = [2, 1];
+
+export class FilterRuns {
+  readonly loaded: LoadedFilter = loadFilterPrograms(null);
+  readonly #bpf = libbpf();
+  readonly #data = koffi.alloc('uint8_t', 65_536);
+  readonly #options = koffi.alloc('uint8_t', optionsBytes);
+  readonly #bytes = new Uint8Array(koffi.view(this.#data, 65_536));
+  readonly #view = new DataView(koffi.view(this.#options, optionsBytes));
+
+  constructor() {
+    new Uint8Array(this.#view.buffer).fill(0);
+    this.#view.setBigUint64(0, BigInt(optionsBytes), true);
+    this.#view.setBigUint64(8, koffi.address(this.#data), true);
+    this.#view.setUint32(60, 1, true);
+    this.loaded.filter.beat();
+  }
+
+  /** A frame that comes in: true when it passes. */
+  receive(frame: Uint8Array): boolean {
+    const verdict = this.#run(this.loaded.programs.filter, frame);
+    if (verdict !== passed && verdict !== dropped) throw new Error(`verdict ${verdict}`);
+    return verdict === passed;
+  }
+
+  /** A frame that goes out. */
+  send(frame: Uint8Array): void {
+    this.#run(this.loaded.programs.learn, frame);
+  }
+
+  /** Lets two seconds pass for the pairs in the making. */
+  age(): void {
+    const { openings } = this.loaded.maps;
+    const value = Buffer.alloc(openingBytes);
+    for (let key: Buffer | null = null; ; ) {
+      const next = Buffer.alloc(pairBytes);
+      if (this.#bpf.nextKey(openings, key, next) < 0) return;
+      if (this.#bpf.lookup(openings, next, value) === 0) {
+        value.writeBigInt64LE(value.readBigInt64LE(0) - 2n * secondNs, 0);
+        must(this.#bpf.update(openings, next, value, 0n), 'age a pair');
+      }
+      key = next;
+    }
+  }
+
+  close(): void {
+    this.loaded.filter.close();
+    this.loaded.unload();
+    for (const room of [this.#data, this.#options]) koffi.free(room);
+  }
+
+  #run(program: number, frame: Uint8Array): number {
+    this.#bytes.set(frame);
+    this.#view.setUint32(24, frame.length, true);
+    // The call before has left the size of its answer.
+    this.#view.setUint32(28, 0, true);
+    must(this.#bpf.testRun(program, this.#options), 'run the filter');
+    return this.#view.getUint32(56, true);
+  }
+}
+
+/** Rules against an attack that begins now and is dropped at once; `part` changes them. */
+export function rulesAgainst(
+  target: string,
+  vector: FilteredVector,
+  { match, ...part }: Partial<Omit<FilterRule, 'match'>> & { match?: Partial<PacketMatch> } = {},
+): FilterRule[] {
+  const nowMs = Date.now();
+  return matchesOf({ class: vector.class, vectors: [vector] }, target).map((one) => ({
+    ...{ target, class: attackClassOf(one.class) as AttackClass, match: { ...one.match, ...match } },
+    ...{ beganAtMs: nowMs, dropsAtMs: nowMs - 1000, endsAtMs: nowMs + 60_000 },
+    ...part,
+  }));
+}

@@ -11,6 +11,7 @@ import type { SensorConfig } from '#sensor/config.ts';
 import { Detection } from '#sensor/detection/index.ts';
 import type { SensorIdentity } from '#sensor/enrolment/index.ts';
 import { Evidence } from '#sensor/evidence/index.ts';
+import { createFilterService, type FilterService } from '#sensor/filter/index.ts';
 import {
   createHostTime,
   createMonitorTime,
@@ -111,7 +112,14 @@ function createParts(platform: Platform, identity: SensorIdentity): Part[] {
       .filter(({ role }) => role === 'uplink')
       .map(({ name }) => ({ name, linkBps: () => readLinkBps(name) })),
     evidence,
-    onCommitted: () => uplink.wake(),
+    onCommitted: () => {
+      uplink.wake();
+      if (filter.isReady()) plan.hasten();
+    },
+  });
+  const filter = createFilterService({
+    ...{ captures: config.captures, isWanted: config.hasFilter, clock, reporter },
+    onSecond: (capture, second, rows) => detection.of(capture).noteFiltered(second, rows),
   });
   const collection = createCollection({
     detection,
@@ -135,11 +143,13 @@ function createParts(platform: Platform, identity: SensorIdentity): Part[] {
     records: [interfaces, prober, detection.epochs],
   });
   const scans = createScans(platform, client, (pairs) => collection.setOwnScans(pairs));
-  const status = createStatus(platform, identity, { spool, collection, live, detection, scans, evidence });
+  const status = createStatus(platform, identity, {
+    ...{ spool, collection, live, detection, scans, evidence, filter },
+  });
   const plan = followPlan(
     { ...platform, client },
     {
-      ...{ rotation, live, prober, collection, detection, uplink, evidence },
+      ...{ rotation, live, prober, collection, detection, uplink, evidence, filter },
     },
   );
   // The collection stops before the uplink and the spool; it counts nothing before the first plan. The prober stops
@@ -147,7 +157,7 @@ function createParts(platform: Platform, identity: SensorIdentity): Part[] {
   const parts = [spoolPart(spool, reporter), status, interfaces, uplink, live, rotation, plan];
   // Evidence gets the last packets of captures that stop.
   // Scans stop before the captures that keep their traffic apart.
-  return [...parts, evidence, detection, collection, prober, ...(scans ? [scans] : [])];
+  return [...parts, evidence, detection, filter, collection, prober, ...(scans ? [scans] : [])];
 }
 
 /** Port scans; null where they are off. A replayed capture is of another host, so nothing of this one is scanned then. */
@@ -172,8 +182,9 @@ function followPlan(
     detection: Detection;
     uplink: Uplink;
     evidence: Evidence;
+    filter: FilterService;
   },
-): Part {
+) {
   return createPlanFollower({
     client,
     stateDirectory: config.stateDirectory,
@@ -185,8 +196,12 @@ function followPlan(
       parts.collection.follow(next);
       parts.evidence.announce(next.detection?.takesEvidence ?? false);
       parts.detection.follow(next);
+      parts.filter.follow(next.filterRules);
       parts.uplink.announce(next.detection !== null);
     },
+    isUrgent: () =>
+      parts.filter.isReady() &&
+      parts.detection.active().some(({ severity, drill }) => severity === 'attack' && !drill),
     onCredential: (isDue) => parts.rotation.follow(isDue),
   });
 }
@@ -201,6 +216,7 @@ function createStatus(
     detection,
     scans,
     evidence,
+    filter,
   }: {
     spool: Spool;
     collection: Collection;
@@ -208,6 +224,7 @@ function createStatus(
     detection: Detection;
     scans: ScanService | null;
     evidence: Evidence;
+    filter: FilterService;
   },
 ) {
   const startedAtMs = clock.nowMs();
@@ -225,6 +242,7 @@ function createStatus(
       incidents: detection.active(),
       scans: scans?.status() ?? null,
       evidence: evidence.status(),
+      filters: filter.status(),
     }),
   });
 }

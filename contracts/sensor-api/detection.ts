@@ -189,7 +189,24 @@ export interface IncidentObservation {
   reason?: IncidentReason;
   /** Its packets carry made-up sources: not the target's addresses, whose MAC sent them. */
   isSpoofed?: true;
+  /** What the filter at the uplink did against it; missing without rules for it. */
+  filter?: IncidentFilter;
 }
+
+/** What the rules of a filter did against an incident so far. */
+export interface IncidentFilter {
+  /** What they matched and no established pair of addresses carried: it was dropped, or would have been. */
+  matched: IncidentAmount;
+  dropped: IncidentAmount;
+  /** What they matched and pairs carried that were established before the attack. */
+  passed: IncidentAmount;
+  /** Matched in the last second. */
+  current: IncidentRate;
+  isDropping: boolean;
+  /** Why nothing is filtered, or only counted; blank where all is well. */
+  problem: string;
+}
+export const filterProblemMax = 400;
 
 /** Why the seconds of a decision are an incident. Amounts are those of the strongest of them. */
 export interface IncidentReason {

@@ -6,6 +6,7 @@
  */
 import { type Static, Type } from 'typebox';
 import { PlanDetection } from './detection.ts';
+import { filterRulesMax, PlanFilterRule } from './filter.ts';
 
 export const EnrolRequest = Type.Object(
   {
@@ -110,6 +111,10 @@ export const SensorPlan = Type.Object({
     }),
   ),
   detection: Type.Optional(PlanDetection),
+  filter_version: Type.Optional(
+    Type.Literal(1, { description: 'The monitor takes what filters did; missing from older ones.' }),
+  ),
+  filter_rules: Type.Optional(Type.Array(PlanFilterRule, { maxItems: filterRulesMax })),
   credential_version: Type.Optional(
     Type.Literal(1, { description: 'The monitor issues new credentials; missing from older ones.' }),
   ),

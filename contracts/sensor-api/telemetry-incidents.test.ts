@@ -57,6 +57,14 @@ const incident: IncidentObservation = {
     pairs: { established: 3, others: 1 },
     remotes: 812,
   },
+  filter: {
+    matched: { packets: 900_000, bytes: 54_000_000 },
+    dropped: { packets: 800_000, bytes: 48_000_000 },
+    passed: { packets: 12, bytes: 4000 },
+    current: { bps: 12_000_000, pps: 25_000 },
+    isDropping: true,
+    problem: 'it only counts',
+  },
 };
 
 const epoch: DetectorEpoch = {

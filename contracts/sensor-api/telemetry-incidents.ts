@@ -3,6 +3,8 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { attackClassOf } from '../attack-classes.ts';
 import { attackDirections, incidentCoverages, incidentSeverities, targetKinds } from '../incidents.ts';
 import {
+  filterProblemMax,
+  type IncidentFilter,
   type IncidentObservation,
   type IncidentReason,
   type IncidentTarget,
@@ -21,6 +23,7 @@ import type {
   IncidentSchema,
   IncidentReason as ReasonMessage,
   VectorDetails as WireDetails,
+  IncidentFilter as WireFilter,
 } from './telemetry_pb.js';
 import {
   canonicalAddressText,
@@ -83,6 +86,17 @@ export function encodeIncident(one: IncidentObservation): MessageInitShape<typeo
     hasEvidence: one.hasEvidence,
     spoofed: one.isSpoofed ?? false,
     ...(one.reason && { reason: encodeReason(one.reason) }),
+    ...(one.filter && { filter: encodeFilter(one.filter) }),
+  };
+}
+
+function encodeFilter({ matched, dropped, passed, current, isDropping, problem }: IncidentFilter) {
+  return {
+    ...{ matchedPackets: whole(matched.packets), matchedBytes: whole(matched.bytes) },
+    ...{ droppedPackets: whole(dropped.packets), droppedBytes: whole(dropped.bytes) },
+    ...{ passedPackets: whole(passed.packets), passedBytes: whole(passed.bytes) },
+    ...{ currentBps: whole(current.bps), currentPps: whole(current.pps) },
+    ...{ dropping: isDropping, problem: problem.slice(0, filterProblemMax) },
   };
 }
 
@@ -172,6 +186,31 @@ function decodeIncident(message: Incident): IncidentObservation {
     hasEvidence: message.hasEvidence,
     ...decodeReason(message.reason),
     ...(message.spoofed && { isSpoofed: true }),
+    ...(message.filter && { filter: decodeFilter(message.filter) }),
+  };
+}
+
+function decodeFilter(filter: WireFilter): IncidentFilter {
+  const count = (value: bigint, name: string) => countOf(value, `incidents.filter.${name}`);
+  return {
+    matched: {
+      packets: count(filter.matchedPackets, 'matched_packets'),
+      bytes: count(filter.matchedBytes, 'matched_bytes'),
+    },
+    dropped: {
+      packets: count(filter.droppedPackets, 'dropped_packets'),
+      bytes: count(filter.droppedBytes, 'dropped_bytes'),
+    },
+    passed: {
+      packets: count(filter.passedPackets, 'passed_packets'),
+      bytes: count(filter.passedBytes, 'passed_bytes'),
+    },
+    current: {
+      bps: count(filter.currentBps, 'current_bps'),
+      pps: count(filter.currentPps, 'current_pps'),
+    },
+    isDropping: filter.dropping,
+    problem: plainText(filter.problem, filterProblemMax, 'incidents.filter.problem'),
   };
 }
 

@@ -853,6 +853,13 @@ export declare type Incident = Message<"svc.sensor.v1.Incident"> & {
    * @generated from field: bool spoofed = 32;
    */
   spoofed: boolean;
+
+  /**
+   * What the filter at the uplink did against it; missing without rules for it.
+   *
+   * @generated from field: svc.sensor.v1.IncidentFilter filter = 33;
+   */
+  filter?: IncidentFilter | undefined;
 };
 
 /**
@@ -860,6 +867,77 @@ export declare type Incident = Message<"svc.sensor.v1.Incident"> & {
  * Use `create(IncidentSchema)` to create a new message.
  */
 export declare const IncidentSchema: GenMessage<Incident>;
+
+/**
+ * What the rules of a filter did against an incident so far.
+ *
+ * @generated from message svc.sensor.v1.IncidentFilter
+ */
+export declare type IncidentFilter = Message<"svc.sensor.v1.IncidentFilter"> & {
+  /**
+   * What they matched and no established pair of addresses carried: it was dropped, or would have been.
+   *
+   * @generated from field: uint64 matched_packets = 1;
+   */
+  matchedPackets: bigint;
+
+  /**
+   * @generated from field: uint64 matched_bytes = 2;
+   */
+  matchedBytes: bigint;
+
+  /**
+   * @generated from field: uint64 dropped_packets = 3;
+   */
+  droppedPackets: bigint;
+
+  /**
+   * @generated from field: uint64 dropped_bytes = 4;
+   */
+  droppedBytes: bigint;
+
+  /**
+   * What they matched and pairs carried that were established before the attack.
+   *
+   * @generated from field: uint64 passed_packets = 5;
+   */
+  passedPackets: bigint;
+
+  /**
+   * @generated from field: uint64 passed_bytes = 6;
+   */
+  passedBytes: bigint;
+
+  /**
+   * Matched in the last second.
+   *
+   * @generated from field: uint64 current_bps = 7;
+   */
+  currentBps: bigint;
+
+  /**
+   * @generated from field: uint64 current_pps = 8;
+   */
+  currentPps: bigint;
+
+  /**
+   * @generated from field: bool dropping = 9;
+   */
+  dropping: boolean;
+
+  /**
+   * Why nothing is filtered, or only counted; blank where all is well.
+   *
+   * @generated from field: string problem = 10;
+   */
+  problem: string;
+};
+
+/**
+ * Describes the message svc.sensor.v1.IncidentFilter.
+ * Use `create(IncidentFilterSchema)` to create a new message.
+ */
+export declare const IncidentFilterSchema: GenMessage<IncidentFilter>;
 
 /**
  * Why the seconds of a decision are an incident. Amounts are those of the strongest of them.

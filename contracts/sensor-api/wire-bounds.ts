@@ -49,7 +49,7 @@ const textHeaderBytes = 48;
 /** A number in an array, and a 64-bit one, which is an object. */
 const numberBytes = 8;
 const bigintBytes = 32;
-const fieldNumberMax = 32;
+const fieldNumberMax = 64;
 
 /** Compiles the bounds of a message and of all messages in it. Throws where a repeated field has no limit. */
 export function compileBounds<Desc extends DescMessage>(schema: Desc, limits: ListLimits): BoundsOf<Desc> {

@@ -22,6 +22,7 @@ export function findRunning(status: SensorStatus | null): Finding[] {
     ),
     ...scanFindings(status),
     ...evidenceFindings(status),
+    ...filterFindings(status),
     ...(status.incidents ?? []).map((one) =>
       finding(
         'info',
@@ -49,6 +50,18 @@ function describeCounting({ whyNotKernel }: SensorStatus['captures'][number]): s
   return whyNotKernel === null
     ? '; totals are counted in the kernel'
     : `; totals are counted frame by frame: ${whyNotKernel}`;
+}
+
+function filterFindings({ filters = [] }: SensorStatus): Finding[] {
+  return filters.map(({ capture, rules, dropsPps, why }) =>
+    finding(
+      'info',
+      `running ${capture}`,
+      why === null
+        ? `The filter has ${rules} rules and drops ${dropsPps} packets/s.`
+        : `Nothing can be dropped: ${why}.`,
+    ),
+  );
 }
 
 /** Port scans of the sensor that runs here. A sensor of an older version says nothing of them. */

@@ -137,6 +137,7 @@ async function captureHere(
     takesLive: false,
     probes: [],
     detection: null,
+    filterRules: null,
     omissions: [],
   });
   return () => collection.stop();

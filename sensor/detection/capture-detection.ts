@@ -3,6 +3,7 @@ import type { DetectorMinute, IncidentTarget } from '#contracts/sensor-api/detec
 import type { CountingOrder, MemberSecond } from '#sensor/attack-counters/index.ts';
 import {
   type DetectionOrder,
+  type FilteredSecond,
   type Incident,
   LiveDetector,
   type WatchedCapture,
@@ -85,6 +86,11 @@ export class CaptureDetection {
     if (steps <= this.#stepsTaken) return;
     this.#stepsTaken = steps;
     this.#detector?.noteStep(byMs, this.#nowMs());
+  }
+
+  /** What the filter at this uplink did in a second that is over. */
+  noteFiltered(unixSecond: number, rows: readonly FilteredSecond[]): void {
+    this.#detector?.noteFiltered(unixSecond, rows);
   }
 
   /** The capture listens no more. */

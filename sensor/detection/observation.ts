@@ -51,6 +51,7 @@ export function observe(incident: Incident, by: ObservedBy): IncidentObservation
     deviceKey: by.deviceKey,
     threshold: incident.threshold,
     ...(incident.reason && { reason: incident.reason }),
+    ...(incident.filter && { filter: incident.filter }),
     remotes: incident.remotes,
     seconds: seconds.slice(-incidentSecondsMax).map(({ at, bps, pps }) => ({ atMs: at, bps, pps })),
     drill: incident.drill,

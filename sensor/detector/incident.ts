@@ -1,7 +1,7 @@
 /** One incident: what it is, its own times, its rates, and when it is over. Times are unix milliseconds. */
 import type { AttackClass } from '#contracts/attack-classes.ts';
 import type { IncidentSeverity, TargetKind } from '#contracts/incidents.ts';
-import type { IncidentReason, Metric } from '#contracts/sensor-api/detection.ts';
+import type { IncidentFilter, IncidentReason, Metric } from '#contracts/sensor-api/detection.ts';
 import type { HeavyPrefix } from '#sensor/attack-counters/index.ts';
 import type { Vector, Verdict } from './classify.ts';
 import type { DirectionName } from './thresholds.ts';
@@ -62,6 +62,8 @@ export interface Incident {
   reason?: IncidentReason;
   /** The remote prefixes with the most packets: sources of an inbound attack, destinations of an outbound one. */
   remotes: HeavyPrefix[];
+  /** What the filter at the uplink did against it; missing without rules for it. */
+  filter?: IncidentFilter;
   /** The latest seconds that were observed; who reads them empties them. */
   seconds: (Rate & { at: number })[];
 }
@@ -138,9 +140,10 @@ export class OpenIncident {
     }
   }
 
-  /** Takes what the latest seconds are. */
-  follow(verdict: Verdict): void {
+  /** Takes what the latest seconds are. `isFiltered`: of a vector whose packets were dropped the ports are those of before. */
+  follow(seen: Verdict, isFiltered = false): void {
     const { incident } = this;
+    const verdict = isFiltered ? { ...seen, vectors: seen.vectors.map((one) => this.#withPorts(one)) } : seen;
     const own = verdict.vectors.find((vector) => vector.class === incident.class);
     if (!own || Math.max(own.packets_share, own.bytes_share) < keptShare) incident.class = verdict.class;
     incident.vectors = verdict.vectors;
@@ -148,6 +151,14 @@ export class OpenIncident {
       const times = incident.vectorTimes.find((one) => one.class === name);
       if (times) Object.assign(times, { ports, sourcePorts, protocols });
     }
+  }
+
+  #withPorts(vector: Vector): Vector {
+    const before = this.incident.vectors.find((one) => one.class === vector.class);
+    const isKnown = [vector.ports, vector.source_ports, vector.protocols].some(({ length }) => length > 0);
+    if (!before || isKnown) return vector;
+    const { ports, source_ports, protocols } = before;
+    return { ...vector, ports, source_ports, protocols };
   }
 
   /** A part of the time was not observed. The recovery waits; it never follows from missing data. */

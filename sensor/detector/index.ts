@@ -15,6 +15,7 @@ export type { WatchedCapture } from './capture-watch.ts';
 export { kindsByClass } from './classify.ts';
 export { Detector, type DetectorResult } from './detector.ts';
 export type { Drill } from './drills.ts';
+export type { FilteredSecond } from './filtered-traffic.ts';
 export type { Incident } from './incident.ts';
 export type { LargeTarget } from './largest-targets.ts';
 export { type DetectionOrder, LiveDetector } from './live-detector.ts';

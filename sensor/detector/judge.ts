@@ -232,7 +232,8 @@ export class Judge {
     if (this.#observe(open, observation, observed, last)) noteDetail(incident, observed);
     if (incident.class === 'high_volume' || observation.ratio < worthLooking) return;
     const verdict = verdictOf(observed, observed.attack);
-    if (verdict.severity === incident.severity && verdict.vectors.length > 0) open.follow(verdict);
+    if (verdict.severity === incident.severity && verdict.vectors.length > 0)
+      open.follow(verdict, observed.window.isFiltered);
   }
 
   /** Adds a second of the window. Returns true when it was the strongest so far. */

@@ -10,13 +10,14 @@ import { Direction, type MemberSecond } from '#sensor/attack-counters/index.ts';
 import type { LocalScope } from '#sensor/capture/index.ts';
 import { CaptureWatch, type WatchedCapture } from './capture-watch.ts';
 import { type Drill, drillWindow } from './drills.ts';
+import { type FilteredSecond, FilteredTraffic, noteFiltered } from './filtered-traffic.ts';
 import type { Incident } from './incident.ts';
 import { Judge } from './judge.ts';
 import { MergedCounters } from './merged-counters.ts';
 import { MinuteTally } from './minute-tally.ts';
 import { attackRates } from './ratios.ts';
 import { SeenDirections } from './seen-directions.ts';
-import type { TargetWindow } from './target-window.ts';
+import { emptyWindow, type TargetWindow } from './target-window.ts';
 import type { ThresholdBook, ThresholdGroup } from './threshold-book.ts';
 import type { DirectionName } from './thresholds.ts';
 import { asReflected, attackPart, emptyCounts, isReflector, reflectedPortOf } from './traffic.ts';
@@ -33,6 +34,8 @@ export interface DetectionOrder {
   drills: readonly Drill[];
   isProtected(target: Incident['target']): boolean;
 }
+
+const none = { packets: 0, bytes: 0 };
 
 /** Later than this after its end, a second was not judged in time. */
 const lateMs = 3000;
@@ -55,6 +58,7 @@ export class LiveDetector {
   readonly #whole: CaptureWatch | null;
   readonly #minutes = new Map<number, MinuteTally>();
   readonly #directions = new SeenDirections();
+  readonly #filtered = new FilteredTraffic();
   /** Seconds of the counters go up by one; unix seconds may jump. */
   #second = 16;
   #unixSecond = -1;
@@ -72,7 +76,10 @@ export class LiveDetector {
       onAmount: (incident, at, { packets, bytes }) => {
         const { target, severity, drill, direction } = incident;
         if (target.kind !== 'host' || severity !== 'attack' || drill) return;
-        this.#tallyOf(at / 1000)?.noteAttack(target.value, Direction[direction], packets, bytes);
+        // What was dropped is not of the minute.
+        const dropped = direction === 'inbound' ? this.#filtered.amountOf(target.value, at / 1000) : none;
+        const amount = [packets - dropped.packets, bytes - dropped.bytes].map((one) => Math.max(0, one));
+        this.#tallyOf(at / 1000)?.noteAttack(target.value, Direction[direction], amount[0]!, amount[1]!);
       },
     });
   }
@@ -109,6 +116,14 @@ export class LiveDetector {
     this.#judgeAll(nowMs);
     this.#judge.shiftTimes(ms);
     this.#forget();
+  }
+
+  /** What the filter at this uplink did in a second that is over. */
+  noteFiltered(unixSecond: number, rows: readonly FilteredSecond[]): void {
+    this.#filtered.note(unixSecond, rows);
+    for (const incident of this.#judge.openIncidents())
+      if (incident.target.kind === 'host' && incident.direction === 'inbound' && !incident.drill)
+        noteFiltered(incident, rows);
   }
 
   /** The capture does not listen any more. */
@@ -218,8 +233,16 @@ export class LiveDetector {
 
   *#windows(unixSecond: number): Iterable<TargetWindow> {
     const [counters, judge] = [this.#counters, this.#judge];
-    yield* this.#targets.windows(this.#second, judge);
     const { drills, book } = this.#order;
+    const left = new Set(this.#filtered.targets(unixSecond));
+    for (const window of this.#targets.windows(this.#second, judge)) {
+      if (window.direction === 'inbound') left.delete(window.target.value);
+      yield this.#filtered.addTo(window, unixSecond);
+    }
+    for (const target of left) {
+      const thresholds = book.sets[book.groups.ofText(target)]!.host.inbound;
+      yield this.#filtered.addTo(emptyWindow(target, thresholds), unixSecond);
+    }
     const whole = this.#whole?.window(this.#second, { counters, sets: book.sets, judge });
     if (whole) yield whole;
     for (const drill of drills) {

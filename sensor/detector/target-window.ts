@@ -2,7 +2,8 @@
 import type { TrafficDetail } from '#sensor/attack-counters/index.ts';
 import type { Target } from './incident.ts';
 import type { DirectionName, DirectionThresholds } from './thresholds.ts';
-import type { Counts } from './traffic.ts';
+import { type Counts, emptyCounts } from './traffic.ts';
+import { windowSeconds } from './trigger.ts';
 
 /** One second of a target: its direction and the opposite one. */
 export interface TargetSecond {
@@ -18,6 +19,8 @@ export interface TargetWindow {
   thresholds: DirectionThresholds;
   /** Counters of a drill. Its incidents are apart from those of traffic. */
   isDrill?: boolean;
+  /** A part of it was dropped by the filter, so nothing is known of its ports. */
+  isFiltered?: boolean;
   /** The last closed seconds, the newest last. */
   seconds: readonly TargetSecond[];
   detail: TrafficDetail | null;
@@ -28,6 +31,17 @@ export interface TargetWindow {
     /** Ratios of all traffic. */
     volume: readonly number[];
   };
+}
+
+/** A host without any traffic. */
+export function emptyWindow(target: string, thresholds: DirectionThresholds): TargetWindow {
+  const seconds = Array.from(
+    { length: windowSeconds },
+    (): TargetSecond => ({
+      ...{ counts: emptyCounts(), opposite: emptyCounts() },
+    }),
+  );
+  return { target: { kind: 'host', value: target }, direction: 'inbound', thresholds, seconds, detail: null };
 }
 
 /** The clock of one judgement, unix milliseconds. */

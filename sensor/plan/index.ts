@@ -20,6 +20,8 @@ export { downgradeForMonitor } from './sections/capture.ts';
 export { parsePlan, type SensorPlan } from './sensor-plan.ts';
 
 const fetchEveryMs = 30_000;
+/** While an attack may be filtered. */
+const urgentEveryMs = 2_000;
 const retryFirstMs = 5_000;
 /** NET-8: one fetch at a time, 15 seconds each. */
 const fetchTimeoutMs = 15_000;
@@ -34,13 +36,16 @@ export interface PlanFollowerOptions {
   onPlan(plan: SensorPlan): void;
   /** Called with each plan that was fetched: whether the monitor asks for another credential. Never with a stored one. */
   onCredential?(isRotationDue: boolean): void;
+  /** True while the next plan is wanted within seconds. */
+  isUrgent?(): boolean;
 }
 
-/** Makes the part that keeps the plan fresh. */
-export function createPlanFollower(options: PlanFollowerOptions): Part {
+/** Makes the part that keeps the plan fresh; `hasten` fetches it at once. */
+export function createPlanFollower(options: PlanFollowerOptions): Part & { hasten(): void } {
   const { client, clock, reporter } = options;
   const path = join(options.stateDirectory, 'plan.json');
   const stopping = new AbortController();
+  let sleeping = new AbortController();
   let etag: string | null = null;
   let lastText: string | null = null;
   let isFailing = false;
@@ -101,12 +106,17 @@ export function createPlanFollower(options: PlanFollowerOptions): Part {
       if (wrong && !isFailing) reporter.warn('no fresh plan, keeping the last one', { why: wrong });
       if (!wrong && isFailing) reporter.info('the plan is fresh again');
       isFailing = wrong !== null;
-      await clock.wait(wrong && lastText === null ? retryFirstMs : fetchEveryMs, stopping.signal);
+      sleeping = new AbortController();
+      const isUrgent = !wrong && (options.isUrgent?.() ?? false);
+      const normalMs = wrong && lastText === null ? retryFirstMs : fetchEveryMs;
+      const signal = AbortSignal.any([stopping.signal, sleeping.signal]);
+      await clock.wait(isUrgent ? urgentEveryMs : normalMs, signal);
     }
   }
 
   return {
     name: 'plan',
+    hasten: () => sleeping.abort(),
     async start() {
       takeStored();
       running = run();

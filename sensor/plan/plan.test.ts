@@ -61,6 +61,7 @@ test('the plan is fetched with the credential, and again with its ETag; what has
       takesProtocolNames: true,
       takesLive: false,
       detection: null,
+      filterRules: null,
       owners: [],
       probes: [],
       omissions: [],
@@ -307,6 +308,68 @@ test('what a plan says of the credential is told with each fetched plan, and is 
   const second = await follow(t, [refusal(500, 'down')], stateDirectory, onCredential);
   assert.equal(second.plans.length, 1);
   assert.equal(told.length, 3, 'a stored plan asks for no rotation');
+});
+
+test('rules of the filter: one of which anything is not understood is left out, and an older monitor has none', () => {
+  const match = {
+    ...{ protocols: [17], source_ports: [123], flags_set: 0, flags_clear: 0, only_fragments: false },
+    ...{ length_min: 0, length_max: 65_535 },
+  };
+  const rule = {
+    ...{ target: '2001:DB8::7', class: 'amplification', match, began_at: '2026-01-01T00:00:00Z' },
+    ...{ drops_at: null, ends_at: '2026-01-01T01:00:00Z' },
+  };
+  const bad = [
+    ...[
+      null,
+      { ...rule, target: '192.0.2.0/24' },
+      { ...rule, ends_at: 'soon' },
+      { ...rule, drops_at: undefined },
+    ],
+    ...[{ ttl: 7 }, { protocols: [256] }, { source_ports: Array(9).fill(1) }, { length_max: 70_000 }].map(
+      (part) => ({ ...rule, match: { ...match, ...part } }),
+    ),
+  ];
+  const parsed = parsePlan({ ...plan, filter_version: 1, filter_rules: [rule, ...bad] });
+  const [known] = parsed!.filterRules!;
+  assert.equal(parsed!.filterRules!.length, 1);
+  assert.deepEqual([known!.target, known!.dropsAtMs, known!.match], ['2001:db8::7', null, match]);
+  assert.equal(known!.endsAtMs - known!.beganAtMs, 3_600_000);
+  assert.deepEqual(parsed!.omissions, [{ section: 'filter', ignored: bad.length, leftOut: 0 }]);
+  assert.equal(parsePlan({ ...plan, filter_rules: [rule] })!.filterRules, null);
+});
+
+test('a plan is fetched at once when it is hastened, and every two seconds while an attack may be filtered', async (t) => {
+  const clock = createTestClock(firstMinute * 1000);
+  let fetched = 0;
+  let isUrgent = false;
+  const follower = createPlanFollower({
+    client: {
+      url: 'http://127.0.0.1',
+      async request() {
+        fetched += 1;
+        return { status: 304, headers: new Headers(), json: null };
+      },
+    },
+    ...{ stateDirectory: temporaryFolder(t), clock, reporter: silentReporter, onPlan: () => {} },
+    isUrgent: () => isUrgent,
+  });
+  await follower.start();
+  t.after(() => follower.stop());
+  await untilWaiting(clock);
+  assert.equal(fetched, 1);
+  isUrgent = true;
+  follower.hasten();
+  await untilWaiting(clock);
+  assert.equal(fetched, 2);
+  await clock.advance(2000);
+  await untilWaiting(clock);
+  assert.equal(fetched, 3);
+  isUrgent = false;
+  await clock.advance(2000);
+  await untilWaiting(clock);
+  await clock.advance(29_000);
+  assert.equal(fetched, 4);
 });
 
 const answerWith = (body: object): FakeAnswer => ({ status: 200, body });

@@ -4,6 +4,7 @@
  */
 import { type CaptureSection, readCapture } from './sections/capture.ts';
 import { type DetectionSection, readDetection } from './sections/detection.ts';
+import { type FilterSection, readFilter } from './sections/filter.ts';
 import { type LiveSection, readLive } from './sections/live.ts';
 import { type OwnersSection, readOwners } from './sections/owners.ts';
 import { type ProbesSection, readProbes } from './sections/probes.ts';
@@ -27,7 +28,8 @@ export interface SensorPlan
     ProtectionSection,
     OwnersSection,
     ProbesSection,
-    DetectionSection {
+    DetectionSection,
+    FilterSection {
   /** Of the sections that have any. */
   omissions: Omission[];
 }
@@ -52,8 +54,11 @@ export function parsePlan(body: unknown): SensorPlan | null {
   const owners = readOwners(fields);
   const probes = readProbes(fields);
   const detection = readDetection(fields);
-  const omissions = Object.entries({ site, capture, live, protection, owners, probes, detection }).flatMap(
-    ([section, { ignored, leftOut }]) => (ignored + leftOut > 0 ? [{ section, ignored, leftOut }] : []),
+  const filter = readFilter(fields);
+  const omissions = Object.entries({
+    ...{ site, capture, live, protection, owners, probes, detection, filter },
+  }).flatMap(([section, { ignored, leftOut }]) =>
+    ignored + leftOut > 0 ? [{ section, ignored, leftOut }] : [],
   );
   return {
     ...site.values,
@@ -63,6 +68,7 @@ export function parsePlan(body: unknown): SensorPlan | null {
     ...owners.values,
     ...probes.values,
     ...detection.values,
+    ...filter.values,
     omissions,
   };
 }

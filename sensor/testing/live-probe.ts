@@ -161,6 +161,7 @@ async function collect(): Promise<unknown> {
     takesLive: true,
     probes: [],
     detection: null,
+    filterRules: null,
     omissions: [],
   });
   // Frames sent before both threads listen would not be counted.

@@ -1,10 +1,12 @@
 /** Texts about episodes, the same in mails, in webhooks and on pages. */
 
+import { nameSites } from '#monitor/views/index.ts';
 import { formatBitRate, formatCount, formatDuration } from '#service-kit/pages/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import { measuredOfSystem } from '#service-kit/system/index.ts';
 import { endingText } from './credential-health.ts';
 import { alertKinds } from './episode.ts';
-import type { Episode } from './read-episodes.ts';
+import { type EpisodeFilter, findEpisode, listEpisodes, type StoredEpisode } from './store.ts';
 
 /** `Sensor silent: node-1`. */
 export function titleOf(episode: Pick<Episode, 'kind' | 'subjectName'>): string {
@@ -104,3 +106,28 @@ export const failureNames: Readonly<Record<string, string>> = {
   tls: 'the certificate or TLS was not accepted',
   not_permitted: 'the host does not permit the attempt',
 };
+
+// Episodes with the names of their sites.
+
+export interface Episode extends StoredEpisode {
+  siteName: string;
+}
+
+export async function readEpisode(db: Queryable, id: number): Promise<Episode | null> {
+  const found = await findEpisode(db, id);
+  return found && (await withSiteNames(db, [found]))[0]!;
+}
+
+/** Newest first. */
+export async function readEpisodes(db: Queryable, filter: EpisodeFilter): Promise<Episode[]> {
+  return withSiteNames(db, await listEpisodes(db, filter));
+}
+
+async function withSiteNames(db: Queryable, episodes: readonly StoredEpisode[]): Promise<Episode[]> {
+  const ids = new Set(episodes.flatMap(({ siteId }) => siteId ?? []));
+  const names = await nameSites(db, [...ids]);
+  return episodes.map((episode) => ({
+    ...episode,
+    siteName: episode.siteId === null ? 'all sites' : names.get(episode.siteId)!,
+  }));
+}

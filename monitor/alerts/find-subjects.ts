@@ -3,12 +3,16 @@
  * replica has the same result.
  */
 
+import type { CaptureOutage } from '#monitor/facts/index.ts';
+import type { Feeds } from '#monitor/feeds/index.ts';
+import type { FailingRule, HandOff } from '#monitor/hand-off/index.ts';
+import type { Inbox } from '#monitor/inbox/index.ts';
 import type { ProbeMinutes, Probes } from '#monitor/probes/index.ts';
 import type { OverdueScans, Scans } from '#monitor/scans/index.ts';
+import type { SensorHealth } from '#monitor/sensors/index.ts';
 import {
   leftOutOf as entriesLeftOut,
   type SectionCount,
-  type SensorHealth,
   type Sensors,
   silentAfterSeconds,
 } from '#monitor/sensors/index.ts';
@@ -19,19 +23,9 @@ import {
   overdueSeconds,
   type Vulnerabilities,
 } from '#monitor/vulnerabilities/index.ts';
-import {
-  type CaptureHealth,
-  captureStates,
-  heardSeconds,
-  missingSeconds,
-  outageMinutes,
-  refusedSeconds,
-  skewSeconds,
-  skewSecondsOf,
-} from './collection-health.ts';
+import { judgeSystem, type System } from '#service-kit/system/index.ts';
 import { copiedVerdict, endingVerdict } from './credential-health.ts';
 import { between, type Subject, type Verdict } from './episode.ts';
-import { type FindOwnSubjectsDeps, findOwnSubjects } from './find-own-subjects.ts';
 
 /** An older report of a sensor is not used. */
 const conditionSeconds = 300;
@@ -314,4 +308,97 @@ function probeOf(probe: ProbeMinutes): Subject {
 
 function rounded(share: number): number {
   return Math.round(share * 10_000) / 10_000;
+}
+
+// Subjects of the monitor itself, of no site but hand-off: its disks and loops, feeds among them, the inbox, hand-off.
+
+/** Age of the oldest upload that waits; they normally wait less than a second. */
+export const waitingSeconds = { goodBelow: 30, badFrom: 120 };
+
+interface FindOwnSubjectsDeps {
+  system: Pick<System, 'read'>;
+  feeds: Pick<Feeds, 'all'>;
+  inbox: Pick<Inbox, 'state'>;
+  handOff: Pick<HandOff, 'listFailing'>;
+}
+
+async function findOwnSubjects(deps: FindOwnSubjectsDeps, watchingSeconds: number): Promise<Subject[]> {
+  const [state, inbox, rules] = await Promise.all([
+    deps.system.read(),
+    deps.inbox.state(),
+    deps.handOff.listFailing(),
+  ]);
+  const titles = new Map(deps.feeds.all.map(({ feed }) => [feed.loop, `feed ${feed.title}`]));
+  return [
+    ...judgeSystem(state, watchingSeconds).map((subject) => ({
+      ...subject,
+      siteId: null,
+      name: titles.get(subject.name) ?? subject.name,
+    })),
+    {
+      kind: 'uploads_waiting',
+      key: 'inbox',
+      siteId: null,
+      name: 'inbox',
+      verdict: between(inbox.oldestSeconds ?? 0, waitingSeconds.goodBelow, waitingSeconds.badFrom),
+      details: { pending: inbox.pending, oldest_seconds: Math.round(inbox.oldestSeconds ?? 0) },
+    },
+    ...rules.map(failingRule),
+  ];
+}
+
+function failingRule(rule: FailingRule): Subject {
+  return {
+    kind: 'hand_off_failing',
+    key: `hand-off:${rule.id}`,
+    siteId: rule.siteId,
+    name: rule.name,
+    verdict: rule.failing > 0 ? 'bad' : 'good',
+    details: { failing: rule.failing, error: rule.lastError },
+  };
+}
+
+// The state of a sensor's captures and clock from its newest report, for alerts and pages.
+
+/** A sensor has contact at least once a minute. */
+const heardSeconds = 120;
+/** An older report of clock and captures is not used; sensors report twice a minute. */
+const toldSeconds = 90;
+/** Allowed error of a sensor's clock. */
+export const skewSeconds = { goodBelow: 20, badFrom: 30 };
+/** Minutes arrive once a minute; with one late minute, this means that the second is missing. */
+export const missingSeconds = { goodBelow: 120, badFrom: 150 };
+/** A sensor retries a refused upload, or skips it, at least this often. */
+export const refusedSeconds = 180;
+/** Number of minutes in which captures are looked up. */
+export const outageMinutes = 5;
+
+interface CaptureHealth {
+  name: string;
+  role: 'uplink' | 'bridge';
+  /** Null: unknown. */
+  isListening: boolean | null;
+}
+
+/** How far the sensor's clock is ahead; negative: behind; null: no recent report. */
+export function skewSecondsOf({ condition }: Pick<SensorHealth, 'condition'>): number | null {
+  return condition && condition.ageSeconds <= toldSeconds ? condition.skewSeconds : null;
+}
+
+/**
+ * The sensor's captures: from its report, or for an older sensor from its minutes and gaps. A capture that is no longer
+ * reported was removed.
+ */
+export function captureStates(sensor: SensorHealth, outages: readonly CaptureOutage[]): CaptureHealth[] {
+  const { condition } = sensor;
+  if (condition?.captures && condition.ageSeconds <= toldSeconds) return condition.captures;
+  const known = outages.filter((one) => one.sensorId === sensor.id);
+  const isHeard = sensor.minuteAgeSeconds !== null && sensor.minuteAgeSeconds <= heardSeconds;
+  return known.flatMap<CaptureHealth>(({ name, role, newestMinute, failedThrough }) => {
+    // The minute of a failure may also be the minute in which the capture began to listen again.
+    if (failedThrough !== null && failedThrough > (newestMinute ?? 0))
+      return [{ name, role, isListening: false }];
+    if (newestMinute !== null) return [{ name, role, isListening: true }];
+    return isHeard ? [] : [{ name, role, isListening: null }];
+  });
 }

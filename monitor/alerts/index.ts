@@ -20,34 +20,32 @@ import { createDatabaseWatch, type System } from '#service-kit/system/index.ts';
 import type { TargetRules } from '#service-kit/webhooks/index.ts';
 import { recipientsOf } from './channels/mail.ts';
 import * as channels from './channels-store.ts';
+import { type Episode, readEpisode, readEpisodes } from './describe-episode.ts';
 import type { FindSubjectsDeps } from './find-subjects.ts';
 import { judgeSubjects } from './judge-subjects.ts';
 import { addChannel, type ChannelInput, changeChannel, sendTest } from './manage-channels.ts';
-import { type Episode, readEpisode, readEpisodes } from './read-episodes.ts';
 import { createSender } from './send-notifications.ts';
 import * as store from './store.ts';
 
 export type { ChannelField } from './channels/channel-kind.ts';
 export { type ChannelKindName, channelKindOf, channelKinds } from './channels/index.ts';
 export type { Channel } from './channels-store.ts';
+export { copiedVerdict, endingText, endingVerdict } from './credential-health.ts';
+export { failureNames, measuredOf, skewText, titleOf } from './describe-episode.ts';
+export { alertKinds } from './episode.ts';
 export {
   captureStates,
+  diskShare,
+  downMinutes,
+  lossMinutes,
+  lossShare,
   missingSeconds,
   outageMinutes,
   refusedSeconds,
   skewSeconds,
   skewSecondsOf,
-} from './collection-health.ts';
-export { copiedVerdict, endingText, endingVerdict } from './credential-health.ts';
-export { failureNames, measuredOf, skewText, titleOf } from './describe-episode.ts';
-export { alertKinds } from './episode.ts';
-export { waitingSeconds } from './find-own-subjects.ts';
-export {
-  diskShare,
-  downMinutes,
-  lossMinutes,
-  lossShare,
   spoolShare,
+  waitingSeconds,
 } from './find-subjects.ts';
 export type { ChannelInput } from './manage-channels.ts';
 export { createFindingAlerts } from './note-findings.ts';

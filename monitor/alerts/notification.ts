@@ -1,9 +1,9 @@
 /** Content of notifications. Each kind of channel takes of it what its receiver shows. */
 import { oneLine } from '#common/text/index.ts';
 import { formatTime } from '#service-kit/pages/index.ts';
+import type { Episode } from './describe-episode.ts';
 import { measuredOf, titleOf } from './describe-episode.ts';
 import { type AlertSeverity, alertKinds } from './episode.ts';
-import type { Episode } from './read-episodes.ts';
 
 export interface Notification {
   /** The same in every attempt, so that receivers can detect repetitions. */

@@ -15,9 +15,9 @@ import type { Secrets } from '#service-kit/secrets/index.ts';
 import { postDelivery, resolveByDns, type TargetRules } from '#service-kit/webhooks/index.ts';
 import { channelKindOf, type Sent } from './channels/index.ts';
 import { channelSecret } from './channels-store.ts';
+import { readEpisode } from './describe-episode.ts';
 import { makeNotification, type Notification } from './notification.ts';
 import * as outbox from './outbox-store.ts';
-import { readEpisode } from './read-episodes.ts';
 
 interface SenderDeps {
   db: () => Queryable;

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Binding, placeMinutes } from './binding.ts';
-import { silenceSeconds } from './policy.ts';
+import { type Binding, placeMinutes, silenceSeconds } from './binding.ts';
 
 const start = 1_790_000_040;
 const at = (minute: number) => start + minute * 60;

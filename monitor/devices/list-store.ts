@@ -3,8 +3,8 @@ import { type RawBuilder, sql } from 'kysely';
 import { canonicalAddress } from '#common/ip/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { EndedBy } from './binding.ts';
+import { foreignKeptSeconds } from './binding.ts';
 import { type Device, type DeviceMatch, isRandomizedMac } from './device.ts';
-import { foreignKeptSeconds } from './policy.ts';
 
 interface DeviceRow extends Omit<Device, 'match' | 'isRandomized'> {
   clusterId: number | null;

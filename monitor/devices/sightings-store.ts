@@ -11,7 +11,7 @@ import {
   overlapSeconds,
   silenceSeconds,
   supersededSeconds,
-} from './policy.ts';
+} from './binding.ts';
 import type { ForeignMac, Observation } from './sighting.ts';
 
 const seconds = (count: number) => sql`make_interval(secs => ${count}::int)`;

@@ -16,8 +16,7 @@ import { createIncidentSpool, observation } from '#monitor/incidents/testing/obs
 import { systemActor } from '#monitor/operators/index.ts';
 import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.ts';
 import { type StillClock, stopDatabaseClock } from '#monitor/testing/still-clock.ts';
-import { createFolderStore } from './folder-store.ts';
-import { type ObjectStore, unavailable } from './object-store.ts';
+import { createFolderStore, type ObjectStore, unavailable } from './object-store.ts';
 import { evidenceBody, evidencePacket, synFrame } from './testing/captures.ts';
 import { startS3Server } from './testing/s3-server.ts';
 

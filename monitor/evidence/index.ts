@@ -20,9 +20,9 @@ import type { ObjectStore } from './object-store.ts';
 import { decompress, receiveEvidence } from './receive-evidence.ts';
 import { deleteFile, type EvidenceFile, type Expiry, listFiles, lockExpired } from './store.ts';
 
-export { chooseStore } from './choose-store.ts';
 export type { DescribedPacket } from './describe-packet.ts';
 export type { ObjectStore } from './object-store.ts';
+export { chooseStore } from './object-store.ts';
 export { evidenceSettings } from './settings.ts';
 export type { EvidenceFile } from './store.ts';
 

@@ -6,10 +6,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type CodedError, hasCode } from '#common/errors/index.ts';
 import { readConfig } from '#monitor/config.ts';
-import { chooseStore } from './choose-store.ts';
-import { createFolderStore } from './folder-store.ts';
 import type { ObjectStore } from './object-store.ts';
-import { createS3Store } from './s3-store.ts';
+import { chooseStore, createFolderStore, createS3Store } from './object-store.ts';
 import { startS3Server } from './testing/s3-server.ts';
 
 function folderOf(t: TestContext): string {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { courseStep } from './choose-steps.ts';
+import { courseStep } from './build-answer.ts';
 import { parseQueryUrl } from './index.ts';
 
 const stepOf = (range: string, step?: string) =>

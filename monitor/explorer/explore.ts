@@ -2,8 +2,10 @@
  * Answers queries: one, or several of a site, as a page has them. What they have in common is read once: the time, the inventory, and the
  * facts of those that have source, range, filters and measure in common.
  */
+
+import { transportName } from '#contracts/ip-protocols.ts';
 import { keptCode, keptMs, keptText } from '#contracts/retention.ts';
-import type { Device } from '#monitor/devices/index.ts';
+import { type Device, labelDevice } from '#monitor/devices/index.ts';
 import {
   addressDimensions,
   type Exploration,
@@ -12,12 +14,10 @@ import {
   type FactStore,
   pairsKeptMs,
 } from '#monitor/facts/index.ts';
-import { sidesOf, type Value } from '#service-kit/explorer/index.ts';
+import { countryName, dimensionTable, noPort, sidesOf, type Value } from '#service-kit/explorer/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import type { QueryGate } from './bound-queries.ts';
-import { buildAnswer, type Period } from './build-answer.ts';
-import { chooseSteps, type Steps } from './choose-steps.ts';
-import { labelValue } from './label-values.ts';
+import { buildAnswer, chooseSteps, type Period, type Steps } from './build-answer.ts';
 import {
   type DescribedPeers,
   type DescribeNetworks,
@@ -25,12 +25,13 @@ import {
   type PeerNetworks,
   readPeerNetworks,
 } from './peer-networks.ts';
-import type { Answer, Limit, Query } from './query.ts';
+import type { Answer, Dimension, Limit, Query } from './query.ts';
 import {
   type Inventory,
   type ResolvedFilters,
   readInventory,
   resolveFilters,
+  sensorValue,
   sourceOf,
   uses,
 } from './resolve.ts';
@@ -281,4 +282,49 @@ function rangeLimits(query: Query, source: Exploration['source'], from: number, 
       message: `Traffic is kept for ${keptText('traffic')}: what is older is missing.`,
     });
   return limits;
+}
+
+// Names for people of what stands in the rows of an answer.
+
+/** A value as facts have it, in the text form of the dimension, with a name. */
+function labelValue(
+  dimension: Dimension,
+  value: string | null,
+  known: {
+    inventory: Inventory;
+    devices: ReadonlyMap<string, Device>;
+    asNames: ReadonlyMap<string, string>;
+  },
+): Value {
+  const missing = dimensionTable[dimension].none!;
+  if (value === null) return { value, label: missing };
+  switch (dimension) {
+    case 'server':
+      return { value, label: known.inventory.serverNames.get(value) ?? value };
+    case 'customer':
+      return { value, label: `Account ${value}` };
+    case 'device': {
+      const device = known.devices.get(value);
+      return { value, label: device ? labelDevice(device).text : value };
+    }
+    case 'country':
+      return { value, label: countryName(value) ?? value };
+    case 'as': {
+      const name = known.asNames.get(value);
+      return { value, label: name === undefined ? value : `${value} ${name}` };
+    }
+    case 'port':
+      return { value, label: value === noPort ? missing : value };
+    case 'transport': {
+      const name = transportName(Number(value));
+      return { value: name, label: name.toUpperCase() };
+    }
+    case 'sensor': {
+      const text = sensorValue(known.inventory.sensors, Number(value));
+      const name = known.inventory.sensors.find((one) => String(one.id) === value)?.hostName;
+      return { value: text, label: name ?? text };
+    }
+    default:
+      return { value, label: value };
+  }
 }

@@ -18,10 +18,10 @@ import { type Asking, type ExplorerDeps, explore, exploreTogether } from './expl
 import { type Dimension, dimensions, type Query } from './query.ts';
 import { listAddresses } from './resolve.ts';
 
-export { courseStep } from './choose-steps.ts';
+export { courseStep } from './build-answer.ts';
 export type { Asking } from './explore.ts';
 export * from './query.ts';
-export { parseQueryUrl, printQueryUrl, readTimes } from './query-url.ts';
+export { parseQueryUrl, printQueryUrl, readTimes } from './query.ts';
 
 export type Explorer = ReturnType<typeof createExplorer>;
 

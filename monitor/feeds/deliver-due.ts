@@ -7,7 +7,7 @@ import { LeaseLost, underLease } from '#service-kit/leases/index.ts';
 import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import type { Parcel } from './feed.ts';
 import type { FeedItem, Round, Visit } from './round.ts';
-import type { Run, RunDeps, Turn } from './run.ts';
+import type { Run, RunDeps, Turn } from './run-feed.ts';
 import { writeVisits } from './store.ts';
 
 /** A lease of 30 seconds is renewed this often, and visits are written; that holds the lease's term either way. */

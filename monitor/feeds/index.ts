@@ -21,13 +21,17 @@ import { createLeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAllocations, createProtectionSection } from './allocations/index.ts';
 import type { Feed, FeedSources } from './feed.ts';
-import type { RunDeps, Turn } from './run.ts';
+import { incidents } from './incidents/index.ts';
+import { live } from './live/index.ts';
+import { minutes } from './minutes/index.ts';
+import { portScans } from './port-scans/index.ts';
+import type { RunDeps, Turn } from './run-feed.ts';
 import { runPasses, runTick, type TickResult } from './run-feed.ts';
 import * as store from './store.ts';
+import { vulnerabilities } from './vulnerabilities/index.ts';
 
 export { defineFeed, type Feed } from './feed.ts';
 export { incidents } from './incidents/index.ts';
-export { installedFeeds } from './installed.ts';
 export { live } from './live/index.ts';
 export { minutes } from './minutes/index.ts';
 export { portScans } from './port-scans/index.ts';
@@ -179,3 +183,6 @@ export function cadencesOf(feeds: readonly Feed[], values: Readonly<Record<strin
     ]),
   );
 }
+
+/** The feeds of the monitor, in the order of pages; a new feed is added here. */
+export const installedFeeds: readonly Feed[] = [minutes, incidents, live, portScans, vulnerabilities];

@@ -1,4 +1,6 @@
 /** One tick of a feed as its parts see it: the items that are due, and what came of each. */
+
+import { booleanSetting, integerSetting } from '#common/config/index.ts';
 import type { Capabilities } from '#contracts/admin-api/contract.ts';
 import type { OperationsClient } from '#monitor/operations-client/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -72,3 +74,19 @@ export function clustersOfRequest(
   const at = clusterId === undefined ? 0 : Math.max(0, ids.indexOf(clusterId));
   return ids.slice(at - (at % clustersMax)).slice(0, clustersMax);
 }
+
+// When attacks and minute traffic are delivered: the settings of one loop in the eyes of an operator (NET-4.6).
+
+export const opsDdosCadence = {
+  isOn: booleanSetting(
+    'SVC_OPS_DDOS_SYNC',
+    true,
+    'Whether serve also delivers incidents and minutes to operations; 0 leaves that to "./svc monitor sync_ops_ddos --loop".',
+  ),
+  seconds: integerSetting(
+    'SVC_OPS_DDOS_SYNC_SECONDS',
+    30,
+    { min: 5, max: 3600, unit: 's' },
+    'Pause between two deliveries of incidents and minutes to operations. A changed incident is delivered at once.',
+  ),
+} as const;

@@ -5,14 +5,18 @@
  * took over moves nothing. A request that fails keeps its items' cursors and costs them their turn only.
  */
 
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
 import { isSpoken } from '#contracts/admin-api/contract.ts';
+import type { Connection } from '#monitor/operations-client/index.ts';
 import { type OpenConnection, OperationsError, safeFaultText } from '#monitor/operations-client/index.ts';
-import { type Lease, LeaseLost, underLease } from '#service-kit/leases/index.ts';
+import type { Lease } from '#service-kit/leases/index.ts';
+import { LeaseLost, underLease } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import { readNowMs } from '#service-kit/postgres/index.ts';
 import { deliverDue } from './deliver-due.ts';
-import type { Feed } from './feed.ts';
-import type { Round } from './round.ts';
-import type { Run, RunDeps, Turn } from './run.ts';
+import type { Feed, FeedWork } from './feed.ts';
+import type { FeedItem, Round } from './round.ts';
 import * as store from './store.ts';
 
 export interface TickResult {
@@ -128,4 +132,36 @@ async function writeState({ db, feed }: RunDeps, lease: Lease, run: Run): Promis
   ).catch((fault) => {
     if (!(fault instanceof LeaseLost)) throw fault;
   });
+}
+
+// One run of a feed: what it works with, under which lease, and what it has done so far.
+
+export interface RunDeps {
+  db: () => Queryable;
+  connection: Connection;
+  clock: Clock;
+  reporter: Reporter;
+  feed: Feed;
+  work: FeedWork<FeedItem, unknown, unknown>;
+  intervalSeconds: number;
+}
+
+/** The lease under which a run works. */
+export interface Turn {
+  lease: Lease;
+  /** False when the lease was lost. */
+  renew(): Promise<boolean>;
+  signal: AbortSignal;
+}
+
+/** What a tick does, and one after it in the same pass adds to. */
+export interface Run {
+  counts: Record<string, number>;
+  error: string | null;
+  acknowledged: number | null;
+  /** A fault ended the run that the next call would meet too. */
+  isHalted: boolean;
+  isLast: boolean;
+  /** Null: all items are due. */
+  notVisitedSince: Date | null;
 }

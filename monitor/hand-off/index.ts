@@ -18,9 +18,8 @@ import type { Secrets } from '#service-kit/secrets/index.ts';
 import type { TargetRules } from '#service-kit/webhooks/index.ts';
 import { attackOf } from './action.ts';
 import * as actions from './actions-store.ts';
-import { describePeers, type PeerState } from './bgp/describe-peers.ts';
 import type { BgpPeer } from './bgp/peer.ts';
-import { createBgpSpeaker } from './bgp/speaker.ts';
+import { createBgpSpeaker, describePeers, type PeerState } from './bgp/speaker.ts';
 import * as change from './change-rules.ts';
 import * as store from './note-store.ts';
 import { isActionable, isFor, type RuleInput, type RuleMode } from './rule.ts';
@@ -37,7 +36,7 @@ import { listCommands } from './run-command.ts';
 import { createHandOffWorker } from './work-actions.ts';
 
 export type { Action } from './action.ts';
-export type { PeerState } from './bgp/describe-peers.ts';
+export type { PeerState } from './bgp/speaker.ts';
 export {
   addressesMaxMost,
   holdSecondsMax,

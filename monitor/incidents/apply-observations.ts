@@ -3,7 +3,13 @@
  * incidents that they make. All of it belongs to the caller's transaction. A revision that was applied before, or is
  * lower than one that was, changes no incident.
  */
+
+import { CodedError } from '#common/errors/index.ts';
+import { keptMs } from '#contracts/retention.ts';
 import type { IncidentObservation } from '#contracts/sensor-api/detection.ts';
+import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
+import type { TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
+import type { UploadConsumer } from '#monitor/intake/index.ts';
 import { share } from '#monitor/placements/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { IncidentChange, IncidentsDeps } from './index.ts';
@@ -18,7 +24,7 @@ export interface SensorObservations {
   observations: readonly IncidentObservation[];
 }
 
-export interface AppliedCounts {
+interface AppliedCounts {
   /** Revisions that were stored. */
   applied: number;
   /** Of those: about servers of other nodes. */
@@ -27,7 +33,7 @@ export interface AppliedCounts {
   repeated: number;
 }
 
-export interface Applied {
+interface Applied {
   counts: AppliedCounts;
   changes: IncidentChange[];
 }
@@ -101,4 +107,43 @@ function detailOf(said: Statement['said'], seconds: IncidentObservation['seconds
     remotes: said.remotes,
     observedAtMs: said.lastObservedAtMs,
   };
+}
+
+// Takes `incidents` out of uploads.
+
+/** Retention would delete older ones within the hour. */
+const keptForMs = keptMs('attacks');
+const minuteOf = (ms: number) => Math.floor(ms / 60_000) * 60;
+
+export function createIncidentConsumer(
+  apply: (trx: Queryable, uploads: readonly SensorObservations[]) => Promise<void>,
+): UploadConsumer<SensorObservations> {
+  return {
+    kind: 'incidents',
+    // Older minutes are refused (NET-7.1); incidents are kept longer.
+    times: ({ incidents = [] }) => ({
+      mentioned: incidents.flatMap((one) =>
+        [one.detectedAtMs, one.lastObservedAtMs, one.recoveredAtMs ?? 0].map(minuteOf),
+      ),
+    }),
+    select({ siteId, sensorId, nowMs, upload: { incidents = [] } }) {
+      const observations = incidents.filter(
+        ({ lastObservedAtMs: at }) => at > nowMs - keptForMs && at < nowMs + 2 * aheadSecondsMax * 1000,
+      );
+      return observations.length === 0 ? null : { siteId, sensorId, observations };
+    },
+    apply,
+  };
+}
+
+/** Throws `telemetry.malformed` for an upload that is not one of incidents alone. */
+export function requireIncidentsAlone(upload: TelemetryUpload): void {
+  const { incidents = [], minutes, gaps, inventory, probes, epochs } = upload;
+  const isAlone =
+    incidents.length > 0 && minutes.length + gaps.length === 0 && !inventory && !probes && !epochs;
+  if (!isAlone)
+    throw new CodedError(
+      'telemetry.malformed',
+      'an upload to /incidents holds incidents and nothing else; send other records to /telemetry',
+    );
 }

@@ -13,9 +13,8 @@ import type { Events } from '#monitor/events/index.ts';
 import { type ChangedAddress, share } from '#monitor/placements/index.ts';
 import { createLeasedLoop, ifHeld, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
-import { applyObservations, type SensorObservations } from './apply-observations.ts';
+import { applyObservations, createIncidentConsumer, type SensorObservations } from './apply-observations.ts';
 import { readAttackPeriods } from './attack-periods-store.ts';
-import { createIncidentConsumer } from './consume-incidents.ts';
 import { staleMs } from './correlate.ts';
 import type { Incident, Transition } from './incident.ts';
 import * as read from './read-store.ts';
@@ -23,8 +22,8 @@ import { type Delivery, listDeliverable, noteDelivered } from './read-store.ts';
 import { regroup, rejudgeAddresses } from './regroup.ts';
 import * as store from './store.ts';
 
+export { requireIncidentsAlone } from './apply-observations.ts';
 export type { AttackPeriods, UnassignablePeriod } from './attack-periods-store.ts';
-export { requireIncidentsAlone } from './consume-incidents.ts';
 export {
   comparedRate,
   type Incident,

@@ -5,16 +5,15 @@
  * Token and secret can be written but not read: pages get a view without them. Disabling stops imports and feeds.
  * Destroy notices are still accepted (NET-4.7), because operations sends them.
  */
-import { randomBytes } from 'node:crypto';
-import { CodedError } from '#common/errors/index.ts';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { CodedError, hasCode } from '#common/errors/index.ts';
 import type { Capabilities } from '#contracts/admin-api/contract.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Secrets } from '#service-kit/secrets/index.ts';
+import type { SecretColumn, Secrets } from '#service-kit/secrets/index.ts';
 import { createOperationsClient, type OperationsClient, safeFaultText } from './client.ts';
 import { type ConnectionView, parseBaseUrl, parseToken, type SaveConnectionInput } from './connection.ts';
-import { type ConnectionValues, openConnection, writeConnection, writeNoticeSecret } from './save-secrets.ts';
 import * as store from './store.ts';
 
 export {
@@ -203,4 +202,69 @@ async function checkConnection(
 function known(capabilities: Record<string, true | number>): Record<string, true | number> {
   const entries = Object.entries(capabilities).filter(([name]) => /^[a-z0-9_]{1,80}$/.test(name));
   return Object.fromEntries(entries.slice(0, 100));
+}
+
+// Opens the token and the signing secret for use, and seals new ones; compares in code, in constant time.
+
+interface OpenedConnection extends store.StoredConnection {
+  token: string;
+}
+
+/** Throws `secrets.refused` when the stored token can not be decrypted. */
+async function openConnection(db: Queryable, secrets: Secrets): Promise<OpenedConnection | null> {
+  await secrets.ready();
+  const stored = await store.readConnection(db);
+  if (!stored) return null;
+  const token = await secrets.open(db, store.connectionToken, store.onlyRow, stored.sealedToken);
+  return { ...stored, token: token.toString() };
+}
+
+interface ConnectionValues {
+  baseUrl: string;
+  token: string;
+  isEnabled: boolean;
+  isSyncAutomatic: boolean;
+}
+
+/** Returns the previous row, and whether the token changed. Call `ready` before the transaction. */
+async function writeConnection(
+  trx: Queryable,
+  secrets: Secrets,
+  values: ConnectionValues,
+): Promise<{ before: store.StoredConnection | null; isNewToken: boolean }> {
+  await store.lockConnection(trx);
+  const before = await store.readConnection(trx);
+  const { token, ...rest } = values;
+  const isNewToken = !(await isSame(trx, secrets, store.connectionToken, before?.sealedToken ?? null, token));
+  const sealedToken = await secrets.seal(trx, store.connectionToken, store.onlyRow, token);
+  const isSameTarget = !isNewToken && before?.baseUrl === values.baseUrl;
+  await store.writeConnection(trx, { ...rest, sealedToken, isSameTarget });
+  return { before, isNewToken };
+}
+
+/** Writing the same secret again changes nothing. Call `ready` before the transaction. */
+async function writeNoticeSecret(trx: Queryable, secrets: Secrets, secret: string): Promise<void> {
+  await store.lockConnection(trx);
+  const before = await store.readNoticeSecret(trx);
+  if (await isSame(trx, secrets, store.noticeSecret, before?.sealed ?? null, secret)) return;
+  await store.writeNoticeSecret(trx, await secrets.seal(trx, store.noticeSecret, store.onlyRow, secret));
+}
+
+async function isSame(
+  trx: Queryable,
+  secrets: Secrets,
+  column: SecretColumn,
+  sealed: Buffer | null,
+  secret: string,
+): Promise<boolean> {
+  if (sealed === null) return false;
+  try {
+    const stored = await secrets.open(trx, column, store.onlyRow, sealed);
+    const given = Buffer.from(secret);
+    return stored.length === given.length && timingSafeEqual(stored, given);
+  } catch (error) {
+    // A secret that can not be decrypted is replaced by writing a new one.
+    if (hasCode(error, 'secrets.refused')) return false;
+    throw error;
+  }
 }

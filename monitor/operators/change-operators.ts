@@ -1,16 +1,26 @@
 import { CodedError } from '#common/errors/index.ts';
+import { oneLine } from '#common/text/index.ts';
 import { createAccessLink, endAccessLinks, takeAccessLink } from '#service-kit/access-links/index.ts';
-import { type AuditActor, record } from '#service-kit/audit/index.ts';
+import { type AuditActor, record, recorded } from '#service-kit/audit/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Delivery, Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { removeSecondFactors } from '#service-kit/second-factors/index.ts';
-import type { BreachedPasswords } from '#service-kit/sessions/index.ts';
-import { endSessions, forgetDevices, hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
+import {
+  type BreachedPasswords,
+  endSessions,
+  foldEmail,
+  forgetDevices,
+  hashPassword,
+  type PasswordOwner,
+  passwordFault,
+  verifyPassword,
+} from '#service-kit/sessions/index.ts';
 import { accessLinkMail, factorsChangedMail } from '#service-kit/sign-in/index.ts';
-import { checkNewPassword, parsePerson } from './add-operator.ts';
-import { type Actor, type Operator, type OperatorRole, requireOperator } from './operator.ts';
+import type { AddOperatorInput, Operator } from './operator.ts';
+import { type Actor, type OperatorRole, requireOperator } from './operator.ts';
 import * as store from './store.ts';
+import { upsertOperator } from './store.ts';
 
 /** A person who sets a password by a link, and how the link was delivered. */
 export interface Invited {
@@ -189,4 +199,45 @@ function recordOperator(
   states: { after?: object } = {},
 ): Promise<void> {
   return record(tx, actor, { operation, subject: { kind: 'operator', id, name: email }, ...states });
+}
+
+/** A person with the canonical spelling of their email. Throws `operators.invalid` with the correction. */
+export function parsePerson<Person extends { email: string; name: string }>(input: Person): Person {
+  const email = foldEmail(input.email);
+  // No characters that a mail program could read as a list of addresses or as a header.
+  if (email.length > 254 || !/^[^\s@<>()[\]\\,;:"\p{Cc}]+@[^\s@<>()[\]\\,;:"\p{Cc}]+$/u.test(email)) {
+    throw new CodedError('operators.invalid', `"${email}" is not an email address.`);
+  }
+  return { ...input, email, name: oneLine(input.name) || email };
+}
+
+/** Throws `operators.invalid` for a password that is too short or easily guessed. */
+async function checkNewPassword(
+  breached: BreachedPasswords,
+  password: string,
+  owner: PasswordOwner,
+): Promise<void> {
+  const fault = await passwordFault(password, owner, breached);
+  if (fault !== null) throw new CodedError('operators.invalid', fault, { field: 'password' });
+}
+
+/** Adds a person, or updates the one with this email. Throws `operators.invalid` with the correction. */
+export async function addOperator(
+  db: Queryable,
+  breached: BreachedPasswords,
+  input: AddOperatorInput,
+): Promise<Operator> {
+  const { email, name, role, password } = parsePerson(input);
+  await checkNewPassword(breached, password, { email, name });
+  const passwordHash = await hashPassword(password);
+  return recorded(
+    db,
+    { kind: 'system', job: 'add-operator' },
+    (added) => ({
+      operation: 'operator.add',
+      subject: { kind: 'operator', id: added.id, name: email },
+      after: { email, name, role },
+    }),
+    (trx: Queryable) => upsertOperator(trx, { email, name, role }, passwordHash),
+  );
 }

@@ -16,8 +16,8 @@ import {
   verifyPassword,
 } from '#service-kit/sessions/index.ts';
 import type { SignInPeople } from '#service-kit/sign-in/index.ts';
-import { addOperator } from './add-operator.ts';
 import {
+  addOperator,
   changeOperator,
   changeOwnPassword,
   inviteOperator,

@@ -3,7 +3,7 @@ import { type AuditActor, record } from '#service-kit/audit/index.ts';
 import type { StaffAccounts, StaffRoleName } from '#service-kit/oidc/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { foldEmail } from '#service-kit/sessions/index.ts';
-import { parsePerson } from './add-operator.ts';
+import { parsePerson } from './change-operators.ts';
 import type { Operator, OperatorRole } from './operator.ts';
 import * as store from './store.ts';
 

@@ -10,12 +10,12 @@
  * all of them.
  */
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Spoken } from './placement.ts';
 import { isAt, isForeign, type Place, type Placement } from './placement.ts';
-import type { Spoken } from './spoken.ts';
 import * as store from './store.ts';
 
+export type { Spoken } from './placement.ts';
 export { covers, isForeign, type Place, type Placement } from './placement.ts';
-export type { Spoken } from './spoken.ts';
 export { type ChangedAddress, listNodes, type NodeName } from './store.ts';
 
 /**

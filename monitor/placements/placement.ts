@@ -1,4 +1,5 @@
 /** The place of a server from the view of one sensor. Times are seconds since 1970, infinite when open. */
+
 export interface Placement {
   /** The scope of the address; blank when unknown. */
   segment: string;
@@ -55,4 +56,12 @@ export interface Place {
 export function placeKey(place: Omit<Place, 'isUnique'>): string {
   const { clusterId, vmId, node, mac, segment, address } = place;
   return JSON.stringify([clusterId, vmId, node, mac, segment, address]);
+}
+
+// An address or MAC in a sensor's report.
+
+export interface Spoken {
+  sensorId: number;
+  /** Canonical text. */
+  subject: string;
 }

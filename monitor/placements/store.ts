@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Spoken } from './placement.ts';
 import { type Place, type Placement, placeKey } from './placement.ts';
-import type { Spoken } from './spoken.ts';
 
 const lockKey = sql.lit(7_318_205);
 /** Maximum rows of one statement. */

@@ -9,8 +9,8 @@ import {
   type ThresholdValues,
   thresholdDefaults,
 } from '#contracts/sensor-api/detection.ts';
-import { propose } from './learn.ts';
 import { type MinuteMaxima, replay } from './replay.ts';
+import { propose } from './what-if.ts';
 
 const off = Object.fromEntries(metrics.map((metric) => [metric, null])) as ThresholdValues;
 const only = (values: Partial<ThresholdValues>): ThresholdSet => ({

@@ -1,10 +1,25 @@
-/** What other thresholds would have found, and which fit what was there: over the detector minutes that are stored. */
-import { type AttackDirection, attackDirections } from '#contracts/incidents.ts';
-import { type Metric, type ThresholdSet, thresholdDefaults } from '#contracts/sensor-api/detection.ts';
+import type { AttackDirection } from '#contracts/incidents.ts';
+import { attackDirections } from '#contracts/incidents.ts';
+import {
+  countingRule,
+  type Metric,
+  metrics,
+  type ThresholdSet,
+  thresholdDefaults,
+} from '#contracts/sensor-api/detection.ts';
+import { checkAddresses } from '#monitor/placements/index.ts';
+import {
+  countMaxima,
+  listLoudMaxima,
+  listSpeakers,
+  type MaximaRange,
+  readPercentilesOf,
+  type SpokenPeriod,
+} from '#monitor/views/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import { explainAddress } from './explain-address.ts';
 import type { ProtectionDeps } from './index.ts';
-import { learnMinutesMin, type Proposal, propose } from './learn.ts';
-import { countOlder, rangeOf, readLoud, readPercentiles } from './read-maxima.ts';
+import type { Floors, MinuteMaxima } from './replay.ts';
 import { type ComparedIncident, compare, type Finding, floorsOf, replay } from './replay.ts';
 import { parseChoices, resolveChoices, type ThresholdChoices, type ThresholdTexts } from './thresholds.ts';
 
@@ -105,4 +120,133 @@ export function withProposals(
   return Object.fromEntries(
     attackDirections.map((direction) => [direction, of(direction)]),
   ) as unknown as ThresholdChoices;
+}
+
+// Detector minutes of one address, without those of sensors that may not speak for it.
+
+const minuteMs = 60_000;
+
+/** The range, with the periods in which each sensor of the site may speak for the address. */
+async function rangeOf(
+  db: Queryable,
+  siteId: number,
+  address: string,
+  fromMs: number,
+  toMs: number,
+): Promise<MaximaRange> {
+  const { sensors, changesAt } = await listSpeakers(db, siteId, address, countingRule);
+  const isForeign = await checkAddresses(
+    db,
+    sensors.map(({ id }) => ({ sensorId: id, subject: address })),
+  );
+  // A placement concerns every minute that it overlaps, so who may speak changes only at these minutes.
+  const first = Math.floor(fromMs / minuteMs) * minuteMs;
+  const edges = new Set([first]);
+  for (const at of changesAt) {
+    const minute = Math.floor((at * 1000) / minuteMs) * minuteMs;
+    for (const edge of [minute, minute + minuteMs]) if (edge > first && edge < toMs) edges.add(edge);
+  }
+  const periods: SpokenPeriod[] = [];
+  for (const { id: sensorId, ruleSince } of sensors) {
+    // Of the minute in which the sensor began to count by it, a part was counted by the rule before.
+    const ruleFrom = Math.ceil((ruleSince ?? Number.POSITIVE_INFINITY) / 60) * minuteMs;
+    const own = ruleFrom > first && ruleFrom < toMs ? [...edges, ruleFrom] : [...edges];
+    const starts = own.sort((a, b) => a - b);
+    for (const [i, from] of starts.entries()) {
+      if (isForeign(sensorId, address, from / 1000)) continue;
+      const [last, to] = [periods.at(-1), starts[i + 1] ?? toMs];
+      const isOlderRule = from < ruleFrom;
+      if (last?.sensorId === sensorId && last.toMs === from && last.isOlderRule === isOlderRule)
+        last.toMs = to;
+      else periods.push({ sensorId, fromMs: from, toMs: to, isOlderRule });
+    }
+  }
+  return { siteId, address, periods };
+}
+
+/** Minutes with traffic that were counted by the rule of before. */
+function countOlder(db: Queryable, range: MaximaRange): Promise<number> {
+  return countMaxima(db, { ...range, periods: range.periods.filter(({ isOlderRule }) => isOlderRule) });
+}
+
+/** Minutes that can matter to thresholds with these floors, in order, and how many minutes have traffic. */
+async function readLoud(
+  db: Queryable,
+  range: MaximaRange,
+  floors: Floors,
+): Promise<{ minutes: number; maxima: MinuteMaxima[] }> {
+  const [minutes, rows] = await Promise.all([countMaxima(db, range), listLoudMaxima(db, range, floors)]);
+  const maxima = rows.map(({ minute, isOutbound, isOlderRule, rates }): MinuteMaxima => {
+    const values = rates.split(' ').map(Number);
+    const half = values.length / 2;
+    return {
+      minuteMs: minute * 1000,
+      direction: isOutbound ? 'outbound' : 'inbound',
+      isOlderRule,
+      oneSecond: values.slice(0, half),
+      tenSeconds: values.slice(half),
+    };
+  });
+  return { minutes, maxima };
+}
+
+/** The 99.9th percentile of the strongest second of each metric that is judged, and of how many minutes with traffic. */
+async function readPercentiles(
+  db: Queryable,
+  range: MaximaRange,
+  judged: ThresholdSet,
+): Promise<{ minutes: number; percentiles: Percentiles }> {
+  const minutes = await countMaxima(db, range);
+  const of = async (direction: AttackDirection) => {
+    const positions = metrics.flatMap((metric, i) => (judged[direction][metric] === null ? [] : [i]));
+    const values = await readPercentilesOf(db, range, direction === 'outbound', positions);
+    return Object.fromEntries(
+      metrics.map((metric, i) => [metric, values[positions.indexOf(i)] ?? null]),
+    ) as Record<Metric, number | null>;
+  };
+  const [inbound, outbound] = await Promise.all(attackDirections.map(of));
+  return { minutes, percentiles: { inbound: inbound!, outbound: outbound! } };
+}
+
+// Thresholds that fit the traffic that an address has had ("learn"). Pure; a person reviews them before they apply.
+
+/** What the 99.9th percentile is multiplied by. */
+const learnFactor = 2;
+/** Minutes with traffic from which a percentile says anything: one day. */
+const learnMinutesMin = 1440;
+
+/** The 99.9th percentile of what may decide, over the minutes with traffic; null: none. */
+type Percentiles = Readonly<Record<AttackDirection, Readonly<Record<Metric, number | null>>>>;
+
+interface Proposal {
+  metric: Metric;
+  direction: AttackDirection;
+  percentile: number;
+  now: number | null;
+  proposed: number;
+}
+
+/**
+ * A proposal for each judged metric with traffic that differs by more than a tenth. Thresholds that are not judged stay so.
+ * None is lower than a tenth of the default: an address that is quiet now must not be attacked by its first visitors.
+ */
+export function propose(percentiles: Percentiles, now: ThresholdSet, defaults: ThresholdSet): Proposal[] {
+  return (['inbound', 'outbound'] as const).flatMap((direction) =>
+    metrics.flatMap((metric): Proposal[] => {
+      const percentile = percentiles[direction][metric];
+      const current = now[direction][metric];
+      // Without traffic there is nothing to learn from.
+      if (percentile === null || percentile === 0 || current === null) return [];
+      const least = (defaults[direction][metric] ?? current) / 10;
+      const proposed = twoDigits(Math.max(percentile * learnFactor, least));
+      if (Math.abs(proposed - current) <= current / 10) return [];
+      return [{ metric, direction, percentile, now: current, proposed }];
+    }),
+  );
+}
+
+/** Rounded up to two digits: 12,345 becomes 13,000. */
+function twoDigits(value: number): number {
+  const step = 10 ** Math.max(0, Math.floor(Math.log10(value)) - 1);
+  return Math.ceil(value / step) * step;
 }

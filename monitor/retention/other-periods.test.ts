@@ -22,7 +22,7 @@ Object.assign(kept, {
 const { buildOpenApi } = await import('#contracts/customer-api/index.ts');
 const { readConfig } = await import('#monitor/config.ts');
 const { createEngine } = await import('#monitor/facts/clickhouse/engine-store.ts');
-const { migrate } = await import('#monitor/facts/clickhouse/migrate-store.ts');
+const { migrate } = await import('#monitor/facts/clickhouse/table-store.ts');
 const { ch } = await import('#monitor/facts/clickhouse/statement.ts');
 const { createChdbEngine } = await import('#monitor/facts/clickhouse/testing/chdb-engine.ts');
 const { createRetention, keptTables } = await import('./index.ts');

@@ -8,6 +8,7 @@
 
 import { CodedError } from '#common/errors/index.ts';
 import type { ScanRequest } from '#contracts/admin-api/port-scans.ts';
+import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import { type ScanReport, scanTargetsMax } from '#contracts/sensor-api/port-scans.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import type { PlanSection } from '#monitor/sensors/index.ts';
@@ -23,7 +24,6 @@ import * as requests from './request-store.ts';
 import { parseSchedule, type ScanSchedule } from './schedule.ts';
 
 export type { Exclusion } from './choose-targets.ts';
-export { type HostedApplication, matchApplications } from './match-applications.ts';
 export type { ServiceEvidenceAt } from './observation-store.ts';
 export type { OpenPort, OverdueScans, ScanAttempt, SensorScans } from './read-store.ts';
 export type { DeliverableScan, PendingUpdate, ScanBody } from './request-store.ts';
@@ -185,4 +185,34 @@ function createScanSection(db: () => Queryable): PlanSection {
       );
     },
   };
+}
+
+// Which open ports belong to observed applications: those that the address hosted on the same transport and port
+// (NET-2.7.12). The others are services that only scans know; they never become applications.
+
+/** What an address hosted. */
+export interface HostedApplication {
+  address: string;
+  name: string;
+  /** IP protocol number. */
+  protocol: number;
+  serverPort: number | null;
+}
+
+const protocolOf: Readonly<Record<ScanTransport, number>> = { tcp: 6, udp: 17 };
+
+/** The names of the applications of each port, in the order of the ports; none for a service that only scans know. */
+export function matchApplications<Port extends { address: string; transport: ScanTransport; port: number }>(
+  ports: readonly Port[],
+  hosted: readonly HostedApplication[],
+): { port: Port; applications: string[] }[] {
+  const names = new Map<string, Set<string>>();
+  for (const { address, protocol, serverPort, name } of hosted) {
+    const key = `${address} ${protocol} ${serverPort}`;
+    names.set(key, (names.get(key) ?? new Set()).add(name));
+  }
+  return ports.map((port) => ({
+    port,
+    applications: [...(names.get(`${port.address} ${protocolOf[port.transport]} ${port.port}`) ?? [])],
+  }));
 }

@@ -14,8 +14,8 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type Found, search } from './search.ts';
 import { upsertApplicationNames } from './store.ts';
 
-export { textMax } from './question.ts';
 export type { Found } from './search.ts';
+export { textMax } from './search.ts';
 
 export type Search = ReturnType<typeof createSearch>;
 

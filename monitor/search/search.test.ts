@@ -6,7 +6,7 @@ import type { ApplicationUse } from '#monitor/facts/index.ts';
 import { createSites } from '#monitor/sites/index.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
 import { createNamesLoop, createSearch, type Found, type Search } from './index.ts';
-import { parseQuestion, textMax } from './question.ts';
+import { parseQuestion, textMax } from './search.ts';
 
 let database: TestDatabase;
 let search: Search;

@@ -9,22 +9,23 @@
  */
 
 import { createBatching } from '#common/batching/index.ts';
+import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { EnrolRequest, EnrolResponse, SensorPlan } from '#contracts/sensor-api/http.ts';
+import type { EnrolRequest, EnrolResponse } from '#contracts/sensor-api/http.ts';
+import { SensorPlan } from '#contracts/sensor-api/http.ts';
 import type { SensorCondition } from '#contracts/sensor-api/live.ts';
 import type { UploadConsumer } from '#monitor/intake/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { type ChangedAddress, listNodes, type NodeName } from '#monitor/placements/index.ts';
 import { listClusters } from '#monitor/sites/index.ts';
-import { type LeftOutRows, readLeftOut } from '#monitor/views/index.ts';
+import { type LeftOutRows, readLeftOut, readPlanScope } from '#monitor/views/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import { parseCredential, secretMatches } from '#service-kit/credentials/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { chooseNode } from './choose-node.ts';
-import { createInventoryConsumer } from './consume-inventory.ts';
 import { type CredentialState, findCredentials, noteMisuse } from './credential-store.ts';
 import {
+  chooseNode,
   createEnrolmentToken,
   type EnrolmentPlace,
   type EnrolmentToken,
@@ -32,10 +33,9 @@ import {
 } from './enrol-sensor.ts';
 import * as conditions from './health-store.ts';
 import { listLags, type SensorLag, type SensorSummary, summarizeSensors } from './health-store.ts';
-import type { SensorInventory } from './inventory-store.ts';
 import * as inventories from './inventory-store.ts';
+import { type SensorInventory, upsertInventories } from './inventory-store.ts';
 import type { PlanSection, SectionCount } from './plan-section.ts';
-import { countPlans, readPlan } from './read-plan.ts';
 import {
   createFollowUps,
   finishRotation,
@@ -44,6 +44,7 @@ import {
   rotateCredential,
 } from './rotate-credential.ts';
 import * as store from './store.ts';
+import { listSubjects } from './store.ts';
 
 export type { EnrolmentToken } from './enrol-sensor.ts';
 export { isClockRight, type KnownCondition, type SensorLag } from './health-store.ts';
@@ -57,7 +58,6 @@ export {
   type SectionCount,
   versionSection,
 } from './plan-section.ts';
-export { leftOutOf } from './read-plan.ts';
 export type { ChosenNode, Contact, EnrolledSensor, SensorState } from './store.ts';
 
 const credentialDaysDefault = 90;
@@ -175,7 +175,7 @@ export function createSensors(deps: SensorsDeps): Sensors {
 }
 
 /** What sensors need from the rest of the program. */
-export interface SensorsDeps {
+interface SensorsDeps {
   db: () => Queryable;
   /** Connections that only read, for authentication and plans. */
   reader: () => Queryable;
@@ -261,4 +261,58 @@ export function isSilentFor(seconds: number): boolean {
 /** One that never had contact has the same time from its enrolment on. */
 export function isSilent({ lastContactAtMs, enrolledAtMs }: store.SensorState, nowMs: number): boolean {
   return isSilentFor((nowMs - (lastContactAtMs ?? enrolledAtMs)) / 1000);
+}
+
+/** Takes `inventory`. What a clock that is ahead observed counts as observed now, or nothing could replace it for long. */
+function createInventoryConsumer(): UploadConsumer<SensorInventory> {
+  return {
+    kind: 'inventory',
+    select({ sensorId, nowMs, upload: { inventory } }) {
+      if (!inventory) return null;
+      const observedAtMs = Math.min(inventory.observedAtMs, nowMs);
+      return { sensorId, inventory: { ...inventory, observedAtMs } };
+    },
+    apply: upsertInventories,
+  };
+}
+
+/**
+ * What a sensor should do: the settings of its site, and what each section asks of its node. Without a sensor, what every
+ * sensor of the site would have to do. The versions say what this monitor understands (NET-9.1, NET-9.4).
+ */
+async function readPlan(
+  deps: Pick<SensorsDeps, 'reader' | 'sections'>,
+  siteId: number,
+  sensorId: number | null,
+): Promise<SensorPlan> {
+  const found = await readPlanScope(deps.reader(), siteId, sensorId);
+  if (found === null) throw new CodedError('sensors.no_site', 'There is no such site.');
+  const { localCidrs, node } = found;
+  const fields = await Promise.all(deps.sections.map((section) => section.read({ siteId, node })));
+  const plan = Object.assign({ plan_version: 1, local_cidrs: localCidrs }, ...fields);
+  const missing = SensorPlan.required.filter((field) => !(field in plan));
+  if (missing.length > 0) {
+    const text = `No section of the plan has the fields ${missing.join(', ')}. Register it in the composition.`;
+    throw new CodedError('sensors.no_section', text);
+  }
+  return plan as SensorPlan;
+}
+
+/** How full the lists of every sensor's plan are, by sensor; of one site or of all. */
+async function countPlans(
+  deps: Pick<SensorsDeps, 'db' | 'sections'>,
+  siteId: number | null,
+): Promise<Map<number, SectionCount[]>> {
+  const subjects = await listSubjects(deps.db(), siteId);
+  const counted = await Promise.all(
+    deps.sections.flatMap((section) => (section.count ? [section.count(subjects)] : [])),
+  );
+  return new Map(
+    subjects.map(({ sensorId }) => [sensorId, counted.flatMap((counts) => counts.get(sensorId) ?? [])]),
+  );
+}
+
+/** Entries that found no room. */
+export function leftOutOf({ entries, entriesMax }: SectionCount): number {
+  return Math.max(0, entries - entriesMax);
 }

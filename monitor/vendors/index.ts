@@ -6,13 +6,12 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { findOffline } from './find-offline.ts';
-import { registryPrefix } from './mac-prefix.ts';
+import { findOffline, registryPrefix } from './find-offline.ts';
 import { createRegistryClient } from './registry-client.ts';
 import { type Backlog, type ResolveOptions, resolveBacklog } from './resolve-backlog.ts';
 import { listNames } from './store.ts';
 
-export { isLocallyAdministered } from './mac-prefix.ts';
+export { isLocallyAdministered } from './find-offline.ts';
 export type { Backlog, ResolveResult } from './resolve-backlog.ts';
 
 export type Vendors = ReturnType<typeof createVendors>;

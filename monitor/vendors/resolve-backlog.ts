@@ -1,8 +1,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import { type Lease, renewLease, resignLease, takeLease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { findOffline } from './find-offline.ts';
-import { registryPrefix } from './mac-prefix.ts';
+import { findOffline, registryPrefix } from './find-offline.ts';
 import type { RegistryClient } from './registry-client.ts';
 import * as store from './store.ts';
 

@@ -11,9 +11,8 @@ import { addCommands } from '#monitor/main.ts';
 import { minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
-import { findOffline } from './find-offline.ts';
+import { findOffline, registryPrefix } from './find-offline.ts';
 import { createVendors } from './index.ts';
-import { registryPrefix } from './mac-prefix.ts';
 
 interface Asked {
   method: string;

@@ -66,10 +66,13 @@ export {
   type SiteHit,
 } from './search-store.ts';
 export {
+  findSiteOfIncident,
   type LeftOutRows,
   listSensorViews,
+  listSitesOfAccount,
   listSpoofedTraffic,
   nameSensors,
+  nameSites,
   readLeftOut,
   readPlanScope,
   type SensorView,
@@ -83,4 +86,3 @@ export {
   type ServerChangesAsked,
   type ToldChange,
 } from './server-history-store.ts';
-export { findSiteOfIncident, listSitesOfAccount, nameSites } from './site-store.ts';

@@ -1,4 +1,3 @@
-/** Sensors: their names and plans, what they measured, and rows of theirs that were left out. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
@@ -13,7 +12,7 @@ export async function nameSensors(
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-export interface StoredScope {
+interface StoredScope {
   localCidrs: string[];
   node: { name: string; clusterId: number | null } | null;
 }
@@ -116,4 +115,29 @@ export async function listSpoofedTraffic(
       array(select distinct name from servers where servers.address = sums.address order by name) as owners
     from sums order by last_minute desc, bytes desc, mac, address`.execute(reader);
   return rows;
+}
+
+// Sites: their names, and at which of them something is that operations links to.
+
+export async function nameSites(db: Queryable, ids: readonly number[]): Promise<Map<number, string>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await sql<{ id: number; name: string }>`
+    select id, name from sites where id = any(${[...ids]}::bigint[])`.execute(db);
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
+/** The sites of the clusters in which operations named addresses of this billing account. */
+export async function listSitesOfAccount(db: Queryable, accountId: number): Promise<number[]> {
+  const { rows } = await sql<{ siteId: number }>`
+    select distinct c.site_id as "siteId"
+    from allocation_targets t join site_clusters c on c.cluster_id = t.cluster_id
+    where t.billing_account_id = ${accountId} order by 1`.execute(db);
+  return rows.map(({ siteId }) => siteId);
+}
+
+/** The site of an incident; null for one that is not known. */
+export async function findSiteOfIncident(db: Queryable, incidentId: string): Promise<number | null> {
+  const { rows } = await sql<{ siteId: number }>`
+    select site_id as "siteId" from incidents where id = ${incidentId}::uuid`.execute(db);
+  return rows[0]?.siteId ?? null;
 }

@@ -5,8 +5,7 @@ import type { UnableReason } from '#contracts/findings.ts';
 import { hasPackageMark, identifyService, type ServiceEvidence } from './identify-service.ts';
 import type { Advisory, Severity } from './matcher/advisory.ts';
 import { matchAdvisory } from './matcher/match-advisory.ts';
-import type { KnownService } from './matcher/match-criterion.ts';
-import type { Uncertainty } from './matcher/truth.ts';
+import type { KnownService, Uncertainty } from './matcher/match-criterion.ts';
 import type { ShownPackage } from './packages/compare-revisions.ts';
 import { type JudgeCve, judgePackage, type PackageFix } from './packages/judge-package.ts';
 

@@ -7,6 +7,7 @@ import {
   formatBitRate,
   formatBytes,
   formatCount,
+  formatPercent,
   html,
   isoTime,
   link,
@@ -16,7 +17,6 @@ import {
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable, wantedFile } from '#service-kit/web/index.ts';
 import { type Amount, type Answer, orderOf, type Remainder, type RowDetails, sizeOf } from './answer.ts';
-import { changeText } from './change-text.ts';
 import { type Dimension, dimensionTable, manyOf, nameOf } from './dimensions.ts';
 import type { Measure } from './url-values.ts';
 import { type ExploreView, nothingIn, onlyHref, sortNames, withoutHref } from './view.ts';
@@ -257,3 +257,15 @@ const idFields = (
     ['customer_id', 'customerId'],
   ] as const
 ).map(([field, name]) => ({ field, name, value: ({ details }: Line) => details?.[name] }));
+
+// How a value changed against the period before.
+
+/** `+14 %`, `−3 %`, `new`, `× 12` from ten times on; null where the value before is not known. */
+export function changeText(now: number, before: number | null): string | null {
+  if (before === null) return null;
+  if (before === 0) return now === 0 ? 'none' : 'new';
+  const change = now / before - 1;
+  if (Math.abs(change) < 0.005) return '±0 %';
+  if (change >= 9) return `× ${formatCount(Math.round(now / before))}`;
+  return `${change < 0 ? '−' : '+'}${formatPercent(Math.abs(change), 0)}`;
+}

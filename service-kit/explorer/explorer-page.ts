@@ -25,8 +25,7 @@ import {
 import { fileHref, offerData } from '#service-kit/web/index.ts';
 import { type Amount, type Answer, type Limit, sizeOf } from './answer.ts';
 import { answerChart, type ChartAround, chartUnit } from './answer-chart.ts';
-import { answerTable, type TableOptions } from './answer-table.ts';
-import { changeText } from './change-text.ts';
+import { answerTable, changeText, type TableOptions } from './answer-table.ts';
 import { type Dimension, manyOf, nameOf } from './dimensions.ts';
 import { type ExploreFormOptions, exploreForm } from './filter-form.ts';
 import { sidesOf } from './filter-text.ts';

@@ -29,7 +29,7 @@ export {
 } from './answer.ts';
 export { answerChart, type ChartAround, chartUnit } from './answer-chart.ts';
 export type { Line } from './answer-table.ts';
-export { changeText } from './change-text.ts';
+export { changeText } from './answer-table.ts';
 export { completeFilters, completionsMax } from './complete.ts';
 export {
   countryName,

@@ -14,10 +14,9 @@ import type { Secrets } from '#service-kit/secrets/index.ts';
 import type { SignInPerson } from '#service-kit/sign-in/index.ts';
 import { signingKey } from './store.ts';
 
-export { seedSignOn } from './seed-sign-on.ts';
 export { registerSignOnSettings } from './settings.routes.ts';
 export { registerSignOn } from './sign-on.routes.ts';
-export { createSignOn, type SignOn } from './sign-on.ts';
+export { createSignOn, type SignOn, seedSignOn } from './sign-on.ts';
 export { registerSignOnPages } from './sign-on-pages.routes.ts';
 
 /** Where sign-on keeps sealed secrets. */

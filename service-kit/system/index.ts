@@ -9,13 +9,12 @@
 import type { Meters } from '#service-kit/metrics/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createDiskWatch, type DiskWatchDeps, hoursLeft } from './disks.ts';
-import { readState, type SystemState } from './state.ts';
+import { readState, type SystemState } from './sections.ts';
 import { createWriteCheck } from './write-check.ts';
 
 export { createDatabaseWatch } from './database-watch.ts';
 export { diskLimits } from './disks.ts';
-export { systemSections } from './sections.ts';
-export { judgeSystem, type SystemState } from './state.ts';
+export { judgeSystem, type SystemState, systemSections } from './sections.ts';
 export { measuredOfSystem, type SystemSubject, systemKindNames } from './subject.ts';
 export type { WriteCheck } from './write-check.ts';
 

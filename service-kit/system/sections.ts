@@ -1,6 +1,6 @@
 /** Sections of a page System: the disks with the program's data, and its loops. */
 import type { FastifyRequest } from 'fastify';
-import type { LeaseState } from '#service-kit/leases/index.ts';
+import { type LeaseState, listLeases } from '#service-kit/leases/index.ts';
 import {
   age,
   badge,
@@ -12,10 +12,11 @@ import {
   isoTime,
   section,
 } from '#service-kit/pages/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
 import { hoursLeft, judgeDisk } from './disks.ts';
-import { judgeLoop } from './loops.ts';
-import type { SystemState } from './state.ts';
+import { type DiskState, listDisks, readDatabaseBytes } from './store.ts';
+import type { SystemSubject } from './subject.ts';
 
 /** `workOf`: what a loop does, by the name of its lease. */
 export function systemSections(
@@ -118,4 +119,61 @@ function disks(request: FastifyRequest, { disks: rows, databaseBytes }: SystemSt
       empty: { title: 'No sample yet', text: 'Each process samples the disk with its data once a minute.' },
     }),
   );
+}
+
+// Loops: whether they run and succeed.
+
+/** A loop that fails for a shorter time is no trouble, nor one that begins this much later than it should. */
+const failingSecondsMin = 120;
+const lateSeconds = 300;
+
+/**
+ * Null where no loop runs under the lease. `watchingSeconds`: how long the caller has watched without a break; after a pause of
+ * everything each loop is late, and begins soon.
+ */
+function judgeLoop(loop: LeaseState, nowMs: number, watchingSeconds: number): SystemSubject | null {
+  const { name, intervalSeconds, succeededAtMs, failingSinceMs, lastError } = loop;
+  if (intervalSeconds === null) return null;
+  const isFailing = lastError !== null && failingSinceMs !== null;
+  const sinceMs = isFailing ? failingSinceMs : (succeededAtMs ?? loop.acquiredAtMs);
+  const seconds = Math.max(0, Math.round((nowMs - sinceMs) / 1000));
+  // A long run renews its lease.
+  const isLate = isFailing
+    ? seconds >= failingSecondsMin
+    : !loop.isHeld && seconds > 2 * intervalSeconds + lateSeconds;
+  const isKnown = isFailing || watchingSeconds > lateSeconds;
+  return {
+    kind: 'loop_failing',
+    key: `loop:${name}`,
+    name,
+    verdict: isLate ? (isKnown ? 'bad' : 'unknown') : isFailing ? 'unknown' : 'good',
+    details: { seconds, error: isFailing ? lastError : null },
+  };
+}
+
+// The stored state of a program, and what of it is judged.
+
+export interface SystemState {
+  nowMs: number;
+  loops: LeaseState[];
+  disks: DiskState[];
+  databaseBytes: number;
+}
+
+export async function readState(db: Queryable): Promise<SystemState> {
+  const [nowMs, loops, disks, databaseBytes] = await Promise.all([
+    readNowMs(db),
+    listLeases(db),
+    listDisks(db),
+    readDatabaseBytes(db),
+  ]);
+  return { nowMs, loops, disks, databaseBytes };
+}
+
+/** Every disk and every loop. `watchingSeconds`: see `judgeLoop`; pages have watched for ever. */
+export function judgeSystem(
+  { nowMs, loops, disks }: SystemState,
+  watchingSeconds = Number.POSITIVE_INFINITY,
+): SystemSubject[] {
+  return [...disks.map(judgeDisk), ...loops.flatMap((loop) => judgeLoop(loop, nowMs, watchingSeconds) ?? [])];
 }

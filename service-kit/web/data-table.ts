@@ -20,7 +20,6 @@ import {
   tableValues,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { sendCsv } from './csv-file.ts';
 
 /** Maximum number of rows in a file. */
 const fileRowsMax = 10_000;
@@ -41,7 +40,7 @@ export interface DataTableOptions<Row> extends Omit<TableOptions<Row>, 'columns'
 }
 
 /** Rows of a file, with a name. */
-export interface OfferedData<Row> {
+interface OfferedData<Row> {
   id: string;
   fields: readonly DataField<Row>[];
   rows: readonly Row[];
@@ -156,4 +155,16 @@ export function sendWantedFile(
   }
   if (!isComplete) reply.header('x-more-rows', 'true');
   return sendCsv(reply, `${name}.csv`, tableCsv(data.fields, data.rows));
+}
+
+/** Sends a CSV file of this name, such as `usage-2026-11.csv`. */
+export function sendCsv(reply: FastifyReply, name: string, text: string): FastifyReply {
+  return reply
+    .type('text/csv; charset=utf-8')
+    .headers({
+      'content-disposition': `attachment; filename="${name}"`,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    })
+    .send(text);
 }

@@ -13,7 +13,6 @@ export {
   textColumn,
   timeColumn,
 } from './columns.ts';
-export { sendCsv } from './csv-file.ts';
 export {
   type DataColumn,
   dataTable,
@@ -21,6 +20,7 @@ export {
   offerData,
   pagedRows,
   rowsLimit,
+  sendCsv,
   sendWantedFile,
   wantedFile,
 } from './data-table.ts';

@@ -4,8 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createSilentServer, type Socket } from 'node:net';
 import { after, before, test } from 'node:test';
-import { type Address, postDelivery } from './post-delivery.ts';
-import { isAllowedAddress, parseEndpointUrl } from './target.ts';
+import { type Address, isAllowedAddress, parseEndpointUrl, postDelivery } from './index.ts';
 
 const strict = { allowPrivate: false };
 let port = 0;

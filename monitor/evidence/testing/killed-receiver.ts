@@ -7,8 +7,8 @@ import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { findObservation } from '#monitor/incidents/read-store.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
-import { createFolderStore } from '../folder-store.ts';
 import { createEvidence } from '../index.ts';
+import { createFolderStore } from '../object-store.ts';
 
 const [url, folder, sensorId, observationId, moment] = process.argv.slice(2) as string[];
 const { db } = createPool(url!, 1);

@@ -3,9 +3,8 @@ import { directionOf, evidenceOf, vantageOf } from '../contract/codes.ts';
 import * as facts from '../contract/facts.ts';
 import { type Sources, scopeOf } from './address-store.ts';
 import { type Judging, judged, owners } from './judge-store.ts';
-import { findTopPairs } from './pair-store.ts';
+import { findTopPairs, portOf, portsInOrder } from './pair-store.ts';
 import { isAmong, within } from './select-store.ts';
-import { portOf, portsInOrder } from './service-columns.ts';
 import { ch, number, plain, text } from './statement.ts';
 import { hexOf, readForeign } from './verdict-store.ts';
 

@@ -5,12 +5,10 @@
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { NameApplication } from '../contract/collect-facts.ts';
 import { controlTransaction } from '../contract/control-scope.ts';
-import type { FactEngineState } from '../contract/engine-state.ts';
-import { explainRows } from '../contract/explain-rows.ts';
-import type { FactStore } from '../contract/fact-store.ts';
-import { type EngineIdentity, noStore, noteChanges } from '../control/engine-use-store.ts';
+import type { FactEngineState, FactStore } from '../contract/fact-store.ts';
+import { explainRows } from '../contract/facts.ts';
+import { type EngineIdentity, noStore, noteAppend, noteChanges } from '../control/engine-use-store.ts';
 import * as gaps from '../control/gap-store.ts';
-import { noteAppend } from '../control/note-append.ts';
 import * as addresses from './address-store.ts';
 import { appendUploads } from './append.ts';
 import * as applications from './application-store.ts';
@@ -19,10 +17,10 @@ import * as details from './detail-store.ts';
 import * as devices from './device-store.ts';
 import { createEngine, type Engine, type FactClient, readEngineState, readStoreId } from './engine-store.ts';
 import { explore } from './explore-store.ts';
-import { migrate } from './migrate-store.ts';
 import * as pairs from './pair-store.ts';
 import * as peers from './peer-store.ts';
 import * as sites from './site-store.ts';
+import { migrate } from './table-store.ts';
 import { rejudgeAddresses } from './verdict-store.ts';
 
 export interface ClickhouseFacts extends FactStore {

@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { CodedError, describeError } from '#common/errors/index.ts';
-import type { FactEngineState } from '../contract/engine-state.ts';
+import type { FactEngineState } from '../contract/fact-store.ts';
 import { ch, type Fragment, plain, text, toStatement } from './statement.ts';
 
 export type FactClient = Pick<ClickHouseClient, 'query' | 'command' | 'exec' | 'close'>;

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts';
 import type { FactUpload } from '../contract/facts.ts';
-import { noteSent } from '../control/sent-store.ts';
+import { noteSent } from '../control/token-store.ts';
 import { type FactStore, openScope } from '../index.ts';
 import { createStandingWorld } from '../testing/engines.ts';
 import { randomMinutes, randomUpload, seededBelow } from '../testing/random-uploads.ts';

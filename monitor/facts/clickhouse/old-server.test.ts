@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { createFactClient, describeStart, parseFactsUrl } from './connect.ts';
 import { createEngine } from './engine-store.ts';
-import { migrate } from './migrate-store.ts';
+import { migrate } from './table-store.ts';
 
 const failed = (code: number, text: string) =>
   `Code: ${code}, e.displayText() = DB::Exception: ${text}, e.what() = DB::Exception\n`;

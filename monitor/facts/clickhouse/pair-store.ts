@@ -6,7 +6,6 @@ import { type Sources, scopeOf } from './address-store.ts';
 import type { Engine } from './engine-store.ts';
 import { inDirection, type Judging, judgedPairs, owners } from './judge-store.ts';
 import { within } from './select-store.ts';
-import { portOf, portsInOrder } from './service-columns.ts';
 import { ch, type Fragment, number, plain, texts } from './statement.ts';
 import { addressOf } from './verdict-store.ts';
 
@@ -111,3 +110,11 @@ async function readPairs(
     packets: row.best[2],
   }));
 }
+
+// Columns of services, and what they are in answers.
+
+/** A port as the tables hold it. */
+export const portOf = (port: number): number | null => (port < 0 ? null : port);
+
+/** Those without a port last. */
+export const portsInOrder = plain('server_port = -1, server_port');

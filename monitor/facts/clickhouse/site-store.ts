@@ -1,7 +1,7 @@
 /** Reads of sites and their captures. */
 import { readNowMs } from '#service-kit/postgres/index.ts';
 import type * as facts from '../contract/facts.ts';
-import { type KnownCapture, listFailed, listKnown } from '../control/capture-list-store.ts';
+import { type KnownCapture, listFailed, listKnown } from '../control/capture-store.ts';
 import { type Sources, scopeOf } from './address-store.ts';
 import type { Engine } from './engine-store.ts';
 import { hosts, strongest, within } from './select-store.ts';

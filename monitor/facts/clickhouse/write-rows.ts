@@ -10,7 +10,7 @@ import {
   type NamedPair,
 } from '../contract/collect-facts.ts';
 import { type FactUpload, pairsKeptMs } from '../contract/facts.ts';
-import { type PeerSum, sumPeers } from '../contract/sum-peers.ts';
+import { type PeerSum, sumPeers } from '../contract/peer-networks.ts';
 import type { OriginMinute, PlacedMinutes } from '../control/capture-store.ts';
 import { placeOf, type RowPlace } from '../control/row-place.ts';
 import { bytes, type Column, numbers, Rows, texts } from './native-columns.ts';

@@ -6,6 +6,7 @@
  * pairs were no longer kept counts if nothing of that address and direction was known of it.
  */
 import { formatAddress, formatPrefix, parseAddress } from '#common/ip/index.ts';
+import { localAddressOf, type NamedPair } from './collect-facts.ts';
 import type { AddressRange, SiteRange } from './facts.ts';
 
 export const peerLengths = { 4: 24, 6: 48 } as const;
@@ -33,7 +34,7 @@ export function firstAddressOf(address: string): string {
 }
 
 /** What was exchanged; bytes are those to and from the local address. */
-export interface PeerTraffic {
+interface PeerTraffic {
   inboundBytes: number;
   outboundBytes: number;
   packets: number;
@@ -70,4 +71,35 @@ export interface PeerNetworks {
   listPeerNetworks(range: AddressRange, limit: number): Promise<PeerList<PeerUse>>;
   /** Who exchanged something with networks within this prefix, by bytes, largest first. The prefix is of a whole network or shorter. */
   findPeers(range: SiteRange & { prefix: string }, limit: number): Promise<PeerList<PeerOfNetwork>>;
+}
+
+// What a capture's minute says of networks.
+
+export interface PeerSum {
+  direction: 'outbound' | 'inbound';
+  local: string;
+  /** First address of the network. */
+  peer: string;
+  inboundBytes: number;
+  outboundBytes: number;
+  packets: number;
+}
+
+/** Pairs of a capture's minute over the Internet, summed by direction, local address and network. */
+export function sumPeers(pairs: readonly NamedPair[]): Iterable<PeerSum> {
+  const sums = new Map<string, PeerSum>();
+  for (const pair of pairs) {
+    const { direction } = pair;
+    if (direction !== 'outbound' && direction !== 'inbound') continue;
+    const isHost = direction === 'inbound';
+    const local = localAddressOf(pair)!;
+    const peer = firstAddressOf(isHost ? pair.client : pair.server);
+    const key = `${direction} ${local} ${peer}`;
+    const sum = sums.get(key) ?? { direction, local, peer, inboundBytes: 0, outboundBytes: 0, packets: 0 };
+    sums.set(key, sum);
+    sum.inboundBytes += isHost ? pair.clientBytes : pair.serverBytes;
+    sum.outboundBytes += isHost ? pair.serverBytes : pair.clientBytes;
+    sum.packets += pair.packets;
+  }
+  return sums.values();
 }

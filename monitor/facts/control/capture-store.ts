@@ -1,9 +1,9 @@
-/** Captures of uploads: their numbers, and what their minutes tell of. */
 import { sql } from 'kysely';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { checkAddresses, type ForeignCheck, share } from '#monitor/placements/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { localAddressOf } from '../contract/collect-facts.ts';
+import type * as facts from '../contract/facts.ts';
 import type { FactOrigin, FactUpload } from '../contract/facts.ts';
 
 /** A capture's minute with where it is from. */
@@ -86,4 +86,33 @@ async function ensureCaptures(trx: Queryable, uploads: readonly FactUpload[], ma
   const captureOf = (origin: FactOrigin, minute: TelemetryMinute) =>
     ids.get(keyOf(origin.sensorId, minute.capture))!;
   return { captureOf, nowMs: rows[0]!.nowMs };
+}
+
+// Captures, and when they failed.
+
+/** A capture as PostgreSQL knows it. */
+export interface KnownCapture {
+  captureId: number;
+  sensorId: number;
+  siteId: number;
+  name: string;
+  role: facts.Vantage;
+}
+
+/** Captures by sensor and name; of one site, or with null of all. */
+export async function listKnown(db: Queryable, siteId: number | null): Promise<KnownCapture[]> {
+  const { rows } = await sql<KnownCapture>`
+    select id as "captureId", sensor_id as "sensorId", site_id as "siteId", name, role from captures
+    where ${siteId}::bigint is null or site_id = ${siteId} order by sensor_id, name collate "C"`.execute(db);
+  return rows;
+}
+
+/** The newest minute since that one in which each capture is known to have failed. */
+export async function listFailed(db: Queryable, sinceMinute: number): Promise<Map<number, number>> {
+  const { rows } = await sql<{ captureId: number; through: number }>`
+    select c.id as "captureId", extract(epoch from max(g.to_minute))::float8 as through
+    from captures c join telemetry_gaps g on g.site_id = c.site_id and g.sensor_id = c.sensor_id
+    where g.to_minute >= to_timestamp(${sinceMinute}) and g.reason = 'capture_failed' and g.capture in ('', c.name)
+    group by c.id`.execute(db);
+  return new Map(rows.map((row) => [row.captureId, row.through]));
 }

@@ -1,7 +1,9 @@
 /** Which engine holds the facts, and the changes of days that a move has to copy again. */
 import { sql } from 'kysely';
 import { CodedError } from '#common/errors/index.ts';
+import { share } from '#monitor/placements/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { FactUpload } from '../contract/facts.ts';
 
 /** An engine of facts as a process knows it. */
 export interface EngineIdentity {
@@ -85,4 +87,20 @@ export function describeOther(used: string, own: string): string {
       ? 'Remove SVC_FACTS_URL from the settings of this process'
       : `Set SVC_FACTS_URL to it, with its user and password,`;
   return `The traffic facts of this installation are in ${used}, and this process is set to ${own}. ${setting} and start it again; to move the facts: ./svc monitor move-facts --help.`;
+}
+
+// What an engine does first in an append.
+
+/** Throws `facts.moved` where another engine holds the facts; marks the uploads' days for a move. */
+export async function noteAppend(
+  trx: Queryable,
+  own: EngineIdentity,
+  uploads: readonly FactUpload[],
+): Promise<void> {
+  // Until the end of the transaction no move begins, and none ends.
+  await share(trx);
+  const days = uploads.flatMap(({ origin: { siteId }, minutes }) =>
+    minutes.map(({ minute }) => ({ siteId, day: dayOf(minute) })),
+  );
+  await noteChanges(trx, own, days);
 }

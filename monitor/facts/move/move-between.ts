@@ -2,8 +2,7 @@
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createFactClient, describeStart, type FactsPlace, placeText } from '../clickhouse/connect.ts';
 import { createEngine, type Engine, hasClickhouseFacts, readStoreId } from '../clickhouse/engine-store.ts';
-import { migrate } from '../clickhouse/migrate-store.ts';
-import { dropTables } from '../clickhouse/table-store.ts';
+import { dropTables, migrate } from '../clickhouse/table-store.ts';
 import {
   type EngineIdentity,
   hasPostgresFacts,

@@ -21,6 +21,7 @@ import * as store from '../control/move-store.ts';
 import {
   checkDays,
   copyDays,
+  createMoveProgress,
   fenced,
   goOn,
   listLeft,
@@ -30,7 +31,6 @@ import {
   stopped,
 } from './move-days.ts';
 import type { MoveEnds } from './move-ends.ts';
-import { createMoveProgress } from './move-progress.ts';
 
 /** Holds uploads back while the last facts are copied; `inbox/` has it. */
 export interface UploadHold {

@@ -2,9 +2,8 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SiteDay } from '../control/engine-use-store.ts';
-import type { MeasuredDay } from './clickhouse-day-store.ts';
-import type { DaySums, SumBounds, TableSums } from './day-sums.ts';
-import { pairPeers } from './pair-peer-store.ts';
+import type { DaySums, MeasuredDay, SumBounds, TableSums } from './clickhouse-day-store.ts';
+import { pairPeers } from './to-clickhouse-store.ts';
 
 /** Days from that minute on. */
 export async function listDays(db: Queryable, fromMinute: number): Promise<MeasuredDay[]> {

@@ -16,7 +16,7 @@ import {
   type Usage,
 } from '../contract/collect-facts.ts';
 import { type FactUpload, pairsKeptMs } from '../contract/facts.ts';
-import { sumPeers } from '../contract/sum-peers.ts';
+import { sumPeers } from '../contract/peer-networks.ts';
 import { type OriginMinute, placeMinutes } from '../control/capture-store.ts';
 import { divideUploads } from '../control/divide-uploads.ts';
 import { insertGaps } from '../control/gap-store.ts';

@@ -18,8 +18,7 @@ import type { VectorDetails } from '#contracts/sensor-api/detection.ts';
 import type { DeliverableIncident } from '#monitor/incidents/index.ts';
 import { listMailedDrills } from '#monitor/views/index.ts';
 import { defineFeed, type FeedSources } from '../feed.ts';
-import { opsDdosCadence } from '../ops-ddos-cadence.ts';
-import { clustersOfRequest, type FeedItem, type Round, type Visit } from '../round.ts';
+import { clustersOfRequest, type FeedItem, opsDdosCadence, type Round, type Visit } from '../round.ts';
 
 interface IncidentItem extends FeedItem {
   incident: DeliverableIncident;

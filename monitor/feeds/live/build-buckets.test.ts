@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StoredWindow } from '#monitor/live/index.ts';
-import { buildBuckets } from './build-buckets.ts';
+import { buildBuckets } from './build-parcel.ts';
 import { indexWindows } from './index-windows.ts';
 
 const address = '203.0.113.10';

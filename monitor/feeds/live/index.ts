@@ -16,7 +16,7 @@ import type { StoredTarget } from '../allocations/index.ts';
 import { defineFeed, type FeedSources } from '../feed.ts';
 import type { FeedItem, Round } from '../round.ts';
 import { buildParcel } from './build-parcel.ts';
-import { createObservations } from './read-observations.ts';
+import { createObservations } from './index-windows.ts';
 
 const name = 'live';
 

@@ -12,8 +12,8 @@ import {
 } from '#contracts/admin-api/schemas.ts';
 import type { StoredTarget } from '../allocations/index.ts';
 import { defineFeed, type FeedSources } from '../feed.ts';
-import { opsDdosCadence } from '../ops-ddos-cadence.ts';
 import type { FeedItem, Round } from '../round.ts';
+import { opsDdosCadence } from '../round.ts';
 import { buildParcel, rangeAfter, rangesOf, type VisitContext } from './build-parcel.ts';
 import { completeUntil, deliveredMinutes } from './plan-visit.ts';
 import { type RangeContent, readAhead, type VisitRange } from './read-ahead.ts';

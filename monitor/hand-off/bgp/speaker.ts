@@ -11,10 +11,17 @@ import type { Action, Step } from '../action.ts';
 import { describeRoutes, type StepResult } from '../carry-out.ts';
 import type { HandOffDeps } from '../index.ts';
 import { createWorker } from '../work-actions.ts';
-import { type Announced, listAnnounced, listPeersInUse } from './announced-store.ts';
+import type { BgpPeer } from './peer.ts';
 import { routesOf } from './route.ts';
 import { createSession, type Session } from './session.ts';
-import { listSessions, noteSessions, type ToldSession } from './sessions-store.ts';
+import {
+  type Announced,
+  listAnnounced,
+  listPeersInUse,
+  listSessions,
+  noteSessions,
+  type ToldSession,
+} from './sessions-store.ts';
 
 const intervalMs = 1_000;
 const leaseSeconds = 30;
@@ -115,4 +122,38 @@ async function noteStates(
     );
   if (stored.length === states.length && states.every(isSaid)) return;
   await ifHeld(db, lease, (trx) => noteSessions(trx, states));
+}
+
+// The state of each BGP peer of the settings, for pages.
+
+/**
+ * `unused`: no rule that is on needs a session. `unknown`: one is needed, and no process of the monitor has said how it goes
+ * for a while.
+ */
+export interface PeerState {
+  name: string;
+  session: 'established' | 'down' | 'unknown' | 'unused';
+  /** Why the session is down. */
+  problem: string | null;
+  /** Announced now. */
+  routes: number;
+  /** Since when it is established, or down. */
+  sinceMs: number | null;
+}
+
+/** The process that holds the sessions says this more often; a lease of a dead one ends within it. */
+const toldAgeSecondsMax = 45;
+
+export async function describePeers(db: Queryable, peers: readonly BgpPeer[]): Promise<PeerState[]> {
+  if (peers.length === 0) return [];
+  const [stored, used] = await Promise.all([listSessions(db), listPeersInUse(db)]);
+  return peers.map(({ name }) => {
+    const told = stored.find(
+      ({ peer, toldAgeSeconds }) => peer === name && toldAgeSeconds <= toldAgeSecondsMax,
+    );
+    if (!used.includes(name)) return { name, session: 'unused', problem: null, routes: 0, sinceMs: null };
+    if (!told) return { name, session: 'unknown', problem: null, routes: 0, sinceMs: null };
+    const { problem, routes, sinceMs } = told;
+    return { name, session: problem === null ? 'established' : 'down', problem, routes, sinceMs };
+  });
 }

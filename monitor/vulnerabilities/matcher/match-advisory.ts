@@ -7,8 +7,15 @@
  * part is therefore evaluated twice: whether it is true, and whether it is true through the service.
  */
 import type { Advisory, Condition, Criterion } from './advisory.ts';
-import { type KnownService, matchCriterion } from './match-criterion.ts';
-import { allOf, anyOf, no, opposite, type Value } from './truth.ts';
+import {
+  allOf,
+  anyOf,
+  type KnownService,
+  matchCriterion,
+  no,
+  opposite,
+  type Value,
+} from './match-criterion.ts';
 
 interface Result {
   value: Value;

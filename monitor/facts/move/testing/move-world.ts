@@ -4,12 +4,12 @@ import { nameApplication } from '#monitor/applications/index.ts';
 import { createClickhouseFacts } from '../../clickhouse/clickhouse-facts.ts';
 import { createFactClient, parseFactsUrl } from '../../clickhouse/connect.ts';
 import { startHttpEngine } from '../../clickhouse/testing/start-http-engine.ts';
+import { useClickhouse } from '../../create-facts.ts';
 import { cancelMove, type FactUpload, openScope } from '../../index.ts';
 import { compareAnswers, type StoreUnderTest, sampleMinutes } from '../../testing/conformance.ts';
 import { createMoves, createStandingWorld, middleOfHour, minutesOf } from '../../testing/engines.ts';
 import { createMemoryFacts, type MemoryFacts } from '../../testing/memory/memory-facts.ts';
 import { randomUpload, sampleAddresses, seededBelow } from '../../testing/random-uploads.ts';
-import { useClickhouse } from '../../use-engine.ts';
 import { deleteFacts, moveBetween } from '../move-between.ts';
 import type { MoveStep } from '../move-days.ts';
 

@@ -1,22 +1,7 @@
-/**
- * Feeds to operations: each a leased loop with durable cursors over items, declared in a folder of its own.
- *
- * Delivery is at least once and its effects happen once: operations answers `unchanged` to what it has. An item that fails
- * costs its own turn; two transport failures in a row end a run. Nothing that operations answers to a failed request is
- * kept. What a feed declares is in `feed.ts`; docs/adding-a-feed.md shows how to add one.
- */
-import type { Clock } from '#common/clock/index.ts';
 import type { Setting } from '#common/config/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { Applications } from '#monitor/applications/index.ts';
-import type { Incidents } from '#monitor/incidents/index.ts';
-import type { Live } from '#monitor/live/index.ts';
 import type { Connection } from '#monitor/operations-client/index.ts';
-import type { ScanExchange } from '#monitor/scans/index.ts';
-import type { Sites } from '#monitor/sites/index.ts';
-import type { Traffic } from '#monitor/traffic/index.ts';
-import type { AssessmentExchange } from '#monitor/vulnerabilities/index.ts';
 import { createLeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAllocations, createProtectionSection } from './allocations/index.ts';
@@ -49,22 +34,13 @@ export type RunningFeed = ReturnType<typeof createFeed>;
 
 export type Feeds = ReturnType<typeof createFeeds>;
 
-export interface FeedsDeps {
+export interface FeedsDeps extends Omit<FeedSources, 'allocations'> {
   /** What is declared; `installedFeeds` outside of tests. */
   feeds: readonly Feed[];
   cadences: Cadences;
-  db: () => Queryable;
   /** Connections that only read, for what plans ask (NET-5.3); the same as the others when absent. */
   reader?: () => Queryable;
   connection: Connection;
-  sites: Pick<Sites, 'listClusters'>;
-  traffic: Pick<Traffic, 'readAddressesMinutes' | 'listCaptures' | 'listSpeakers'>;
-  applications: Pick<Applications, 'readAddressesApplications'>;
-  live: Pick<Live, 'listWindows'>;
-  incidents: Pick<Incidents, 'listDeliverable' | 'noteDelivered' | 'readAttackPeriods'>;
-  scans: ScanExchange;
-  vulnerabilities: AssessmentExchange;
-  clock: Clock;
   reporter: Reporter;
   /** Documentation ranges count as globally routable: lab and demo worlds alone. */
   documentationIsGlobal: boolean;

@@ -29,9 +29,8 @@ export async function listSetAside(
 ): Promise<Map<string, SetAside[]>> {
   const { rows } = await sql<SetAside & { key: string }>`
     select item as key, part, reason, fingerprint from feed_set_aside
-    where feed = ${feed} and item = any(${[...keys]}::text[]) and noted_at > svc_now() - interval '1 hour'`.execute(
-    db,
-  );
+    where feed = ${feed} and item = any(${[...keys]}::text[])
+      and noted_at > svc_now() - interval '1 hour'`.execute(db);
   return Map.groupBy(rows, ({ key }) => key);
 }
 

@@ -2,8 +2,8 @@
 import { sql } from 'kysely';
 import type { IncidentAction } from '#monitor/incidents/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { type Attack, toldKinds } from './action.ts';
-import type { RuleKind, RuleTarget } from './rule.ts';
+import { type Action, toldKinds } from './action.ts';
+import type { RuleKind } from './rule.ts';
 
 /** These incidents are over. An action all of whose incidents are over is released: its hold time begins. */
 export async function leaveIncidents(trx: Queryable, incidentIds: readonly string[]): Promise<void> {
@@ -15,23 +15,18 @@ export async function leaveIncidents(trx: Queryable, incidentIds: readonly strin
     where a.id in (select action_id from left_now) and a.ended_at is null and a.released_at is null
       and not exists (
         select 1 from hand_off_incidents j where j.action_id = a.id and j.left_at is null
-          and not exists (select 1 from left_now l where l.action_id = j.action_id and l.incident_id = j.incident_id))`.execute(
-    trx,
-  );
+          and not exists (select 1 from left_now l where l.action_id = j.action_id
+            and l.incident_id = j.incident_id))`.execute(trx);
 }
 
 /** An attack and a rule that is for it. */
-export interface Match {
-  ruleId: number;
-  siteId: number;
+export interface Match
+  extends Pick<
+    Action,
+    'ruleId' | 'siteId' | 'kind' | 'isDryRun' | 'address' | 'target' | 'holdSeconds' | 'attack'
+  > {
   incidentId: string;
-  kind: RuleKind;
-  isDryRun: boolean;
-  address: string;
   targetKey: string;
-  target: RuleTarget;
-  holdSeconds: number;
-  attack: Attack;
   /** An operator has to start it. */
   needsApproval: boolean;
 }
@@ -66,9 +61,8 @@ export async function joinActions(trx: Queryable, matches: readonly Match[]): Pr
     from (${wanted}) w
     where a.rule_id = w."ruleId" and a.target_key = w."targetKey" and a.kind = 'flowspec' and a.state in ('waiting', 'active')
       and a.attack ->> 'incidentId' = w."incidentId"::text
-      and (a.attack -> 'vectors' is distinct from w.attack -> 'vectors' or a.attack -> 'class' is distinct from w.attack -> 'class')`.execute(
-    trx,
-  );
+      and (a.attack -> 'vectors' is distinct from w.attack -> 'vectors' or a.attack -> 'class'
+      is distinct from w.attack -> 'class')`.execute(trx);
   const { rows } = await sql<{ incidentId: string }>`
     with joined as (
       insert into hand_off_incidents as held (action_id, incident_id)

@@ -99,15 +99,8 @@ export async function storeUploads(
 }
 
 /** An upload that waits for being applied, without its body. */
-export interface PendingUpload {
+export interface PendingUpload extends Omit<UploadRow, 'encoding' | 'body' | 'throughMinute'> {
   id: number;
-  sensorId: number;
-  siteId: number;
-  spoolId: string;
-  sequence: number;
-  digest: Buffer;
-  firstMinute: number | null;
-  lastMinute: number | null;
   /** The database's time. */
   nowMs: number;
 }
@@ -189,9 +182,8 @@ export interface StoredBody {
 /** Bodies of uploads by their ids; those of finished ones are gone. */
 export async function readBodies(db: Queryable, ids: readonly number[]): Promise<Map<number, StoredBody>> {
   const { rows } = await sql<StoredBody & { id: number }>`
-    select id, body, encoding from inbox_uploads where id = any(${[...ids]}::bigint[]) and body is not null`.execute(
-    db,
-  );
+    select id, body, encoding from inbox_uploads where id = any(${[...ids]}::bigint[])
+      and body is not null`.execute(db);
   return new Map(rows.map(({ id, ...stored }) => [id, stored]));
 }
 
@@ -206,17 +198,15 @@ export async function takeAbandoned(trx: Queryable, share: number, term: number)
 
 /** Says that nothing of this share is being applied any more. */
 export async function endAttempt(trx: Queryable, share: number, term: number): Promise<void> {
-  await sql`update inbox_attempts set upload_ids = '{}' where share = ${share} and term = ${term}`.execute(
-    trx,
-  );
+  await sql`update inbox_attempts set upload_ids = '{}' where share = ${share}
+    and term = ${term}`.execute(trx);
 }
 
 /** Locks uploads for this transaction; returns those that have not been finished meanwhile. */
 export async function lockUploads(trx: Queryable, ids: readonly number[]): Promise<Set<number>> {
   const { rows } = await sql<{ id: number }>`
-    select id from inbox_uploads where id = any(${[...ids]}::bigint[]) and state = 'pending' order by id for update`.execute(
-    trx,
-  );
+    select id from inbox_uploads where id = any(${[...ids]}::bigint[])
+      and state = 'pending' order by id for update`.execute(trx);
   return new Set(rows.map((row) => row.id));
 }
 
@@ -250,14 +240,7 @@ export async function finishUploads(
 }
 
 /** An upload after one more attempt at it. */
-export interface FailedUpload {
-  id: number;
-  sensorId: number;
-  siteId: number;
-  spoolId: string;
-  sequence: number;
-  firstMinute: number | null;
-  lastMinute: number | null;
+export interface FailedUpload extends Omit<PendingUpload, 'digest' | 'nowMs'> {
   attempts: number;
 }
 
@@ -273,9 +256,8 @@ export async function countAttempts(
       due_at = svc_now() + make_interval(secs => ${retrySeconds}::float8 * power(2, attempts))
     where id = any(${[...ids]}::bigint[]) and state = 'pending'
     returning id, sensor_id as "sensorId", site_id as "siteId", spool_id as "spoolId", sequence, attempts,
-      extract(epoch from first_minute)::float8 as "firstMinute", extract(epoch from last_minute)::float8 as "lastMinute"`.execute(
-    trx,
-  );
+      extract(epoch from first_minute)::float8 as "firstMinute",
+      extract(epoch from last_minute)::float8 as "lastMinute"`.execute(trx);
   return rows;
 }
 
@@ -363,9 +345,8 @@ export async function readInboxState(db: Queryable): Promise<InboxState> {
 export async function beginHold(db: Queryable, id: string, seconds: number): Promise<void> {
   await sql`insert into inbox_holds (id, through, expires_at)
     values (${id}::uuid, 0, svc_now() + make_interval(secs => ${seconds}))
-    on conflict (is_only) do update set id = excluded.id, through = excluded.through, expires_at = excluded.expires_at`.execute(
-    db,
-  );
+    on conflict (is_only) do update
+    set id = excluded.id, through = excluded.through, expires_at = excluded.expires_at`.execute(db);
 }
 
 /** Lets pass what has a number by now; a number is given before its upload is stored. */
@@ -383,10 +364,8 @@ export async function renewHold(db: Queryable, id: string, seconds: number): Pro
 
 /** Whether the hold lasts; it stays so until the end of the transaction. */
 export async function lockHold(trx: Queryable, id: string): Promise<boolean> {
-  const { rows } =
-    await sql`select 1 from inbox_holds where id = ${id}::uuid and expires_at > svc_now() for update`.execute(
-      trx,
-    );
+  const { rows } = await sql`select 1 from inbox_holds where id = ${id}::uuid
+      and expires_at > svc_now() for update`.execute(trx);
   return rows.length === 1;
 }
 

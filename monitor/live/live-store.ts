@@ -29,16 +29,7 @@ export interface StoredWindow {
 }
 
 /** Newest values of a capture. */
-export interface LiveRate {
-  sensorId: number;
-  capture: string;
-  startedAtMs: number;
-  observedMs: number;
-  ipBytes: number;
-  packets: number;
-  parserDropped: number;
-  kernelDropped: number;
-}
+export type LiveRate = Omit<StoredWindow, 'role' | 'hosts' | 'hostsLeftOut'>;
 
 export interface WindowRange {
   siteId: number;

@@ -39,17 +39,12 @@ export interface DrillOrder {
 }
 
 /** A drill as it is stored. */
-export interface Drill {
+export interface Drill extends Omit<DrillOrder, 'class'> {
   /** UUID. */
   id: string;
   address: string;
-  direction: AttackDirection;
   class: string;
-  pps: number;
-  bps: number;
   startsAtMs: number;
-  seconds: number;
-  mailsCustomer: boolean;
   startedBy: string;
   stoppedAtMs: number | null;
   stoppedBy: string | null;

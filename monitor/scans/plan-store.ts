@@ -42,9 +42,8 @@ export async function touchTargets(db: Queryable, sensorId: number, ids: readonl
   await sql`
     update scan_targets set named_at = svc_now(),
       first_named_at = case when named_at < svc_now() - interval '70 minutes' then svc_now() else first_named_at end
-    where sensor_id = ${sensorId} and id = any(${[...ids]}::bigint[]) and named_at < svc_now() - interval '1 hour'`.execute(
-    db,
-  );
+    where sensor_id = ${sensorId} and id = any(${[...ids]}::bigint[])
+      and named_at < svc_now() - interval '1 hour'`.execute(db);
 }
 
 export interface StoredPlan {
@@ -97,9 +96,8 @@ export interface SiteSchedule extends ScanSchedule {
 
 export async function readSchedule(db: Queryable, siteId: number): Promise<SiteSchedule> {
   const { rows } = await sql<SiteSchedule>`
-    select at_time as time, time_zone as zone, changed_by as "changedBy" from scan_schedules where site_id = ${siteId}`.execute(
-    db,
-  );
+    select at_time as time, time_zone as zone, changed_by as "changedBy"
+    from scan_schedules where site_id = ${siteId}`.execute(db);
   return rows[0] ?? { ...defaultSchedule, changedBy: null };
 }
 
@@ -116,12 +114,8 @@ export async function writeSchedule(
 }
 
 /** A target as the plan named it. */
-export interface NamedTarget {
+export interface NamedTarget extends NewTarget {
   siteId: number;
-  clusterId: number;
-  vmId: number;
-  interfaceId: number;
-  address: string;
 }
 
 /** The target of a sensor with this id; null when no plan of this sensor named it. */
@@ -158,9 +152,8 @@ export async function lockAttempt(
     select cluster_id as "clusterId", vm_id as "vmId", host(address) as address,
       (extract(epoch from started_at) * 1000)::float8 as "startedAtMs",
       (extract(epoch from heartbeat_at) * 1000)::float8 as "heartbeatAtMs", result_at is not null as "hasResult"
-    from scan_attempts where sensor_id = ${sensorId} and scan_id = ${scan.scanId}::uuid for update`.execute(
-    trx,
-  );
+    from scan_attempts where sensor_id = ${sensorId}
+      and scan_id = ${scan.scanId}::uuid for update`.execute(trx);
   return rows[0]!;
 }
 

@@ -1,11 +1,11 @@
 /** What pages and alerts read of port scans. */
 
 import { sql } from 'kysely';
-import type { ScanMethod, ScanPhase, ScanProfile, ScanTransport } from '#contracts/port-scan/index.ts';
+import type { ScanPhase, ScanProfile } from '#contracts/port-scan/index.ts';
 import { kept } from '#contracts/retention.ts';
 import type { ScanPool } from '#contracts/sensor-api/port-scans.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { joinIdentification, knownColumns } from './observation-store.ts';
+import { joinIdentification, knownColumns, type ServiceEvidenceAt } from './observation-store.ts';
 
 const ms = (column: string) => sql`floor(extract(epoch from ${sql.ref(column)}) * 1000)::float8`;
 
@@ -57,25 +57,9 @@ export async function listAttempts(db: Queryable, siteId: number, limit: number)
 }
 
 /** An open port of a server's address, by the newer of its two observations. */
-export interface OpenPort {
-  clusterId: number;
-  vmId: number;
-  address: string;
-  transport: ScanTransport;
-  port: number;
-  firstObservedAtMs: number;
-  observedAtMs: number;
-  /** When scans of each profile saw it last; null: none of the last seven days did, or one closed it. */
-  commonAtMs: number | null;
-  fullAtMs: number | null;
+export interface OpenPort extends Omit<ServiceEvidenceAt, 'scanId' | 'cpe' | 'fingerprint'> {
   /** When a scan read what the service is; newer scans may have seen only that the port is open. */
   identifiedAtMs: number | null;
-  service: string | null;
-  product: string | null;
-  version: string | null;
-  extraInfo: string | null;
-  method: ScanMethod;
-  confidence: number;
   tunnel: string | null;
 }
 
@@ -115,9 +99,8 @@ export async function listServicesAt(db: Queryable, address: string): Promise<Se
     last as (select cluster_id, vm_id from seen order by observed_at desc limit 1)
     select p.transport, p.port, ${knownColumns(['product', 'version', 'confidence', 'cpe'])}
     from (select distinct on (o.transport, o.port) o.* from seen o join last using (cluster_id, vm_id)
-      order by o.transport, o.port, o.observed_at desc) p ${joinIdentification} order by p.transport, p.port`.execute(
-    db,
-  );
+      order by o.transport, o.port, o.observed_at desc) p ${joinIdentification}
+      order by p.transport, p.port`.execute(db);
   return rows;
 }
 

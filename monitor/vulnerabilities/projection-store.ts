@@ -1,10 +1,11 @@
 /** Assessments that operations is told about, by server and address. */
+
 import { sql } from 'kysely';
-import type { UnableReason } from '#contracts/findings.ts';
 import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { reasonOf } from './assessing/server-store.ts';
 import { isOfIgnore, isOpenIgnore } from './ignores/store.ts';
+import type { AssessedService } from './read-store.ts';
 
 export interface Place {
   clusterId: number;
@@ -46,18 +47,19 @@ export interface PlaceState extends DeliverablePlace {
 }
 
 /** A service as operations is told about it. */
-export interface ProjectedService extends Place {
+export interface ProjectedService
+  extends Omit<
+    AssessedService,
+    | 'transport'
+    | 'firstObservedAtMs'
+    | 'commonAtMs'
+    | 'fullAtMs'
+    | 'service'
+    | 'extraInfo'
+    | 'productKey'
+    | 'isJudged'
+  > {
   transport: ScanTransport;
-  port: number;
-  scanId: string;
-  observedAtMs: number;
-  fingerprint: string;
-  product: string | null;
-  version: string | null;
-  reason: UnableReason | null;
-  softwareId: number | null;
-  databaseAtMs: number | null;
-  leftOut: number;
   /** Numbers of findings that operators ignore. */
   ignored: string[];
 }

@@ -21,9 +21,8 @@ export interface StoredKey {
 
 export async function readKey(db: Queryable): Promise<StoredKey | null> {
   const { rows } = await sql<StoredKey>`
-    select public_key as "publicKey", sealed_key as "sealedKey", created_at as "createdAt" from sign_on_keys`.execute(
-    db,
-  );
+    select public_key as "publicKey", sealed_key as "sealedKey", created_at as "createdAt"
+    from sign_on_keys`.execute(db);
   return rows[0] ?? null;
 }
 
@@ -148,15 +147,7 @@ export async function insertAnswer(db: Queryable, answer: NewAnswer): Promise<bo
   return rows.length === 1;
 }
 
-export interface Answer {
-  nonce: Buffer;
-  state: string;
-  path: string;
-  subjectId: number;
-  subjectEmail: string;
-  authenticatedAtMs: number;
-  hasSecondFactor: boolean;
-}
+export type Answer = Omit<NewAnswer, 'ticket' | 'keptSeconds'>;
 
 const answerColumns = sql`
   nonce, state, path, subject_id as "subjectId", subject_email as "subjectEmail",

@@ -26,15 +26,9 @@ export async function sumSite(
     from minutes m left join counted c on c.minute = m.minute group by timeMs order by timeMs`);
 }
 
-interface CaptureSums {
-  captureId: number;
+type CaptureSums = Omit<facts.CaptureFacts, 'sensorId' | 'name' | 'role' | 'newestMinute'> & {
   minutes: number;
-  packets: number;
-  kernelDropped: number;
-  parserDropped: number;
-  detailTruncated: number;
-  observedMs: number;
-}
+};
 
 /** What captures collected in minutes from one (inclusive) to another (exclusive). */
 async function sumCaptures(

@@ -9,7 +9,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import { liveBucketSeconds, liveBucketsMax } from '#contracts/admin-api/live.ts';
 import { liveWindowMs } from '#contracts/sensor-api/live.ts';
-import type { Live, StoredWindow } from '#monitor/live/index.ts';
+import type { Live, LiveRate, StoredWindow } from '#monitor/live/index.ts';
 import { OperationsError } from '#monitor/operations-client/index.ts';
 
 /** The longest window that counts. */
@@ -20,15 +20,8 @@ const expectedMs = 60_000;
 const settleMs = 4000;
 
 /** What one capture observed in one window, all addresses. */
-interface CaptureInterval {
-  sensorId: number;
-  capture: string;
+interface CaptureInterval extends Omit<LiveRate, 'ipBytes'> {
   isUplink: boolean;
-  startedAtMs: number;
-  observedMs: number;
-  packets: number;
-  kernelDropped: number;
-  parserDropped: number;
 }
 
 /** The traffic of one address in one interval of a capture. */

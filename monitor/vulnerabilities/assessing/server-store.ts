@@ -6,6 +6,7 @@ import { kept } from '#contracts/retention.ts';
 import type { ScannedServer } from '#monitor/scans/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { countsByRating, isOfIgnore, isOpenIgnore } from '../ignores/store.ts';
+import type { AssessedService } from '../read-store.ts';
 
 export type ServerKey = Pick<DueServer, 'clusterId' | 'vmId'>;
 
@@ -16,22 +17,8 @@ const isOfPage = (alias: string, servers: readonly ServerKey[]) =>
   sql`(${sql.ref(`${alias}.cluster_id`)}, ${sql.ref(`${alias}.vm_id`)}) in (select * from ${pageOf(servers)})`;
 
 /** A service as it is stored; times in milliseconds since 1970. */
-export interface ServiceRow extends ServerKey {
-  address: string;
-  transport: string;
-  port: number;
-  scanId: string;
-  firstObservedAtMs: number;
-  observedAtMs: number;
-  commonAtMs: number | null;
-  fullAtMs: number | null;
-  service: string | null;
-  product: string | null;
-  version: string | null;
-  extraInfo: string | null;
-  fingerprint: string;
-  softwareId: number | null;
-  productKey: string | null;
+export interface ServiceRow
+  extends Omit<AssessedService, 'reason' | 'databaseAtMs' | 'leftOut' | 'isJudged'> {
   reason: string | null;
 }
 
@@ -96,9 +83,8 @@ async function notePlaces(trx: Queryable, servers: readonly ServerKey[]): Promis
     from vulnerability_services v where ${isOfPage('v', servers)}
     order by v.cluster_id, v.vm_id, v.address, v.observed_at desc, v.scan_id
     on conflict (cluster_id, vm_id, address) do update set scan_id = excluded.scan_id, evidence_at = excluded.evidence_at
-    where (held.scan_id, held.evidence_at) is distinct from (excluded.scan_id, excluded.evidence_at)`.execute(
-    trx,
-  );
+    where (held.scan_id, held.evidence_at)
+    is distinct from (excluded.scan_id, excluded.evidence_at)`.execute(trx);
   await sql`
     update vulnerability_noted n set gone_at = case when n.gone_at is null then svc_now() end
     where ${isOfPage('n', servers)} and (n.gone_at is null) <> exists (

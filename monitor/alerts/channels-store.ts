@@ -105,9 +105,8 @@ export async function setChannelEnabled(db: Queryable, id: number, isEnabled: bo
   const { rows } = await sql`
     with gone as (update alert_notifications set status = 'failed', finished_at = svc_now(), last_error = 'the channel was switched off'
       where channel_id = ${id} and status = 'pending' and not ${isEnabled})
-    update alert_channels set is_enabled = ${isEnabled}, consecutive_failures = 0 where id = ${id} returning 1`.execute(
-    db,
-  );
+    update alert_channels set is_enabled = ${isEnabled}, consecutive_failures = 0
+    where id = ${id} returning 1`.execute(db);
   return rows.length === 1;
 }
 

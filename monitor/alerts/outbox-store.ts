@@ -53,7 +53,7 @@ export async function repeatOpened(trx: Queryable, kind: string, seconds: number
     from alert_episodes e, alert_channels c
     where e.resolved_at is null and n.episode_id = e.id and n.transition = 'opened' and n.channel_id = c.id
       and c.kind = ${kind} and c.is_enabled and n.finished_at <= svc_now() - make_interval(secs => ${seconds})
-      and not ${isMuted}`.execute(trx);
+        and not ${isMuted}`.execute(trx);
 }
 
 /** Number of tests of the channel in this time. Its row is locked, so that concurrent requests are counted too. */
@@ -151,8 +151,7 @@ export async function recordAttempt(
       next_attempt_at = svc_now() + make_interval(secs => ${outcome.retrySeconds ?? 0}::float8),
       reference = coalesce(reference, ${outcome.reference ?? null}),
       finished_at = case when ${isDone} then svc_now() end
-    from held where n.id = ${notificationId} and n.channel_id = held.id and n.status = 'pending' returning 1`.execute(
-    db,
-  );
+    from held where n.id = ${notificationId} and n.channel_id = held.id
+      and n.status = 'pending' returning 1`.execute(db);
   return rows.length === 1;
 }

@@ -53,9 +53,8 @@ export async function updateDetails(trx: Queryable, id: number, details: Subject
 }
 
 export async function setGoodSince(trx: Queryable, id: number, isGood: boolean): Promise<void> {
-  await sql`update alert_episodes set good_since = case when ${isGood} then svc_now() end where id = ${id}`.execute(
-    trx,
-  );
+  await sql`update alert_episodes set good_since = case when ${isGood} then svc_now() end
+    where id = ${id}`.execute(trx);
 }
 
 export async function resolveEpisode(

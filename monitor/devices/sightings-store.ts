@@ -161,9 +161,8 @@ export async function upsertDevices(
       last_seen_at = greatest(held.last_seen_at, excluded.last_seen_at),
       manufacturer = coalesce(held.manufacturer, excluded.manufacturer),
       archived_at = case when excluded.last_seen_at >= held.archived_at then null else held.archived_at end
-    returning id, site_id as "siteId", segment, mac, (extract(epoch from released_at) * 1000)::float8 as "releasedMs"`.execute(
-    db,
-  );
+    returning id, site_id as "siteId", segment, mac,
+    (extract(epoch from released_at) * 1000)::float8 as "releasedMs"`.execute(db);
   return rows;
 }
 

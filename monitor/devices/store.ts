@@ -64,18 +64,16 @@ export async function archiveDevices(
 
 export async function listMatchedMacs(db: Queryable, clusterId: number, vmId: number): Promise<string[]> {
   const { rows } = await sql<{ mac: string }>`
-    select distinct mac from devices where matched_cluster_id = ${clusterId} and matched_vm_id = ${vmId}`.execute(
-    db,
-  );
+    select distinct mac from devices where matched_cluster_id = ${clusterId}
+      and matched_vm_id = ${vmId}`.execute(db);
   return rows.map((row) => row.mac);
 }
 
 /** Ends the match of a machine's devices that stay, because another machine uses their MAC now. */
 export async function endMatches(db: Queryable, clusterId: number, vmId: number): Promise<void> {
   await sql`update devices set match_ended_at = svc_now()
-    where matched_cluster_id = ${clusterId} and matched_vm_id = ${vmId} and match_ended_at is null`.execute(
-    db,
-  );
+    where matched_cluster_id = ${clusterId} and matched_vm_id = ${vmId}
+      and match_ended_at is null`.execute(db);
 }
 
 /** A machine's interface as confirmed by an import, for matching. */
@@ -119,9 +117,8 @@ export async function listUnnamed(
   limit: number,
 ): Promise<{ id: number; mac: string }[]> {
   const { rows } = await sql<{ id: number; mac: string }>`
-    select id, mac from devices where manufacturer is null and id > ${afterId} order by id limit ${limit}`.execute(
-    db,
-  );
+    select id, mac from devices where manufacturer is null and id > ${afterId}
+    order by id limit ${limit}`.execute(db);
   return rows;
 }
 
@@ -143,9 +140,8 @@ export async function upsertName(
   namedBy: number | null,
 ): Promise<void> {
   await sql`insert into device_names (mac, name, named_by) values (${mac}, ${name}, ${namedBy})
-    on conflict (mac) do update set name = excluded.name, named_by = excluded.named_by, named_at = svc_now()`.execute(
-    db,
-  );
+    on conflict (mac) do update
+    set name = excluded.name, named_by = excluded.named_by, named_at = svc_now()`.execute(db);
 }
 
 export async function deleteName(db: Queryable, mac: string): Promise<void> {

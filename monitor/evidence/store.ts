@@ -59,9 +59,8 @@ export async function beginFile(db: Queryable, file: NewFile): Promise<Place> {
 /** The object is there. False: the row was removed meanwhile. Another file of the incident violates a unique index. */
 export async function markStored(db: Queryable, id: string): Promise<boolean> {
   const { rows } = await sql`
-    update evidence_files set stored_at = coalesce(stored_at, svc_now()) where id = ${id}::uuid returning id`.execute(
-    db,
-  );
+    update evidence_files set stored_at = coalesce(stored_at, svc_now())
+    where id = ${id}::uuid returning id`.execute(db);
   return rows.length > 0;
 }
 

@@ -33,9 +33,8 @@ export async function claimAction(
         and not (a.state = 'waiting' and exists (
           select 1 from hand_off_actions e where e.rule_id = a.rule_id and e.target_key = a.target_key and e.state = 'ending'))
       order by a.next_attempt_at, a.id limit 1 for update of a skip locked)
-    update hand_off_actions a set ${setClaim(claimSeconds)} from due where a.id = due.id returning a.id, a.term`.execute(
-    db,
-  );
+    update hand_off_actions a set ${setClaim(claimSeconds)} from due where a.id = due.id
+    returning a.id, a.term`.execute(db);
   return rows[0] ?? null;
 }
 
@@ -52,9 +51,8 @@ export async function nextStep(db: Queryable, { id, term }: Claim): Promise<Acti
       ended_at = case when a.state = 'waiting' and not a.was_tried then svc_now() end,
       has_room = a.state = 'active' or a.was_tried
     where a.id = ${id} and a.term = ${term} and (a.state = 'waiting' and a.released_at is not null
-      or a.state = 'active' and a.released_at + a.hold_seconds * interval '1 second' <= svc_now())`.execute(
-    db,
-  );
+      or a.state = 'active'
+      and a.released_at + a.hold_seconds * interval '1 second' <= svc_now())`.execute(db);
   const { rows } = await sql<Action>`
     select ${columns} from ${tables}
     where a.id = ${id} and a.term = ${term} and a.state in ('waiting', 'ending') and not a.needs_approval
@@ -144,9 +142,8 @@ export async function endActions(
       state = case when a.was_tried or a.state <> 'waiting' then 'ending' else 'ended' end,
       ended_at = case when a.was_tried or a.state <> 'waiting' then null else svc_now() end
     where a.state in ('waiting', 'active') and (a.rule_id = ${ruleId}::bigint or a.id = ${id}::bigint and a.site_id = ${siteId}::bigint)
-      and (${addresses}::text[] is null or a.address = any(${addresses}::text[])) returning a.address`.execute(
-    trx,
-  );
+      and (${addresses}::text[] is null or a.address = any(${addresses}::text[]))
+      returning a.address`.execute(trx);
   return rows.map(({ address }) => address);
 }
 
@@ -158,18 +155,16 @@ export async function approve(
 ): Promise<{ address: string } | null> {
   const { rows } = await sql<{ address: string }>`
     update hand_off_actions set needs_approval = false, last_error = null, next_attempt_at = svc_now()
-    where id = ${id} and site_id = ${siteId} and state = 'waiting' and needs_approval returning address`.execute(
-    trx,
-  );
+    where id = ${id} and site_id = ${siteId} and state = 'waiting' and needs_approval
+    returning address`.execute(trx);
   return rows[0] ?? null;
 }
 
 /** Addresses of a rule's actions that wait or are active. */
 export async function listOpenAddresses(trx: Queryable, ruleId: number): Promise<string[]> {
   const { rows } = await sql<{ address: string }>`
-    select distinct address from hand_off_actions where rule_id = ${ruleId} and state in ('waiting', 'active')`.execute(
-    trx,
-  );
+    select distinct address from hand_off_actions where rule_id = ${ruleId}
+      and state in ('waiting', 'active')`.execute(trx);
   return rows.map(({ address }) => address);
 }
 
@@ -182,9 +177,8 @@ export async function giveUp(
 ): Promise<{ address: string } | null> {
   const { rows } = await sql<{ address: string }>`
     update hand_off_actions a set state = 'failed', ended_at = svc_now(), stopped_by = ${by}, has_room = false, term = a.term + 1
-    where a.id = ${id} and a.site_id = ${siteId} and a.state = 'ending' and a.attempts > 0 returning a.address`.execute(
-    trx,
-  );
+    where a.id = ${id} and a.site_id = ${siteId} and a.state = 'ending'
+      and a.attempts > 0 returning a.address`.execute(trx);
   return rows[0] ?? null;
 }
 

@@ -25,9 +25,8 @@ export interface ListedRule extends Rule {
 export async function listRules(db: Queryable, siteId: number): Promise<ListedRule[]> {
   const { rows } = await sql<ListedRule>`
     select ${columns}, (select count(*)::int from hand_off_actions a where a.rule_id = r.id and a.ended_at is null) as "openActions"
-    from hand_off_rules r where r.site_id = ${siteId} and r.removed_at is null order by lower(r.name), r.id`.execute(
-    db,
-  );
+    from hand_off_rules r where r.site_id = ${siteId} and r.removed_at is null
+    order by lower(r.name), r.id`.execute(db);
   return rows;
 }
 
@@ -42,9 +41,8 @@ export async function findRule(db: Queryable, siteId: number, id: number): Promi
 export async function listWatching(db: Queryable, siteIds: readonly number[]): Promise<Rule[]> {
   const { rows } = await sql<Rule>`
     select ${columns} from hand_off_rules r
-    where r.site_id = any(${[...siteIds]}::bigint[]) and r.mode <> 'off' and r.removed_at is null order by r.id`.execute(
-    db,
-  );
+    where r.site_id = any(${[...siteIds]}::bigint[]) and r.mode <> 'off'
+      and r.removed_at is null order by r.id`.execute(db);
   return rows;
 }
 
@@ -145,9 +143,8 @@ export interface SiteLimit {
 
 export async function readLimit(db: Queryable, siteId: number): Promise<SiteLimit> {
   const { rows } = await sql<SiteLimit>`
-    select addresses_max as "addressesMax", revision from hand_off_sites where site_id = ${siteId}`.execute(
-    db,
-  );
+    select addresses_max as "addressesMax", revision from hand_off_sites
+    where site_id = ${siteId}`.execute(db);
   return rows[0] ?? { addressesMax: addressesMaxDefault, revision: 0 };
 }
 

@@ -49,9 +49,8 @@ export async function listPeers(
         select i.class as name union all
         select vector ->> 'class' from jsonb_array_elements(i.measured -> 'vectors') vector) names order by name) as classes
     from peers p join incidents i on i.id = p.id
-    where i.severity = 'attack' and not i.is_drill and i.merged_into is null and not i.is_withdrawn`.execute(
-    trx,
-  );
+    where i.severity = 'attack' and not i.is_drill and i.merged_into is null
+      and not i.is_withdrawn`.execute(trx);
   return rows;
 }
 

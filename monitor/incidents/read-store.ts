@@ -136,9 +136,8 @@ export async function listRemotes(db: Queryable, incidentId: string, limit: numb
     select r.prefix, max(r.share) as share, (extract(epoch from min(r.first_at)) * 1000)::float8 as "firstAtMs",
       (extract(epoch from max(r.last_at)) * 1000)::float8 as "lastAtMs"
     from incident_observations o join incident_remotes r on r.observation = o.id
-    where o.incident_id = ${incidentId}::uuid group by r.prefix order by 2 desc, 1 limit ${limit}`.execute(
-    db,
-  );
+    where o.incident_id = ${incidentId}::uuid group by r.prefix order by 2 desc, 1
+    limit ${limit}`.execute(db);
   return rows;
 }
 
@@ -181,9 +180,8 @@ export async function countOpen(db: Queryable): Promise<OpenCounts[]> {
 export async function listForeign(db: Queryable, siteId: number, limit: number): Promise<SensorView[]> {
   const { rows } = await sql<SensorView>`
     select sensor_id as "sensorId", said, ${ms('received_at')} as "receivedAtMs" from incident_observations
-    where site_id = ${siteId} and incident_id is null and is_foreign order by ends_at desc, id limit ${limit}`.execute(
-    db,
-  );
+    where site_id = ${siteId} and incident_id is null and is_foreign
+    order by ends_at desc, id limit ${limit}`.execute(db);
   return rows;
 }
 

@@ -205,9 +205,8 @@ export async function writeIncidents(trx: Queryable, incidents: readonly Inciden
     on conflict (id) do update set class = excluded.class, revision = excluded.revision, state = excluded.state,
       started_at = excluded.started_at, detected_at = excluded.detected_at, last_observed_at = excluded.last_observed_at,
       recovered_at = excluded.recovered_at, measured = excluded.measured, merged_into = excluded.merged_into, is_withdrawn = excluded.is_withdrawn, changed_at = svc_now(),
-      correlation_id = case when excluded.merged_into is null and not excluded.is_withdrawn then i.correlation_id end`.execute(
-    trx,
-  );
+      correlation_id = case when excluded.merged_into is null
+        and not excluded.is_withdrawn then i.correlation_id end`.execute(trx);
 }
 
 /** Which incident each observation is of. */

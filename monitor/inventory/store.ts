@@ -17,9 +17,8 @@ export async function databaseTime(db: Queryable): Promise<string> {
 /** Machines with a notice at or after this time. */
 export async function listTombstonesSince(db: Queryable, startedAt: string): Promise<Set<string>> {
   const { rows } = await sql<{ key: string }>`
-    select cluster_id || '/' || vm_id as key from vm_tombstones where received_at >= ${startedAt}::timestamptz`.execute(
-    db,
-  );
+    select cluster_id || '/' || vm_id as key from vm_tombstones
+    where received_at >= ${startedAt}::timestamptz`.execute(db);
   return new Set(rows.map((row) => row.key));
 }
 
@@ -113,9 +112,8 @@ export async function listCarriedMacs(
 ): Promise<string[]> {
   const { rows } = await sql<{ mac: string }>`
     select distinct mac from inventory_interfaces
-    where retired_at is null and mac = any(${[...macs]}) and cluster_id = any(${[...clusterIds]}::bigint[])`.execute(
-    db,
-  );
+    where retired_at is null and mac = any(${[...macs]})
+      and cluster_id = any(${[...clusterIds]}::bigint[])`.execute(db);
   return rows.map((row) => row.mac);
 }
 

@@ -102,9 +102,8 @@ async function deleteAged(db: Queryable, siteId: number | null, cutoffMs: number
 /** Keeps the newest windows of a site. */
 async function deleteOverLength(trx: Queryable, siteId: number, historyMax: number): Promise<void> {
   await sql`delete from live_windows where id in (
-    select id from live_windows where site_id = ${siteId} order by started_at desc, id desc offset ${historyMax})`.execute(
-    trx,
-  );
+    select id from live_windows where site_id = ${siteId}
+    order by started_at desc, id desc offset ${historyMax})`.execute(trx);
 }
 
 interface WindowRow extends Omit<StoredWindow, 'hosts'> {

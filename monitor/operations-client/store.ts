@@ -72,9 +72,8 @@ export async function writeCheck(
   result: { projectName: string; capabilities: Record<string, true | number> } | { error: string },
 ): Promise<void> {
   if ('error' in result) {
-    await sql`update operations_connection set checked_at = svc_now(), check_error = ${result.error} where revision = ${revision}`.execute(
-      db,
-    );
+    await sql`update operations_connection set checked_at = svc_now(), check_error = ${result.error}
+      where revision = ${revision}`.execute(db);
     return;
   }
   await sql`
@@ -112,7 +111,6 @@ export async function writeNoticeSecret(trx: Queryable, sealed: Buffer): Promise
 }
 
 export async function addRefusals(db: Queryable, count: number): Promise<void> {
-  await sql`update notice_secret set refused_count = refused_count + ${count}, last_refused_at = svc_now()`.execute(
-    db,
-  );
+  await sql`update notice_secret
+    set refused_count = refused_count + ${count}, last_refused_at = svc_now()`.execute(db);
 }

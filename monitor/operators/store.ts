@@ -65,9 +65,8 @@ export async function insertOperator(db: Queryable, person: Omit<Operator, 'id'>
 
 export async function findPasswordHash(db: Queryable, id: number): Promise<string | null> {
   const { rows } = await sql<{ passwordHash: string | null }>`
-    select password_hash as "passwordHash" from operators where id = ${id} and disabled_at is null`.execute(
-    db,
-  );
+    select password_hash as "passwordHash" from operators where id = ${id}
+      and disabled_at is null`.execute(db);
   return rows[0]?.passwordHash ?? null;
 }
 
@@ -78,9 +77,8 @@ export async function updatePassword(
   passwordHash: string,
 ): Promise<Operator | null> {
   const { rows } = await sql<Operator>`
-    update operators set password_hash = ${passwordHash} where id = ${id} returning id, email, name, role`.execute(
-    tx,
-  );
+    update operators set password_hash = ${passwordHash} where id = ${id}
+    returning id, email, name, role`.execute(tx);
   await endAccessLinks(tx, id);
   await endSteps(tx, id);
   return rows[0] ?? null;
@@ -112,9 +110,8 @@ export async function updateOperator(
 ): Promise<Operator | 'last' | null> {
   const { role = null, isDisabled = null } = change;
   const able = await sql<{ id: number }>`
-    select id from operators where role = 'operator' and disabled_at is null order by id for update`.execute(
-    tx,
-  );
+    select id from operators where role = 'operator' and disabled_at is null
+    order by id for update`.execute(tx);
   const staysAble = role !== 'viewer' && isDisabled !== true;
   if (!staysAble && able.rows.every((row) => row.id === id)) return 'last';
   const { rows } = await sql<Operator>`

@@ -64,9 +64,8 @@ export async function findOwnInterfaces(
       ${spoken.map((one) => one.mac)}::text[], ${spoken.map((one) => one.minute)}::float8[])
       with ordinality as q(sensor_id, address, mac, minute, n)
     cross join lateral interface_placements(q.sensor_id, q.address, q.mac) p
-    where p.speaks and p.began_at < to_timestamp(q.minute + 60) and p.ended_at > to_timestamp(q.minute)`.execute(
-    db,
-  );
+    where p.speaks and p.began_at < to_timestamp(q.minute + 60)
+      and p.ended_at > to_timestamp(q.minute)`.execute(db);
   return new Set(rows.map(({ index }) => index));
 }
 

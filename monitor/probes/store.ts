@@ -92,8 +92,7 @@ export function listPlanned(db: Queryable, siteId: number): Promise<PlanProbe[]>
 /** Number of active probes of each site. */
 export async function countPlanned(db: Queryable): Promise<Map<number, number>> {
   const { rows } = await sql<{ siteId: number; count: number }>`
-    select site_id as "siteId", count(*)::int as count from probes where removed_at is null and is_enabled group by 1`.execute(
-    db,
-  );
+    select site_id as "siteId", count(*)::int as count from probes where removed_at is null
+      and is_enabled group by 1`.execute(db);
   return new Map(rows.map(({ siteId, count }) => [siteId, count]));
 }

@@ -140,9 +140,8 @@ export async function setAddresses(
   addresses: readonly string[],
 ): Promise<boolean> {
   const { rows } = await sql`
-    update protection_replays set addresses = ${[...addresses]}::text[] where ${isOwn(claim)} returning 1`.execute(
-    db,
-  );
+    update protection_replays set addresses = ${[...addresses]}::text[]
+    where ${isOwn(claim)} returning 1`.execute(db);
   return rows.length === 1;
 }
 
@@ -167,9 +166,8 @@ export async function addReplayed(
 
 export async function finishReplay(db: Queryable, claim: ReplayClaim, failure: string | null): Promise<void> {
   await sql`
-    update protection_replays set finished_at = svc_now(), failure = ${failure} where ${isOwn(claim)}`.execute(
-    db,
-  );
+    update protection_replays set finished_at = svc_now(), failure = ${failure}
+    where ${isOwn(claim)}`.execute(db);
 }
 
 /** Gives it back, to be tried again after a while. */

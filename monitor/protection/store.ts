@@ -172,9 +172,8 @@ const isOpen = sql`stopped_at is null and starts_at + seconds * interval '1 seco
 /** Those that sensors have to run, now or soon, in an order that lasts. */
 export async function listOpenDrills(db: Queryable, siteId: number): Promise<Drill[]> {
   const { rows } = await sql<Drill>`
-    select ${columns} from protection_drills where site_id = ${siteId} and ${isOpen} order by starts_at, id`.execute(
-    db,
-  );
+    select ${columns} from protection_drills where site_id = ${siteId} and ${isOpen}
+    order by starts_at, id`.execute(db);
   return rows;
 }
 

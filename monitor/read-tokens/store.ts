@@ -19,9 +19,8 @@ export async function listTokens(db: Queryable, siteId: number): Promise<ReadTok
   const { rows } = await sql<ReadToken>`
     select id, name, created_by as "createdBy", ${ms('created_at')} as "createdAtMs", ${ms('expires_at')} as "expiresAtMs",
       ${ms('last_used_at')} as "lastUsedAtMs"
-    from read_tokens where site_id = ${siteId} and revoked_at is null order by created_at desc, id limit 200`.execute(
-    db,
-  );
+    from read_tokens where site_id = ${siteId} and revoked_at is null
+    order by created_at desc, id limit 200`.execute(db);
   return rows;
 }
 
@@ -70,7 +69,6 @@ export async function findToken(
 export async function noteUse(db: Queryable, id: string): Promise<void> {
   await sql`
     update read_tokens set last_used_at = svc_now()
-    where id = ${id} and (last_used_at is null or last_used_at < svc_now() - interval '1 minute')`.execute(
-    db,
-  );
+    where id = ${id}
+      and (last_used_at is null or last_used_at < svc_now() - interval '1 minute')`.execute(db);
 }

@@ -35,9 +35,8 @@ export async function dropPartition(db: Queryable, name: string): Promise<void> 
 export async function deleteExpired(db: Queryable, kept: KeptTable, beforeMs: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from ${sql.table(kept.table)}
-    where ${sql.ref(kept.column)} < to_timestamp(${beforeMs}::float8 / 1000) and ${sql.raw(kept.only ?? 'true')}`.execute(
-    db,
-  );
+    where ${sql.ref(kept.column)} < to_timestamp(${beforeMs}::float8 / 1000)
+      and ${sql.raw(kept.only ?? 'true')}`.execute(db);
   return Number(numAffectedRows ?? 0);
 }
 

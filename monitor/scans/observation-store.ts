@@ -67,9 +67,8 @@ export async function closeUnseen(
     update scan_observations set closed_at = least(greatest(${scan.startedAt}::timestamptz, ${scan.finishedAt}::timestamptz), svc_now())
     where cluster_id = ${place.clusterId} and vm_id = ${place.vmId} and address = ${place.address}::inet
       and profile = ${place.profile} and transport = ${scan.transport} and closed_at is null
-      and observed_at < ${scan.startedAt}::timestamptz and port <> all(${[...scan.openPorts]}::int[])`.execute(
-    trx,
-  );
+      and observed_at < ${scan.startedAt}::timestamptz
+        and port <> all(${[...scan.openPorts]}::int[])`.execute(trx);
 }
 
 // What scans read of services, with the time of the reading. It holds until a newer reading or for seven days; newer scans that
@@ -172,8 +171,7 @@ export async function listEvidence(
       ${known('scan_id')} as "scanId", ${ms(sql`p.first_at`)} as "firstObservedAtMs",
       ${ms(known('identified_at', 'observed_at'))} as "observedAtMs", ${ms(known('common_at'))} as "commonAtMs",
       ${ms(known('full_at'))} as "fullAtMs", ${knownColumns(['service', 'product', 'version', 'confidence', 'cpe'])}
-    from ports p ${joinIdentification} order by p.cluster_id, p.vm_id, p.address, p.transport, p.port`.execute(
-    db,
-  );
+    from ports p ${joinIdentification}
+    order by p.cluster_id, p.vm_id, p.address, p.transport, p.port`.execute(db);
   return rows.map((row) => ({ ...row, fingerprint: fingerprintSoftware(row) }));
 }

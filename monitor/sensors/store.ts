@@ -184,9 +184,8 @@ export async function listSubjects(db: Queryable, siteId: number | null): Promis
   const { rows } = await sql<PlanSubject>`
     select id as "sensorId", site_id as "siteId",
       json_build_object('name', node, 'clusterId', cluster_id) as node
-    from sensors where revoked_at is null and (${siteId}::bigint is null or site_id = ${siteId}::bigint)`.execute(
-    db,
-  );
+    from sensors where revoked_at is null
+      and (${siteId}::bigint is null or site_id = ${siteId}::bigint)`.execute(db);
   return rows;
 }
 

@@ -67,8 +67,7 @@ export async function listOfSensor(
 ): Promise<SetAsideHost[]> {
   const { rows } = await sql<SetAsideHost>`
     select host(address) as address, extract(epoch from minute)::float8 as minute, capture from set_aside_hosts
-    where site_id = ${siteId} and sensor_id = ${sensorId} order by minute desc, address limit ${limit}`.execute(
-    db,
-  );
+    where site_id = ${siteId} and sensor_id = ${sensorId} order by minute desc, address
+    limit ${limit}`.execute(db);
   return rows;
 }

@@ -108,8 +108,7 @@ export async function listScanCandidates(
 /** All of them, where more are there than were read. */
 export async function countScanCandidates(reader: Queryable, sensorId: number): Promise<number> {
   const { rows } = await sql<{ count: number }>`
-    select count(*)::int as count ${candidates} where s.id = ${sensorId} and s.revoked_at is null`.execute(
-    reader,
-  );
+    select count(*)::int as count ${candidates} where s.id = ${sensorId}
+      and s.revoked_at is null`.execute(reader);
   return rows[0]!.count;
 }

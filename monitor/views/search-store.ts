@@ -64,9 +64,8 @@ export function escaped(text: string): string {
 export async function findSites(db: Queryable, text: string, limit: number): Promise<SiteHit[]> {
   const { rows } = await sql<SiteHit>`
     select id as "siteId", name as "siteName" from sites
-    where lower(name) like ${`%${escaped(text.toLowerCase())}%`} order by lower(name) limit ${limit}`.execute(
-    db,
-  );
+    where lower(name) like ${`%${escaped(text.toLowerCase())}%`} order by lower(name)
+      limit ${limit}`.execute(db);
   return rows;
 }
 
@@ -139,9 +138,8 @@ export async function findMachines(
     left join lateral (select id from devices
       where matched_cluster_id = v.cluster_id and matched_vm_id = v.vm_id and site_id = t.id
       order by archived_at is not null, last_seen_at desc limit 1) d on true
-    order by v.vm_id is distinct from ${asked.id}, v.retired_at is not null, lower(v.name), v.vm_id limit ${limit}`.execute(
-    db,
-  );
+    order by v.vm_id is distinct from ${asked.id}, v.retired_at is not null, lower(v.name), v.vm_id
+    limit ${limit}`.execute(db);
   return rows;
 }
 
@@ -159,8 +157,7 @@ export async function findApplications(
       (select site_id, name, last_seen_at from application_names
        where search_words(name) @@ ${asQuery(asked.words)}::tsquery limit ${limit * 4}))
     select f.name, t.id as "siteId", t.name as "siteName" from found f join sites t on t.id = f.site_id
-    order by f.name <> all(${names}::text[]), length(f.name), f.name, lower(t.name) limit ${limit}`.execute(
-    db,
-  );
+    order by f.name <> all(${names}::text[]), length(f.name), f.name, lower(t.name)
+    limit ${limit}`.execute(db);
   return rows;
 }

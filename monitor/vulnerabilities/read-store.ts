@@ -58,9 +58,8 @@ export async function findServer(
   vmId: number,
 ): Promise<AssessedServer | null> {
   const { rows } = await sql<AssessedServer>`
-    select ${serverRow} from vulnerability_servers s where s.cluster_id = ${clusterId} and s.vm_id = ${vmId}`.execute(
-    db,
-  );
+    select ${serverRow} from vulnerability_servers s where s.cluster_id = ${clusterId}
+      and s.vm_id = ${vmId}`.execute(db);
   return rows[0] ?? null;
 }
 
@@ -227,18 +226,16 @@ export async function listTouched(
     join vulnerability_software w on w.id = v.software_id
     join vulnerability_servers s on s.cluster_id = v.cluster_id and s.vm_id = v.vm_id
     where f.cve = ${cve} and v.reason is null and (${siteId}::bigint is null or s.site_id = ${siteId}::bigint)
-    order by v.cluster_id, v.vm_id, v.address, v.transport, v.port limit ${page.limit} offset ${page.offset}`.execute(
-    db,
-  );
+    order by v.cluster_id, v.vm_id, v.address, v.transport, v.port
+    limit ${page.limit} offset ${page.offset}`.execute(db);
   return rows;
 }
 
 /** A finding by its number, of any software that has it, without what a distribution says of one package. */
 export async function findFinding(db: Queryable, cve: string): Promise<Finding | null> {
   const { rows } = await sql<{ finding: Finding }>`
-    select f.finding - 'package' as finding from vulnerability_findings f where f.cve = ${cve} order by f.software_id limit 1`.execute(
-    db,
-  );
+    select f.finding - 'package' as finding from vulnerability_findings f
+    where f.cve = ${cve} order by f.software_id limit 1`.execute(db);
   return rows[0]?.finding ?? null;
 }
 
@@ -286,6 +283,6 @@ export async function listPortFindings(
       from vulnerability_findings f
       where f.software_id = v.software_id
         and f.cve in (select i.cve from vulnerability_ignores i where i.cluster_id = v.cluster_id and i.vm_id = v.vm_id)
-        and ${isIgnored}) g`.execute(db);
+          and ${isIgnored}) g`.execute(db);
   return rows;
 }

@@ -103,9 +103,8 @@ export async function claimRequest(db: Queryable, holdSeconds: number): Promise<
 /** After the answer of this request: the next one may follow after the pause. */
 export async function noteAnswer(db: Queryable, claim: number, pauseSeconds: number): Promise<void> {
   await sql`update vulnerability_source
-    set failures = 0, not_before = svc_now() + make_interval(secs => ${pauseSeconds}) where claim = ${claim}`.execute(
-    db,
-  );
+    set failures = 0, not_before = svc_now() + make_interval(secs => ${pauseSeconds})
+    where claim = ${claim}`.execute(db);
 }
 
 /** After its failure: nothing is sent before the end of the pause. */
@@ -124,9 +123,8 @@ export async function claimTrackers(db: Queryable, pauseSeconds: number): Promis
 
 /** Some could not be read: all of them are read again after this pause. */
 export async function retryTrackers(db: Queryable, pauseSeconds: number): Promise<void> {
-  await sql`update vulnerability_source set trackers_after = svc_now() + make_interval(secs => ${pauseSeconds})`.execute(
-    db,
-  );
+  await sql`update vulnerability_source
+    set trackers_after = svc_now() + make_interval(secs => ${pauseSeconds})`.execute(db);
 }
 
 /** Failed requests in a row. */

@@ -143,7 +143,6 @@ export async function cutPastHolder(db: Queryable, leaseName: string, ttlSeconds
   await sql`select pg_terminate_backend(session.pid) from leases l
     join pg_stat_activity session on session.application_name = l.name || ' term ' || l.term
       and session.datname = current_database()
-    where l.name = ${leaseName} and l.expires_at < svc_now() - make_interval(secs => ${ttlSeconds})`.execute(
-    db,
-  );
+    where l.name = ${leaseName}
+      and l.expires_at < svc_now() - make_interval(secs => ${ttlSeconds})`.execute(db);
 }

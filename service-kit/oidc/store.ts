@@ -32,9 +32,8 @@ export async function insertRequest(
   keptMinutes: number,
 ): Promise<void> {
   const { state, browser, purpose, next, personId, subject = null, email = null } = request;
-  await sql`delete from oidc_requests where begun_at < svc_now() - make_interval(mins => ${keptMinutes})`.execute(
-    db,
-  );
+  await sql`delete from oidc_requests
+    where begun_at < svc_now() - make_interval(mins => ${keptMinutes})`.execute(db);
   await sql`
     insert into oidc_requests (state, browser, purpose, next, person_id, subject, email)
     values (${state}, ${browser}, ${purpose}, ${next}, ${personId}, ${subject}, ${email})`.execute(db);

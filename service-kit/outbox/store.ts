@@ -34,7 +34,6 @@ export async function renewClaim(
 
 /** Gives the target back, unless another worker has it by now. */
 export async function releaseClaim(db: Queryable, table: string, { id, term }: Claim): Promise<void> {
-  await sql`update ${sql.table(table)} set claimed_until = null where id = ${id} and term = ${term}`.execute(
-    db,
-  );
+  await sql`update ${sql.table(table)} set claimed_until = null where id = ${id}
+    and term = ${term}`.execute(db);
 }

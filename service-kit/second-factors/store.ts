@@ -20,9 +20,8 @@ export async function countFactors(db: Queryable, personId: number): Promise<Fac
   const { rows } = await sql<FactorCounts>`
     select exists (select 1 from totp_secrets where person_id = ${personId} and confirmed_at is not null) as "hasTotp",
       (select count(*)::int from passkeys where person_id = ${personId}) as passkeys,
-      (select count(*)::int from recovery_codes where person_id = ${personId}) as "recoveryCodesLeft"`.execute(
-    db,
-  );
+      (select count(*)::int from recovery_codes
+      where person_id = ${personId}) as "recoveryCodesLeft"`.execute(db);
   return rows[0]!;
 }
 

@@ -11,9 +11,8 @@ export interface StoredKey {
 
 export async function readKeys(db: Queryable): Promise<StoredKey[]> {
   const { rows } = await sql<StoredKey>`
-    select id, wrapped, wrapped_by as "wrappedBy", check_value as "checkValue" from data_keys order by id`.execute(
-    db,
-  );
+    select id, wrapped, wrapped_by as "wrappedBy", check_value as "checkValue"
+    from data_keys order by id`.execute(db);
   return rows;
 }
 
@@ -60,9 +59,8 @@ export async function rewrapKey(
   id: number,
   key: { wrapped: string; wrappedBy: string },
 ): Promise<void> {
-  await sql`update data_keys set wrapped = ${key.wrapped}, wrapped_by = ${key.wrappedBy} where id = ${id}`.execute(
-    trx,
-  );
+  await sql`update data_keys set wrapped = ${key.wrapped}, wrapped_by = ${key.wrappedBy}
+    where id = ${id}`.execute(trx);
 }
 
 /** Whether any row holds a sealed secret. */
@@ -123,9 +121,8 @@ export async function replaceSealed(
 ): Promise<boolean> {
   const { table, key, sealed } = refs(column);
   const { rows } = await sql`
-    update ${table} set ${sealed} = ${after} where ${key} = ${row} and ${sealed} = ${before} returning 1`.execute(
-    trx,
-  );
+    update ${table} set ${sealed} = ${after} where ${key} = ${row}
+      and ${sealed} = ${before} returning 1`.execute(trx);
   return rows.length === 1;
 }
 

@@ -96,9 +96,8 @@ export async function deleteSessionsOf(
   personId: number,
   but: Buffer | null = null,
 ): Promise<void> {
-  await sql`delete from sessions where person_id = ${personId} and digest is distinct from ${but}`.execute(
-    db,
-  );
+  await sql`delete from sessions where person_id = ${personId}
+    and digest is distinct from ${but}`.execute(db);
 }
 
 export async function listSessions(
@@ -123,9 +122,8 @@ export async function insertDevice(
   emailDigest: string,
   days: number,
 ): Promise<void> {
-  await sql`delete from known_devices where created_at < svc_now() - make_interval(days => ${days})`.execute(
-    db,
-  );
+  await sql`delete from known_devices
+    where created_at < svc_now() - make_interval(days => ${days})`.execute(db);
   await sql`insert into known_devices (digest, email_digest) values (${digest}, ${emailDigest})`.execute(db);
 }
 
@@ -176,9 +174,8 @@ export async function giveBack(db: Queryable, buckets: readonly string[], window
   await sql`update sign_in_failures set failures = failures - 1
     where (bucket, window_start) in (
       select bucket, window_start from sign_in_failures
-      where bucket = any(${[...buckets]}) and window_start = ${window} and failures > 0 order by bucket for update)`.execute(
-    db,
-  );
+      where bucket = any(${[...buckets]}) and window_start = ${window} and failures > 0
+      order by bucket for update)`.execute(db);
 }
 
 /** The failures of the last ten minutes, by bucket. */

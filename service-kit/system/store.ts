@@ -25,9 +25,8 @@ export async function insertDiskSample(
     with expired as (delete from disk_samples where at < svc_now() - interval '6 hours')
     insert into disk_samples (host, path, at, free_bytes, total_bytes)
     values (${sample.host}, ${sample.path}, date_trunc('minute', svc_now()), ${sample.freeBytes}, ${sample.totalBytes})
-    on conflict (host, path, at) do update set free_bytes = excluded.free_bytes, total_bytes = excluded.total_bytes`.execute(
-    db,
-  );
+    on conflict (host, path, at) do update
+    set free_bytes = excluded.free_bytes, total_bytes = excluded.total_bytes`.execute(db);
 }
 
 export async function listDisks(db: Queryable): Promise<DiskState[]> {

@@ -33,17 +33,15 @@ export async function lockEngineUse(trx: Queryable): Promise<EngineIdentity | nu
 
 export async function writeEngineUse(trx: Queryable, { storeId, place }: EngineIdentity): Promise<void> {
   await sql`insert into fact_engine (store_id, place) values (${storeId}::uuid, ${place})
-    on conflict (is_only) do update set store_id = excluded.store_id, place = excluded.place, since = excluded.since`.execute(
-    trx,
-  );
+    on conflict (is_only) do update
+    set store_id = excluded.store_id, place = excluded.place, since = excluded.since`.execute(trx);
 }
 
 /** True if the database holds facts of its own. */
 export async function hasPostgresFacts(db: Queryable): Promise<boolean> {
   const { rows } = await sql<{ has: boolean }>`
-    select exists (select from capture_minutes) or exists (select from peer_network_hours) as has`.execute(
-    db,
-  );
+    select exists (select from capture_minutes)
+      or exists (select from peer_network_hours) as has`.execute(db);
   return rows[0]!.has;
 }
 
@@ -73,9 +71,8 @@ export async function noteChanges(
       select site_id, to_timestamp(day)
       from unnest(${days.map((one) => one.siteId)}::bigint[], ${days.map((one) => one.day)}::float8[]) as given (site_id, day)
       where exists (select from fact_moves))
-    select place, store_id is not distinct from ${own.storeId}::uuid as "isOwn" from fact_engine`.execute(
-    trx,
-  );
+    select place, store_id is not distinct from ${own.storeId}::uuid as "isOwn"
+    from fact_engine`.execute(trx);
   const used = rows[0];
   if (used && !used.isOwn) throw new CodedError('facts.moved', describeOther(used.place, own.place));
 }

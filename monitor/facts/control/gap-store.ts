@@ -101,8 +101,7 @@ export async function findPlaces(
         else p.began_at end)::float8 as "fromSecond"
     from ${capturesOf(ranges, captures)} join captures c on c.id = k.capture_id
     cross join lateral address_placements(c.sensor_id, k.address) p
-    where (p.is_unique or p.segment = '' or k.segment in ('', p.segment)) and (not p.speaks or p.is_open)`.execute(
-    db,
-  );
+    where (p.is_unique or p.segment = '' or k.segment in ('', p.segment))
+      and (not p.speaks or p.is_open)`.execute(db);
   return byRange(rows);
 }

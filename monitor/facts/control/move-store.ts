@@ -51,9 +51,8 @@ export async function listMoveDays(db: Queryable): Promise<MoveDay[]> {
 /** Days that changed since they were copied, or were never copied. */
 export async function listChangedDays(db: Queryable): Promise<SiteDay[]> {
   const { rows } = await sql<SiteDay>`
-    select distinct site_id as "siteId", extract(epoch from day)::float8 as day from fact_move_changes`.execute(
-    db,
-  );
+    select distinct site_id as "siteId", extract(epoch from day)::float8 as day
+    from fact_move_changes`.execute(db);
   return rows;
 }
 
@@ -65,13 +64,10 @@ export async function beginDay(
   trx: Queryable,
   { siteId, day, captureMinutes, peersFrom }: Omit<MoveDay, 'isWhole' | 'hasChanged'>,
 ): Promise<boolean> {
-  await sql`delete from fact_move_changes where site_id = ${siteId} and day = to_timestamp(${day})`.execute(
-    trx,
-  );
-  const { rows } =
-    await sql`select 1 from fact_move_days where site_id = ${siteId} and day = to_timestamp(${day})`.execute(
-      trx,
-    );
+  await sql`delete from fact_move_changes where site_id = ${siteId}
+    and day = to_timestamp(${day})`.execute(trx);
+  const { rows } = await sql`select 1 from fact_move_days where site_id = ${siteId}
+      and day = to_timestamp(${day})`.execute(trx);
   await sql`
     insert into fact_move_days (site_id, day, capture_minutes, peers_from)
     values (${siteId}, to_timestamp(${day}), ${captureMinutes}, to_timestamp(${peersFrom}))
@@ -83,9 +79,8 @@ export async function beginDay(
 }
 
 export async function setWhole(db: Queryable, { siteId, day }: SiteDay, isWhole: boolean): Promise<void> {
-  await sql`update fact_move_days set is_whole = ${isWhole} where site_id = ${siteId} and day = to_timestamp(${day})`.execute(
-    db,
-  );
+  await sql`update fact_move_days set is_whole = ${isWhole} where site_id = ${siteId}
+    and day = to_timestamp(${day})`.execute(db);
 }
 
 /** What a move may still copy, seconds by the database's clock. */
@@ -100,6 +95,7 @@ export async function readKept(db: Queryable): Promise<KeptBounds> {
   const { rows } = await sql<KeptBounds>`
     select extract(epoch from svc_now())::float8 as now,
       floor(extract(epoch from svc_now() - ${sql.lit(kept.traffic)}::interval))::float8 as "factsFrom",
+     
       floor(extract(epoch from svc_now() - ${sql.lit(kept.pairs)}::interval))::float8 as "pairsFrom"`.execute(
     db,
   );

@@ -96,9 +96,8 @@ async function findCaptures(
 ): Promise<Map<number, readonly string[]>> {
   const told = Map.groupBy(uploads, ({ origin }) => origin.sensorId);
   const { rows } = await sql<{ sensorId: number; name: string }>`
-    select sensor_id as "sensorId", name from captures where sensor_id = any(${[...told.keys()]}::bigint[])`.execute(
-    trx,
-  );
+    select sensor_id as "sensorId", name from captures
+    where sensor_id = any(${[...told.keys()]}::bigint[])`.execute(trx);
   const stored = Map.groupBy(rows, (row) => row.sensorId);
   return new Map(
     [...told].map(([sensorId, ofSensor]) => {

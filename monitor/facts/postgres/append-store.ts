@@ -250,9 +250,8 @@ async function findKnown(trx: Queryable, minutes: readonly SensorMinute[]): Prom
     from unnest(${minutes.map((one) => one.sensorId)}::bigint[], ${minutes.map((one) => one.capture)}::text[],
       ${minutes.map((one) => one.minute)}::float8[]) as given (sensor_id, capture, minute)
     join captures c on c.sensor_id = given.sensor_id and c.name = given.capture
-    join capture_minutes m on m.site_id = c.site_id and m.minute = to_timestamp(given.minute) and m.capture_id = c.id`.execute(
-    trx,
-  );
+    join capture_minutes m on m.site_id = c.site_id and m.minute = to_timestamp(given.minute)
+      and m.capture_id = c.id`.execute(trx);
   return rows;
 }
 

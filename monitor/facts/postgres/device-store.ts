@@ -143,9 +143,8 @@ async function findSource(db: Queryable, coverage: Coverage, deviceKeys: readonl
   const addresses = owned.slice(0, facts.deviceBudget.addresses);
   const { rows: sizes } = await sql<{ hour: number; rows: number }>`
     select extract(epoch from hour)::float8 as hour, count(*)::int as rows from address_hours
-    where ${ofSite} and ${inHours(coverage.hours)} and ${ofDevices(deviceKeys)} group by hour order by hour desc`.execute(
-    db,
-  );
+    where ${ofSite} and ${inHours(coverage.hours)} and ${ofDevices(deviceKeys)}
+    group by hour order by hour desc`.execute(db);
   let room = facts.deviceBudget.rows;
   const hours: number[] = [];
   for (const size of sizes) {
@@ -170,8 +169,7 @@ export async function listTopAddresses(
       union all select address, segment, rx, tx, packets, minute from device_minutes where rx is not null)
     select host(address) as address, segment, sum(rx)::float8 as "rxBytes", sum(tx)::float8 as "txBytes",
       sum(packets)::float8 as packets, extract(epoch from max(last_minute))::float8 as "lastSeenMinute"
-    from pieces group by address, segment order by sum(rx) + sum(tx) desc, address, segment collate "C" limit ${limit}`.execute(
-    db,
-  );
+    from pieces group by address, segment order by sum(rx) + sum(tx) desc, address, segment collate "C"
+    limit ${limit}`.execute(db);
   return rows;
 }

@@ -23,9 +23,8 @@ export async function findDirtyHours(db: Queryable, which: 'settled' | 'all'): P
     or coalesce(rolled_at, hour) <= svc_now() - interval '1 hour 15 minutes')`;
   const { rows } = await sql<SiteHour>`
     select site_id as "siteId", extract(epoch from hour)::float8 as hour from rolled_hours
-    where is_dirty and ${which === 'all' ? sql`true` : isSettled} order by hour desc, site_id limit 1000`.execute(
-    db,
-  );
+    where is_dirty and ${which === 'all' ? sql`true` : isSettled}
+    order by hour desc, site_id limit 1000`.execute(db);
   return rows;
 }
 
@@ -142,9 +141,8 @@ async function sumPeers(
     insert into pair_name_hours (hour, site_id, direction, name, protocol, server_port, peer, inbound_bytes, outbound_bytes, packets)
     select ${start}, ${site}, direction, name, protocol, server_port, case direction when 2 then client else server end,
       sum(inbound_bytes), sum(outbound_bytes), sum(packets)
-    from pair_hours where ${ofHour} and inbound_bytes is not null group by direction, name, protocol, server_port, 7`.execute(
-    trx,
-  );
+    from pair_hours where ${ofHour} and inbound_bytes is not null
+    group by direction, name, protocol, server_port, 7`.execute(trx);
 }
 
 /** Pairs of each name, in one value. */
@@ -157,9 +155,8 @@ async function packNamePairs(
     with each_pair as (select direction, name, protocol, server_port, client, server, sum(bytes) as bytes from pair_hours
       where ${ofHour} group by direction, name, protocol, server_port, client, server)
     insert into name_pair_hours (hour, site_id, direction, name, protocol, server_port, pairs)
-    select ${start}, ${site}, packed.* from (${packPairs(sql`each_pair`, sql`direction`)}) packed`.execute(
-    trx,
-  );
+    select ${start}, ${site}, packed.*
+    from (${packPairs(sql`each_pair`, sql`direction`)}) packed`.execute(trx);
 }
 
 export interface SiteDay {
@@ -186,9 +183,8 @@ export async function recomputeDay(trx: Queryable, { siteId, day }: SiteDay): Pr
   const { rows } = await sql`
     update rolled_days set is_dirty = false, rolled_at = svc_now()
     where site_id = ${siteId} and day = ${start} and is_dirty
-      and not exists (select from rolled_hours where site_id = ${siteId} and is_dirty and ${inDay}) returning 1`.execute(
-    trx,
-  );
+      and not exists (select from rolled_hours where site_id = ${siteId} and is_dirty
+        and ${inDay}) returning 1`.execute(trx);
   if (rows.length === 0) return;
   await preferHashing(trx);
   await sumHoursByName(trx, 'day', start, siteId, inDay);

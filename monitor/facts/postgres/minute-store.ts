@@ -76,9 +76,8 @@ export async function findUnjudged(
   const { rows } = await sql<{ siteId: number; minutes: number[] }>`
     with site as (select site_id from unjudged_minutes where ${isDue} order by minute desc limit 1)
     select site_id as "siteId", array(select extract(epoch from minute)::float8 from unjudged_minutes u
-      where u.site_id = site.site_id and ${isDue} order by minute desc limit ${limit}) as minutes from site`.execute(
-    db,
-  );
+      where u.site_id = site.site_id and ${isDue} order by minute desc
+      limit ${limit}) as minutes from site`.execute(db);
   return rows[0] ?? null;
 }
 
@@ -115,9 +114,8 @@ export async function judgeMinutes(
   const site = sql`${siteId}::bigint`;
   const judging = { siteId, judged: [], unjudged, direction: null };
   for (const table of ['minute_owners', 'name_minutes', 'name_pair_minutes'])
-    await sql`delete from ${sql.table(table)} where site_id = ${siteId} and ${inSpans(unjudged)}`.execute(
-      trx,
-    );
+    await sql`delete from ${sql.table(table)} where site_id = ${siteId}
+      and ${inSpans(unjudged)}`.execute(trx);
   await sql`
     with ${judgedFacts(judging)}, ${judgedNames}, ${judgedPairs({ ...judging, unjudged: young })}, ${judgedPairSums},
     kept_owners as (
@@ -161,9 +159,8 @@ export async function recomputeBucket(
   const { rows } = await sql`
     update rolled_tens set is_dirty = false, has_addresses = true, has_usage = ${start >= pairsFrom}, rolled_at = svc_now()
     where site_id = ${siteId} and start = ${at} and is_dirty
-      and not exists (select from unjudged_minutes where site_id = ${siteId} and ${inSpans([span])}) returning 1`.execute(
-    trx,
-  );
+      and not exists (select from unjudged_minutes where site_id = ${siteId}
+        and ${inSpans([span])}) returning 1`.execute(trx);
   if (rows.length === 0) return;
   await preferHashing(trx);
   for (const table of ['name_tens', 'name_pair_tens', 'address_tens', 'usage_tens', 'pair_tens'])
@@ -188,9 +185,8 @@ export async function recomputeBucket(
   if (start < pairsFrom) return;
   await sql`
     insert into name_pair_tens (start, site_id, ${key}, pairs)
-    select ${at}, ${site}, ${key}, string_agg(pairs, ''::bytea) from name_pair_minutes where ${ofSite} group by ${key}`.execute(
-    trx,
-  );
+    select ${at}, ${site}, ${key}, string_agg(pairs, ''::bytea) from name_pair_minutes
+    where ${ofSite} group by ${key}`.execute(trx);
   await sumUsage(trx, siteId, span);
 }
 
@@ -211,9 +207,8 @@ async function sumUsage(trx: Queryable, siteId: number, span: Span): Promise<voi
       insert into pair_tens (start, site_id, ${key}, peer, ${counted})
       select ${start}, ${key}, peer, ${counted} from by_peer)
     insert into usage_tens (start, site_id, ${key}, ${counted})
-    select ${start}, ${key}, sum(inbound_bytes), sum(outbound_bytes), sum(packets) from by_peer group by ${key}`.execute(
-    trx,
-  );
+    select ${start}, ${key}, sum(inbound_bytes), sum(outbound_bytes), sum(packets)
+    from by_peer group by ${key}`.execute(trx);
 }
 
 /** Deletes usage of the ten minutes of an hour that has been summed. */

@@ -78,7 +78,6 @@ export async function sumHoursByName(
       select ${start}, ${site}, direction, name, protocol, server_port, locals from sums)
     insert into ${sql.table(`name_${unit}s`)} (${at}, site_id, ${nameColumns})
     select ${start}, ${site}, ${nameColumns} from sums
-    union all select ${start}, ${site}, ${nameColumns} from (${totalOf(sql`sums`, sql`direction`)}) totals`.execute(
-    trx,
-  );
+    union all select ${start}, ${site}, ${nameColumns}
+    from (${totalOf(sql`sums`, sql`direction`)}) totals`.execute(trx);
 }

@@ -18,9 +18,8 @@ export async function listObserved(
   const step = sql`floor(extract(epoch from minute) / ${stepSeconds}) * ${stepSeconds * 1000}::float8 as "timeMs"`;
   if (places.length + ofCapture.length === 0) {
     const { rows } = await sql<Explored['observed'][number]>`
-      select ${step}, count(*)::int as minutes from site_minutes where ${within} group by 1 order by 1`.execute(
-      db,
-    );
+      select ${step}, count(*)::int as minutes from site_minutes where ${within}
+      group by 1 order by 1`.execute(db);
     return rows;
   }
   const listened = sql`(select * from capture_minutes where ${within}) b

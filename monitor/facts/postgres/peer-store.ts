@@ -56,9 +56,8 @@ async function readPeers(
       extract(epoch from first_hour)::float8 as "firstHour", extract(epoch from last_hour)::float8 as "lastHour",
       (sum(inbound_bytes) over ())::float8 as "sumInbound", (sum(outbound_bytes) over ())::float8 as "sumOutbound",
       (sum(packets) over ())::float8 as "sumPackets", (count(*) over ())::int as total
-    from listed order by listed.inbound_bytes + listed.outbound_bytes desc, ${order} limit ${limit}`.execute(
-    db,
-  );
+    from listed order by listed.inbound_bytes + listed.outbound_bytes desc, ${order}
+    limit ${limit}`.execute(db);
   const first = rows[0];
   return {
     items: rows.map(

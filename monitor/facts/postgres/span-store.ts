@@ -200,9 +200,8 @@ async function findRolled(trx: Queryable, range: SiteRange): Promise<Rolled> {
       array(select extract(epoch from start)::float8 from rolled_tens where site_id = ${siteId} and not has_addresses
         and start >= to_timestamp(${fromMinute}) and start < to_timestamp(${toMinute})) as "tensWithoutAddresses", array(
         select extract(epoch from minute)::float8 from site_minute_marks where ${inRange}
-        union select extract(epoch from minute)::float8 from unjudged_minutes where ${inRange}) as unjudged`.execute(
-    trx,
-  );
+        union select extract(epoch from minute)::float8 from unjudged_minutes
+        where ${inRange}) as unjudged`.execute(trx);
   return rows[0]!;
 }
 

@@ -18,9 +18,8 @@ interface StoredSession extends ToldSession {
 
 /** These are all sessions. What was said before keeps its time where it is still so. */
 export async function noteSessions(trx: Queryable, sessions: readonly ToldSession[]): Promise<void> {
-  await sql`delete from bgp_sessions where peer <> all(${sessions.map(({ peer }) => peer)}::text[])`.execute(
-    trx,
-  );
+  await sql`delete from bgp_sessions
+    where peer <> all(${sessions.map(({ peer }) => peer)}::text[])`.execute(trx);
   await sql`
     insert into bgp_sessions as held (peer, problem, routes)
     select g.peer, g.problem, g.routes
@@ -34,9 +33,8 @@ export async function noteSessions(trx: Queryable, sessions: readonly ToldSessio
 export async function listSessions(db: Queryable): Promise<StoredSession[]> {
   const { rows } = await sql<StoredSession>`
     select peer, problem, routes, floor(extract(epoch from since) * 1000)::float8 as "sinceMs",
-      extract(epoch from svc_now() - told_at)::float8 as "toldAgeSeconds" from bgp_sessions order by peer`.execute(
-    db,
-  );
+      extract(epoch from svc_now() - told_at)::float8 as "toldAgeSeconds"
+      from bgp_sessions order by peer`.execute(db);
   return rows;
 }
 

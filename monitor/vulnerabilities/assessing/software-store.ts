@@ -83,9 +83,8 @@ export async function writeVerdicts(
   await numberSevere(trx, ids, severe);
   await sql`
     update vulnerability_servers s set due_at = svc_now() where s.due_at > svc_now() and (s.cluster_id, s.vm_id) in (
-      select v.cluster_id, v.vm_id from vulnerability_services v where v.software_id = any(${ids}::bigint[]))`.execute(
-    trx,
-  );
+      select v.cluster_id, v.vm_id from vulnerability_services v
+      where v.software_id = any(${ids}::bigint[]))`.execute(trx);
 }
 
 /** Services that run a package can be assessed from the moment on at which its distribution's tracker knows it, and the reverse. */

@@ -1,8 +1,11 @@
 /** What callers send by mistake or malice: each is told what is wrong, in the API's own words, and nothing breaks. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
+import { seededRandom } from '#common/random/index.ts';
 import { endpoints } from '#contracts/customer-api/endpoints.ts';
+import type { Endpoint } from '#contracts/customer-api/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { examplePublicKey } from '#operations/testing/example-public-key.ts';
 import { hostileBodies } from '#service-kit/testing/hostile-bodies.ts';
@@ -387,5 +390,112 @@ test(`API-7: no value of JSON is a fault of the server, as a body or in any plac
       if (typeof body !== 'object' || body === null || Array.isArray(body))
         assert.ok([404, 422].includes(answer.status), `${answer.status} ${id} ${sent}: ${answer.text}`);
     }
+  }
+});
+
+test(`API-4.2, API-7: no path, query or header is a fault of the server or shows another’s thing, in ${hostileRequests} requests`, async () => {
+  const [mine, other] = [await world.createCustomer('Texts'), await world.createCustomer('Texts of another')];
+  const reader = await world.createKey(mine, 'read');
+  const needle = randomBytes(8).toString('hex');
+  const foreign = (await world.deploy(other.tenant, needle)).serverId;
+  const own = (await world.deploy(mine.tenant, 'texts')).serverId;
+  const texts = [
+    ...[
+      '',
+      '%20',
+      '0',
+      '-1',
+      '+1',
+      '1.5',
+      '1e400',
+      '0x10',
+      '9007199254740993',
+      '%00',
+      'a%00',
+      '%ED%A0%80',
+      '%FF',
+      '%',
+    ],
+    ...[
+      'x'.repeat(5_000),
+      '%E2%80%AEa',
+      '2026-13',
+      '2027-06',
+      '2027-02-30',
+      '2026-06-16T10:00:00Z',
+      '0000-01',
+      'null',
+    ],
+    ...[
+      '[]',
+      '1,2,,3',
+      ',',
+      'a=b&a=c',
+      '*',
+      '..%2F..',
+      '%27--',
+      'eyJ4IjoxfQ',
+      'name',
+      '-created_at',
+      'day',
+      'all',
+      '200',
+    ],
+    ...[String(foreign), String(own), String(other.tenant.id), other.tenant.slug, '203.0.113.300', '%3A%3A1'],
+  ];
+  // What is empty or can't be decoded is no path of the document.
+  const inPaths = texts.filter((text) => text !== '' && !/%(FF|ED|$)/.test(text));
+  const headerTexts = [
+    ...[
+      '',
+      '*',
+      '"a"',
+      'W/"a"',
+      '"a',
+      ',',
+      'a b',
+      'x'.repeat(5_000),
+      '0',
+      '-1',
+      'wait=0',
+      'wait=1e9',
+      'wait=, wait=x',
+    ],
+    ...[
+      'text/csv',
+      'text/csv;q=2',
+      '*/*;q=0',
+      'application/json',
+      'gzip;q=x',
+      '\u00ff',
+      String(other.tenant.id),
+    ],
+  ];
+  const headerNames = [
+    'if-none-match',
+    'if-match',
+    'prefer',
+    'accept',
+    'accept-encoding',
+    'x-tenant-id',
+    'idempotency-key',
+  ];
+  const uniform = seededRandom(13);
+  const pick = <T>(of: readonly T[]): T => of[Math.floor(uniform() * of.length)]!;
+  const reads = (endpoints as readonly Endpoint[]).filter(({ method }) => method === 'GET');
+  for (let turn = 0; turn < hostileRequests; turn += 1) {
+    const { path, query, versions } = reads[turn % reads.length]!;
+    const known = Object.keys((query as { properties?: object } | undefined)?.properties ?? {});
+    const pairs = Array.from(
+      { length: Math.floor(uniform() * 3) },
+      () => `${pick([...known, 'tenant', 'x'])}=${pick(texts)}`,
+    );
+    const place = path.replaceAll(/\{\w+\}/g, () => (uniform() < 0.4 ? String(own) : pick(inPaths)));
+    const url = `/api/${pick(versions)}${place}${pairs.length === 0 ? '' : `?${pairs.join('&')}`}`;
+    const headers = uniform() < 0.5 ? {} : { [pick(headerNames)]: pick(headerTexts) };
+    const answer = await call('GET', url, { key: reader, headers });
+    const sent = `${answer.status} ${url.slice(0, 300)} ${JSON.stringify(headers).slice(0, 200)}`;
+    assert.ok(answer.status < 500, `${sent}: ${answer.text}`);
+    assert.ok(!answer.text.includes(needle), `${sent} shows the other’s server`);
   }
 });

@@ -35,7 +35,7 @@ test('a sensor starts its supervision and its spool first, and the parts that fi
     parts.map(({ name }) => name),
     [
       ...['supervision', 'spool', 'local status', 'interfaces', 'uplink', 'live uplink'],
-      ...['rotation', 'plan', 'evidence', 'detection', 'collection', 'probes', 'port scans'],
+      ...['rotation', 'plan', 'evidence', 'detection', 'filter', 'collection', 'probes', 'port scans'],
     ],
   );
 });

@@ -24,6 +24,7 @@ export const incidentActions = {
   alerted: 'Our operators were alerted',
   blackholed: 'All traffic to the address was dropped in the network',
   filtered: 'Attack traffic was filtered in the network',
+  dropped: 'Attack traffic was dropped at the hypervisor',
   command: 'A mitigation command ran',
   webhook: 'A mitigation system was called',
 } as const;

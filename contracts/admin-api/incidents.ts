@@ -31,6 +31,14 @@ export const IncidentAction = Type.Object(
     kind: Type.Enum([...actionKinds]),
     at: Timestamp,
     ended_at: Nullable(Timestamp),
+    dropped_pps: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: 1e15,
+        description:
+          'Of `dropped`: packets of the last second. The kind and this only with `ddos_incident_filter`.',
+      }),
+    ),
   },
   strict,
 );
@@ -140,6 +148,8 @@ export const incidentsContract = {
     // Details of vectors.
     ...{ ddos_incident_vectors: true, ddos_incident_vectors_version: 1 },
     ddos_incident_classes_version: classesVersion,
+    // Actions of kind `dropped`.
+    ...{ ddos_incident_filter: true, ddos_incident_filter_version: 1 },
   },
   path: '/protect/incidents/',
   request: IncidentsRequest,

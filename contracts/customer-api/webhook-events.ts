@@ -181,6 +181,17 @@ export const webhookEvents = [
     data: aboutAttack,
   },
   {
+    type: 'server.filter_started',
+    summary:
+      'Traffic of an attack on a server is dropped at its hypervisor from now on. Sent only after the start of the attack.',
+    data: aboutAttack,
+  },
+  {
+    type: 'server.filter_ended',
+    summary: 'It is dropped no longer; the attack may go on.',
+    data: aboutAttack,
+  },
+  {
     type: 'server.port_opened',
     summary:
       'A scan found a port open that was not open before; at most 50 for one scan. Off until switched on in the settings of the Protect page.',

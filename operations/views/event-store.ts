@@ -166,7 +166,7 @@ export async function listServersOfAddresses(
   return rows.map(({ id }) => id);
 }
 
-type AttackEventType = Extract<WebhookEventType, `server.attack_${string}`>;
+type AttackEventType = Extract<WebhookEventType, `server.attack_${string}` | `server.filter_${string}`>;
 type PortEventType = Extract<WebhookEventType, `server.port_${string}`>;
 type ScanEventType = Extract<WebhookEventType, 'server.scan_completed'>;
 type FindingEventType = Extract<WebhookEventType, 'server.finding_new'>;

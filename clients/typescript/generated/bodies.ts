@@ -465,7 +465,7 @@ export type CreateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url: string;
   /** Types of events. */
-  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
+  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.filter_started' | 'server.filter_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
   description?: string | undefined;
 };
 
@@ -710,12 +710,14 @@ export type Incident = {
   }[];
   /** Measures against the attack. */
   actions: {
-    /** `blackholed`: all traffic to the address is dropped in the network. `filtered`: attack traffic is dropped. */
-    kind: 'alerted' | 'blackholed' | 'filtered' | 'command' | 'webhook';
+    /** `blackholed`: all traffic to the address is dropped in the network. `filtered`: attack traffic is dropped in the network. `dropped`: it is dropped at the hypervisor; clients that were known before pass. */
+    kind: 'alerted' | 'blackholed' | 'filtered' | 'dropped' | 'command' | 'webhook';
     /** Time of the measure. */
     at: string;
     /** End of the measure. */
     ended_at: string | null;
+    /** Of `dropped`: packets per second now. Null: another kind, over, or unknown. */
+    dropped_pps: number | null;
   }[];
 };
 
@@ -1575,7 +1577,7 @@ export type UpdateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url?: string | undefined;
   /** Types of events. */
-  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
+  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.filter_started' | 'server.filter_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
   description?: string | undefined;
   /** False: pending deliveries are cancelled. */
   enabled?: boolean | undefined;
@@ -1868,6 +1870,20 @@ export type WebhookEvent =
   /** The attack has ended. Sent only after its start. */
   | {
     type: 'server.attack_ended';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: AttackEventData;
+  }
+  /** Traffic of an attack on a server is dropped at its hypervisor from now on. Sent only after the start of the attack. */
+  | {
+    type: 'server.filter_started';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: AttackEventData;
+  }
+  /** It is dropped no longer; the attack may go on. */
+  | {
+    type: 'server.filter_ended';
     /** Time of the event, not of the delivery. */
     timestamp: string;
     data: AttackEventData;

@@ -7,7 +7,7 @@
  */
 
 import { oneLine } from '#common/text/index.ts';
-import type { Incident } from '#contracts/admin-api/incidents.ts';
+import type { Incident, IncidentAction } from '#contracts/admin-api/incidents.ts';
 import { describeClass } from '#contracts/attack-classes.ts';
 import { emit } from '#operations/events/index.ts';
 import { type DueAttackMail, findDueAttackMail, hasSubscriber } from '#operations/views/index.ts';
@@ -34,11 +34,11 @@ const flapMs = 5 * 60_000;
 /** What was observed longer ago is history that is delivered late; it is on the page. */
 const lateMs = 24 * 3_600_000;
 
-/** Called after the incident was stored, with when it had recovered before this delivery. */
+/** Called after the incident was stored, with when it had recovered before this delivery, and what was done by then. */
 export async function alertCustomer(
   deps: AlertDeps,
   tx: Queryable,
-  { of, incident, recoveredBefore, nowMs }: AlertInput,
+  { of, incident, recoveredBefore, actionsBefore, nowMs }: AlertInput,
 ): Promise<void> {
   if (incident.severity !== 'attack' || (incident.drill && !incident.drill_is_mailed)) return;
   const lastMs = Date.parse(incident.last_observed_at);
@@ -48,13 +48,36 @@ export async function alertCustomer(
   if (isOpen && told.isEndTold && recoveredBefore !== null && lastMs - recoveredBefore.getTime() > flapMs)
     told = { episode: told.episode + 1, isStartTold: false, isEndTold: false, told: [] };
   if (!told.isStartTold) told = await tellStart(deps, tx, of, incident, told.episode);
+  if (told.told.includes('webhook')) await tellFilters(tx, of, incident, actionsBefore);
   if (!isOpen && !told.isEndTold) await tellEnd(tx, of, incident, told);
+}
+
+/** Tells of filters that began or ended since the delivery before, in that order. */
+async function tellFilters(
+  tx: Queryable,
+  of: Subject,
+  incident: Incident,
+  before: readonly IncidentAction[],
+): Promise<void> {
+  const filters = incident.actions.filter(({ kind }) => kind === 'dropped');
+  const changed = filters.flatMap(({ at, ended_at }) => {
+    const known = before.find((one) => one.kind === 'dropped' && one.at === at);
+    const hasEnded = ended_at !== null && (known === undefined || known.ended_at === null);
+    return [
+      ...(known === undefined ? ['server.filter_started' as const] : []),
+      ...(hasEnded ? ['server.filter_ended' as const] : []),
+    ];
+  });
+  if (changed.length === 0 || !openChannels(await findSettings(tx, of)).includes('webhook')) return;
+  for (const type of changed) await emit(tx, { type, serverId: of.serverId, incidentId: incident.id });
 }
 
 interface AlertInput {
   of: Subject;
   incident: Incident;
   recoveredBefore: Date | null;
+  /** As of the delivery before. */
+  actionsBefore: readonly IncidentAction[];
   nowMs: number;
 }
 

@@ -34,10 +34,13 @@ interface Target extends Party {
 }
 
 /** A customer with a server of two days, an endpoint for attacks, and an owner who reads mail. */
-async function createTarget(name: string): Promise<Target> {
+async function createTarget(
+  name: string,
+  events = ['server.attack_started', 'server.attack_ended'],
+): Promise<Target> {
   const party = await hooks.createParty(name);
   const path = `/${name.toLowerCase()}/200`;
-  await hooks.createEndpoint(party, path, ['server.attack_started', 'server.attack_ended']);
+  await hooks.createEndpoint(party, path, events);
   const { serverId } = await hooks.world.deploy(party.tenant, `${name.toLowerCase()}-1`);
   await hooks.world.backdate(serverId, '2 days');
   const [first] = await hooks.world.addresses.listAllocationsOfServers([serverId]);
@@ -248,6 +251,35 @@ test('mails go to active members with a verified address, and to no other organi
   assert.deepEqual(await toldTo(stranger), { mails: [], events: [] });
 });
 
+test('a filter against an attack is told when it begins and when it ends, once each, where the start of the attack was told', async () => {
+  const target = await createTarget('Filtered', ['server.filter_started', 'server.filter_ended']);
+  const incident = incidentOf(target.address);
+  const working = { kind: 'dropped', at: secondsAgo(20), ended_at: null, dropped_pps: 24_870 } as const;
+  const over = { ...working, ended_at: secondsAgo(2) };
+  await deliver(
+    incident,
+    { ...incident, revision: 2, actions: [working] },
+    { ...incident, revision: 3, actions: [{ ...working, dropped_pps: 7 }] },
+  );
+  assert.deepEqual((await toldTo(target)).events, ['server.filter_started']);
+  const ended = recovered({ ...incident, revision: 3, actions: [working] });
+  const later = { kind: 'dropped', at: secondsAgo(1), ended_at: secondsAgo(1) } as const;
+  await deliver(
+    ended,
+    { ...ended, revision: 5, actions: [over] },
+    { ...ended, revision: 6, actions: [over, later] },
+  );
+  assert.deepEqual((await toldTo(target)).events, [
+    ...['server.filter_started', 'server.filter_ended', 'server.filter_started', 'server.filter_ended'],
+  ]);
+  for (const { body } of hooks.at(target.path))
+    assert.equal(Compile(webhookEvents.find(({ type }) => type === body.type)!.data).Check(body.data), true);
+  const quiet = await createTarget('Unfiltered', ['server.filter_started']);
+  await choose(quiet, { attackWebhook: false });
+  await deliver(incidentOf(quiet.address, { actions: [working] }));
+  assert.deepEqual((await toldTo(quiet)).events, []);
+});
+
 test('what was not stored is not told, and what is stored is told after a crash', async () => {
   const target = await createTarget('Crash');
   const incident = incidentOf(target.address);
@@ -256,7 +288,8 @@ test('what was not stored is not told, and what is stored is told after a crash'
   await deliver({ ...incident, drill: true });
   const told = db.transaction().execute(async (tx) => {
     const of = { serverId: target.serverId, tenantId: target.tenant.id };
-    await alertCustomer({ canMail: true }, tx, { of, incident, recoveredBefore: null, nowMs: worldNowMs() });
+    const before = { recoveredBefore: null, actionsBefore: [] };
+    await alertCustomer({ canMail: true }, tx, { of, incident, ...before, nowMs: worldNowMs() });
     throw new Error('crash before the commit');
   });
   await assert.rejects(told, /crash/);

@@ -67,8 +67,18 @@ export interface IncidentCursor {
 /** What is not applied, and how it is answered. */
 export type Refusal = 'unmatched' | 'identity_conflict' | 'terminal';
 
+/** A measure as customers see it. */
+export interface Measure extends Pick<IncidentAction, 'kind' | 'at' | 'ended_at'> {
+  /** Packets a second that a filter drops now; null where it does not, or nothing is known of now. */
+  dropped_pps: number | null;
+}
+
 /** What was done about an incident: by the monitor, and our own alert to the customer. */
-export function actionsOf({ actions, alertedAt }: IncidentRow): IncidentAction[] {
-  if (alertedAt === null) return actions;
-  return [...actions, { kind: 'alerted', at: alertedAt.toISOString(), ended_at: null }];
+export function actionsOf({ actions, alertedAt, state }: IncidentRow): Measure[] {
+  const measures = actions.map(({ dropped_pps = null, ...action }) => ({
+    ...action,
+    dropped_pps: state === 'active' && action.ended_at === null ? dropped_pps : null,
+  }));
+  if (alertedAt === null) return measures;
+  return [...measures, { kind: 'alerted', at: alertedAt.toISOString(), ended_at: null, dropped_pps: null }];
 }

@@ -97,7 +97,9 @@ async function applyLater(
     return as(next.some(({ id }) => id !== allocation.id) ? 'identity_conflict' : 'terminal');
   }
   await store.updateIncident(tx, source, incident);
-  await alertCustomer(deps, tx, { of: held, incident, recoveredBefore: held.recoveredAt, nowMs });
+  await alertCustomer(deps, tx, {
+    ...{ of: held, incident, recoveredBefore: held.recoveredAt, actionsBefore: held.actions, nowMs },
+  });
   return as('applied');
 }
 
@@ -108,7 +110,9 @@ async function bindNew(deps: ReceiveIncidentsDeps, tx: Queryable, sent: Sent): P
   const allocation = await matchGeneration(deps, tx, sent);
   if (allocation === null || !(await isSpokenFor(tx, allocation.id, source))) return refused('unmatched');
   if (!(await store.insertIncident(tx, allocation, source, incident))) return null;
-  await alertCustomer(deps, tx, { of: allocation, incident, recoveredBefore: null, nowMs });
+  await alertCustomer(deps, tx, {
+    ...{ of: allocation, incident, recoveredBefore: null, actionsBefore: [], nowMs },
+  });
   return { outcome: 'applied', allocationId: allocation.id };
 }
 

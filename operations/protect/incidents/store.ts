@@ -1,7 +1,7 @@
 /** Every statement that stores or reads incidents of servers. */
 
 import { type RawBuilder, sql } from 'kysely';
-import type { Incident } from '#contracts/admin-api/incidents.ts';
+import type { Incident, IncidentAction } from '#contracts/admin-api/incidents.ts';
 import { attackClassOf } from '#contracts/attack-classes.ts';
 import { kept } from '#contracts/retention.ts';
 import { incidentStateNow, mailableMembers } from '#operations/views/index.ts';
@@ -26,6 +26,7 @@ export interface HeldIncident {
   revision: number;
   state: IncidentRow['state'];
   recoveredAt: Date | null;
+  actions: IncidentAction[];
   isOwner: boolean;
   isSilent: boolean;
 }
@@ -33,7 +34,7 @@ export interface HeldIncident {
 /** The incident, locked until the transaction ends; null before the first delivery. */
 export async function lockIncident(tx: Queryable, id: string, source: Source): Promise<HeldIncident | null> {
   const { rows } = await sql<HeldIncident>`
-    select allocation_id as "allocationId", server_id as "serverId", tenant_id as "tenantId", address, revision, state,
+    select allocation_id as "allocationId", server_id as "serverId", tenant_id as "tenantId", address, revision, state, actions,
       recovered_at as "recoveredAt",
       project_id = ${source.projectId} and source_site_id = ${source.siteId} as "isOwner",
       source_seen_at <= svc_now() - ${silence}::interval as "isSilent"

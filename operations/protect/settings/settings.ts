@@ -6,7 +6,7 @@ export interface ProtectSettings {
   viewsOn: boolean;
   /** Mail to the people of the organization when an attack starts and ends. */
   attackMail: boolean;
-  /** The webhook events `server.attack_started` and `server.attack_ended`, for endpoints that chose them. */
+  /** The webhook events of attacks and of filters against them, for endpoints that chose them. */
   attackWebhook: boolean;
   /** Mail to the people of the organization when a scan finds a newly open port. */
   portMail: boolean;

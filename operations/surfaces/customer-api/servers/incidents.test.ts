@@ -67,7 +67,10 @@ test('an attack reads as the monitor delivered it, with its times, and without a
       { class: 'protocol_flood', ...vector, details },
       { class: 'udp_flood', ...vector },
     ],
-    actions: [{ kind: 'filtered', at: secondsAgo(30), ended_at: secondsAgo(5) }],
+    actions: [
+      { kind: 'filtered', at: secondsAgo(30), ended_at: secondsAgo(5) },
+      { kind: 'dropped', at: secondsAgo(20), ended_at: null, dropped_pps: 24_870 },
+    ],
   });
   await deliver(delivered);
   const { status, body } = await read();
@@ -80,6 +83,7 @@ test('an attack reads as the monitor delivered it, with its times, and without a
     incidents: [
       {
         ...rest,
+        actions: rest.actions.map((action) => ({ dropped_pps: null, ...action })),
         ...{ server_id: serverId, address: target.value },
         vectors: [
           {

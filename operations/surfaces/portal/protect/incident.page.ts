@@ -4,9 +4,10 @@ import { titleOfClass } from '#contracts/attack-classes.ts';
 import { incidentActions } from '#contracts/incidents.ts';
 import { describeProtocol } from '#contracts/ip-protocols.ts';
 import { keptText } from '#contracts/retention.ts';
-import type { IncidentRow, IncidentVector } from '#operations/protect/index.ts';
+import { actionsOf, type IncidentRow, type IncidentVector } from '#operations/protect/index.ts';
 import type { Server } from '#operations/views/index.ts';
 import {
+  banner,
   type Content,
   code,
   definitionList,
@@ -95,6 +96,7 @@ export function incidentPage(options: IncidentPageOptions): Html {
   const title = `${titleOfClass(incident.class)} ${incident.direction === 'inbound' ? 'on' : 'from'} ${incident.address}`;
   const content = refreshing({ id: 'incident', url: incidentHref(server.id, incident.id), everySeconds: 5 }, [
     pageHeader({ title, state: stateOf(incident, nowMs) }),
+    filterStatement(incident, nowMs),
     figures(incident, nowMs),
     section({ title: 'Times' }, timesOf(options)),
     section(
@@ -104,6 +106,17 @@ export function incidentPage(options: IncidentPageOptions): Html {
     section({ title: 'What we did' }, actionsTable(incident, nowMs)),
   ]);
   return serverFrame({ visitor, server, tab: 'protect', part: title }, '', content);
+}
+
+/** What is dropped now; nothing otherwise. */
+function filterStatement(incident: IncidentRow, nowMs: number): Content {
+  const working = actionsOf(incident).find(({ dropped_pps }) => dropped_pps !== null);
+  if (!working) return false;
+  return banner({
+    tone: 'info',
+    title: `Dropped at the hypervisor: ${formatCount(working.dropped_pps!)} packets/s since ${clockTime(Date.parse(working.at), nowMs)}`,
+    text: 'Clients that conversed with the server before the attack pass.',
+  });
 }
 
 function stateOf(incident: IncidentRow, nowMs: number): { tone: Tone; text: Content } {

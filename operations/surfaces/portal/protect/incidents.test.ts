@@ -203,6 +203,20 @@ test('while an attack goes on the page says since when, what and how hard, asks 
   );
 });
 
+test('while an attack is dropped at the hypervisor its page says how much, and since when', async () => {
+  const reader = await createReader('Dropped');
+  const action = { kind: 'dropped', at: secondsAgo(20), ended_at: null, dropped_pps: 24_870 } as const;
+  const incident = incidentOf(reader.address, { actions: [action] });
+  await deliver(incident);
+  const line = `Dropped at the hypervisor: 24,870 packets/s since ${action.at.slice(11, 19)} UTC`;
+  const page = () => reader.page(`${reader.path}/incidents/${incident.id}`).then(textOf);
+  assert.ok((await page()).includes(line));
+  await deliver({ ...incident, revision: 2, actions: [{ ...action, ended_at: secondsAgo(1) }] });
+  const after = await page();
+  assert.doesNotMatch(after, /Dropped at the hypervisor/);
+  assert.match(after, /Attack traffic was dropped at the hypervisor/);
+});
+
 test('NET-3.2: without news the page says since when; it does not say that the attack has ended, and its area ends there', async () => {
   const reader = await createReader('Unheard');
   const last = secondsAgo(120);

@@ -47,7 +47,7 @@ export function settingsSection({ visitor, server, settings }: SettingsOptions):
         kind: 'checkbox',
         name: 'attack_webhook',
         label: 'Webhook events when an attack starts and ends',
-        hint: 'server.attack_started and server.attack_ended, to the endpoints that chose them.',
+        hint: 'server.attack_started, server.attack_ended, server.filter_started and server.filter_ended, to the endpoints that chose them.',
         checked: settings.attackWebhook,
       }),
       field({

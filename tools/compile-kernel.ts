@@ -7,7 +7,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The sources, by their paths in the project. */
@@ -19,11 +19,13 @@ export const kernelSources: readonly string[] = [
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** The hash that the object of this source holds. */
+/** The hash that the object of this source holds: of it and the headers beside it that it includes. */
 export function sourceHash(source: string): string {
-  return createHash('sha256')
-    .update(readFileSync(join(root, source)))
-    .digest('hex');
+  const text = readFileSync(join(root, source), 'utf8');
+  const hash = createHash('sha256').update(text);
+  for (const [, header] of text.matchAll(/^#include "(.+)"$/gm))
+    hash.update(readFileSync(join(root, dirname(source), header!)));
+  return hash.digest('hex');
 }
 
 /** Where the object of this source is. */
@@ -37,10 +39,13 @@ export function objectOf(source: string): string {
  */
 export function compileKernel(source: string, object: string, text?: string): void {
   const options = ['-O2', '-g', '-target', 'bpf', '-mcpu=v3', '-Wall', '-Wextra', '-Werror'];
-  const paths = ['-fdebug-compilation-dir=.', '-I/usr/include/x86_64-linux-gnu'];
+  const paths = ['-fdebug-compilation-dir=.', '-I/usr/include/x86_64-linux-gnu', `-I${dirname(source)}`];
   const hash = `-DSOURCE_HASH="${sourceHash(source)}"`;
   const input = text ?? readFileSync(join(root, source), 'utf8');
-  execFileSync('clang', [...options, ...paths, hash, '-x', 'c', '-c', '-', '-o', object], { input });
+  execFileSync('clang', [...options, ...paths, hash, '-x', 'c', '-c', '-', '-o', object], {
+    cwd: root,
+    input,
+  });
   // What remains of the debugging information is the types of the maps, which libbpf needs.
   execFileSync('llvm-strip', ['-g', object]);
 }

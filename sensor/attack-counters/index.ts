@@ -20,6 +20,7 @@ export {
 export type { DetailLimits } from './detail-limits.ts';
 export { Direction } from './direction.ts';
 export { FrameFeed } from './frame-feed.ts';
+export { type KindReading, Read, readLength } from './kind-reading.ts';
 export {
   type CountingOrder,
   LiveCounters,
@@ -31,7 +32,7 @@ export { isNetwork, networkSlot } from './network-slots.ts';
 export { Kind, kindCount, reflectsFrom } from './packet-kind.ts';
 export type { PairCount } from './pair-counts.ts';
 export { PrefixGroups } from './prefix-groups.ts';
-export { packetsOf, readRows } from './second-rows.ts';
+export { countsOf, packetsOf, readRows } from './second-rows.ts';
 export { countedSendersMax } from './sender-counters.ts';
-export { Bin, binLength, SlotTable } from './slot-table.ts';
+export { Bin, binLength, RowBit, SlotTable } from './slot-table.ts';
 export { type HeavyPrefix, TrafficDetail } from './traffic-detail.ts';

@@ -4,7 +4,7 @@
  *
  * A thread decides by itself whose traffic it looks at more closely: slots with much traffic, until ten quiet seconds.
  */
-import type { LocalScope } from '#sensor/capture/index.ts';
+import { Field, type LocalScope, type Packet } from '#sensor/capture/index.ts';
 import { AttackCounters } from './attack-counters.ts';
 import type { DetailLimits } from './detail-limits.ts';
 import { Direction } from './direction.ts';
@@ -12,6 +12,7 @@ import { isNetwork } from './network-slots.ts';
 import { kindCount } from './packet-kind.ts';
 import { type Move, Place } from './pair-record.ts';
 import { PrefixGroups } from './prefix-groups.ts';
+import { ProtectedScope } from './protected-scope.ts';
 import { writeRows } from './second-rows.ts';
 import { Bin, binLength, type SlotTable } from './slot-table.ts';
 import type { DetailSummary } from './traffic-detail.ts';
@@ -47,6 +48,11 @@ export interface MemberSecond {
   details: SlotDetail[];
   /** Traffic of the second before that has turned out to be ordinary. */
   earlier: EarlierMove[];
+  /**
+   * Of the kernel, not of a thread. Either it counts: every address, its packets by what they are without what is known of their flows.
+   * Or it leaves the second to the threads.
+   */
+  kernel?: 'counts' | 'leaves';
 }
 
 /** A move of a host's counters. */
@@ -86,10 +92,28 @@ export class LiveCounters extends AttackCounters {
   #dropped = 0;
   #waiting: MemberSecond[] = [];
   #earlier: EarlierMove[] = [];
+  /** Whose packets are counted; null: those of every protected address. */
+  #watched: ProtectedScope | null = null;
 
   constructor({ number, scope, groups, limits }: CountingOrder) {
     super({ scope, limits, groups: new PrefixGroups(groups), bins: 1 });
     this.#order = number;
+  }
+
+  /** Counts packets of these addresses alone from now on, of all protected ones by default. What is known of pairs stays. */
+  restrict(scope: LocalScope | null): void {
+    this.settle();
+    this.#watched = scope && new ProtectedScope(scope);
+  }
+
+  override packet(p: Packet, packets: number, isUnknown: boolean, exchange: number): void {
+    if (this.#watched === null || this.#watched.mayHoldPacket(p))
+      super.packet(p, packets, isUnknown, exchange);
+  }
+
+  override wantsFlow(words: Int32Array, base: number): boolean {
+    const isWatched = this.#watched?.mayHoldEnds((words[base + Field.meta]! >> 8) & 0xff, words, base) !== 0;
+    return isWatched && super.wantsFlow(words, base);
   }
 
   /** Packets that the kernel dropped in the open second. */

@@ -107,6 +107,18 @@ export function readRows(rows: Float64Array, use: (row: ReadRow) => void): void 
   }
 }
 
+/** The kinds of one direction of a row, in the layout of `Bin`. */
+export function countsOf(rows: Float64Array, bits: number, first: number): Float64Array {
+  const counts = new Float64Array(binLength);
+  for (let kind = 0, at = first; kind < kindCount; kind += 1) {
+    if (((bits >> kind) & 1) === 0) continue;
+    counts[kind] = rows[at]!;
+    counts[Bin.bytes + kind] = rows[at + 1]!;
+    at += 2;
+  }
+  return counts;
+}
+
 /** All packets of one direction of a row. */
 export function packetsOf(rows: Float64Array, bits: number, at: number): number {
   let packets = 0;

@@ -183,6 +183,38 @@ export class SlotTable {
       this.move(slot, { ...one, from: Kind.reply, packets: packets - moved, bytes: bytes - movedBytes });
   }
 
+  /** Packets and bytes of a direction in the open second. */
+  sumOf(slot: number, direction: number): { packets: number; bytes: number } {
+    const sum = { packets: 0, bytes: 0 };
+    if (this.lastSecond(slot) !== this.#second) return sum;
+    const bin = this.#openBinOf(slot, direction);
+    for (let kind = 0; kind < kindCount; kind += 1) {
+      sum.packets += this.counters.get(bin + kind * 2);
+      sum.bytes += this.counters.get(bin + kind * 2 + 1);
+    }
+    return sum;
+  }
+
+  /** Multiplies a direction's packets and bytes of the open second, in which the slot has counted, by factors of at least one. */
+  multiply(
+    slot: number,
+    direction: number,
+    { packets, bytes }: { packets: number; bytes: number },
+    hasConnections: boolean,
+  ): void {
+    const { counters } = this;
+    const bin = this.#openBinOf(slot, direction);
+    const grow = (at: number, factor: number) => {
+      const before = counters.get(at);
+      counters.add(at, Math.round(before * factor) - before);
+    };
+    for (let kind = 0; kind < kindCount; kind += 1) {
+      grow(bin + kind * 2, packets);
+      grow(bin + kind * 2 + 1, bytes);
+    }
+    if (hasConnections) for (const at of [Bin.opened, Bin.used]) grow(bin + at, packets);
+  }
+
   /** The slot counts in the open second for the first time: sets the bins since its last second to zero. */
   begin(slot: number): void {
     const second = this.#second;

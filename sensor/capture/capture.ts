@@ -67,6 +67,8 @@ export interface Capture {
   setOwnScans(scans: readonly OwnScan[]): void;
   /** Passes counted packets to a tap from the open second on; null: to none. */
   setTap(tap: PacketTap | null): void;
+  /** A paused tap gets its seconds, but no packets. One that goes on is asked again which flows it wants. */
+  pauseTap(isPaused: boolean): void;
   /** Ends the seconds before this time (unix ms) for the tap, also without a frame. */
   turnTap(nowMs: number): void;
   /** The clock was set: the tap goes on with the second of this time, whichever came before. */

@@ -52,6 +52,7 @@ export class MinuteCapture implements Capture {
   #windowEnd: number;
   #windows: WindowReport[] = [];
   #tap: PacketTap | null = null;
+  #isTapPaused = false;
   /** The tap's open second. */
   #tapSecond = Number.POSITIVE_INFINITY;
   /** Packets of the open minute that the tap knows of, and those of closed minutes that it does not. */
@@ -98,12 +99,17 @@ export class MinuteCapture implements Capture {
   }
 
   setTap(tap: PacketTap | null): void {
-    this.#engine.setTap(tap);
     this.#tap = tap;
+    this.#engine.setTap(this.#isTapPaused ? null : tap);
     this.#tapKnows = this.#engine.totals.ipPackets;
     this.#tapMissed = 0;
     // Without a tap no second ends.
     this.#tapSecond = tap ? 0 : Number.POSITIVE_INFINITY;
+  }
+
+  pauseTap(isPaused: boolean): void {
+    this.#isTapPaused = isPaused;
+    this.#engine.setTap(isPaused ? null : this.#tap);
   }
 
   turnTap(nowMs: number): void {

@@ -11,7 +11,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { GapReason } from '#contracts/minute-reasons.ts';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import type { CountingOrder } from '#sensor/attack-counters/index.ts';
-import type { OwnScan } from '#sensor/capture/index.ts';
+import type { LocalScope, OwnScan } from '#sensor/capture/index.ts';
 import type { CaptureDetection } from '#sensor/detection/index.ts';
 import type { CaptureEvidence } from '#sensor/evidence/index.ts';
 import type { WantedRecording } from '#sensor/recording/index.ts';
@@ -77,6 +77,7 @@ export class CaptureGroup {
   #endedEarly: CodedError | null = null;
   #listeningSince: number[] = [];
   #counting: CountingOrder | null = null;
+  #watched: LocalScope | null = null;
   #wanted: readonly WantedRecording[] = [];
   #ownScans: readonly OwnScan[] = [];
   /** Threads that count frames. */
@@ -89,6 +90,7 @@ export class CaptureGroup {
     const membersNow = () => this.#members.length;
     this.#reports = new MemberReports({ spec, foreignMacs, onMinute, onWindow, membersNow, detection });
     detection?.onOrder((order) => this.#setCounting(order));
+    detection?.onWatch((scope) => this.#watch(scope));
     options.evidence?.onWanted((wanted) => this.#record(wanted));
   }
 
@@ -133,6 +135,7 @@ export class CaptureGroup {
     const hasBegun = this.#begun.has(member);
     member.setLocal(local);
     if (!hasBegun && this.#counting) member.setCounting(this.#counting);
+    if (!hasBegun && this.#watched) member.watch(this.#watched);
     if (!hasBegun && this.#wanted.length > 0) member.record(this.#wanted);
     if (!hasBegun && this.#ownScans.length > 0) member.setOwnScans(this.#ownScans);
     this.#begun.add(member);
@@ -142,6 +145,11 @@ export class CaptureGroup {
     this.#counting = order;
     if (this.#isOpen)
       for (const member of this.#members) if (this.#begun.has(member)) member.setCounting(order);
+  }
+
+  #watch(scope: LocalScope | null): void {
+    this.#watched = scope;
+    if (this.#isOpen) for (const member of this.#members) if (this.#begun.has(member)) member.watch(scope);
   }
 
   /** Keeps the traffic of the sensor's own scans apart from now on. */

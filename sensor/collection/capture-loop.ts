@@ -9,7 +9,13 @@
 import { startOfMinuteMs } from '#common/clock/index.ts';
 import type { GapReason } from '#contracts/minute-reasons.ts';
 import { type CountingOrder, LiveCounters } from '#sensor/attack-counters/index.ts';
-import { type Capture, createCapture, type MinuteReport, type OwnScan } from '#sensor/capture/index.ts';
+import {
+  type Capture,
+  createCapture,
+  type LocalScope,
+  type MinuteReport,
+  type OwnScan,
+} from '#sensor/capture/index.ts';
 import { type HostTime, offsetOf } from '#sensor/host-time/index.ts';
 import type { ObserveFrame, PacketSource } from '#sensor/packet-source/index.ts';
 import { PacketRecorder, type WantedRecording } from '#sensor/recording/index.ts';
@@ -41,6 +47,7 @@ export class CaptureLoop {
   #observeFrame = discard;
   #countFrame = discard;
   #counters: LiveCounters | null = null;
+  #watched: LocalScope | null = null;
   readonly #secondSettleMs: number;
   #local: LocalAddresses = { prefixes: [], addresses: [] };
   #ownScans: readonly OwnScan[] = [];
@@ -69,7 +76,20 @@ export class CaptureLoop {
   /** Counts for the detector from now on; null: no more. */
   setCounting(order: CountingOrder | null): void {
     this.#counters = order && new LiveCounters(order);
+    this.#counters?.restrict(this.#watched);
     this.#capture?.setTap(this.#counters);
+  }
+
+  /** Counts for the detector what these addresses send and receive; null: all that is protected. */
+  watch(scope: LocalScope | null): void {
+    this.#watched = scope;
+    this.#counters?.restrict(scope);
+    this.#pauseTap();
+  }
+
+  #pauseTap(): void {
+    const scope = this.#watched;
+    this.#capture?.pauseTap(scope !== null && scope.addresses.length === 0 && scope.prefixes.length === 0);
   }
 
   /** Records the packets of these attacks from now on, and of no others. */
@@ -131,6 +151,7 @@ export class CaptureLoop {
     this.#countFrame = begun.observe.bind(begun);
     this.#sendRecorded();
     this.#capture = begun;
+    this.#pauseTap();
     if (this.#counters) begun.setTap(this.#counters);
     if (this.#ownScans.length > 0) begun.setOwnScans(this.#ownScans);
   }

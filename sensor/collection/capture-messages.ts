@@ -27,6 +27,8 @@ export type ToWorker =
   | { kind: 'local'; local: LocalAddresses }
   /** Counts for the detector from now on; null: no more. */
   | { kind: 'count'; order: CountingOrder | null }
+  /** Counts for the detector what these addresses send and receive; null: all that is protected. */
+  | { kind: 'watch'; scope: LocalScope | null }
   /** Records the packets of these attacks from now on, and of no others. */
   | { kind: 'record'; wanted: readonly WantedRecording[] }
   /** Keeps the traffic of the sensor's own scans apart from now on. */

@@ -71,7 +71,7 @@ export function createCollection(options: CollectionOptions) {
   });
   // Where minutes are only displayed, counters of a running sensor must stay as they are.
   const counted = options.stateDirectory === undefined ? [] : options.captures;
-  const kernel = createKernelCounts({ captures: counted, reporter });
+  const kernel = createKernelCounts({ captures: counted, reporter, detection: options.detection });
   const collector = new MinuteCollector({
     captures: options.captures.map((spec) => spec.name),
     spool,
@@ -124,7 +124,7 @@ export function createCollection(options: CollectionOptions) {
       settler.follow(next);
       const { localPrefixes: prefixes, protectedAddresses: addresses, owners } = next;
       const local = { prefixes, addresses, owners };
-      kernel.follow(local);
+      kernel.follow(local, next.detection && { prefixes: next.detection.additionalPrefixes });
       for (const group of groups) group.setLocal(local);
     },
     /** Keeps the traffic of the sensor's own scans apart from now on; captures know it within a fifth of a second. */

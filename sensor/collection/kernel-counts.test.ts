@@ -33,7 +33,7 @@ test('a minute has the kernel’s totals and addresses where its program is atta
     for (let i = 0; i < minuteTicks; i += 1) await counts.tick();
   };
   await counts.start();
-  counts.follow({ prefixes: ['192.0.2.0/24'], addresses: [] });
+  counts.follow({ prefixes: ['192.0.2.0/24'], addresses: [] }, null);
   assert.match(counts.whyNot(here)!, /No counting program/);
 
   preparePins([here], { uid: 0, gid: 0 });

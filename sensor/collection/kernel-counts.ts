@@ -10,7 +10,13 @@ import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryHost, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import type { LocalScope } from '#sensor/capture/index.ts';
-import { type AttachedCounter, type KernelMinute, loadKernel } from '#sensor/kernel/index.ts';
+import type { CaptureDetection } from '#sensor/detection/index.ts';
+import {
+  type AttachedCounter,
+  type DetectedAddresses,
+  type KernelMinute,
+  loadKernel,
+} from '#sensor/kernel/index.ts';
 import type { CaptureSpec } from './capture-spec.ts';
 
 /** Calls of `tick`, about twice a second, between two signs of life. */
@@ -22,6 +28,8 @@ const minutesKept = 3;
 interface KernelCountsDeps {
   captures: readonly CaptureSpec[];
   reporter: Reporter;
+  /** Gets what the kernel counts for the detector; absent where nothing is detected. */
+  detection?: { of(capture: string): Pick<CaptureDetection, 'countBy'> } | undefined;
 }
 
 interface Counting {
@@ -34,9 +42,10 @@ interface Counting {
 export type KernelCounts = ReturnType<typeof createKernelCounts>;
 
 /** Creates it; nothing is opened before `start`. */
-export function createKernelCounts({ captures, reporter }: KernelCountsDeps) {
+export function createKernelCounts({ captures, reporter, detection }: KernelCountsDeps) {
   const countings = captures.map((spec): Counting => ({ spec, attached: null, why: null }));
   let local: LocalScope | null = null;
+  let detected: DetectedAddresses | null = null;
   let ticks = 0;
 
   /** Opens the counters of an interface; without them its frames are counted one by one. */
@@ -46,10 +55,11 @@ export function createKernelCounts({ captures, reporter }: KernelCountsDeps) {
       return;
     }
     try {
-      const { openCounter } = await loadKernel();
+      const { openCounter, readKinds } = await loadKernel();
       one.attached = openCounter(one.spec.source.interfaceName);
       one.attached.counter.beat();
       setLocal(one);
+      detection?.of(one.spec.name).countBy(readKinds(one.attached.counter));
       one.why = null;
       reporter.info('the kernel counts', { capture: one.spec.name });
     } catch (error) {
@@ -59,7 +69,7 @@ export function createKernelCounts({ captures, reporter }: KernelCountsDeps) {
   }
 
   function setLocal(one: Counting): void {
-    if (local) guarded(one, ({ counter }) => counter.setLocal(local!, one.spec.role === 'bridge'));
+    if (local) guarded(one, ({ counter }) => counter.setLocal(local!, one.spec.role === 'bridge', detected));
   }
 
   /** Calls the kernel. An error ends its counting, and frames are counted one by one from then on. */
@@ -69,6 +79,7 @@ export function createKernelCounts({ captures, reporter }: KernelCountsDeps) {
       return call(one.attached);
     } catch (error) {
       one.why = describeError(error);
+      detection?.of(one.spec.name).countBy(null);
       one.attached.counter.close();
       one.attached = null;
       reporter.warn('the kernel does not count any more', { capture: one.spec.name, why: one.why });
@@ -80,9 +91,10 @@ export function createKernelCounts({ captures, reporter }: KernelCountsDeps) {
     async start(): Promise<void> {
       await Promise.all(countings.map(open));
     },
-    /** Says which addresses are local from now on. */
-    follow(next: LocalScope): void {
+    /** Says which addresses are local from now on, and what the detector wants counted; null: nothing. */
+    follow(next: LocalScope, wanted: DetectedAddresses | null): void {
       local = next;
+      detected = wanted;
       for (const one of countings) setLocal(one);
     },
     /**
@@ -124,7 +136,10 @@ export function createKernelCounts({ captures, reporter }: KernelCountsDeps) {
     whyNot: (capture: string) => countings.find(({ spec }) => spec.name === capture)?.why ?? null,
     /** The kernel goes on counting. */
     stop(): void {
-      for (const one of countings) guarded(one, ({ counter }) => counter.close());
+      for (const one of countings) {
+        detection?.of(one.spec.name).countBy(null);
+        guarded(one, ({ counter }) => counter.close());
+      }
     },
   };
 }

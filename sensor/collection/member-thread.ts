@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { CountingOrder, MemberSecond } from '#sensor/attack-counters/index.ts';
-import type { OwnScan, WindowReport } from '#sensor/capture/index.ts';
+import type { LocalScope, OwnScan, WindowReport } from '#sensor/capture/index.ts';
 import type { RecordedPackets, WantedRecording } from '#sensor/recording/index.ts';
 import type {
   FromWorker,
@@ -90,6 +90,10 @@ export function createMemberThread(options: MemberThreadOptions) {
     /** Counts for the detector from now on; null: no more. Only after `setLocal`. */
     setCounting(order: CountingOrder | null) {
       tell({ kind: 'count', order });
+    },
+    /** Counts for the detector what these addresses send and receive; null: all that is protected. Only after `setLocal`. */
+    watch(scope: LocalScope | null) {
+      tell({ kind: 'watch', scope });
     },
     /** Records the packets of these attacks from now on, and of no others. Only after `setLocal`. */
     record(wanted: readonly WantedRecording[]) {

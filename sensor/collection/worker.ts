@@ -25,6 +25,7 @@ let isStopping = false;
 port.on('message', (message: ToWorker) => {
   if (message.kind === 'stop') isStopping = true;
   else if (message.kind === 'count') loop?.setCounting(message.order);
+  else if (message.kind === 'watch') loop?.watch(message.scope);
   else if (message.kind === 'record') loop?.record(message.wanted);
   else if (message.kind === 'own-scans') loop?.setOwnScans(message.scans);
   else if (message.kind === 'local') loop?.setLocal(message.local);

@@ -187,7 +187,8 @@ export class Detection implements Part {
     while (!this.#stopping.signal.aborted) {
       for (const capture of this.#captures.values()) capture.tick();
       this.#tell();
-      await clock.wait(tickMs, this.#stopping.signal);
+      // Seconds of the kernel's counters end with those of the clock.
+      await clock.wait(tickMs - (clock.nowMs() % tickMs), this.#stopping.signal);
     }
   }
 

@@ -79,6 +79,8 @@ const linkShare = 0.8;
 const usualFactor = 4;
 /** Part of a threshold from which the addresses are looked at one by one. */
 const lookedAtRatio = 0.2;
+/** Part of a threshold from which it matters which packets belong to conversations. */
+const nearRatio = 0.5;
 /** Preamble, Ethernet header, checksum and pause of a frame, and the least that a frame takes of the link. */
 const frameOverhead = 38;
 const frameBytesMin = 84;
@@ -123,6 +125,12 @@ export class CaptureWatch {
     const minute = Math.floor(unixSecond / 60);
     if (minute !== this.#linkMinute) this.#linkBps = this.#capture.linkBps();
     this.#linkMinute = minute;
+  }
+
+  /** True for half of what the capture may have, or more. */
+  isNear(received: Amount, sets: readonly ThresholdSet[]): boolean {
+    const ratio = Math.max(this.#linkRatio(received), volumeRatio(received, this.#thresholdsNow(sets)));
+    return ratio >= nearRatio;
   }
 
   /** The capture as a target, null when it is not worth judging. Call it after the windows of hosts and prefixes. */

@@ -58,6 +58,32 @@ export function wholeRatesFrom(thresholds: DirectionThresholds): { packets: numb
   };
 }
 
+/** Rates of one direction from which packets are looked at that are not known to be part of a conversation or not. */
+export interface LimitedRates {
+  /** By kind, and of all kinds together. */
+  packets: readonly number[];
+  allPackets: number;
+  leastPackets: number;
+  opened: number;
+  bytes: number;
+  /** Only UDP is amplified. */
+  udpBytes: number;
+}
+
+/** The same by direction. */
+export function limitedRates(thresholds: Thresholds, limits: DetailLimits): LimitedRates[] {
+  return directionNames.map((direction, i) => {
+    const one = thresholds[direction];
+    const { packets: allPackets, opened } = wholeRatesFrom(one);
+    const packets = limits.packets[i]!;
+    return {
+      ...{ packets, allPackets, opened, leastPackets: Math.min(...packets, allPackets) },
+      bytes: (one.bps / 8) * lookedAtRatio,
+      udpBytes: byteLimit(one, direction),
+    };
+  });
+}
+
 /** True when the counters of a second are worth a closer look. */
 export function isHot(
   counts: Counts,

@@ -17,6 +17,7 @@ export { Detector, type DetectorResult } from './detector.ts';
 export type { Drill } from './drills.ts';
 export type { FilteredSecond } from './filtered-traffic.ts';
 export type { Incident } from './incident.ts';
+export { KernelWatch } from './kernel-watch.ts';
 export type { LargeTarget } from './largest-targets.ts';
 export { type DetectionOrder, LiveDetector } from './live-detector.ts';
 export { ruleOfKind } from './reason.ts';

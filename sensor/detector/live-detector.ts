@@ -20,7 +20,14 @@ import { SeenDirections } from './seen-directions.ts';
 import { emptyWindow, type TargetWindow } from './target-window.ts';
 import type { ThresholdBook, ThresholdGroup } from './threshold-book.ts';
 import type { DirectionName } from './thresholds.ts';
-import { asReflected, attackPart, emptyCounts, isReflector, reflectedPortOf } from './traffic.ts';
+import {
+  type Amount,
+  asReflected,
+  attackPart,
+  emptyCounts,
+  isReflector,
+  reflectedPortOf,
+} from './traffic.ts';
 import { WatchedTargets } from './watched-targets.ts';
 
 /** What is protected, by which thresholds. */
@@ -94,6 +101,11 @@ export class LiveDetector {
       this.#judge.drop(incident);
       this.abandon(incident);
     }
+  }
+
+  /** True when what all addresses together receive in a second may become an attack on the capture. */
+  isNear(received: Amount): boolean {
+    return this.#whole?.isNear(received, this.#order.book.sets) ?? false;
   }
 
   /** Takes one thread's second. `members`: how many threads hand seconds over. */
@@ -194,10 +206,15 @@ export class LiveDetector {
     const isWhole = isInTime && parts.length >= members && parts.every((part) => part.isWhole);
     const packets = parts.reduce((sum, part) => sum + part.packets, 0);
     const dropped = parts.reduce((sum, part) => sum + part.dropped, 0);
-    const isLossy = dropped > (packets + dropped) * lossMax;
+    const hasLoss = dropped > 0;
+    const kernel = parts.find((part) => part.kernel === 'counts');
+    // What the ring lost was counted in the kernel.
+    const isLossy = kernel === undefined && dropped > (packets + dropped) * lossMax;
     const lostBefore = this.#judge.incidentsLost;
-    let overflowed = 0;
-    for (const part of parts) overflowed += part.overflowed + this.#counters.add(this.#second, part);
+    let overflowed = kernel === undefined ? 0 : this.#counters.addKernel(this.#second, kernel);
+    for (const part of parts)
+      if (part !== kernel) overflowed += part.overflowed + this.#counters.add(this.#second, part);
+    if (kernel !== undefined) this.#counters.completeWatched(this.#second, hasLoss);
     const total = this.#targets.read(this.#second);
     this.#whole?.count(this.#second, unixSecond, isWhole && !isLossy, total, this.#judge);
     this.#directions.note(total, this.#targets.sent);

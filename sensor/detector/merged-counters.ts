@@ -5,11 +5,17 @@
  * their prefix, and as overflowed.
  */
 import {
+  Bin,
   countedHostsMax,
   countedPrefixesMax,
   countedSendersMax,
+  countsOf,
+  Direction,
   isNetwork,
+  Kind,
+  kindCount,
   type MemberSecond,
+  networkSlot,
   type PrefixGroups,
   packetsOf,
   readRows,
@@ -19,7 +25,33 @@ import {
   TrafficDetail,
 } from '#sensor/attack-counters/index.ts';
 import type { CountedTargets } from './host-sums.ts';
+import { Watched, watchedShift } from './kernel-watch.ts';
+import { type Amount, type Counts, emptyCounts, totalOf } from './traffic.ts';
 import { windowSeconds } from './trigger.ts';
+
+/** What one that was seen stands for. */
+type Factor = Amount;
+
+/** All packets of a direction, and in the layout of `Bin`. */
+interface Counted extends Amount {
+  counts: Counts;
+}
+
+/** What the kernel counted of a host whose packets the threads tell apart. */
+interface Expected {
+  state: number;
+  counted: readonly [Counted, Counted];
+}
+
+/** A connection that is used has at least so many segments of who opens it. */
+const segmentsOfConnection = 2;
+/** Who converses sends at least one packet for so many that it gets. */
+const packetsAnswered = 20;
+/** What may be an attack by itself. */
+const oneWayKinds = [
+  ...[Kind.opening, Kind.openingAnswer, Kind.segment, Kind.reset, Kind.reflection, Kind.datagram, Kind.reply],
+  ...[Kind.icmp, Kind.icmpAnswer, Kind.fragment, Kind.protocol],
+];
 
 export class MergedCounters implements CountedTargets {
   readonly hosts = new SlotTable(countedHostsMax, 2, windowSeconds, 1);
@@ -27,6 +59,10 @@ export class MergedCounters implements CountedTargets {
   readonly senders = new SlotTable(countedSendersMax, 1, windowSeconds, 3);
   #groups: PrefixGroups;
   readonly #details = new Map<string, TrafficDetail>();
+  /** The slots whose part of the open second the threads tell, with all that the kernel counted; null without its part. */
+  #watched: Map<number, Expected> | null = null;
+  /** By what the threads' part of the second before was multiplied. */
+  #factors = new Map<string, Factor>();
 
   constructor(groups: PrefixGroups) {
     this.#groups = groups;
@@ -50,11 +86,117 @@ export class MergedCounters implements CountedTargets {
     this.#removeQuiet(this.senders, second, countedSendersMax / 2);
   }
 
+  /**
+   * Adds the kernel's part of the second, before those of the threads. Who is watched counts by what the threads tell apart, and this
+   * much in all. Returns the packets of addresses without room.
+   */
+  addKernel(second: number, part: MemberSecond): number {
+    this.#watched = new Map();
+    return this.add(second, part);
+  }
+
+  /**
+   * The threads' parts are there: what they did not see of those who are watched counts as what they saw. `isLossy`: of every second,
+   * not only of the first ones.
+   */
+  completeWatched(second: number, isLossy: boolean): void {
+    const watched = this.#watched ?? new Map<number, Expected>();
+    this.#watched = null;
+    this.#factors = new Map();
+    const unseen = new Map<number, number[]>();
+    for (const [slot, { state, counted }] of watched) {
+      const isAsSeen = state === Watched.wholly && !isLossy;
+      for (const direction of [Direction.inbound, Direction.outbound] as const) {
+        const seen = this.hosts.sumOf(slot, direction);
+        if (seen.packets >= counted[direction].packets) continue;
+        if (seen.packets > 0) {
+          if (!isAsSeen) this.#complete(slot, direction, second, counted, isLossy);
+        } else if (direction === Direction.outbound) this.#addUnknown(slot, direction, counted);
+        else unseen.set(this.prefixOf(slot), [...(unseen.get(this.prefixOf(slot)) ?? []), slot]);
+      }
+    }
+    for (const [prefix, slots] of unseen) this.#completePrefix(prefix, slots, second, watched);
+  }
+
+  /** Whether it was part of conversations is not known: traffic, but no attack. */
+  #addUnknown(slot: number, direction: 0 | 1, counted: Expected['counted']): void {
+    const { packets, bytes } = counted[direction];
+    this.hosts.add(slot, direction, Kind.twoWayDatagram, packets, bytes, 0, 0);
+  }
+
+  /** The threads saw a part of what a host sent or received. */
+  #complete(
+    slot: number,
+    direction: 0 | 1,
+    second: number,
+    counted: Expected['counted'],
+    isLossy: boolean,
+  ): void {
+    const { hosts } = this;
+    const seen = emptyCounts();
+    hosts.addBin(slot, direction, second, seen);
+    const [all, before] = [counted[direction], totalOf(seen)];
+    const factor = { packets: all.packets / before.packets, bytes: Math.max(1, all.bytes / before.bytes) };
+    hosts.multiply(slot, direction, factor, !isLossy);
+    this.#factors.set(factorKey(hosts.version(slot), hosts.words(slot), direction), factor);
+    if (!isLossy) return;
+    // Where packets are lost, conversations look one-way. So no more counts as one-way than was seen, but for what none can explain.
+    for (const kind of oneWayKinds) {
+      const scaled = Math.round(seen[kind]! * factor.packets);
+      const most = Math.ceil(withoutConversations(kind, all.counts, counted[1 - direction]!.counts));
+      const packets = scaled - Math.max(seen[kind]!, Math.min(scaled, most));
+      if (packets <= 0) continue;
+      const bytes = Math.floor((seen[Bin.bytes + kind]! * factor.bytes * packets) / scaled);
+      hosts.move(slot, { place: 0, direction, second, from: kind, to: Kind.twoWayDatagram, packets, bytes });
+    }
+  }
+
+  /** The threads saw nothing of some hosts of a prefix: that counts in the prefix, as what they saw of the others. */
+  #completePrefix(
+    prefix: number,
+    slots: readonly number[],
+    second: number,
+    watched: ReadonlyMap<number, Expected>,
+  ): void {
+    const { hosts, prefixes } = this;
+    const mix = emptyCounts();
+    if (prefix >= 0) prefixes.addBin(prefix, 0, second, mix);
+    const known = totalOf(mix).packets;
+    for (const slot of watched.keys())
+      if (this.prefixOf(slot) === prefix) hosts.addBin(slot, Direction.inbound, second, mix);
+    const total = totalOf(mix);
+    const missing = slots.reduce((sum, slot) => sum + watched.get(slot)!.counted[0].packets, 0);
+    // What the threads had no room for by host is in the prefix already.
+    const share = 1 - Math.min(1, known / missing);
+    const packetsAt = new Map<number, number>();
+    for (const slot of slots) {
+      const { counted } = watched.get(slot)!;
+      const [w0, w1] = [hosts.keyWord(slot, 0), hosts.keyWord(slot, 1)];
+      const network = hosts.version(slot) === 6 ? networkSlot(prefixes, w0, w1, countedPrefixesMax / 2) : -1;
+      if (total.packets === 0) this.#addUnknown(slot, Direction.inbound, counted);
+      else
+        for (const place of [prefix, network])
+          packetsAt.set(place, (packetsAt.get(place) ?? 0) + counted[0].packets * share);
+    }
+    for (const [place, packets] of packetsAt)
+      for (let kind = 0; kind < kindCount && place >= 0; kind += 1) {
+        const own = Math.round((mix[kind]! * packets) / total.packets);
+        const bytes = Math.round((mix[Bin.bytes + kind]! * packets) / total.packets);
+        if (own > 0) prefixes.add(place, 0, kind, own, bytes, 0, 0);
+      }
+  }
   /** Adds one thread's part of the second. Returns the packets of addresses without room. */
   add(second: number, part: MemberSecond): number {
     let overflowed = 0;
     const { hosts, prefixes } = this;
+    const watched = this.#watched;
     readRows(part.hosts, (row) => {
+      const state = row.version >> watchedShift;
+      row.version &= (1 << watchedShift) - 1;
+      if (watched !== null && part.kernel === undefined) {
+        const known = hosts.find(row.version, row.w0, row.w1, row.w2, row.w3);
+        if (known < 0 || !watched.has(known)) return;
+      }
       const slot = this.#slotOf(hosts, row.version, row.w0, row.w1, row.w2, row.w3);
       let prefix = slot >= 0 ? this.prefixOf(slot) : -1;
       if (prefix < 0) {
@@ -67,6 +209,14 @@ export class MergedCounters implements CountedTargets {
       }
       // The last second in which one of its hosts had traffic.
       if (prefix >= 0) prefixes.setHosts(prefix, second);
+      if (slot >= 0 && state !== Watched.not) {
+        const counted = [
+          countedIn(part.hosts, row.bits, row.at),
+          countedIn(part.hosts, row.otherBits, row.otherAt),
+        ] as const;
+        watched!.set(slot, { state, counted });
+        return;
+      }
       if (slot >= 0) {
         hosts.addCounters(slot, 0, row.bits, part.hosts, row.at);
         hosts.addCounters(slot, 1, row.otherBits, part.hosts, row.otherAt);
@@ -86,7 +236,11 @@ export class MergedCounters implements CountedTargets {
     });
     for (const { version, words, move } of part.earlier) {
       const slot = hosts.find(version, ...words);
-      if (slot >= 0) hosts.move(slot, { ...move, second: second - 1 });
+      if (slot < 0) continue;
+      const factor = this.#factors.get(factorKey(version, words, move.direction));
+      const packets = Math.round(move.packets * (factor?.packets ?? 1));
+      const bytes = Math.round(move.bytes * (factor?.bytes ?? 1));
+      hosts.move(slot, { ...move, packets, bytes, second: second - 1 });
     }
     for (const one of part.details) this.#join(one);
     return overflowed;
@@ -153,6 +307,23 @@ export class MergedCounters implements CountedTargets {
     return Math.max(table.lastSecond(slot), table.hosts(slot));
   }
 }
+
+function countedIn(rows: Float64Array, bits: number, at: number): Counted {
+  const counts = countsOf(rows, bits, at);
+  return { ...totalOf(counts), counts };
+}
+
+/** How many of the packets of a kind conversations can not explain at most. */
+function withoutConversations(kind: number, own: Counts, opposite: Counts): number {
+  if (kind === Kind.opening) return own[kind]! - own[Kind.segment]! / segmentsOfConnection;
+  const isUdp = kind === Kind.datagram || kind === Kind.reply || kind === Kind.reflection;
+  const sent = (counts: Counts) =>
+    isUdp ? counts[Kind.datagram]! + counts[Kind.reflection]! : counts[kind]!;
+  return sent(own) - sent(opposite) * packetsAnswered;
+}
+
+const factorKey = (version: number, words: readonly number[], direction: number) =>
+  `${version} ${words.join(' ')} ${direction}`;
 
 function detailKey(kind: SlotKind, version: number, words: readonly number[], direction: number): string {
   return `${kind} ${version} ${words.join(' ')} ${direction}`;

@@ -19,6 +19,7 @@ import koffi from 'koffi';
 import { CodedError } from '#common/errors/index.ts';
 import { giveTree } from '#common/folders/index.ts';
 import { KernelCounter } from './counter.ts';
+import { KindReader } from './kind-reader.ts';
 import { layoutVersion, type MapName, mapNames } from './layout.ts';
 import { libbpf, must } from './libbpf.ts';
 import { loadCounter } from './load-counter.ts';
@@ -207,6 +208,8 @@ export function countBriefly(
   }
   return { counter, end: () => void unhang(one) };
 }
+
+export const readKinds = (counter: KernelCounter) => new KindReader(counter);
 
 export interface AttachedCounter {
   counter: KernelCounter;

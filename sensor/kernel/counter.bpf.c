@@ -8,7 +8,8 @@
  * LINK_BYTES_MAX bytes, here and there (`linkBytesMax` in sensor/capture/decode).
  *
  * Counters are kept for the last four minutes, each stamped with its own: nobody has to clear them, and a minute that ended
- * while no sensor ran can still be read. layout.ts describes the same structures.
+ * while no sensor ran can still be read. What the detector reads once a second (kinds of packets) only grows: a second is the
+ * difference of two readings. layout.ts describes the same structures.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -46,8 +47,23 @@ struct host_minute {
 	__u64 tx_bytes;
 };
 
+/* Numbers of `enum kind` are lower. */
+#define KINDS 16
+
+/* Bytes are kept apart where a threshold is of bytes. */
+enum volume { OTHER_BYTES, REFLECTION_BYTES, DATAGRAM_BYTES, VOLUMES = 4 };
+
+/* All packets of one direction since the program was attached; packets begin again after 2^32. */
+struct kinds {
+	__u32 packets[KINDS];
+	__u64 bytes[VOLUMES];
+};
+
+enum direction { INBOUND, OUTBOUND, DIRECTIONS };
+
 struct host {
 	struct host_minute minutes[MINUTES];
+	struct kinds kinds[DIRECTIONS];
 };
 
 struct total_minute {
@@ -69,6 +85,13 @@ struct total {
 	__u64 began;
 	__u64 wall_offset;
 	__u64 minute;
+	/* Since the program was attached: IP packets, and those of them without a local address. */
+	__u64 seen_packets;
+	__u64 seen_bytes;
+	__u64 foreign_packets;
+	__u64 foreign_bytes;
+	/* Packets of a local address that found no room. */
+	__u64 left_out;
 };
 
 struct settings {
@@ -83,6 +106,9 @@ struct settings {
 	__u32 has_prefixes4;
 	__u32 has_prefixes6;
 	__u32 has_owners;
+	/* The detector reads kinds. */
+	__u32 counts_kinds;
+	__u32 unused;
 };
 
 /* The six bytes of a MAC are the first ones of its word. */
@@ -138,9 +164,20 @@ struct link {
 	__s32 mac_at;
 };
 
+/* Where the transport header is, and of which protocol. */
+struct transport {
+	__u32 at;
+	/* Where the captured part of the packet ends. */
+	__u32 end;
+	__u32 protocol;
+	/* 0 for a whole packet, 1 for the first fragment of one, 2 for a later one. */
+	__u32 fragment;
+};
+
 /* Room of a processor. */
 struct scratch {
 	struct link link;
+	struct transport transport;
 	struct host none;
 };
 
@@ -159,6 +196,8 @@ struct packet {
 	__u32 packets;
 	/* Position of the source MAC; -1 without an Ethernet header. */
 	__s32 mac_at;
+	/* Position of the IP header. */
+	__u32 at;
 };
 
 enum verdict { DROPPED, NOT_IP, IS_IP, GOES_ON };
@@ -180,237 +219,7 @@ static __always_inline __u32 word_at(struct __sk_buff *skb, __u32 at)
 	return bytes[0] << 8 | bytes[1];
 }
 
-static __always_inline void read_type(struct link *link)
-{
-	if (link->type == IPV4)
-		link->kind = LINK_IPV4;
-	else if (link->type == IPV6)
-		link->kind = LINK_IPV6;
-	else
-		link->kind = link->type < 1536 ? LINK_LLC : LINK_TYPE;
-}
-
-static __always_inline void read_tag(struct link *link, struct __sk_buff *skb, __u32 end)
-{
-	__u32 at = link->at, size;
-
-	switch (link->type) {
-	case 0x8100:
-	case 0x88a8:
-	case 0x9100:
-	case 0x9200:
-		size = 4;
-		break;
-	case 0x8926:
-		size = 6;
-		break;
-	case 0x893f:
-		size = 8;
-		break;
-	case 0x88e7:
-		size = 18;
-		break;
-	case 0x8903:
-		size = 16;
-		break;
-	case 0x8847:
-	case 0x8848:
-		link->kind = LINK_MPLS;
-		return;
-	case 0x8864:
-		link->kind = at + 6 > end ? LINK_DROPPED : LINK_PPP;
-		link->at = at + 6;
-		return;
-	default:
-		link->kind = LINK_NOT_IP;
-		return;
-	}
-	if (at + size > end) {
-		link->kind = LINK_DROPPED;
-		return;
-	}
-	link->type = word_at(skb, at + size - 2);
-	link->at = at + size;
-	/* These two tags are never followed by a length. */
-	if ((size == 6 || size == 8) && link->type < 1536)
-		link->kind = LINK_NOT_IP;
-	else
-		read_type(link);
-}
-
-static __always_inline void read_llc(struct link *link, struct __sk_buff *skb, __u32 end)
-{
-	__u32 at = link->at, organization;
-
-	if (at + 3 > end) {
-		link->kind = LINK_DROPPED;
-	} else if (word_at(skb, at) == 0x0606) {
-		link->kind = LINK_IP;
-		link->at = at + 3;
-	} else if (word_at(skb, at) != 0xaaaa || byte_at(skb, at + 2) != 3) {
-		link->kind = LINK_NOT_IP;
-	} else if (at + 8 > end) {
-		link->kind = LINK_DROPPED;
-	} else {
-		organization = word_at(skb, at + 3) | byte_at(skb, at + 5);
-		link->type = word_at(skb, at + 6);
-		link->at = at + 8;
-		/* 0 is Ethernet, 00-00-F8 the bridge tunnel encapsulation of 802.1H. */
-		if (organization != 0 && organization != 0xf8)
-			link->kind = LINK_NOT_IP;
-		else if (link->type < 1536)
-			link->kind = LINK_NOT_IP;
-		else
-			read_type(link);
-	}
-}
-
-/* One label. A pseudowire is an optional control word, then an Ethernet frame. */
-static __always_inline void read_mpls(struct link *link, struct __sk_buff *skb, __u32 end)
-{
-	__u32 at = link->at, nibble;
-
-	if (at + 4 > end) {
-		link->kind = LINK_DROPPED;
-		return;
-	}
-	link->at = at + 4;
-	if (!(byte_at(skb, at + 2) & 1))
-		return;
-	at += 4;
-	if (at >= end) {
-		link->kind = LINK_DROPPED;
-		return;
-	}
-	nibble = byte_at(skb, at) >> 4;
-	if (nibble == 4) {
-		link->kind = LINK_IPV4;
-	} else if (nibble == 6) {
-		link->kind = LINK_IPV6;
-	} else if (nibble == 0) {
-		link->kind = LINK_ETHERNET;
-		link->at = at + 4;
-	} else {
-		link->kind = LINK_NOT_IP;
-	}
-}
-
-static __always_inline void read_ppp(struct link *link, struct __sk_buff *skb, __u32 end)
-{
-	__u32 at = link->at, protocol, next;
-
-	if (at >= end || (!(byte_at(skb, at) & 1) && at + 2 > end)) {
-		link->kind = LINK_DROPPED;
-		return;
-	}
-	protocol = byte_at(skb, at);
-	next = at + 1;
-	if (!(protocol & 1)) {
-		protocol = word_at(skb, at);
-		next = at + 2;
-	}
-	link->at = next;
-	switch (protocol) {
-	case 0x21:
-		link->kind = LINK_IPV4;
-		return;
-	case 0x57:
-		link->kind = LINK_IPV6;
-		return;
-	case 0x0281:
-	case 0x0283:
-		link->kind = LINK_MPLS;
-		return;
-	case 0x31:
-		if (next + 2 > end) {
-			link->kind = LINK_DROPPED;
-		} else if (byte_at(skb, next + 1) != 1) {
-			link->kind = LINK_NOT_IP;
-		} else {
-			link->kind = LINK_ETHERNET;
-			link->at = next + (byte_at(skb, next) & 0x40 ? 6 : 2);
-		}
-		return;
-	case 0x3d:
-		if (next + 4 > end)
-			link->kind = LINK_DROPPED;
-		else if (byte_at(skb, next) >> 6 != 3)
-			link->kind = LINK_NOT_IP;
-		else
-			link->at = next + 4;
-		return;
-	default:
-		link->kind = LINK_NOT_IP;
-	}
-}
-
-/*
- * Reads the next link header. Returns a verdict, or GOES_ON. A global function, which the verifier follows once and not in each round
- * of the loop.
- */
-__noinline int read_link_header(struct __sk_buff *skb)
-{
-	__u32 zero = 0, end = skb->len;
-	struct scratch *room = bpf_map_lookup_elem(&scratch, &zero);
-	struct link *link;
-
-	if (!room)
-		return DROPPED;
-	link = &room->link;
-	if (end > LINK_BYTES_MAX)
-		end = LINK_BYTES_MAX;
-	if (link->at > LINK_BYTES_MAX)
-		return DROPPED;
-	switch (link->kind) {
-	case LINK_ETHERNET:
-		if (link->at + 14 > end)
-			return DROPPED;
-		link->mac_at = link->at + 6;
-		link->type = word_at(skb, link->at + 12);
-		link->at += 14;
-		read_type(link);
-		break;
-	case LINK_TYPE:
-		read_tag(link, skb, end);
-		break;
-	case LINK_LLC:
-		read_llc(link, skb, end);
-		break;
-	case LINK_MPLS:
-		read_mpls(link, skb, end);
-		break;
-	case LINK_PPP:
-		read_ppp(link, skb, end);
-		break;
-	case LINK_IP:
-		if (link->at >= end)
-			return DROPPED;
-		link->kind = byte_at(skb, link->at) >> 4 == 4 ? LINK_IPV4 : LINK_IPV6;
-		return IS_IP;
-	case LINK_NOT_IP:
-		return NOT_IP;
-	case LINK_DROPPED:
-		return DROPPED;
-	default:
-		return IS_IP;
-	}
-	return GOES_ON;
-}
-
-/* Walks the link headers. Each one consumes bytes, so the loop ends within those that are read. */
-static __always_inline int find_ip(struct __sk_buff *skb)
-{
-	int verdict;
-
-	/* Without a loop: the verifier does not see the end of one where it must think of speculation too (no CAP_PERFMON). */
-#pragma clang loop unroll(full)
-	for (int i = 0; i < LINK_BYTES_MAX / LINK_HEADER_BYTES_MIN; i++) {
-		verdict = read_link_header(skb);
-		if (verdict != GOES_ON)
-			return verdict;
-	}
-	return DROPPED;
-}
+#include "link-headers.bpf.h"
 
 static __always_inline void take_ipv4(struct packet *p, __u32 source, __u32 target)
 {
@@ -479,6 +288,7 @@ static __noinline int read_ip(struct __sk_buff *skb, struct packet *p, __u32 at,
 
 	if (at > LINK_BYTES_MAX)
 		return DROPPED;
+	p->at = at;
 	if (is_ipv4) {
 		if (at + 20 > end || bpf_skb_load_bytes(skb, at, ip, 20) < 0)
 			return DROPPED;
@@ -510,6 +320,7 @@ static __always_inline int read_plain(struct __sk_buff *skb, struct packet *p)
 		return -1;
 	type = data[12] << 8 | data[13];
 	p->mac_at = 6;
+	p->at = 14;
 	if (type == IPV4) {
 		p->length = length4(ip, 14, end);
 		if (p->length == 0)
@@ -543,8 +354,8 @@ static __always_inline int is_spoofed(struct __sk_buff *skb, struct packet *p)
 	return 1;
 }
 
-static __always_inline struct host *find_host(struct address *address, struct settings *now, struct total_minute *total,
-					      struct host *none, __u32 packets)
+static __always_inline struct host *find_host(struct address *address, struct settings *now, struct total *all,
+					      struct total_minute *total, struct host *none, __u32 packets)
 {
 	struct host *host = bpf_map_lookup_elem(&hosts, address);
 	struct prefix prefix = { .bits = 160 };
@@ -557,8 +368,10 @@ static __always_inline struct host *find_host(struct address *address, struct se
 	/* Another processor may have added it meanwhile. */
 	bpf_map_update_elem(&hosts, address, none, BPF_NOEXIST);
 	host = bpf_map_lookup_elem(&hosts, address);
-	if (!host)
+	if (!host) {
 		total->no_room += packets;
+		all->left_out += packets;
+	}
 	return host;
 }
 
@@ -579,29 +392,51 @@ static __always_inline int is_same(const struct address *a, const struct address
 	       a->words[0] == b->words[0];
 }
 
+#include "packet-kinds.bpf.h"
+
+static __always_inline void add_kind(struct kinds *kinds, __u32 kind, struct packet *p)
+{
+	__u32 volume = kind == REFLECTION ? REFLECTION_BYTES : kind == DATAGRAM ? DATAGRAM_BYTES : OTHER_BYTES;
+
+	kinds->packets[kind & (KINDS - 1)] += p->packets;
+	kinds->bytes[volume] += p->length;
+}
+
 static __always_inline void count_hosts(struct __sk_buff *skb, struct packet *p, struct settings *now, __u32 minute,
-					struct total_minute *total, struct host *none)
+					struct total *all, struct total_minute *total, struct scratch *room)
 {
 	struct host *source = 0, *target;
 	struct host_minute *counts;
+	__u32 kind;
+	int is_own;
 
 	if (!now->has_owners || !is_spoofed(skb, p))
-		source = find_host(&p->source, now, total, none, p->packets);
+		source = find_host(&p->source, now, all, total, &room->none, p->packets);
+	is_own = source && is_same(&p->source, &p->target);
+	target = is_own ? source : find_host(&p->target, now, all, total, &room->none, p->packets);
+	if (!source && !target) {
+		all->foreign_packets += p->packets;
+		all->foreign_bytes += p->length;
+		return;
+	}
 	if (source) {
 		counts = open_minute(source, minute);
 		counts->packets += p->packets;
 		counts->tx_bytes += p->length;
-		if (is_same(&p->source, &p->target)) {
-			counts->rx_bytes += p->length;
-			return;
-		}
 	}
-	target = find_host(&p->target, now, total, none, p->packets);
-	if (!target)
+	if (target) {
+		counts = open_minute(target, minute);
+		counts->packets += is_own ? 0 : p->packets;
+		counts->rx_bytes += p->length;
+	}
+	if (!now->counts_kinds)
 		return;
-	counts = open_minute(target, minute);
-	counts->packets += p->packets;
-	counts->rx_bytes += p->length;
+	find_transport(skb, p, &room->transport);
+	kind = kind_of(skb, p, &room->transport);
+	if (source)
+		add_kind(&source->kinds[OUTBOUND], kind, p);
+	if (target)
+		add_kind(&target->kinds[INBOUND], kind, p);
 }
 
 /* Turns the minute. A frame costs no division unless it is the first one of its minute. */
@@ -657,7 +492,9 @@ int count(struct __sk_buff *skb)
 	if (verdict == IS_IP) {
 		total->ip_packets += p.packets;
 		total->ip_bytes += p.length;
-		count_hosts(skb, &p, now, minute, total, &room->none);
+		all->seen_packets += p.packets;
+		all->seen_bytes += p.length;
+		count_hosts(skb, &p, now, minute, all, total, room);
 	} else if (verdict == NOT_IP) {
 		total->non_ip_packets += p.packets;
 	} else {

@@ -21,9 +21,11 @@ import {
   prefixBytes,
   prefixKey,
   readSettings,
+  type SeenTotals,
   settingsBytes,
   settingsValue,
   sumHost,
+  sumSeen,
   sumTotals,
   totalBytes,
 } from './layout.ts';
@@ -44,6 +46,11 @@ const readingNs = 100_000n;
 const readingsMax = 10;
 const noEntry = -koffi.os.errno.ENOENT!;
 
+/** What the detector asks to be counted beside local addresses. */
+export interface DetectedAddresses {
+  prefixes: readonly string[];
+}
+
 /** What the kernel counted in one minute. */
 export interface KernelMinute {
   totals: KernelTotals;
@@ -55,7 +62,12 @@ export class KernelCounter {
   readonly #maps: Record<MapName, number>;
   readonly #bpf = libbpf();
   readonly #cpus = libbpf().cpus() as number;
-  #ranges: LocalRanges | null = null;
+  #local: LocalRanges | null = null;
+  /** The local addresses, and those that only the detector asks for. */
+  #counted: LocalRanges | null = null;
+  /** Of one batch; made when addresses are read first. */
+  #keys: Buffer | null = null;
+  #values: Buffer | null = null;
   /** Addresses that are not of a prefix. */
   #named: ReadonlySet<string> = new Set();
 
@@ -63,9 +75,12 @@ export class KernelCounter {
     this.#maps = maps;
   }
 
-  /** Says which addresses are local, and on a bridge who may send from them. What is known already stays as it is. */
-  setLocal(local: LocalScope, isBridge: boolean): void {
-    const prefixes = local.prefixes.map((prefix) => prefixKey(prefix));
+  /**
+   * Says which addresses are local, and on a bridge who may send from them. What is known already stays as it is. `detected`: counts
+   * kinds of packets for the detector, of these prefixes too.
+   */
+  setLocal(local: LocalScope, isBridge: boolean, detected: DetectedAddresses | null = null): void {
+    const prefixes = [...local.prefixes, ...(detected?.prefixes ?? [])].map((prefix) => prefixKey(prefix));
     const owners = (isBridge ? (local.owners ?? []) : []).filter(({ macs }) => macs.length <= macsMax);
     const ownerKeys = owners.map(({ address }) => addressKey(address));
     for (const [i, { macs }] of owners.entries()) this.#put('owners', ownerKeys[i]!, ownerValue(macs));
@@ -73,16 +88,21 @@ export class KernelCounter {
     for (const prefix of prefixes) this.#put('prefixes', prefix, one);
     this.#keepOnly('prefixes', prefixBytes, prefixes);
     this.#keepOnly('owners', addressBytes, ownerKeys);
-    this.#ranges = compileLocalScope(local);
+    this.#local = compileLocalScope(local);
+    const isWider = detected !== null && detected.prefixes.length > 0;
+    this.#counted = isWider
+      ? compileLocalScope({ ...local, prefixes: [...local.prefixes, ...detected.prefixes] })
+      : this.#local;
     this.#named = new Set(local.addresses);
     const none = Buffer.alloc(hostBytes * this.#cpus);
     // One that is there has counted already.
     for (const address of local.addresses) this.#bpf.update(this.#maps.hosts, addressKey(address), none, 1n);
-    this.#removeHosts((key) => !this.#isLocal(key));
+    this.#removeHosts((key) => !isIn(this.#counted!, key));
     this.change({
       hasPrefixes4: prefixes.some((key) => key.readUInt32LE(4) === 4),
       hasPrefixes6: prefixes.some((key) => key.readUInt32LE(4) === 6),
       hasOwners: owners.length > 0,
+      countsKinds: detected !== null,
       ...(this.#settings().since === 0n && { since: process.hrtime.bigint() }),
     });
   }
@@ -123,14 +143,14 @@ export class KernelCounter {
 
   /** Reads a minute (seconds since 1970) of the last four. */
   readMinute(minute: number): KernelMinute {
-    const values = Buffer.alloc(totalBytes * this.#cpus);
-    must(this.#bpf.lookup(this.#maps.totals, first, values), 'read the totals of the kernel');
+    const values = this.#readTotals();
     const hosts = new Map<string, HostCounts>();
     let entries = 0;
     this.#eachHost((key, buffer, at) => {
       entries += 1;
       const counts = sumHost(buffer, at, this.#cpus, minute);
-      if (counts) hosts.set(addressOf(key), counts);
+      if (counts && (this.#local === this.#counted || isIn(this.#local!, key)))
+        hosts.set(addressOf(key), counts);
     });
     if (entries > crowdedEntries) this.#removeIdle(minute);
     return { totals: sumTotals(values, this.#cpus, minute), hosts };
@@ -158,25 +178,43 @@ export class KernelCounter {
     for (const key of gone) this.#bpf.remove(this.#maps.hosts, key);
   }
 
-  #isLocal(key: Buffer): boolean {
-    const words = Int32Array.from({ length: 8 }, (_, i) => (i < 4 ? key.readInt32BE(4 + i * 4) : 0));
-    return (this.#ranges!.sides(key.readUInt32LE(0), words, 0) & 1) !== 0;
-  }
-
   #eachHost(visit: (key: Buffer, values: Buffer, at: number) => void): void {
     const bytes = hostBytes * this.#cpus;
-    const keys = Buffer.alloc(addressBytes * batchEntries);
-    const values = Buffer.alloc(bytes * batchEntries);
+    this.eachBatch((keys, values, count) => {
+      for (let i = 0; i < count; i += 1)
+        visit(keys.subarray(i * addressBytes, (i + 1) * addressBytes), values, i * bytes);
+    });
+  }
+
+  /** Reads all addresses, so many at a time, into buffers that are used again: the values of all processors of each. */
+  eachBatch(visit: (keys: Buffer, values: Buffer, count: number) => void): void {
+    this.#keys ??= Buffer.alloc(addressBytes * batchEntries);
+    this.#values ??= Buffer.alloc(hostBytes * this.#cpus * batchEntries);
+    const [keys, values] = [this.#keys, this.#values];
     const next = Buffer.alloc(8);
     const count = Buffer.alloc(4);
     for (let from: Buffer | null = null; ; from = next) {
       count.writeUInt32LE(batchEntries);
       const result: number = this.#bpf.lookupBatch(this.#maps.hosts, from, next, keys, values, count, null);
       if (result < 0 && result !== noEntry) throw kernelError('read the counters of addresses', result);
-      for (let i = 0; i < count.readUInt32LE(); i += 1)
-        visit(keys.subarray(i * addressBytes, (i + 1) * addressBytes), values, i * bytes);
+      visit(keys, values, count.readUInt32LE());
       if (result === noEntry) return;
     }
+  }
+
+  /** What was counted since the program was attached. */
+  readSeen(): SeenTotals {
+    return sumSeen(this.#readTotals(), this.#cpus);
+  }
+
+  get cpus(): number {
+    return this.#cpus;
+  }
+
+  #readTotals(): Buffer {
+    const values = Buffer.alloc(totalBytes * this.#cpus);
+    must(this.#bpf.lookup(this.#maps.totals, first, values), 'read the totals of the kernel');
+    return values;
   }
 
   #put(map: MapName, key: Buffer, value: Buffer): void {
@@ -199,6 +237,11 @@ export class KernelCounter {
   change(changed: Partial<KernelSettings>): void {
     this.#put('settings', first, settingsValue({ ...this.#settings(), ...changed }));
   }
+}
+
+function isIn(ranges: LocalRanges, key: Buffer): boolean {
+  const words = Int32Array.from({ length: 8 }, (_, i) => (i < 4 ? key.readInt32BE(4 + i * 4) : 0));
+  return (ranges.sides(key.readUInt32LE(0), words, 0) & 1) !== 0;
 }
 
 const system = koffi.load(null);

@@ -10,7 +10,7 @@
 import { CodedError, describeError } from '#common/errors/index.ts';
 
 export type { AttachedCounter } from './attachment.ts';
-export type { KernelMinute } from './counter.ts';
+export type { DetectedAddresses, KernelMinute } from './counter.ts';
 export type { AttachedFilter } from './filter.ts';
 export { type FilterCounts, type FilterRule, noCounts } from './filter-layout.ts';
 

@@ -19,7 +19,7 @@ function compare(linkType: 1 | 101, batches: Iterable<OfferedFrame[]>): void {
   }
 }
 
-test('NET-2.2.6: the kernel counts every frame as the engine does: verdict, bytes, packets, addresses, spoofed senders', {
+test('NET-2.2.6: the kernel counts every frame as the engine does: verdict, bytes, packets, addresses, spoofed senders, kinds of packets', {
   skip: isRoot,
 }, () => {
   for (const linkType of [1, 101] as const)
@@ -47,6 +47,63 @@ test('frames whose link headers reach the limit of 1,024 bytes count alike in th
   });
   const runnable = frames.flat().filter(({ length }) => length < 2_000);
   compare(1, [runnable.map((bytes) => ({ bytes }))]);
+});
+
+test('every UDP port, ICMP type, set of TCP flags and protocol is of the same kind in the kernel and in the engine', {
+  skip: isRoot,
+}, () => {
+  const ipv4 = ethernet(packet);
+  const ipv6 = ethernet(
+    udp({ from: '2001:db8::1', fromPort: 1000, to: '2001:db8::9', toPort: 9 }, new Uint8Array(20)),
+  );
+  const frames: OfferedFrame[] = [];
+  // Each has a number of segments of its own, so that two that are taken for one another do not cancel out.
+  const add = (whole: Uint8Array, changes: readonly (readonly [number, number])[]) => {
+    const bytes = whole.slice();
+    for (const [at, byte] of changes) bytes[at] = byte;
+    frames.push({ bytes, segments: 1 + ((frames.length * 7919) % 65_521) });
+  };
+  for (let port = 0; port < 65_536; port += 1)
+    add(ipv4, [
+      [34, port >> 8],
+      [35, port & 255],
+    ]);
+  for (let byte = 0; byte < 256; byte += 1) {
+    for (const protocol of [1, 58]) {
+      add(ipv4, [
+        [23, protocol],
+        [34, byte],
+      ]);
+      add(ipv6, [
+        [20, protocol],
+        [54, byte],
+      ]);
+    }
+    add(ipv4, [
+      [23, 6],
+      [47, byte],
+    ]);
+    add(ipv6, [
+      [20, 6],
+      [67, byte],
+    ]);
+    add(ipv4, [[23, byte]]);
+    add(ipv6, [[20, byte]]);
+    // Fragments of one that may be an amplified answer.
+    add(ipv4, [
+      [20, byte],
+      [34, 0],
+      [35, 53],
+    ]);
+    add(ipv6, [
+      [20, 44],
+      [54, 17],
+      [57, byte],
+    ]);
+    add(ipv4, [[30, byte]]);
+    add(ipv6, [[38, byte]]);
+  }
+  compare(1, [frames]);
 });
 
 test('every frame of the corpus counts alike in the kernel and in the engine', {

@@ -5,7 +5,7 @@
 import { formatWords, parseWords } from '#sensor/capture/index.ts';
 
 /** Changes with the maps and their sizes: counters of another layout are not taken up. */
-export const layoutVersion = 2;
+export const layoutVersion = 3;
 
 /** Names of the maps. */
 export const mapNames = ['settings', 'totals', 'hosts', 'prefixes', 'owners'] as const;
@@ -15,11 +15,21 @@ export const addressBytes = 20;
 export const prefixBytes = 24;
 const minutes = 4;
 const hostMinuteBytes = 24;
-export const hostBytes = minutes * hostMinuteBytes;
+/** Numbers of a direction: packets by kind, then bytes by volume as two words each. */
+export const kindWords = 16;
+export const volumes = 4;
+const directionBytes = kindWords * 4 + volumes * 8;
+const kindsAt = minutes * hostMinuteBytes;
+export const hostBytes = kindsAt + 2 * directionBytes;
+/** The same in words of four bytes, for the detector's reading of thousands of addresses. */
+export const hostWords = hostBytes / 4;
+export const kindsAtWord = kindsAt / 4;
+export const directionWords = directionBytes / 4;
 const totalMinuteBytes = 56;
 /** Behind the minutes is what the program needs to find them. */
-export const totalBytes = minutes * totalMinuteBytes + 24;
-export const settingsBytes = 40;
+const seenAt = minutes * totalMinuteBytes + 24;
+export const totalBytes = seenAt + 40;
+export const settingsBytes = 48;
 export const ownerBytes = 72;
 /** An address with more MACs is not judged, as in the engine. */
 export const macsMax = 8;
@@ -87,6 +97,8 @@ export interface KernelSettings {
   hasPrefixes4: boolean;
   hasPrefixes6: boolean;
   hasOwners: boolean;
+  /** Counts kinds of packets for the detector. */
+  countsKinds: boolean;
 }
 
 export function settingsValue(settings: KernelSettings): Buffer {
@@ -94,7 +106,8 @@ export function settingsValue(settings: KernelSettings): Buffer {
   value.writeBigInt64LE(settings.wallOffset, 0);
   value.writeBigInt64LE(settings.beat, 8);
   value.writeBigInt64LE(settings.since, 16);
-  const flags = [settings.isEthernet, settings.hasPrefixes4, settings.hasPrefixes6, settings.hasOwners];
+  const { isEthernet, hasPrefixes4, hasPrefixes6, hasOwners, countsKinds } = settings;
+  const flags = [isEthernet, hasPrefixes4, hasPrefixes6, hasOwners, countsKinds];
   for (const [i, flag] of flags.entries()) value.writeUInt32LE(flag ? 1 : 0, 24 + i * 4);
   return value;
 }
@@ -109,6 +122,7 @@ export function readSettings(value: Buffer): KernelSettings {
     hasPrefixes4: flag(1),
     hasPrefixes6: flag(2),
     hasOwners: flag(3),
+    countsKinds: flag(4),
   };
 }
 
@@ -148,6 +162,32 @@ export function sumTotals(values: Buffer, cpus: number, minute: number): KernelT
     number,
   ];
   return { mergedFrames, packets, ipPackets, ipBytes, nonIpPackets, parserDropped, withoutRoom };
+}
+
+/** What the kernel counted since its program was attached. */
+export interface SeenTotals {
+  packets: number;
+  bytes: number;
+  /** Of packets without a local address. */
+  foreignPackets: number;
+  foreignBytes: number;
+  /** Packets of local addresses that found no room. */
+  leftOut: number;
+}
+
+/** The same of all processors. */
+export function sumSeen(values: Buffer, cpus: number): SeenTotals {
+  const sums = [0, 0, 0, 0, 0];
+  for (let cpu = 0; cpu < cpus; cpu += 1)
+    for (let i = 0; i < sums.length; i += 1) sums[i]! += readCount(values, cpu * totalBytes + seenAt + i * 8);
+  const [packets, bytes, foreignPackets, foreignBytes, leftOut] = sums as [
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  return { packets, bytes, foreignPackets, foreignBytes, leftOut };
 }
 
 /** Below 2^53 as a counter of one minute is. */

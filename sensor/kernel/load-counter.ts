@@ -7,7 +7,7 @@ import { libbpf, must, openObject } from './libbpf.ts';
 
 /** Compiled by `tools/compile-kernel.ts`; the same bytes serve amd64 and arm64, which are both little endian. */
 export const objectFile = fileURLToPath(new URL('./counter.bpf.o', import.meta.url));
-/** Memory of the addresses: processors × addresses × 96 bytes, and at least this number of addresses. */
+/** Memory of the addresses: processors × addresses × 288 bytes, and at least this number of addresses. */
 const hostsBytesMax = 64 * 1024 * 1024;
 const hostsMin = 8192;
 const hostsMax = 16_384;

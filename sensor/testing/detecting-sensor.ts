@@ -10,6 +10,7 @@ import {
   decompressUpload,
   type TelemetryMinute,
 } from '#contracts/sensor-api/telemetry-codec.ts';
+import type { LocalScope } from '#sensor/capture/index.ts';
 import { CaptureLoop } from '#sensor/collection/capture-loop.ts';
 import type { FromWorker } from '#sensor/collection/capture-messages.ts';
 import { MemberReports } from '#sensor/collection/member-reports.ts';
@@ -17,12 +18,14 @@ import { createWallWatch } from '#sensor/collection/wall-watch.ts';
 import { Detection } from '#sensor/detection/index.ts';
 import { Evidence } from '#sensor/evidence/index.ts';
 import { createHostTime } from '#sensor/host-time/index.ts';
+import { KindReader } from '#sensor/kernel/kind-reader.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import type { ObserveFrame } from '#sensor/packet-source/index.ts';
 import { parsePlan, type SensorPlan } from '#sensor/plan/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
 import { playStreams, type Stream, startSecond } from './attack-traffic.ts';
+import type { KernelRuns } from './kernel-runs.ts';
 
 const stepMs = 20;
 const capture = 'eth0';
@@ -59,6 +62,8 @@ export interface SensorSetting {
   reporter?: Reporter;
   /** Speed of the uplink; by default it is unknown. */
   linkBps?: number;
+  /** Counts in the kernel too. Needs root. */
+  kernel?: KernelRuns;
 }
 
 /** Starts a sensor at `startSecond` plus `from`; `directory` keeps its spool and its open incidents. */
@@ -73,6 +78,7 @@ export async function createDetectingSensor(
     freeBytes,
     reporter = silentReporter,
     linkBps,
+    kernel,
   }: SensorSetting = {},
 ) {
   const clock = createTestClock((startSecond + from) * 1000);
@@ -109,6 +115,8 @@ export async function createDetectingSensor(
   });
   const rings: Frame[][] = Array.from({ length: members }, () => []);
   let dropped = 0;
+  let keeps = 1;
+  let offered = 0;
   const hear = (member: number) => (message: FromWorker) => {
     if (message.kind === 'seconds') own.take(structuredClone(message.seconds), members);
     if (message.kind === 'stepped') own.noteStep(member, message.byMs);
@@ -145,6 +153,12 @@ export async function createDetectingSensor(
   own.onOrder((order) => {
     for (const loop of loops) loop.setCounting(order);
   });
+  let watched: LocalScope | null = null;
+  own.onWatch((scope) => {
+    watched = scope;
+    for (const loop of loops) loop.watch(scope);
+  });
+  if (kernel) own.countBy(new KindReader(kernel.counter, clock.monotonicMs));
   evidence.of(capture).onWanted((wanted) => {
     for (const loop of loops) loop.record(wanted);
   });
@@ -156,24 +170,40 @@ export async function createDetectingSensor(
     for (const loop of loops) await loop.turn();
   }
 
+  /** Frames by their times, of several sources each in order, arrive; moves the clock to `until` (unix seconds). */
+  async function arrive(sources: readonly Iterator<Frame>[], until: number): Promise<void> {
+    const next = sources.map((source) => source.next());
+    while (clock.nowMs() < until * 1000) {
+      const then = (clock.nowMs() + stepMs) / 1000;
+      for (const [i, source] of sources.entries()) {
+        for (; !next[i]!.done && next[i]!.value!.at < then; next[i] = source.next()) {
+          const frame: Frame = next[i]!.value!;
+          // What arrives as a second begins is of that second, and the kernel has counted all of the one before.
+          kernel?.run(frame);
+          offered += 1;
+          if (offered % keeps === 0) rings[i % members]!.push(frame);
+          else dropped += 1;
+        }
+      }
+      await clock.advance(stepMs);
+      for (const ring of rings) ring.sort((a, b) => a.at - b.at);
+      await turn();
+    }
+  }
+
   return {
     ...{ clock, detection, evidence, spool, minutes },
     /** Frames of these streams arrive in time at these members, in turn by stream; moves the clock to `until` (seconds). */
     async play(streams: readonly Stream[], until: number) {
-      const queues = streams.map((stream) => playStreams([stream]));
-      const next = queues.map((queue) => queue.next());
-      while (clock.nowMs() < (startSecond + until) * 1000) {
-        await clock.advance(stepMs);
-        const nowSeconds = clock.nowMs() / 1000;
-        for (const [i, queue] of queues.entries()) {
-          for (; !next[i]!.done && next[i]!.value!.at <= nowSeconds; next[i] = queue.next()) {
-            const { at, frame } = next[i]!.value!;
-            rings[i % members]!.push({ at, bytes: frame });
-          }
-        }
-        for (const ring of rings) ring.sort((a, b) => a.at - b.at);
-        await turn();
-      }
+      const queues = streams.map((stream) => framesOf(playStreams([stream])));
+      await arrive(queues, startSecond + until);
+    },
+    arrive,
+    /** Whose packets the rings tell apart; null: everyone's. */
+    watched: () => watched,
+    /** The rings have room for one of so many frames from now on. */
+    keep(oneOf: number) {
+      keeps = oneOf;
     },
     /** Moves the clock without a turn of the capture threads, as when they are stopped. */
     async stall(seconds: number) {
@@ -184,6 +214,11 @@ export async function createDetectingSensor(
       dropped += packets;
     },
     follow(plan: SensorPlan) {
+      kernel?.counter.setLocal(
+        { prefixes: plan.localPrefixes, addresses: plan.protectedAddresses, owners: plan.owners },
+        role === 'bridge',
+        plan.detection && { prefixes: plan.detection.additionalPrefixes },
+      );
       evidence.announce(plan.detection?.takesEvidence ?? false);
       detection.follow(plan);
     },
@@ -196,6 +231,10 @@ export async function createDetectingSensor(
     /** What lies in the spool, in the order in which it leaves. */
     incidents: () => readIncidents(spool),
   };
+}
+
+function* framesOf(played: ReturnType<typeof playStreams>): Generator<Frame> {
+  for (const { at, frame } of played) yield { at, bytes: frame };
 }
 
 /** Takes the observations of incidents out of a spool. */

@@ -5,8 +5,19 @@
  * page less its head and tail, or with an IP header that is cut off right behind the Ethernet header.
  */
 import koffi from 'koffi';
-import type { LocalScope, MinuteReport } from '#sensor/capture/index.ts';
+import { Kind, kindCount, Read, readLength } from '#sensor/attack-counters/index.ts';
+import { Entry, kindShift, PacketBatch } from '#sensor/attack-counters/packet-batch.ts';
+import {
+  compileLocalScope,
+  decodeFrame,
+  formatWords,
+  type LocalScope,
+  type MinuteReport,
+  Packet,
+  Verdict,
+} from '#sensor/capture/index.ts';
 import type { KernelMinute } from '#sensor/kernel/index.ts';
+import { KindReader } from '#sensor/kernel/kind-reader.ts';
 import { libbpf, must } from '#sensor/kernel/libbpf.ts';
 import { type LoadedCounter, loadCounter } from '#sensor/kernel/load-counter.ts';
 import { testCapture, testMinute } from './captures.ts';
@@ -61,6 +72,10 @@ export class KernelRuns {
     this.open(0);
   }
 
+  get counter(): LoadedCounter['counter'] {
+    return this.#loaded.counter;
+  }
+
   setLocal(local: LocalScope, isBridge: boolean): void {
     this.#loaded.counter.setLocal(local, isBridge);
   }
@@ -106,24 +121,25 @@ const local: LocalScope = {
 export class KernelComparison {
   readonly #runs: KernelRuns;
   readonly #linkType: number;
+  readonly #kinds: KindReader;
   #number = 100;
 
   /** `linkType`: 1 for Ethernet, 101 for IP without a link header. */
   constructor(linkType: 1 | 101, file?: string) {
     this.#linkType = linkType;
     this.#runs = new KernelRuns(linkType === 1, file);
-    this.#runs.setLocal(local, true);
+    this.#runs.counter.setLocal(local, true, { prefixes: [] });
+    this.#kinds = new KindReader(this.#runs.counter);
+    this.#kinds.read();
   }
 
   /** The first frame that the two count differently, with both counts; null when they agree on all. */
   findDifference(frames: readonly OfferedFrame[]): string | null {
     const whole = this.#compare(frames);
-    if (whole === null || frames.length === 1) return whole;
-    for (const frame of frames) {
-      const difference = this.#compare([frame]);
-      if (difference !== null) return `${Buffer.from(frame.bytes).toString('hex')}\n${difference}`;
-    }
-    return whole;
+    if (whole === null) return null;
+    if (frames.length === 1) return `${Buffer.from(frames[0]!.bytes).toString('hex')}\n${whole}`;
+    const half = frames.length >> 1;
+    return this.findDifference(frames.slice(0, half)) ?? this.findDifference(frames.slice(half)) ?? whole;
   }
 
   close(): void {
@@ -138,8 +154,9 @@ export class KernelComparison {
       this.#runs.run(frame);
       capture.observe(bytes, 0, bytes.length, bytes.length, testMinute, 0, -1, segments);
     }
-    const engine = describeReport(capture.closeAll(testMinute * 1000 + 1)[0]!);
-    const kernel = describeKernel(this.#runs.read());
+    const kinds = kindsOf(frames, this.#linkType);
+    const engine = `${describeReport(capture.closeAll(testMinute * 1000 + 1)[0]!)}; ${kinds}`;
+    const kernel = `${describeKernel(this.#runs.read())}; ${describeKinds(this.#kinds)}`;
     return engine === kernel ? null : `engine ${engine}\nkernel ${kernel}`;
   }
 }
@@ -163,6 +180,78 @@ function describe(
     [address, rxBytes, txBytes, packets].join(' '),
   );
   return `${totals.join(' ')}; ${rows.sort().join(', ')}`;
+}
+
+/** By address, direction and kind: packets; by address and direction: bytes of all, of reflections, of other datagrams. */
+type KindSums = Map<string, number>;
+
+const describeSums = (sums: KindSums) =>
+  [...sums]
+    .filter(([, sum]) => sum > 0)
+    .map((pair) => pair.join(' '))
+    .sort()
+    .join(', ');
+
+/** What the detector's counters make of the frames, without what they know of flows. */
+function kindsOf(frames: readonly OfferedFrame[], linkType: number): string {
+  const sums: KindSums = new Map();
+  const ranges = compileLocalScope(local);
+  const packet = new Packet();
+  const batch = new PacketBatch();
+  for (const { bytes, segments = 1 } of frames) {
+    packet.attach(bytes);
+    packet.end = packet.wireEnd = bytes.length;
+    if (decodeFrame(packet, linkType, 0) !== Verdict.ip) continue;
+    batch.count = 0;
+    batch.addPacket(packet, segments, 0, 0, 0);
+    const kind = (batch.words[Entry.meta]! >> kindShift) & 15;
+    const ends = batch.readEnds(0, new Int32Array(8));
+    const sides = ranges.sides(packet.version, ends, 0);
+    for (const [side, direction] of [
+      [0, 'out'],
+      [1, 'in'],
+    ] as const) {
+      const words = ends.subarray(side * 4, side * 4 + 4);
+      const address = formatWords(packet.version, words[0]!, words[1]!, words[2]!, words[3]!);
+      if (((sides >> side) & 1) === 0 || (side === 0 && isMadeUp(address, packet))) continue;
+      addKind(sums, `${address} ${direction}`, kind, segments, packet.ipLength);
+    }
+  }
+  return describeSums(sums);
+}
+
+function addKind(sums: KindSums, end: string, kind: number, packets: number, bytes: number): void {
+  const add = (what: string, more: number) =>
+    sums.set(`${end} ${what}`, (sums.get(`${end} ${what}`) ?? 0) + more);
+  add(String(kind), packets);
+  add('bytes', bytes);
+  if (kind === Kind.reflection) add('reflected', bytes);
+  if (kind === Kind.datagram) add('datagrams', bytes);
+}
+
+/** True when the source has owners, none of which sent the packet. */
+function isMadeUp(address: string, { macAt, bytes }: Packet): boolean {
+  const owner = local.owners!.find((one) => one.address === address);
+  if (!owner || macAt < 0) return false;
+  const mac = Array.from(bytes.subarray(macAt, macAt + 6), (byte) => byte.toString(16).padStart(2, '0'));
+  return !owner.macs.includes(mac.join(':'));
+}
+
+function describeKinds(reader: KindReader): string {
+  const { count, slots, numbers } = reader.read();
+  const sums: KindSums = new Map();
+  for (let i = 0; i < count; i += 1) {
+    const address = formatWords(...reader.addressOf(slots[i]!));
+    for (const [direction, name] of ['in', 'out'].entries()) {
+      const at = (i * 2 + direction) * readLength;
+      for (let kind = 0; kind < kindCount; kind += 1)
+        sums.set(`${address} ${name} ${kind}`, numbers[at + kind]!);
+      sums.set(`${address} ${name} bytes`, numbers[at + Read.bytes]!);
+      sums.set(`${address} ${name} reflected`, numbers[at + Read.reflectedBytes]!);
+      sums.set(`${address} ${name} datagrams`, numbers[at + Read.datagramBytes]!);
+    }
+  }
+  return describeSums(sums);
 }
 
 /** A whole Ethernet frame with one thing changed that breaking it at random seldom hits. */

@@ -16,7 +16,7 @@ import { chooseStore, createEvidence, type Evidence } from './evidence/index.ts'
 import { createExplorer } from './explorer/index.ts';
 import { createFactConsumer, createFacts, type FactStore, openScope } from './facts/index.ts';
 import { createFeeds, cursorsKeptMs, type Feeds, installedFeeds } from './feeds/index.ts';
-import { createHandOff, noteHandOff } from './hand-off/index.ts';
+import { createFilterSection, createHandOff, noteHandOff } from './hand-off/index.ts';
 import { createHealth, createMonitorMeters } from './health/index.ts';
 import { createInbox, type Inbox } from './inbox/index.ts';
 import { createIncidents, type IncidentChange, type Incidents } from './incidents/index.ts';
@@ -213,6 +213,7 @@ function createReception(platform: Platform, observation: Observation, overrides
       scans.section,
       spoofing.section,
       probes.section,
+      createFilterSection({ db, reader }),
     ],
     onPlaced: rejudgeWith(facts, incidents),
     credentialDays: config.sensorCredentialDays,

@@ -57,6 +57,10 @@ export interface Action {
   lastError: string | null;
   /** It waits for an operator. */
   needsApproval: boolean;
+  /** Of a filter: when it drops, or dropped; null: it only counts. */
+  dropAtMs: number | null;
+  /** Who let it drop by hand. */
+  dropBy: string | null;
 }
 
 /** The two steps of an action, in FastNetMon's words. */
@@ -68,6 +72,7 @@ export const toldKinds: Readonly<Record<RuleKind, IncidentAction['kind']>> = {
   command: 'command',
   blackhole: 'blackholed',
   flowspec: 'filtered',
+  filter: 'dropped',
 };
 
 /** The incident as receivers are told of it. */

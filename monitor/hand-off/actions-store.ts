@@ -11,13 +11,18 @@ const columns = sql`a.id, a.public_id as "publicId", a.site_id as "siteId", a.ru
   a.attack, a.state, ${ms('a.created_at')} as "createdAtMs", ${ms('a.started_at')} as "startedAtMs",
   ${ms('a.released_at')} as "releasedAtMs", ${ms('a.ended_at')} as "endedAtMs", a.stopped_by as "stoppedBy",
   a.was_tried as "wasTried", a.has_failed as "hasFailed", a.attempts, ${ms('a.next_attempt_at')} as "nextAttemptAtMs",
-  a.output, a.last_error as "lastError", a.needs_approval as "needsApproval"`;
+  a.output, a.last_error as "lastError", a.needs_approval as "needsApproval",
+  (extract(epoch from a.drop_at) * 1000)::float8 as "dropAtMs", a.drop_by as "dropBy"`;
 const tables = sql`hand_off_actions a join hand_off_rules r on r.id = a.rule_id`;
+
+/** A filter has lasted as long as its rule allows. */
+const isAtItsEnd = sql<boolean>`(
+  a.kind = 'filter' and a.started_at + (a.target ->> 'maxSeconds')::int * interval '1 second' <= svc_now())`;
 
 /** An action has a step to do: its start, its end, or neither any more because the attack ended before. */
 const isDue = sql<boolean>`(
   a.state in ('waiting', 'ending') and not a.needs_approval and a.next_attempt_at <= svc_now() or a.state = 'waiting' and a.released_at is not null
-  or a.state = 'active' and a.released_at + a.hold_seconds * interval '1 second' <= svc_now())`;
+  or a.state = 'active' and (a.released_at + a.hold_seconds * interval '1 second' <= svc_now() or ${isAtItsEnd}))`;
 
 /** The action that waited longest. The end of one comes before the start of the next of its rule and address. */
 export async function claimAction(
@@ -49,10 +54,12 @@ export async function nextStep(db: Queryable, { id, term }: Claim): Promise<Acti
       state = case when a.state = 'active' or a.was_tried then 'ending' else 'ended' end,
       has_failed = a.has_failed or a.state = 'waiting' and a.was_tried,
       ended_at = case when a.state = 'waiting' and not a.was_tried then svc_now() end,
-      has_room = a.state = 'active' or a.was_tried
+      has_room = a.state = 'active' or a.was_tried,
+      stopped_by = case when a.state = 'active' and a.released_at is null then 'the time limit of its rule' else a.stopped_by end
     where a.id = ${id} and a.term = ${term} and (a.state = 'waiting' and a.released_at is not null
-      or a.state = 'active'
-      and a.released_at + a.hold_seconds * interval '1 second' <= svc_now())`.execute(db);
+      or a.state = 'active' and (a.released_at + a.hold_seconds * interval '1 second' <= svc_now() or ${isAtItsEnd}))`.execute(
+    db,
+  );
   const { rows } = await sql<Action>`
     select ${columns} from ${tables}
     where a.id = ${id} and a.term = ${term} and a.state in ('waiting', 'ending') and not a.needs_approval
@@ -110,6 +117,8 @@ export async function recordAttempt(trx: Queryable, { id, term }: Claim, given: 
   const { rows } = await sql`
     update hand_off_actions a set state = case when a.state = 'ending' and ${given.state}::text in ('waiting', 'active') then 'ending' else ${given.state} end,
       started_at = case when ${given.state === 'active'} then coalesce(a.started_at, svc_now()) else a.started_at end,
+      drop_at = case when ${given.state === 'active'} and a.kind = 'filter' and not a.is_dry_run
+        then coalesce(a.drop_at, svc_now() + (a.target ->> 'countSeconds')::int * interval '1 second') else a.drop_at end,
       ended_at = case when ${isOver} then svc_now() end, has_room = a.has_room and ${!isOver}, has_failed = ${given.hasFailed},
       attempts = ${given.attempts}, next_attempt_at = svc_now() + make_interval(secs => ${given.retrySeconds}::float8),
       output = ${given.output},
@@ -157,6 +166,20 @@ export async function approve(
     update hand_off_actions set needs_approval = false, last_error = null, next_attempt_at = svc_now()
     where id = ${id} and site_id = ${siteId} and state = 'waiting' and needs_approval
     returning address`.execute(trx);
+  return rows[0] ?? null;
+}
+
+/** Lets a filter drop from now on. Null: it drops already, or it is none that is active. */
+export async function startDropping(
+  trx: Queryable,
+  siteId: number,
+  id: number,
+  by: string,
+): Promise<{ address: string } | null> {
+  const { rows } = await sql<{ address: string }>`
+    update hand_off_actions set drop_at = svc_now(), drop_by = ${by}
+    where id = ${id} and site_id = ${siteId} and kind = 'filter' and state = 'active' and not is_dry_run
+      and (drop_at is null or drop_at > svc_now()) returning address`.execute(trx);
   return rows[0] ?? null;
 }
 

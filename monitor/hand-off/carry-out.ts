@@ -27,6 +27,13 @@ export async function carryOut(
   if (action.isDryRun)
     return { error: null, mayHaveActed: false, output: `Dry run. Would ${describeTarget(action, step)}.` };
   if (action.kind === 'webhook') return post(deps, action, step, nowMs, signal);
+  // What is active is in the plans of the site's sensors; nothing is to be called.
+  if (action.kind === 'filter')
+    return {
+      error: null,
+      mayHaveActed: true,
+      output: `${step === 'ban' ? 'Began' : 'Ended'} ${describeRoutes(action)}.`,
+    };
   const { error, wasStarted, output } = await runCommand(
     deps.commandsFolder,
     action.target.command ?? '',
@@ -46,6 +53,8 @@ const argumentsOf = ({ address, attack }: Action, step: Step) => [
 ];
 
 function describeTarget(action: Action, step: Step): string {
+  if (action.kind === 'filter')
+    return `${step === 'ban' ? 'drop' : 'stop dropping'} by ${describeRoutes(action)}; it only counts`;
   if (action.kind === 'webhook') return `post ${step} of ${action.address} to ${action.target.url}`;
   if (action.kind !== 'command')
     return `${step === 'ban' ? 'announce' : 'withdraw'} ${describeRoutes(action)}`;
@@ -59,7 +68,8 @@ export function describeRoutes({ kind, address, target, attack }: Action): strin
     return `a blackhole of ${subject} by ${(address.includes(':') ? target.nextHop6 : target.nextHop4) ?? 'no next hop'} at ${target.peer}`;
   const vectors = attack.vectors.filter((vector) => filterOf(vector.class, vector.protocols));
   const names = vectors.length > 0 ? [...new Set(vectors.map((vector) => vector.class))] : [attack.class];
-  return `filters of ${names.join(', ')} for ${subject} at ${target.peer}`;
+  const place = kind === 'filter' ? 'the uplinks of its hypervisors' : target.peer;
+  return `filters of ${names.join(', ')} for ${subject} at ${place}`;
 }
 
 async function post(

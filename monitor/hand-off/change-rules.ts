@@ -3,6 +3,7 @@
  * the site, refuses a form that was filled in with an older version, and leaves an entry in the audit trail.
  */
 import { CodedError } from '#common/errors/index.ts';
+import { lockIncidents, setIncidentActions } from '#monitor/incidents/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { lockSite } from '#monitor/sites/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
@@ -10,6 +11,7 @@ import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { formatSecret, mintSecret } from '#service-kit/webhooks/index.ts';
 import * as actions from './actions-store.ts';
 import type { HandOffDeps } from './index.ts';
+import { listIncidentsOf, listTold } from './note-store.ts';
 import {
   addressesMaxMost,
   isAllowed,
@@ -229,6 +231,20 @@ export function approveAction(deps: Deps, actor: Actor, siteId: number, id: numb
     if (!found) return false;
     const subject = { kind: 'hand_off_action', id, name: found.address };
     await record(trx, actor, { operation: 'hand_off.approve', subject, after: { siteId, ...found } });
+    return true;
+  });
+}
+
+/** Lets a filter drop that only counts. False: it drops already, or it is no active filter. */
+export function dropAction(deps: Deps, actor: Actor, siteId: number, id: number): Promise<boolean> {
+  return underLock(deps, actor, siteId, async (trx, by) => {
+    // Before the action's own row: transactions that change incidents lock in this order.
+    await lockIncidents(trx, [siteId]);
+    const found = await actions.startDropping(trx, siteId, id, by);
+    if (!found) return false;
+    await setIncidentActions(trx, await listTold(trx, await listIncidentsOf(trx, id)));
+    const subject = { kind: 'hand_off_action', id, name: found.address };
+    await record(trx, actor, { operation: 'hand_off.drop', subject, after: { siteId, ...found } });
     return true;
   });
 }

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, beforeEach, test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
+import type { IncidentObservation } from '#contracts/sensor-api/detection.ts';
+import { packetBytesMax } from '#contracts/sensor-api/filter.ts';
 import { systemActor } from '#monitor/operators/index.ts';
+import { createFilterSection } from './index.ts';
 import { createStage, ruleInput, type Stage } from './testing/stage.ts';
 
 let stage: Stage;
@@ -327,4 +330,175 @@ test('by itself a rule acts on servers of the reporting node alone; on others an
     '192.0.2.20 ended',
   );
   await pool.query('delete from host_inventories');
+});
+
+const addFilter = (part: Parameters<typeof ruleInput>[0] = {}, mode: 'on' | 'dry_run' = 'on') =>
+  stage.addRule({ kind: 'filter', name: 'Filter', countSeconds: '60', ...part }, mode);
+const planRules = async () => {
+  const { db } = stage.world;
+  const section = createFilterSection({ db, reader: db });
+  return (await section.read({ siteId: stage.world.siteId, node: null })).filter_rules!;
+};
+const toldActions = async () => {
+  const { rows: found } = await stage.world.database.pool.query('select actions from incidents order by id');
+  return found.flatMap(
+    ({ actions }) => actions as { kind: string; atMs: number; endedAtMs: number | null }[],
+  );
+};
+const time = (ms: number) => new Date(ms).toISOString();
+
+test('a filter begins by counting, drops after the time of its rule, and ends with the attack and the hold time', async () => {
+  await addFilter({ lengthMin: '40', lengthMax: '100' });
+  const flood = stage.attack();
+  await stage.say(flood);
+  await drain();
+  const beganMs = stage.clock.nowMs();
+  assert.deepEqual(await planRules(), [
+    {
+      ...{ target: '198.51.100.7', class: 'syn_flood', began_at: time(flood.startedAtMs) },
+      match: {
+        ...{ protocols: [6], source_ports: [], flags_set: 2, flags_clear: 16, only_fragments: false },
+        ...{ length_min: 40, length_max: 100 },
+      },
+      ...{ drops_at: time(beganMs + 60_000), ends_at: time(beganMs + 86_400_000) },
+    },
+  ]);
+  assert.deepEqual(await toldActions(), [], 'nothing is dropped yet');
+  await stage.later(61);
+  const second = stage.next(flood);
+  await stage.say(second);
+  const dropped = { kind: 'dropped', atMs: beganMs + 60_000, endedAtMs: null };
+  assert.deepEqual(await toldActions(), [dropped]);
+  await stage.say(stage.recovered(second));
+  await stage.later(299);
+  await drain();
+  assert.equal((await planRules()).length, 1, 'the hold time');
+  await stage.later(1);
+  await drain();
+  assert.deepEqual(await planRules(), []);
+  assert.deepEqual(await toldActions(), [{ ...dropped, endedAtMs: stage.clock.nowMs() }]);
+});
+
+test('without a time an operator lets a filter drop, once, with an entry in the audit trail; a dry run never drops', async () => {
+  await addFilter({ countSeconds: '' });
+  await addFilter({ name: 'Rehearsal' }, 'dry_run');
+  await stage.say(stage.attack());
+  await drain();
+  assert.deepEqual(
+    (await planRules()).map((rule) => rule.drops_at),
+    [null, null],
+  );
+  const actions = await stage.handOff.listActions(stage.world.siteId, null, 10);
+  const [rehearsal, filter] = ['Rehearsal', 'Filter'].map(
+    (name) => actions.find((one) => one.ruleName === name)!,
+  );
+  const drop = (id: number, siteId = stage.world.siteId) => stage.handOff.dropAction(systemActor, siteId, id);
+  assert.equal(await drop(rehearsal!.id), false);
+  assert.equal(await drop(filter!.id, stage.world.siteId + 1).catch(() => false), false);
+  assert.equal(await drop(filter!.id), true);
+  assert.equal(await drop(filter!.id), false, 'it drops already');
+  const nowMs = stage.clock.nowMs();
+  assert.deepEqual(
+    (await planRules()).map((rule) => rule.drops_at),
+    [time(nowMs), null],
+  );
+  assert.deepEqual(await toldActions(), [{ kind: 'dropped', atMs: nowMs, endedAtMs: null }]);
+  const { rows } = await stage.world.database.pool.query(
+    "select subject_name from audit_entries where operation = 'hand_off.drop'",
+  );
+  assert.equal(rows.length, 1);
+});
+
+test('a filter ends at its time limit while the attack goes on, and does not begin again for it; one that only counted is not told', async () => {
+  await addFilter({ maxSeconds: '120' });
+  const flood = stage.attack();
+  await stage.say(flood);
+  await drain();
+  await stage.later(30);
+  const [action] = await stage.handOff.listActions(stage.world.siteId, null, 1);
+  await stage.handOff.endAction(systemActor, stage.world.siteId, action!.id);
+  await drain();
+  assert.deepEqual(await toldActions(), []);
+  const other = stage.attack({ target: '198.51.100.8' });
+  await stage.say(other);
+  await drain();
+  await stage.later(120);
+  await drain();
+  assert.deepEqual(await planRules(), []);
+  await stage.say(stage.next(other));
+  await drain();
+  assert.deepEqual(await stage.states(), ['198.51.100.7 ended', '198.51.100.8 ended']);
+  const [last] = await stage.handOff.listActions(stage.world.siteId, null, 1);
+  assert.equal(last!.stoppedBy, 'the time limit of its rule');
+});
+
+test('a filter follows the vectors of its attack, and is for attacks that can be told from other traffic alone', async () => {
+  await addFilter({ countSeconds: '0' });
+  const flood = stage.attack();
+  await stage.say(flood, stage.attack({ target: '198.51.100.9', class: 'high_volume' }));
+  await drain();
+  const vector = { class: 'amplification', packetsShare: 1, bytesShare: 1, ports: [123, 53] } as const;
+  const part: Partial<IncidentObservation> = {
+    class: 'amplification',
+    vectors: [{ ...vector, ports: [123, 53] }],
+  };
+  await stage.say({ ...stage.next(flood), ...part });
+  assert.deepEqual(
+    (await planRules()).map(({ target, class: name, match }) => [
+      target,
+      name,
+      match.protocols,
+      match.source_ports,
+    ]),
+    [['198.51.100.7', 'amplification', [17], [123, 53]]],
+  );
+  assert.equal((await planRules())[0]!.match.length_max, packetBytesMax);
+});
+
+test('settings of a filter: inbound alone, whole numbers within their bounds', async () => {
+  const fieldsOf = async (part: Parameters<typeof ruleInput>[0]) => {
+    const error = await stage.handOff
+      .addRule(systemActor, stage.world.siteId, ruleInput({ kind: 'filter', ...part }))
+      .then(
+        () => assert.fail('accepted'),
+        (thrown) => thrown,
+      );
+    return Object.keys(error.details.fields).sort();
+  };
+  assert.deepEqual(await fieldsOf({ direction: 'both' }), ['direction']);
+  assert.deepEqual(
+    await fieldsOf({ countSeconds: '-1', maxSeconds: '59', lengthMin: '100', lengthMax: '99' }),
+    ['count_seconds', 'length_max', 'max_seconds'],
+  );
+});
+
+test('what filters of several uplinks did against an incident adds up', async () => {
+  const filterOf = (packets: number, problem = '') => ({
+    matched: { packets, bytes: packets * 60 },
+    dropped: { packets, bytes: packets * 60 },
+    passed: { packets: 1, bytes: 60 },
+    ...{ current: { bps: 480, pps: 1 }, isDropping: problem === '', problem },
+  });
+  const flood = stage.attack();
+  await stage.say(
+    { ...flood, filter: filterOf(10) },
+    { ...stage.attack({ capture: 'eth1' }), filter: filterOf(5, 'why') },
+  );
+  const { rows: found } = await stage.world.database.pool.query(
+    "select measured -> 'filter' as filter from incidents",
+  );
+  assert.deepEqual(
+    found.map(({ filter }) => filter),
+    [
+      {
+        ...{ matched: { packets: 15, bytes: 900 }, dropped: { packets: 15, bytes: 900 } },
+        ...{
+          passed: { packets: 2, bytes: 120 },
+          current: { bps: 960, pps: 2 },
+          isDropping: true,
+          problem: 'why',
+        },
+      },
+    ],
+  );
 });

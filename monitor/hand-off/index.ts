@@ -37,10 +37,14 @@ import { createHandOffWorker } from './work-actions.ts';
 
 export type { Action } from './action.ts';
 export type { PeerState } from './bgp/speaker.ts';
+export { createFilterSection } from './filter-section.ts';
 export {
   addressesMaxMost,
+  countSecondsMax,
   holdSecondsMax,
   holdSecondsMin,
+  maxSecondsDefault,
+  maxSecondsMax,
   prefixesMax,
   type Rule,
   type RuleInput,
@@ -109,6 +113,8 @@ export function createHandOff(deps: HandOffDeps) {
     /** Starts an action that waits for an operator. */
     approveAction: (actor: Actor, siteId: number, id: number) =>
       change.approveAction(deps, actor, siteId, id),
+    /** Lets a filter drop that only counts. */
+    dropAction: (actor: Actor, siteId: number, id: number) => change.dropAction(deps, actor, siteId, id),
     /** Ends an action now, without its hold time. */
     endAction: (actor: Actor, siteId: number, id: number) => change.endAction(deps, actor, siteId, id),
     /** Stops trying to end an action. */
@@ -159,6 +165,11 @@ export async function noteHandOff(trx: Queryable, changes: readonly IncidentChan
     );
   const active = attacks.filter((one) => one.state === 'active' && !isGone(one));
   if (active.length === 0) return;
+  const filtered = await store.listFiltered(
+    trx,
+    active.map(({ id }) => id),
+  );
+  if (filtered.length > 0) await setIncidentActions(trx, await store.listTold(trx, filtered));
   const rules = await listWatching(trx, [...new Set(active.map(({ siteId }) => siteId))]);
   const matches = active.flatMap((incident) =>
     rules

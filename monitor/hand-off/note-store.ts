@@ -59,7 +59,7 @@ export async function joinActions(trx: Queryable, matches: readonly Match[]): Pr
     update hand_off_actions a
     set attack = a.attack || jsonb_build_object('class', w.attack -> 'class', 'vectors', w.attack -> 'vectors')
     from (${wanted}) w
-    where a.rule_id = w."ruleId" and a.target_key = w."targetKey" and a.kind = 'flowspec' and a.state in ('waiting', 'active')
+    where a.rule_id = w."ruleId" and a.target_key = w."targetKey" and a.kind in ('flowspec', 'filter') and a.state in ('waiting', 'active')
       and a.attack ->> 'incidentId' = w."incidentId"::text
       and (a.attack -> 'vectors' is distinct from w.attack -> 'vectors' or a.attack -> 'class'
       is distinct from w.attack -> 'class')`.execute(trx);
@@ -85,16 +85,18 @@ export const waitsForApproval =
 /** Of operations' wire. */
 const toldMax = 8;
 
-/** What operations and customers are told that was done against these incidents: no dry run, the newest eight. */
+/** What operations and customers are told that was done against these incidents: no dry run and no filter that only counts, the newest eight. */
 export async function listTold(
   trx: Queryable,
   incidentIds: readonly string[],
 ): Promise<{ id: string; actions: IncidentAction[] }[]> {
   const { rows } = await sql<{ id: string; kind: RuleKind; atMs: number; endedAtMs: number | null }>`
-    select j.incident_id as id, a.kind, floor(extract(epoch from a.started_at) * 1000)::float8 as "atMs",
+    select j.incident_id as id, a.kind,
+      floor(extract(epoch from case when a.kind = 'filter' then greatest(a.started_at, a.drop_at) else a.started_at end) * 1000)::float8 as "atMs",
       floor(extract(epoch from a.ended_at) * 1000)::float8 as "endedAtMs"
     from hand_off_incidents j join hand_off_actions a on a.id = j.action_id
     where j.incident_id = any(${[...incidentIds]}::uuid[]) and a.started_at is not null and not a.is_dry_run
+      and (a.kind <> 'filter' or a.drop_at <= least(svc_now(), coalesce(a.ended_at, 'infinity')))
     order by a.started_at, a.id`.execute(trx);
   const byIncident = Map.groupBy(rows, ({ id }) => id);
   return incidentIds.map((id) => ({
@@ -103,6 +105,16 @@ export async function listTold(
       .slice(-toldMax)
       .map(({ kind, atMs, endedAtMs }) => ({ kind: toldKinds[kind], atMs, endedAtMs })),
   }));
+}
+
+/** Those of these incidents against which a filter works: it may have begun to drop. */
+export async function listFiltered(trx: Queryable, incidentIds: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select distinct j.incident_id as id from hand_off_incidents j join hand_off_actions a on a.id = j.action_id
+    where j.incident_id = any(${[...incidentIds]}::uuid[]) and a.kind = 'filter' and a.state = 'active' and not a.is_dry_run`.execute(
+    trx,
+  );
+  return rows.map(({ id }) => id);
 }
 
 /** Incidents of an action. */

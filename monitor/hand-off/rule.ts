@@ -3,11 +3,12 @@ import { CodedError } from '#common/errors/index.ts';
 import { canonicalAddress, parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
 import { oneLine } from '#common/text/index.ts';
 import { filterOf } from '#contracts/attack-classes.ts';
+import { packetBytesMax } from '#contracts/sensor-api/filter.ts';
 import type { Incident } from '#monitor/incidents/index.ts';
 import { parsePrefixes, parseRate } from '#monitor/protection/index.ts';
 import { parseEndpointUrl, type TargetRules } from '#service-kit/webhooks/index.ts';
 
-export const ruleKinds = ['command', 'webhook', 'blackhole', 'flowspec'] as const;
+export const ruleKinds = ['command', 'webhook', 'blackhole', 'flowspec', 'filter'] as const;
 export type RuleKind = (typeof ruleKinds)[number];
 export const ruleModes = ['off', 'dry_run', 'on'] as const;
 export type RuleMode = (typeof ruleModes)[number];
@@ -25,6 +26,13 @@ export interface RuleTarget {
   /** Of a blackhole: where its traffic is to go, by address family. */
   nextHop4?: string;
   nextHop6?: string;
+  /** Of a filter: how long it counts before it drops; missing: until an operator lets it drop. */
+  countSeconds?: number;
+  /** Of a filter: it ends after so long, also while the attack goes on. */
+  maxSeconds?: number;
+  /** Of a filter: only packets of these IP total lengths. */
+  lengthMin?: number;
+  lengthMax?: number;
 }
 
 /** What an operator sets. */
@@ -65,6 +73,10 @@ export interface RuleInput {
   peer?: string | undefined;
   nextHop4?: string | undefined;
   nextHop6?: string | undefined;
+  countSeconds?: string | undefined;
+  maxSeconds?: string | undefined;
+  lengthMin?: string | undefined;
+  lengthMax?: string | undefined;
 }
 
 /** What this installation allows. */
@@ -81,6 +93,9 @@ export const rulesMax = 50;
 export const prefixesMax = 256;
 export const holdSecondsMin = 60;
 export const holdSecondsMax = 86_400;
+export const countSecondsMax = 3600;
+export const maxSecondsMax = 604_800;
+export const maxSecondsDefault = 86_400;
 export const addressesMaxDefault = 10;
 export const addressesMaxMost = 1000;
 
@@ -105,6 +120,8 @@ export function parseRule(input: RuleInput, allowed: HandOffRules): RuleSettings
   const prefixes = caught('prefixes', () => parsePrefixes(input.prefixes, bounds)) ?? [];
   const direction = ruleDirections.find((known) => known === input.direction);
   if (!direction) fields.direction = 'The direction is inbound, outbound or both.';
+  else if (kind === 'filter' && direction !== 'inbound')
+    fields.direction = 'A filter drops what comes in: choose attacks on these addresses.';
   const holdSeconds = /^\d{1,6}$/.test(input.holdSeconds.trim()) ? Number(input.holdSeconds) : 0;
   if (holdSeconds < holdSecondsMin || holdSeconds > holdSecondsMax)
     fields.hold_seconds = `The hold time is ${holdSecondsMin} to ${holdSecondsMax} whole seconds.`;
@@ -135,6 +152,7 @@ function parseTarget(
 ): RuleTarget {
   if (kind === 'blackhole' || kind === 'flowspec')
     return parseBgpTarget(kind, input, prefixes, allowed, caught);
+  if (kind === 'filter') return parseFilterTarget(input, caught);
   if (kind === 'webhook') {
     const url = caught('url', () => parseEndpointUrl(input.url ?? '', allowed.webhooks));
     return url === null ? {} : { url };
@@ -149,6 +167,28 @@ function parseTarget(
     );
   });
   return { command };
+}
+
+function parseFilterTarget(input: RuleInput, caught: Caught): RuleTarget {
+  const whole = (name: string, text: string | undefined, min: number, max: number) =>
+    caught(name, () => {
+      const given = (text ?? '').trim();
+      if (given === '') return undefined;
+      const value = /^\d{1,7}$/.test(given) ? Number(given) : -1;
+      if (value >= min && value <= max) return value;
+      throw invalid(`Write a whole number from ${min} to ${max}, or leave it empty.`);
+    });
+  const countSeconds = whole('count_seconds', input.countSeconds, 0, countSecondsMax);
+  const maxSeconds = whole('max_seconds', input.maxSeconds, holdSecondsMin, maxSecondsMax);
+  const lengthMin = whole('length_min', input.lengthMin, 0, packetBytesMax);
+  const lengthMax = whole('length_max', input.lengthMax, lengthMin ?? 0, packetBytesMax);
+  const given = Object.entries({
+    countSeconds,
+    maxSeconds: maxSeconds ?? maxSecondsDefault,
+    lengthMin,
+    lengthMax,
+  });
+  return Object.fromEntries(given.filter(([, value]) => typeof value === 'number'));
 }
 
 function parseBgpTarget(
@@ -199,7 +239,8 @@ export function isFor(
   const { target, measured, direction } = incident;
   if (rule.siteId !== incident.siteId || rule.mode === 'off' || !isActionable(incident)) return false;
   const main = measured.vectors.find((vector) => vector.class === incident.class);
-  if (rule.kind === 'flowspec' && !filterOf(incident.class, main?.details?.protocols)) return false;
+  const isFilter = rule.kind === 'flowspec' || rule.kind === 'filter';
+  if (isFilter && !filterOf(incident.class, main?.details?.protocols)) return false;
   // Neither stops packets that carry other addresses.
   if ((rule.kind === 'flowspec' || rule.kind === 'blackhole') && measured.isSpoofed) return false;
   if (rule.direction !== 'both' && rule.direction !== direction) return false;

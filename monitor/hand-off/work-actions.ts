@@ -34,10 +34,10 @@ export interface Work {
   carryOut(action: Action, step: Step, nowMs: number, signal: AbortSignal): Promise<StepResult>;
 }
 
-/** Programs, webhooks, and dry runs of every kind. */
+/** Programs, webhooks, filters, and dry runs of every kind. */
 export function createHandOffWorker(deps: HandOffDeps): OutboxSender {
   return createWorker(deps, {
-    ...{ name: 'hand-off', workers: 4, kinds: ['webhook', 'command'], hasDryRuns: true },
+    ...{ name: 'hand-off', workers: 4, kinds: ['webhook', 'command', 'filter'], hasDryRuns: true },
     carryOut: (action, step, nowMs, signal) => carryOut(deps, action, step, nowMs, signal),
   });
 }

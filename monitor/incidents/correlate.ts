@@ -76,6 +76,7 @@ export function combine(
       threshold: strongest.threshold,
       deviceKey: strongest.deviceKey,
       ...(strongest.isSpoofed && { isSpoofed: true }),
+      ...filterOf(all),
       observations: observations.length,
       hasEvidence: all.some(({ hasEvidence }) => hasEvidence),
     },
@@ -118,6 +119,30 @@ function currentOf(all: readonly Said[], lastObservedAtMs: number): Said['curren
     current !== null && at >= lastObservedAtMs - staleMs ? [current] : [],
   );
   return rates.toSorted((a, b) => b.bps - a.bps || b.pps - a.pps)[0] ?? null;
+}
+
+/** Each uplink drops packets of its own, so what several did adds up. */
+function filterOf(all: readonly Said[]): Pick<Said, 'filter'> {
+  const told = all.flatMap(({ filter, state }) =>
+    filter ? [{ ...filter, isOver: state === 'recovered' }] : [],
+  );
+  if (told.length === 0) return {};
+  const amount = (name: 'matched' | 'dropped' | 'passed') => ({
+    packets: told.reduce((sum, one) => sum + one[name].packets, 0),
+    bytes: told.reduce((sum, one) => sum + one[name].bytes, 0),
+  });
+  const going = told.filter(({ isOver }) => !isOver);
+  const current = {
+    bps: going.reduce((sum, one) => sum + one.current.bps, 0),
+    pps: going.reduce((sum, one) => sum + one.current.pps, 0),
+  };
+  return {
+    filter: {
+      ...{ matched: amount('matched'), dropped: amount('dropped'), passed: amount('passed'), current },
+      isDropping: going.some(({ isDropping }) => isDropping),
+      problem: going.find(({ problem }) => problem !== '')?.problem ?? '',
+    },
+  };
 }
 
 function peakOf(all: readonly Said[]): Said['peak'] {

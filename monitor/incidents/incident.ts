@@ -40,7 +40,7 @@ export interface IncidentView {
 
 /** What is shown of an incident and never searched. */
 export interface Measured
-  extends Pick<Said, 'vectors' | 'current' | 'peak' | 'totals' | 'coverage' | 'isSpoofed'> {
+  extends Pick<Said, 'vectors' | 'current' | 'peak' | 'totals' | 'coverage' | 'isSpoofed' | 'filter'> {
   /** The threshold that was exceeded most, by the strongest capture. */
   threshold: Said['threshold'];
   deviceKey: string;

@@ -189,6 +189,7 @@ const never = [
   '/sites/:siteId/protection/addresses/:address/drills',
   '/sites/:siteId/protection/addresses/:address/drills/:drillId/stop',
   '/sites/:siteId/protection/hand-off/actions/:actionId/approve',
+  '/sites/:siteId/protection/hand-off/actions/:actionId/drop',
   '/sites/:siteId/protection/hand-off/actions/:actionId/end',
   '/sites/:siteId/protection/hand-off/actions/:actionId/give-up',
   '/alerts/:episodeId/acknowledge',

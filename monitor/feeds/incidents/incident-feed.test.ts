@@ -256,6 +256,24 @@ test('operations of before is told of a class that it does not know as another o
   assert.deepEqual(await told({ ...takesDetails, ddos_incident_classes_version: 9 }), named);
 });
 
+test('what a filter drops now is told to operations that takes it; of before it reads as filtered in the network', async () => {
+  const none = { packets: 0, bytes: 0 };
+  const filter = { matched: none, dropped: none, passed: none, isDropping: true, problem: '' };
+  await say(flood({ filter: { ...filter, current: { bps: 12e6, pps: 24_870 } } }));
+  const action = { kind: 'dropped', atMs: start, endedAtMs: null };
+  await world.database.pool.query('update incidents set actions = $1', [JSON.stringify([action])]);
+  const told = async (capabilities: Record<string, true | number>) => {
+    world.operations.capabilities = { ...allCapabilities, ...capabilities };
+    await world.connection.check();
+    await tick(await startFeed());
+    return sent().at(-1)!.actions;
+  };
+  const wire = { at: new Date(start).toISOString(), ended_at: null };
+  assert.deepEqual(await told({}), [{ kind: 'filtered', ...wire }]);
+  const takes = { ddos_incident_filter: true, ddos_incident_filter_version: 1 } as const;
+  assert.deepEqual(await told(takes), [{ kind: 'dropped', ...wire, dropped_pps: 24_870 }]);
+});
+
 test('only a drill whose operator asked for it says that the customer is to be mailed, to operations that takes it', async () => {
   const addresses = ['198.51.100.7', '198.51.100.8', '198.51.100.9'];
   await world.database.pool.query(

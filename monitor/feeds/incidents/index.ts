@@ -26,6 +26,8 @@ interface IncidentItem extends FeedItem {
   isMailedDrill: boolean;
   /** Operations takes details of vectors. */
   hasDetails: boolean;
+  /** Operations takes actions of filters. */
+  hasFilters: boolean;
   /** Of the table of classes, that operations knows. */
   classes: number;
   /** That its request names. */
@@ -87,6 +89,7 @@ async function listDue(
   const mailed = takes(round.capabilities, incidentsContract, 'ddos_drill_mail')
     ? await listMailedDrills(db(), drills)
     : new Set<string>();
+  const hasFilters = takes(round.capabilities, incidentsContract, 'ddos_incident_filter');
   const hasDetails = takes(round.capabilities, incidentsContract, 'ddos_incident_vectors');
   // An operations without the number knows the classes that came with details of vectors.
   const classes = Number(round.capabilities.ddos_incident_classes_version ?? (hasDetails ? 1 : 0));
@@ -99,7 +102,7 @@ async function listDue(
     return {
       ...item,
       isMailedDrill,
-      ...{ hasDetails, classes },
+      ...{ hasDetails, hasFilters, classes },
       clusterIds: clustersOfRequest(ofSite, known),
     };
   });
@@ -129,7 +132,7 @@ function buildParcel(items: readonly IncidentItem[]) {
 }
 
 /** An incident as operations knows it: with the sensors' times, and without any remote address. */
-function toWire({ incident, isMailedDrill, hasDetails, classes }: IncidentItem): WireIncident {
+function toWire({ incident, isMailedDrill, hasDetails, hasFilters, classes }: IncidentItem): WireIncident {
   const { measured, recoveredAtMs } = incident;
   const { peak, totals, current } = measured;
   const time = (ms: number) => new Date(ms).toISOString();
@@ -159,9 +162,12 @@ function toWire({ incident, isMailedDrill, hasDetails, classes }: IncidentItem):
     drill: incident.isDrill,
     ...(isMailedDrill && { drill_is_mailed: true }),
     actions: incident.actions.map(({ kind, atMs, endedAtMs }) => ({
-      kind,
+      kind: kind === 'dropped' && !hasFilters ? 'filtered' : kind,
       at: time(atMs),
       ended_at: endedAtMs === null ? null : time(endedAtMs),
+      ...(kind === 'dropped' && hasFilters && endedAtMs === null && measured.filter?.isDropping
+        ? { dropped_pps: measured.filter.current.pps }
+        : {}),
     })),
   };
 }

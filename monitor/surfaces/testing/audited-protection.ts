@@ -192,6 +192,11 @@ export const protectionCases = Object.fromEntries([
       ':actionId': await addAction(stage, state),
     })),
   ),
+  form(`${protection}/hand-off/actions/:actionId/drop`, 'hand_off.drop', async (stage) => {
+    const id = await addAction(stage, 'active');
+    await stage.server.database.pool.query("update hand_off_actions set kind = 'filter' where id = $1", [id]);
+    return { ':actionId': id };
+  }),
   form(`${findings}/ignore`, 'finding.ignore', async (stage) => {
     const { vmId, place } = await addFinding(stage);
     return { ':clusterId': 7, ':vmId': vmId, ...place, reason: 'The module is not loaded.', until: '' };

@@ -5,7 +5,7 @@ import { askButton, type Content, formatCount, html, isoTime, link } from '#serv
 import { type DataColumn, dataTable } from '#service-kit/web/index.ts';
 import type { Viewer } from '../guard.ts';
 import { clockText, incidentHref } from '../parts/incident-text.ts';
-import { actionBadge, endText, targetText } from './rule-text.ts';
+import { actionBadge, endText, isCounting, targetText } from './rule-text.ts';
 
 interface ActionTable {
   siteId: number;
@@ -42,7 +42,7 @@ export function actionTable(request: FastifyRequest, table: ActionTable): Conten
     {
       key: 'state',
       header: 'State',
-      cell: actionBadge,
+      cell: (row) => actionBadge(row, nowMs),
       value: (row) => `${row.state}${row.isDryRun ? ' (dry run)' : ''}`,
     },
     {
@@ -72,7 +72,7 @@ export function actionTable(request: FastifyRequest, table: ActionTable): Conten
             key: 'actions',
             header: 'Actions',
             kind: 'actions' as const,
-            cell: (row: Action) => buttonsOf(row, viewer, `${path}/actions/${row.id}`),
+            cell: (row: Action) => buttonsOf(row, table, `${path}/actions/${row.id}`),
           },
         ]
       : []),
@@ -91,17 +91,18 @@ export function actionTable(request: FastifyRequest, table: ActionTable): Conten
 const timeText = (ms: number | null, nowMs: number) => (ms === null ? '' : clockText(ms, nowMs));
 
 /** The error, and what the command wrote; that only operators see. */
-function resultOf({ lastError, output, stoppedBy, attempts }: Action, viewer: Viewer): Content {
+function resultOf({ lastError, output, stoppedBy, dropBy, attempts }: Action, viewer: Viewer): Content {
   const text = viewer.canChange ? output.trim() : '';
   return [
     lastError !== null &&
       html`<p>${lastError}${attempts > 0 && `; ${formatCount(attempts)} failed ${attempts === 1 ? 'attempt' : 'attempts'}`}</p>`,
     text !== '' && html`<p class="hint">${text.slice(0, outputShown)}${text.length > outputShown && '…'}</p>`,
+    dropBy !== null && html`<p class="hint">dropping since ${dropBy} let it</p>`,
     stoppedBy !== null && html`<p class="hint">ended by ${stoppedBy}</p>`,
   ];
 }
 
-function buttonsOf(action: Action, { csrfToken }: Viewer, path: string): Content {
+function buttonsOf(action: Action, { viewer: { csrfToken }, nowMs }: ActionTable, path: string): Content {
   if (action.needsApproval && action.state === 'waiting')
     return [
       askButton(
@@ -113,6 +114,8 @@ function buttonsOf(action: Action, { csrfToken }: Viewer, path: string): Content
       ),
       endButton(action, csrfToken, path),
     ];
+  if (isCounting(action, nowMs) && !action.isDryRun)
+    return [dropButton(action, csrfToken, path), endButton(action, csrfToken, path)];
   if (action.state === 'waiting' || action.state === 'active') return endButton(action, csrfToken, path);
   if (action.state === 'ending' && action.attempts > 0)
     return askButton(
@@ -129,6 +132,15 @@ function buttonsOf(action: Action, { csrfToken }: Viewer, path: string): Content
     );
   return '';
 }
+
+const dropButton = (action: Action, csrfToken: string, path: string): Content =>
+  askButton(
+    {
+      ...{ id: `drop-${action.id}`, label: 'Drop now', title: `Drop the attack on ${action.address}?` },
+      ...{ action: `${path}/drop`, csrfToken },
+    },
+    'What the filter counts is dropped at the hypervisor from now on. Addresses that conversed with the server before the attack pass; new clients whose packets look like the attack do not.',
+  );
 
 const endButton = (action: Action, csrfToken: string, path: string): Content =>
   askButton(
@@ -157,6 +169,8 @@ export function timelineOf(actions: readonly Action[]): TimelineEntry[] {
     const does = `${isDryRun ? 'would ' : ''}${targetText(action)}`;
     const entries: TimelineEntry[] = [];
     const note = (kind: string, atMs: number, text: string) => entries.push({ kind, atMs, text });
+    if (action.dropAtMs !== null && startedAtMs !== null && action.dropAtMs <= (endedAtMs ?? Infinity))
+      note('hand_off_dropping', Math.max(startedAtMs, action.dropAtMs), `${name} drops at the hypervisor`);
     if (startedAtMs !== null) note('hand_off_started', startedAtMs, `${name} began (${does})`);
     else if (state === 'waiting')
       note('hand_off_waiting', createdAtMs, `${name} has not begun${lastError ? `: ${lastError}` : ''}`);

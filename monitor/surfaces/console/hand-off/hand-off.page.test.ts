@@ -162,6 +162,60 @@ test('the incident’s page shows what was done in its timeline, and output to o
   assert.match((await operator.get(incident)).text, /Hand-off: Block &lt;i&gt; ended/);
 });
 
+test('a filter: its form, what it counts and drops on the incident’s page, and the button with which an operator lets it drop', async () => {
+  const { monitor, siteId, database } = server;
+  const form = (await operator.get(`${path}/rules/new?kind=filter`)).text;
+  assert.match(form, /Count before dropping/);
+  const input = {
+    ...body({ kind: 'filter', name: 'Filter', command: '' }),
+    count_seconds: '',
+    max_seconds: '3600',
+  };
+  const added = await operator.post(`${path}/rules`, input);
+  const rule = added.headers.get('location')!.split('?')[0]!;
+  assert.match((await viewer.get(rule)).text, /drop at the uplinks of hypervisors once an operator lets it/);
+  const { rows } = await database.pool.query('select id from incidents limit 1');
+  const { rows: made } = await database.pool.query(
+    `with action as (
+       insert into hand_off_actions (site_id, rule_id, incident_id, kind, is_dry_run, address, target_key, target, hold_seconds, attack, state,
+         started_at)
+       values ($1, $2, $3, 'filter', false, '198.51.100.7', 'host 198.51.100.7', '{"maxSeconds": 3600}', 300,
+         '{"class": "syn_flood", "vectors": []}', 'active', svc_now()) returning id)
+     insert into hand_off_incidents (action_id, incident_id) select id, $3 from action returning action_id as id`,
+    [siteId, rule.split('/').at(-1), rows[0].id],
+  );
+  const say = (part: object) =>
+    database.pool.query(
+      `update incidents set measured = measured || jsonb_build_object('filter', $1::jsonb)`,
+      [
+        JSON.stringify({
+          ...{ matched: { packets: 90, bytes: 5400 }, dropped: { packets: 0, bytes: 0 } },
+          ...{ passed: { packets: 7, bytes: 420 }, current: { bps: 12e6, pps: 24_870 } },
+          ...{ isDropping: false, problem: '', ...part },
+        }),
+      ],
+    );
+  const incident = `/sites/${siteId}/incidents/${rows[0].id}`;
+  assert.match((await viewer.get(incident)).text, /A filter is on its way/);
+  await say({});
+  const counting = (await operator.get(incident)).text;
+  assert.match(counting, /The filter counts: it would drop 24,870 packets\/s/);
+  assert.match(counting, /Drop now/);
+  await say({ problem: 'SVC_SENSOR_FILTER is off' });
+  assert.match((await viewer.get(incident)).text, /The sensor says: SVC_SENSOR_FILTER is off/);
+  const drop = `${path}/actions/${made[0].id}/drop`;
+  assert.equal((await viewer.post(drop)).status, 403);
+  assert.equal((await operator.post(drop)).status, 303);
+  assert.equal((await operator.post(drop)).status, 409, 'it drops already');
+  await say({ isDropping: true, dropped: { packets: 80, bytes: 4800 } });
+  assert.match(
+    (await viewer.get(incident)).text,
+    /Dropped at the hypervisor: 24,870 packets\/s since \d\d:\d\d:\d\d UTC[\s\S]*80 packets/,
+  );
+  const actions = await monitor.handOff.listActions(siteId, null, 10);
+  await monitor.handOff.endAction(systemActor, siteId, actions.find(({ kind }) => kind === 'filter')!.id);
+});
+
 test('the page says how the session with each BGP peer goes', async () => {
   const { pool } = server.database;
   const rows = async () => JSON.parse((await viewer.get(`${path}?format=json&table=peers`)).text).rows;

@@ -55,6 +55,7 @@ const done: Readonly<Record<string, string>> = {
   saved: 'Saved.',
   removed: 'Rule removed. Its actions end now.',
   approved: 'The action starts now.',
+  drops: 'The filter drops from now on.',
   ended: 'The action ends now.',
   given_up: 'The action is not tried any more.',
 };
@@ -79,7 +80,7 @@ export function registerHandOff(app: App, deps: ConsoleDeps): void {
 
   const onAction = (
     name: string,
-    operation: 'approveAction' | 'endAction' | 'giveUpAction',
+    operation: 'approveAction' | 'dropAction' | 'endAction' | 'giveUpAction',
     answer: string,
   ) =>
     app.post(
@@ -101,6 +102,7 @@ export function registerHandOff(app: App, deps: ConsoleDeps): void {
       },
     );
   onAction('approve', 'approveAction', 'approved');
+  onAction('drop', 'dropAction', 'drops');
   onAction('end', 'endAction', 'ended');
   onAction('give-up', 'giveUpAction', 'given_up');
 }
@@ -255,7 +257,7 @@ function ruleTable(request: FastifyRequest, { found }: HandOffPage, path: string
     ],
     empty: {
       title: 'No rules yet',
-      text: 'A rule can start a program with the arguments of FastNetMon, call a webhook, or announce a blackhole or filters by BGP.',
+      text: 'A rule can start a program with the arguments of FastNetMon, call a webhook, announce a blackhole or filters by BGP, or drop attacks at hypervisors.',
     },
   });
 }

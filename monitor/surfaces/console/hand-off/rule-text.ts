@@ -2,6 +2,7 @@
 
 import { type Static, Type } from 'typebox';
 import type { CodedError } from '#common/errors/index.ts';
+import { packetBytesMax } from '#contracts/sensor-api/filter.ts';
 import type { Action, Rule, RuleInput, RuleKind, RuleMode } from '#monitor/hand-off/index.ts';
 import {
   badge,
@@ -19,6 +20,7 @@ export const kindNames: Readonly<Record<RuleKind, string>> = {
   webhook: 'Webhook',
   blackhole: 'BGP blackhole',
   flowspec: 'BGP Flowspec',
+  filter: 'Filter at hypervisors',
 };
 
 const modes: Readonly<Record<RuleMode, { tone: Tone; text: string }>> = {
@@ -33,7 +35,23 @@ export const modeBadge = (mode: RuleMode): Content => badge(modes[mode].tone, mo
 export function targetText({ kind, target }: Pick<Rule, 'kind' | 'target'>): string {
   if (kind === 'webhook') return `post to ${target.url}`;
   if (kind === 'command') return `run ${target.command}`;
+  if (kind === 'filter') return filterText(target);
   return `announce ${kind === 'blackhole' ? 'a blackhole' : 'filters'} to ${target.peer}`;
+}
+
+/** `drop at the uplinks of hypervisors after 60 s of counting, for at most 1 day`. */
+function filterText({ countSeconds, maxSeconds, lengthMin, lengthMax }: Rule['target']): string {
+  const from =
+    countSeconds === undefined
+      ? 'once an operator lets it'
+      : countSeconds === 0
+        ? 'at once'
+        : `after ${formatDuration(countSeconds)} of counting`;
+  const lengths =
+    lengthMin === undefined && lengthMax === undefined
+      ? ''
+      : ` packets of ${formatCount(lengthMin ?? 0)} to ${formatCount(lengthMax ?? packetBytesMax)} bytes`;
+  return `drop${lengths} at the uplinks of hypervisors ${from}, for at most ${formatDuration(maxSeconds ?? 0)}`;
 }
 
 const directions = { inbound: 'on', outbound: 'by', both: 'on or by' } as const;
@@ -56,11 +74,19 @@ const states: Readonly<Record<Action['state'], Tone>> = {
   failed: 'bad',
 };
 
-/** The state, marked where it is a dry run. */
-export function actionBadge({ state, isDryRun, lastError, startedAtMs }: Action): Content {
+/** True for a filter that counts what it would drop. */
+export const isCounting = ({ kind, state, isDryRun, dropAtMs }: Action, nowMs: number): boolean =>
+  kind === 'filter' && state === 'active' && (isDryRun || dropAtMs === null || dropAtMs > nowMs);
+
+/** The state, marked where it is a dry run, or counts. */
+export function actionBadge(action: Action, nowMs: number): Content {
+  const { state, isDryRun, lastError, startedAtMs } = action;
   const text = state === 'ended' && startedAtMs === null ? 'not started' : state;
   const tone = lastError !== null && state === 'ending' ? 'bad' : states[state];
-  return [badge(tone, text), isDryRun && html` ${badge('info', 'dry run')}`];
+  return [
+    badge(tone, isCounting(action, nowMs) ? 'counts' : text),
+    isDryRun && html` ${badge('info', 'dry run')}`,
+  ];
 }
 
 /** When an action ends, or why it does not. */
@@ -91,6 +117,10 @@ export const RuleBody = Type.Object({
   peer: Type.Optional(text(200)),
   next_hop4: Type.Optional(text(64)),
   next_hop6: Type.Optional(text(64)),
+  count_seconds: Type.Optional(text(20)),
+  max_seconds: Type.Optional(text(20)),
+  length_min: Type.Optional(text(20)),
+  length_max: Type.Optional(text(20)),
 });
 export type RuleBody = Static<typeof RuleBody>;
 
@@ -108,6 +138,10 @@ export function inputOf(body: RuleBody): RuleInput {
     peer: body.peer,
     nextHop4: body.next_hop4,
     nextHop6: body.next_hop6,
+    countSeconds: body.count_seconds,
+    maxSeconds: body.max_seconds,
+    lengthMin: body.length_min,
+    lengthMax: body.length_max,
   };
 }
 

@@ -3,8 +3,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import {
   type Action,
+  countSecondsMax,
   holdSecondsMax,
   holdSecondsMin,
+  maxSecondsDefault,
+  maxSecondsMax,
   prefixesMax,
   type Rule,
   type RuleKind,
@@ -418,18 +421,20 @@ function ruleForm(options: RuleForm): Html {
         value: typed('prefixes', rule?.prefixes.join('\n') ?? ''),
         ...errorOf('prefixes'),
       }),
-      field({
-        kind: 'select',
-        name: 'direction',
-        label: 'Attacks',
-        value: typed('direction', rule?.direction ?? 'inbound'),
-        options: [
-          { value: 'inbound', label: 'on these addresses' },
-          { value: 'outbound', label: 'by these addresses' },
-          { value: 'both', label: 'on or by these addresses' },
-        ],
-        ...errorOf('direction'),
-      }),
+      kind === 'filter'
+        ? hiddenField('direction', 'inbound')
+        : field({
+            kind: 'select',
+            name: 'direction',
+            label: 'Attacks',
+            value: typed('direction', rule?.direction ?? 'inbound'),
+            options: [
+              { value: 'inbound', label: 'on these addresses' },
+              { value: 'outbound', label: 'by these addresses' },
+              { value: 'both', label: 'on or by these addresses' },
+            ],
+            ...errorOf('direction'),
+          }),
       peakFields(rule, typed, errorOf),
       field({
         name: 'hold_seconds',
@@ -471,6 +476,7 @@ function peakFields(
 function targetField(options: RuleForm, typed: Typed): Content {
   const { kind, rule, commands, refused } = options;
   if (kind === 'blackhole' || kind === 'flowspec') return bgpFields(options, typed);
+  if (kind === 'filter') return filterFields(options, typed);
   if (kind === 'webhook')
     return field({
       kind: 'url',
@@ -497,6 +503,29 @@ function targetField(options: RuleForm, typed: Typed): Content {
       options: known.map((name) => ({ value: name, label: name })),
       error: refused?.fields.command,
     }),
+  ];
+}
+
+function filterFields({ rule, refused }: RuleForm, typed: Typed): Content {
+  const number = (name: string, label: string, stored: number | undefined, hint: string) =>
+    field({
+      ...{ kind: 'number', name, label, hint },
+      value: typed(name, stored === undefined ? '' : String(stored)),
+      error: refused?.fields[name],
+    });
+  const { countSeconds, maxSeconds, lengthMin, lengthMax } = rule?.target ?? {};
+  return [
+    html`<p class="hint">Sensors with SVC_SENSOR_FILTER=1 drop the attack at their uplinks. What addresses send that conversed with the server before the attack passes.</p>`,
+    number(
+      ...(['count_seconds', 'Count before dropping (seconds)', countSeconds] as const),
+      `0 to ${countSecondsMax}. Leave empty to drop only when an operator chooses to.`,
+    ),
+    number(
+      ...(['max_seconds', 'Time limit in seconds', maxSeconds ?? maxSecondsDefault] as const),
+      `${holdSecondsMin} to ${maxSecondsMax}. The action ends then, also while the attack goes on.`,
+    ),
+    number('length_min', 'Minimum packet length (bytes)', lengthMin, 'Leave empty for any.'),
+    number('length_max', 'Maximum packet length (bytes)', lengthMax, 'Leave empty for any.'),
   ];
 }
 

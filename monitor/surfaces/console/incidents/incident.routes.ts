@@ -38,9 +38,11 @@ import { sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import type { TimelineEntry } from '../hand-off/action-table.ts';
 import { actionTable, timelineOf } from '../hand-off/action-table.ts';
+import { isCounting } from '../hand-off/rule-text.ts';
 import { type OperationsLink, readOperationsLink } from '../parts/address-link.ts';
 import {
   classText,
+  clockText,
   incidentHref,
   incidentSentence,
   incidentTable,
@@ -140,6 +142,7 @@ function incidentPage(request: FastifyRequest, page: IncidentPage): Content {
       actions,
     }),
     statements(incident),
+    filterStatement(page),
     figures(incident),
     curveChart(page),
     section(
@@ -201,6 +204,36 @@ function statements(incident: StoredIncident): Content {
         text: link(incidentHref({ siteId: incident.siteId, id: incident.mergedInto }), 'Show that incident'),
       }),
   ];
+}
+
+/** What filters at hypervisors do, or would do; nothing without one. */
+function filterStatement({ incident, actions, nowMs }: IncidentPage): Content {
+  const { filter } = incident.measured;
+  const working = actions.filter(({ kind, state }) => kind === 'filter' && state === 'active');
+  if (working.length === 0) return false;
+  if (!filter)
+    return banner({
+      tone: 'info',
+      title: 'A filter is on its way to the hypervisor',
+      text: 'No sensor that sees the attack has told of it yet.',
+    });
+  const rate = `${formatCount(filter.current.pps)} packets/s`;
+  const passed = `${formatCount(filter.passed.packets)} packets of addresses that conversed with the server before the attack passed.`;
+  const drops = working.find((one) => !isCounting(one, nowMs));
+  if (filter.isDropping && drops?.dropAtMs != null)
+    return banner({
+      tone: 'info',
+      title: `Dropped at the hypervisor: ${rate} since ${clockText(Math.max(drops.dropAtMs, drops.startedAtMs ?? 0), nowMs)}`,
+      text: `${formatCount(filter.dropped.packets)} packets, ${formatBytes(filter.dropped.bytes)} so far. ${passed}`,
+    });
+  return banner({
+    tone: filter.problem === '' ? 'info' : 'warn',
+    title:
+      filter.problem === ''
+        ? `The filter counts: it would drop ${rate} at the hypervisor`
+        : 'The filter does not drop',
+    text: `${filter.problem === '' ? '' : `The sensor says: ${filter.problem}. `}It matched ${formatCount(filter.matched.packets)} packets so far. ${passed}`,
+  });
 }
 
 /** True for an attack on more than one address. */

@@ -77,10 +77,7 @@ test('a rule that counts drops nothing, drops from its time on, and nothing afte
   assert.equal(counts.dropped.packets, 1);
   assert.equal(passes({ endsAtMs: nowMs - 1000 }), true);
   passes({});
-  const nowNs = process.hrtime.bigint();
-  runs.loaded.filter.beat(nowNs - 10_100_000_000n);
-  assert.equal(runs.receive(frame!), true, 'fail open');
-  runs.loaded.filter.beat();
+  assert.equal(runs.receive(frame!, 10_100_000_000n), true, 'fail open');
   assert.equal(runs.receive(frame!), false);
   runs.loaded.filter.setRules([]);
   assert.equal(runs.receive(frame!), true);
@@ -125,8 +122,9 @@ test('what a pair carries that was established before the attack passes; one tha
     runs.loaded.filter.setRules(rulesAgainst(victim(4), { class: 'ack_flood', ports: [] }, { beganAtMs }));
     return !runs.receive(data);
   };
-  const [before, later] = [Date.now() - 1000, Date.now() + 5000];
+  const [before, later] = [Date.now() - 1000, Date.now() + 3_600_000];
   runs.loaded.filter.setRules([]);
+  const startedMs = performance.now();
   for (const round of ['begins', 'goes on']) {
     assert.equal(drops(later), true, round);
     runs.loaded.filter.setRules([]);
@@ -134,7 +132,9 @@ test('what a pair carries that was established before the attack passes; one tha
     runs.receive(data);
   }
   runs.send(answer);
-  assert.equal(drops(later), true, 'not within two seconds');
+  const isDropped = drops(later);
+  // On a machine that stood still meanwhile the pair may be old enough.
+  if (performance.now() - startedMs < 2000) assert.equal(isDropped, true, 'not within two seconds');
   runs.loaded.filter.setRules([]);
   runs.age();
   runs.send(answer);
@@ -160,7 +160,7 @@ test('refusals and answers to made-up senders establish no pair', { skip }, () =
       runs.send(sent);
       runs.age();
     }
-  const rules = rulesAgainst(victim(4), { class: 'ack_flood', ports: [] }, { beganAtMs: Date.now() + 5000 });
+  const rules = rulesAgainst(victim(4), { class: 'ack_flood', ports: [] }, { beganAtMs: Date.now() + 3_600_000 });
   runs.loaded.filter.setRules(rules);
   assert.equal(runs.receive(flag(Tcp.ack)), false);
 });
@@ -194,7 +194,7 @@ test('no packet of forty kinds of ordinary traffic is dropped by a rule of any c
     play(110);
     for (const attack of floodClasses) {
       const vector = attack === 'amplification' ? { ...vectorOf(attack), ports: [] } : vectorOf(attack);
-      runs.loaded.filter.setRules(rulesAgainst(victim(version), vector, { beganAtMs: Date.now() + 5000 }));
+      runs.loaded.filter.setRules(rulesAgainst(victim(version), vector, { beganAtMs: Date.now() + 3_600_000 }));
       assert.equal(play(5), 0, `${name} of IPv${version} beside ${attack}`);
     }
   }

@@ -25,11 +25,11 @@ export class FilterRuns {
     this.#view.setBigUint64(0, BigInt(optionsBytes), true);
     this.#view.setBigUint64(8, koffi.address(this.#data), true);
     this.#view.setUint32(60, 1, true);
-    this.loaded.filter.beat();
   }
 
-  /** A frame that comes in: true when it passes. */
-  receive(frame: Uint8Array): boolean {
+  /** A frame that comes in so long after the last sign of life: true when it passes. */
+  receive(frame: Uint8Array, sinceBeatNs = 0n): boolean {
+    this.loaded.filter.beat(process.hrtime.bigint() - sinceBeatNs);
     const verdict = this.#run(this.loaded.programs.filter, frame);
     if (verdict !== passed && verdict !== dropped) throw new Error(`verdict ${verdict}`);
     return verdict === passed;
@@ -37,6 +37,7 @@ export class FilterRuns {
 
   /** A frame that goes out. */
   send(frame: Uint8Array): void {
+    this.loaded.filter.beat();
     this.#run(this.loaded.programs.learn, frame);
   }
 

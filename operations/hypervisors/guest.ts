@@ -144,6 +144,27 @@ export interface FoundGuest {
   macs: string[];
 }
 
+/** What a node needs to run servers, in the order in which it is checked. */
+export const nodeSubjects = [
+  'connection',
+  'programs',
+  'virtualization',
+  'storage pool',
+  'images',
+  'bridge',
+  'network filters',
+  'speed limits',
+  'guest agents',
+] as const;
+
+/** How one of them is; `unknown`: not checked, because another one is bad. */
+export interface NodeCheck {
+  subject: (typeof nodeSubjects)[number];
+  state: 'good' | 'warning' | 'bad' | 'unknown';
+  /** A sentence for operators. */
+  text: string;
+}
+
 /** How far the copy of a disk is in percent, or what the complete one takes. */
 export type SnapshotProgress = { progress: number } | { bytes: number };
 
@@ -176,6 +197,8 @@ export interface HypervisorDriver {
    * new guest is guarded. `hypervisor.refused` where there is no guard.
    */
   applyGuard(guest: string, isOn: boolean): Promise<void>;
+  /** Checks what the node needs to run servers of these images, within half a minute; what is missing is said, not thrown. */
+  checkNode(images: readonly string[]): Promise<NodeCheck[]>;
   /** Where guests run and what addresses they may have. */
   describeSite(): Promise<HypervisorSite>;
   /** Makes the guest and switches it on. `ready` means that it is addressable. `step` is told percents. */

@@ -30,6 +30,7 @@ export {
   type ImplicitRule,
   type InterfaceGuard,
   isPermanentRefusal,
+  type NodeCheck,
   type ObservedGuest,
   type PrivateInterface,
   type SnapshotProgress,

@@ -1,4 +1,5 @@
 /** The hypervisor of the lab: every guest is a network namespace with real packets. Speaks the lab's control socket. */
+import { describeError } from '#common/errors/index.ts';
 import type { GuardReason } from '#contracts/guard-reasons.ts';
 import { type CallLab, callLab, type LabSocket, refusal, sendToLab } from './call-lab.ts';
 import {
@@ -81,8 +82,18 @@ export function createLabDriver(socket: LabSocket): HypervisorDriver {
 const guestPath = (name: string) => `/guests/${encodeURIComponent(name)}`;
 const snapshotPath = (name: string, snapshot: number) => `${guestPath(name)}/snapshots/${snapshot}`;
 
-function siteOf(call: CallLab): Pick<HypervisorDriver, 'describeSite' | 'observeGuests' | 'inspectGuests'> {
+function siteOf(
+  call: CallLab,
+): Pick<HypervisorDriver, 'checkNode' | 'describeSite' | 'observeGuests' | 'inspectGuests'> {
   return {
+    async checkNode() {
+      try {
+        const { node } = (await call('GET', '/world')) as LabWorld;
+        return [{ subject: 'connection', state: 'good', text: `The lab of ${node} answers.` }];
+      } catch (error) {
+        return [{ subject: 'connection', state: 'bad', text: describeError(error) }];
+      }
+    },
     async describeSite() {
       const world = (await call('GET', '/world')) as LabWorld;
       return {

@@ -96,6 +96,7 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
       found(guest, await setGuestFirewall(options.db(), guest, plan));
     },
     preparedGuests: options.preparedGuests,
+    checkNode: async () => [{ subject: 'connection', state: 'good', text: 'It is simulated.' }],
     describeSite: async () => simulatedSite,
     async ensureGuest(guest, step) {
       await boot(step);

@@ -17,6 +17,7 @@ import {
   redefine,
   replaceDisk,
 } from './change-guest.ts';
+import { checkNode } from './check-node.ts';
 import { connectToNode, openVnc } from './console.ts';
 import { checked, domainXml, filterName } from './domain-xml.ts';
 import { defineFirewall, defineGuard, defineNicFilters, removeFilters, switchGuards } from './filters.ts';
@@ -41,6 +42,9 @@ export const libvirtCapabilities = [
   'console',
   'snapshots',
 ] as const;
+
+/** How long one command of a check may take. */
+const checkMs = 8_000;
 
 /** What a guest's firewall does besides its rules. */
 const implicitRules: HypervisorDriver['implicitRules'] = [
@@ -93,6 +97,7 @@ export function createLibvirtDriver(
     guard: 'uncounted',
     applyGuard: (guest, isOn) => switchGuards(call, guest, isOn),
     preparedGuests: [],
+    checkNode: (images) => checkNode({ call: virsh ?? createVirsh(uri, checkMs), pool, bridge, images }),
     describeSite: async () => ({ node: node.name, bridge, networks: [] }),
     async ensureGuest(guest, step) {
       if ((await power(guest.name)) === null) {

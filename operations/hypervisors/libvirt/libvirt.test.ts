@@ -225,3 +225,80 @@ test('the console of a node by ssh is its VNC socket, and a node by TLS has none
   socket = '/run/vnc.sock';
   await assert.rejects(byKey.openConsole('vm-7'), /Permission denied/);
 });
+
+test('a check of a node says all that is missing, and ends when virsh hangs', async () => {
+  const healthy: Record<string, string> = {
+    version: 'Running hypervisor: QEMU 7.2.22\nRunning against daemon: 9.0.0\n',
+    capabilities: "<domain type='kvm'/>",
+    'pool-info': `State: running\nAutostart: yes\nCapacity: ${100 * 2 ** 30}\nAvailable: ${50 * 2 ** 30}\n`,
+    'pool-dumpxml': "<pool type='dir'>",
+    'vol-list': ' tiny.qcow2  /pool/tiny.qcow2\n',
+    'vol-dumpxml': "<format type='qcow2'/>",
+    list: 'vm-7\nvm-8\nother\n',
+    dumpxml: "<target name='org.qemu.guest_agent.0' state='connected'/>",
+  };
+  const check = async (answers: Record<string, string>) => {
+    const asked: string[] = [];
+    const virsh = async ([command = '']: readonly string[]) => {
+      asked.push(command);
+      const answer = answers[command] ?? healthy[command] ?? '';
+      if (/^error|ended by/.test(answer)) throw virshError(command, answer);
+      return answer;
+    };
+    const driver = createLibvirtDriver({ ...node, uri: 'qemu:///system' }, { virsh });
+    const checks = await driver.checkNode(['tiny']);
+    const of = (state: string) => checks.filter((one) => one.state === state).map(({ subject }) => subject);
+    return { asked, bad: of('bad'), unknown: of('unknown'), text: checks.map(({ text }) => text).join(' ') };
+  };
+  const good = await check({});
+  assert.deepEqual([good.bad, good.unknown], [[], []], good.text);
+  assert.match(good.text, /50\.0 of 100\.0 GiB are free\. .*2 of 2 servers run a guest agent\.$/);
+  const ofNetwork = ['network filters', 'speed limits'];
+  for (const [answers, bad, unknown, words] of [
+    [{ version: 'Running against daemon: 6.0.0' }, ['connection'], null, /libvirt 7 is needed/],
+    [
+      { version: 'error: failed to connect to the hypervisor\nerror: Connection refused' },
+      ['connection'],
+      null,
+      /Connection refused/,
+    ],
+    [
+      { 'pool-info': "error: failed to get pool 'guests'" },
+      ['storage pool'],
+      ['images'],
+      /no storage pool guests/,
+    ],
+    [{ 'pool-info': 'State: inactive' }, ['storage pool'], ['images'], /virsh pool-start guests/],
+    [{ 'pool-dumpxml': "<pool type='logical'>" }, ['storage pool'], ['images'], /of the type logical/],
+    [{ 'vol-list': '' }, ['images'], [], /lacks tiny\.qcow2/],
+    [{ 'vol-dumpxml': "<format type='raw'/>" }, ['images'], [], /not of the format qcow2/],
+    [
+      { create: "error: Cannot get interface MTU on 'br0': No such device" },
+      ['bridge'],
+      ofNetwork,
+      /no bridge br0/,
+    ],
+    [
+      { 'nwfilter-define': 'error: this function is not supported by the connection driver' },
+      ['network filters'],
+      [],
+      /not supported/,
+    ],
+    [
+      { domiftune: 'error: tc: command not found' },
+      [],
+      [],
+      /Interfaces can’t be limited\. tc: command not found/,
+    ],
+    [{ dumpxml: '' }, [], [], /0 of 2 servers run a guest agent; in the others/],
+  ] as const) {
+    const found = await check(answers);
+    assert.deepEqual(found.bad, bad, found.text);
+    if (unknown !== null) assert.deepEqual(found.unknown, unknown, found.text);
+    assert.match(found.text, words);
+  }
+  const hung = await check({ 'pool-info': ' ended by SIGKILL: no answer within 8 s, or too long a one' });
+  assert.deepEqual(hung.bad, ['storage pool']);
+  assert.equal(hung.asked.at(-1), 'pool-info', 'nothing is asked after it');
+  assert.match(hung.text, /no answer within 8 s.*Not checked: virsh does not answer\./);
+});

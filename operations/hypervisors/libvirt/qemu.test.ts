@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir } from 'node:fs/promises';
+import { readdir, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { until } from '#service-kit/testing/until.ts';
@@ -40,6 +40,54 @@ test('libvirt with QEMU in software keeps the contract of drivers', { skip }, as
     // Firmware runs no guest agent.
     hasRootPassword: null,
   });
+});
+
+test('a pool that is full, a bridge that is gone and an image that is missing end with a reason, and leave what there was', {
+  skip,
+}, async () => {
+  const folder = await world.addSmallPool('small');
+  const noStep = async () => {};
+  const small = { ...node, uri: world.uri, storagePool: 'small' };
+  const driver = createLibvirtDriver(small, { connect: world.connect });
+  const states = async (of: typeof driver) =>
+    Object.fromEntries(
+      (await of.checkNode(['tiny'])).map(({ subject, state, text }) => [subject, [state, text]]),
+    );
+  await driver.ensureGuest(guest, noStep);
+  const files = (await readdir(folder)).toSorted();
+  const filler = join(folder, 'filler');
+  await assert.rejects(writeFile(filler, Buffer.alloc(4 * 1024 ** 2)), /ENOSPC/);
+  const { size } = await stat(filler);
+  await truncate(filler, size - 100 * 1024);
+
+  await assert.rejects(driver.rebuildGuest(guest, 1, noStep), /No space left on device/);
+  await assert.rejects(driver.ensureGuest(neighbour, noStep), /No space left on device/);
+  const copy = async () => {
+    while (!('bytes' in (await driver.createSnapshot(guest.name, 5))));
+  };
+  await assert.rejects(copy(), /broke off|No space left/);
+  assert.equal(await driver.deleteSnapshot(guest.name, 5), true);
+  await driver.ensureGone(neighbour.name);
+  assert.deepEqual(
+    [(await readdir(folder)).toSorted(), await driver.readPower(guest.name)],
+    [['filler', ...files], 'on'],
+  );
+  assert.match(String((await states(driver))['storage pool']), /^bad,The storage pool is full/);
+  await driver.ensureGone(guest.name);
+
+  const gone = createLibvirtDriver({ ...node, uri: world.uri, bridge: 'br9' });
+  await assert.rejects(gone.ensureGuest(guest, noStep), /br9/);
+  const { bridge, 'network filters': filters, images } = await states(gone);
+  assert.deepEqual(
+    [bridge, filters, images],
+    [
+      ['bad', 'The node has no bridge br9.'],
+      ['unknown', 'Not checked: connection and bridge first.'],
+      ['good', 'The storage pool has tiny.qcow2.'],
+    ],
+  );
+  await gone.ensureGone(guest.name);
+  assert.deepEqual(world.virsh('list', '--all', '--name').trim(), '');
 });
 
 /** By the definition that the next start takes, and by the disk's file. */

@@ -18,9 +18,9 @@ const finalComplaints =
   /error: (failed to get domain|XML error|XML document failed|unsupported configuration|invalid argument|Storage pool not found|unsupported|internal error: unable to find any (emulator|master))/i;
 
 /** Makes the runner for one connection. A failure is a `hypervisor.refused`, `hypervisor.failed` or `.unreachable`. */
-export function createVirsh(uri: string): Virsh {
+export function createVirsh(uri: string, timeoutMs = timeoutMsDefault): Virsh {
   return async (command) => {
-    const { code, out, err } = await run('virsh', ['-q', '-c', uri, ...command]);
+    const { code, out, err } = await run('virsh', ['-q', '-c', uri, ...command], undefined, timeoutMs);
     if (code === 0) return out;
     throw virshError(command[0]!, err);
   };

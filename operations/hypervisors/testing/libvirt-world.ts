@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -70,6 +70,17 @@ export async function createLibvirtWorld() {
     /** The pool's folder. */
     poolFolder,
     virsh,
+    /** Makes a pool of 2 MiB, a file system of its own, with the image `tiny`; resolves with its folder. */
+    async addSmallPool(name: string): Promise<string> {
+      const target = join(folder, name);
+      await mkdir(target);
+      const mount = ['mount', '-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', target];
+      execFileSync('nsenter', [`--mount=/proc/${child.pid}/ns/mnt`, ...mount]);
+      const outside = `/proc/${child.pid}/root${target}`;
+      await copyFile(join(poolFolder, 'tiny.qcow2'), join(outside, 'tiny.qcow2'));
+      virsh('pool-create-as', name, 'dir', '--target', target);
+      return outside;
+    },
     /** What is written at the beginning of a disk of the pool, also of one that is in use. */
     readDisk(volume: string): string {
       const [input, output] = [join(poolFolder, volume), join(folder, 'sector')];

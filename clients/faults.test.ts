@@ -8,8 +8,11 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { buildOpenApi, readOpenApi } from '#contracts/customer-api/index.ts';
+import { type Call, describeCalls } from './calls.ts';
 import { buildDownloads } from './downloads.ts';
-import { cases, faultsOf, playCases } from './testing/faults.ts';
+import { commonFlags } from './svcctl/arguments.ts';
+import { runCommand } from './svcctl/svcctl.ts';
+import { type Case, cases, faultsOf, playCases } from './testing/faults.ts';
 import { createClient } from './typescript/index.ts';
 
 const key = `svc_${'k'.repeat(16)}_${'S'.repeat(43)}`;
@@ -57,6 +60,44 @@ test('TypeScript: what was reported of other providers’ clients does not happe
       const { name, message } = error as Error;
       outcomes.push({ throws: name.replace(/Error$/, ''), says: message });
     }
+  }
+  check(outcomes);
+});
+
+/** The words that ask for a case, of what the command takes. */
+function wordsOf(command: Call, { path = [], body, ifMatch }: Case['call']): string[] {
+  const switches = ['no-wait', 'yes'].filter((name) => name in commonFlags(command));
+  return [
+    ...[command.group, command.name, ...path.map(String), '--json', ...switches.map((name) => `--${name}`)],
+    ...(body ? ['--body', JSON.stringify(body)] : []),
+    ...(ifMatch ? ['--if-match', ifMatch] : []),
+  ];
+}
+
+test('svcctl: what was reported of other providers’ clients does not happen', async () => {
+  const commands = describeCalls(readOpenApi<Parameters<typeof describeCalls>[0]>(buildOpenApi()));
+  const outcomes: Outcome[] = [];
+  for (const [index, { call, seconds }] of cases.entries()) {
+    let [out, err] = ['', ''];
+    const words = wordsOf(commands.find(({ id }) => id === call.id)!, call);
+    const code = await runCommand(commands, '0.0.0', words, {
+      env: { SVCCTL_URL: played.urlOf(index), SVCCTL_KEY: key },
+      print(text) {
+        out += text;
+      },
+      complain(text) {
+        err += text;
+      },
+      width: 100,
+      ask: async () => null,
+      readInput: async () => '',
+      async *lines() {},
+      patience: { wait: async () => {}, timeoutMs: (seconds ?? 60) * 1_000 },
+    });
+    const status = /^ {2}(\d{3}) /m.exec(err)?.[1] ?? '';
+    const names: Readonly<Record<string, string>> = { '404': 'NotFound', '429': 'RateLimited' };
+    if (code === 0) outcomes.push({ gives: out === '' ? null : JSON.parse(out) });
+    else outcomes.push({ throws: code === 3 ? 'Connection' : (names[status] ?? 'Api'), says: err });
   }
   check(outcomes);
 });

@@ -6,7 +6,7 @@
 import { createInterface as readLines } from 'node:readline';
 import { createInterface } from 'node:readline/promises';
 import type { Call } from '../calls.ts';
-import { type CallOptions, List } from '../typescript/caller.ts';
+import { type CallOptions, type ClientOptions, List } from '../typescript/caller.ts';
 import { type Client, createClient } from '../typescript/client.ts';
 import { ApiError, ConnectionError, WaitError } from '../typescript/errors.ts';
 import {
@@ -39,6 +39,8 @@ export interface Terminal {
   readInput(): Promise<string>;
   /** Lines of the input, until its end. */
   lines(): AsyncIterable<string>;
+  /** Other pauses and time limits of calls than usual; for tests. */
+  patience?: Pick<ClientOptions, 'wait' | 'timeoutMs'>;
 }
 
 /** Runs one command and returns its exit code. */
@@ -76,7 +78,7 @@ async function dispatch(
     terminal.print(script);
   } else if (first === 'configure') return configure(rest, terminal);
   else if (first === 'mcp') {
-    const client = connect(readConfig(terminal.env), {});
+    const client = connect(readConfig(terminal.env), {}, terminal.patience);
     const write = (line: string) => terminal.print(`${line}\n`);
     await serveMcp({ calls, version, client, input: terminal.lines(), write });
   } else return make(calls, words, terminal);
@@ -103,11 +105,15 @@ function checkUrl(text: string): void {
     throw new UsageError('the URL begins with https://');
 }
 
-function connect({ url, key, tenant }: Config, flags: Request['flags']): Client {
+function connect(
+  { url, key, tenant }: Config,
+  flags: Request['flags'],
+  patience: Terminal['patience'],
+): Client {
   if (!url) throw new UsageError('set SVCCTL_URL, or run svcctl configure --url URL');
   checkUrl(url);
   if (!key) throw new UsageError('set SVCCTL_KEY, or run svcctl configure --url URL');
-  return createClient({ url, key, tenant: (flags.tenant as string | undefined) ?? tenant });
+  return createClient({ url, key, tenant: (flags.tenant as string | undefined) ?? tenant, ...patience });
 }
 
 async function make(calls: readonly Call[], words: readonly string[], terminal: Terminal): Promise<number> {
@@ -115,7 +121,7 @@ async function make(calls: readonly Call[], words: readonly string[], terminal: 
   const request = readRequest(call, rest);
   const { flags, body } = request;
   if (flags.help === true) return help(calls, [call.group, call.name], terminal);
-  const client = connect(readConfig(terminal.env), flags);
+  const client = connect(readConfig(terminal.env), flags, terminal.patience);
   const isDry = body?.dry_run === true;
   if (call.destroys && !isDry && flags.yes !== true) await confirm(call, request, client, terminal);
   const options = {

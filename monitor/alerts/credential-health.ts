@@ -1,6 +1,6 @@
 /** State of a sensor's credential, for alerts and pages. */
 import type { SensorHealth } from '#monitor/sensors/index.ts';
-import type { Verdict } from './episode.ts';
+import type { SubjectStatus } from './episode.ts';
 
 /** Last part of a credential's life: the sensor should have renewed it at two thirds. */
 const endingShare = 1 / 6;
@@ -8,13 +8,13 @@ const endingShare = 1 / 6;
 const copiedSeconds = 3600;
 
 /** Bad: it expires soon or has expired. */
-export function endingVerdict({ leftSeconds, lifeSeconds }: SensorHealth['credential']): Verdict {
+export function endingVerdict({ leftSeconds, lifeSeconds }: SensorHealth['credential']): SubjectStatus {
   if (leftSeconds === null || lifeSeconds === null) return 'good';
   return leftSeconds <= lifeSeconds * endingShare ? 'bad' : 'good';
 }
 
 /** Bad: a host still uses a replaced credential of this sensor. */
-export function copiedVerdict({ misusedAgeSeconds }: SensorHealth['credential']): Verdict {
+export function copiedVerdict({ misusedAgeSeconds }: SensorHealth['credential']): SubjectStatus {
   return misusedAgeSeconds !== null && misusedAgeSeconds < copiedSeconds ? 'bad' : 'good';
 }
 

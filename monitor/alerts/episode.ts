@@ -48,8 +48,8 @@ export const criticalKinds = Object.entries(kinds).flatMap(([kind, { severity }]
 /** Kinds that follow another feature's state (`note-incidents.ts`, `note-findings.ts`), not the judging loop. */
 export const fedKinds: ReadonlySet<AlertKind> = new Set(['attack_detected', 'findings_new']);
 
-/** Verdict of the newest facts about one subject. `unknown` includes values between bad and good. */
-export type Verdict = 'bad' | 'good' | 'unknown';
+/** What the newest facts say of one subject. `unknown` includes values between bad and good. */
+export type SubjectStatus = 'bad' | 'good' | 'unknown';
 
 /** Something that is judged, in its present state. A subject that is in no list was removed. */
 export interface Subject {
@@ -62,7 +62,7 @@ export interface Subject {
   /** Null: it concerns all sites. */
   siteId: number | null;
   name: string;
-  verdict: Verdict;
+  verdict: SubjectStatus;
   /** Measured values, for people. */
   details: Record<string, string | number | boolean | null>;
 }
@@ -91,7 +91,7 @@ export type Step =
 export function judge(
   kind: AlertKind,
   open: Pick<OpenEpisode, 'goodSinceMs'> | null,
-  verdict: Verdict | 'gone',
+  verdict: SubjectStatus | 'gone',
   nowMs: number,
 ): Step {
   if (!open) return { do: verdict === 'bad' ? 'open' : 'nothing' };
@@ -103,6 +103,6 @@ export function judge(
 }
 
 /** Bad from `badFrom` on, good below `goodBelow`, otherwise unknown, so that a value at the limit does not flap. */
-export function between(value: number, goodBelow: number, badFrom: number): Verdict {
+export function between(value: number, goodBelow: number, badFrom: number): SubjectStatus {
   return value >= badFrom ? 'bad' : value < goodBelow ? 'good' : 'unknown';
 }

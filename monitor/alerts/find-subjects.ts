@@ -25,7 +25,7 @@ import {
 } from '#monitor/vulnerabilities/index.ts';
 import { judgeSystem, type System } from '#service-kit/system/index.ts';
 import { copiedVerdict, endingVerdict } from './credential-health.ts';
-import { between, type Subject, type Verdict } from './episode.ts';
+import { between, type Subject, type SubjectStatus } from './episode.ts';
 
 /** An older report of a sensor is not used. */
 const conditionSeconds = 300;
@@ -135,7 +135,7 @@ function missingOf(sensor: SensorHealth, watchingSeconds: number): Subject {
   const age = sensor.minuteAgeSeconds ?? sensor.enrolledAgeSeconds;
   const isHeard = sensor.contactAgeSeconds !== null && sensor.contactAgeSeconds <= heardSeconds;
   const isWatched = watchingSeconds > missingSeconds.badFrom;
-  const verdict: Verdict =
+  const verdict: SubjectStatus =
     age < missingSeconds.goodBelow
       ? 'good'
       : isHeard && isWatched && age >= missingSeconds.badFrom
@@ -233,7 +233,7 @@ function credentialOf(sensor: SensorHealth): Subject[] {
 function silenceOf(sensor: SensorHealth, watchingSeconds: number): Subject {
   const age = sensor.contactAgeSeconds;
   // After a pause of the monitor itself, missing contacts mean nothing.
-  const verdict: Verdict =
+  const verdict: SubjectStatus =
     age === null
       ? 'unknown'
       : age <= heardSeconds

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { alertKinds, judge, type Verdict } from './episode.ts';
+import { alertKinds, judge, type SubjectStatus } from './episode.ts';
 
 const runs = Number(process.env.SVC_TEST_ALERT_RUNS ?? 1000);
 const kind = 'sensor_silent';
 
 interface Look {
   afterSeconds: number;
-  verdict: Verdict;
+  verdict: SubjectStatus;
 }
 
 /** Applies a history of verdicts. Returns for each look whether an episode was open. */

@@ -53,7 +53,7 @@ export function createFindingAlerts(severe: readonly ('high' | 'critical')[], ev
     ];
     const names = await nameAll(trx, found);
     for (const [place, server] of found.entries()) {
-      const name = names.get(keyOf(server)) ?? `VM ${server.vmId}`;
+      const name = names.get(keyOf(server)) ?? `VM ${server.serverId}`;
       const id = await insertEpisode(
         trx,
         subjectOf(server, name, Math.max(0, found.length - notifiedMax), severe),
@@ -64,8 +64,8 @@ export function createFindingAlerts(severe: readonly ('high' | 'critical')[], ev
   };
 }
 
-const keyOf = ({ clusterId, vmId }: Pick<FoundOfServer, 'clusterId' | 'vmId'>) =>
-  `server:${clusterId}:${vmId}`;
+const keyOf = ({ clusterId, serverId }: Pick<FoundOfServer, 'clusterId' | 'serverId'>) =>
+  `server:${clusterId}:${serverId}`;
 
 async function nameAll(trx: Queryable, servers: readonly FoundOfServer[]): Promise<Map<string, string>> {
   return new Map((await nameServers(trx, servers)).map((server) => [keyOf(server), server.name]));
@@ -83,17 +83,17 @@ function subjectOf(server: FoundOfServer, name: string, others: number, severe: 
       high: server.high,
       others,
       cluster_id: server.clusterId,
-      vm_id: server.vmId,
+      vm_id: server.serverId,
     },
   };
 }
 
-function eventOf({ siteId, clusterId, vmId, found }: FoundOfServer, name: string): EventInput {
+function eventOf({ siteId, clusterId, serverId, found }: FoundOfServer, name: string): EventInput {
   return {
     kind: 'potential_vulnerabilities_found',
     siteId,
     details: {
-      ...{ server: name, cluster_id: clusterId, vm_id: vmId, found: countFound({ found }) },
+      ...{ server: name, cluster_id: clusterId, vm_id: serverId, found: countFound({ found }) },
       cves: [...new Set(found.map(({ cve }) => cve))].slice(0, namedMax),
     },
   };

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { isRandomizedMac, labelDevice, parseDeviceKey, parseMac } from './device.ts';
 
-const match = { clusterId: 7, vmId: 1, vmName: 'web-1', matchedAtMs: 0, endedAtMs: null };
+const match = { clusterId: 7, serverId: 1, serverName: 'web-1', matchedAtMs: 0, endedAtMs: null };
 const plain = {
   mac: '00:1b:21:00:00:01',
   isRandomized: false,

@@ -25,8 +25,8 @@ export interface Device {
 /** The last match that an import confirmed (NET-2.1.2). */
 export interface DeviceMatch {
   clusterId: number;
-  vmId: number;
-  vmName: string;
+  serverId: number;
+  serverName: string;
   matchedAtMs: number;
   /** When the machine was destroyed; null while it exists. */
   endedAtMs: number | null;
@@ -52,7 +52,7 @@ export function labelDevice(
   if (device.operatorName) return { text: device.operatorName, source: 'operator' };
   const { match } = device;
   if (match && (match.endedAtMs === null || device.archivedAtMs !== null)) {
-    return { text: match.vmName, source: 'vm' };
+    return { text: match.serverName, source: 'vm' };
   }
   if (device.isRandomized) return { text: randomizedLabel, source: 'randomized' };
   if (device.manufacturer) return { text: device.manufacturer, source: 'manufacturer' };

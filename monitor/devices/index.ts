@@ -165,7 +165,7 @@ async function nameDevice(
 
 interface ArchiveMachineInput {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   /** Site of the cluster's mapping; null archives only devices that were matched to the machine. */
   siteId: number | null;
   /** The machine's MACs, canonical. */
@@ -186,7 +186,7 @@ async function archiveMachine(
   await lockAllSites(trx);
   const { archived, released } = await store.archiveDevices(trx, gone);
   await insertBindings(trx, released.flatMap(toLaterBinding));
-  await store.endMatches(trx, gone.clusterId, gone.vmId);
+  await store.endMatches(trx, gone.clusterId, gone.serverId);
   for (const { siteId, macs, ...place } of await resolveConflicts(trx, released)) {
     await deps.events.record(trx, {
       kind: 'ip_conflict_resolved',
@@ -196,7 +196,7 @@ async function archiveMachine(
         mac_addresses: macs,
         reason: 'machine_destroyed',
         cluster_id: gone.clusterId,
-        virtual_machine_id: gone.vmId,
+        virtual_machine_id: gone.serverId,
       },
     });
   }

@@ -8,8 +8,8 @@ import { type Device, type DeviceMatch, isRandomizedMac } from './device.ts';
 
 interface DeviceRow extends Omit<Device, 'match' | 'isRandomized'> {
   clusterId: number | null;
-  vmId: number | null;
-  vmName: string | null;
+  serverId: number | null;
+  serverName: string | null;
   matchedAtMs: number | null;
   matchEndedAtMs: number | null;
 }
@@ -18,8 +18,8 @@ const ms = (column: string) => sql.raw(`(extract(epoch from ${column}) * 1000)::
 const deviceColumns = sql`
   d.id, d.site_id as "siteId", d.segment, d.mac, d.manufacturer, n.name as "operatorName",
   ${ms('d.first_seen_at')} as "firstSeenMs", ${ms('d.last_seen_at')} as "lastSeenMs",
-  ${ms('d.archived_at')} as "archivedAtMs", d.matched_cluster_id as "clusterId", d.matched_vm_id as "vmId",
-  d.matched_vm_name as "vmName", ${ms('d.matched_at')} as "matchedAtMs", ${ms('d.match_ended_at')} as "matchEndedAtMs",
+  ${ms('d.archived_at')} as "archivedAtMs", d.matched_cluster_id as "clusterId", d.matched_vm_id as "serverId",
+  d.matched_vm_name as "serverName", ${ms('d.matched_at')} as "matchedAtMs", ${ms('d.match_ended_at')} as "matchEndedAtMs",
   f.reason as "foreignReason"`;
 const joins = sql`left join device_names n on n.mac = d.mac
     left join foreign_macs f on f.site_id = d.site_id and f.mac = d.mac and f.seen_at > svc_now() - make_interval(secs => ${foreignKeptSeconds}::int)`;
@@ -203,10 +203,10 @@ export async function listClaims(
 }
 
 function fromRow(row: DeviceRow): Device {
-  const { clusterId, vmId, vmName, matchedAtMs, matchEndedAtMs, ...device } = row;
+  const { clusterId, serverId, serverName, matchedAtMs, matchEndedAtMs, ...device } = row;
   const match: DeviceMatch | null =
-    clusterId !== null && vmId !== null && vmName !== null && matchedAtMs !== null
-      ? { clusterId, vmId, vmName, matchedAtMs, endedAtMs: matchEndedAtMs }
+    clusterId !== null && serverId !== null && serverName !== null && matchedAtMs !== null
+      ? { clusterId, serverId, serverName, matchedAtMs, endedAtMs: matchEndedAtMs }
       : null;
   return { ...device, isRandomized: isRandomizedMac(device.mac), match };
 }

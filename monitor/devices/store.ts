@@ -23,7 +23,7 @@ export async function archiveDevices(
   gone: {
     siteId: number | null;
     clusterId: number;
-    vmId: number;
+    serverId: number;
     macs: readonly string[];
     keptMacs: readonly string[];
   },
@@ -31,7 +31,7 @@ export async function archiveDevices(
   const { rows } = await sql<{ id: number; isNew: boolean }>`
     with carrying as (
       select id, archived_at is null as "isNew" from devices
-      where ((matched_cluster_id = ${gone.clusterId} and matched_vm_id = ${gone.vmId})
+      where ((matched_cluster_id = ${gone.clusterId} and matched_vm_id = ${gone.serverId})
              or (site_id = ${gone.siteId} and mac = any(${[...gone.macs]})))
         and mac <> all(${[...gone.keptMacs]})
       order by id for update)
@@ -62,17 +62,17 @@ export async function archiveDevices(
   return { archived: rows.filter((row) => row.isNew).length, released: released.rows };
 }
 
-export async function listMatchedMacs(db: Queryable, clusterId: number, vmId: number): Promise<string[]> {
+export async function listMatchedMacs(db: Queryable, clusterId: number, serverId: number): Promise<string[]> {
   const { rows } = await sql<{ mac: string }>`
     select distinct mac from devices where matched_cluster_id = ${clusterId}
-      and matched_vm_id = ${vmId}`.execute(db);
+      and matched_vm_id = ${serverId}`.execute(db);
   return rows.map((row) => row.mac);
 }
 
 /** Ends the match of a machine's devices that stay, because another machine uses their MAC now. */
-export async function endMatches(db: Queryable, clusterId: number, vmId: number): Promise<void> {
+export async function endMatches(db: Queryable, clusterId: number, serverId: number): Promise<void> {
   await sql`update devices set match_ended_at = svc_now()
-    where matched_cluster_id = ${clusterId} and matched_vm_id = ${vmId}
+    where matched_cluster_id = ${clusterId} and matched_vm_id = ${serverId}
       and match_ended_at is null`.execute(db);
 }
 
@@ -81,17 +81,17 @@ export interface MatchInput {
   siteId: number;
   mac: string;
   clusterId: number;
-  vmId: number;
-  vmName: string;
+  serverId: number;
+  serverName: string;
 }
 
 /** The matches that differ from their stored devices. */
 const changedBy = (matches: readonly MatchInput[]) => sql`
     from jsonb_to_recordset(${JSON.stringify(matches)}::jsonb)
-      as m("siteId" bigint, mac text, "clusterId" bigint, "vmId" bigint, "vmName" text)`;
+      as m("siteId" bigint, mac text, "clusterId" bigint, "serverId" bigint, "serverName" text)`;
 const isChanged = sql`d.site_id = m."siteId" and d.mac = m.mac
       and (d.matched_cluster_id, d.matched_vm_id, d.matched_vm_name, d.match_ended_at)
-        is distinct from (m."clusterId", m."vmId", m."vmName", null::timestamptz)`;
+        is distinct from (m."clusterId", m."serverId", m."serverName", null::timestamptz)`;
 
 /** Number of devices that these matches would change. */
 export async function countUnmatched(db: Queryable, matches: readonly MatchInput[]): Promise<number> {
@@ -103,7 +103,7 @@ export async function countUnmatched(db: Queryable, matches: readonly MatchInput
 /** Stores confirmed matches; unchanged rows are not written. */
 export async function writeMatches(db: Queryable, matches: readonly MatchInput[]): Promise<number> {
   const { rows } = await sql`
-    update devices d set matched_cluster_id = m."clusterId", matched_vm_id = m."vmId", matched_vm_name = m."vmName",
+    update devices d set matched_cluster_id = m."clusterId", matched_vm_id = m."serverId", matched_vm_name = m."serverName",
       matched_at = svc_now(), match_ended_at = null
     ${changedBy(matches)} where ${isChanged}
     returning d.id`.execute(db);

@@ -35,16 +35,16 @@ export async function isStored(db: Queryable, sensorId: number, observationId: s
 }
 
 /** Where an object belongs. */
-export interface Place {
+export interface StoredObject {
   id: string;
   objectKey: string;
 }
 
 /** A row for this file before its object; the same file that was begun before keeps its row, which is not removed soon. */
-export async function beginFile(db: Queryable, file: NewFile): Promise<Place> {
+export async function beginFile(db: Queryable, file: NewFile): Promise<StoredObject> {
   const at = (ms: number) => sql`to_timestamp(${ms}::float8 / 1000)`;
   const id = randomUUID();
-  const { rows } = await sql<Place>`
+  const { rows } = await sql<StoredObject>`
     insert into evidence_files as held (id, site_id, sensor_id, observation_id, capture, object_key, digest, object_bytes,
       file_bytes, packets, first_packet_at, last_packet_at, incident_ends_at)
     values (${id}::uuid, ${file.siteId}, ${file.sensorId}, ${file.observationId}::uuid, ${file.capture},
@@ -107,12 +107,12 @@ export async function listFiles(
 export type Expiry = { days: number } | { endedBeforeMs: number };
 
 /** One expired row, locked; rows that another process is removing are left to it. */
-export async function lockExpired(trx: Queryable, expiry: Expiry): Promise<Place | null> {
+export async function lockExpired(trx: Queryable, expiry: Expiry): Promise<StoredObject | null> {
   const isExpired =
     'days' in expiry
       ? sql`coalesce(stored_at, begun_at) < svc_now() - make_interval(days => ${expiry.days}::int)`
       : sql`incident_ends_at < to_timestamp(${expiry.endedBeforeMs}::float8 / 1000)`;
-  const { rows } = await sql<Place>`
+  const { rows } = await sql<StoredObject>`
     select id, object_key as "objectKey" from evidence_files where ${isExpired}
     order by coalesce(stored_at, begun_at) limit 1 for update skip locked`.execute(trx);
   return rows[0] ?? null;

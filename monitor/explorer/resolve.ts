@@ -60,7 +60,7 @@ export async function readInventory(
   };
 }
 
-const idOf = (one: Pick<OwnedAddress, 'clusterId' | 'vmId'>) => `${one.clusterId}/${one.vmId}`;
+const idOf = (one: Pick<OwnedAddress, 'clusterId' | 'serverId'>) => `${one.clusterId}/${one.serverId}`;
 
 /** The text of a server: its name where no other server of the site has it, else `cluster/id`. */
 export function serverValues(addresses: readonly OwnedAddress[]): (one: OwnedAddress) => string {
@@ -144,7 +144,7 @@ async function resolveFilter(
   switch (dimension) {
     case 'server':
       return ofAddresses(values, inventory.addresses, (one, value) =>
-        [one.serverName.toLowerCase(), idOf(one), String(one.vmId)].includes(value.toLowerCase()),
+        [one.serverName.toLowerCase(), idOf(one), String(one.serverId)].includes(value.toLowerCase()),
       );
     case 'customer':
       return ofAddresses(values, inventory.addresses, (one, value) => String(one.accountId) === value);

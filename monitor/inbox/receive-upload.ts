@@ -11,7 +11,7 @@ import type { Intake, ReadUpload, UploadConsumer } from '#monitor/intake/index.t
 import type { Contact, EnrolledSensor } from '#monitor/sensors/index.ts';
 import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import type { InboxDeps, InboxParts } from './index.ts';
-import { storeUploads, type UploadRow, type Verdict } from './store.ts';
+import { storeUploads, type UploadDecision, type UploadRow } from './store.ts';
 
 /**
  * What speaks of a later time than this comes from a clock that is wrong. The sensor keeps it until its clock is right.
@@ -51,7 +51,7 @@ export function createReceiving(
   encoding: string | undefined,
   require?: UploadCheck,
 ) => Promise<{ receipt: TelemetryReceipt; read: ReadUpload }> {
-  const store = createBatching<Received, Verdict>({
+  const store = createBatching<Received, UploadDecision>({
     itemsMax: storedMax,
     weigh: ({ row }) => row.body.length,
     weightMax: bytesMax,
@@ -64,7 +64,7 @@ export function createReceiving(
     // Held before it is stored, because a worker may begin with it as soon as it is.
     const forget = deps.decoded.hold(row, received.read);
     let isStored = false;
-    let verdict: Verdict;
+    let verdict: UploadDecision;
     try {
       verdict = await store(received);
       // Two deliveries met: the other one was stored between our look and our insert, so a second look finds it.
@@ -134,7 +134,10 @@ function timesOf(
   };
 }
 
-async function storeTogether(deps: InboxDeps, received: readonly Received[]): Promise<(Verdict | Error)[]> {
+async function storeTogether(
+  deps: InboxDeps,
+  received: readonly Received[],
+): Promise<(UploadDecision | Error)[]> {
   try {
     return await storeOnce(deps, received);
   } catch (error) {
@@ -151,7 +154,7 @@ async function storeTogether(deps: InboxDeps, received: readonly Received[]): Pr
   }
 }
 
-async function storeOnce(deps: InboxDeps, received: readonly Received[]): Promise<Verdict[]> {
+async function storeOnce(deps: InboxDeps, received: readonly Received[]): Promise<UploadDecision[]> {
   // Of deliveries of one upload that came together the first is stored, and is what the others find.
   const places = new Map<string, number>();
   const first: Received[] = [];
@@ -198,13 +201,13 @@ function latestContacts(received: readonly Received[]): Contact[] {
   return [...contacts.values()];
 }
 
-function isAnswer(verdict: Verdict): boolean {
+function isAnswer(verdict: UploadDecision): boolean {
   const { isStored, isCovered, knownDigest, isOld, ahead } = verdict;
   return isStored || isCovered || knownDigest !== null || isOld || ahead !== null;
 }
 
 /** NET-7.1 speaks of minutes; a gap of any age is taken, or the note of a refusal would be refused in turn. */
-function judge(row: UploadRow, verdict: Verdict): 'accepted' | 'duplicate' {
+function judge(row: UploadRow, verdict: UploadDecision): 'accepted' | 'duplicate' {
   if (verdict.isStored) return 'accepted';
   if (verdict.isCovered) return 'duplicate';
   if (verdict.knownDigest) {

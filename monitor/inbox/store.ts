@@ -21,7 +21,7 @@ export interface UploadRow {
 }
 
 /** What became of an upload that was handed in. */
-export interface Verdict {
+export interface UploadDecision {
   isStored: boolean;
   /** Finished so long ago that its tombstone is gone. */
   isCovered: boolean;
@@ -50,7 +50,7 @@ export async function storeUploads(
   trx: Queryable,
   rows: readonly UploadRow[],
   ahead: AheadBounds,
-): Promise<Verdict[]> {
+): Promise<UploadDecision[]> {
   const all = <T>(read: (row: UploadRow) => T) => rows.map(read);
   // Bodies in one value: an array of them would travel as text, twice as long.
   const lengths = rows.map((row) => row.body.length);
@@ -59,7 +59,7 @@ export async function storeUploads(
     end += length;
     return end - length;
   });
-  const result = await sql<Verdict>`
+  const result = await sql<UploadDecision>`
     with given as (
       select sensor_id, site_id, spool_id, sequence, digest, encoding, first_at, length, n,
         to_timestamp(first_minute) as first_minute, to_timestamp(last_minute) as last_minute,

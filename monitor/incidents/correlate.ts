@@ -6,7 +6,7 @@
  * of an attack. With the same class they are also when one began within five minutes of the other's end. An incident's
  * rates and totals are those of the strongest capture and never the sum of captures that saw the same traffic.
  */
-import type { IncidentView, Observation, Said } from './incident.ts';
+import type { IncidentView, Observation, ReportedIncident } from './incident.ts';
 
 /** An observation older than this says nothing of now (NET-3.2). */
 export const staleMs = 90_000;
@@ -105,7 +105,7 @@ function recoveryOf(
 }
 
 /** The capture with the highest peak; one with a class of its own before one that could not tell. */
-function strongestOf(observations: readonly Observation[]): Said {
+function strongestOf(observations: readonly Observation[]): ReportedIncident {
   const named = observations.filter(({ said }) => said.class !== 'other');
   const sorted = (named.length > 0 ? named : observations).toSorted(
     (a, b) => b.said.peak.bps - a.said.peak.bps || b.said.peak.pps - a.said.peak.pps || byIdentity(a, b),
@@ -114,7 +114,7 @@ function strongestOf(observations: readonly Observation[]): Said {
 }
 
 /** The highest present rates of one capture, of those that were heard lately. */
-function currentOf(all: readonly Said[], lastObservedAtMs: number): Said['current'] {
+function currentOf(all: readonly ReportedIncident[], lastObservedAtMs: number): ReportedIncident['current'] {
   const rates = all.flatMap(({ current, lastObservedAtMs: at }) =>
     current !== null && at >= lastObservedAtMs - staleMs ? [current] : [],
   );
@@ -122,7 +122,7 @@ function currentOf(all: readonly Said[], lastObservedAtMs: number): Said['curren
 }
 
 /** Each uplink drops packets of its own, so what several did adds up. */
-function filterOf(all: readonly Said[]): Pick<Said, 'filter'> {
+function filterOf(all: readonly ReportedIncident[]): Pick<ReportedIncident, 'filter'> {
   const told = all.flatMap(({ filter, state }) =>
     filter ? [{ ...filter, isOver: state === 'recovered' }] : [],
   );
@@ -145,7 +145,7 @@ function filterOf(all: readonly Said[]): Pick<Said, 'filter'> {
   };
 }
 
-function peakOf(all: readonly Said[]): Said['peak'] {
+function peakOf(all: readonly ReportedIncident[]): ReportedIncident['peak'] {
   const bps = all.toSorted((a, b) => b.peak.bps - a.peak.bps || a.peak.bpsAtMs - b.peak.bpsAtMs)[0]!.peak;
   const pps = all.toSorted((a, b) => b.peak.pps - a.peak.pps || a.peak.ppsAtMs - b.peak.ppsAtMs)[0]!.peak;
   return { bps: bps.bps, bpsAtMs: bps.bpsAtMs, pps: pps.pps, ppsAtMs: pps.ppsAtMs };

@@ -15,7 +15,7 @@ export interface IncidentKey {
 }
 
 /** What a sensor said, without the seconds. */
-export type Said = Omit<IncidentObservation, 'seconds'>;
+export type ReportedIncident = Omit<IncidentObservation, 'seconds'>;
 
 /** The last that a sensor said of one of its incidents. */
 export interface Observation extends IncidentKey {
@@ -24,7 +24,7 @@ export interface Observation extends IncidentKey {
   sensorId: number;
   /** The incident that it was found to belong to; null: not yet, or it is foreign. */
   incidentId: string | null;
-  said: Said;
+  said: ReportedIncident;
 }
 
 /** What observations make of an incident, in any order in which they may come. */
@@ -40,9 +40,12 @@ export interface IncidentView {
 
 /** What is shown of an incident and never searched. */
 export interface Measured
-  extends Pick<Said, 'vectors' | 'current' | 'peak' | 'totals' | 'coverage' | 'isSpoofed' | 'filter'> {
+  extends Pick<
+    ReportedIncident,
+    'vectors' | 'current' | 'peak' | 'totals' | 'coverage' | 'isSpoofed' | 'filter'
+  > {
   /** The threshold that was exceeded most, by the strongest capture. */
-  threshold: Said['threshold'];
+  threshold: ReportedIncident['threshold'];
   deviceKey: string;
   /** Observations that it is made of. */
   observations: number;

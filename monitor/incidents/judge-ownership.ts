@@ -7,25 +7,25 @@ import { isGloballyUnique, parseAddress } from '#common/ip/index.ts';
 import { parseDeviceKey } from '#monitor/devices/index.ts';
 import { checkAddresses, checkInterfaces, type ForeignCheck } from '#monitor/placements/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { IncidentKey, Said } from './incident.ts';
+import type { IncidentKey, ReportedIncident } from './incident.ts';
 
 /** What one sensor said in one revision. */
 export interface Statement {
   siteId: number;
   sensorId: number;
-  said: Said;
+  said: ReportedIncident;
 }
 
-export interface Verdict {
+export interface Ownership {
   isForeign: boolean;
   key: IncidentKey;
 }
 
 const minuteOf = (ms: number) => Math.floor(ms / 60_000) * 60;
-const segmentsOf = ({ deviceKey }: Said) => [parseDeviceKey(deviceKey)?.segment ?? ''];
+const segmentsOf = ({ deviceKey }: ReportedIncident) => [parseDeviceKey(deviceKey)?.segment ?? ''];
 
 /** Verdicts in the order of the statements. Call it under `share` of placements, because they are stored. */
-export async function judgeOwnership(db: Queryable, statements: readonly Statement[]): Promise<Verdict[]> {
+export async function judgeOwnership(db: Queryable, statements: readonly Statement[]): Promise<Ownership[]> {
   const isForeign = await checkHosts(db, statements);
   const isSender = await checkSenders(db, statements);
   return statements.map((one) => {
@@ -83,7 +83,7 @@ async function checkSenders(
   return (statement) => !all.has(statement) || certain.has(statement);
 }
 
-function keyOf(target: IncidentKey['target'], sensorId: number, said: Said): string {
+function keyOf(target: IncidentKey['target'], sensorId: number, said: ReportedIncident): string {
   if (target.kind === 'capture') return `capture ${sensorId} ${target.value}`;
   if (target.kind === 'prefix') return `prefix ${target.value}`;
   const bytes = parseAddress(target.value);
@@ -95,9 +95,9 @@ function keyOf(target: IncidentKey['target'], sensorId: number, said: Said): str
 /** Tells of which observations the target has left the sensor's node since, so that it can't be recovered any more. */
 export async function checkReleased(
   db: Queryable,
-  observations: readonly { sensorId: number; said: Said }[],
+  observations: readonly { sensorId: number; said: ReportedIncident }[],
   nowMs: number,
-): Promise<(one: { sensorId: number; said: Said }) => boolean> {
+): Promise<(one: { sensorId: number; said: ReportedIncident }) => boolean> {
   const hosts = observations.filter(({ said }) => said.target.kind === 'host' && said.recoveredAtMs === null);
   const spoken = new Map(
     hosts.map(({ sensorId, said }) => [

@@ -1,7 +1,7 @@
 /** Incidents for people and for operations: lists, one incident with all that belongs to it, what was delivered. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Incident, IncidentAction, Said, TransitionKind } from './incident.ts';
+import type { Incident, IncidentAction, ReportedIncident, TransitionKind } from './incident.ts';
 
 const ms = (column: string) => sql`(extract(epoch from ${sql.ref(column)}) * 1000)::float8`;
 
@@ -69,7 +69,7 @@ export async function findIncident(
 /** What one sensor sees of an incident. */
 export interface SensorView {
   sensorId: number;
-  said: Said;
+  said: ReportedIncident;
   receivedAtMs: number;
 }
 

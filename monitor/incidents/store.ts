@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { reopenMs } from './correlate.ts';
 import type { Incident, Observation, Transition } from './incident.ts';
-import type { Statement, Verdict } from './judge-ownership.ts';
+import type { Ownership, Statement } from './judge-ownership.ts';
 import { type IncidentRow, incidentColumns, toIncident } from './read-store.ts';
 
 const at = (column: string) => sql`to_timestamp(${sql.ref(column)} / 1000)`;
@@ -15,7 +15,7 @@ export async function lockSites(trx: Queryable, siteIds: readonly number[]): Pro
 }
 
 /** A statement with its verdict, to be stored. */
-export type Judged = Statement & Verdict;
+export type Judged = Statement & Ownership;
 
 /** The row of an observation, and the incident that it is of. */
 export interface StoredRow {
@@ -248,7 +248,7 @@ export async function listRowsOfAddresses(
 /** Another verdict on rows; of one observation at most one row may have each verdict. */
 export async function changeVerdicts(
   trx: Queryable,
-  changed: readonly (Verdict & { rowId: number })[],
+  changed: readonly (Ownership & { rowId: number })[],
 ): Promise<void> {
   const given = changed.map(({ rowId, isForeign, key }) => ({
     ...{ rowId, isForeign, kind: key.target.kind, target: key.target.value, targetKey: key.targetKey },

@@ -32,8 +32,8 @@ beforeEach(async () => {
   };
 });
 
-const change = (kind: string, vmId = 1, clusterId = 7): InventoryChange => ({
-  ...{ id: randomUUID(), cluster_id: clusterId, virtual_machine_id: vmId, kind },
+const change = (kind: string, serverId = 1, clusterId = 7): InventoryChange => ({
+  ...{ id: randomUUID(), cluster_id: clusterId, virtual_machine_id: serverId, kind },
   at: new Date(Date.now() - 600_000).toISOString(),
 });
 

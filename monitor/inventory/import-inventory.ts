@@ -66,7 +66,7 @@ export async function importInventory(
     const destroyed = await listTombstonesSince(trx, startedAt);
     const machines = listed
       .map(toMachine)
-      .filter(({ clusterId, vmId }) => !destroyed.has(`${clusterId}/${vmId}`));
+      .filter(({ clusterId, serverId }) => !destroyed.has(`${clusterId}/${serverId}`));
     for (let i = 0; i < machines.length; i += batchSize) {
       const batch = machines.slice(i, i + batchSize);
       await noteStates(deps, trx, batch, siteOf);
@@ -75,7 +75,7 @@ export async function importInventory(
     // Before devices are locked: transactions that apply uploads take the two locks in this order.
     const changed = await applyListing(trx, placesOf(machines), await readListedAt(trx));
     if (changed.length > 0) await deps.onPlaced(trx, changed);
-    const keys = machines.map(({ clusterId, vmId }) => ({ clusterId, vmId }));
+    const keys = machines.map(({ clusterId, serverId }) => ({ clusterId, serverId }));
     const unlisted = await listUnlisted(trx, keys);
     const retired = await retireMachines(
       deps,

@@ -154,7 +154,7 @@ test('NET-4.7: a server missing from an import is torn down as by a notice, and 
   assert.equal(counts.devices_archived, 1);
   const device = await deviceOf(macA);
   assert.notEqual(device.archivedAtMs, null);
-  assert.equal(device.match?.vmName, 'vm-1');
+  assert.equal(device.match?.serverName, 'vm-1');
   assert.deepEqual(await world.devices.listClaims([device.id]), []);
   const [binding] = await world.devices.listBindings(device.id);
   assert.equal(binding!.endedBy, 'archive');
@@ -293,7 +293,7 @@ test('NET-4.7: automatic sync can be off: Sync now still imports, and notices co
   await importNow();
   assert.equal((await deviceOf(macA)).match, null, 'nothing is imported automatically');
   assert.deepEqual(await world.inventory.syncNow(systemActor), { outcome: 'imported' });
-  assert.equal((await deviceOf(macA)).match?.vmName, 'web-1');
+  assert.equal((await deviceOf(macA)).match?.serverName, 'web-1');
   const virtual_machines = [{ id: 1, mac_addresses: [macA] }];
   assert.equal((await world.inventory.applyNotice({ cluster_id: 7, virtual_machines })).devices_archived, 1);
   await world.connection.save(systemActor, settings);

@@ -1,12 +1,12 @@
 import { canonicalAddress, isGloballyUnique, parseAddress } from '#common/ip/index.ts';
 import type { InventoryVm } from '#contracts/admin-api/schemas.ts';
 import { type MatchInput, parseMac } from '#monitor/devices/index.ts';
-import type { Place } from '#monitor/placements/index.ts';
+import type { PlacedInterface } from '#monitor/placements/index.ts';
 
 /** A stored machine: canonical MACs and addresses, texts of limited length. */
 export interface InventoryMachine {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   node: string | null;
   name: string;
   state: string;
@@ -41,7 +41,7 @@ export function toMachine(vm: InventoryVm): InventoryMachine {
   }
   return {
     clusterId: vm.cluster_id,
-    vmId: vm.id,
+    serverId: vm.id,
     node: bounded(vm.node),
     name: bounded(vm.name) || `VM ${vm.id}`,
     state: bounded(vm.state) ?? '',
@@ -64,26 +64,26 @@ export function findMatches(
   siteOf: ReadonlyMap<number, number>,
 ): MatchInput[] {
   const owners = new Map<string, MatchInput | null>();
-  for (const { clusterId, vmId, name, interfaces } of machines) {
+  for (const { clusterId, serverId, name, interfaces } of machines) {
     const siteId = siteOf.get(clusterId);
     if (siteId === undefined) continue;
     for (const { mac } of interfaces) {
       const key = `${siteId}|${mac}`;
       const other = owners.get(key);
-      const isSame = other === undefined || (other?.clusterId === clusterId && other.vmId === vmId);
-      owners.set(key, isSame ? { siteId, mac, clusterId, vmId, vmName: name } : null);
+      const isSame = other === undefined || (other?.clusterId === clusterId && other.serverId === serverId);
+      owners.set(key, isSame ? { siteId, mac, clusterId, serverId, serverName: name } : null);
     }
   }
   return [...owners.values()].filter((match) => match !== null);
 }
 
 /** Places of the machines: one for each interface, and one for each of its addresses. */
-export function placesOf(machines: readonly InventoryMachine[]): Place[] {
-  const places: Place[] = [];
-  for (const { clusterId, vmId, node, interfaces } of machines) {
+export function placesOf(machines: readonly InventoryMachine[]): PlacedInterface[] {
+  const places: PlacedInterface[] = [];
+  for (const { clusterId, serverId, node, interfaces } of machines) {
     for (const { mac, bridge, vlan, addresses } of interfaces) {
       const segment = bridge === null ? '' : vlan ? `${bridge}.${vlan}` : bridge;
-      const place = { clusterId, vmId, node, mac, segment };
+      const place = { clusterId, serverId, node, mac, segment };
       places.push({ ...place, address: null, isUnique: true });
       for (const address of addresses)
         places.push({ ...place, address, isUnique: isGloballyUnique(parseAddress(address)!) });

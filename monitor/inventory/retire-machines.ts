@@ -28,16 +28,16 @@ export async function retireMachines(
   siteOf: ReadonlyMap<number, number>,
 ): Promise<RetireResult> {
   const result: RetireResult = { destroyed_applied: 0, devices_archived: 0, destroyed_skipped: 0 };
-  for (const { clusterId, vmId, macs: told } of gone) {
-    const { wasLive, macs: known } = await retireMachine(trx, { clusterId, vmId });
+  for (const { clusterId, serverId, macs: told } of gone) {
+    const { wasLive, macs: known } = await retireMachine(trx, { clusterId, serverId });
     const siteId = siteOf.get(clusterId) ?? null;
     const macs = [...new Set([...known, ...told])];
     const siteClusters = [...siteOf].filter(([, site]) => site === siteId).map(([cluster]) => cluster);
     // A MAC that moved to another live machine must not archive that machine's device, even if this machine gave it up
     // before.
-    const matched = await deps.devices.listMatchedMacs(trx, clusterId, vmId);
+    const matched = await deps.devices.listMatchedMacs(trx, clusterId, serverId);
     const keptMacs = await listCarriedMacs(trx, siteClusters, [...macs, ...matched]);
-    const archived = await deps.devices.archiveMachine(trx, { clusterId, vmId, siteId, macs, keptMacs });
+    const archived = await deps.devices.archiveMachine(trx, { clusterId, serverId, siteId, macs, keptMacs });
     result.devices_archived += archived;
     if (wasLive || archived > 0) result.destroyed_applied += 1;
     else result.destroyed_skipped += 1;
@@ -70,8 +70,8 @@ export async function applyNotice(
         ...macsOf.keys(),
       ]);
       const gone = [...macsOf]
-        .filter(([vmId]) => fresh.has(vmId))
-        .map(([vmId, macs]) => ({ clusterId: notice.cluster_id, vmId, macs }));
+        .filter(([serverId]) => fresh.has(serverId))
+        .map(([serverId, macs]) => ({ clusterId: notice.cluster_id, serverId, macs }));
       await endServers(trx, gone);
       const result = await retireMachines(deps, trx, gone, siteOf);
       return { ...result, duplicates: notice.virtual_machines.length - gone.length };

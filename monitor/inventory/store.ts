@@ -27,22 +27,22 @@ export async function upsertMachines(db: Queryable, machines: readonly Inventory
   const json = JSON.stringify(machines);
   await sql`
     insert into inventory_vms (cluster_id, vm_id, node, name, state, updated_at)
-    select v."clusterId", v."vmId", v.node, v.name, v.state, v."updatedAt"
+    select v."clusterId", v."serverId", v.node, v.name, v.state, v."updatedAt"
     from jsonb_to_recordset(${json}::jsonb)
-      as v("clusterId" bigint, "vmId" bigint, node text, name text, state text, "updatedAt" timestamptz)
+      as v("clusterId" bigint, "serverId" bigint, node text, name text, state text, "updatedAt" timestamptz)
     on conflict (cluster_id, vm_id) do update set node = excluded.node, name = excluded.name, state = excluded.state,
       updated_at = excluded.updated_at, last_seen_at = svc_now(), retired_at = null`.execute(db);
   await sql`
     with listed as (
-      select v."clusterId" as cluster_id, v."vmId" as vm_id, i."interfaceId" as interface_id, i.mac, i.bridge, i.vlan,
+      select v."clusterId" as cluster_id, v."serverId" as vm_id, i."interfaceId" as interface_id, i.mac, i.bridge, i.vlan,
              i.addresses
-      from jsonb_to_recordset(${json}::jsonb) as v("clusterId" bigint, "vmId" bigint, interfaces jsonb),
+      from jsonb_to_recordset(${json}::jsonb) as v("clusterId" bigint, "serverId" bigint, interfaces jsonb),
            jsonb_to_recordset(v.interfaces)
              as i("interfaceId" bigint, mac text, bridge text, vlan integer, addresses inet[])),
     retired as (
       update inventory_interfaces held set retired_at = svc_now()
       where held.retired_at is null
-        and (held.cluster_id, held.vm_id) in (select (v->>'clusterId')::bigint, (v->>'vmId')::bigint from jsonb_array_elements(${json}::jsonb) v)
+        and (held.cluster_id, held.vm_id) in (select (v->>'clusterId')::bigint, (v->>'serverId')::bigint from jsonb_array_elements(${json}::jsonb) v)
         and not exists (select 1 from listed l where l.cluster_id = held.cluster_id and l.vm_id = held.vm_id and l.interface_id = held.interface_id))
     insert into inventory_interfaces (cluster_id, vm_id, interface_id, mac, bridge, vlan, addresses)
     select cluster_id, vm_id, interface_id, mac, bridge, vlan, addresses from listed
@@ -69,24 +69,24 @@ export async function listStateChanges(
     select v.cluster_id as "clusterId", l.name as "serverName", v.state as before, l.state as after, array(
       select distinct host(a) from inventory_interfaces i, unnest(i.addresses) a
       where i.cluster_id = v.cluster_id and i.vm_id = v.vm_id and i.retired_at is null order by 1) as addresses
-    from jsonb_to_recordset(${JSON.stringify(machines)}::jsonb) as l("clusterId" bigint, "vmId" bigint, name text, state text)
-    join inventory_vms v on v.cluster_id = l."clusterId" and v.vm_id = l."vmId"
+    from jsonb_to_recordset(${JSON.stringify(machines)}::jsonb) as l("clusterId" bigint, "serverId" bigint, name text, state text)
+    join inventory_vms v on v.cluster_id = l."clusterId" and v.vm_id = l."serverId"
     where v.retired_at is null and v.state <> l.state order by v.cluster_id, v.vm_id`.execute(db);
   return rows;
 }
 
 export interface MachineKey {
   clusterId: number;
-  vmId: number;
+  serverId: number;
 }
 
 /** Live machines that are missing from this listing. */
 export async function listUnlisted(db: Queryable, listed: readonly MachineKey[]): Promise<MachineKey[]> {
   const { rows } = await sql<MachineKey>`
-    select cluster_id as "clusterId", vm_id as "vmId" from inventory_vms
+    select cluster_id as "clusterId", vm_id as "serverId" from inventory_vms
     where retired_at is null and (cluster_id, vm_id) not in (
-      select l."clusterId", l."vmId" from jsonb_to_recordset(${JSON.stringify(listed)}::jsonb)
-        as l("clusterId" bigint, "vmId" bigint))
+      select l."clusterId", l."serverId" from jsonb_to_recordset(${JSON.stringify(listed)}::jsonb)
+        as l("clusterId" bigint, "serverId" bigint))
     order by cluster_id, vm_id`.execute(db);
   return rows;
 }
@@ -94,13 +94,13 @@ export async function listUnlisted(db: Queryable, listed: readonly MachineKey[])
 /** Retires a machine and its interfaces; false when it is unknown or retired already. Returns its MACs. */
 export async function retireMachine(
   db: Queryable,
-  { clusterId, vmId }: MachineKey,
+  { clusterId, serverId }: MachineKey,
 ): Promise<{ wasLive: boolean; macs: string[] }> {
   const vm = await sql`update inventory_vms set retired_at = svc_now()
-    where cluster_id = ${clusterId} and vm_id = ${vmId} and retired_at is null returning 1`.execute(db);
+    where cluster_id = ${clusterId} and vm_id = ${serverId} and retired_at is null returning 1`.execute(db);
   if (vm.rows.length === 0) return { wasLive: false, macs: [] };
   const { rows } = await sql<{ mac: string }>`update inventory_interfaces set retired_at = svc_now()
-    where cluster_id = ${clusterId} and vm_id = ${vmId} and retired_at is null returning mac`.execute(db);
+    where cluster_id = ${clusterId} and vm_id = ${serverId} and retired_at is null returning mac`.execute(db);
   return { wasLive: true, macs: rows.map((row) => row.mac) };
 }
 
@@ -122,14 +122,14 @@ export async function addTombstones(
   db: Queryable,
   clusterId: number,
   destroyedAt: string | null,
-  vmIds: readonly number[],
+  serverIds: readonly number[],
 ): Promise<Set<number>> {
-  const { rows } = await sql<{ vmId: number }>`
+  const { rows } = await sql<{ serverId: number }>`
     insert into vm_tombstones (cluster_id, vm_id, destroyed_at)
-    select ${clusterId}, id, ${destroyedAt}::timestamptz from unnest(${[...vmIds]}::bigint[]) as id order by id
+    select ${clusterId}, id, ${destroyedAt}::timestamptz from unnest(${[...serverIds]}::bigint[]) as id order by id
     on conflict (cluster_id, vm_id) do nothing
-    returning vm_id as "vmId"`.execute(db);
-  return new Set(rows.map((row) => row.vmId));
+    returning vm_id as "serverId"`.execute(db);
+  return new Set(rows.map((row) => row.serverId));
 }
 
 export type ImportCounts = Record<string, number>;
@@ -206,7 +206,7 @@ export async function addChanges(trx: Queryable, changes: readonly InventoryChan
 
 export interface NodeServer {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   name: string;
   state: string;
   addresses: string[];
@@ -224,7 +224,7 @@ export async function listNodeServers(
   limit: number,
 ): Promise<NodeServer[]> {
   const { rows } = await sql<NodeServer>`
-    select v.cluster_id as "clusterId", v.vm_id as "vmId", v.name, v.state,
+    select v.cluster_id as "clusterId", v.vm_id as "serverId", v.name, v.state,
       (extract(epoch from v.last_seen_at) * 1000)::float8 as "seenAtMs",
       (extract(epoch from i.seen_at) * 1000)::float8 as "interfacesSeenAtMs", coalesce(i.addresses, '{}') as addresses
     from inventory_vms v

@@ -11,11 +11,11 @@
  */
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Spoken } from './placement.ts';
-import { isAt, isForeign, type Place, type Placement } from './placement.ts';
+import { isAt, isForeign, type PlacedInterface, type Placement } from './placement.ts';
 import * as store from './store.ts';
 
 export type { Spoken } from './placement.ts';
-export { covers, isForeign, type Place, type Placement } from './placement.ts';
+export { covers, isForeign, type PlacedInterface, type Placement } from './placement.ts';
 export { type ChangedAddress, listNodes, type NodeName } from './store.ts';
 
 /**
@@ -119,7 +119,7 @@ function judgeBy({ bySensor, isEmpty }: Known): ForeignCheck {
  */
 export async function applyListing(
   trx: Queryable,
-  places: readonly Place[],
+  places: readonly PlacedInterface[],
   listedBefore: string | null,
 ): Promise<store.ChangedAddress[]> {
   const changes = await store.findChanges(trx, places);
@@ -131,7 +131,7 @@ export async function applyListing(
 /** Ends the placements of ended servers, now. */
 export async function endServers(
   trx: Queryable,
-  servers: readonly { clusterId: number; vmId: number }[],
+  servers: readonly { clusterId: number; serverId: number }[],
 ): Promise<void> {
   if (!(await store.hasOpen(trx, servers))) return;
   await store.lockExclusive(trx);

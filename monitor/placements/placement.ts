@@ -40,9 +40,9 @@ export function isForeign(placements: readonly Placement[], minute: number): boo
 }
 
 /** A server's interface with one of its addresses; without an address, the interface itself. */
-export interface Place {
+export interface PlacedInterface {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   node: string | null;
   mac: string;
   /** As written by sensors; blank when unknown. */
@@ -53,9 +53,9 @@ export interface Place {
 }
 
 /** Identity of a place; the store computes the same. */
-export function placeKey(place: Omit<Place, 'isUnique'>): string {
-  const { clusterId, vmId, node, mac, segment, address } = place;
-  return JSON.stringify([clusterId, vmId, node, mac, segment, address]);
+export function placeKey(place: Omit<PlacedInterface, 'isUnique'>): string {
+  const { clusterId, serverId, node, mac, segment, address } = place;
+  return JSON.stringify([clusterId, serverId, node, mac, segment, address]);
 }
 
 // An address or MAC in a sensor's report.

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Spoken } from './placement.ts';
-import { type Place, type Placement, placeKey } from './placement.ts';
+import { type PlacedInterface, type Placement, placeKey } from './placement.ts';
 
 const lockKey = sql.lit(7_318_205);
 /** Maximum rows of one statement. */
@@ -71,21 +71,21 @@ export async function findOwnInterfaces(
 
 /** Changes by a listing: new places, and ids of rows that it no longer has. */
 export interface Changes {
-  begun: Place[];
+  begun: PlacedInterface[];
   ended: number[];
 }
 
-interface OpenRow extends Omit<Place, 'isUnique'> {
+interface OpenRow extends Omit<PlacedInterface, 'isUnique'> {
   id: number;
 }
 
-export async function findChanges(db: Queryable, places: readonly Place[]): Promise<Changes> {
+export async function findChanges(db: Queryable, places: readonly PlacedInterface[]): Promise<Changes> {
   const { rows } = await sql<OpenRow>`
-    select id, cluster_id as "clusterId", vm_id as "vmId", node, mac, segment, host(address) as address
+    select id, cluster_id as "clusterId", vm_id as "serverId", node, mac, segment, host(address) as address
     from vm_placements where ended_at is null`.execute(db);
   const held = new Set(rows.map(placeKey));
   const open = new Map(rows.map((row) => [placeKey(row), row.id]));
-  const begun = new Map<string, Place>();
+  const begun = new Map<string, PlacedInterface>();
   for (const place of places) {
     const key = placeKey(place);
     open.delete(key);
@@ -114,9 +114,9 @@ export async function writeChanges(
   for (let i = 0; i < changes.begun.length; i += batchSize) {
     const { rows } = await sql<{ address: string | null; beganAt: number }>`
       with given as (
-        select g."clusterId" as cluster_id, g."vmId" as vm_id, g.node, g.mac, g.segment, g.address, g."isUnique" as is_unique
+        select g."clusterId" as cluster_id, g."serverId" as vm_id, g.node, g.mac, g.segment, g.address, g."isUnique" as is_unique
         from jsonb_to_recordset(${JSON.stringify(changes.begun.slice(i, i + batchSize))}::jsonb)
-          as g("clusterId" bigint, "vmId" bigint, node text, mac text, segment text, address inet, "isUnique" boolean)),
+          as g("clusterId" bigint, "serverId" bigint, node text, mac text, segment text, address inet, "isUnique" boolean)),
       known as (
         select g.*, case when g.address is null
             then exists (select 1 from vm_placements p where p.mac = g.mac and p.address is null)
@@ -136,12 +136,12 @@ export async function writeChanges(
   return [...since].map(([address, at]) => ({ address, since: at }));
 }
 
-const ofServers = (servers: readonly { clusterId: number; vmId: number }[]) => sql`
-  unnest(${servers.map((one) => one.clusterId)}::bigint[], ${servers.map((one) => one.vmId)}::bigint[]) as s(cluster_id, vm_id)`;
+const ofServers = (servers: readonly { clusterId: number; serverId: number }[]) => sql`
+  unnest(${servers.map((one) => one.clusterId)}::bigint[], ${servers.map((one) => one.serverId)}::bigint[]) as s(cluster_id, vm_id)`;
 
 export async function hasOpen(
   db: Queryable,
-  servers: readonly { clusterId: number; vmId: number }[],
+  servers: readonly { clusterId: number; serverId: number }[],
 ): Promise<boolean> {
   if (servers.length === 0) return false;
   const { rows } = await sql`select 1 from ${ofServers(servers)}
@@ -151,7 +151,7 @@ export async function hasOpen(
 
 export async function endServers(
   trx: Queryable,
-  servers: readonly { clusterId: number; vmId: number }[],
+  servers: readonly { clusterId: number; serverId: number }[],
 ): Promise<void> {
   await sql`update vm_placements p set ended_at = svc_now() from ${ofServers(servers)}
     where p.cluster_id = s.cluster_id and p.vm_id = s.vm_id and p.ended_at is null`.execute(trx);

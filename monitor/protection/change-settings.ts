@@ -234,7 +234,7 @@ export async function setServerThresholds(
     const subject =
       'address' in key
         ? { kind: 'address', id: key.address }
-        : { kind: 'server', id: `${key.clusterId}/${key.vmId}` };
+        : { kind: 'server', id: `${key.clusterId}/${key.serverId}` };
     const was = before ? flatChoices(before.thresholds) : {};
     const entry = { operation: 'protection.set_thresholds', subject };
     await recordChange(trx, actor, entry, siteId, was, flatChoices(thresholds));

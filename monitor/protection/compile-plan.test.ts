@@ -32,7 +32,7 @@ const server = (id: number, of: Partial<ServerSettings>, thresholds: ThresholdCh
   ...revised,
   id,
   clusterId: null,
-  vmId: null,
+  serverId: null,
   address: null,
   ...of,
   thresholds,
@@ -85,16 +85,16 @@ test('NET-1.4: a sensor that takes the longest prefix of the plan has the thresh
       const prefixes = prefixesOf(random(12)).filter((prefix) => !taken.has(prefix) && taken.add(prefix));
       return group(i, prefixes, choices());
     }).filter((one) => one.prefixes.length > 0);
-    const owned = addresses.map((address) => ({ clusterId: 7, vmId: random(6), address }));
+    const owned = addresses.map((address) => ({ clusterId: 7, serverId: random(6), address }));
     const servers = [
-      ...Array.from({ length: random(4) }, (_, i) => server(i, { clusterId: 7, vmId: i }, choices())),
+      ...Array.from({ length: random(4) }, (_, i) => server(i, { clusterId: 7, serverId: i }, choices())),
       server(10, { address: addresses[random(40)]! }, choices()),
     ];
     const settings: Settings = { site: { ...site, thresholds: choices() }, groups, servers };
-    const set = new Set(servers.map((one) => one.vmId));
+    const set = new Set(servers.map((one) => one.serverId));
     const plan = compileGroups(
       settings,
-      owned.filter((one) => set.has(one.vmId)),
+      owned.filter((one) => set.has(one.serverId)),
     );
     for (const one of owned) {
       const applying = findApplying(indexGroups(groups), servers, one.address, [one]);

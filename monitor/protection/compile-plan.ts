@@ -68,15 +68,15 @@ export function findApplying(
   index: PrefixMap<HostGroup>,
   servers: readonly ServerSettings[],
   address: string,
-  ownedBy: readonly { clusterId: number; vmId: number }[],
+  ownedBy: readonly { clusterId: number; serverId: number }[],
 ): Applying {
   const found = index.find(address);
   const isOwner = (one: ServerSettings) =>
-    ownedBy.some(({ clusterId, vmId }) => clusterId === one.clusterId && vmId === one.vmId);
+    ownedBy.some(({ clusterId, serverId }) => clusterId === one.clusterId && serverId === one.serverId);
   return {
     group: found?.value ?? null,
     prefix: found?.prefix ?? null,
-    server: servers.find((one) => one.vmId !== null && isOwner(one)) ?? null,
+    server: servers.find((one) => one.serverId !== null && isOwner(one)) ?? null,
     address: servers.find((one) => one.address === address) ?? null,
   };
 }
@@ -100,14 +100,14 @@ export function compileGroups(settings: Settings, addresses: readonly ServerAddr
     if (known) known.push(one);
     else owners.set(one.address, [one]);
   }
-  const byServer = new Map(servers.map((one) => [`${one.clusterId}/${one.vmId}`, one]));
+  const byServer = new Map(servers.map((one) => [`${one.clusterId}/${one.serverId}`, one]));
   const byAddress = new Map(servers.flatMap((one) => (one.address === null ? [] : [[one.address, one]])));
   for (const address of new Set([...owners.keys(), ...byAddress.keys()])) {
-    const owner = owners.get(address)?.find((one) => byServer.has(`${one.clusterId}/${one.vmId}`));
+    const owner = owners.get(address)?.find((one) => byServer.has(`${one.clusterId}/${one.serverId}`));
     const values = resolveAddress(settings, {
       group: index.find(address)?.value ?? null,
       prefix: null,
-      server: owner ? byServer.get(`${owner.clusterId}/${owner.vmId}`)! : null,
+      server: owner ? byServer.get(`${owner.clusterId}/${owner.serverId}`)! : null,
       address: byAddress.get(address) ?? null,
     });
     byPrefix.set(hostPrefix(address), valuesOf(values));

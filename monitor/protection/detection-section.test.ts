@@ -59,7 +59,7 @@ test('NET-1.4: a change of thresholds reaches a sensor with its next plan, and w
   await monitor.protection.setServerThresholds(
     systemActor,
     siteId,
-    { clusterId: 7, vmId: 5 },
+    { clusterId: 7, serverId: 5 },
     { inbound: { pps: '9k' }, outbound: {} },
     0,
   );

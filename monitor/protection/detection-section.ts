@@ -95,8 +95,8 @@ export function createDetectionSection({ db, reader, sites, takesEvidence }: Pro
 
 async function readSitePlan(db: Queryable, siteId: number): Promise<SitePlan> {
   const settings = await readSettings(db, siteId);
-  const own = settings.servers.flatMap(({ clusterId, vmId }) =>
-    clusterId === null || vmId === null ? [] : [{ clusterId, vmId }],
+  const own = settings.servers.flatMap(({ clusterId, serverId }) =>
+    clusterId === null || serverId === null ? [] : [{ clusterId, serverId }],
   );
   return { settings, groups: compileGroups(settings, await listAddressesOfServers(db, own)) };
 }

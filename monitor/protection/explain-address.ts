@@ -146,7 +146,7 @@ function groupWarnings({ site, groups }: Settings, targets: readonly string[]): 
 /** A server with its addresses, for its page. */
 export async function listAddressesOf(
   deps: Pick<ProtectionDeps, 'db'>,
-  server: { clusterId: number; vmId: number },
+  server: { clusterId: number; serverId: number },
 ): Promise<string[]> {
   return (await listAddressesOfServers(deps.db(), [server])).map((one) => one.address);
 }

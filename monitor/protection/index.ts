@@ -94,9 +94,9 @@ export function createProtection(deps: ProtectionDeps) {
     describeSite: (siteId: number, localCidrs: readonly string[]) => describeSite(deps, siteId, localCidrs),
     /** Throws `protection.invalid` for a text that is no address. */
     explainAddress: (siteId: number, address: string) => explainAddress(deps, siteId, address),
-    nameServers: (servers: readonly { clusterId: number; vmId: number }[]) => nameServers(db(), servers),
+    nameServers: (servers: readonly { clusterId: number; serverId: number }[]) => nameServers(db(), servers),
     /** Addresses that a server has now. */
-    listAddressesOf: (server: { clusterId: number; vmId: number }) => listAddressesOf(deps, server),
+    listAddressesOf: (server: { clusterId: number; serverId: number }) => listAddressesOf(deps, server),
     setSiteThresholds: (actor: Actor, siteId: number, texts: ThresholdTexts, revision: number) =>
       change.setSiteThresholds(db(), actor, siteId, texts, revision),
     setAdditionalCidrs: (actor: Actor, siteId: number, texts: readonly string[], revision: number) =>

@@ -65,7 +65,7 @@ test('a threshold of an address comes from the nearest level that sets it: addre
   await protection.setServerThresholds(
     ada,
     siteId,
-    { clusterId: 7, vmId: 5 },
+    { clusterId: 7, serverId: 5 },
     inbound({ syn_pps: '6000', udp_bps: '1.5G' }),
     0,
   );
@@ -116,7 +116,13 @@ test('NET-1.4: the plan has the thresholds of every level put together, so that 
   await setSite(inbound({ pps: '40k' }));
   await addGroup('Web', ['198.51.100.0/24', '2001:db8::/48'], inbound({ syn_pps: '8k' }));
   await addGroup('Same', ['203.0.113.0/24'], inbound({ syn_pps: '8k' }));
-  await protection.setServerThresholds(ada, siteId, { clusterId: 7, vmId: 5 }, inbound({ bps: 'off' }), 0);
+  await protection.setServerThresholds(
+    ada,
+    siteId,
+    { clusterId: 7, serverId: 5 },
+    inbound({ bps: 'off' }),
+    0,
+  );
   await protection.setServerThresholds(ada, siteId, { address: '192.0.2.1' }, inbound({ pps: '1k' }), 0);
   const plan = await detection();
   assert.deepEqual(plan.inbound, { ...thresholdDefaults.inbound, pps: 40_000 });

@@ -31,13 +31,13 @@ export interface HostGroup extends Revised {
 }
 
 /** A server of the inventory, or one address. */
-export type ServerKey = { clusterId: number; vmId: number } | { address: string };
+export type ServerKey = { clusterId: number; serverId: number } | { address: string };
 
 export interface ServerSettings extends Revised {
   id: number;
   /** Of a server; null for an address. */
   clusterId: number | null;
-  vmId: number | null;
+  serverId: number | null;
   /** Canonical; null for a server. */
   address: string | null;
   thresholds: ThresholdChoices;

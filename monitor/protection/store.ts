@@ -46,7 +46,7 @@ export async function findGroup(db: Queryable, siteId: number, id: number): Prom
   return rows[0] ? withBoth(rows[0]) : null;
 }
 
-const serverColumns = sql`id, cluster_id as "clusterId", vm_id as "vmId", host(address) as address, thresholds, ${revised}`;
+const serverColumns = sql`id, cluster_id as "clusterId", vm_id as "serverId", host(address) as address, thresholds, ${revised}`;
 
 export async function listServers(db: Queryable, siteId: number): Promise<ServerSettings[]> {
   const { rows } = await sql<ServerSettings>`
@@ -57,7 +57,7 @@ export async function listServers(db: Queryable, siteId: number): Promise<Server
 const isOf = (key: ServerKey) =>
   'address' in key
     ? sql`address = ${key.address}::inet`
-    : sql`cluster_id = ${key.clusterId} and vm_id = ${key.vmId}`;
+    : sql`cluster_id = ${key.clusterId} and vm_id = ${key.serverId}`;
 
 export async function findServer(
   db: Queryable,
@@ -141,10 +141,12 @@ export async function insertServer(
   thresholds: ThresholdChoices,
   by: string,
 ): Promise<void> {
-  const { clusterId, vmId, address } = { clusterId: null, vmId: null, address: null, ...key };
+  const { clusterId, serverId, address } = { clusterId: null, serverId: null, address: null, ...key };
   await sql`
     insert into protection_servers (site_id, cluster_id, vm_id, address, thresholds, changed_by)
-    values (${siteId}, ${clusterId}, ${vmId}, ${address}, ${JSON.stringify(thresholds)}, ${by})`.execute(trx);
+    values (${siteId}, ${clusterId}, ${serverId}, ${address}, ${JSON.stringify(thresholds)}, ${by})`.execute(
+    trx,
+  );
 }
 
 export async function updateServer(

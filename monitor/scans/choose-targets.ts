@@ -79,7 +79,8 @@ function findExclusion(
   // The node of a sensor without a cluster may be either of two with its name.
   if (host.clusters > 1) return 'node_ambiguous';
   if (candidate.state !== 'running') return 'not_running';
-  if (Math.max(candidate.vmAgeSeconds, candidate.interfaceAgeSeconds) > listedAgeSecondsMax) return 'stale';
+  if (Math.max(candidate.serverAgeSeconds, candidate.interfaceAgeSeconds) > listedAgeSecondsMax)
+    return 'stale';
   if (!isGlobalUnicast(parseAddress(candidate.address)!, documentationIsGlobal)) return 'not_public';
   if (own.has(candidate.address)) return 'own_address';
   if (candidate.holders > 1 || candidate.macHolders > 1) return 'ambiguous';

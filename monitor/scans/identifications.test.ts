@@ -29,7 +29,7 @@ test('NET-2.7.10: an identification expires after seven days, while the port is 
   );
   const [port] = await stage.monitor.scans.listOpenPorts(stage.siteId, 1);
   assert.deepEqual([port?.version, port?.method, port?.identifiedAtMs], [null, 'table', null]);
-  const [evidence] = await stage.monitor.scans.listEvidence([{ clusterId: 7, vmId: 1 }]);
+  const [evidence] = await stage.monitor.scans.listEvidence([{ clusterId: 7, serverId: 1 }]);
   assert.deepEqual([evidence?.version, evidence?.scanId], [null, scans[1]!.scan_id]);
 });
 

@@ -77,7 +77,7 @@ export function createScans(deps: ScansDeps) {
     /** What open ports of an address said of themselves. */
     listServicesAt: (address: string) => reads.listServicesAt(deps.db(), address),
     /** Open ports of these servers as evidence of software. */
-    listEvidence: (servers: readonly { clusterId: number; vmId: number }[]) =>
+    listEvidence: (servers: readonly { clusterId: number; serverId: number }[]) =>
       listEvidence(deps.db(), servers),
     /** How the scans of a site's sensors go; sensors that never asked for a plan are missing. */
     listSensorScans: (siteId: number) => reads.listSensorScans(deps.db(), siteId),
@@ -109,7 +109,7 @@ export interface ScansDeps {
 export interface ScannedServer {
   siteId: number;
   clusterId: number;
-  vmId: number;
+  serverId: number;
 }
 
 /** How long what a scan observed counts as fresh, from the observation itself (NET-2.7.10). */

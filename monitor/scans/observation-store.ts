@@ -16,7 +16,7 @@ export interface ObservedPlace {
   sensorId: number;
   siteId: number;
   clusterId: number;
-  vmId: number;
+  serverId: number;
   address: string;
   profile: ScanProfile;
 }
@@ -34,7 +34,7 @@ export async function upsertObservations(
   await sql`
     insert into scan_observations as held (cluster_id, vm_id, address, profile, transport, port, site_id, sensor_id,
       first_observed_at, observed_at, scan_id, service, product, version, extra_info, method, confidence, tunnel, cpe)
-    select ${place.clusterId}, ${place.vmId}, ${place.address}::inet, ${place.profile}, g.transport, g.port,
+    select ${place.clusterId}, ${place.serverId}, ${place.address}::inet, ${place.profile}, g.transport, g.port,
       ${place.siteId}, ${place.sensorId}, least(g.first_observed_at, g.observed_at, svc_now()),
       least(g.observed_at, svc_now()), g.scan_id, g.service, g.product, g.version, g.extra_info, g.method, g.confidence,
       g.tunnel, g.cpe
@@ -65,7 +65,7 @@ export async function closeUnseen(
 ): Promise<void> {
   await sql`
     update scan_observations set closed_at = least(greatest(${scan.startedAt}::timestamptz, ${scan.finishedAt}::timestamptz), svc_now())
-    where cluster_id = ${place.clusterId} and vm_id = ${place.vmId} and address = ${place.address}::inet
+    where cluster_id = ${place.clusterId} and vm_id = ${place.serverId} and address = ${place.address}::inet
       and profile = ${place.profile} and transport = ${scan.transport} and closed_at is null
       and observed_at < ${scan.startedAt}::timestamptz
         and port <> all(${[...scan.openPorts]}::int[])`.execute(trx);
@@ -84,7 +84,7 @@ export async function upsertIdentifications(
   await sql`
     insert into scan_identifications as held (cluster_id, vm_id, address, transport, port, profile, identified_at, scan_id,
       service, product, version, extra_info, confidence, tunnel, cpe)
-    select ${place.clusterId}, ${place.vmId}, ${place.address}::inet, g.transport, g.port, ${place.profile},
+    select ${place.clusterId}, ${place.serverId}, ${place.address}::inet, g.transport, g.port, ${place.profile},
       least(g.observed_at, svc_now()), g.scan_id, g.service, g.product, g.version, g.extra_info, g.confidence, g.tunnel, g.cpe
     from jsonb_to_recordset(${JSON.stringify(identified)}::jsonb) as g(transport text, port int, observed_at timestamptz,
       scan_id uuid, service text, product text, version text, extra_info text, confidence int, tunnel text, cpe text[])
@@ -127,7 +127,7 @@ export const knownColumns = (columns: readonly Answer[]) =>
  */
 export interface ServiceEvidenceAt {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   address: string;
   transport: ScanTransport;
   port: number;
@@ -153,7 +153,7 @@ const ms = (time: RawBuilder<unknown>) => sql`floor(extract(epoch from ${time}) 
 /** Of these servers, by server, address and port. What was seen more than seven days ago is no evidence any more. */
 export async function listEvidence(
   db: Queryable,
-  servers: readonly { clusterId: number; vmId: number }[],
+  servers: readonly { clusterId: number; serverId: number }[],
 ): Promise<ServiceEvidenceAt[]> {
   const { rows } = await sql<Omit<ServiceEvidenceAt, 'fingerprint'>>`
     with ports as (
@@ -161,13 +161,13 @@ export async function listEvidence(
         min(o.first_observed_at) over port as first_at,
         max(o.observed_at) filter (where o.profile = 'common') over port as common_at,
         max(o.observed_at) filter (where o.profile = 'full') over port as full_at
-      from unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[], ${servers.map(({ vmId }) => vmId)}::bigint[])
+      from unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[], ${servers.map(({ serverId }) => serverId)}::bigint[])
         as a(cluster_id, vm_id)
       join scan_observations o on o.cluster_id = a.cluster_id and o.vm_id = a.vm_id
       where o.closed_at is null and o.observed_at > svc_now() - ${sql.lit(kept.scans)}::interval
       window port as (partition by o.cluster_id, o.vm_id, o.address, o.transport, o.port)
       order by o.cluster_id, o.vm_id, o.address, o.transport, o.port, o.observed_at desc, o.profile)
-    select p.cluster_id as "clusterId", p.vm_id as "vmId", host(p.address) as address, p.transport, p.port,
+    select p.cluster_id as "clusterId", p.vm_id as "serverId", host(p.address) as address, p.transport, p.port,
       ${known('scan_id')} as "scanId", ${ms(sql`p.first_at`)} as "firstObservedAtMs",
       ${ms(known('identified_at', 'observed_at'))} as "observedAtMs", ${ms(known('common_at'))} as "commonAtMs",
       ${ms(known('full_at'))} as "fullAtMs", ${knownColumns(['service', 'product', 'version', 'confidence', 'cpe'])}

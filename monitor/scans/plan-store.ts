@@ -7,7 +7,7 @@ import { defaultSchedule, type ScanSchedule } from './schedule.ts';
 
 export interface NewTarget {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   interfaceId: number;
   address: string;
 }
@@ -21,7 +21,7 @@ export async function nameTargets(
   const { rows } = await sql<{ n: number; id: number }>`
     with given as (
       select n, cluster_id, vm_id, interface_id, address
-      from unnest(${targets.map((one) => one.clusterId)}::bigint[], ${targets.map((one) => one.vmId)}::bigint[],
+      from unnest(${targets.map((one) => one.clusterId)}::bigint[], ${targets.map((one) => one.serverId)}::bigint[],
         ${targets.map((one) => one.interfaceId)}::bigint[], ${targets.map((one) => one.address)}::inet[])
         with ordinality as g(cluster_id, vm_id, interface_id, address, n)),
     named as (
@@ -121,7 +121,7 @@ export interface NamedTarget extends NewTarget {
 /** The target of a sensor with this id; null when no plan of this sensor named it. */
 export async function findTarget(db: Queryable, sensorId: number, id: number): Promise<NamedTarget | null> {
   const { rows } = await sql<NamedTarget>`
-    select site_id as "siteId", cluster_id as "clusterId", vm_id as "vmId", interface_id as "interfaceId",
+    select site_id as "siteId", cluster_id as "clusterId", vm_id as "serverId", interface_id as "interfaceId",
       host(address) as address from scan_targets where sensor_id = ${sensorId} and id = ${id}`.execute(db);
   return rows[0] ?? null;
 }
@@ -129,7 +129,7 @@ export async function findTarget(db: Queryable, sensorId: number, id: number): P
 /** What was reported of a scan before. */
 export interface ReportedScan {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   address: string;
   startedAtMs: number | null;
   heartbeatAtMs: number | null;
@@ -145,11 +145,11 @@ export async function lockAttempt(
 ): Promise<ReportedScan> {
   await sql`
     insert into scan_attempts (sensor_id, scan_id, site_id, cluster_id, vm_id, interface_id, address, request_id, state)
-    values (${sensorId}, ${scan.scanId}::uuid, ${target.siteId}, ${target.clusterId}, ${target.vmId},
+    values (${sensorId}, ${scan.scanId}::uuid, ${target.siteId}, ${target.clusterId}, ${target.serverId},
       ${target.interfaceId}, ${target.address}::inet, ${scan.requestId}::uuid, 'running')
     on conflict (sensor_id, scan_id) do nothing`.execute(trx);
   const { rows } = await sql<ReportedScan>`
-    select cluster_id as "clusterId", vm_id as "vmId", host(address) as address,
+    select cluster_id as "clusterId", vm_id as "serverId", host(address) as address,
       (extract(epoch from started_at) * 1000)::float8 as "startedAtMs",
       (extract(epoch from heartbeat_at) * 1000)::float8 as "heartbeatAtMs", result_at is not null as "hasResult"
     from scan_attempts where sensor_id = ${sensorId}

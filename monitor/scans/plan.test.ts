@@ -37,11 +37,11 @@ const addresses = async () => (await plan()).targets.map(({ address }) => addres
 
 test('NET-2.7.8: a plan names the running servers of the sensor’s own node, with a local source of the same family', async () => {
   await listServers(stage.pool, [
-    { vmId: 1, addresses: ['203.0.113.10', '2001:db8:113::10', '10.0.0.5', '100.64.0.1'] },
-    { vmId: 2, addresses: ['203.0.113.11'], node: 'hv-2' },
-    { vmId: 3, addresses: ['203.0.113.12'], state: 'stopped' },
-    { vmId: 4, addresses: ['203.0.113.13'], state: 'rebooting' },
-    { vmId: 5, addresses: ['203.0.113.14'], cluster: 8 },
+    { serverId: 1, addresses: ['203.0.113.10', '2001:db8:113::10', '10.0.0.5', '100.64.0.1'] },
+    { serverId: 2, addresses: ['203.0.113.11'], node: 'hv-2' },
+    { serverId: 3, addresses: ['203.0.113.12'], state: 'stopped' },
+    { serverId: 4, addresses: ['203.0.113.13'], state: 'rebooting' },
+    { serverId: 5, addresses: ['203.0.113.14'], cluster: 8 },
   ]);
   const { targets } = await plan();
   const [target] = targets;
@@ -60,9 +60,9 @@ test('NET-2.7.8: a plan names the running servers of the sensor’s own node, wi
 
 test('NET-2.7.8: servers and interfaces must be listed within 15 minutes, the host’s interfaces within 5', async () => {
   await listServers(stage.pool, [
-    { vmId: 1, addresses: ['203.0.113.10'], age: '14 minutes 50 seconds' },
-    { vmId: 2, addresses: ['203.0.113.11'], age: '15 minutes 1 second' },
-    { vmId: 3, addresses: ['203.0.113.12'], interfaceAge: '15 minutes 1 second' },
+    { serverId: 1, addresses: ['203.0.113.10'], age: '14 minutes 50 seconds' },
+    { serverId: 2, addresses: ['203.0.113.11'], age: '15 minutes 1 second' },
+    { serverId: 3, addresses: ['203.0.113.12'], interfaceAge: '15 minutes 1 second' },
   ]);
   assert.deepEqual(await addresses(), ['203.0.113.10']);
   await listInterfaces(stage.pool, stage.sensorId, hostInterfaces, '4 minutes 50 seconds');
@@ -74,13 +74,13 @@ test('NET-2.7.8: servers and interfaces must be listed within 15 minutes, the ho
 test('NET-2.7.8: retired and ambiguous servers, and addresses of hypervisors, are excluded', async () => {
   await stage.enrol('hv-9');
   await listServers(stage.pool, [
-    { vmId: 1, addresses: ['203.0.113.10'] },
-    { vmId: 2, addresses: ['203.0.113.11'] },
-    { vmId: 3, addresses: ['203.0.113.12'] },
-    { vmId: 4, addresses: ['203.0.113.12'], node: 'hv-2' },
-    { vmId: 5, addresses: ['203.0.113.14'], mac: '52:54:00:00:00:aa' },
-    { vmId: 6, addresses: ['203.0.113.15'], mac: '52:54:00:00:00:aa' },
-    { vmId: 7, addresses: ['198.51.100.2'] },
+    { serverId: 1, addresses: ['203.0.113.10'] },
+    { serverId: 2, addresses: ['203.0.113.11'] },
+    { serverId: 3, addresses: ['203.0.113.12'] },
+    { serverId: 4, addresses: ['203.0.113.12'], node: 'hv-2' },
+    { serverId: 5, addresses: ['203.0.113.14'], mac: '52:54:00:00:00:aa' },
+    { serverId: 6, addresses: ['203.0.113.15'], mac: '52:54:00:00:00:aa' },
+    { serverId: 7, addresses: ['198.51.100.2'] },
   ]);
   await stage.pool.query('update inventory_vms set retired_at = svc_now() where vm_id = 2');
   assert.deepEqual(await addresses(), ['203.0.113.10']);
@@ -91,8 +91,8 @@ test('NET-2.7.8: retired and ambiguous servers, and addresses of hypervisors, ar
 test('NET-2.7.8: a name that two clusters give to a node is not certain enough to scan it', async () => {
   await stage.monitor.sites.mapCluster(systemActor, 8, stage.siteId);
   await listServers(stage.pool, [
-    { vmId: 1, addresses: ['203.0.113.10'] },
-    { vmId: 2, addresses: ['203.0.113.11'], cluster: 8 },
+    { serverId: 1, addresses: ['203.0.113.10'] },
+    { serverId: 2, addresses: ['203.0.113.11'], cluster: 8 },
   ]);
   assert.deepEqual(await addresses(), []);
   await stage.pool.query('update sensors set cluster_id = $1 where id = $2', [clusterId, stage.sensorId]);
@@ -102,13 +102,13 @@ test('NET-2.7.8: a name that two clusters give to a node is not certain enough t
 });
 
 test('a target keeps its id, and the revision grows with every change and with nothing else', async () => {
-  await listServers(stage.pool, [{ vmId: 1, addresses: ['203.0.113.10'] }]);
+  await listServers(stage.pool, [{ serverId: 1, addresses: ['203.0.113.10'] }]);
   const first = await stage.ask();
   const again = await stage.ask();
   assert.deepEqual(again, first);
   const known = await stage.ask(undefined, { 'if-none-match': first.etag });
   assert.deepEqual([known.status, known.json], [304, null]);
-  await listServers(stage.pool, [{ vmId: 2, addresses: ['203.0.113.11'] }]);
+  await listServers(stage.pool, [{ serverId: 2, addresses: ['203.0.113.11'] }]);
   const second = await stage.ask(undefined, { 'if-none-match': first.etag });
   assert.equal(second.status, 200);
   assert.equal(second.json.revision, first.json.revision + 1);
@@ -135,8 +135,8 @@ test('NET-2.7.4: the plan carries the site’s daily boundary; a change applies 
 
 test('NET-5.3: a plan is of the sensor that asks; without a credential there is none', async () => {
   await listServers(stage.pool, [
-    { vmId: 1, addresses: ['203.0.113.10'] },
-    { vmId: 2, addresses: ['203.0.113.11'], node: 'hv-2' },
+    { serverId: 1, addresses: ['203.0.113.10'] },
+    { serverId: 2, addresses: ['203.0.113.11'], node: 'hv-2' },
   ]);
   const other = await stage.enrol('hv-2');
   const { json } = await askScans(stage.url, other.credential);
@@ -148,8 +148,15 @@ test('NET-5.3: a plan is of the sensor that asks; without a credential there is 
 });
 
 const candidate = (address: string) => ({
-  ...{ clusterId, vmId: 1, name: 'server-1', interfaceId: 1, bridge: 'br0', address, state: 'running' },
-  ...{ vmAgeSeconds: 1, interfaceAgeSeconds: 1, listedAtMs: 0, holders: 1, macHolders: 1, targetId: null },
+  ...{ clusterId, serverId: 1, name: 'server-1', interfaceId: 1, bridge: 'br0', address, state: 'running' },
+  ...{
+    serverAgeSeconds: 1,
+    interfaceAgeSeconds: 1,
+    listedAtMs: 0,
+    holders: 1,
+    macHolders: 1,
+    targetId: null,
+  },
 });
 const host = {
   ...{ siteId: 1, node: 'hv-1', clusterId, clusters: 1, interfacesAgeSeconds: 1, hostAddresses: [] },
@@ -174,13 +181,13 @@ test('NET-2.7.8: scans leave from the interface that owns the WAN address: the b
   assert.deepEqual(choose(eth0, bond0, { ...vmbr0, addresses: ['2001:db8::9/64'] }), ['no_source']);
 });
 
-const insertAddresses = (vmId: number, count: number) =>
+const insertAddresses = (serverId: number, count: number) =>
   stage.pool.query(
     `with server as (insert into inventory_vms (cluster_id, vm_id, node, name, state, updated_at)
        values (7, $1, 'hv-1', 's', 'running', svc_now()))
      insert into inventory_interfaces (cluster_id, vm_id, interface_id, mac, addresses)
      select 7, $1, 1, '52:54:00:00:00:01', array_agg('8.8.0.0'::inet + n + $1 * 10000) from generate_series(1, $2) n`,
-    [vmId, count],
+    [serverId, count],
   );
 
 /** Open alerts about plans that were cut, and the lists of the sensor's plan on its page. */

@@ -98,8 +98,8 @@ async function listRequests(
   chosen: readonly ChosenTarget[],
   ids: readonly number[],
 ): Promise<ScanPlan['requests']> {
-  const keyOf = (of: { clusterId: number; vmId: number; address: string }) =>
-    `${of.clusterId} ${of.vmId} ${of.address}`;
+  const keyOf = (of: { clusterId: number; serverId: number; address: string }) =>
+    `${of.clusterId} ${of.serverId} ${of.address}`;
   const targets = new Map(
     chosen.map(({ candidate }, place) => [keyOf(candidate), toTargetId(ids[place]!)] as const).reverse(),
   );
@@ -113,13 +113,13 @@ async function listRequests(
 }
 
 function toWire({ candidate, interface: name, sourceAddress }: ChosenTarget, id: number) {
-  const { address, vmId, interfaceId, listedAtMs } = candidate;
+  const { address, serverId, interfaceId, listedAtMs } = candidate;
   return {
     target_id: toTargetId(id),
     address,
     interface: name,
     source_address: sourceAddress,
-    vm_id: vmId,
+    vm_id: serverId,
     nic_id: interfaceId,
     inventory_at: new Date(listedAtMs).toISOString(),
   };

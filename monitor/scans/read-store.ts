@@ -14,7 +14,7 @@ export interface ScanAttempt {
   scanId: string;
   sensorId: number;
   clusterId: number;
-  vmId: number;
+  serverId: number;
   address: string;
   /** Null: the sensor's own. */
   requestId: string | null;
@@ -42,7 +42,7 @@ export interface ScanAttempt {
 /** Of a site, those that run and the newest first. */
 export async function listAttempts(db: Queryable, siteId: number, limit: number): Promise<ScanAttempt[]> {
   const { rows } = await sql<ScanAttempt>`
-    select a.scan_id as "scanId", a.sensor_id as "sensorId", a.cluster_id as "clusterId", a.vm_id as "vmId",
+    select a.scan_id as "scanId", a.sensor_id as "sensorId", a.cluster_id as "clusterId", a.vm_id as "serverId",
       host(a.address) as address, a.request_id as "requestId", a.profile, a.pool, a.state, ${ms('a.started_at')} as "startedAtMs",
       ${ms('a.finished_at')} as "finishedAtMs", ${ms('a.reported_at')} as "reportedAtMs", a.phase, a.percent,
       a.paused_for as "pausedFor", a.packets_per_second as "packetsPerSecond", a.packets,
@@ -75,7 +75,7 @@ export async function listOpenPorts(db: Queryable, siteId: number, limit: number
       where o.site_id = ${siteId} and o.closed_at is null and o.observed_at > svc_now() - ${sql.lit(kept.scans)}::interval
       window port as (partition by o.cluster_id, o.vm_id, o.address, o.transport, o.port)
       order by o.cluster_id, o.vm_id, o.address, o.transport, o.port, o.observed_at desc)
-    select p.cluster_id as "clusterId", p.vm_id as "vmId", host(p.address) as address, p.transport, p.port,
+    select p.cluster_id as "clusterId", p.vm_id as "serverId", host(p.address) as address, p.transport, p.port,
       ${ms('p.first_at')} as "firstObservedAtMs", ${ms('p.observed_at')} as "observedAtMs",
       ${ms('p.common_at')} as "commonAtMs", ${ms('p.full_at')} as "fullAtMs", ${ms('i.identified_at')} as "identifiedAtMs",
       ${knownColumns(['service', 'product', 'version', 'confidence', 'tunnel'])}

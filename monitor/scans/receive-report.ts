@@ -35,7 +35,9 @@ export async function receiveReport(
     const target = await requireTarget(trx, sensorId, report.target_id);
     const held = await lockAttempt(trx, sensorId, { scanId: scan_id, requestId }, target);
     const isSame =
-      held.clusterId === target.clusterId && held.vmId === target.vmId && held.address === target.address;
+      held.clusterId === target.clusterId &&
+      held.serverId === target.serverId &&
+      held.address === target.address;
     if (!isSame)
       throw new CodedError('scans.malformed', 'An earlier report of this scan was about another target.');
     if (isKnown(held, report)) return { scan_id, receipt: 'duplicate' };

@@ -22,7 +22,7 @@ let stage: ScanStage;
 let target: string;
 before(async () => {
   stage = await startScanStage();
-  await listServers(stage.pool, [{ vmId: 1, addresses: ['203.0.113.10'] }]);
+  await listServers(stage.pool, [{ serverId: 1, addresses: ['203.0.113.10'] }]);
   target = (await stage.ask()).json.targets[0]!.target_id;
 });
 after(() => stage[Symbol.asyncDispose]());
@@ -85,7 +85,7 @@ test('NET-5.3: a sensor reports on targets that its own plans named, and on no o
 });
 
 test('a scan is of one target', async () => {
-  await listServers(stage.pool, [{ vmId: 2, addresses: ['203.0.113.11'] }]);
+  await listServers(stage.pool, [{ serverId: 2, addresses: ['203.0.113.11'] }]);
   const second = (await stage.ask()).json.targets[1]!.target_id;
   const id = scanId();
   assert.equal(await report(started(target, id)), 'accepted');

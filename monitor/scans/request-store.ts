@@ -108,7 +108,7 @@ export async function noteAnswers(trx: Queryable, answers: readonly AnsweredUpda
 export interface PlannedRequest {
   id: string;
   clusterId: number;
-  vmId: number;
+  serverId: number;
   address: string;
 }
 
@@ -124,7 +124,7 @@ export async function listPlannedRequests(
   limit: number,
 ): Promise<PlannedRequest[]> {
   const { rows } = await sql<PlannedRequest>`
-    select r.id, r.cluster_id as "clusterId", r.vm_id as "vmId", host(r.address) as address
+    select r.id, r.cluster_id as "clusterId", r.vm_id as "serverId", host(r.address) as address
     from scan_requests r
     where r.state = 'claimed' and r.connection_revision = ${connectionRevision}
       and exists (select 1 from scan_targets t where t.sensor_id = ${sensorId} and t.cluster_id = r.cluster_id
@@ -163,7 +163,7 @@ export interface ReportedResult {
 export interface DeliverableScan extends ReportedResult {
   siteId: number;
   clusterId: number;
-  vmId: number;
+  serverId: number;
   address: string;
   profile: ScanProfile;
   /** Of the request that it answers; null: the sensor's own scan, whose allocation is the one of that time. */
@@ -197,7 +197,7 @@ export async function listDeliverable(
 ): Promise<DeliverableScan[]> {
   const { rows } = await sql<DeliverableScan>`
     select distinct on (a.scan_id) a.scan_id as "scanId", a.sensor_id as "sensorId", a.site_id as "siteId", a.cluster_id as "clusterId",
-      a.vm_id as "vmId", host(a.address) as address, coalesce(a.profile, 'common') as profile,
+      a.vm_id as "serverId", host(a.address) as address, coalesce(a.profile, 'common') as profile,
       case when r.id is null then null else json_build_object('id', r.id, 'allocationId', r.allocation_id,
         'assignedAt', r.assigned_at) end as request,
       floor(extract(epoch from a.started_at) * 1000)::float8 as "startedAtMs",

@@ -137,10 +137,10 @@ test('a MAC and its beginning are found in every notation', async () => {
 test('servers are found by id and by words of their name, devices by their name, live ones first', async () => {
   for (const typed of ['4711', 'vm-4711', 'prod-db', 'db-3', 'PROD db']) {
     const [machine] = (await find(typed)).machines;
-    assert.deepEqual([machine?.vmId, machine?.deviceId, machine?.siteId], [4711, 1, 1], typed);
+    assert.deepEqual([machine?.serverId, machine?.deviceId, machine?.siteId], [4711, 1, 1], typed);
   }
   assert.deepEqual(
-    (await find('db')).machines.map((hit) => [hit.vmId, hit.isRetired]),
+    (await find('db')).machines.map((hit) => [hit.serverId, hit.isRetired]),
     [
       [4711, false],
       [4712, true],

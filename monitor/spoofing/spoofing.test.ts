@@ -25,19 +25,19 @@ async function startStage() {
     readPlan: () => monitor.sensors.readPlan(siteId, sensor.id),
     /** What the inventory lists from now on. */
     async list(
-      servers: { vmId: number; node: string; mac: string; addresses: string[]; cluster?: number }[],
+      servers: { serverId: number; node: string; mac: string; addresses: string[]; cluster?: number }[],
     ) {
       await database.pool.query('truncate vm_placements, inventory_vms cascade');
-      for (const { vmId, node, addresses, cluster = 7, ...one } of servers) {
+      for (const { serverId, node, addresses, cluster = 7, ...one } of servers) {
         await database.pool.query(
           `insert into inventory_vms (cluster_id, vm_id, node, name, state, updated_at)
            values ($1, $2, $3, $4, 'running', svc_now())`,
-          [cluster, vmId, node, `server-${vmId}`],
+          [cluster, serverId, node, `server-${serverId}`],
         );
         await database.pool.query(
           `insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_unique, began_at)
            select $1, $2, $3, $4, 'br0', address, not address <<= '10.0.0.0/8', '-infinity' from unnest($5::inet[]) address`,
-          [cluster, vmId, node, one.mac, addresses],
+          [cluster, serverId, node, one.mac, addresses],
         );
       }
     },
@@ -55,12 +55,12 @@ test('NET-9.4: a plan names the owners of its node’s addresses: every MAC of t
   assert.deepEqual((await stage.readPlan()).owners, []);
   const moving = { mac: mac(4), addresses: ['203.0.113.14'] };
   await stage.list([
-    { vmId: 1, node: 'hv-1', mac: mac(1), addresses: ['203.0.113.10', '10.0.0.5', '2001:db8:113::10'] },
+    { serverId: 1, node: 'hv-1', mac: mac(1), addresses: ['203.0.113.10', '10.0.0.5', '2001:db8:113::10'] },
     // Two servers have one MAC, and two have one address, of which one is on another node.
-    { vmId: 2, node: 'hv-1', mac: mac(1), addresses: ['203.0.113.11'] },
-    { vmId: 3, node: 'hv-2', mac: mac(3), addresses: ['203.0.113.11', '203.0.113.12'] },
-    { vmId: 4, node: 'hv-2', ...moving },
-    { vmId: 5, node: 'hv-1', mac: mac(5), addresses: ['203.0.113.15'], cluster: 8 },
+    { serverId: 2, node: 'hv-1', mac: mac(1), addresses: ['203.0.113.11'] },
+    { serverId: 3, node: 'hv-2', mac: mac(3), addresses: ['203.0.113.11', '203.0.113.12'] },
+    { serverId: 4, node: 'hv-2', ...moving },
+    { serverId: 5, node: 'hv-1', mac: mac(5), addresses: ['203.0.113.15'], cluster: 8 },
   ]);
   const plan = await stage.readPlan();
   assert.ok(Value.Check(SensorPlan, plan));
@@ -72,15 +72,15 @@ test('NET-9.4: a plan names the owners of its node’s addresses: every MAC of t
   ]);
   const health = (await stage.monitor.sensors.listHealth()).find(({ id }) => id === stage.sensor.id)!;
   assert.equal(health.plan.find(({ section }) => section === 'owners')!.entries, 3);
-  await stage.list([{ vmId: 4, node: 'hv-1', ...moving }]);
+  await stage.list([{ serverId: 4, node: 'hv-1', ...moving }]);
   assert.deepEqual((await stage.readPlan()).owners, [{ address: '203.0.113.14', macs: [mac(4)] }]);
 });
 
 test('NET-2.4.2: spoofed traffic is stored once, listed with both servers, an event when it begins, and on no address', async () => {
   await using stage = await startStage();
   await stage.list([
-    { vmId: 1, node: 'hv-1', mac: mac(1), addresses: ['203.0.113.10'] },
-    { vmId: 2, node: 'hv-1', mac: mac(2), addresses: ['203.0.113.11'] },
+    { serverId: 1, node: 'hv-1', mac: mac(1), addresses: ['203.0.113.10'] },
+    { serverId: 2, node: 'hv-1', mac: mac(2), addresses: ['203.0.113.11'] },
   ]);
   const row = { deviceKey: `br0.7|${mac(1)}`, address: '203.0.113.11', bytes: 1000, packets: 2 };
   const minuteOf = (minute: number, spoofed = [row]) =>

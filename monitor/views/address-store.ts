@@ -4,14 +4,14 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 
 export interface ServerAddress {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   /** Canonical text. */
   address: string;
 }
 
 export interface ServerName {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   name: string;
   node: string | null;
 }
@@ -23,15 +23,15 @@ const owned = sql`
 /** Addresses of these servers, in an order that lasts. */
 export async function listAddressesOfServers(
   db: Queryable,
-  servers: readonly { clusterId: number; vmId: number }[],
+  servers: readonly { clusterId: number; serverId: number }[],
 ): Promise<ServerAddress[]> {
   if (servers.length === 0) return [];
   const { rows } = await sql<ServerAddress>`
     with asked as (
-      select * from unnest(${servers.map((one) => one.clusterId)}::bigint[], ${servers.map((one) => one.vmId)}::bigint[])
+      select * from unnest(${servers.map((one) => one.clusterId)}::bigint[], ${servers.map((one) => one.serverId)}::bigint[])
         as s(cluster_id, vm_id)),
     owned as (${owned})
-    select o.cluster_id as "clusterId", o.vm_id as "vmId", host(o.address) as address
+    select o.cluster_id as "clusterId", o.vm_id as "serverId", host(o.address) as address
     from owned o join asked a on a.cluster_id = o.cluster_id and a.vm_id = o.vm_id
     order by o.cluster_id, o.vm_id, o.address`.execute(db);
   return rows;
@@ -45,7 +45,7 @@ export async function findServersOfAddress(
 ): Promise<ServerName[]> {
   const { rows } = await sql<ServerName>`
     with owned as (${owned})
-    select o.cluster_id as "clusterId", o.vm_id as "vmId", coalesce(v.name, 'VM ' || o.vm_id) as name, v.node
+    select o.cluster_id as "clusterId", o.vm_id as "serverId", coalesce(v.name, 'VM ' || o.vm_id) as name, v.node
     from owned o left join inventory_vms v on v.cluster_id = o.cluster_id and v.vm_id = o.vm_id
     where o.address = ${address}::inet and o.cluster_id = any(${[...clusterIds]}::bigint[])
     order by o.cluster_id, o.vm_id`.execute(db);
@@ -55,13 +55,13 @@ export async function findServersOfAddress(
 /** The names of these servers; those that the inventory never listed are missing. */
 export async function nameServers(
   db: Queryable,
-  servers: readonly { clusterId: number; vmId: number }[],
+  servers: readonly { clusterId: number; serverId: number }[],
 ): Promise<ServerName[]> {
   if (servers.length === 0) return [];
   const { rows } = await sql<ServerName>`
-    select v.cluster_id as "clusterId", v.vm_id as "vmId", v.name, v.node
+    select v.cluster_id as "clusterId", v.vm_id as "serverId", v.name, v.node
     from inventory_vms v join unnest(${servers.map((one) => one.clusterId)}::bigint[],
-      ${servers.map((one) => one.vmId)}::bigint[]) as a(cluster_id, vm_id)
+      ${servers.map((one) => one.serverId)}::bigint[]) as a(cluster_id, vm_id)
       on a.cluster_id = v.cluster_id and a.vm_id = v.vm_id`.execute(db);
   return rows;
 }
@@ -107,7 +107,7 @@ export async function countOwnedAddresses(
 
 export interface AddressServer {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   name: string;
 }
 
@@ -133,7 +133,7 @@ export async function listServersOfAddresses(
       select * from unnest(${periods.map((one) => one.address)}::inet[], ${periods.map((one) => one.segment)}::text[],
         ${periods.map((one) => one.from)}::float8[], ${periods.map((one) => one.to)}::float8[])
         with ordinality as a(address, segment, starts, ends, index))
-    select distinct (a.index - 1)::int as index, p.cluster_id as "clusterId", p.vm_id as "vmId",
+    select distinct (a.index - 1)::int as index, p.cluster_id as "clusterId", p.vm_id as "serverId",
       coalesce(v.name, 'VM ' || p.vm_id) as name
     from asked a join vm_placements p on p.address = a.address
       and p.began_at < to_timestamp(a.ends) and (p.ended_at is null or p.ended_at > to_timestamp(a.starts))
@@ -147,7 +147,7 @@ export async function listServersOfAddresses(
 
 export interface AddressGeneration {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   /** Canonical text. */
   address: string;
   /** The allocation's id and its assignment: a later owner has another one. */
@@ -157,15 +157,15 @@ export interface AddressGeneration {
 /** Which allocation the addresses of servers belong to, as operations listed it last. */
 export async function listAddressGenerations(
   db: Queryable,
-  servers: readonly { clusterId: number; vmId: number }[],
+  servers: readonly { clusterId: number; serverId: number }[],
 ): Promise<AddressGeneration[]> {
   if (servers.length === 0) return [];
   const { rows } = await sql<AddressGeneration>`
-    select t.cluster_id as "clusterId", t.virtual_machine_id as "vmId", host(t.address) as address,
+    select t.cluster_id as "clusterId", t.virtual_machine_id as "serverId", host(t.address) as address,
       t.allocation_id || ' ' || t.assigned_at as generation
     from allocation_targets t
     join (select distinct cluster_id, vm_id from unnest(${servers.map((one) => one.clusterId)}::bigint[],
-      ${servers.map((one) => one.vmId)}::bigint[]) as g(cluster_id, vm_id)) s
+      ${servers.map((one) => one.serverId)}::bigint[]) as g(cluster_id, vm_id)) s
       on s.cluster_id = t.cluster_id and s.vm_id = t.virtual_machine_id
     order by 1, 2, 3, 4`.execute(db);
   return rows;

@@ -8,7 +8,7 @@ export interface OwnedAddress {
   /** Of an address that is not unique; else blank. */
   segment: string;
   clusterId: number;
-  vmId: number;
+  serverId: number;
   serverName: string;
   /** The billing account that operations named; null: of no allocation of this server. */
   accountId: number | null;
@@ -27,7 +27,7 @@ export async function listOwnedAddresses(db: Queryable, siteId: number): Promise
     accounts as (
       select cluster_id, virtual_machine_id as vm_id, min(billing_account_id) as account_id
       from allocation_targets group by 1, 2)
-    select distinct on (o.address, o.segment) host(o.address) as address, o.segment, o.cluster_id as "clusterId", o.vm_id as "vmId",
+    select distinct on (o.address, o.segment) host(o.address) as address, o.segment, o.cluster_id as "clusterId", o.vm_id as "serverId",
       coalesce(v.name, 'VM ' || o.vm_id) as "serverName", n.account_id as "accountId"
     from owned o left join inventory_vms v on v.cluster_id = o.cluster_id and v.vm_id = o.vm_id
     left join accounts n on n.cluster_id = o.cluster_id and n.vm_id = o.vm_id

@@ -52,14 +52,14 @@ async function listCaptures(reader: Queryable, sensorId: number): Promise<ScanHo
 /** An address of a live server's interface on the sensor's node. */
 export interface ScanCandidate {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   name: string;
   interfaceId: number;
   bridge: string | null;
   /** Canonical text. */
   address: string;
   state: string;
-  vmAgeSeconds: number;
+  serverAgeSeconds: number;
   interfaceAgeSeconds: number;
   /** When both were listed last: the older of the two, unix milliseconds. */
   listedAtMs: number;
@@ -86,9 +86,9 @@ export async function listScanCandidates(
   limit: number,
 ): Promise<ScanCandidate[]> {
   const { rows } = await sql<ScanCandidate>`
-    select v.cluster_id as "clusterId", v.vm_id as "vmId", v.name, i.interface_id as "interfaceId", i.bridge,
+    select v.cluster_id as "clusterId", v.vm_id as "serverId", v.name, i.interface_id as "interfaceId", i.bridge,
       host(a.address) as address, v.state,
-      extract(epoch from svc_now() - v.last_seen_at)::float8 as "vmAgeSeconds",
+      extract(epoch from svc_now() - v.last_seen_at)::float8 as "serverAgeSeconds",
       extract(epoch from svc_now() - i.last_seen_at)::float8 as "interfaceAgeSeconds",
       floor(extract(epoch from least(v.last_seen_at, i.last_seen_at)) * 1000)::float8 as "listedAtMs",
       (select count(distinct (p.cluster_id, p.vm_id, p.mac))::int from vm_placements p

@@ -30,7 +30,7 @@ export interface DeviceHit extends SiteHit {
 
 export interface MachineHit {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   name: string;
   state: string;
   node: string | null;
@@ -131,7 +131,7 @@ export async function findMachines(
       union
       (select cluster_id, vm_id from inventory_vms
        where search_words(name) @@ ${asQuery(asked.words)}::tsquery limit ${limit * 4}))
-    select v.cluster_id as "clusterId", v.vm_id as "vmId", v.name, v.state, v.node, v.retired_at is not null as "isRetired",
+    select v.cluster_id as "clusterId", v.vm_id as "serverId", v.name, v.state, v.node, v.retired_at is not null as "isRetired",
       t.id as "siteId", t.name as "siteName", d.id as "deviceId"
     from found join inventory_vms v using (cluster_id, vm_id)
     left join site_clusters c on c.cluster_id = v.cluster_id left join sites t on t.id = c.site_id

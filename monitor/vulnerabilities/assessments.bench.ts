@@ -87,7 +87,7 @@ async function readPages(report: (line: string) => void, vulnerabilities: Vulner
     'list of servers': () => vulnerabilities.listServers(siteId, page),
     'its 90th page': () => vulnerabilities.listServers(siteId, { offset: 8_900, limit: 100 }),
     totals: () => vulnerabilities.readTotals(siteId),
-    'one server': () => vulnerabilities.readServer(worst!.clusterId, worst!.vmId),
+    'one server': () => vulnerabilities.readServer(worst!.clusterId, worst!.serverId),
     'list of CVEs': () => vulnerabilities.listCves(siteId, page),
     'services of a CVE': () => vulnerabilities.listTouched(cve!.cve, siteId, page),
   };

@@ -82,7 +82,7 @@ export interface AssessmentExchange {
     clusterIds: readonly number[],
     connectionRevision: number,
   ): Promise<projections.DeliverablePlace[]>;
-  readProjections(db: Queryable, places: readonly projections.Place[]): Promise<PlaceProjection[]>;
+  readProjections(db: Queryable, places: readonly projections.ProjectedAddress[]): Promise<PlaceProjection[]>;
   noteAnswers(trx: Queryable, answers: readonly projections.AnsweredPlace[]): Promise<void>;
 }
 
@@ -148,11 +148,11 @@ function createReads(db: () => Queryable, hasSource: boolean) {
     /** Servers with open ports, the most severe first. */
     listServers: (siteId: number | null, page: ListPage) => reads.listServers(db(), siteId, page),
     /** One server with its services, findings and ignores; null where no scan saw it. */
-    readServer: (clusterId: number, vmId: number) => readServer(db(), clusterId, vmId),
+    readServer: (clusterId: number, serverId: number) => readServer(db(), clusterId, serverId),
     /** What is counted of one server; null where no scan saw it. */
-    findServer: (clusterId: number, vmId: number) => reads.findServer(db(), clusterId, vmId),
+    findServer: (clusterId: number, serverId: number) => reads.findServer(db(), clusterId, serverId),
     /** How many findings each open port of these servers has. */
-    listPortFindings: (servers: readonly { clusterId: number; vmId: number }[]) =>
+    listPortFindings: (servers: readonly { clusterId: number; serverId: number }[]) =>
       listPortFindings(db(), servers),
     /** Records that touch an assessed service: known exploited ones and the most severe first. */
     listCves: (siteId: number | null, page: ListPage) => reads.listCves(db(), siteId, page),

@@ -7,14 +7,14 @@ import { reasonOf } from './assessing/server-store.ts';
 import { isOfIgnore, isOpenIgnore } from './ignores/store.ts';
 import type { AssessedService } from './read-store.ts';
 
-export interface Place {
+export interface ProjectedAddress {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   address: string;
 }
 
 /** An address whose newest check operations does not have. */
-export interface DeliverablePlace extends Place {
+export interface DeliverablePlace extends ProjectedAddress {
   checkedAtMs: number;
 }
 
@@ -30,7 +30,7 @@ export async function listDeliverable(
   connectionRevision: number,
 ): Promise<DeliverablePlace[]> {
   const { rows } = await sql<DeliverablePlace>`
-    select p.cluster_id as "clusterId", p.vm_id as "vmId", host(p.address) as address, ${ms('s.checked_at')} as "checkedAtMs"
+    select p.cluster_id as "clusterId", p.vm_id as "serverId", host(p.address) as address, ${ms('s.checked_at')} as "checkedAtMs"
     from vulnerability_projections p
     join vulnerability_servers s on s.cluster_id = p.cluster_id and s.vm_id = p.vm_id and s.checked_at is not null
     where p.cluster_id = any(${[...clusterIds]}::bigint[]) and (p.told_check is distinct from s.checked_at
@@ -64,14 +64,14 @@ export interface ProjectedService
   ignored: string[];
 }
 
-const isOf = (alias: string, places: readonly Place[]) =>
+const isOf = (alias: string, places: readonly ProjectedAddress[]) =>
   sql`(${sql.ref(`${alias}.cluster_id`)}, ${sql.ref(`${alias}.vm_id`)}, ${sql.ref(`${alias}.address`)}) in (
     select * from unnest(${places.map(({ clusterId }) => clusterId)}::bigint[],
-      ${places.map(({ vmId }) => vmId)}::bigint[], ${places.map(({ address }) => address)}::inet[]))`;
+      ${places.map(({ serverId }) => serverId)}::bigint[], ${places.map(({ address }) => address)}::inet[]))`;
 
-export async function readPlaces(db: Queryable, places: readonly Place[]): Promise<PlaceState[]> {
+export async function readPlaces(db: Queryable, places: readonly ProjectedAddress[]): Promise<PlaceState[]> {
   const { rows } = await sql<PlaceState>`
-    select p.cluster_id as "clusterId", p.vm_id as "vmId", host(p.address) as address, p.scan_id as "scanId",
+    select p.cluster_id as "clusterId", p.vm_id as "serverId", host(p.address) as address, p.scan_id as "scanId",
       ${ms('p.evidence_at')} as "evidenceAtMs", ${ms('s.checked_at')} as "checkedAtMs"
     from vulnerability_projections p
     join vulnerability_servers s on s.cluster_id = p.cluster_id and s.vm_id = p.vm_id and s.checked_at is not null
@@ -79,9 +79,12 @@ export async function readPlaces(db: Queryable, places: readonly Place[]): Promi
   return rows as PlaceState[];
 }
 
-export async function listProjected(db: Queryable, places: readonly Place[]): Promise<ProjectedService[]> {
+export async function listProjected(
+  db: Queryable,
+  places: readonly ProjectedAddress[],
+): Promise<ProjectedService[]> {
   const { rows } = await sql<ProjectedService>`
-    select v.cluster_id as "clusterId", v.vm_id as "vmId", host(v.address) as address, v.transport, v.port,
+    select v.cluster_id as "clusterId", v.vm_id as "serverId", host(v.address) as address, v.transport, v.port,
       v.scan_id as "scanId", ${ms('v.observed_at')} as "observedAtMs", v.fingerprint, v.product, v.version,
       ${reasonOf} as reason, v.software_id as "softwareId", ${ms('w.database_at')} as "databaseAtMs",
       coalesce(w.left_out, 0) as "leftOut",
@@ -101,7 +104,7 @@ export async function noteAnswers(trx: Queryable, answers: readonly AnsweredPlac
   await sql`
     update vulnerability_projections p set told_check = 'epoch'::timestamptz + g."checkedAtMs" * interval '1 millisecond',
       told_revision = g."connectionRevision", outcome = g.outcome, answered_at = svc_now()
-    from jsonb_to_recordset(${JSON.stringify(answers)}::jsonb) as g("clusterId" bigint, "vmId" bigint, address inet,
+    from jsonb_to_recordset(${JSON.stringify(answers)}::jsonb) as g("clusterId" bigint, "serverId" bigint, address inet,
       "checkedAtMs" float8, "connectionRevision" bigint, outcome text)
-    where p.cluster_id = g."clusterId" and p.vm_id = g."vmId" and p.address = g.address`.execute(trx);
+    where p.cluster_id = g."clusterId" and p.vm_id = g."serverId" and p.address = g.address`.execute(trx);
 }

@@ -18,7 +18,7 @@ export interface PlaceProjection extends store.PlaceState {
 /** These addresses, as one moment has them: a check's time and what it found belong together. */
 export async function readProjections(
   db: Queryable,
-  places: readonly store.Place[],
+  places: readonly store.ProjectedAddress[],
 ): Promise<PlaceProjection[]> {
   return db
     .transaction()
@@ -42,4 +42,5 @@ export async function readProjections(
     });
 }
 
-const keyOf = ({ clusterId, vmId, address }: store.Place) => `${clusterId} ${vmId} ${address}`;
+const keyOf = ({ clusterId, serverId, address }: store.ProjectedAddress) =>
+  `${clusterId} ${serverId} ${address}`;

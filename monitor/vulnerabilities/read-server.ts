@@ -24,18 +24,18 @@ const ignoresMax = 2_000;
 export async function readServer(
   db: Queryable,
   clusterId: number,
-  vmId: number,
+  serverId: number,
 ): Promise<ServerWithServices | null> {
-  const server = await store.findServer(db, clusterId, vmId);
+  const server = await store.findServer(db, clusterId, serverId);
   if (!server) return null;
-  const services = await store.listServices(db, clusterId, vmId);
+  const services = await store.listServices(db, clusterId, serverId);
   const ids = services.flatMap(({ softwareId }) => softwareId ?? []);
   const bySoftware = Map.groupBy(
     await store.listFindings(db, [...new Set(ids)]),
     ({ softwareId }) => softwareId,
   );
   const apart = await store.listApart(db, ids);
-  const ignores = await listOfServer(db, clusterId, vmId, ignoresMax);
+  const ignores = await listOfServer(db, clusterId, serverId, ignoresMax);
   const open = new Map(ignores.flatMap((one) => (isOpen(one) ? [[keyOf(one), one]] : [])));
   return {
     server,
@@ -54,5 +54,10 @@ export async function readServer(
 /** One past its end is ended with the next check. */
 const isOpen = ({ endedAtMs, isOver }: Ignore) => endedAtMs === null && !isOver;
 
-const keyOf = ({ address, transport, port, fingerprint, cve }: Omit<IgnoredFinding, 'clusterId' | 'vmId'>) =>
-  `${address} ${transport} ${port} ${fingerprint} ${cve}`;
+const keyOf = ({
+  address,
+  transport,
+  port,
+  fingerprint,
+  cve,
+}: Omit<IgnoredFinding, 'clusterId' | 'serverId'>) => `${address} ${transport} ${port} ${fingerprint} ${cve}`;

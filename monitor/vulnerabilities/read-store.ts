@@ -20,7 +20,7 @@ export interface FindingCounts {
 /** A server with open ports. */
 export interface AssessedServer extends FindingCounts {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   siteId: number;
   services: number;
   /** Services that can't be assessed. */
@@ -34,7 +34,7 @@ export interface AssessedServer extends FindingCounts {
   evidenceAtMs: number;
 }
 
-const serverRow = sql`s.cluster_id as "clusterId", s.vm_id as "vmId", s.site_id as "siteId", s.services, s.unable, s.ignored,
+const serverRow = sql`s.cluster_id as "clusterId", s.vm_id as "serverId", s.site_id as "siteId", s.services, s.unable, s.ignored,
   s.critical, s.high, s.medium, s.low, s.unrated, ${ms('s.checked_at')} as "checkedAtMs",
   ${ms('s.database_at')} as "databaseAtMs", ${ms('s.evidence_at')} as "evidenceAtMs"`;
 
@@ -55,11 +55,11 @@ export async function listServers(
 export async function findServer(
   db: Queryable,
   clusterId: number,
-  vmId: number,
+  serverId: number,
 ): Promise<AssessedServer | null> {
   const { rows } = await sql<AssessedServer>`
     select ${serverRow} from vulnerability_servers s where s.cluster_id = ${clusterId}
-      and s.vm_id = ${vmId}`.execute(db);
+      and s.vm_id = ${serverId}`.execute(db);
   return rows[0] ?? null;
 }
 
@@ -94,7 +94,7 @@ export async function readTotals(db: Queryable, siteId: number | null): Promise<
 /** An open port with its assessment. */
 export interface AssessedService {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   address: string;
   transport: string;
   port: number;
@@ -123,7 +123,7 @@ export interface AssessedService {
   isJudged: boolean;
 }
 
-const serviceRow = sql`v.cluster_id as "clusterId", v.vm_id as "vmId", host(v.address) as address, v.transport, v.port,
+const serviceRow = sql`v.cluster_id as "clusterId", v.vm_id as "serverId", host(v.address) as address, v.transport, v.port,
   v.scan_id as "scanId", ${ms('v.first_observed_at')} as "firstObservedAtMs", ${ms('v.observed_at')} as "observedAtMs",
   ${ms('v.common_at')} as "commonAtMs", ${ms('v.full_at')} as "fullAtMs", v.service, v.product, v.version,
   v.extra_info as "extraInfo", v.fingerprint, v.product_key as "productKey", v.software_id as "softwareId",
@@ -135,10 +135,10 @@ const serviceTables = sql`vulnerability_services v left join vulnerability_softw
 export async function listServices(
   db: Queryable,
   clusterId: number,
-  vmId: number,
+  serverId: number,
 ): Promise<AssessedService[]> {
   const { rows } = await sql<AssessedService>`
-    select ${serviceRow} from ${serviceTables} where v.cluster_id = ${clusterId} and v.vm_id = ${vmId}
+    select ${serviceRow} from ${serviceTables} where v.cluster_id = ${clusterId} and v.vm_id = ${serverId}
     order by v.address, v.transport, v.port`.execute(db);
   return rows;
 }
@@ -242,7 +242,7 @@ export async function findFinding(db: Queryable, cve: string): Promise<Finding |
 /** An open port that was assessed. */
 export interface PortFindings extends FindingCounts {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   address: string;
   transport: string;
   port: number;
@@ -257,13 +257,13 @@ const counted = [...ratedSeverities, 'unrated'];
 /** Of these servers. */
 export async function listPortFindings(
   db: Queryable,
-  servers: readonly { clusterId: number; vmId: number }[],
+  servers: readonly { clusterId: number; serverId: number }[],
 ): Promise<PortFindings[]> {
   const clusters = servers.map(({ clusterId }) => clusterId);
-  const vms = servers.map(({ vmId }) => vmId);
+  const vms = servers.map(({ serverId }) => serverId);
   // Versions are counted as they are stored; only findings that an ignore names are looked at one by one.
   const { rows } = await sql<PortFindings>`
-    select v.cluster_id as "clusterId", v.vm_id as "vmId", host(v.address) as address, v.transport, v.port,
+    select v.cluster_id as "clusterId", v.vm_id as "serverId", host(v.address) as address, v.transport, v.port,
       v.reason is not null as "isUnable",
       ${sql.join(
         counted.map(

@@ -20,7 +20,7 @@ const page = { offset: 0, limit: 50 };
 test('NET-2.6.1: servers are listed by the severity of their active findings, and in pages', async () => {
   const servers = await world.vulnerabilities.listServers(world.siteId, page);
   assert.deepEqual(
-    servers.map(({ vmId }) => vmId),
+    servers.map(({ serverId }) => serverId),
     [2, 1, 3],
   );
   assert.ok(servers[0]!.high > servers[1]!.high);
@@ -47,7 +47,7 @@ test('NET-2.6.1: records are listed with what they touch, known exploited ones f
   assert.deepEqual([one.services, one.ignored, one.products], [2, 0, ['nginx']]);
   const touched = await world.vulnerabilities.listTouched('CVE-2021-23017', world.siteId, page);
   assert.deepEqual(
-    touched.map(({ vmId, port, isIgnored }) => [vmId, port, isIgnored]),
+    touched.map(({ serverId, port, isIgnored }) => [serverId, port, isIgnored]),
     [
       [1, 80, false],
       [2, 8080, false],
@@ -55,7 +55,7 @@ test('NET-2.6.1: records are listed with what they touch, known exploited ones f
   );
   const [{ address, transport, port, fingerprint }] = touched as [(typeof touched)[0]];
   const id = await world.vulnerabilities.ignore(systemActor, {
-    ...{ clusterId: 7, vmId: 1, address, transport, port, fingerprint, cve: 'CVE-2021-23017' },
+    ...{ clusterId: 7, serverId: 1, address, transport, port, fingerprint, cve: 'CVE-2021-23017' },
     ...{ reason: 'no resolver is configured', untilMs: null },
   });
   const again = (await world.vulnerabilities.listCves(null, page)).find(

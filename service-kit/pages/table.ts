@@ -164,10 +164,10 @@ function scrollBox<Row>(options: TableOptions<Row>, contents: readonly (readonly
   return html`<div class="table-scroll" tabindex="0" role="group" aria-label="${options.caption}"><table data-rows>${caption}<thead><tr>${head}</tr></thead><tbody>${rows}</tbody>${last}</table></div>`;
 }
 
-type Place = 'title' | 'line' | 'rest' | 'off';
+type CardSlot = 'title' | 'line' | 'rest' | 'off';
 
 /** Where each column stands on a phone. */
-function placesOf<Row>({ columns, card }: TableOptions<Row>): Place[] {
+function placesOf<Row>({ columns, card }: TableOptions<Row>): CardSlot[] {
   const title = columns.some(({ key }) => key === card?.title) ? card?.title : columns[0]?.key;
   const others = columns.filter(({ key, kind }) => key !== title && kind !== 'actions');
   const line =
@@ -184,7 +184,11 @@ function placesOf<Row>({ columns, card }: TableOptions<Row>): Place[] {
 }
 
 /** What says on a card what a cell is. */
-function cardHeader<Row>(column: Column<Row>, place: Place, options: TableOptions<Row>): string | undefined {
+function cardHeader<Row>(
+  column: Column<Row>,
+  place: CardSlot,
+  options: TableOptions<Row>,
+): string | undefined {
   if (column.kind === 'actions' || column.header === '' || place === 'title' || place === 'off')
     return undefined;
   const isNamed = column.kind === 'figure' || (place === 'rest' && !options.isStacked);
@@ -239,7 +243,7 @@ function bodyRow<Row>(
   row: Row,
   contents: readonly Html[],
   options: TableOptions<Row>,
-  places: readonly Place[],
+  places: readonly CardSlot[],
   keys: Map<string, number>,
   isBeyond = false,
 ): Html {

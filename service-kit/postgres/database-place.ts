@@ -17,7 +17,7 @@ const noteName = 'database-url';
  */
 export type EmbeddedUse = 'own' | 'join' | 'existing';
 
-interface Place {
+interface DatabaseLocation {
   program: string;
   urlSetting: string;
   url: string | null;
@@ -29,7 +29,13 @@ interface Place {
  * Leaves the note, or throws `database.elsewhere` where there is one, and for a command `database.missing` where no embedded database
  * was ever started. A command at a terminal says which database it works on.
  */
-export async function checkPlace({ program, urlSetting, url, programDir, embedded }: Place): Promise<void> {
+export async function checkPlace({
+  program,
+  urlSetting,
+  url,
+  programDir,
+  embedded,
+}: DatabaseLocation): Promise<void> {
   const note = join(programDir, noteName);
   if (url !== null) await leaveNote(note, `${describe(url)} (${urlSetting})\n`);
   else {
@@ -50,7 +56,7 @@ export async function refuseElsewhere({
   program,
   urlSetting,
   programDir,
-}: Pick<Place, 'program' | 'urlSetting' | 'programDir'>): Promise<void> {
+}: Pick<DatabaseLocation, 'program' | 'urlSetting' | 'programDir'>): Promise<void> {
   const note = join(programDir, noteName);
   const place = await readFile(note, 'utf8').catch(() => null);
   if (place === null) return;

@@ -41,16 +41,16 @@ export interface ListFilter {
 /** What the filters ask for, by name. */
 export type ListValues = Readonly<Record<string, string | undefined>>;
 
-export interface ListPage<Place> {
+export interface ListPage<Cursor> {
   limit: number;
   /** The last row of the page before. */
-  after: Place | undefined;
+  after: Cursor | undefined;
   /** Rows before this page, of a list without a cursor. */
   skip: number;
   sort: Sort;
 }
 
-export interface ListDeclaration<Row, Place>
+export interface ListDeclaration<Row, Cursor>
   extends Omit<
     DataTableOptions<Row>,
     'id' | 'rows' | 'isComplete' | 'pages' | 'filter' | 'empty' | 'url' | 'sort' | 'columns'
@@ -65,9 +65,9 @@ export interface ListDeclaration<Row, Place>
   /** Rows of a page; default 100. */
   shown?: number;
   /** Where a page ends, in the URL; undefined for a text that is no such place. Without it pages count rows. */
-  cursor?: { write(row: Row): string; read(text: string): Place | undefined };
+  cursor?: { write(row: Row): string; read(text: string): Cursor | undefined };
   /** Rows in their order, those of the page alone. */
-  read(values: ListValues, page: ListPage<Place>): Promise<readonly Row[]>;
+  read(values: ListValues, page: ListPage<Cursor>): Promise<readonly Row[]>;
   /** Of all rows that the filters leave. */
   count?(values: ListValues): Promise<number>;
   /** A column without a `value` has its text in files. A function where columns need what is read for the rows. */
@@ -94,9 +94,9 @@ export const idCursor = <Row extends { id: number }>() => ({
 });
 
 /** Reads the page that the request asks for, or all rows of a file. */
-export async function readList<Row, Place = undefined>(
+export async function readList<Row, Cursor = undefined>(
   request: FastifyRequest,
-  list: ListDeclaration<Row, Place>,
+  list: ListDeclaration<Row, Cursor>,
 ) {
   const {
     path,

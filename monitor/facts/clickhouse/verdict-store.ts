@@ -74,7 +74,7 @@ export async function rejudgeAddresses(
 }
 
 /** An address's rows of a capture, segment and minute. */
-interface Told {
+interface ReportedRows {
   siteId: number;
   captureId: number;
   sensorId: number;
@@ -91,7 +91,7 @@ async function findTold(
   siteIds: readonly number[],
   changed: readonly ChangedAddress[],
   oldest: number,
-): Promise<Told[]> {
+): Promise<ReportedRows[]> {
   const since = changed.map((one) => Math.max(Number.isFinite(one.since) ? one.since : 0, oldest) - 60);
   const hexes = changed.map((one) => hexOf(one.address));
   const part = (table: string, column: string) => ch`
@@ -103,7 +103,7 @@ async function findTold(
       on ${plain(column)} = g.told_address
     where site_id in ${numbers(siteIds)} and ${plain(column)} in (select arrayJoin(arrayMap(h -> unhex(h), ${texts(hexes)})))
       and toUnixTimestamp(minute) >= g.since`;
-  const rows = await engine.rows<Omit<Told, 'address'> & { hex: string }>(ch`
+  const rows = await engine.rows<Omit<ReportedRows, 'address'> & { hex: string }>(ch`
     select site_id as siteId, capture_id as captureId, sensor_id as sensorId, toString(any(t.capture)) as capture,
       hex(told) as hex, toString(segment) as segment, toUnixTimestamp(minute) as minute, groupUniqArray(own) as own
     from (${part('host_minutes', 'address')} union all ${part('application_facts', 'local')}) t
@@ -113,7 +113,10 @@ async function findTold(
 }
 
 /** Spans of one verdict each, of those keys and minutes that have another one by now. */
-async function findFlips(trx: Queryable, told: readonly Told[]): Promise<Omit<VerdictSpan, 'epoch'>[]> {
+async function findFlips(
+  trx: Queryable,
+  told: readonly ReportedRows[],
+): Promise<Omit<VerdictSpan, 'epoch'>[]> {
   if (told.length === 0) return [];
   const spoken = new Map(
     told.map(({ sensorId, address }) => [`${sensorId} ${address}`, { sensorId, subject: address }]),
@@ -142,14 +145,14 @@ async function findFlips(trx: Queryable, told: readonly Told[]): Promise<Omit<Ve
   });
 }
 
-const keyOf = ({ captureId, address, segment }: Pick<Told, 'captureId' | 'address' | 'segment'>) =>
+const keyOf = ({ captureId, address, segment }: Pick<ReportedRows, 'captureId' | 'address' | 'segment'>) =>
   `${captureId} ${address} ${segment}`;
 
-const judge = (check: ForeignCheck, { sensorId, address, minute, segment, capture }: Told) =>
+const judge = (check: ForeignCheck, { sensorId, address, minute, segment, capture }: ReportedRows) =>
   check(sensorId, address, minute, segment === '' ? undefined : [segment, capture]);
 
 /** What reads take the rows for. */
-function verdictsOf({ own, minute }: Told, spans: readonly VerdictSpan[]): boolean[] {
+function verdictsOf({ own, minute }: ReportedRows, spans: readonly VerdictSpan[]): boolean[] {
   return own.map((packed) => {
     const known = Math.floor(packed / 2);
     const newer = spans.findLast(

@@ -11,7 +11,7 @@ import {
   splitPlaces,
 } from '../contract/exploration.ts';
 import { isOfCaptures, isOfNames, localsOf, piecesOf } from './explore-pieces-store.ts';
-import type { Reading } from './pieces.ts';
+import type { PieceQuery } from './pieces.ts';
 import { type Coverage, hourSeconds } from './span-store.ts';
 
 /**
@@ -32,7 +32,11 @@ const sumsMax = 500_000;
 const fewSums = 20_000;
 
 /** In the order of the first view of each. */
-export function divideViews(coverage: Coverage, reading: Reading, views: readonly ExploredView[]): ViewSet[] {
+export function divideViews(
+  coverage: Coverage,
+  reading: PieceQuery,
+  views: readonly ExploredView[],
+): ViewSet[] {
   const sets: (ViewSet & { key: string; views: ExploredView[] })[] = [];
   for (const [place, view] of views.entries()) {
     const { kind } = piecesOf(coverage, { ...reading, ...view });
@@ -48,7 +52,7 @@ export function divideViews(coverage: Coverage, reading: Reading, views: readonl
   return sets;
 }
 
-function wayOf(coverage: Coverage, reading: Reading, view: ExploredView, kind: string): Way {
+function wayOf(coverage: Coverage, reading: PieceQuery, view: ExploredView, kind: string): Way {
   if (!isRankedFirst(coverage, reading, view)) return 'once';
   const everything = piecesOf(coverage, { ...reading, ...view, by: [] });
   if (kind !== everything.kind) return 'apart';
@@ -69,7 +73,7 @@ const judgedShare = 10;
  * sums of each in each step would not fit into memory; or what is kept of each minute can be read again and again. Which capture counts is
  * not kept, so few sums of captures are made in one read.
  */
-function isRankedFirst(coverage: Coverage, reading: Reading, view: ExploredView): boolean {
+function isRankedFirst(coverage: Coverage, reading: PieceQuery, view: ExploredView): boolean {
   const { by, stepSeconds } = view;
   const { fromMinute, toMinute, filters } = reading;
   if (stepSeconds === null || by.length === 0) return false;
@@ -115,7 +119,7 @@ const rawNames: Readonly<Record<ExploredDimension, readonly string[]>> = {
 };
 
 /** Whether one of the views needs all columns anyway, or there are few sums of all columns in the steps. */
-function areFew(reading: Reading, views: readonly ExploredView[], steps: number): boolean {
+function areFew(reading: PieceQuery, views: readonly ExploredView[], steps: number): boolean {
   const all = rawNamesOf(views.flatMap((one) => one.by));
   return (
     views.some((one) => rawNamesOf(one.by).size === all.size) || countSums(reading, all) * steps <= sumsMax
@@ -134,7 +138,7 @@ const supposed = {
 const fewValues = { server_port: 50, protocol: 3, direction: 4, vantage: 2, capture_id: 50, segment: 1 };
 
 /** About how many sums of these columns there are. */
-function countSums(reading: Reading, names: ReadonlySet<string>): number {
+function countSums(reading: PieceQuery, names: ReadonlySet<string>): number {
   const valuesOf = (dimension: FilterDimension) =>
     reading.filters.find((one) => one.dimension === dimension && one.is)?.values;
   const sensors = valuesOf('sensor');

@@ -13,7 +13,7 @@ import {
 import { ownedMinutes } from './detail-store.ts';
 import { judgedFacts, judgedPairs, noAddress } from './judge-store.ts';
 import { excludedLocals, namePieces, namePiecesWithout } from './name-pieces-store.ts';
-import type { Pieces, Reading } from './pieces.ts';
+import type { PieceQuery, Pieces } from './pieces.ts';
 import {
   type Coverage,
   daySeconds,
@@ -100,7 +100,7 @@ const grainsOf = (parts: {
     ...(parts.judged.length + parts.unjudged.length > 0 ? (['minutes'] as const) : []),
   ]);
 
-export function piecesOf(coverage: Coverage, asked: Reading & ExploredView): Pieces {
+export function piecesOf(coverage: Coverage, asked: PieceQuery & ExploredView): Pieces {
   if (asked.source === 'addresses') {
     if (!usesDimension(asked, ...addressOnly)) return sitePieces(coverage, asked);
     const locals = asked.isDirect || asked.by.length > 0 ? null : excludedLocals(asked.filters);
@@ -128,14 +128,14 @@ export function piecesOf(coverage: Coverage, asked: Reading & ExploredView): Pie
 }
 
 /** Addresses without which sums by name hold all that is asked for; null: they don't. */
-function excludedOf(asked: Reading & ExploredView): string[] | null {
+function excludedOf(asked: PieceQuery & ExploredView): string[] | null {
   const others = asked.filters.filter((one) => one.dimension !== 'address');
   const locals = asked.isDirect ? null : excludedLocals(asked.filters);
   return locals !== null && isByName({ ...asked, filters: others }) ? locals : null;
 }
 
 /** Whether what is asked for is found by name, all or without some addresses. */
-export const isOfNames = (asked: Reading & ExploredView): boolean =>
+export const isOfNames = (asked: PieceQuery & ExploredView): boolean =>
   isByName(asked) || (asked.source === 'applications' && excludedOf(asked) !== null);
 
 /** Connections add up to the usage by application of the same minutes, where nothing is asked for that they alone know. */

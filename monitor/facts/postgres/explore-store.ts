@@ -9,7 +9,7 @@ import { listDeviceAddresses } from './device-store.ts';
 import { divideViews, type Way } from './divide-views.ts';
 import { localsOf } from './explore-pieces-store.ts';
 import { listObserved } from './observed-store.ts';
-import type { Reading } from './pieces.ts';
+import type { PieceQuery } from './pieces.ts';
 import type { Coverage } from './span-store.ts';
 import { type SummedView, type Sums, sumViews, Undecided } from './sum-views-store.ts';
 
@@ -33,10 +33,10 @@ export async function explore(
 async function sumDivided(
   db: Queryable,
   coverage: Coverage,
-  reading: Reading,
+  reading: PieceQuery,
   views: readonly ExploredView[],
 ): Promise<Sums[]> {
-  const sum = (of: Reading, all: readonly SummedView[]) => sumViews(db, coverage, of, all);
+  const sum = (of: PieceQuery, all: readonly SummedView[]) => sumViews(db, coverage, of, all);
   const sumAll = oncePerStep(async (stepSeconds) => {
     const everything: ExploredView = { by: [], stepSeconds, order: 'size', rows: { keys: [] } };
     return (await sum(reading, [everything]))[0]!;
@@ -78,8 +78,8 @@ async function narrowToAddresses(
 }
 
 interface Reads {
-  reading: Reading;
-  sum: (of: Reading, views: readonly SummedView[]) => Promise<Sums[]>;
+  reading: PieceQuery;
+  sum: (of: PieceQuery, views: readonly SummedView[]) => Promise<Sums[]>;
   sumAll: (stepSeconds: number) => Promise<Sums>;
 }
 

@@ -7,7 +7,7 @@ import { type PeerList, type PeerOfNetwork, type PeerUse, peerLengths } from '..
 import { type Judging, judgedOwners, judgedPairs } from './judge-store.ts';
 import { type Coverage, inHours, inSpans, type Span, uniteSpans } from './span-store.ts';
 
-interface Reading {
+interface PeerQuery {
   /** Null: all local addresses. */
   local: string | null;
   only: RawBuilder<unknown>;
@@ -33,7 +33,7 @@ type Listed = Omit<Row, 'sumInbound' | 'sumOutbound' | 'sumPackets' | 'total'>;
 async function readPeers(
   db: Queryable,
   { siteId, hours, judged, unjudged, pairs }: Coverage,
-  { local, only, by, shown, order, limit }: Reading,
+  { local, only, by, shown, order, limit }: PeerQuery,
 ): Promise<PeerList<Listed>> {
   const ofLocal = local === null ? sql`true` : sql`local = ${local}::inet`;
   const columns = sql`hour, direction, local, segment, network, inbound_bytes, outbound_bytes, packets, minutes`;

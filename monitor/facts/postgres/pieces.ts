@@ -20,7 +20,7 @@ export interface Pieces {
   grains: Set<'minutes' | 'tens' | 'hours' | 'days'>;
 }
 
-export interface Reading extends ExploredReading {
+export interface PieceQuery extends ExploredReading {
   /** Nothing is found by taking a part away. */
   isDirect?: boolean;
 }

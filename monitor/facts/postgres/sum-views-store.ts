@@ -15,7 +15,7 @@ import { conditionOf } from './explore-filters-store.ts';
 import { columns, piecesOf } from './explore-pieces-store.ts';
 import { excludedLocals } from './name-pieces-store.ts';
 import { listAddresses } from './packed.ts';
-import type { Pieces, Reading } from './pieces.ts';
+import type { PieceQuery, Pieces } from './pieces.ts';
 import type { Coverage } from './span-store.ts';
 
 export type Sums = Omit<Explored, 'observed'>;
@@ -51,7 +51,7 @@ export class Undecided extends Error {}
 export async function sumViews(
   db: Queryable,
   coverage: Coverage,
-  reading: Reading,
+  reading: PieceQuery,
   views: readonly SummedView[],
 ): Promise<Sums[]> {
   const { measure, source } = reading;
@@ -111,7 +111,7 @@ const selectEmptied = ({ emptied }: Pieces) =>
       from (${emptied}) e having count(*) > 0`;
 
 /** Whether a row that was taken out may be of others than those that are left out. */
-function hasOthers({ filters }: Reading, rows: readonly SumRow[]): boolean {
+function hasOthers({ filters }: PieceQuery, rows: readonly SumRow[]): boolean {
   const emptied = rows.find((row) => row.kind === 'emptied');
   if (!emptied) return false;
   const locals = new Set(excludedLocals(filters));

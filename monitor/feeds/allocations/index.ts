@@ -55,7 +55,7 @@ export function createAllocations(deps: {
     /** All targets, those that are not globally routable, and those in clusters that no site has. */
     count: (clusterIds: readonly number[]) => store.countTargets(db(), clusterIds),
     /** The supported allocations of these servers. */
-    listGenerations: (servers: readonly { clusterId: number; vmId: number }[]) =>
+    listGenerations: (servers: readonly { clusterId: number; serverId: number }[]) =>
       store.listGenerations(db(), servers),
     /** The clusters in which these addresses are allocated. */
     findClusters: (addresses: readonly string[]) => store.findClusters(db(), addresses),

@@ -83,7 +83,7 @@ export async function listDueTargets(
 export interface Generation {
   allocationId: number;
   clusterId: number;
-  vmId: number;
+  serverId: number;
   /** Canonical text. */
   address: string;
   assignedAt: string;
@@ -101,15 +101,15 @@ export async function findClusters(
 
 export async function listGenerations(
   db: Queryable,
-  servers: readonly { clusterId: number; vmId: number }[],
+  servers: readonly { clusterId: number; serverId: number }[],
 ): Promise<Generation[]> {
   if (servers.length === 0) return [];
   const { rows } = await sql<Generation>`
-    select t.allocation_id as "allocationId", t.cluster_id as "clusterId", t.virtual_machine_id as "vmId",
+    select t.allocation_id as "allocationId", t.cluster_id as "clusterId", t.virtual_machine_id as "serverId",
       host(t.address) as address, t.assigned_at as "assignedAt"
     from allocation_targets t
     join (select distinct cluster_id, vm_id from unnest(${servers.map((one) => one.clusterId)}::bigint[],
-      ${servers.map((one) => one.vmId)}::bigint[]) as g(cluster_id, vm_id)) s
+      ${servers.map((one) => one.serverId)}::bigint[]) as g(cluster_id, vm_id)) s
       on s.cluster_id = t.cluster_id and s.vm_id = t.virtual_machine_id
     where t.is_supported`.execute(db);
   return rows;

@@ -19,7 +19,7 @@ const healthyMin = 5;
 const healthyCoverage = 0.99;
 
 /** What was made of a minute, as it is stored and sent. */
-export interface Verdict {
+export interface JudgedMinute {
   /** Seconds since 1970. */
   minute: number;
   /** What it was judged by. */
@@ -47,7 +47,7 @@ export interface Concern {
   sensorIds: readonly number[] | null;
 }
 
-type Judged = Pick<Verdict, 'ddosBytes' | 'ddosPackets' | 'isChecked' | 'reason'>;
+type Judged = Pick<JudgedMinute, 'ddosBytes' | 'ddosPackets' | 'isChecked' | 'reason'>;
 
 /** Everything that a verdict depends on besides the minutes before it, as text. */
 function inputOf(minute: ObservedMinute, report: DetectorReport, concerns: readonly Concern[]): string {
@@ -75,7 +75,7 @@ export function judgeMinute(
   minute: ObservedMinute,
   report: DetectorReport,
   concerns: readonly Concern[],
-): Omit<Verdict, 'expectedBps' | 'expectedPps'> {
+): Omit<JudgedMinute, 'expectedBps' | 'expectedPps'> {
   const { rxBytes, txBytes, packets, ownScan, coverage } = minute;
   const judged = judgeAttack(minute, report, during(minute.minute, report, concerns));
   return {
@@ -152,8 +152,8 @@ export function concernsOf(
 /** Expected traffic of a minute from those before it, in any order. */
 export function expect(
   minute: number,
-  before: Iterable<Pick<Verdict, 'minute' | 'bytes' | 'packets' | 'isHealthy'>>,
-): Pick<Verdict, 'expectedBps' | 'expectedPps'> {
+  before: Iterable<Pick<JudgedMinute, 'minute' | 'bytes' | 'packets' | 'isHealthy'>>,
+): Pick<JudgedMinute, 'expectedBps' | 'expectedPps'> {
   const healthy = [...before].filter(
     (one) => one.isHealthy && one.minute < minute && one.minute >= minute - expectedSeconds,
   );

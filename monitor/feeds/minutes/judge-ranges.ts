@@ -12,8 +12,8 @@ import {
   concernsOf,
   expect,
   expectedSeconds,
+  type JudgedMinute,
   judgeMinute,
-  type Verdict,
 } from './judge-minutes.ts';
 import { readVerdicts, writeVerdicts } from './verdict-store.ts';
 
@@ -34,15 +34,15 @@ export interface RangeToJudge {
   minutes: readonly AddressMinute[];
 }
 
-type Judged = Omit<Verdict, 'expectedBps' | 'expectedPps'>;
-export type Verdicts = ReadonlyMap<number, Verdict>;
+type Judged = Omit<JudgedMinute, 'expectedBps' | 'expectedPps'>;
+export type JudgedMinutes = ReadonlyMap<number, JudgedMinute>;
 
-/** Verdicts of each range, by minute; gaps have none. */
+/** Judged minutes of each range, by minute; gaps have none. */
 export async function judgeRanges(
   deps: JudgeDeps,
   siteId: number,
   ranges: readonly RangeToJudge[],
-): Promise<Verdicts[]> {
+): Promise<JudgedMinutes[]> {
   const [stored, judged] = await Promise.all([
     readVerdicts(
       deps.db(),
@@ -51,13 +51,13 @@ export async function judgeRanges(
     judgeAlone(deps, siteId, ranges),
   ]);
   const before = await judgeBefore(deps, siteId, ranges, stored, judged);
-  const fresh: (Verdict & { item: string })[] = [];
+  const fresh: (JudgedMinute & { item: string })[] = [];
   const verdicts = ranges.map((range, i) => {
     const known = new Map<number, Judged>();
     const keep = (one: Judged) => one.minute >= range.assignedFrom && known.set(one.minute, one);
     const held = new Map(stored[i]!.map((one) => [one.minute, one]));
     for (const one of [...before[i]!, ...stored[i]!, ...judged[i]!]) keep(one);
-    const made = new Map<number, Verdict>();
+    const made = new Map<number, JudgedMinute>();
     for (const one of judged[i]!) {
       const same = held.get(one.minute);
       if (same?.input === one.input) {
@@ -112,7 +112,7 @@ async function judgeBefore(
   deps: JudgeDeps,
   siteId: number,
   ranges: readonly RangeToJudge[],
-  stored: readonly (readonly Verdict[])[],
+  stored: readonly (readonly JudgedMinute[])[],
   judged: readonly (readonly Judged[])[],
 ): Promise<Judged[][]> {
   const wanted = ranges.flatMap((range, i) => {

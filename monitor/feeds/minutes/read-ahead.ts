@@ -6,7 +6,7 @@ import type { Applications } from '#monitor/applications/index.ts';
 import type { AddressApplication } from '#monitor/facts/index.ts';
 import type { AddressMinute, DeliveredMinutes } from '#monitor/traffic/index.ts';
 import { isConnectionFailure } from '#service-kit/postgres/index.ts';
-import { type JudgeDeps, judgeRanges, type Verdicts } from './judge-ranges.ts';
+import { type JudgeDeps, type JudgedMinutes, judgeRanges } from './judge-ranges.ts';
 
 interface ReadAheadDeps extends JudgeDeps {
   applications: Pick<Applications, 'readAddressesApplications'>;
@@ -27,7 +27,7 @@ export interface VisitRange {
 export interface RangeContent {
   minutes: AddressMinute[];
   applications: AddressApplication[];
-  verdicts: Verdicts;
+  verdicts: JudgedMinutes;
 }
 
 export type ReadRange = (range: VisitRange) => Promise<RangeContent>;

@@ -1,7 +1,7 @@
 /** Every statement on verdicts of minutes. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Verdict } from './judge-minutes.ts';
+import type { JudgedMinute } from './judge-minutes.ts';
 
 /** Minutes of an allocation generation from one (inclusive) to another (exclusive), seconds since 1970. */
 export interface VerdictRange {
@@ -11,8 +11,11 @@ export interface VerdictRange {
 }
 
 /** Stored verdicts of each range, in time order. */
-export async function readVerdicts(db: Queryable, ranges: readonly VerdictRange[]): Promise<Verdict[][]> {
-  const { rows } = await sql<Verdict & { n: number }>`
+export async function readVerdicts(
+  db: Queryable,
+  ranges: readonly VerdictRange[],
+): Promise<JudgedMinute[][]> {
+  const { rows } = await sql<JudgedMinute & { n: number }>`
     select q.n::int as n, extract(epoch from v.minute)::float8 as minute, v.input, v.bytes, v.packets,
       v.is_healthy as "isHealthy", v.ddos_bytes as "ddosBytes", v.ddos_packets as "ddosPackets", v.is_checked as "isChecked",
       v.expected_bps as "expectedBps", v.expected_pps as "expectedPps", v.reason
@@ -21,7 +24,7 @@ export async function readVerdicts(db: Queryable, ranges: readonly VerdictRange[
     join minute_verdicts v on v.item = q.item and v.minute >= to_timestamp(q.from_second)
       and v.minute < to_timestamp(q.to_second)
     order by q.n, v.minute`.execute(db);
-  const found: Verdict[][] = ranges.map(() => []);
+  const found: JudgedMinute[][] = ranges.map(() => []);
   for (const { n, ...verdict } of rows) found[n - 1]!.push(verdict);
   return found;
 }
@@ -32,7 +35,7 @@ const knownDays = new WeakMap<object, Set<number>>();
 /** Writes verdicts that are new or were judged again. */
 export async function writeVerdicts(
   db: Queryable,
-  verdicts: readonly (Verdict & { item: string })[],
+  verdicts: readonly (JudgedMinute & { item: string })[],
 ): Promise<void> {
   if (verdicts.length === 0) return;
   await ensureDays(db, verdicts);
@@ -52,7 +55,7 @@ export async function writeVerdicts(
 }
 
 /** Makes partitions once in a process, and before anything is written to them. */
-async function ensureDays(db: Queryable, verdicts: readonly Pick<Verdict, 'minute'>[]): Promise<void> {
+async function ensureDays(db: Queryable, verdicts: readonly Pick<JudgedMinute, 'minute'>[]): Promise<void> {
   const known = knownDays.get(db) ?? new Set<number>();
   knownDays.set(db, known);
   for (const day of new Set(verdicts.map(({ minute }) => Math.floor(minute / daySeconds) * daySeconds))) {

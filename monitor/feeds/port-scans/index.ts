@@ -106,7 +106,7 @@ const pick = ({ allocationId, assignedAt }: Pick<Generation, 'allocationId' | 'a
 function findGeneration(generations: readonly Generation[], scan: DeliverableScan): Generation | null {
   const isOf = (one: Generation) =>
     one.clusterId === scan.clusterId &&
-    one.vmId === scan.vmId &&
+    one.serverId === scan.serverId &&
     one.address === scan.address &&
     Date.parse(one.assignedAt) <= scan.startedAtMs;
   return generations.find(isOf) ?? null;

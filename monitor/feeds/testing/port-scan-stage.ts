@@ -12,8 +12,8 @@ import type { RunningFeed, TickResult } from '../index.ts';
 export const address = '203.0.113.10';
 export const assignedAt = secondsAgo(86_400);
 
-export const targetOf = (id: number, vmId: number, of: string, at = assignedAt) => ({
-  ...{ id, billing_account_id: 1, virtual_machine_id: vmId, cluster_id: 7, address: of, assigned_at: at },
+export const targetOf = (id: number, serverId: number, of: string, at = assignedAt) => ({
+  ...{ id, billing_account_id: 1, virtual_machine_id: serverId, cluster_id: 7, address: of, assigned_at: at },
 });
 
 /** A request of operations for server 1. */
@@ -40,8 +40,8 @@ export async function createPortScanStage() {
   );
   await listInterfaces(pool, sensor.id);
   await listServers(pool, [
-    { vmId: 1, addresses: [address] },
-    { vmId: 2, addresses: ['203.0.113.11'] },
+    { serverId: 1, addresses: [address] },
+    { serverId: 2, addresses: ['203.0.113.11'] },
   ]);
   let feed: RunningFeed | null = null;
   const plan = () => world.scans.readPlan(sensor);

@@ -112,8 +112,8 @@ function indexGenerations(generations: readonly Generation[]): Map<string, Gener
   return new Map(byAge.map((one) => [placeKey(one), one]));
 }
 
-const placeKey = ({ clusterId, vmId, address }: Pick<Generation, 'clusterId' | 'vmId' | 'address'>) =>
-  `${clusterId} ${vmId} ${address}`;
+const placeKey = ({ clusterId, serverId, address }: Pick<Generation, 'clusterId' | 'serverId' | 'address'>) =>
+  `${clusterId} ${serverId} ${address}`;
 
 /** As cursors of allocations are named. */
 const keyOf = ({ allocationId, assignedAt }: Pick<Generation, 'allocationId' | 'assignedAt'>) =>
@@ -137,9 +137,9 @@ async function buildParcel(
     }
     const found = read.get(placeKey(place));
     const projection = found && toProjection(found, item);
-    const { clusterId, vmId, address } = place;
+    const { clusterId, serverId, address } = place;
     const checkedAtMs = found?.checkedAtMs ?? place.checkedAtMs;
-    const position = { clusterId, vmId, address, checkedAtMs, connectionRevision };
+    const position = { clusterId, serverId, address, checkedAtMs, connectionRevision };
     if (!projection) {
       visits.push({ key, outcome: 'no_evidence', position });
       return [];
@@ -174,9 +174,9 @@ async function buildParcel(
 }
 
 function readPosition(position: Readonly<Record<string, number | string>>) {
-  const { clusterId, vmId, address, checkedAtMs, connectionRevision } = position;
+  const { clusterId, serverId, address, checkedAtMs, connectionRevision } = position;
   return {
-    ...{ clusterId: Number(clusterId), vmId: Number(vmId), address: String(address) },
+    ...{ clusterId: Number(clusterId), serverId: Number(serverId), address: String(address) },
     ...{ checkedAtMs: Number(checkedAtMs), connectionRevision: Number(connectionRevision) },
   };
 }

@@ -6,13 +6,13 @@ import { listServers, type ScanStage } from './scan-world.ts';
 /** Returns what takes one history, and answers with how what is known differs from the model. */
 export async function createHistoryTaker(stage: ScanStage) {
   const { monitor, pool, sensorId, siteId } = stage;
-  await listServers(pool, [{ vmId: 1, addresses: ['203.0.113.10'] }]);
+  await listServers(pool, [{ serverId: 1, addresses: ['203.0.113.10'] }]);
   const sensor = { id: sensorId, siteId };
   const target = (await monitor.scans.readPlan(sensor)).targets[0]!.target_id;
   return async ({ scans }: History): Promise<string[]> => {
     await pool.query('truncate scan_attempts, scan_observations, scan_identifications');
     for (const scan of scans) await monitor.scans.receive(sensor, reportOf(scan, target));
-    const known = await monitor.scans.listEvidence([{ clusterId: 7, vmId: 1 }]);
+    const known = await monitor.scans.listEvidence([{ clusterId: 7, serverId: 1 }]);
     const listed = await monitor.scans.listOpenPorts(siteId, 100);
     return [...modelOf(scans)].flatMap(([port, scan]) => {
       const ofPort = (one: { transport: string; port: number }) => `${one.transport}/${one.port}` === port;

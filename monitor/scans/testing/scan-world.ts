@@ -9,7 +9,7 @@ import type { TestDatabase } from '#service-kit/testing/index.ts';
 export const clusterId = 7;
 
 export interface ScanServer {
-  vmId: number;
+  serverId: number;
   addresses: readonly string[];
   node?: string;
   cluster?: number;
@@ -25,28 +25,28 @@ type Pool = Pick<TestDatabase['pool'], 'query'>;
 /** Puts servers in the inventory, each with one interface, as an import would. */
 export async function listServers(pool: Pool, servers: readonly ScanServer[]): Promise<void> {
   for (const server of servers) {
-    const { vmId, addresses, node = 'hv-1', cluster = clusterId, state = 'running' } = server;
+    const { serverId, addresses, node = 'hv-1', cluster = clusterId, state = 'running' } = server;
     const { age = '10 seconds', interfaceAge = age } = server;
-    const mac = server.mac ?? `52:54:00:00:00:${vmId.toString(16).padStart(2, '0')}`;
+    const mac = server.mac ?? `52:54:00:00:00:${serverId.toString(16).padStart(2, '0')}`;
     await pool.query(
       `insert into inventory_vms (cluster_id, vm_id, node, name, state, updated_at, last_seen_at)
        values ($1, $2::int, $3, 'server-' || $2::int, $4, svc_now(), svc_now() - $5::interval)
        on conflict (cluster_id, vm_id) do update set node = excluded.node, state = excluded.state,
          last_seen_at = excluded.last_seen_at, retired_at = null`,
-      [cluster, vmId, node, state, age],
+      [cluster, serverId, node, state, age],
     );
     await pool.query(
       `insert into inventory_interfaces (cluster_id, vm_id, interface_id, mac, bridge, addresses, last_seen_at)
        values ($1, $2::int, $2::int + 1000, $3, 'br0', $4::inet[], svc_now() - $5::interval)
        on conflict (cluster_id, vm_id, interface_id) do update set addresses = excluded.addresses,
          last_seen_at = excluded.last_seen_at, retired_at = null`,
-      [cluster, vmId, mac, addresses, interfaceAge],
+      [cluster, serverId, mac, addresses, interfaceAge],
     );
     for (const address of [null, ...addresses])
       await pool.query(
         `insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_unique, began_at)
          values ($1, $2, $3, $4, 'br0', $5::inet, true, svc_now())`,
-        [cluster, vmId, node, mac, address],
+        [cluster, serverId, node, mac, address],
       );
   }
 }

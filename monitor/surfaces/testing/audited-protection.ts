@@ -64,8 +64,8 @@ async function addAction(stage: Stage, state: 'waiting' | 'active' | 'ending'): 
 /** A server with one finding, as an assessment leaves it. */
 async function addFinding({ server, siteId, next }: Stage) {
   const { pool } = server.database;
-  const vmId = 1_000 + next();
-  const cve = `CVE-2024-${10_000 + vmId}`;
+  const serverId = 1_000 + next();
+  const cve = `CVE-2024-${10_000 + serverId}`;
   const place = { address: '192.0.2.7', transport: 'tcp', port: '22', fingerprint: 'a'.repeat(64), cve };
   const finding = {
     ...{ cve, status: 'Analyzed', summary: 'A fault.', severity: null, isKnownExploited: false },
@@ -74,11 +74,11 @@ async function addFinding({ server, siteId, next }: Stage) {
   };
   await pool.query(
     `insert into vulnerability_servers (cluster_id, vm_id, site_id, checked_at, services) values (7, $1, $2, svc_now(), 1)`,
-    [vmId, siteId],
+    [serverId, siteId],
   );
   const { rows } = await pool.query(
     `insert into vulnerability_software (product, version) values ('openssh', $1) returning id`,
-    [`audit-${vmId}`],
+    [`audit-${serverId}`],
   );
   await pool.query(
     `insert into vulnerability_findings (software_id, cve, place, is_known_exploited, finding) values ($1, $2, 1, false, $3)`,
@@ -88,9 +88,9 @@ async function addFinding({ server, siteId, next }: Stage) {
     `insert into vulnerability_services (cluster_id, vm_id, address, transport, port, scan_id, first_observed_at, observed_at,
        fingerprint, software_id, product_key)
      values (7, $1, $2, 'tcp', 22, gen_random_uuid(), svc_now(), svc_now(), $3, $4, 'openssh')`,
-    [vmId, place.address, place.fingerprint, rows[0].id],
+    [serverId, place.address, place.fingerprint, rows[0].id],
   );
-  return { vmId, place };
+  return { serverId, place };
 }
 
 const order = { class: 'syn_flood', direction: 'inbound', pps: '50000', seconds: '30' };
@@ -103,7 +103,7 @@ const ruleFields = {
   ...{ hold_seconds: 600, url: 'https://example.com/other' },
 };
 const protection = 'POST /sites/:siteId/protection';
-const findings = 'POST /sites/:siteId/vulnerabilities/servers/:clusterId/:vmId';
+const findings = 'POST /sites/:siteId/vulnerabilities/servers/:clusterId/:serverId';
 
 export const protectionCases = Object.fromEntries([
   form(`${protection}/thresholds`, 'protection.set_thresholds', async (stage) => ({
@@ -130,15 +130,15 @@ export const protectionCases = Object.fromEntries([
   form(`${protection}/addresses/:address`, 'protection.set_thresholds', ({ next }) => ({
     ...{ ':address': `203.0.113.${next()}`, revision: 0, 'inbound.pps': 50_000 },
   })),
-  form(`${protection}/servers/:clusterId/:vmId`, 'protection.set_thresholds', async (stage) => {
+  form(`${protection}/servers/:clusterId/:serverId`, 'protection.set_thresholds', async (stage) => {
     const { siteId, next, monitor, server } = stage;
-    const vmId = next();
+    const serverId = next();
     await monitor.sites.mapCluster(systemActor, 77, siteId);
     await server.database.pool.query(
       `insert into inventory_vms (cluster_id, vm_id, node, name, state, updated_at)
-       values (77, ${vmId}, 'node-1', 'web', 'running', '2026-01-01')`,
+       values (77, ${serverId}, 'node-1', 'web', 'running', '2026-01-01')`,
     );
-    return { ':clusterId': 77, ':vmId': vmId, revision: 0, 'inbound.pps': 50_000 };
+    return { ':clusterId': 77, ':serverId': serverId, revision: 0, 'inbound.pps': 50_000 };
   }),
   form(`${protection}/addresses/:address/drills`, 'drill.start', async (stage) => ({
     ':address': await protectOne(stage),
@@ -198,14 +198,20 @@ export const protectionCases = Object.fromEntries([
     return { ':actionId': id };
   }),
   form(`${findings}/ignore`, 'finding.ignore', async (stage) => {
-    const { vmId, place } = await addFinding(stage);
-    return { ':clusterId': 7, ':vmId': vmId, ...place, reason: 'The module is not loaded.', until: '' };
+    const { serverId, place } = await addFinding(stage);
+    return {
+      ':clusterId': 7,
+      ':serverId': serverId,
+      ...place,
+      reason: 'The module is not loaded.',
+      until: '',
+    };
   }),
   form(`${findings}/ignores/:ignoreId/end`, 'finding.end_ignore', async (stage) => {
-    const { vmId, place } = await addFinding(stage);
-    const input = { ...place, clusterId: 7, vmId, port: Number(place.port) };
+    const { serverId, place } = await addFinding(stage);
+    const input = { ...place, clusterId: 7, serverId, port: Number(place.port) };
     const ignore = { ...input, reason: 'a', untilMs: null };
     const id = await stage.monitor.vulnerabilities.ignore(systemActor, ignore);
-    return { ':clusterId': 7, ':vmId': vmId, ':ignoreId': id };
+    return { ':clusterId': 7, ':serverId': serverId, ':ignoreId': id };
   }),
 ]);

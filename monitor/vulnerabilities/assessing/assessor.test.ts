@@ -20,9 +20,9 @@ beforeEach(async () => {
 });
 
 const [first, second, third] = [addressOf(1), addressOf(2), addressOf(3)];
-const read = async (vmId = 1) => (await world.vulnerabilities.readServer(7, vmId))!;
-const cvesOf = async (vmId = 1, port = 22) =>
-  (await read(vmId)).services
+const read = async (serverId = 1) => (await world.vulnerabilities.readServer(7, serverId))!;
+const cvesOf = async (serverId = 1, port = 22) =>
+  (await read(serverId)).services
     .find((one) => one.port === port)!
     .findings.map(({ finding }) => finding.cve)
     .sort();
@@ -242,7 +242,7 @@ test('NET-2.6.4: a process that dies in a page leaves it whole to the next one',
   );
   await world.pool.query('truncate leases');
   await world.assess();
-  for (const vmId of [1, 2, 3]) assert.ok(!(await cvesOf(vmId)).includes('CVE-2024-6387'));
+  for (const serverId of [1, 2, 3]) assert.ok(!(await cvesOf(serverId)).includes('CVE-2024-6387'));
 });
 
 test('NET-2.6.4: a server that can not be assessed waits while the others are', async () => {
@@ -255,7 +255,7 @@ test('NET-2.6.4: a server that can not be assessed waits while the others are', 
     reporter: createReporter({ program: 'monitor', write: (line) => log.push(line) }),
     scans: {
       async listEvidence(servers) {
-        if (servers.some(({ vmId }) => vmId === 1)) throw new Error('a fault of ours');
+        if (servers.some(({ serverId }) => serverId === 1)) throw new Error('a fault of ours');
         return scans.listEvidence(servers);
       },
     },

@@ -82,10 +82,10 @@ async function visitOrPostpone(deps: AssessorDeps, turn: Turn, page: readonly Du
       for (const one of page) await visitOrPostpone(deps, turn, [one]);
       return;
     }
-    const { clusterId, vmId } = first!;
+    const { clusterId, serverId } = first!;
     deps.reporter.error('server can not be assessed', {
       cluster: clusterId,
-      vm: vmId,
+      vm: serverId,
       error: describeError(error),
     });
     await underLease(deps.db(), turn.lease, (trx) => postpone(trx, first!, assessmentRules, retrySeconds));

@@ -41,7 +41,7 @@ export async function checkSoftware(
     const { advisories, fixes, refreshedAtMs } = held;
     const verdicts = stale
       .filter((one) => one.product === product)
-      .map((one): store.Verdict => {
+      .map((one): store.SoftwareAssessment => {
         const service = readSoftware(one);
         const found = service && advisories ? findAll(service, advisories, fixes) : nothing;
         const digest = createHash('sha256').update(JSON.stringify(found)).digest('base64url');

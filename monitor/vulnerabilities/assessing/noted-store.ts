@@ -26,7 +26,7 @@ export async function noteFindings(trx: Queryable, servers: readonly ServerKey[]
     with fresh as materialized (
       select distinct on (v.cluster_id, v.vm_id, v.transport, v.port, v.fingerprint) v.*, w.severe, w.severe_seq, w.worst_cve,
         coalesce(n.seq, 0) as told, n.seq is null and s.ignored = 0 as has_all
-      from unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[], ${servers.map(({ vmId }) => vmId)}::bigint[])
+      from unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[], ${servers.map(({ serverId }) => serverId)}::bigint[])
         as page(cluster_id, vm_id)
       join vulnerability_servers s on s.cluster_id = page.cluster_id and s.vm_id = page.vm_id
       join vulnerability_services v on v.cluster_id = page.cluster_id and v.vm_id = page.vm_id and v.reason is null
@@ -50,7 +50,7 @@ export async function noteFindings(trx: Queryable, servers: readonly ServerKey[]
         join vulnerability_findings f on f.software_id = x.software_id and f.cve = x.cve
         where x.software_id = v.software_id and x.seq > v.told and not ${isIgnored}) c
       where not v.has_all and c.found > 0)
-    select g.cluster_id as "clusterId", g.vm_id as "vmId", g.transport, g.port, g.product, g.version, g.found, f.cve, f.score,
+    select g.cluster_id as "clusterId", g.vm_id as "serverId", g.transport, g.port, g.product, g.version, g.found, f.cve, f.score,
       f.is_known_exploited as "isKnownExploited"
     from newer g join vulnerability_findings f on f.software_id = g.software_id and f.cve = g.cve
     order by f.is_known_exploited desc, f.score desc nulls last, g.cluster_id, g.vm_id, g.transport, g.port`.execute(
@@ -69,14 +69,14 @@ export async function listActive(
   const { rows } = await sql<NewFindings>`
     with active as (
       select distinct on (v.cluster_id, v.vm_id, v.transport, v.port, v.fingerprint) v.*, c.found, c.cve
-      from unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[], ${servers.map(({ vmId }) => vmId)}::bigint[])
+      from unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[], ${servers.map(({ serverId }) => serverId)}::bigint[])
         as page(cluster_id, vm_id)
       join vulnerability_services v on v.cluster_id = page.cluster_id and v.vm_id = page.vm_id and v.reason is null
       cross join lateral (
         select count(*)::int as found, (array_agg(f.cve order by f.place))[1] as cve from vulnerability_findings f
         where f.software_id = v.software_id and f.rating = any(${[...severe]}::text[]) and not ${isIgnored}) c
       where c.found > 0 order by v.cluster_id, v.vm_id, v.transport, v.port, v.fingerprint, v.address)
-    select g.cluster_id as "clusterId", g.vm_id as "vmId", g.transport, g.port, g.product, g.version, g.found, f.cve, f.score,
+    select g.cluster_id as "clusterId", g.vm_id as "serverId", g.transport, g.port, g.product, g.version, g.found, f.cve, f.score,
       f.is_known_exploited as "isKnownExploited"
     from active g join vulnerability_findings f on f.software_id = g.software_id and f.cve = g.cve
     order by f.is_known_exploited desc, f.score desc nulls last, g.cluster_id, g.vm_id, g.transport, g.port`.execute(
@@ -94,8 +94,8 @@ export interface SevereCount extends ServerKey {
 
 export async function countSevere(trx: Queryable, servers: readonly ServerKey[]): Promise<SevereCount[]> {
   const { rows } = await sql<SevereCount>`
-    select s.cluster_id as "clusterId", s.vm_id as "vmId", s.site_id as "siteId", s.critical, s.high
-    from unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[], ${servers.map(({ vmId }) => vmId)}::bigint[])
+    select s.cluster_id as "clusterId", s.vm_id as "serverId", s.site_id as "siteId", s.critical, s.high
+    from unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[], ${servers.map(({ serverId }) => serverId)}::bigint[])
       as page(cluster_id, vm_id)
     join vulnerability_servers s on s.cluster_id = page.cluster_id and s.vm_id = page.vm_id
     order by s.cluster_id, s.vm_id`.execute(trx);

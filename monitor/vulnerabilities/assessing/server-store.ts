@@ -8,10 +8,10 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { countsByRating, isOfIgnore, isOpenIgnore } from '../ignores/store.ts';
 import type { AssessedService } from '../read-store.ts';
 
-export type ServerKey = Pick<DueServer, 'clusterId' | 'vmId'>;
+export type ServerKey = Pick<DueServer, 'clusterId' | 'serverId'>;
 
 const pageOf = (servers: readonly ServerKey[]) => sql`
-  unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[], ${servers.map(({ vmId }) => vmId)}::bigint[])
+  unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[], ${servers.map(({ serverId }) => serverId)}::bigint[])
     as page(cluster_id, vm_id)`;
 const isOfPage = (alias: string, servers: readonly ServerKey[]) =>
   sql`(${sql.ref(`${alias}.cluster_id`)}, ${sql.ref(`${alias}.vm_id`)}) in (select * from ${pageOf(servers)})`;
@@ -28,12 +28,12 @@ export async function writeServices(
   servers: readonly ServerKey[],
   services: readonly ServiceRow[],
 ): Promise<void> {
-  const given = sql`select g."clusterId" as cluster_id, g."vmId" as vm_id, g.address, g.transport, g.port,
+  const given = sql`select g."clusterId" as cluster_id, g."serverId" as vm_id, g.address, g.transport, g.port,
       g."scanId" as scan_id, to_timestamp(g."firstObservedAtMs" / 1000) as first_observed_at,
       to_timestamp(g."observedAtMs" / 1000) as observed_at, to_timestamp(g."commonAtMs" / 1000) as common_at,
       to_timestamp(g."fullAtMs" / 1000) as full_at, g.service, g.product, g.version, g."extraInfo" as extra_info, g.fingerprint,
       g."softwareId" as software_id, g."productKey" as product_key, g.reason
-    from jsonb_to_recordset(${JSON.stringify(services)}::jsonb) as g("clusterId" bigint, "vmId" bigint, address inet,
+    from jsonb_to_recordset(${JSON.stringify(services)}::jsonb) as g("clusterId" bigint, "serverId" bigint, address inet,
       transport text, port integer, "scanId" uuid, "firstObservedAtMs" float8, "observedAtMs" float8, "commonAtMs" float8,
       "fullAtMs" float8, service text, product text, version text, "extraInfo" text, fingerprint text,
       "softwareId" bigint, "productKey" text, reason text)`;
@@ -68,7 +68,7 @@ export interface SevereService extends ServerKey, Pick<ServiceRow, 'address' | '
 
 export async function listSevere(trx: Queryable, servers: readonly ServerKey[]): Promise<SevereService[]> {
   const { rows } = await sql<SevereService>`
-    select v.cluster_id as "clusterId", v.vm_id as "vmId", host(v.address) as address, v.transport, v.port,
+    select v.cluster_id as "clusterId", v.vm_id as "serverId", host(v.address) as address, v.transport, v.port,
       v.observed_at <= svc_now() - ${sql.lit(kept.scans)}::interval as "isExpired"
     from vulnerability_services v join vulnerability_software w on w.id = v.software_id and w.severe > 0
     where ${isOfPage('v', servers)} and v.reason is null`.execute(trx);
@@ -150,17 +150,17 @@ export async function noteAssessed(
 ): Promise<void> {
   await sql`select from vulnerability_servers s where ${isOfPage('s', servers)}
     order by s.cluster_id, s.vm_id for no key update`.execute(trx);
-  const given = servers.map(({ clusterId, vmId, evidence }) => ({ clusterId, vmId, evidence }));
+  const given = servers.map(({ clusterId, serverId, evidence }) => ({ clusterId, serverId, evidence }));
   await sql`
     update vulnerability_servers s set assessed = g.evidence, rules = ${rules}
-    from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g("clusterId" bigint, "vmId" bigint, evidence bigint)
-    where s.cluster_id = g."clusterId" and s.vm_id = g."vmId"`.execute(trx);
+    from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g("clusterId" bigint, "serverId" bigint, evidence bigint)
+    where s.cluster_id = g."clusterId" and s.vm_id = g."serverId"`.execute(trx);
 }
 
 /** A server whose turn it is. */
 export interface DueServer {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   siteId: number;
   /** How many results of scans there were when it was read. */
   evidence: number;
@@ -171,10 +171,10 @@ export interface DueServer {
 /** New evidence of a server, in the transaction of its result. */
 export async function noteEvidence(
   trx: Queryable,
-  { siteId, clusterId, vmId }: ScannedServer,
+  { siteId, clusterId, serverId }: ScannedServer,
 ): Promise<void> {
   await sql`
-    insert into vulnerability_servers as held (cluster_id, vm_id, site_id) values (${clusterId}, ${vmId}, ${siteId})
+    insert into vulnerability_servers as held (cluster_id, vm_id, site_id) values (${clusterId}, ${serverId}, ${siteId})
     on conflict (cluster_id, vm_id) do update set evidence = held.evidence + 1, site_id = excluded.site_id,
       due_at = least(held.due_at, svc_now())`.execute(trx);
 }
@@ -182,7 +182,7 @@ export async function noteEvidence(
 /** Those that wait longest first, so that none waits for ever. */
 export async function listDue(db: Queryable, rules: number, limit: number): Promise<DueServer[]> {
   const { rows } = await sql<DueServer>`
-    select cluster_id as "clusterId", vm_id as "vmId", site_id as "siteId", evidence,
+    select cluster_id as "clusterId", vm_id as "serverId", site_id as "siteId", evidence,
       evidence <> assessed or rules <> ${rules} or expires_at <= svc_now() as "isChanged"
     from vulnerability_servers where due_at <= svc_now() or rules <> ${rules}
     order by due_at, cluster_id, vm_id limit ${limit}`.execute(db);
@@ -192,10 +192,10 @@ export async function listDue(db: Queryable, rules: number, limit: number): Prom
 /** A server that could not be assessed waits, and then is assessed whole; the others go on. */
 export async function postpone(
   trx: Queryable,
-  { clusterId, vmId }: DueServer,
+  { clusterId, serverId }: DueServer,
   rules: number,
   seconds: number,
 ): Promise<void> {
   await sql`update vulnerability_servers set due_at = svc_now() + make_interval(secs => ${seconds}), rules = ${rules},
-    assessed = -1 where cluster_id = ${clusterId} and vm_id = ${vmId}`.execute(trx);
+    assessed = -1 where cluster_id = ${clusterId} and vm_id = ${serverId}`.execute(trx);
 }

@@ -44,7 +44,7 @@ export async function listStale(db: Queryable, rules: number, limit: number): Pr
 }
 
 /** What comparing one product's records found. */
-export interface Verdict extends FoundList {
+export interface SoftwareAssessment extends FoundList {
   id: number;
   digest: string;
   /** Other findings than those that are stored. */
@@ -63,7 +63,7 @@ export interface ComparedRecords {
 /** Writes what changed, and has the servers visited that run this software. */
 export async function writeVerdicts(
   trx: Queryable,
-  verdicts: readonly Verdict[],
+  verdicts: readonly SoftwareAssessment[],
   { rules, severe, revision, refreshedAtMs }: ComparedRecords,
 ): Promise<void> {
   const ids = verdicts.map(({ id }) => id);
@@ -88,7 +88,7 @@ export async function writeVerdicts(
 }
 
 /** Services that run a package can be assessed from the moment on at which its distribution's tracker knows it, and the reverse. */
-async function turnReasons(trx: Queryable, verdicts: readonly Verdict[]): Promise<void> {
+async function turnReasons(trx: Queryable, verdicts: readonly SoftwareAssessment[]): Promise<void> {
   const turned = verdicts.filter(({ isJudged, wasJudged }) => isJudged !== wasJudged);
   if (turned.length === 0) return;
   await sql`update vulnerability_services v set reason = case when g."isJudged" then null else 'distribution_package' end
@@ -97,7 +97,7 @@ async function turnReasons(trx: Queryable, verdicts: readonly Verdict[]): Promis
   await outdateUses(trx);
 }
 
-async function writeFindings(trx: Queryable, verdicts: readonly Verdict[]): Promise<void> {
+async function writeFindings(trx: Queryable, verdicts: readonly SoftwareAssessment[]): Promise<void> {
   if (verdicts.length === 0) return;
   const ids = verdicts.map(({ id }) => id);
   const findings = verdicts.flatMap(({ id, listed }) =>
@@ -150,7 +150,7 @@ function toRow(softwareId: number, finding: Finding, place: number) {
   };
 }
 
-function countVerdict({ id, listed, apart, isJudged, leftOut, digest }: Verdict) {
+function countVerdict({ id, listed, apart, isJudged, leftOut, digest }: SoftwareAssessment) {
   const ratings = listed.map(({ severity }) => severity?.rating ?? 'unrated');
   const counts = ratedSeverities.map(
     (name) => [name, ratings.filter((rating) => rating === name).length] as const,

@@ -36,7 +36,7 @@ export async function visitServers(
 async function bind(deps: AssessorDeps, turn: Turn, servers: readonly store.DueServer[]) {
   if (servers.length === 0) return [];
   const evidence = await deps.scans.listEvidence(servers);
-  const byServer = Map.groupBy(evidence, ({ clusterId, vmId }) => `${clusterId} ${vmId}`);
+  const byServer = Map.groupBy(evidence, ({ clusterId, serverId }) => `${clusterId} ${serverId}`);
   const bound = [...byServer.values()].flatMap(bindServices);
   const named = new Map(bound.flatMap(({ software }) => (software ? [[nameOf(software), software]] : [])));
   await ensureSoftware(deps.db(), [...named.values()]);
@@ -82,7 +82,7 @@ async function tellOfNew(
   await onChecked(trx, checked);
 }
 
-const keyOf = ({ clusterId, vmId }: store.ServerKey) => `${clusterId} ${vmId}`;
+const keyOf = ({ clusterId, serverId }: store.ServerKey) => `${clusterId} ${serverId}`;
 
 /** One run of the loop, and its lease. */
 export interface Turn {

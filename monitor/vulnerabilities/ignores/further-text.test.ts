@@ -31,7 +31,7 @@ async function scan(service: Partial<ScanService>, endedAgo: number) {
 test('NET-2.6.5: an ignore survives scans that change only the uptime, and is not inherited by another version', async () => {
   const { service } = await scan(memcached(4711), 900);
   const { address, transport, port, fingerprint } = service;
-  const key = { clusterId: 7, vmId: 1, address, transport, port, fingerprint, cve };
+  const key = { clusterId: 7, serverId: 1, address, transport, port, fingerprint, cve };
   await world.vulnerabilities.ignore(systemActor, { ...key, reason: 'only local', untilMs: null });
   const later = await scan(memcached(8311), 600);
   assert.equal(later.isIgnored, true);

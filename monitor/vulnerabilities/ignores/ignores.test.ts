@@ -16,27 +16,27 @@ beforeEach(async () => {
       vulnerability_advisories, vulnerability_ignores, allocation_targets, leases cascade`,
   );
   await world.copyRecords();
-  for (const vmId of [1, 2]) await world.scan(addressOf(vmId), [openssh('9.6')], { endedAgo: 300 });
+  for (const serverId of [1, 2]) await world.scan(addressOf(serverId), [openssh('9.6')], { endedAgo: 300 });
   await world.assess();
 });
 
 const cve = 'CVE-2024-6387';
 const hour = 3_600_000;
-const read = async (vmId = 1) => (await world.vulnerabilities.readServer(7, vmId))!;
+const read = async (serverId = 1) => (await world.vulnerabilities.readServer(7, serverId))!;
 async function inputOf(change: Partial<IgnoreInput> = {}): Promise<IgnoreInput> {
-  const [{ address, transport, port, fingerprint }] = (await read(change.vmId)).services.slice(0, 1) as [
+  const [{ address, transport, port, fingerprint }] = (await read(change.serverId)).services.slice(0, 1) as [
     ServiceWithFindings,
   ];
   return {
-    ...{ clusterId: 7, vmId: 1, address, transport, port, fingerprint, cve },
+    ...{ clusterId: 7, serverId: 1, address, transport, port, fingerprint, cve },
     ...{ reason: 'sshd is behind a VPN', untilMs: null, ...change },
   };
 }
 const ignore = async (change?: Partial<IgnoreInput>) =>
   world.vulnerabilities.ignore(systemActor, await inputOf(change));
 /** Whether the finding is ignored, and the server's counts. */
-async function standing(vmId = 1) {
-  const { server, services } = await read(vmId);
+async function standing(serverId = 1) {
+  const { server, services } = await read(serverId);
   const found = services[0]?.findings.find(({ finding }) => finding.cve === cve);
   return [found ? (found.ignore === null ? 'active' : 'ignored') : 'none', server.high, server.ignored];
 }
@@ -62,7 +62,7 @@ test('NET-2.6.1: an ignored finding is counted apart from active ones, with its 
   assert.deepEqual(await standing(), ['ignored', Number(high) - 1, 1]);
   assert.deepEqual(await standing(2), ['active', high, 0], 'of this server alone');
   assert.ok((await read()).server.checkedAtMs! > checked, 'operations is told');
-  const [one] = await world.vulnerabilities.listIgnores({ clusterId: 7, vmId: 1 }, 10);
+  const [one] = await world.vulnerabilities.listIgnores({ clusterId: 7, serverId: 1 }, 10);
   assert.deepEqual(
     [one!.id, one!.reason, one!.createdBy, one!.untilMs, one!.endedAtMs, one!.isCurrent],
     [id, 'sshd is behind a VPN', systemActor.name ?? systemActor.kind, null, null, true],

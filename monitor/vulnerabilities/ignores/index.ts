@@ -35,12 +35,12 @@ export function createIgnores(db: () => Queryable) {
     endIgnore: (actor: Actor, id: number) => end(db(), actor, id),
     /** Of a server, of a site, or all (null); those in force and the newest first. */
     listIgnores: (
-      of: { clusterId: number; vmId: number } | { siteId: number | null },
+      of: { clusterId: number; serverId: number } | { siteId: number | null },
       limit: number,
     ): Promise<store.Ignore[]> =>
       'siteId' in of
         ? store.listAll(db(), of.siteId, limit)
-        : store.listOfServer(db(), of.clusterId, of.vmId, limit),
+        : store.listOfServer(db(), of.clusterId, of.serverId, limit),
   };
 }
 
@@ -106,7 +106,7 @@ const subjectOf = (id: number, { cve, address, transport, port }: store.IgnoredF
  */
 export async function endIgnores(
   trx: Queryable,
-  servers: readonly { clusterId: number; vmId: number }[],
+  servers: readonly { clusterId: number; serverId: number }[],
 ): Promise<void> {
   await store.endExpired(trx, servers);
   const open = await store.listOpen(trx, servers);
@@ -114,8 +114,8 @@ export async function endIgnores(
   const generations = await listAddressGenerations(trx, open);
   const reassigned = open.filter((one) => {
     const now = generations.filter(
-      ({ clusterId, vmId, address }) =>
-        clusterId === one.clusterId && vmId === one.vmId && address === one.address,
+      ({ clusterId, serverId, address }) =>
+        clusterId === one.clusterId && serverId === one.serverId && address === one.address,
     );
     if (now.length === 0) return false;
     if (one.generation !== null) return now.every(({ generation }) => generation !== one.generation);

@@ -28,7 +28,7 @@ export const countsByRating = sql.join([
 /** The finding that is ignored. */
 export interface IgnoredFinding {
   clusterId: number;
-  vmId: number;
+  serverId: number;
   address: string;
   transport: string;
   port: number;
@@ -56,7 +56,7 @@ export interface Ignore extends IgnoredFinding {
 }
 
 const ms = (column: string) => sql`floor(extract(epoch from ${sql.ref(column)}) * 1000)::float8`;
-const ignoreRow = sql`i.id, s.site_id as "siteId", i.cluster_id as "clusterId", i.vm_id as "vmId", host(i.address) as address,
+const ignoreRow = sql`i.id, s.site_id as "siteId", i.cluster_id as "clusterId", i.vm_id as "serverId", host(i.address) as address,
   i.transport, i.port, i.fingerprint, i.cve, i.reason, i.created_by as "createdBy", ${ms('i.created_at')} as "createdAtMs",
   ${ms('i.until')} as "untilMs", ${ms('i.ended_at')} as "endedAtMs", i.ended_by as "endedBy",
   coalesce(i.until <= svc_now(), false) as "isOver",
@@ -68,11 +68,11 @@ const ignoreTables = sql`vulnerability_ignores i
 export async function listOfServer(
   db: Queryable,
   clusterId: number,
-  vmId: number,
+  serverId: number,
   limit: number,
 ): Promise<Ignore[]> {
   const { rows } = await sql<Ignore>`select ${ignoreRow} from ${ignoreTables}
-    where i.cluster_id = ${clusterId} and i.vm_id = ${vmId}
+    where i.cluster_id = ${clusterId} and i.vm_id = ${serverId}
     order by i.ended_at is not null, i.created_at desc, i.id desc limit ${limit}`.execute(db);
   return rows;
 }
@@ -92,11 +92,11 @@ export async function findIgnore(db: Queryable, id: number): Promise<Ignore | nu
 
 /** Locks the finding's server; false where the server's software there has no such finding (any more). */
 export async function lockFinding(trx: Queryable, one: IgnoredFinding): Promise<boolean> {
-  await sql`select from vulnerability_servers where cluster_id = ${one.clusterId} and vm_id = ${one.vmId}
+  await sql`select from vulnerability_servers where cluster_id = ${one.clusterId} and vm_id = ${one.serverId}
     for no key update`.execute(trx);
   const { rows } = await sql`
     select from vulnerability_services v join vulnerability_findings f on f.software_id = v.software_id and f.cve = ${one.cve}
-    where v.cluster_id = ${one.clusterId} and v.vm_id = ${one.vmId} and v.address = ${one.address}::inet
+    where v.cluster_id = ${one.clusterId} and v.vm_id = ${one.serverId} and v.address = ${one.address}::inet
       and v.transport = ${one.transport} and v.port = ${one.port} and v.fingerprint = ${one.fingerprint}
       and v.reason is null`.execute(trx);
   return rows.length === 1;
@@ -114,7 +114,7 @@ export async function insertIgnore(trx: Queryable, one: NewIgnore): Promise<numb
   const { rows } = await sql<{ id: number }>`
     insert into vulnerability_ignores (cluster_id, vm_id, address, transport, port, fingerprint, cve, generation, reason,
       created_by, until)
-    values (${one.clusterId}, ${one.vmId}, ${one.address}::inet, ${one.transport}, ${one.port}, ${one.fingerprint},
+    values (${one.clusterId}, ${one.serverId}, ${one.address}::inet, ${one.transport}, ${one.port}, ${one.fingerprint},
       ${one.cve}, ${one.generation}, ${one.reason}, ${one.createdBy}, to_timestamp(${one.untilMs}::float8 / 1000))
     on conflict (cluster_id, vm_id, address, transport, port, fingerprint, cve) where ended_at is null do nothing
     returning id`.execute(trx);
@@ -127,11 +127,11 @@ export async function endIgnore(trx: Queryable, ids: readonly number[], by: stri
   return rows.length > 0;
 }
 
-type ServerKey = Pick<IgnoredFinding, 'clusterId' | 'vmId'>;
+type ServerKey = Pick<IgnoredFinding, 'clusterId' | 'serverId'>;
 
 const isOfServers = (servers: readonly ServerKey[]) => sql`(i.cluster_id, i.vm_id) in (
   select * from unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[],
-    ${servers.map(({ vmId }) => vmId)}::bigint[]))`;
+    ${servers.map(({ serverId }) => serverId)}::bigint[]))`;
 
 /** Ends what has reached its end. */
 export async function endExpired(trx: Queryable, servers: readonly ServerKey[]): Promise<void> {
@@ -148,7 +148,7 @@ export interface OpenIgnore extends ServerKey {
 
 export async function listOpen(trx: Queryable, servers: readonly ServerKey[]): Promise<OpenIgnore[]> {
   const { rows } = await sql<OpenIgnore>`
-    select i.id, i.cluster_id as "clusterId", i.vm_id as "vmId", host(i.address) as address, i.generation,
+    select i.id, i.cluster_id as "clusterId", i.vm_id as "serverId", host(i.address) as address, i.generation,
       ${ms('i.created_at')} as "createdAtMs"
     from vulnerability_ignores i where ${isOfServers(servers)} and ${isOpenIgnore}`.execute(trx);
   return rows;

@@ -23,7 +23,7 @@ export interface Scanned {
 }
 
 /** Servers 1 and 2 of cluster 7, with these addresses. */
-export const addressOf = (vmId: number) => `203.0.113.${9 + vmId}`;
+export const addressOf = (serverId: number) => `203.0.113.${9 + serverId}`;
 export const openssh = (version: string, extra: Partial<ScanService> = {}): Partial<ScanService> => ({
   ...{
     port: 22,
@@ -70,7 +70,7 @@ export async function startAssessWorld(servers = 2) {
   const { monitor, pool, database, sensorId, siteId } = stage;
   await listServers(
     pool,
-    Array.from({ length: servers }, (_, i) => ({ vmId: i + 1, addresses: [addressOf(i + 1)] })),
+    Array.from({ length: servers }, (_, i) => ({ serverId: i + 1, addresses: [addressOf(i + 1)] })),
   );
   const sensor = { id: sensorId, siteId };
   return {

@@ -90,9 +90,9 @@ async function change(world: AssessWorld, round: number, random: () => number): 
   for (const table of ['inventory_vms', 'inventory_interfaces'])
     await world.pool.query(`update ${table} set last_seen_at = svc_now()`);
   await world.pool.query('update host_inventories set observed_at = svc_now()');
-  for (let vmId = 1; vmId <= servers; vmId += 1)
+  for (let serverId = 1; serverId <= servers; serverId += 1)
     if (round === 0 || random() < 0.5)
-      await world.scan(addressOf(vmId), [openssh(pick(versions.openssh)), nginx(pick(versions.nginx))], {
+      await world.scan(addressOf(serverId), [openssh(pick(versions.openssh)), nginx(pick(versions.nginx))], {
         endedAgo: 1,
       });
   if (round === 0 || random() < 0.6) {
@@ -116,7 +116,13 @@ async function change(world: AssessWorld, round: number, random: () => number): 
   if (finding)
     await world.vulnerabilities
       .ignore(systemActor, {
-        ...{ clusterId: 7, vmId: finding.vm, address: finding.address, transport: 'tcp', port: finding.port },
+        ...{
+          clusterId: 7,
+          serverId: finding.vm,
+          address: finding.address,
+          transport: 'tcp',
+          port: finding.port,
+        },
         ...{ fingerprint: finding.fingerprint, cve: finding.cve, reason: 'killed', untilMs: null },
       })
       .catch(() => {});
@@ -159,10 +165,10 @@ async function readChecks(world: AssessWorld): Promise<Map<string, number>> {
 /** What is stored against what the evidence and the records say, worked out anew. */
 async function judge(world: AssessWorld): Promise<string[]> {
   const faults: string[] = [];
-  for (let vmId = 1; vmId <= servers; vmId += 1) {
-    const evidence = await world.monitor.scans.listEvidence([{ clusterId: 7, vmId }]);
+  for (let serverId = 1; serverId <= servers; serverId += 1) {
+    const evidence = await world.monitor.scans.listEvidence([{ clusterId: 7, serverId }]);
     const expected = await world.vulnerabilities.assess(evidence);
-    const stored = (await world.vulnerabilities.readServer(7, vmId))?.services ?? [];
+    const stored = (await world.vulnerabilities.readServer(7, serverId))?.services ?? [];
     const text = (services: readonly { port: number; reason: string | null; cves: readonly string[] }[]) =>
       services
         .map(({ port, reason, cves }) => `${port} ${reason} ${[...cves].sort().join(' ')}`)
@@ -183,7 +189,7 @@ async function judge(world: AssessWorld): Promise<string[]> {
         ...{ port, reason, cves: findings.map(({ finding }) => `${finding.cve} ${finding.summary}`) },
       })),
     );
-    if (wanted !== found) faults.push(`server ${vmId} has other findings than its evidence`);
+    if (wanted !== found) faults.push(`server ${serverId} has other findings than its evidence`);
   }
   for (const [what, statement] of Object.entries(mustBeEmpty))
     for (const row of await world.rows(statement)) faults.push(`${what}: ${JSON.stringify(row)}`);

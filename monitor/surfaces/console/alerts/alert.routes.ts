@@ -98,12 +98,12 @@ function alertPage(episode: Episode, viewer: Viewer, nowMs: number): Content {
 
 /** The page that shows the cause. */
 export function placeOf({ siteId, subjectKey }: Pick<Episode, 'siteId' | 'subjectKey'>): string {
-  const [subject, id, vmId] = subjectKey.split(':');
+  const [subject, id, serverId] = subjectKey.split(':');
   if (subject === 'incident') return `/sites/${siteId}/incidents/${id}`;
   if (subject === 'probe') return `/sites/${siteId}/availability/${id}`;
   if (siteId === null) return subject === 'vulnerability-copy' ? '/system/vulnerability-database' : '/system';
   if (subject === 'hand-off') return `/sites/${siteId}/protection/hand-off`;
-  if (subject === 'server') return serverHref(siteId, { clusterId: Number(id), vmId: Number(vmId) });
+  if (subject === 'server') return serverHref(siteId, { clusterId: Number(id), serverId: Number(serverId) });
   // A sensor, or one of its captures.
   return `/sites/${siteId}/sensors/${id}`;
 }

@@ -95,7 +95,7 @@ export function identity(device: Device, nowMs: number): Content {
   const { source } = labelDevice(device);
   const used = (of: DeviceLabel['source']) => source === of && html` ${badge('info', 'shown')}`;
   const server = match
-    ? html`${match.vmName} (server ${match.vmId}, cluster ${match.clusterId}), confirmed ${moment(match.matchedAtMs, nowMs)}${
+    ? html`${match.serverName} (server ${match.serverId}, cluster ${match.clusterId}), confirmed ${moment(match.matchedAtMs, nowMs)}${
         match.endedAtMs === null ? '' : html`, gone ${moment(match.endedAtMs, nowMs)}`
       }${used('vm')}`
     : html`<span class="hint">no server in the inventory has this MAC</span>`;

@@ -238,7 +238,7 @@ function findingsLink({ siteId }: Device, assessed: DeviceData['assessed']): Con
 /** Of the server that the device is now. */
 function operationsLink({ device: { match }, inOperations }: DevicePage): Content {
   if (match === null || match.endedAtMs !== null) return false;
-  return inOperations({ kind: 'server', clusterId: match.clusterId, serverId: match.vmId });
+  return inOperations({ kind: 'server', clusterId: match.clusterId, serverId: match.serverId });
 }
 
 /** The page's URL; in the answer to a refused form, the URL of the form's page. */
@@ -361,7 +361,7 @@ async function readDevice(deps: ConsoleDeps, device: Device, range: Range, nowMs
     deps.devices.listConflicts(device.siteId, device.mac),
     deps.events.list(device.siteId, eventsShown, { mac: device.mac }),
     readSteps(deps, device, range),
-    server && deps.vulnerabilities.findServer(server.clusterId, server.vmId),
+    server && deps.vulnerabilities.findServer(server.clusterId, server.serverId),
   ]);
   const [applications, around] = await Promise.all([
     readApplications(deps, device, bindings, range, nowMs),

@@ -154,7 +154,7 @@ function deviceTable(request: FastifyRequest, lines: readonly DeviceLine[], view
       { field: 'lan_out_bytes', value: (row) => row.totals.lan?.txBytes },
       { field: 'randomized', value: (row) => row.device.isRandomized },
       { field: 'manufacturer', value: (row) => row.device.manufacturer },
-      { field: 'virtual_machine_id', value: (row) => row.device.match?.vmId },
+      { field: 'virtual_machine_id', value: (row) => row.device.match?.serverId },
       { field: 'cluster_id', value: (row) => row.device.match?.clusterId },
     ],
     pages:

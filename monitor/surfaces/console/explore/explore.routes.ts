@@ -191,10 +191,10 @@ async function readServerNames(
   const values = filters.filter(({ dimension }) => dimension === 'server').flatMap((one) => one.values);
   const servers = values.flatMap((value) => {
     const [, cluster, vm] = /^(\d{1,15})\/(\d{1,15})$/.exec(value) ?? [];
-    return cluster && vm ? [{ clusterId: Number(cluster), vmId: Number(vm) }] : [];
+    return cluster && vm ? [{ clusterId: Number(cluster), serverId: Number(vm) }] : [];
   });
   const named = await protection.nameServers(servers);
-  return new Map(named.map(({ clusterId, vmId, name }) => [`${clusterId}/${vmId}`, name]));
+  return new Map(named.map(({ clusterId, serverId, name }) => [`${clusterId}/${serverId}`, name]));
 }
 
 /** What a table beside the chart asks. */

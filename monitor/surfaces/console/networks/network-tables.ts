@@ -117,7 +117,7 @@ export function peerTable(
     ] as DataColumn<PeerHit>[],
     fields: [
       { field: 'segment', value: (row) => row.segment || null },
-      { field: 'vm_ids', value: (row) => row.servers.map(({ vmId }) => vmId).join(' ') || null },
+      { field: 'vm_ids', value: (row) => row.servers.map(({ serverId }) => serverId).join(' ') || null },
     ],
     pages: cutOf(rows.length, total),
     empty: { title: 'No traffic with this network', text: of.emptyText },

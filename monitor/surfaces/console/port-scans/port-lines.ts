@@ -7,17 +7,17 @@ import type { PortFindings } from '#monitor/vulnerabilities/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import type { PortLine } from './scan-tables.ts';
 
-type Server = Pick<OpenPort, 'clusterId' | 'vmId'>;
+type Server = Pick<OpenPort, 'clusterId' | 'serverId'>;
 type ServerNames = (server: Server) => string;
 
 export async function nameAll(
   { db }: Pick<ConsoleDeps, 'db'>,
   servers: readonly Server[],
 ): Promise<ServerNames> {
-  const keyOf = ({ clusterId, vmId }: Server) => `${clusterId} ${vmId}`;
+  const keyOf = ({ clusterId, serverId }: Server) => `${clusterId} ${serverId}`;
   const distinct = [...new Map(servers.map((one) => [keyOf(one), one])).values()];
   const names = new Map((await nameServers(db(), distinct)).map((one) => [keyOf(one), one.name]));
-  return (server) => names.get(keyOf(server)) ?? `VM ${server.vmId}`;
+  return (server) => names.get(keyOf(server)) ?? `VM ${server.serverId}`;
 }
 
 /** What was assessed of open ports, by their places. */
@@ -25,7 +25,7 @@ export async function findingsOf(
   { vulnerabilities }: Pick<ConsoleDeps, 'vulnerabilities'>,
   ports: readonly OpenPort[],
 ): Promise<FindingsAt> {
-  const servers = new Map(ports.map((port) => [`${port.clusterId} ${port.vmId}`, port]));
+  const servers = new Map(ports.map((port) => [`${port.clusterId} ${port.serverId}`, port]));
   const found = await vulnerabilities.listPortFindings([...servers.values()]);
   const byPlace = new Map(found.map((one) => [placeOf(one), one]));
   return (port) => byPlace.get(placeOf(port)) ?? null;
@@ -33,8 +33,10 @@ export async function findingsOf(
 
 type FindingsAt = (port: OpenPort) => PortFindings | null;
 
-function placeOf(port: Pick<PortFindings, 'clusterId' | 'vmId' | 'address' | 'transport' | 'port'>): string {
-  return `${port.clusterId} ${port.vmId} ${port.address} ${port.transport}/${port.port}`;
+function placeOf(
+  port: Pick<PortFindings, 'clusterId' | 'serverId' | 'address' | 'transport' | 'port'>,
+): string {
+  return `${port.clusterId} ${port.serverId} ${port.address} ${port.transport}/${port.port}`;
 }
 
 export function linesOf(

@@ -22,8 +22,8 @@ let target: string;
 before(async () => {
   stage = await startScanStage();
   await listServers(stage.pool, [
-    { vmId: 1, addresses: ['203.0.113.10'] },
-    { vmId: 2, addresses: ['203.0.113.11'], state: 'stopped' },
+    { serverId: 1, addresses: ['203.0.113.10'] },
+    { serverId: 2, addresses: ['203.0.113.11'], state: 'stopped' },
   ]);
   target = (await stage.ask()).json.targets[0]!.target_id;
 });

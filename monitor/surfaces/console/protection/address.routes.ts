@@ -1,4 +1,4 @@
-/** `/sites/{id}/protection/addresses/{address}` and `…/servers/{cluster}/{vm}`: what protects an address or a server. */
+/** `/sites/{id}/protection/addresses/{address}` and `…/servers/{cluster}/{server}`: what protects an address or a server. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { hasCode } from '#common/errors/index.ts';
@@ -51,7 +51,7 @@ import {
 
 const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
 const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
-const ServerParams = Type.Object({ ...SiteParams.properties, clusterId: id, vmId: id });
+const ServerParams = Type.Object({ ...SiteParams.properties, clusterId: id, serverId: id });
 const Query = Type.Object({ done: Type.Optional(Type.String({ maxLength: 20 })) });
 /** Drills on the page of an address. */
 const drillsShown = 20;
@@ -82,20 +82,20 @@ export function registerProtectedAddress(app: App, deps: ConsoleDeps): void {
     return reply.redirect(`${addressHrefOf(siteId, found.address)}?done=saved`, 303);
   });
 
-  const serverPath = '/sites/:siteId/protection/servers/:clusterId/:vmId';
+  const serverPath = '/sites/:siteId/protection/servers/:clusterId/:serverId';
   app.get(serverPath, { schema: { params: ServerParams, querystring: Query } }, async (request, reply) => {
-    const { siteId, clusterId, vmId } = request.params;
-    return showServer(deps, request, reply, await siteOf(deps.sites, siteId), { clusterId, vmId });
+    const { siteId, clusterId, serverId } = request.params;
+    return showServer(deps, request, reply, await siteOf(deps.sites, siteId), { clusterId, serverId });
   });
 
   app.post(serverPath, { schema: { params: ServerParams, body: Body } }, async (request, reply) => {
-    const { siteId, clusterId, vmId } = request.params;
+    const { siteId, clusterId, serverId } = request.params;
     const site = await siteOf(deps.sites, siteId);
-    const server = { clusterId, vmId };
+    const server = { clusterId, serverId };
     await findServer(deps, site, server);
     const refused = await save(deps, request, siteId, server, request.body);
     if (refused) return showServer(deps, request, reply, site, server, refused);
-    return reply.redirect(`/sites/${siteId}/protection/servers/${clusterId}/${vmId}?done=saved`, 303);
+    return reply.redirect(`/sites/${siteId}/protection/servers/${clusterId}/${serverId}?done=saved`, 303);
   });
 }
 
@@ -168,7 +168,7 @@ function savedToast(request: FastifyRequest) {
 }
 
 /** A server of the site, or one with thresholds that is gone: they can still be removed. */
-async function findServer(deps: ConsoleDeps, site: Site, server: { clusterId: number; vmId: number }) {
+async function findServer(deps: ConsoleDeps, site: Site, server: { clusterId: number; serverId: number }) {
   const { protection } = deps;
   const [mapped, [named], found, addresses] = await Promise.all([
     deps.sites.listClusters(),
@@ -178,12 +178,12 @@ async function findServer(deps: ConsoleDeps, site: Site, server: { clusterId: nu
   ]);
   const isHere = mapped.some((one) => one.siteId === site.id && one.clusterId === server.clusterId);
   const own = found.settings.servers.find(
-    (one) => one.clusterId === server.clusterId && one.vmId === server.vmId,
+    (one) => one.clusterId === server.clusterId && one.serverId === server.serverId,
   );
   if (!own && (!isHere || (!named && addresses.length === 0)))
     throw new HttpError(404, { code: 'not_found', message: 'This site has no such server.' });
   const thresholds = found.settings.site.thresholds;
-  return { name: named?.name ?? `VM ${server.vmId}`, own: own ?? null, addresses, thresholds };
+  return { name: named?.name ?? `VM ${server.serverId}`, own: own ?? null, addresses, thresholds };
 }
 
 async function showServer(
@@ -191,7 +191,7 @@ async function showServer(
   request: FastifyRequest,
   reply: FastifyReply,
   site: Site,
-  server: { clusterId: number; vmId: number },
+  server: { clusterId: number; serverId: number },
   refused?: Refused,
 ): Promise<FastifyReply> {
   const { addresses, ...found } = await findServer(deps, site, server);
@@ -345,8 +345,11 @@ function levelList({ site, found, nowMs }: ProtectedAddressPage): Content {
   ]);
 }
 
-function serverHref(siteId: number, { clusterId, vmId }: { clusterId: number; vmId: number }): string {
-  return `/sites/${siteId}/protection/servers/${clusterId}/${vmId}`;
+function serverHref(
+  siteId: number,
+  { clusterId, serverId }: { clusterId: number; serverId: number },
+): string {
+  return `/sites/${siteId}/protection/servers/${clusterId}/${serverId}`;
 }
 
 function levelLink({ site, found }: ProtectedAddressPage, level: Level): Content {

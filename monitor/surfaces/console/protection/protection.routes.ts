@@ -130,11 +130,11 @@ async function showProtection(
     deps.protection.describeSite(site.id, site.localCidrs),
     deps.protection.listDrills(site.id, null, drillsShown),
   ]);
-  const keys = found.settings.servers.flatMap(({ clusterId, vmId }) =>
-    clusterId === null || vmId === null ? [] : [{ clusterId, vmId }],
+  const keys = found.settings.servers.flatMap(({ clusterId, serverId }) =>
+    clusterId === null || serverId === null ? [] : [{ clusterId, serverId }],
   );
   const named = await deps.protection.nameServers(keys);
-  const names = new Map(named.map((one) => [`${one.clusterId}/${one.vmId}`, one.name]));
+  const names = new Map(named.map((one) => [`${one.clusterId}/${one.serverId}`, one.name]));
   const refused = shown.thresholds ?? shown.cidrs ?? shown.lookup;
   const text = done[(request.query as { done?: string }).done ?? ''];
   return sendConsolePage(
@@ -331,11 +331,11 @@ function groupTable(request: FastifyRequest, { found, nowMs }: ProtectionPage, p
 }
 
 function serverTable(request: FastifyRequest, { found, names, nowMs }: ProtectionPage, path: string) {
-  const nameOf = ({ address, clusterId, vmId }: ServerSettings) =>
-    address ?? names.get(`${clusterId}/${vmId}`) ?? `VM ${vmId} of cluster ${clusterId}`;
-  const hrefOf = ({ address, clusterId, vmId }: ServerSettings) =>
+  const nameOf = ({ address, clusterId, serverId }: ServerSettings) =>
+    address ?? names.get(`${clusterId}/${serverId}`) ?? `VM ${serverId} of cluster ${clusterId}`;
+  const hrefOf = ({ address, clusterId, serverId }: ServerSettings) =>
     address === null
-      ? `${path}/servers/${clusterId}/${vmId}`
+      ? `${path}/servers/${clusterId}/${serverId}`
       : `${path}/addresses/${encodeURIComponent(address)}`;
   return dataTable<ServerSettings>(request, {
     id: 'servers',

@@ -36,7 +36,7 @@ export interface ProtectedServerPage {
   /** What is set for it; null: nothing. */
   own: ServerSettings | null;
   addresses: readonly AddressProtection[];
-  server: { clusterId: number; vmId: number };
+  server: { clusterId: number; serverId: number };
   /** Of the site. */
   thresholds: ThresholdChoices;
   inOperations: OperationsLink;
@@ -54,7 +54,7 @@ export function protectedServerPage(request: FastifyRequest, page: ProtectedServ
         ? { tone: 'good', text: ['Has thresholds of its own, ', changedText(own, nowMs), '.'] }
         : { tone: 'neutral', text: 'Has no thresholds of its own.' },
       actions: [
-        page.inOperations({ kind: 'server', clusterId: server.clusterId, serverId: server.vmId }),
+        page.inOperations({ kind: 'server', clusterId: server.clusterId, serverId: server.serverId }),
         viewer.canChange &&
           !refused &&
           drawer({ id: 'edit-server', open: 'Change thresholds', title: `Thresholds of ${name}` }, [
@@ -81,7 +81,7 @@ function ownForm({ site, own, addresses, server, thresholds, viewer, refused }: 
   const above =
     first && isOneGroup ? resolveAbove(first.settings, first.applying, 'server') : resolveSite(thresholds);
   return thresholdForm({
-    action: `/sites/${site.id}/protection/servers/${server.clusterId}/${server.vmId}`,
+    action: `/sites/${site.id}/protection/servers/${server.clusterId}/${server.serverId}`,
     csrfToken: viewer.csrfToken,
     submit: 'Save thresholds',
     id: 'server',

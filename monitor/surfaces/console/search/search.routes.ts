@@ -214,7 +214,7 @@ function server(hit: Found['machines'][number]): Hit {
     isCode: false,
     href: hit.siteId && hit.deviceId ? `${site}/${hit.deviceId}` : site,
     site: hit.siteName,
-    detail: `server ${hit.vmId}, cluster ${hit.clusterId}${hit.deviceId ? '' : ', no device seen'}`,
+    detail: `server ${hit.serverId}, cluster ${hit.clusterId}${hit.deviceId ? '' : ', no device seen'}`,
     state: hit.isRetired ? { tone: 'neutral', text: 'destroyed' } : { tone, text: hit.state },
   };
 }

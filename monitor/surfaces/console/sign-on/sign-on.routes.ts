@@ -40,11 +40,11 @@ const sitesMax = 10;
 export function registerFind(app: App, deps: ConsoleDeps): void {
   const ServerQuery = Type.Object({ cluster_id: Id, server_id: Id });
   app.get('/find/server', { schema: { querystring: ServerQuery } }, async (request, reply) => {
-    const { cluster_id: clusterId, server_id: vmId } = request.query;
+    const { cluster_id: clusterId, server_id: serverId } = request.query;
     const [clusters, named, addresses] = await Promise.all([
       deps.sites.listClusters(),
-      deps.protection.nameServers([{ clusterId, vmId }]),
-      deps.protection.listAddressesOf({ clusterId, vmId }),
+      deps.protection.nameServers([{ clusterId, serverId }]),
+      deps.protection.listAddressesOf({ clusterId, serverId }),
     ]);
     const siteId = clusters.find((one) => one.clusterId === clusterId)?.siteId;
     if (!siteId)
@@ -55,7 +55,7 @@ export function registerFind(app: App, deps: ConsoleDeps): void {
       );
     if (named.length === 0 && addresses.length === 0)
       return notFound(request, reply, 'This server is not in the inventory yet, or it was destroyed.');
-    return reply.redirect(exploreHref(request, siteId, { server: `${clusterId}/${vmId}` }), 303);
+    return reply.redirect(exploreHref(request, siteId, { server: `${clusterId}/${serverId}` }), 303);
   });
 
   const AddressQuery = Type.Object({ address: Type.String({ maxLength: 64 }) });

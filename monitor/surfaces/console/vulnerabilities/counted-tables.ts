@@ -65,7 +65,7 @@ export const serverList = (siteId: number, nowMs: number) =>
     ],
     fields: [
       { field: 'cluster_id', value: ({ server }) => server.clusterId },
-      { field: 'vm_id', value: ({ server }) => server.vmId },
+      { field: 'vm_id', value: ({ server }) => server.serverId },
     ],
     empty: {
       title: 'No open ports yet',

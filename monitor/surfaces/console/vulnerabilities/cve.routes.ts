@@ -152,7 +152,7 @@ const touchedList = (siteId: number, nowMs: number) =>
     ],
     fields: [
       { field: 'cluster_id', value: ({ service }) => service.clusterId },
-      { field: 'vm_id', value: ({ service }) => service.vmId },
+      { field: 'vm_id', value: ({ service }) => service.serverId },
       { field: 'scan_id', value: ({ service }) => service.scanId },
     ],
     empty: {

@@ -92,13 +92,13 @@ export function activeText(counts: { critical: number; high: number }, active: n
 
 interface ServerKey {
   clusterId: number;
-  vmId: number;
+  serverId: number;
 }
 
 export const findingsHref = (siteId: number) => `/sites/${siteId}/vulnerabilities`;
 
-export const serverHref = (siteId: number, { clusterId, vmId }: ServerKey) =>
-  `${findingsHref(siteId)}/servers/${clusterId}/${vmId}`;
+export const serverHref = (siteId: number, { clusterId, serverId }: ServerKey) =>
+  `${findingsHref(siteId)}/servers/${clusterId}/${serverId}`;
 
 export const cveHref = (siteId: number, cve: string) => `${findingsHref(siteId)}/cves/${cve}`;
 

@@ -1,4 +1,4 @@
-/** `/sites/{id}/vulnerabilities/servers/{cluster}/{vm}`: one server's findings, and what operators ignore of them. */
+/** `/sites/{id}/vulnerabilities/servers/{cluster}/{server}`: one server's findings, and what operators ignore of them. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { unableRows } from '#contracts/findings.ts';
@@ -68,7 +68,7 @@ import {
 } from './finding-text.ts';
 
 const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
-const ServerParams = Type.Object({ ...SiteParams.properties, clusterId: Id, vmId: Id });
+const ServerParams = Type.Object({ ...SiteParams.properties, clusterId: Id, serverId: Id });
 type ServerParams = Static<typeof ServerParams>;
 /** As forms send it. */
 const FindingFields = {
@@ -86,7 +86,7 @@ const IgnoreBody = Type.Object({
   until: Type.Optional(Type.String({ maxLength: 40 })),
 });
 
-const path = '/sites/:siteId/vulnerabilities/servers/:clusterId/:vmId';
+const path = '/sites/:siteId/vulnerabilities/servers/:clusterId/:serverId';
 const done: Readonly<Record<string, string>> = {
   ignored: 'Finding ignored.',
   ended: 'The finding is active again.',
@@ -133,20 +133,20 @@ function registerIgnores(app: App, deps: ConsoleDeps): void {
     `${path}/ignore`,
     { schema: { params: ServerParams, body: IgnoreBody } },
     async (request, reply) => {
-      const { siteId, clusterId, vmId } = request.params;
+      const { siteId, clusterId, serverId } = request.params;
       const { reason, until = '', ...finding } = request.body;
       // The server of the path must be of the site.
       await findServer(deps, request.params);
       try {
         const untilMs = readUntil(until);
-        const ignored = { ...finding, port: Number(finding.port), clusterId, vmId, reason, untilMs };
+        const ignored = { ...finding, port: Number(finding.port), clusterId, serverId, reason, untilMs };
         await deps.vulnerabilities.ignore(viewerOf(request).actor, ignored);
       } catch (error) {
         const codes = ['vulnerabilities.invalid', 'vulnerabilities.no_finding', 'vulnerabilities.ignored'];
         const message = faultText(error, ...codes);
         return showForm(deps, request, reply, request.params, finding, { message, reason, until });
       }
-      return reply.redirect(`${serverHref(siteId, { clusterId, vmId })}?done=ignored#ignored`, 303);
+      return reply.redirect(`${serverHref(siteId, { clusterId, serverId })}?done=ignored#ignored`, 303);
     },
   );
 
@@ -154,19 +154,19 @@ function registerIgnores(app: App, deps: ConsoleDeps): void {
     `${path}/ignores/:ignoreId/end`,
     { schema: { params: Type.Object({ ...ServerParams.properties, ignoreId: Id }) } },
     async (request, reply) => {
-      const { siteId, clusterId, vmId, ignoreId } = request.params;
+      const { siteId, clusterId, serverId, ignoreId } = request.params;
       const { found } = await findServer(deps, request.params);
       const isOwn = found.ignores.some(({ id }) => id === ignoreId);
       if (!isOwn || !(await deps.vulnerabilities.endIgnore(viewerOf(request).actor, ignoreId)))
         throw new HttpError(404, { code: 'not_found', message: 'This ignore is not in force any more.' });
-      return reply.redirect(`${serverHref(siteId, { clusterId, vmId })}?done=ended#findings`, 303);
+      return reply.redirect(`${serverHref(siteId, { clusterId, serverId })}?done=ended#findings`, 303);
     },
   );
 }
 
-async function findServer(deps: ConsoleDeps, { siteId, clusterId, vmId }: ServerParams) {
+async function findServer(deps: ConsoleDeps, { siteId, clusterId, serverId }: ServerParams) {
   const site = await siteOf(deps.sites, siteId);
-  const found = await deps.vulnerabilities.readServer(clusterId, vmId);
+  const found = await deps.vulnerabilities.readServer(clusterId, serverId);
   if (found?.server.siteId !== site.id)
     throw new HttpError(404, { code: 'not_found', message: 'No scan of this site found this server.' });
   return { site, found, name: (await nameAll(deps, [found.server]))(found.server) };
@@ -247,7 +247,7 @@ function serverFindingsPage(request: FastifyRequest, page: ServerFindingsPage): 
       actions: [
         link(`/sites/${site.id}/port-scans`, 'Port scans', { kind: 'button' }),
         link('/system/vulnerability-database', 'Vulnerability database', { kind: 'button' }),
-        page.inOperations({ kind: 'server', clusterId: server.clusterId, serverId: server.vmId }),
+        page.inOperations({ kind: 'server', clusterId: server.clusterId, serverId: server.serverId }),
       ],
     }),
     leftOut > 0 &&

@@ -38,9 +38,9 @@ async function rows(of: string, table: string): Promise<Row[]> {
   assert.equal(status, 200, text);
   return JSON.parse(text).rows;
 }
-const serverPath = (vmId: number) => `${path}/servers/7/${vmId}`;
-const fieldsOf = async (cve: string, vmId = 1) => {
-  const [service] = await rows(serverPath(vmId), 'services').then((all) =>
+const serverPath = (serverId: number) => `${path}/servers/7/${serverId}`;
+const fieldsOf = async (cve: string, serverId = 1) => {
+  const [service] = await rows(serverPath(serverId), 'services').then((all) =>
     all.filter(({ port }) => port === 'tcp/22'),
   );
   const { address, fingerprint } = service as { address: string; fingerprint: string };

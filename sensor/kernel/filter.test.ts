@@ -160,7 +160,11 @@ test('refusals and answers to made-up senders establish no pair', { skip }, () =
       runs.send(sent);
       runs.age();
     }
-  const rules = rulesAgainst(victim(4), { class: 'ack_flood', ports: [] }, { beganAtMs: Date.now() + 3_600_000 });
+  const rules = rulesAgainst(
+    victim(4),
+    { class: 'ack_flood', ports: [] },
+    { beganAtMs: Date.now() + 3_600_000 },
+  );
   runs.loaded.filter.setRules(rules);
   assert.equal(runs.receive(flag(Tcp.ack)), false);
 });
@@ -194,7 +198,9 @@ test('no packet of forty kinds of ordinary traffic is dropped by a rule of any c
     play(110);
     for (const attack of floodClasses) {
       const vector = attack === 'amplification' ? { ...vectorOf(attack), ports: [] } : vectorOf(attack);
-      runs.loaded.filter.setRules(rulesAgainst(victim(version), vector, { beganAtMs: Date.now() + 3_600_000 }));
+      runs.loaded.filter.setRules(
+        rulesAgainst(victim(version), vector, { beganAtMs: Date.now() + 3_600_000 }),
+      );
       assert.equal(play(5), 0, `${name} of IPv${version} beside ${attack}`);
     }
   }

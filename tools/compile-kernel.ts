@@ -19,13 +19,17 @@ export const kernelSources: readonly string[] = [
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** The hash that the object of this source holds: of it and the headers beside it that it includes. */
+/** A source with the headers beside it in the places where it includes them. */
+export function sourceText(source: string): string {
+  const read = (path: string) => readFileSync(join(root, path), 'utf8');
+  return read(source).replaceAll(/^#include "(.+)"$/gm, (_, header: string) =>
+    read(join(dirname(source), header)),
+  );
+}
+
+/** The hash that the object of this source holds. */
 export function sourceHash(source: string): string {
-  const text = readFileSync(join(root, source), 'utf8');
-  const hash = createHash('sha256').update(text);
-  for (const [, header] of text.matchAll(/^#include "(.+)"$/gm))
-    hash.update(readFileSync(join(root, dirname(source), header!)));
-  return hash.digest('hex');
+  return createHash('sha256').update(sourceText(source)).digest('hex');
 }
 
 /** Where the object of this source is. */
@@ -39,13 +43,10 @@ export function objectOf(source: string): string {
  */
 export function compileKernel(source: string, object: string, text?: string): void {
   const options = ['-O2', '-g', '-target', 'bpf', '-mcpu=v3', '-Wall', '-Wextra', '-Werror'];
-  const paths = ['-fdebug-compilation-dir=.', '-I/usr/include/x86_64-linux-gnu', `-I${dirname(source)}`];
+  const paths = ['-fdebug-compilation-dir=.', '-I/usr/include/x86_64-linux-gnu'];
   const hash = `-DSOURCE_HASH="${sourceHash(source)}"`;
-  const input = text ?? readFileSync(join(root, source), 'utf8');
-  execFileSync('clang', [...options, ...paths, hash, '-x', 'c', '-c', '-', '-o', object], {
-    cwd: root,
-    input,
-  });
+  const input = text ?? sourceText(source);
+  execFileSync('clang', [...options, ...paths, hash, '-x', 'c', '-c', '-', '-o', object], { input });
   // What remains of the debugging information is the types of the maps, which libbpf needs.
   execFileSync('llvm-strip', ['-g', object]);
 }

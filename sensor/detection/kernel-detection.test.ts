@@ -144,3 +144,22 @@ test('what has little traffic costs the engine nothing: its packets are not told
   assert.deepEqual(one.watched(), { prefixes: [], addresses: [] });
   await one.stop();
 });
+
+test('what is always busy and ordinary is let go, and a flood at it is decided within 3 s all the same', {
+  skip: needsRoot,
+}, async (t) => {
+  const one = await kernelSensor(t);
+  one.follow(plan);
+  const hub = createOrdinary('WireGuard hub', { version: 4, thresholds: divided, seed: 2 });
+  const ordinary = { step: hub.step, perSecond: hub.perSecond * 6, from: 0, to: 200 };
+  await one.play([ordinary], 60);
+  assert.notDeepEqual(one.watched(), { prefixes: [], addresses: [] });
+  await one.play([{ ...ordinary, from: 60 }], 120);
+  assert.deepEqual(one.watched(), { prefixes: [], addresses: [] });
+  assert.deepEqual(detected(one), []);
+  await one.play([{ ...ordinary, from: 120 }, flood({ class: 'udp_flood' }, 120.6, 130)], 124);
+  const [attack, ...others] = detected(one);
+  assert.deepEqual([attack!.class, others], ['udp_flood', []]);
+  assert.ok(seconds(attack!.detectedAtMs) - 120.6 <= 3, `${seconds(attack!.detectedAtMs) - 120.6} s`);
+  await one.stop();
+});

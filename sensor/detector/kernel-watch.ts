@@ -6,7 +6,9 @@
  * the ring tells which packets belong to conversations, and from where they come; where it saw only a part of them, that part stands for
  * all (`merged-counters.ts`).
  *
- * Addresses are looked at from the quarter of a second in which they have much traffic until they had little for ninety seconds.
+ * Addresses and prefixes are looked at from the quarter of a second in which they have much traffic until nothing of it might have been
+ * an attack for ninety seconds. Then as much as they had at the least since counts as nothing, for half an hour: a server that is always
+ * busy costs no more than others, and a flood at it is seen by what it adds.
  */
 import {
   Direction,
@@ -23,43 +25,67 @@ import { type LimitedRates, limitedRates } from './heat.ts';
 import type { DetectionOrder } from './live-detector.ts';
 import type { Amount } from './traffic.ts';
 
+/** What may be no attack for so long is let go; what had much traffic is looked at again after the other time. */
 const watchedSeconds = 90;
+const ordinarySeconds = 1800;
+/** Part of a threshold which, if it may be an attack, is not ordinary. */
+const ordinaryRatio = 0.2;
+/** Seconds are judged no later. */
+const lateSeconds = 5;
 /** Two readings with a second between them are at most so much more or less apart. */
 const intervalErrorMs = 250;
 /** Addresses with traffic that the detector has room for. */
 const countedMax = 4096;
 /** Part of a second's smallest limit that packets of a quarter of a second have to exceed the usual by, to be looked at at once. */
 const surgePart = 0.25;
+/** Traffic of a quarter of a second varies by as much. */
+const surgeFactor = 1.1;
 
 /** How the ring's part of a second counts: not at all, as it is, or as a share of what the kernel counted. */
 export const Watched = { not: 0, wholly: 1, partly: 2 } as const;
 /** Where it is in a row's version. */
 export const watchedShift = 8;
 
-/** Sums of a prefix: packets by kind, opened connections, bytes, bytes of UDP. */
-const sumLength = kindCount + 3;
+/** Sums of a direction of an address, or of a prefix: packets by kind, then these. */
+const Sum = {
+  opened: kindCount,
+  bytes: kindCount + 1,
+  udpBytes: kindCount + 2,
+  packets: kindCount + 3,
+} as const;
+const sumLength = kindCount + 4;
 
+/** The second in which it began, and the last one of the whole capture. */
 interface Watch {
-  /** The second in which it began, and the last one. */
   since: number;
   until: number;
 }
 
+/** An address or a prefix. */
+interface Target {
+  watch: Watch | null;
+  /** The last second in which a part of a threshold may have been an attack. */
+  loudAt: number;
+  /** What was found ordinary, by direction as `sumLength` says, and until when. */
+  ordinary: Float64Array | null;
+  ordinaryUntil: number;
+}
+
+const newTarget = (): Target => ({ watch: null, loudAt: 0, ordinary: null, ordinaryUntil: 0 });
+
 /** What is known of an address of the kernel. */
-interface Known {
+interface Known extends Target {
   text: string;
   isProtected: boolean;
   /** It is a server's, so what it sends is not made up. */
   isOwn: boolean;
   group: number;
   prefix: number;
-  watch: Watch | null;
 }
 
-interface KnownPrefix {
+interface KnownPrefix extends Target {
   text: string;
   limits: readonly LimitedRates[];
-  watch: Watch | null;
 }
 
 export interface AddressNames {
@@ -70,6 +96,8 @@ export interface AddressNames {
 interface Capture {
   /** True when the traffic of all addresses together may become too much. */
   isNear(received: Amount): boolean;
+  /** How far the latest second of an address or a prefix exceeds its thresholds at the most, and which it was. */
+  largestRatioOf(target: string): { ratio: number; second: number } | null;
 }
 
 export class KernelWatch {
@@ -84,10 +112,14 @@ export class KernelWatch {
   #prefixes: KnownPrefix[] = [];
   readonly #prefixOf = new Map<string, number>();
   #sums = new Float64Array(0);
+  /** Of one address: inbound, then outbound. */
+  readonly #ofOne = new Float64Array(2 * sumLength);
   #everything: Watch | null = { since: 0, until: Number.POSITIVE_INFINITY };
   #senders: Watch | null = null;
   #hasChanged = true;
+  /** What all addresses had in the second before, and what is much for one. */
   #usual = { packets: 0, bytes: 0 };
+  #least = { packets: 0, bytes: 0 };
 
   constructor(names: AddressNames, order: DetectionOrder, capture: Capture) {
     this.#names = names;
@@ -105,6 +137,11 @@ export class KernelWatch {
     const owned = owners.map(({ address }) => address);
     this.#own = compileLocalScope({ prefixes, addresses: [...new Set([...addresses, ...owned])] });
     this.#hosts = order.book.sets.map(({ host, hostLimits }) => limitedRates(host, hostLimits));
+    const limits = this.#hosts.flat();
+    this.#least = {
+      packets: Math.min(...limits.map(({ leastPackets }) => leastPackets)),
+      bytes: Math.min(...limits.map((one) => Math.min(one.bytes, one.udpBytes))),
+    };
     this.#forget();
   }
 
@@ -130,28 +167,24 @@ export class KernelWatch {
 
   /** True when so much more than usual came in this part of the second (0 to 1) that it is worth a look before its end. */
   isSurge(seen: Amount, part: number): boolean {
-    const least = this.#hosts
-      .flat()
-      .reduce((min, one) => Math.min(min, one.leastPackets), Number.POSITIVE_INFINITY);
-    const leastBytes = this.#hosts
-      .flat()
-      .reduce((min, one) => Math.min(min, one.udpBytes, one.bytes), Number.POSITIVE_INFINITY);
-    const { packets, bytes } = this.#usual;
+    const usual = part * surgeFactor;
+    const { packets, bytes } = this.#least;
     return (
-      seen.packets > packets * part + least * surgePart || seen.bytes > bytes * part + leastBytes * surgePart
+      seen.packets > this.#usual.packets * usual + packets * surgePart ||
+      seen.bytes > this.#usual.bytes * usual + bytes * surgePart
     );
   }
 
   /** Looks at an open second before its end: who has much traffic already is looked at from now on. */
   look(reading: KindReading, second: number): void {
-    this.#judge(reading, second);
+    this.#judge(reading, second, false);
   }
 
   /** A second is over: decides what is looked at, and returns it as a thread does. */
   close(reading: KindReading, second: number): MemberSecond {
     const isWhole = reading.sinceMs !== null && Math.abs(reading.sinceMs - 1000) < intervalErrorMs;
     const wasEverything = this.#everything !== null && this.#everything.since < second;
-    const counted = this.#judge(reading, second + 1);
+    const counted = this.#judge(reading, second, true);
     this.#usual = { packets: reading.packets, bytes: reading.bytes };
     const hasRoom = reading.leftOut === 0 && counted <= countedMax;
     const counts = hasRoom && isWhole;
@@ -166,8 +199,9 @@ export class KernelWatch {
     };
   }
 
-  /** Who has much traffic is looked at. `from`: the second in which that begins. Returns how many protected addresses had traffic. */
-  #judge(reading: KindReading, from: number): number {
+  /** Who has much traffic is looked at, from the next second on if this one is over. Returns how many protected addresses had traffic. */
+  #judge(reading: KindReading, second: number, isClosing: boolean): number {
+    const from = isClosing ? second + 1 : second;
     if (reading.generation !== this.#generation) {
       this.#generation = reading.generation;
       this.#known = [];
@@ -187,22 +221,27 @@ export class KernelWatch {
         continue;
       }
       addresses += 1;
-      const limits = this.#hosts[known.group]!;
-      const opened = openedIn(numbers, inbound, outbound);
-      const isHot =
-        isOver(numbers, inbound, opened, limits[Direction.inbound]!) ||
-        isOver(numbers, outbound, openedIn(numbers, outbound, inbound), limits[Direction.outbound]!);
-      let packets = 0;
-      for (let kind = 0; kind < kindCount; kind += 1) packets += numbers[inbound + kind]!;
-      received.packets += packets;
-      received.bytes += numbers[inbound + Read.bytes]!;
-      // A prefix has to be looked at for those of its addresses that are not looked at by themselves.
+      const [into, out] = this.#hosts[known.group]!;
+      const own = this.#ofOne;
+      sumUp(numbers, inbound, outbound, own, 0);
+      sumUp(numbers, outbound, inbound, own, sumLength);
+      received.packets += own[Sum.packets]!;
+      received.bytes += own[Sum.bytes]!;
+      if (isClosing) this.#note(known, own, 0, second);
+      const { ordinary } = known;
+      const isHot = isOver(own, 0, into!, ordinary) || isOver(own, sumLength, out!, ordinary);
       if (isHot) known.watch = this.#began(known.watch, from);
-      else if (packets > 0) this.#addTo(known.prefix, numbers, inbound, opened);
+      // A prefix has to be looked at for those of its addresses that are not looked at by themselves.
+      if (known.watch !== null || own[Sum.packets] === 0) continue;
+      const sum = known.prefix * sumLength;
+      for (let i = 0; i < sumLength; i += 1)
+        this.#sums[sum + i]! += Math.max(0, own[i]! - (ordinary === null ? 0 : ordinary[i]!));
     }
-    for (const [i, prefix] of this.#prefixes.entries())
-      if (isSumOver(this.#sums, i * sumLength, prefix.limits[Direction.inbound]!))
-        prefix.watch = this.#began(prefix.watch, from);
+    for (const [i, prefix] of this.#prefixes.entries()) {
+      if (isClosing) this.#note(prefix, this.#sums, i * sumLength, second);
+      const isHot = isOver(this.#sums, i * sumLength, prefix.limits[Direction.inbound]!, prefix.ordinary, 0);
+      if (isHot) prefix.watch = this.#began(prefix.watch, from);
+    }
     const [, sent] = this.#hosts[0]!;
     if (foreign >= sent!.leastPackets || foreignBytes >= Math.min(sent!.bytes, sent!.udpBytes))
       this.#senders = this.#began(this.#senders, from);
@@ -211,13 +250,24 @@ export class KernelWatch {
     return addresses;
   }
 
-  #addTo(prefix: number, numbers: Float64Array, at: number, opened: number): void {
-    const sums = this.#sums;
-    const sum = prefix * sumLength;
-    for (let kind = 0; kind < kindCount; kind += 1) sums[sum + kind]! += numbers[at + kind]!;
-    sums[sum + kindCount]! += opened;
-    sums[sum + kindCount + 1]! += numbers[at + Read.bytes]!;
-    sums[sum + kindCount + 2]! += numbers[at + Read.reflectedBytes]! + numbers[at + Read.datagramBytes]!;
+  /** Lets go what is ordinary, and keeps the least of what was. */
+  #note(target: Target & { text: string }, sums: Float64Array, at: number, second: number): void {
+    const { ordinary } = target;
+    if (ordinary !== null) {
+      for (let i = 0; i < ordinary.length; i += 1)
+        if (sums[at + i]! < ordinary[i]!) ordinary[i] = sums[at + i]!;
+      if (second >= target.ordinaryUntil) target.ordinary = null;
+    }
+    if (target.watch === null) return;
+    const latest = this.#capture.largestRatioOf(target.text);
+    if (latest === null || latest.ratio >= ordinaryRatio || latest.second < second - lateSeconds)
+      target.loudAt = second;
+    if (second - Math.max(target.watch.since, target.loudAt) < watchedSeconds) return;
+    const length = 'limits' in target ? sumLength : 2 * sumLength;
+    target.ordinary = sums.slice(at, at + length);
+    target.ordinaryUntil = second + ordinarySeconds;
+    target.watch = null;
+    this.#hasChanged = true;
   }
 
   #began(watch: Watch | null, from: number): Watch {
@@ -227,14 +277,13 @@ export class KernelWatch {
     return { since: from, until };
   }
 
-  /** What had little traffic for long is not looked at any more. */
+  /** The whole capture is not looked at any more without a reason. */
   #end(second: number): void {
     const kept = (watch: Watch | null) => {
       if (watch === null || watch.until >= second) return watch;
       this.#hasChanged = true;
       return null;
     };
-    for (const one of [...this.#known, ...this.#prefixes]) if (one?.watch) one.watch = kept(one.watch);
     this.#senders = kept(this.#senders);
     if (this.#everything?.until === Number.POSITIVE_INFINITY) {
       this.#everything = null;
@@ -251,9 +300,9 @@ export class KernelWatch {
       text: formatWords(version, w0, w1, w2, w3),
       isProtected,
       isOwn: is(this.#own),
+      ...newTarget(),
       group: this.#order.book.groups.of(version, w0, w1, w2, w3),
       prefix: isProtected ? this.#prefixOfWords(version, w0, w1, w3) : -1,
-      watch: null,
     };
     this.#known[slot] = known;
     return known;
@@ -270,7 +319,7 @@ export class KernelWatch {
     // A network of IPv6 that one customer has is judged as one address.
     const limits =
       version === 4 ? limitedRates(set.prefix, set.prefixLimits) : limitedRates(set.host, set.hostLimits);
-    const prefix = this.#prefixes.push({ text, limits, watch: null }) - 1;
+    const prefix = this.#prefixes.push({ ...newTarget(), text, limits }) - 1;
     this.#prefixOf.set(text, prefix);
     const sums = this.#sums;
     if (this.#prefixes.length * sumLength > sums.length) {
@@ -290,7 +339,8 @@ export class KernelWatch {
       const known = this.#known[slot]!;
       if (!known.isProtected) continue;
       const [version, w0, w1, w2, w3] = this.#names.addressOf(slot);
-      rows[at] = version | (this.#stateOf(known, second) << watchedShift);
+      const state = this.#stateOf(known, second);
+      rows[at] = version | (state << watchedShift);
       rows[at + 1] = w0;
       rows[at + 2] = w1;
       rows[at + 3] = w2;
@@ -298,6 +348,11 @@ export class KernelWatch {
       const inbound = i * 2 * readLength;
       const outbound = inbound + readLength;
       const head = at;
+      if (state === Watched.not && (known.ordinary ?? this.#prefixes[known.prefix]!.ordinary) !== null) {
+        at = writeOrdinary(numbers, inbound, rows, head + 5, head + 7);
+        at = writeOrdinary(numbers, outbound, rows, head + 6, at);
+        continue;
+      }
       at = writeKinds(numbers, inbound, openedIn(numbers, inbound, outbound), rows, head + 5, head + 7);
       at = writeKinds(numbers, outbound, openedIn(numbers, outbound, inbound), rows, head + 6, at);
     }
@@ -323,28 +378,34 @@ function openedIn(numbers: Float64Array, at: number, opposite: number): number {
   return Math.min(numbers[at + Kind.opening]!, numbers[opposite + Kind.openingAnswer]!);
 }
 
-function isOver(numbers: Float64Array, at: number, opened: number, limits: LimitedRates): boolean {
-  const bytes = numbers[at + Read.bytes]!;
-  const udpBytes = numbers[at + Read.reflectedBytes]! + numbers[at + Read.datagramBytes]!;
-  if (bytes >= limits.bytes || udpBytes >= limits.udpBytes || opened >= limits.opened) return true;
-  let all = 0;
+/** Writes the sums of a direction. */
+function sumUp(numbers: Float64Array, at: number, opposite: number, into: Float64Array, sum: number): void {
+  let packets = 0;
   for (let kind = 0; kind < kindCount; kind += 1) {
-    const packets = numbers[at + kind]!;
-    if (packets >= limits.packets[kind]!) return true;
-    all += packets;
+    const own = numbers[at + kind]!;
+    into[sum + kind] = own;
+    packets += own;
   }
-  return all >= limits.allPackets;
+  into[sum + Sum.opened] = openedIn(numbers, at, opposite);
+  into[sum + Sum.bytes] = numbers[at + Read.bytes]!;
+  into[sum + Sum.udpBytes] = numbers[at + Read.reflectedBytes]! + numbers[at + Read.datagramBytes]!;
+  into[sum + Sum.packets] = packets;
 }
 
-function isSumOver(sums: Float64Array, at: number, limits: LimitedRates): boolean {
-  if (sums[at + kindCount]! >= limits.opened) return true;
-  if (sums[at + kindCount + 1]! >= limits.bytes || sums[at + kindCount + 2]! >= limits.udpBytes) return true;
-  let all = 0;
-  for (let kind = 0; kind < kindCount; kind += 1) {
-    if (sums[at + kind]! >= limits.packets[kind]!) return true;
-    all += sums[at + kind]!;
-  }
-  return all >= limits.allPackets;
+/** True when sums reach a limit, without what is ordinary of them. */
+function isOver(
+  sums: Float64Array,
+  at: number,
+  limits: LimitedRates,
+  ordinary: Float64Array | null,
+  ordinaryAt = at,
+): boolean {
+  const over = (i: number) => sums[at + i]! - (ordinary === null ? 0 : ordinary[ordinaryAt + i]!);
+  if (over(Sum.packets) >= limits.allPackets || over(Sum.bytes) >= limits.bytes) return true;
+  if (over(Sum.udpBytes) >= limits.udpBytes || over(Sum.opened) >= limits.opened) return true;
+  if (sums[at + Sum.packets]! < limits.leastPackets) return false;
+  for (let kind = 0; kind < kindCount; kind += 1) if (over(kind) >= limits.packets[kind]!) return true;
+  return false;
 }
 
 /** Kinds to which bytes are assigned that are not kept by kind; the first with packets has them. */
@@ -352,6 +413,23 @@ const otherKinds = [
   ...[Kind.segment, Kind.twoWayDatagram, Kind.protocol, Kind.fragment, Kind.icmp, Kind.icmpAnswer],
   ...[Kind.reset, Kind.openingAnswer, Kind.opening],
 ];
+
+/** Writes a direction of what was found ordinary: all of it as part of conversations. */
+function writeOrdinary(
+  numbers: Float64Array,
+  from: number,
+  rows: Float64Array,
+  bitsAt: number,
+  first: number,
+) {
+  let packets = 0;
+  for (let kind = 0; kind < kindCount; kind += 1) packets += numbers[from + kind]!;
+  rows[bitsAt] = packets === 0 ? 0 : 1 << Kind.twoWayDatagram;
+  if (packets === 0) return first;
+  rows[first] = packets;
+  rows[first + 1] = numbers[from + Read.bytes]!;
+  return first + 2;
+}
 
 /** Writes one direction of a row from `first` on, and its bits. Returns the position after it. */
 function writeKinds(

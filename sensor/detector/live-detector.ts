@@ -7,7 +7,7 @@
  */
 import { type DetectorMinute, metrics } from '#contracts/sensor-api/detection.ts';
 import { Direction, type MemberSecond } from '#sensor/attack-counters/index.ts';
-import type { LocalScope } from '#sensor/capture/index.ts';
+import { type LocalScope, parseWords } from '#sensor/capture/index.ts';
 import { CaptureWatch, type WatchedCapture } from './capture-watch.ts';
 import { type Drill, drillWindow } from './drills.ts';
 import { type FilteredSecond, FilteredTraffic, noteFiltered } from './filtered-traffic.ts';
@@ -15,11 +15,11 @@ import type { Incident } from './incident.ts';
 import { Judge } from './judge.ts';
 import { MergedCounters } from './merged-counters.ts';
 import { MinuteTally } from './minute-tally.ts';
-import { attackRates } from './ratios.ts';
+import { attackRates, attackRatios, largest } from './ratios.ts';
 import { SeenDirections } from './seen-directions.ts';
 import { emptyWindow, type TargetWindow } from './target-window.ts';
 import type { ThresholdBook, ThresholdGroup } from './threshold-book.ts';
-import type { DirectionName } from './thresholds.ts';
+import { type DirectionName, directionNames } from './thresholds.ts';
 import {
   type Amount,
   asReflected,
@@ -106,6 +106,34 @@ export class LiveDetector {
   /** True when what all addresses together receive in a second may become an attack on the capture. */
   isNear(received: Amount): boolean {
     return this.#whole?.isNear(received, this.#order.book.sets) ?? false;
+  }
+
+  /** How far the latest second of an address or a prefix may exceed its thresholds; null before the first. */
+  largestRatioOf(target: string): { ratio: number; second: number } | null {
+    if (this.#unixSecond < 0) return null;
+    const [address, length] = target.split('/');
+    const { version, words } = parseWords(address!);
+    const { hosts, prefixes } = this.#counters;
+    const { sets } = this.#order.book;
+    const second = this.#unixSecond;
+    if (length !== undefined) {
+      const slot = prefixes.find(version, ...words);
+      if (slot < 0) return { ratio: 0, second };
+      const { prefix, host } = sets[prefixes.group(slot)]!;
+      const part = attackPart(this.#targets.receivedIn(slot), emptyCounts(), 'inbound');
+      const thresholds = (version === 4 ? prefix : host).inbound;
+      return { ratio: largest(attackRatios(part, thresholds, 1, null)), second };
+    }
+    const slot = hosts.find(version, ...words);
+    if (slot < 0) return { ratio: 0, second };
+    const { host } = sets[hosts.group(slot)]!;
+    const ratios = directionNames.flatMap((direction) =>
+      Array.from(
+        this.#exactRates(slot, direction),
+        (rate, metric) => rate / host[direction][metrics[metric]!],
+      ),
+    );
+    return { ratio: Math.max(...ratios), second };
   }
 
   /** Takes one thread's second. `members`: how many threads hand seconds over. */

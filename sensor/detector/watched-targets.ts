@@ -64,6 +64,11 @@ export class WatchedTargets {
     return this.#scan.sent;
   }
 
+  /** What a prefix received with its hosts in the second that was read. */
+  receivedIn(prefix: number): Counts {
+    return this.#scan.prefixCounts.slice(prefix * binLength, (prefix + 1) * binLength);
+  }
+
   /** By slot and direction: 1 for a host that was worth a closer look in the second that was read. */
   get hot(): Uint8Array {
     return this.#scan.hot;

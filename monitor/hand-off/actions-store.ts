@@ -12,7 +12,7 @@ const columns = sql`a.id, a.public_id as "publicId", a.site_id as "siteId", a.ru
   ${ms('a.released_at')} as "releasedAtMs", ${ms('a.ended_at')} as "endedAtMs", a.stopped_by as "stoppedBy",
   a.was_tried as "wasTried", a.has_failed as "hasFailed", a.attempts, ${ms('a.next_attempt_at')} as "nextAttemptAtMs",
   a.output, a.last_error as "lastError", a.needs_approval as "needsApproval",
-  (extract(epoch from a.drop_at) * 1000)::float8 as "dropAtMs", a.drop_by as "dropBy"`;
+  ${ms('a.drop_at')} as "dropAtMs", a.drop_by as "dropBy"`;
 const tables = sql`hand_off_actions a join hand_off_rules r on r.id = a.rule_id`;
 
 /** A filter has lasted as long as its rule allows. */
@@ -181,6 +181,20 @@ export async function startDropping(
     where id = ${id} and site_id = ${siteId} and kind = 'filter' and state = 'active' and not is_dry_run
       and (drop_at is null or drop_at > svc_now()) returning address`.execute(trx);
   return rows[0] ?? null;
+}
+
+export type ActiveFilter = Pick<Action, 'address' | 'target' | 'attack' | 'dropAtMs' | 'isDryRun'> & {
+  startedAtMs: number;
+};
+
+/** Every active filter of the site, those that may drop first; a dry run counts. */
+export async function listActiveFilters(db: Queryable, siteId: number): Promise<ActiveFilter[]> {
+  const { rows } = await sql<ActiveFilter>`
+    select a.address, a.target, a.attack, ${ms('a.drop_at')} as "dropAtMs", a.is_dry_run as "isDryRun",
+      ${ms('a.started_at')} as "startedAtMs"
+    from hand_off_actions a where a.site_id = ${siteId} and a.kind = 'filter' and a.state = 'active'
+    order by a.is_dry_run, a.id`.execute(db);
+  return rows;
 }
 
 /** Addresses of a rule's actions that wait or are active. */

@@ -3,7 +3,7 @@
  * first line is `established` when all have conversed for over two seconds, then it waits for a line and prints what came of them.
  * `flood`: raw frames of an attack on 192.0.2.7 from made-up sources. Prints JSON.
  *
- * usage: filter-peers.ts clients HOST PORT LASTING PERSECOND | flood INTERFACE MAC CLASS PACKETS KPPS
+ * usage: filter-peers.ts clients HOST PORT LASTING PERSECOND | flood INTERFACE MAC CLASS PACKETS KPPS | idle
  */
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
@@ -17,6 +17,7 @@ const burst = 64;
 
 const [mode, ...words] = process.argv.slice(2);
 if (mode === 'flood') sendFlood(words);
+else if (mode === 'idle') await idle();
 else await runClients(words);
 
 function sendFlood([name, mac, of, packets, kpps]: string[]): void {
@@ -36,6 +37,13 @@ function sendFlood([name, mac, of, packets, kpps]: string[]): void {
   const seconds = (performance.now() - startedAt) / 1000;
   sender.close();
   process.stdout.write(`${JSON.stringify({ sent, seconds })}\n`);
+}
+
+/** The time of a flood without one. */
+async function idle(): Promise<void> {
+  const seconds = 5;
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  process.stdout.write(`${JSON.stringify({ sent: 0, seconds })}\n`);
 }
 
 async function runClients([host, port, lasting, perSecond]: string[]): Promise<void> {

@@ -49,6 +49,8 @@ class Program {
   }
 }
 
+export type FilteredLink = Awaited<ReturnType<typeof openFilteredLink>>;
+
 export async function openFilteredLink() {
   const link = openToolLink();
   const host = new Program([...link.inside, ...node, hostScript, insideInterface, port]);
@@ -69,6 +71,10 @@ export async function openFilteredLink() {
       return JSON.parse(
         await outside('flood', outsideInterface, insideMac, name, String(packets), String(kpps)).line(),
       );
+    },
+    /** Waits as long as a flood takes. */
+    async idle(): Promise<{ sent: number; seconds: number }> {
+      return JSON.parse(await outside('idle').line());
     },
     /** Takes the filter off: how many there were, and whether it is still there. */
     async remove(): Promise<{ removed: number; isAttached: boolean }> {

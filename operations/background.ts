@@ -23,6 +23,7 @@ function listWorkers(features: Features): readonly { work: FeatureWork }[] {
     features.billingMaintenance,
     features.ordering,
     features.payments,
+    features.clusters,
     features.servers,
     features.networks,
     features.firewalls,

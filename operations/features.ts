@@ -85,7 +85,7 @@ async function createInfrastructure(platform: Platform, overrides: Overrides) {
     }));
   const catalog = createCatalog({ db });
   const addresses = createAddresses({ db, hypervisors, addressesMax: settings.addressesMax });
-  const clusters = createClusters({ db, hypervisors });
+  const clusters = createClusters({ db, hypervisors, catalog });
   const made = await createGateway(settings, { db, clock });
   const gateway = overrides.gateway?.(made) ?? made;
   const payments = createPayments({ db, gateway, clock, reporter });

@@ -32,7 +32,7 @@ const goesOn = [
   /^\/client\/settings\/(organization|workspaces|invitations\/revoke)$/,
   /^\/client\/developer\/ssh-keys\/delete$/,
   /^\/client\/developer\/webhooks\/:id\/(delete|enable|disable|test|replay)$/,
-  /^\/console\/(reconciliation\/|servers\/(?!:id\/guard$))/,
+  /^\/console\/(reconciliation\/|clusters\/nodes\/:id\/check$|servers\/(?!:id\/guard$))/,
   /^\/sites\/:siteId\/(devices|vulnerabilities|availability)(\/|$)/,
   /^\/sites\/:siteId\/protection\/(?!hand-off\/(limit|rules)|additional-cidrs)/,
   /^\/alerts\/(:episodeId\/|channels\/:channelId\/(test|enable)$)/,

@@ -5,6 +5,7 @@ import { listAllLocations } from '#operations/catalog/index.ts';
 import { driverNames, type HypervisorNode, type Hypervisors } from '#operations/hypervisors/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import { askCheck } from './check-node.ts';
 import type { Room } from './node.ts';
 import * as store from './store.ts';
 
@@ -52,6 +53,7 @@ export async function addNode(deps: ChangeDeps, actor: Actor, node: store.NewNod
       const id = await store.insertNode(trx, node);
       const subject = { kind: 'node', id, name: node.name };
       await record(trx, actor, { operation: 'node.create', subject, after: node });
+      await askCheck(trx, id);
       return id;
     });
   } catch (error) {
@@ -80,6 +82,8 @@ export async function changeNode(
       subject: { kind: 'node', id: nodeId, name: node.name },
       ...changedMembers<object>(node, changed),
     });
+    const isElsewhere = (['uri', 'storagePool', 'bridge'] as const).some((one) => node[one] !== changed[one]);
+    if (isElsewhere) await askCheck(trx, nodeId);
   });
 }
 

@@ -8,9 +8,12 @@
 import { CodedError } from '#common/errors/index.ts';
 import type { Capability } from '#contracts/capabilities.ts';
 import { type Actor, requireStaff } from '#operations/accounts/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
+import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { addNode, changeNode, createCluster, removeNode } from './change-node.ts';
+import { checkJobs, checkNode } from './check-node.ts';
 import { chooseNode, type Node, type Room } from './node.ts';
 import * as store from './store.ts';
 import { listClusters } from './store.ts';
@@ -22,6 +25,7 @@ export {
   ensureCluster,
   ensureNode,
   findNodeOfServer,
+  type LastCheck,
   listClusters,
   lockCluster,
   type NodeChange,
@@ -32,8 +36,10 @@ export {
 
 export type Clusters = ReturnType<typeof createClusters>;
 
-export function createClusters(deps: { db: () => Queryable; hypervisors: Hypervisors }) {
+export function createClusters(deps: { db: () => Queryable; hypervisors: Hypervisors; catalog: Catalog }) {
   return {
+    /** What it does beside the calls. */
+    work: { jobHandlers: checkJobs(deps) } satisfies FeatureWork,
     /** Oldest first; all of them, or those of one location. */
     listClusters: (locationId?: number) => listClusters(deps.db(), locationId),
     /** What servers of each location can do: what the hypervisors of all its clusters can. */
@@ -64,6 +70,13 @@ export function createClusters(deps: { db: () => Queryable; hypervisors: Hypervi
     addNode: (actor: Actor, node: store.NewNode) => addNode(deps, actor, node),
     changeNode: (actor: Actor, nodeId: number, change: store.NodeChange) =>
       changeNode(deps, actor, nodeId, change),
+    /** Queues a check of what the node needs to run servers. Operators only; throws `clusters.not_found`. */
+    checkNode: (actor: Actor, nodeId: number) => checkNode(deps, actor, nodeId),
+    /** Null for a node that was never checked. Staff only. */
+    async findCheck(actor: Actor, nodeId: number): Promise<store.LastCheck | null> {
+      requireStaff(actor);
+      return store.findCheck(deps.db(), nodeId);
+    },
     removeNode: (actor: Actor, nodeId: number) => removeNode(deps, actor, nodeId),
   };
 }

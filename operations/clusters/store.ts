@@ -1,5 +1,6 @@
 /** Every statement on nodes and the room that is reserved on them. */
 import { sql } from 'kysely';
+import type { NodeCheck } from '#operations/hypervisors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Node, Room } from './node.ts';
 
@@ -146,6 +147,33 @@ export async function noteSeen(db: Queryable, nodeId: number, error: string | nu
   await sql`update nodes set last_error = ${error},
       seen_at = case when ${error === null} then svc_now() else seen_at end
     where id = ${nodeId}`.execute(db);
+}
+
+/** The last check of a node. */
+export interface LastCheck {
+  askedAt: Date;
+  /** Null while it is under way. */
+  finishedAt: Date | null;
+  checks: NodeCheck[];
+}
+
+/** Null for a node that was never checked. */
+export async function findCheck(db: Queryable, nodeId: number): Promise<LastCheck | null> {
+  const { rows } = await sql<LastCheck>`
+    select asked_at as "askedAt", finished_at as "finishedAt", results as checks
+    from node_checks where node_id = ${nodeId}`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** The results of the one before stay until this one has its own. */
+export async function beginCheck(tx: Queryable, nodeId: number): Promise<void> {
+  await sql`insert into node_checks (node_id) values (${nodeId})
+    on conflict (node_id) do update set asked_at = svc_now(), finished_at = null`.execute(tx);
+}
+
+export async function endCheck(tx: Queryable, nodeId: number, checks: readonly NodeCheck[]): Promise<void> {
+  await sql`update node_checks set finished_at = svc_now(), results = ${JSON.stringify(checks)}::jsonb
+    where node_id = ${nodeId}`.execute(tx);
 }
 
 /** Nodes of one location that are run by the same kind of hypervisor. */

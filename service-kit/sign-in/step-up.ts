@@ -167,6 +167,7 @@ const never = [
   '/client/developer/webhooks/:id/disable',
   '/client/developer/webhooks/:id/test',
   '/client/developer/webhooks/:id/replay',
+  '/console/clusters/nodes/:id/check',
   '/console/reconciliation/retry',
   '/console/servers/:id/retry',
   '/console/servers/:id/resolve',

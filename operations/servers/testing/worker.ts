@@ -24,11 +24,12 @@ const payments = createPayments({
 const hypervisors = singleDriver(
   createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 20 }),
 );
+const catalog = createCatalog({ db });
 const shared = {
   db,
-  catalog: createCatalog({ db }),
+  catalog,
   hypervisors,
-  clusters: createClusters({ db, hypervisors }),
+  clusters: createClusters({ db, hypervisors, catalog }),
   clock: systemClock,
   reporter: silentReporter,
   wake: () => {},

@@ -95,6 +95,9 @@ export const consoleCases = Object.fromEntries([
     await world.database.pool.query(text, [nodeId, guest]);
     return { ':id': nodeId, guest, kind: 'size' };
   }),
+  form('POST /console/clusters/nodes/:id/check', 'node.check', async ({ node }) => ({
+    ':id': await node(),
+  })),
   form('POST /console/clusters/', 'cluster.create', async ({ location, next }) => ({
     ...{ name: `cluster-${next()}`, location: await location(), driver: 'simulated' },
   })),

@@ -40,7 +40,7 @@ export function createOrdering(url: string, options: OrderingOptions): Ordering 
     createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 0 }),
   );
   const catalog = createCatalog({ db });
-  const clusters = createClusters({ db, hypervisors });
+  const clusters = createClusters({ db, hypervisors, catalog });
   const networks = createNetworks({
     ...base,
     catalog,

@@ -46,7 +46,8 @@ const MendForm = Type.Object({
 });
 
 const outcomes: Record<string, string> = {
-  added: 'The node accepts new servers.',
+  added: 'The node accepts new servers, and is being checked.',
+  check: 'The node is being checked.',
   saved: 'Saved.',
   open: 'The node accepts new servers again.',
   close: 'The node accepts no new servers.',
@@ -89,9 +90,12 @@ export function registerClusters(app: App, deps: ClustersDeps): void {
     const cluster = await findCluster(deps, request.params.id);
     const form = { ...emptyForm, ...request.body };
     const node = { clusterId: cluster.id, name: form.name.trim(), ...changeOf(form) };
-    const faults = await faultsOf(() => deps.clusters.addNode(staff.actor, node));
+    let id = 0;
+    const faults = await faultsOf(async () => {
+      id = await deps.clusters.addNode(staff.actor, node);
+    });
     if (faults !== null) return show(deps, reply, { staff, cluster, node: null, form, faults }, 422);
-    return reply.redirect('/console/clusters/?done=added', 303);
+    return reply.redirect(`/console/clusters/nodes/${id}?done=added`, 303);
   });
 
   app.get(
@@ -124,6 +128,12 @@ export function registerClusters(app: App, deps: ClustersDeps): void {
       await deps.clusters.changeNode(request.staff!.actor, node.id, { isOpen });
       return reply.redirect(`/console/clusters/nodes/${node.id}?done=${verb}`, 303);
     });
+
+  app.post('/clusters/nodes/:id/check', { schema: { params: Id } }, async (request, reply) => {
+    const { node } = await findNode(deps, request.staff!, request.params.id);
+    await deps.clusters.checkNode(request.staff!.actor, node.id);
+    return reply.redirect(`/console/clusters/nodes/${node.id}?done=check`, 303);
+  });
 
   app.post('/clusters/nodes/:id/mend', { schema: { params: Id, body: MendForm } }, async (request, reply) => {
     const staff = request.staff!;
@@ -194,12 +204,13 @@ async function findNode(
 async function show(
   deps: ClustersDeps,
   reply: FastifyReply,
-  options: Omit<NodePageOptions, 'nowMs' | 'drifts'>,
+  options: Omit<NodePageOptions, 'nowMs' | 'drifts' | 'check'>,
   status = 200,
 ): Promise<FastifyReply> {
   const { node, staff } = options;
   const drifts = node === null ? [] : await deps.servers.listDrifts(staff.actor, node.id);
-  return sendPage(reply, nodePage({ ...options, drifts, nowMs: deps.clock.nowMs() }), status);
+  const check = node === null ? null : await deps.clusters.findCheck(staff.actor, node.id);
+  return sendPage(reply, nodePage({ ...options, drifts, check, nowMs: deps.clock.nowMs() }), status);
 }
 
 async function showClusters(

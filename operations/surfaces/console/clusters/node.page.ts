@@ -1,8 +1,10 @@
-import { type Cluster, isAway, type Node } from '#operations/clusters/index.ts';
+import { type Cluster, isAway, type LastCheck, type Node } from '#operations/clusters/index.ts';
+import type { NodeCheck } from '#operations/hypervisors/index.ts';
 import type { Drift } from '#operations/servers/index.ts';
 import {
   actionButton,
   askButton,
+  badge,
   banner,
   type Content,
   code,
@@ -15,6 +17,7 @@ import {
   link,
   moment,
   pageHeader,
+  refreshing,
   section,
   shareBar,
   type Tone,
@@ -43,6 +46,8 @@ export interface NodePageOptions {
   form: NodeForm;
   /** Where it holds other guests than what is sold. */
   drifts: readonly Drift[];
+  /** The last check of what it needs; null: there was none. */
+  check: LastCheck | null;
   nowMs: number;
   toast?: { tone: Tone; text: Content };
   /** What was wrong, by field. */
@@ -93,6 +98,7 @@ export function nodePage(options: NodePageOptions): Html {
         node.lastError !== null &&
         banner({ tone: 'bad', title: 'It does not answer', text: node.lastError }),
       node !== null && options.drifts.length > 0 && driftSection(options, node),
+      node !== null && checkSection(options, node),
       node !== null && section({ title: 'Room and connection' }, room(node, nowMs)),
       staff.canChange && section({ title: node === null ? 'Settings' : 'Change' }, nodeForm(options)),
     ],
@@ -193,6 +199,50 @@ function driftSection({ staff, drifts, nowMs }: NodePageOptions, node: Node): Ht
       empty: { title: 'None', text: '' },
     }),
   );
+}
+
+const checkTones: Record<NodeCheck['state'], Tone> = {
+  good: 'good',
+  warning: 'warn',
+  bad: 'bad',
+  unknown: 'neutral',
+};
+
+/** What the node needs to run servers, as it was checked last. */
+function checkSection({ staff, check, nowMs }: NodePageOptions, node: Node): Html {
+  const path = `/console/clusters/nodes/${node.id}`;
+  const isRunning = check !== null && check.finishedAt === null;
+  const button =
+    staff.canChange &&
+    !isRunning &&
+    actionButton({ action: `${path}/check`, csrfToken: staff.csrfToken, label: 'Check node' });
+  const words =
+    check === null
+      ? 'Never checked.'
+      : isRunning
+        ? 'Being checked. A node that does not answer takes up to half a minute.'
+        : html`Checked ${moment(check.finishedAt!.getTime(), nowMs)}.`;
+  const content = section({ title: 'Check', id: 'check', actions: button }, [
+    html`<p>${words}</p>`,
+    check !== null &&
+      check.checks.length > 0 &&
+      table<NodeCheck>({
+        caption: 'What the node needs to run servers',
+        card: { line: ['state'] },
+        columns: [
+          {
+            key: 'subject',
+            header: 'What',
+            cell: ({ subject }) => `${subject[0]!.toUpperCase()}${subject.slice(1)}`,
+          },
+          { key: 'state', header: 'State', cell: ({ state }) => badge(checkTones[state], state) },
+          { key: 'text', header: 'Found', kind: 'prose', cell: ({ text }) => text },
+        ],
+        rows: check.checks,
+        empty: { title: 'None', text: '' },
+      }),
+  ]);
+  return isRunning ? refreshing({ id: 'node-check', url: path, everySeconds: 5 }, content) : content;
 }
 
 function room(node: Node, nowMs: number): Html {

@@ -287,11 +287,16 @@ test('API-8.6: traffic beyond the pool is charged once, after its month and thre
     [overage.per_tb, overage.bytes, overage.amount, overage.charged_at],
     ['5.00', 9 * gb, '0.045', '2027-08-04T00:00:00.000Z'],
   );
+  const cookie = await world.signIn(customer.email);
+  const page = async () => (await fetch(`${world.url}/client/billing/`, { headers: { cookie } })).text();
+  const [, shown] = /Traffic beyond the pool[^]*?(\d[^<]* used; more costs [^<]*)/.exec(await page()) ?? [];
+  assert.equal(shown, '12.0 GB of 3.00 GB used; more costs $5.00 per TB, charged on 2027-08-04');
   await goTo(7, 2);
   await deliver([minuteAt(31, 1), { in: 0, out: 1 * gb }]);
   assert.deepEqual(await charged(), [], 'what was delayed has its time to arrive');
   await goTo(7, 5);
   assert.deepEqual(await charged(), [['2027-07', 500, 10 * gb]]);
+  assert.match(await page(), /Traffic beyond the pool, 2027-07/);
   await deliver([minuteAt(31, 2), { in: 0, out: 5 * gb }]);
   await goTo(6, 20);
   await goTo(8, 6);

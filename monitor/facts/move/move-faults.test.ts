@@ -66,7 +66,8 @@ for (const to of ['clickhouse', 'postgres'] as const)
     if (from === 'clickhouse') await world.startOnClickhouse();
     await add(25);
     await world.monitor.facts.rollUp('all');
-    for (const [step, nth] of ends) {
+    // The way back ends at every third of them.
+    for (const [step, nth] of ends.filter((_, i) => to === 'clickhouse' || i % 3 === 0)) {
       await assert.rejects(world.move(to, { onStep: endAt(step, nth) }), new RegExp(`ended at ${step}`));
       await addUntil(2);
       await world.place();

@@ -63,8 +63,10 @@ export interface LimitedRates {
   /** By kind, and of all kinds together. */
   packets: readonly number[];
   allPackets: number;
-  leastPackets: number;
   opened: number;
+  /** With fewer packets and bytes no limit is reached. */
+  leastPackets: number;
+  leastBytes: number;
   bytes: number;
   /** Only UDP is amplified. */
   udpBytes: number;
@@ -76,10 +78,11 @@ export function limitedRates(thresholds: Thresholds, limits: DetailLimits): Limi
     const one = thresholds[direction];
     const { packets: allPackets, opened } = wholeRatesFrom(one);
     const packets = limits.packets[i]!;
+    const [bytes, udpBytes] = [(one.bps / 8) * lookedAtRatio, byteLimit(one, direction)];
     return {
-      ...{ packets, allPackets, opened, leastPackets: Math.min(...packets, allPackets) },
-      bytes: (one.bps / 8) * lookedAtRatio,
-      udpBytes: byteLimit(one, direction),
+      ...{ packets, allPackets, opened, bytes, udpBytes },
+      leastPackets: Math.min(...packets, allPackets, opened),
+      leastBytes: Math.min(bytes, udpBytes),
     };
   });
 }

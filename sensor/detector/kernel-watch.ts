@@ -140,7 +140,7 @@ export class KernelWatch {
     const limits = this.#hosts.flat();
     this.#least = {
       packets: Math.min(...limits.map(({ leastPackets }) => leastPackets)),
-      bytes: Math.min(...limits.map((one) => Math.min(one.bytes, one.udpBytes))),
+      bytes: Math.min(...limits.map(({ leastBytes }) => leastBytes)),
     };
     this.#forget();
   }
@@ -243,7 +243,7 @@ export class KernelWatch {
       if (isHot) prefix.watch = this.#began(prefix.watch, from);
     }
     const [, sent] = this.#hosts[0]!;
-    if (foreign >= sent!.leastPackets || foreignBytes >= Math.min(sent!.bytes, sent!.udpBytes))
+    if (foreign >= sent!.leastPackets || foreignBytes >= sent!.leastBytes)
       this.#senders = this.#began(this.#senders, from);
     if (this.#capture.isNear(received) && this.#everything === null)
       this.#everything = this.#began(null, from);
@@ -400,10 +400,10 @@ function isOver(
   ordinary: Float64Array | null,
   ordinaryAt = at,
 ): boolean {
+  if (sums[at + Sum.packets]! < limits.leastPackets && sums[at + Sum.bytes]! < limits.leastBytes) return false;
   const over = (i: number) => sums[at + i]! - (ordinary === null ? 0 : ordinary[ordinaryAt + i]!);
   if (over(Sum.packets) >= limits.allPackets || over(Sum.bytes) >= limits.bytes) return true;
   if (over(Sum.udpBytes) >= limits.udpBytes || over(Sum.opened) >= limits.opened) return true;
-  if (sums[at + Sum.packets]! < limits.leastPackets) return false;
   for (let kind = 0; kind < kindCount; kind += 1) if (over(kind) >= limits.packets[kind]!) return true;
   return false;
 }
@@ -413,6 +413,11 @@ const otherKinds = [
   ...[Kind.segment, Kind.twoWayDatagram, Kind.protocol, Kind.fragment, Kind.icmp, Kind.icmpAnswer],
   ...[Kind.reset, Kind.openingAnswer, Kind.opening],
 ];
+
+function holderOf(numbers: Float64Array, from: number): number {
+  for (const kind of otherKinds) if (numbers[from + kind]! > 0) return kind;
+  return -1;
+}
 
 /** Writes a direction of what was found ordinary: all of it as part of conversations. */
 function writeOrdinary(
@@ -444,7 +449,7 @@ function writeKinds(
   let at = first;
   let others =
     numbers[from + Read.bytes]! - numbers[from + Read.reflectedBytes]! - numbers[from + Read.datagramBytes]!;
-  const holder = others > 0 ? otherKinds.find((kind) => numbers[from + kind]! > 0) : undefined;
+  const holder = others > 0 ? holderOf(numbers, from) : -1;
   for (let kind = 0; kind < kindCount; kind += 1) {
     const packets = numbers[from + kind]!;
     if (packets === 0) continue;

@@ -12,6 +12,8 @@ import { addressBytes, directionWords, hostWords, kindsAtWord, kindWords, volume
 /** With more addresses, which have come and gone, all are forgotten. */
 const slotsMax = 32_768;
 const keyWords = addressBytes / 4;
+/** Of the volumes that there is room for. */
+const usedVolumes = 3;
 /** What is kept of a direction: packets by kind, and bytes by volume. */
 const keptPackets = 2 * kindWords;
 const keptBytes = 2 * volumes;
@@ -149,22 +151,40 @@ export class KindReader {
   #readHost(slot: number, words: Uint32Array, entry: number, at: number, isKept: boolean): boolean {
     const { cpus } = this.#counter;
     const sum = this.#sum;
-    const sumBytes = this.#sumBytes;
+    const first = entry * cpus * hostWords + kindsAtWord;
+    // Every packet has bytes: most addresses are done after those.
+    if (!this.#sumBytesOf(slot, words, first)) return false;
     sum.fill(0);
-    sumBytes.fill(0);
     for (let cpu = 0; cpu < cpus; cpu += 1) {
-      const host = (entry * cpus + cpu) * hostWords + kindsAtWord;
+      const host = first + cpu * hostWords;
       for (let direction = 0; direction < 2; direction += 1) {
         const own = host + direction * directionWords;
         const into = direction * kindWords;
         for (let kind = 0; kind < kindCount; kind += 1) sum[into + kind]! += words[own + kind]!;
-        const bytes = own + kindWords;
-        for (let volume = 0; volume < 3; volume += 1)
-          sumBytes[direction * volumes + volume]! +=
-            words[bytes + volume * 2]! + words[bytes + volume * 2 + 1]! * 2 ** 32;
       }
     }
     return this.#difference(slot, at, isKept);
+  }
+
+  /** Adds up the bytes of all processors. False where they are what they were. */
+  #sumBytesOf(slot: number, words: Uint32Array, first: number): boolean {
+    const { cpus } = this.#counter;
+    const sumBytes = this.#sumBytes;
+    const kept = slot * keptBytes;
+    let isChanged = false;
+    for (let direction = 0; direction < 2; direction += 1) {
+      const own = first + direction * directionWords + kindWords;
+      for (let volume = 0; volume < usedVolumes; volume += 1) {
+        let sum = 0;
+        for (let cpu = 0; cpu < cpus; cpu += 1) {
+          const bytes = own + cpu * hostWords + volume * 2;
+          sum += words[bytes]! + words[bytes + 1]! * 2 ** 32;
+        }
+        sumBytes[direction * volumes + volume] = sum;
+        isChanged ||= sum !== this.#bytes[kept + direction * volumes + volume];
+      }
+    }
+    return isChanged;
   }
 
   #difference(slot: number, at: number, isKept: boolean): boolean {
@@ -199,7 +219,7 @@ export class KindReader {
       numbers[into + Read.bytes] = other + reflected + datagrams;
       numbers[into + Read.reflectedBytes] = reflected;
       numbers[into + Read.datagramBytes] = datagrams;
-      if (isKept) for (let i = 0; i < 3; i += 1) bytes[ownBytes + volume + i] = sumBytes[volume + i]!;
+      if (isKept) for (let i = 0; i < usedVolumes; i += 1) bytes[ownBytes + volume + i] = sumBytes[volume + i]!;
     }
     return all > 0;
   }

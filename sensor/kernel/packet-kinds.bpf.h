@@ -111,11 +111,15 @@ static __always_inline void find_transport(struct __sk_buff *skb, struct packet 
 	t->end = p->length < end - at ? at + p->length : end;
 	t->fragment = 0;
 	if (p->source.version == 4) {
-		__u32 bits = word_at(skb, at + 6);
+		__u8 ip[10] = {};
+		__u32 bits;
 
-		t->protocol = byte_at(skb, at + 9);
+		/* One read: each is a call. */
+		bpf_skb_load_bytes(skb, at, ip, sizeof(ip));
+		bits = ip[6] << 8 | ip[7];
+		t->protocol = ip[9];
 		t->fragment = bits & 0x1fff ? 2 : bits >> 13 & 1;
-		t->at = at + ((byte_at(skb, at) & 15) << 2);
+		t->at = at + ((ip[0] & 15) << 2);
 	} else {
 		t->protocol = byte_at(skb, at + 6);
 		t->at = at + 40;

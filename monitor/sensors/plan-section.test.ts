@@ -77,6 +77,7 @@ test('a sensor’s page shows its lists, what they leave out, and when its serve
     { list: 'port scan targets', entries: 0, max: 4096, left_out: 0 },
     { list: 'addresses guarded against spoofing', entries: 0, max: 4096, left_out: 0 },
     { list: 'probes', entries: 0, max: 32, left_out: 0 },
+    { list: 'rules of filters', entries: 0, max: 256, left_out: 0 },
   ]);
   assert.deepEqual(await file('servers'), [
     {
@@ -102,7 +103,8 @@ test('a sensor’s page shows its lists, what they leave out, and when its serve
   );
   const plan = await monitor.sensors.readPlan(siteId, made!.sensor_id);
   assert.equal(plan.probes!.length, 32);
-  assert.deepEqual((await file('plan')).at(-1), { list: 'probes', entries: 34, max: 32, left_out: 2 });
+  const lists = await file('plan');
+  assert.deepEqual(lists.at(-2), { list: 'probes', entries: 34, max: 32, left_out: 2 });
   await monitor.alerts.loop.runOnce();
   assert.deepEqual(
     (await monitor.alerts.listOpen(siteId, 10)).map((one) => [one.kind, one.details]),

@@ -111,6 +111,8 @@ test('NET-9.1, NET-9.4: the plan of the program has the versions of every sectio
       takes_evidence: true,
       drills: [],
     },
+    filter_rules: [],
+    filter_version: 1,
     local_cidrs: [],
     protected_targets: [],
   });

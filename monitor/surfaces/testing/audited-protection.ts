@@ -194,7 +194,11 @@ export const protectionCases = Object.fromEntries([
   ),
   form(`${protection}/hand-off/actions/:actionId/drop`, 'hand_off.drop', async (stage) => {
     const id = await addAction(stage, 'active');
-    await stage.server.database.pool.query("update hand_off_actions set kind = 'filter' where id = $1", [id]);
+    const attack = { class: 'syn_flood', vectors: [], startedAtMs: 0 };
+    await stage.server.database.pool.query(
+      "update hand_off_actions set kind = 'filter', attack = $2, started_at = svc_now(), target = $3 where id = $1",
+      [id, attack, { maxSeconds: 60 }],
+    );
     return { ':actionId': id };
   }),
   form(`${findings}/ignore`, 'finding.ignore', async (stage) => {

@@ -9,6 +9,7 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { ensurePlan } from '#operations/catalog/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { cases, faultsOf, playCases } from '../testing/faults.ts';
 
 const skip = existsSync('/usr/bin/ansible-playbook') ? false : 'needs ansible-core';
 let world: World;
@@ -37,9 +38,9 @@ after(async () => {
 });
 
 /** What a command prints; the world works meanwhile. */
-async function run(program: string, given: readonly string[]): Promise<string> {
+async function run(program: string, given: readonly string[], more: object = {}): Promise<string> {
   let isOver = false;
-  const done = promisify(execFile)(program, given, { env, cwd: folder }).finally(() => {
+  const done = promisify(execFile)(program, given, { env: { ...env, ...more }, cwd: folder }).finally(() => {
     isOver = true;
   });
   while (!isOver) await Promise.race([done.catch(() => {}), world.jobs.drain()]);
@@ -124,4 +125,47 @@ test('a playbook twice in a row changes nothing the second time, and nothing in 
       [false, null],
     ],
   );
+});
+
+test('what was reported of other providers’ clients fails a task in its own words, without the key', {
+  skip,
+}, async () => {
+  // Those that end in an error of a read: the module reads the list of servers first.
+  const failing = [...cases.entries()].filter(
+    ([, { call, throws, seconds }]) => throws && call.id === 'readServer' && seconds === undefined,
+  );
+  const played = await playCases();
+  try {
+    const hosts = failing.map(([index]) => `case${index}`);
+    const task = {
+      'virtual_servers.cloud.server': {
+        url: `http://127.0.0.1:${new URL(played.urlOf(0)).port}/{{ inventory_hostname[4:] }}`,
+        id: 1,
+      },
+      ignore_errors: true,
+    };
+    const book = { hosts: 'all', connection: 'local', gather_facts: false, tasks: [task] };
+    writeFileSync(join(folder, 'faults.json'), JSON.stringify([book]));
+    const python = ['-e', 'ansible_python_interpreter=/usr/bin/python3', '-f', String(hosts.length)];
+    const told = await run(
+      'ansible-playbook',
+      [...python, '-i', `${hosts.join(',')},`, 'faults.json'],
+      // One result after the other, as JSON.
+      { ANSIBLE_STDOUT_CALLBACK: 'minimal' },
+    );
+    const results = new Map(
+      [...told.matchAll(/^(case\d+) \| FAILED! => (\{[\s\S]*?^\})/gm)].map((match) => [match[1]!, match[2]!]),
+    );
+    for (const [place, [index, { title, throws, requests }]] of failing.entries()) {
+      const result = JSON.parse(results.get(hosts[place]!)!);
+      const faults = faultsOf(index, played.received[index]!);
+      assert.deepEqual(faults, [], `${title}: ${JSON.stringify(result)}`);
+      assert.ok(result.msg.length > 10 && !/Traceback|MODULE FAILURE/.test(JSON.stringify(result)), title);
+      assert.equal('code' in result, throws !== 'Connection', `${title}: ${result.msg}`);
+      assert.ok(requests !== undefined && !JSON.stringify(result).includes(env.SVCCTL_KEY!), title);
+    }
+    assert.ok(failing.length >= 4);
+  } finally {
+    played.close();
+  }
 });

@@ -8,10 +8,12 @@ import {
   banner,
   type Content,
   type Crumb,
+  chosenOf,
   type Html,
   type NavigationGroup,
   sendPage,
   shell,
+  toast,
 } from '#service-kit/pages/index.ts';
 import { sendWantedFile } from '#service-kit/web/index.ts';
 import { viewerOf } from './guard.ts';
@@ -52,6 +54,8 @@ export interface PageOptions {
   /** The site of the page, and the page within the site. */
   site?: { site: Site; page: (typeof sitePages)[number]['path'] };
   toast?: Html;
+  /** What was done, by the value of `done` in the query, where a form leads back to its page. */
+  done?: Readonly<Record<string, string>>;
   isNarrow?: boolean;
   status?: number;
 }
@@ -60,6 +64,15 @@ export const SiteParams = Type.Object({
   siteId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
 });
 export type SiteParams = Static<typeof SiteParams>;
+
+/** The range of a page, as `readRange` takes it. */
+export const RangeQuery = Type.Object({
+  range: Type.Optional(Type.String()),
+  from: Type.Optional(Type.String()),
+  to: Type.Optional(Type.String()),
+});
+/** A page that forms lead back to (`done` of its options). */
+export const DoneQuery = Type.Object({ done: Type.Optional(Type.String({ maxLength: 20 })) });
 
 /** Sends a page of the console in its frame, or the file of one of its tables (`dataTable`). */
 export function sendConsolePage(
@@ -72,7 +85,8 @@ export function sendConsolePage(
   if (file) return file;
   const viewer = viewerOf(request);
   const { site: at } = options;
-  const query = (request.query as { q?: unknown }).q;
+  const { q: query, done } = request.query as { q?: unknown; done?: unknown };
+  const text = options.done && typeof done === 'string' ? chosenOf(options.done, done) : undefined;
   const isSearch = hasPage(request, '/search');
   const page = shell(
     {
@@ -96,7 +110,7 @@ export function sendConsolePage(
         href: '/account/',
       },
       csrfToken: viewer.csrfToken,
-      toast: options.toast,
+      toast: options.toast ?? (text === undefined ? undefined : toast('good', text)),
       isNarrow: options.isNarrow ?? false,
     },
     at?.site.isSimulated ? [simulatedBanner(), content] : content,

@@ -34,7 +34,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { fileHref } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { RangeQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { networkTable } from '../networks/network-tables.ts';
 import { exploreButton, type OperationsLink, readOperationsLink } from '../parts/address-link.ts';
 import { readAround } from '../parts/chart-around.ts';
@@ -46,11 +46,9 @@ import { canonicalOf, segmentOf } from './read-place.ts';
 
 const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
 const Query = Type.Object({
-  range: Type.Optional(Type.String()),
+  ...RangeQuery.properties,
   /** For an address that is not globally unique. */
   segment: Type.Optional(Type.String({ maxLength: 128 })),
-  from: Type.Optional(Type.String()),
-  to: Type.Optional(Type.String()),
   at: Type.Optional(Type.String()),
   /** Seconds of the requested step; a minute by default. */
   step: Type.Optional(Type.Integer({ minimum: 60, maximum: 3600 })),

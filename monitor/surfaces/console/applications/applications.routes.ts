@@ -43,7 +43,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { countColumn, dataTable, rowsLimit, wantedFile } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { faultText, RangeQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
 import { applicationDetail, keyText, pairsTip, readKey } from '../parts/application-detail.ts';
 import { readAround } from '../parts/chart-around.ts';
@@ -394,9 +394,7 @@ function attributionStats(use: ApplicationUse, notices: CollectionNotices) {
 // The table of applications: a link expands a row, and a tooltip shows its connections (NET-2.2.2).
 
 const Query = Type.Object({
-  range: Type.Optional(Type.String()),
-  from: Type.Optional(Type.String()),
-  to: Type.Optional(Type.String()),
+  ...RangeQuery.properties,
   view: Type.Optional(Type.String()),
   /** Part of a name. */
   name: Type.Optional(Type.String({ maxLength: 300 })),

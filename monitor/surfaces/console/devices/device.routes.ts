@@ -29,7 +29,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { fileHref, offerData } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { faultText, RangeQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { exploreButton, type OperationsLink, readOperationsLink } from '../parts/address-link.ts';
 import { readAround } from '../parts/chart-around.ts';
@@ -53,9 +53,7 @@ const Params = Type.Object({
 type Params = Static<typeof Params>;
 const Query = Type.Object({
   saved: Type.Optional(Type.String()),
-  range: Type.Optional(Type.String()),
-  from: Type.Optional(Type.String()),
-  to: Type.Optional(Type.String()),
+  ...RangeQuery.properties,
 });
 type Query = Static<typeof Query>;
 

@@ -12,7 +12,7 @@ import type { App } from '#service-kit/http/index.ts';
 import { readRange, type Sort } from '#service-kit/pages/index.ts';
 import { rowsLimit } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { RangeQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type DeviceLine, devicesPage, rowsShown } from './devices.page.ts';
 
 const Query = Type.Object({
@@ -21,9 +21,7 @@ const Query = Type.Object({
   page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
   sort: Type.Optional(Type.Union(deviceSorts.map((sort) => Type.Literal(sort)))),
   direction: Type.Optional(Type.Union([Type.Literal('asc'), Type.Literal('desc')])),
-  range: Type.Optional(Type.String()),
-  from: Type.Optional(Type.String()),
-  to: Type.Optional(Type.String()),
+  ...RangeQuery.properties,
 });
 type Query = Static<typeof Query>;
 

@@ -28,7 +28,6 @@ import {
   refreshing,
   section,
   type Tone,
-  toast,
 } from '#service-kit/pages/index.ts';
 import {
   countColumn,
@@ -39,13 +38,12 @@ import {
   textColumn,
 } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { DoneQuery, faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { actionTable } from './action-table.ts';
 import { kindNames, modeBadge, type Refused, Revision, refusalOf, targetText } from './rule-text.ts';
 
 const actionsShown = 100;
-const Query = Type.Object({ done: Type.Optional(Type.String({ maxLength: 20 })) });
 const ActionParams = Type.Object({
   ...SiteParams.properties,
   actionId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
@@ -62,7 +60,7 @@ const done: Readonly<Record<string, string>> = {
 
 export function registerHandOff(app: App, deps: ConsoleDeps): void {
   const path = '/sites/:siteId/protection/hand-off';
-  app.get(path, { schema: { params: SiteParams, querystring: Query } }, async (request, reply) =>
+  app.get(path, { schema: { params: SiteParams, querystring: DoneQuery } }, async (request, reply) =>
     showHandOff(deps, request, reply, await siteOf(deps.sites, request.params.siteId)),
   );
 
@@ -118,7 +116,6 @@ async function showHandOff(
     deps.handOff.describeSite(site.id),
     deps.handOff.listActions(site.id, null, rowsLimit(request, actionsShown)),
   ]);
-  const text = done[(request.query as { done?: string }).done ?? ''];
   return sendConsolePage(
     request,
     reply,
@@ -126,7 +123,7 @@ async function showHandOff(
       title: 'Hand-off',
       site: { site, page: 'protection' },
       status: limit?.status ?? 200,
-      ...(text ? { toast: toast('good', text) } : {}),
+      done,
     },
     handOffPage(request, {
       ...{ site, found, actions, limit },

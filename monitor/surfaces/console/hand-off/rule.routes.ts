@@ -38,11 +38,10 @@ import {
   refreshing,
   section,
   type Tone,
-  toast,
 } from '#service-kit/pages/index.ts';
 import { rowsLimit } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { DoneQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { actionTable } from './action-table.ts';
 import type { Refused } from './rule-text.ts';
@@ -88,10 +87,9 @@ export function registerHandOffRules(app: App, deps: ConsoleDeps): void {
     }
   });
 
-  const Query = Type.Object({ done: Type.Optional(Type.String({ maxLength: 20 })) });
   app.get(
     `${path}/:ruleId`,
-    { schema: { params: RuleParams, querystring: Query } },
+    { schema: { params: RuleParams, querystring: DoneQuery } },
     async (request, reply) => {
       const site = await siteOf(deps.sites, request.params.siteId);
       return showRule(deps, request, reply, site, request.params.ruleId);
@@ -211,7 +209,6 @@ async function showRule(
   ]);
   const rule = rules.find(({ id }) => id === ruleId);
   if (!rule) throw noRule();
-  const text = done[(request.query as { done?: string }).done ?? ''];
   return sendConsolePage(
     request,
     reply,
@@ -219,7 +216,7 @@ async function showRule(
       title: rule.name,
       site: { site, page: 'protection' },
       status: shown.refused?.status ?? 200,
-      ...(text ? { toast: toast('good', text) } : {}),
+      done,
     },
     rulePage(request, {
       ...{ site, kind: rule.kind, rule, actions, commands, peers, ...shown },

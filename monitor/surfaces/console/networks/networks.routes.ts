@@ -27,16 +27,11 @@ import {
 import { rowsLimit } from '#service-kit/web/index.ts';
 import { canonicalOf, segmentOf } from '../addresses/read-place.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { RangeQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { addressHref, addressText } from '../parts/address-link.ts';
 import { hoursText, networkTable, peerTable, readHours } from './network-tables.ts';
 
 const AddressParams = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
-const RangeQuery = Type.Object({
-  range: Type.Optional(Type.String()),
-  from: Type.Optional(Type.String()),
-  to: Type.Optional(Type.String()),
-});
 const Query = Type.Object({
   ...RangeQuery.properties,
   network: Type.Optional(Type.String({ maxLength: 100 })),

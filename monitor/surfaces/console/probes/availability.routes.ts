@@ -29,7 +29,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { countColumn, type DataColumn, dataTable, linkColumn, textColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { faultText, RangeQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import type { Viewer } from '../guard.ts';
 import { viewerOf } from '../guard.ts';
 import type { ChartAround } from '../parts/chart-around.ts';
@@ -49,11 +49,6 @@ import { probePage } from './probe.page.ts';
 import type { DrawnProbe } from './probes-around.ts';
 import { readProbesAround } from './probes-around.ts';
 
-const Query = Type.Object({
-  range: Type.Optional(Type.String()),
-  from: Type.Optional(Type.String()),
-  to: Type.Optional(Type.String()),
-});
 const short = Type.String({ maxLength: 20 });
 const AddForm = Type.Object({
   name: Type.String({ maxLength: 200 }),
@@ -81,7 +76,7 @@ const sensorViewsMs = 86_400_000;
 export function registerAvailability(app: App, deps: ConsoleDeps): void {
   app.get(
     '/sites/:siteId/availability',
-    { schema: { params: SiteParams, querystring: Query } },
+    { schema: { params: SiteParams, querystring: RangeQuery } },
     async (request, reply) =>
       showAvailability(deps, request, reply, await siteOf(deps.sites, request.params.siteId)),
   );
@@ -117,7 +112,7 @@ export function registerAvailability(app: App, deps: ConsoleDeps): void {
 function registerProbe(app: App, deps: ConsoleDeps): void {
   app.get(
     '/sites/:siteId/availability/:probeId',
-    { schema: { params: ProbeParams, querystring: Query } },
+    { schema: { params: ProbeParams, querystring: RangeQuery } },
     async (request, reply) => {
       const site = await siteOf(deps.sites, request.params.siteId);
       return showProbe(deps, request, reply, site, request.params.probeId);
@@ -186,7 +181,7 @@ async function showAvailability(
   refused?: RefusedProbe,
 ) {
   const nowMs = Date.now();
-  const range = readRange(request.query as Static<typeof Query>, nowMs, '24h');
+  const range = readRange(request.query as Static<typeof RangeQuery>, nowMs, '24h');
   const [probes, found] = await Promise.all([
     deps.probes.list(site.id),
     deps.probes.readAvailability(site.id, range.fromMs, range.toMs),

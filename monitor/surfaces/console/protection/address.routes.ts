@@ -27,10 +27,9 @@ import {
   refreshing,
   section,
   type Tone,
-  toast,
 } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { DoneQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { addressHref, readOperationsLink } from '../parts/address-link.ts';
 import { drillForm, drillTable } from './drill-parts.ts';
@@ -52,7 +51,6 @@ import {
 const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
 const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const ServerParams = Type.Object({ ...SiteParams.properties, clusterId: id, serverId: id });
-const Query = Type.Object({ done: Type.Optional(Type.String({ maxLength: 20 })) });
 /** Drills on the page of an address. */
 const drillsShown = 20;
 
@@ -65,7 +63,7 @@ const Body = Type.Object({ ...Revision, ...thresholdProperties });
 
 export function registerProtectedAddress(app: App, deps: ConsoleDeps): void {
   const path = '/sites/:siteId/protection/addresses/:address';
-  app.get(path, { schema: { params: Params, querystring: Query } }, async (request, reply) => {
+  app.get(path, { schema: { params: Params, querystring: DoneQuery } }, async (request, reply) => {
     const site = await siteOf(deps.sites, request.params.siteId);
     const found = await explain(deps, site.id, request.params.address);
     return showAddress(deps, request, reply, site, found);
@@ -83,10 +81,14 @@ export function registerProtectedAddress(app: App, deps: ConsoleDeps): void {
   });
 
   const serverPath = '/sites/:siteId/protection/servers/:clusterId/:serverId';
-  app.get(serverPath, { schema: { params: ServerParams, querystring: Query } }, async (request, reply) => {
-    const { siteId, clusterId, serverId } = request.params;
-    return showServer(deps, request, reply, await siteOf(deps.sites, siteId), { clusterId, serverId });
-  });
+  app.get(
+    serverPath,
+    { schema: { params: ServerParams, querystring: DoneQuery } },
+    async (request, reply) => {
+      const { siteId, clusterId, serverId } = request.params;
+      return showServer(deps, request, reply, await siteOf(deps.sites, siteId), { clusterId, serverId });
+    },
+  );
 
   app.post(serverPath, { schema: { params: ServerParams, body: Body } }, async (request, reply) => {
     const { siteId, clusterId, serverId } = request.params;
@@ -149,7 +151,7 @@ export async function showAddress(
       title: found.address,
       site: { site, page: 'protection' },
       status: (shown.refused ?? shown.drill)?.status ?? 200,
-      ...savedToast(request),
+      done,
     },
     protectedAddressPage(request, {
       site,
@@ -160,11 +162,6 @@ export async function showAddress(
       ...shown,
     }),
   );
-}
-
-function savedToast(request: FastifyRequest) {
-  const text = done[(request.query as { done?: string }).done ?? ''];
-  return text ? { toast: toast('good', text) } : {};
 }
 
 /** A server of the site, or one with thresholds that is gone: they can still be removed. */
@@ -205,7 +202,7 @@ async function showServer(
       title: found.name,
       site: { site, page: 'protection' },
       status: refused?.status ?? 200,
-      ...savedToast(request),
+      done,
     },
     protectedServerPage(request, {
       site,

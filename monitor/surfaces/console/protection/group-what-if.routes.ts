@@ -32,12 +32,11 @@ import {
   refreshing,
   section,
   type Tone,
-  toast,
   utcTime,
 } from '#service-kit/pages/index.ts';
 import { countColumn, dataTable, figureColumn, linkColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { faultText, sendConsolePage, siteOf } from '../frame.ts';
+import { DoneQuery, faultText, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { GroupParams, noGroup } from './group.routes.ts';
 import {
@@ -53,7 +52,7 @@ import {
 const ReplayParams = Type.Object({ ...GroupParams.properties, replayId: Type.String({ format: 'uuid' }) });
 const Query = Type.Object({
   replay: Type.Optional(Type.String({ maxLength: 36 })),
-  done: Type.Optional(Type.String({ maxLength: 20 })),
+  ...DoneQuery.properties,
 });
 const replaysShown = 20;
 const done: Readonly<Record<string, string>> = {
@@ -113,7 +112,7 @@ async function show(
   ]);
   const group = found.settings.groups.find((one) => one.id === groupId);
   if (!group) throw noGroup();
-  const { replay: wanted, done: text = '' } = request.query as { replay?: string; done?: string };
+  const { replay: wanted } = request.query as { replay?: string };
   const replay = replays.find(({ id }) => id === wanted) ?? replays[0];
   const shown = replay ? { replay, addresses: await protection.listReplayed(site.id, replay.id) } : null;
   const nowMs = deps.clock.nowMs();
@@ -124,7 +123,7 @@ async function show(
       title: `What if: ${group.name}`,
       site: { site, page: 'protection' },
       status: refused?.status ?? 200,
-      ...(done[text] ? { toast: toast('good', done[text]) } : {}),
+      done,
     },
     groupWhatIfPage(request, {
       site,

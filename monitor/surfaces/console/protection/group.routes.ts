@@ -25,10 +25,9 @@ import {
   link,
   pageHeader,
   section,
-  toast,
 } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { DoneQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import {
   changedText,
@@ -85,10 +84,9 @@ export function registerGroups(app: App, deps: ConsoleDeps): void {
     save(request, reply, request.params.siteId, null, request.body),
   );
 
-  const Query = Type.Object({ done: Type.Optional(Type.String({ maxLength: 20 })) });
   app.get(
     `${path}/:groupId`,
-    { schema: { params: GroupParams, querystring: Query } },
+    { schema: { params: GroupParams, querystring: DoneQuery } },
     async (request, reply) => {
       const site = await siteOf(deps.sites, request.params.siteId);
       return showGroup(deps, request, reply, site, request.params.groupId);
@@ -141,7 +139,6 @@ async function showGroup(
   const viewer = viewerOf(request);
   if (!group && !viewer.canChange)
     throw new HttpError(403, { code: 'read_only', message: 'Your role is read-only.' });
-  const isSaved = (request.query as { done?: string }).done === 'saved';
   return sendConsolePage(
     request,
     reply,
@@ -149,7 +146,7 @@ async function showGroup(
       title: group?.name ?? 'New group',
       site: { site, page: 'protection' },
       status: refused?.status ?? 200,
-      ...(isSaved ? { toast: toast('good', 'Saved. Sensors apply it with their next plan.') } : {}),
+      done: { saved: 'Saved. Sensors apply it with their next plan.' },
     },
     groupPage(request, { site, found, group, viewer, nowMs: deps.clock.nowMs(), refused }),
   );

@@ -29,11 +29,10 @@ import {
   refreshing,
   section,
   type Tone,
-  toast,
 } from '#service-kit/pages/index.ts';
 import { countColumn, dataTable, linkColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { DoneQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { drillTable } from './drill-parts.ts';
 import {
@@ -60,8 +59,7 @@ const done: Readonly<Record<string, string>> = {
 
 export function registerProtection(app: App, deps: ConsoleDeps): void {
   const path = '/sites/:siteId/protection';
-  const Query = Type.Object({ done: Type.Optional(Type.String({ maxLength: 20 })) });
-  app.get(path, { schema: { params: SiteParams, querystring: Query } }, async (request, reply) =>
+  app.get(path, { schema: { params: SiteParams, querystring: DoneQuery } }, async (request, reply) =>
     showProtection(deps, request, reply, await siteOf(deps.sites, request.params.siteId)),
   );
 
@@ -136,7 +134,6 @@ async function showProtection(
   const named = await deps.protection.nameServers(keys);
   const names = new Map(named.map((one) => [`${one.clusterId}/${one.serverId}`, one.name]));
   const refused = shown.thresholds ?? shown.cidrs ?? shown.lookup;
-  const text = done[(request.query as { done?: string }).done ?? ''];
   return sendConsolePage(
     request,
     reply,
@@ -144,7 +141,7 @@ async function showProtection(
       title: 'Protection',
       site: { site, page: 'protection' },
       status: refused?.status ?? 200,
-      ...(text ? { toast: toast('good', text) } : {}),
+      done,
     },
     protectionPage(request, {
       site,

@@ -1,7 +1,6 @@
 /** `/sites/{id}/traffic`: the requests for a site's traffic, and for the data of its chart. */
 
 import type { FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { describeService } from '#monitor/applications/index.ts';
 import type { ApplicationRow, TopAddress } from '#monitor/facts/index.ts';
 import type { OpenCounts } from '#monitor/incidents/index.ts';
@@ -44,7 +43,7 @@ import {
   timeColumn,
 } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { RangeQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { addressHref, addressText, exploreButton } from '../parts/address-link.ts';
 import { readAround } from '../parts/chart-around.ts';
 import { attackBanner } from '../parts/incident-text.ts';
@@ -53,11 +52,6 @@ import { siteState } from '../parts/site-state.ts';
 import { bytesColumns } from '../parts/usage-columns.ts';
 import { gapReason } from '../parts/words.ts';
 
-const Query = Type.Object({
-  range: Type.Optional(Type.String()),
-  from: Type.Optional(Type.String()),
-  to: Type.Optional(Type.String()),
-});
 const dayMs = 86_400_000;
 const rowsShown = 50;
 
@@ -68,7 +62,7 @@ export function registerTraffic(app: App, deps: ConsoleDeps): void {
 
   app.get(
     '/sites/:siteId/traffic',
-    { schema: { params: SiteParams, querystring: Query } },
+    { schema: { params: SiteParams, querystring: RangeQuery } },
     async (request, reply) => {
       const nowMs = Date.now();
       const site = await siteOf(deps.sites, request.params.siteId);
@@ -93,7 +87,7 @@ export function registerTraffic(app: App, deps: ConsoleDeps): void {
 
   app.get(
     '/sites/:siteId/traffic.json',
-    { schema: { params: SiteParams, querystring: Query } },
+    { schema: { params: SiteParams, querystring: RangeQuery } },
     async (request) => {
       const site = await siteOf(deps.sites, request.params.siteId);
       const nowMs = Date.now();

@@ -68,24 +68,27 @@ export function addressColumn<Row>(siteId: number, read: (row: Row) => string): 
 /** The record in the database itself. */
 export const nvdLink = (cve: string): Content => link(`https://nvd.nist.gov/vuln/detail/${cve}`, cve);
 
-function findingColumns({ siteId }: ServerTables): DataColumn<FindingLine>[] {
-  return [
-    linkColumn('cve', 'CVE', ({ finding }) => [finding.cve, cveHref(siteId, finding.cve)]),
-    {
-      key: 'severity',
-      header: 'Severity',
-      cell: ({ finding }) => ratingBadge(finding),
-      value: ({ finding }) => finding.severity?.rating ?? null,
-    },
-    {
-      key: 'service',
-      header: 'Service',
-      cell: ({ service }) => html`${code(portText(service))} ${softwareText(service)}`,
-      value: ({ service }) => `${portText(service)} ${softwareText(service)}`,
-    },
-    addressColumn(siteId, ({ service }) => service.address),
-  ];
-}
+/** How severe a finding is, and the service that it is of. */
+const serviceColumns = (siteId: number): DataColumn<Pick<FindingLine, 'finding' | 'service'>>[] => [
+  {
+    key: 'severity',
+    header: 'Severity',
+    cell: ({ finding }) => ratingBadge(finding),
+    value: ({ finding }) => finding.severity?.rating ?? null,
+  },
+  {
+    key: 'service',
+    header: 'Service',
+    cell: ({ service }) => html`${code(portText(service))} ${softwareText(service)}`,
+    value: ({ service }) => `${portText(service)} ${softwareText(service)}`,
+  },
+  addressColumn(siteId, ({ service }) => service.address),
+];
+
+const findingColumns = ({ siteId }: ServerTables): DataColumn<FindingLine>[] => [
+  linkColumn('cve', 'CVE', ({ finding }) => [finding.cve, cveHref(siteId, finding.cve)]),
+  ...serviceColumns(siteId),
+];
 
 const findingFields = [
   { field: 'score', value: ({ finding }: FindingLine) => finding.severity?.score ?? null },
@@ -148,19 +151,7 @@ export function apartTable(
     isStacked: true,
     columns: [
       textColumn('cve', 'CVE', ({ finding }) => finding.cve, { show: nvdLink }),
-      {
-        key: 'severity',
-        header: 'Severity',
-        cell: ({ finding }) => ratingBadge(finding),
-        value: ({ finding }) => finding.severity?.rating ?? null,
-      },
-      {
-        key: 'service',
-        header: 'Service',
-        cell: ({ service }) => html`${code(portText(service))} ${softwareText(service)}`,
-        value: ({ service }) => `${portText(service)} ${softwareText(service)}`,
-      },
-      addressColumn(siteId, ({ service }) => service.address),
+      ...serviceColumns(siteId),
       { key: 'why', header: 'Why', kind: 'prose', cell: apartText, value: ({ why }) => why },
       textColumn('summary', 'Summary', ({ finding }) => finding.summary, { kind: 'prose' }),
     ],

@@ -28,12 +28,11 @@ import {
   stat,
   stats,
   type Tone,
-  toast,
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable, pagedRows, textColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { DoneQuery, faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import type { Viewer } from '../guard.ts';
 import { viewerOf } from '../guard.ts';
 import { type OperationsLink, readOperationsLink } from '../parts/address-link.ts';
@@ -95,19 +94,18 @@ const done: Readonly<Record<string, string>> = {
 export function registerServerFindings(app: App, deps: ConsoleDeps): void {
   const Query = Type.Object({
     open: Type.Optional(Type.String({ maxLength: 100 })),
-    done: Type.Optional(Type.String({ maxLength: 20 })),
+    ...DoneQuery.properties,
   });
   app.get(path, { schema: { params: ServerParams, querystring: Query } }, async (request, reply) => {
     const { site, name, found } = await findServer(deps, request.params);
-    const { open, done: what } = request.query;
-    const text = done[what ?? ''];
+    const { open } = request.query;
     return sendConsolePage(
       request,
       reply,
       {
         title: name,
         site: { site, page: 'vulnerabilities' },
-        ...(text ? { toast: toast('good', text) } : {}),
+        done,
       },
       serverFindingsPage(request, {
         ...{ site, name, found, open, inOperations: await readOperationsLink(deps.signOn) },

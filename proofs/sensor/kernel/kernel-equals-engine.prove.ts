@@ -16,7 +16,7 @@ const text = sourceText(source);
 const framesOfPlanted = 20_000;
 
 /** What is planted: a text of the source, and what takes its place. */
-export const plantedErrors: readonly (readonly [string, string])[] = [
+const plantedErrors: readonly (readonly [string, string])[] = [
   ['total < header ||', ''],
   ['at + header > end ?', '0 ?'],
   ['next == TCP && on_wire >= 60', 'next == TCP'],
@@ -63,7 +63,7 @@ export async function prove({ n, seed, report }: Options) {
 }
 
 /** The first difference in `count` frames, a tenth of them without a link header. */
-function findDifference(count: number, seed: number, object?: string): string | null {
+export function findDifference(count: number, seed: number, object?: string): string | null {
   const random = seededRandom(seed);
   for (const linkType of [1, 101] as const) {
     const comparison = new KernelComparison(linkType, object);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
+import { CodedError } from '#common/errors/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { ensureImage, ensurePlan } from '#operations/catalog/index.ts';
@@ -35,6 +36,22 @@ function mortal(usual: HypervisorDriver): HypervisorDriver {
     };
   const all = [...calls, ...snapshotCalls];
   return { ...usual, ...Object.fromEntries(all.map((call) => [call, wrap(call)])) } as HypervisorDriver;
+}
+
+/** As libvirt copies: a guest that is off is on for it, and once it is off again nothing is known of the copy. */
+function forgetful(usual: HypervisorDriver): HypervisorDriver {
+  const copied = new Set<number>();
+  return {
+    ...usual,
+    async createSnapshot(name, snapshot) {
+      if (copied.has(snapshot) && (await usual.readPower(name)) === 'off')
+        throw new CodedError('hypervisor.refused', 'The copy broke off.');
+      const copy = await usual.createSnapshot(name, snapshot);
+      copied.add(snapshot);
+      await usual.setPower(name, 'on');
+      return copy;
+    },
+  };
 }
 
 async function seed(world: World): Promise<void> {
@@ -104,7 +121,7 @@ test('a worker that dies at any call of a rebuild or a resize leaves one disk, o
 });
 
 test('a worker that dies at any call of a snapshot, its restore or its deletion leaves one copy, one disk, and then nothing', async () => {
-  await using world = await createWorld({ hypervisor: mortal });
+  await using world = await createWorld({ hypervisor: (usual) => mortal(forgetful(usual)) });
   await seed(world);
   const { tenant } = await world.createCustomer('Snapshots');
   const left = async () =>
@@ -113,6 +130,12 @@ test('a worker that dies at any call of a snapshot, its restore or its deletion 
         'select id from server_snapshots union all select snapshot from simulated_snapshots',
       )
     ).rows;
+  const powerOf = async (serverId: number) =>
+    (
+      await world.database.pool.query('select power from simulated_guests where name = $1', [
+        `vm-${serverId}`,
+      ])
+    ).rows[0].power;
   for (const call of snapshotCalls)
     for (const isAfter of [false, true]) {
       const title = `${call}, ${isAfter ? 'after' : 'before'}`;
@@ -125,6 +148,7 @@ test('a worker that dies at any call of a snapshot, its restore or its deletion 
       const stopped = await world.servers.findServer(systemActor, null, serverId);
       assert.deepEqual([stopped?.powerState, stopped?.currentAction], ['stopped', null], title);
       assert.equal((await world.servers.findSnapshot(systemActor, null, id))?.state, 'ready', title);
+      assert.equal(await powerOf(serverId), 'off', title);
       await world.servers.rebuildServer(systemActor, null, serverId, { image: 'debian-13' });
       await settle(world);
       const { action } = await world.servers.restoreSnapshot(systemActor, null, id);

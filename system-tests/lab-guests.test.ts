@@ -21,6 +21,7 @@ test('the lab keeps the contract of drivers', needsRoot, async (t) => {
     guest,
     neighbour,
     otherImage: 'other',
+    isBootable: true,
     knowsImages: false,
     async inspect(name) {
       const found = lab.list().find((one) => one.name === name);

@@ -20,6 +20,7 @@ test('the simulated hypervisor keeps the contract of drivers', async (t) => {
     guest,
     neighbour,
     otherImage: 'other',
+    isBootable: true,
     knowsImages: false,
     async inspect(name) {
       const [found] = await query(

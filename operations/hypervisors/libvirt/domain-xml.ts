@@ -3,7 +3,8 @@
  *
  * Everything that goes into it is checked against a narrow pattern first and escaped as well, so nothing that a customer
  * chose can add an element: the host name and the user data travel in the seed image, not in here. The seed is a virtio disk: the kernel
- * of Debian's cloud images has no driver for SATA.
+ * of Debian's cloud images has no driver for SATA. It boots from its disk alone: what firmware sends to boot from a network would pass for a
+ * guest that is addressable.
  */
 import { CodedError } from '#common/errors/index.ts';
 
@@ -65,7 +66,7 @@ export function domainXml(plan: DomainPlan): string {
   <name>${escapeXml(checked('name', plan.name))}</name>
   <memory unit='MiB'>${wholeSize(plan.memoryMb, 16_777_216)}</memory>
   <vcpu>${wholeSize(plan.vcpus, 1_024)}</vcpu>
-  <os><type arch='x86_64'>hvm</type><boot dev='hd'/><boot dev='network'/></os>
+  <os><type arch='x86_64'>hvm</type><boot dev='hd'/></os>
   <features><acpi/><apic/></features>
 ${plan.type === 'kvm' ? "  <cpu mode='host-model'/>\n" : ''}  <clock offset='utc'/>
   <on_poweroff>destroy</on_poweroff>

@@ -28,6 +28,7 @@ test('libvirt with QEMU in software keeps the contract of drivers', { skip }, as
     guest,
     neighbour,
     otherImage: 'other',
+    isBootable: false,
     knowsImages: true,
     inspect: async (name) => inspect(name),
     async listLeftovers() {
@@ -42,7 +43,7 @@ test('libvirt with QEMU in software keeps the contract of drivers', { skip }, as
   });
 });
 
-test('a pool that is full, a bridge that is gone and an image that is missing end with a reason, and leave what there was', {
+test('a full pool and a bridge that is gone end with a reason and leave what there was, and what does not boot is never ready', {
   skip,
 }, async () => {
   const folder = await world.addSmallPool('small');
@@ -73,6 +74,8 @@ test('a pool that is full, a bridge that is gone and an image that is missing en
     [['filler', ...files], 'on'],
   );
   assert.match(String((await states(driver))['storage pool']), /^bad,The storage pool is full/);
+  // It has been on for all this time.
+  assert.equal(await driver.ensureGuest(guest, noStep), 'booting');
   await driver.ensureGone(guest.name);
 
   const gone = createLibvirtDriver({ ...node, uri: world.uri, bridge: 'br9' });

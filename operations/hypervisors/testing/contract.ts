@@ -38,6 +38,8 @@ interface DriverWorld {
   inspect(name: string): Promise<GuestFacts | null>;
   /** What is left of all guests: empty when there is none. */
   listLeftovers(): Promise<string[]>;
+  /** False where the images of the world do not boot: their guests are made, run, and say nothing. */
+  isBootable: boolean;
   /** False for a hypervisor that takes every image for there. */
   knowsImages: boolean;
   /** Whether root in the guest has this password; null where nothing in the guest can set one. */
@@ -47,14 +49,14 @@ interface DriverWorld {
 const noStep = async () => {};
 const networkId = 31;
 
-/** A guest that boots is asked about again until it is ready. */
-async function untilReady(ask: () => Promise<GuestProgress>): Promise<void> {
-  while ((await ask()) !== 'ready') await new Promise((wake) => setTimeout(wake, 200));
-}
-
 export async function checkContract(t: TestContext, world: DriverWorld): Promise<void> {
   const { driver, guest, neighbour } = world;
   const { name } = guest;
+  /** A guest that boots is asked about again until it is ready. */
+  const untilReady = async (ask: () => Promise<GuestProgress>) => {
+    if (!world.isBootable) return assert.equal(await ask(), 'booting');
+    while ((await ask()) !== 'ready') await new Promise((wake) => setTimeout(wake, 200));
+  };
   const can = (capability: (typeof capabilities)[number]) => driver.capabilities.includes(capability);
   const facts = async (of = name) => (await world.inspect(of))!;
   const nic = { networkId, mac: '52:56:00:00:00:05', address: '10.20.0.5', prefixLength: 24 };

@@ -30,7 +30,7 @@ test('count prints what an interface carried while it ran, by address, and leave
     '--local',
     '192.0.2.0/24',
     '--seconds',
-    '3',
+    '5',
     '--json',
   ];
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', svc, ...words], {
@@ -40,7 +40,7 @@ test('count prints what an interface carried while it ran, by address, and leave
   child.stdout.on('data', (piece) => {
     said += piece;
   });
-  await until('the interface is counted', 20_000, () => filters().includes('direct-action'));
+  await until('the interface is counted', 120_000, () => filters().includes('direct-action'));
   const sender = openFrameSender(there);
   for (const bytes of [100, 200]) sender.send(ethernetFrame(0x0800, udp4('203.0.113.1', '192.0.2.1', bytes)));
   sender.send(ethernetFrame(0x0806, Buffer.alloc(46)));
@@ -48,7 +48,7 @@ test('count prints what an interface carried while it ran, by address, and leave
   await once(child, 'close');
   assert.equal(child.exitCode, 0);
   assert.deepEqual(JSON.parse(said), {
-    ...{ interface: here, seconds: 3, method: 'kernel', why: null },
+    ...{ interface: here, seconds: 5, method: 'kernel', why: null },
     totals: { packets: 3, ipPackets: 2, ipBytes: 356, nonIpPackets: 1, parserDropped: 0, kernelDropped: 0 },
     hosts: [{ address: '192.0.2.1', rxBytes: 356, txBytes: 0, packets: 2 }],
   });

@@ -400,7 +400,8 @@ function isOver(
   ordinary: Float64Array | null,
   ordinaryAt = at,
 ): boolean {
-  if (sums[at + Sum.packets]! < limits.leastPackets && sums[at + Sum.bytes]! < limits.leastBytes) return false;
+  if (sums[at + Sum.packets]! < limits.leastPackets && sums[at + Sum.bytes]! < limits.leastBytes)
+    return false;
   const over = (i: number) => sums[at + i]! - (ordinary === null ? 0 : ordinary[ordinaryAt + i]!);
   if (over(Sum.packets) >= limits.allPackets || over(Sum.bytes) >= limits.bytes) return true;
   if (over(Sum.udpBytes) >= limits.udpBytes || over(Sum.opened) >= limits.opened) return true;

@@ -219,7 +219,8 @@ export class KindReader {
       numbers[into + Read.bytes] = other + reflected + datagrams;
       numbers[into + Read.reflectedBytes] = reflected;
       numbers[into + Read.datagramBytes] = datagrams;
-      if (isKept) for (let i = 0; i < usedVolumes; i += 1) bytes[ownBytes + volume + i] = sumBytes[volume + i]!;
+      if (isKept)
+        for (let i = 0; i < usedVolumes; i += 1) bytes[ownBytes + volume + i] = sumBytes[volume + i]!;
     }
     return all > 0;
   }

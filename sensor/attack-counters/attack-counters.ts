@@ -192,6 +192,15 @@ export class AttackCounters implements PacketTap {
     if (this.#watched.unwatch(table, slot, direction) && table === this.prefixes) this.#watchedPrefixes -= 1;
   }
 
+  /** False for packets that are only counted if their source is made up. */
+  protected isWatched(_p: Packet): boolean {
+    return true;
+  }
+
+  protected isFlowWatched(_version: number, _words: Int32Array, _base: number): boolean {
+    return true;
+  }
+
   packet(p: Packet, packets: number, isUnknown: boolean, exchange: number): void {
     let unknown = 0;
     if (isUnknown) {
@@ -199,14 +208,17 @@ export class AttackCounters implements PacketTap {
       unknown = Math.ceil(p.ipLength / segmentBytesMin) - 1;
     }
     const sender = this.#senders.ofPacket(p);
-    if (sender === 0 && this.#scope.isNarrow && !this.#scope.mayHoldPacket(p)) return;
+    if (sender === 0 && (!this.isWatched(p) || (this.#scope.isNarrow && !this.#scope.mayHoldPacket(p))))
+      return;
     const batch = this.#batch;
     batch.addPacket(p, packets, unknown, exchange, sender);
     if (batch.isFull) this.settle();
   }
 
   wantsFlow(words: Int32Array, base: number): boolean {
-    if (this.#scope.mayHoldEnds((words[base + Field.meta]! >> 8) & 0xff, words, base) !== 0) return true;
+    const version = (words[base + Field.meta]! >> 8) & 0xff;
+    if (this.isFlowWatched(version, words, base) && this.#scope.mayHoldEnds(version, words, base) !== 0)
+      return true;
     return (this.#senders.ofFlow(words, base, 0) | this.#senders.ofFlow(words, base, 1)) !== 0;
   }
 

@@ -27,6 +27,7 @@ export {
   type MemberSecond,
   type SlotDetail,
   type SlotKind,
+  type WatchedScope,
 } from './live-counters.ts';
 export { isNetwork, networkSlot } from './network-slots.ts';
 export { Kind, kindCount, reflectsFrom } from './packet-kind.ts';

@@ -4,7 +4,7 @@
  *
  * A thread decides by itself whose traffic it looks at more closely: slots with much traffic, until ten quiet seconds.
  */
-import { Field, type LocalScope, type Packet } from '#sensor/capture/index.ts';
+import type { LocalScope, Packet } from '#sensor/capture/index.ts';
 import { AttackCounters } from './attack-counters.ts';
 import type { DetailLimits } from './detail-limits.ts';
 import { Direction } from './direction.ts';
@@ -27,6 +27,9 @@ export interface CountingOrder {
   /** Of addresses in no group, then of each group. */
   limits: readonly DetailLimits[];
 }
+
+/** Whose packets the threads tell apart; null: those of all that is protected. */
+export type WatchedScope = (Pick<LocalScope, 'prefixes' | 'addresses'> & { senders: boolean }) | null;
 
 /** One second of one thread. */
 export interface MemberSecond {
@@ -100,20 +103,18 @@ export class LiveCounters extends AttackCounters {
     this.#order = number;
   }
 
-  /** Counts packets of these addresses alone from now on, of all protected ones by default. What is known of pairs stays. */
-  restrict(scope: LocalScope | null): void {
+  /** Counts packets of these addresses and with made-up sources from now on, of all protected ones by default. What is known of pairs stays. */
+  restrict(scope: WatchedScope): void {
     this.settle();
     this.#watched = scope && new ProtectedScope(scope);
   }
 
-  override packet(p: Packet, packets: number, isUnknown: boolean, exchange: number): void {
-    if (this.#watched === null || this.#watched.mayHoldPacket(p))
-      super.packet(p, packets, isUnknown, exchange);
+  protected override isWatched(p: Packet): boolean {
+    return this.#watched === null || this.#watched.mayHoldPacket(p);
   }
 
-  override wantsFlow(words: Int32Array, base: number): boolean {
-    const isWatched = this.#watched?.mayHoldEnds((words[base + Field.meta]! >> 8) & 0xff, words, base) !== 0;
-    return isWatched && super.wantsFlow(words, base);
+  protected override isFlowWatched(version: number, words: Int32Array, base: number): boolean {
+    return this.#watched === null || this.#watched.mayHoldEnds(version, words, base) !== 0;
   }
 
   /** Packets that the kernel dropped in the open second. */

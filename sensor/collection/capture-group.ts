@@ -10,8 +10,8 @@ import type { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { GapReason } from '#contracts/minute-reasons.ts';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
-import type { CountingOrder } from '#sensor/attack-counters/index.ts';
-import type { LocalScope, OwnScan } from '#sensor/capture/index.ts';
+import type { CountingOrder, WatchedScope } from '#sensor/attack-counters/index.ts';
+import type { OwnScan } from '#sensor/capture/index.ts';
 import type { CaptureDetection } from '#sensor/detection/index.ts';
 import type { CaptureEvidence } from '#sensor/evidence/index.ts';
 import type { WantedRecording } from '#sensor/recording/index.ts';
@@ -77,7 +77,7 @@ export class CaptureGroup {
   #endedEarly: CodedError | null = null;
   #listeningSince: number[] = [];
   #counting: CountingOrder | null = null;
-  #watched: LocalScope | null = null;
+  #watched: WatchedScope = null;
   #wanted: readonly WantedRecording[] = [];
   #ownScans: readonly OwnScan[] = [];
   /** Threads that count frames. */
@@ -147,7 +147,7 @@ export class CaptureGroup {
       for (const member of this.#members) if (this.#begun.has(member)) member.setCounting(order);
   }
 
-  #watch(scope: LocalScope | null): void {
+  #watch(scope: WatchedScope): void {
     this.#watched = scope;
     if (this.#isOpen) for (const member of this.#members) if (this.#begun.has(member)) member.watch(scope);
   }

@@ -8,14 +8,8 @@
  */
 import { startOfMinuteMs } from '#common/clock/index.ts';
 import type { GapReason } from '#contracts/minute-reasons.ts';
-import { type CountingOrder, LiveCounters } from '#sensor/attack-counters/index.ts';
-import {
-  type Capture,
-  createCapture,
-  type LocalScope,
-  type MinuteReport,
-  type OwnScan,
-} from '#sensor/capture/index.ts';
+import { type CountingOrder, LiveCounters, type WatchedScope } from '#sensor/attack-counters/index.ts';
+import { type Capture, createCapture, type MinuteReport, type OwnScan } from '#sensor/capture/index.ts';
 import { type HostTime, offsetOf } from '#sensor/host-time/index.ts';
 import type { ObserveFrame, PacketSource } from '#sensor/packet-source/index.ts';
 import { PacketRecorder, type WantedRecording } from '#sensor/recording/index.ts';
@@ -47,7 +41,7 @@ export class CaptureLoop {
   #observeFrame = discard;
   #countFrame = discard;
   #counters: LiveCounters | null = null;
-  #watched: LocalScope | null = null;
+  #watched: WatchedScope = null;
   readonly #secondSettleMs: number;
   #local: LocalAddresses = { prefixes: [], addresses: [] };
   #ownScans: readonly OwnScan[] = [];
@@ -81,7 +75,7 @@ export class CaptureLoop {
   }
 
   /** Counts for the detector what these addresses send and receive; null: all that is protected. */
-  watch(scope: LocalScope | null): void {
+  watch(scope: WatchedScope): void {
     this.#watched = scope;
     this.#counters?.restrict(scope);
     this.#pauseTap();
@@ -89,7 +83,8 @@ export class CaptureLoop {
 
   #pauseTap(): void {
     const scope = this.#watched;
-    this.#capture?.pauseTap(scope !== null && scope.addresses.length === 0 && scope.prefixes.length === 0);
+    const { addresses, prefixes, senders } = scope ?? { addresses: [], prefixes: [], senders: true };
+    this.#capture?.pauseTap(addresses.length + prefixes.length === 0 && !senders);
   }
 
   /** Records the packets of these attacks from now on, and of no others. */

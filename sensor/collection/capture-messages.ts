@@ -1,6 +1,6 @@
 /** Messages between a capture's thread and the sensor's main thread. */
 import type { GapReason } from '#contracts/minute-reasons.ts';
-import type { CountingOrder, MemberSecond } from '#sensor/attack-counters/index.ts';
+import type { CountingOrder, MemberSecond, WatchedScope } from '#sensor/attack-counters/index.ts';
 import type { LocalScope, MinuteReport, OwnScan, WindowReport } from '#sensor/capture/index.ts';
 import type { CaptureMethod, SourceSpec } from '#sensor/packet-source/index.ts';
 import type { RecordedPackets, WantedRecording } from '#sensor/recording/index.ts';
@@ -28,7 +28,7 @@ export type ToWorker =
   /** Counts for the detector from now on; null: no more. */
   | { kind: 'count'; order: CountingOrder | null }
   /** Counts for the detector what these addresses send and receive; null: all that is protected. */
-  | { kind: 'watch'; scope: LocalScope | null }
+  | { kind: 'watch'; scope: WatchedScope }
   /** Records the packets of these attacks from now on, and of no others. */
   | { kind: 'record'; wanted: readonly WantedRecording[] }
   /** Keeps the traffic of the sensor's own scans apart from now on. */

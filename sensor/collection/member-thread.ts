@@ -2,8 +2,8 @@
 import { Worker } from 'node:worker_threads';
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
-import type { CountingOrder, MemberSecond } from '#sensor/attack-counters/index.ts';
-import type { LocalScope, OwnScan, WindowReport } from '#sensor/capture/index.ts';
+import type { CountingOrder, MemberSecond, WatchedScope } from '#sensor/attack-counters/index.ts';
+import type { OwnScan, WindowReport } from '#sensor/capture/index.ts';
 import type { RecordedPackets, WantedRecording } from '#sensor/recording/index.ts';
 import type {
   FromWorker,
@@ -92,7 +92,7 @@ export function createMemberThread(options: MemberThreadOptions) {
       tell({ kind: 'count', order });
     },
     /** Counts for the detector what these addresses send and receive; null: all that is protected. Only after `setLocal`. */
-    watch(scope: LocalScope | null) {
+    watch(scope: WatchedScope) {
       tell({ kind: 'watch', scope });
     },
     /** Records the packets of these attacks from now on, and of no others. Only after `setLocal`. */

@@ -1,7 +1,11 @@
 /** Detection on one capture: what its threads are to count, and the detector that gets their seconds. */
 import type { DetectorMinute, IncidentTarget } from '#contracts/sensor-api/detection.ts';
-import type { CountingOrder, KindReading, MemberSecond } from '#sensor/attack-counters/index.ts';
-import type { LocalScope } from '#sensor/capture/index.ts';
+import type {
+  CountingOrder,
+  KindReading,
+  MemberSecond,
+  WatchedScope,
+} from '#sensor/attack-counters/index.ts';
 import {
   type DetectionOrder,
   type FilteredSecond,
@@ -34,7 +38,7 @@ export class CaptureDetection {
   /** The second and the quarter of it that are open for the kernel. */
   #kernelSecond = -1;
   #quarter = -1;
-  #watchListener: (scope: LocalScope | null) => void = () => {};
+  #watchListener: (scope: WatchedScope) => void = () => {};
   #counting: CountingOrder | null = null;
   #listener: (order: CountingOrder | null) => void = () => {};
   #owners: ReadonlyMap<string, string> = new Map();
@@ -99,7 +103,7 @@ export class CaptureDetection {
   }
 
   /** Called with whose packets the threads are to tell apart, whenever that changes; null: everyone's, as at first. */
-  onWatch(listener: (scope: LocalScope | null) => void): void {
+  onWatch(listener: (scope: WatchedScope) => void): void {
     this.#watchListener = listener;
   }
 

@@ -22,6 +22,7 @@ import { createOrdinary } from '#sensor/testing/ordinary-traffic.ts';
 import { temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 
 const needsRoot = process.getuid?.() === 0 ? false : 'needs root';
+const nothing = { prefixes: [], addresses: [], senders: false };
 const folder = join(corpusFolder(), 'detection');
 
 /** A sensor whose interface is counted in the kernel too. */
@@ -135,13 +136,13 @@ test('what has little traffic costs the engine nothing: its packets are not told
   const one = await kernelSensor(t);
   one.follow(plan);
   await one.play([background(8)], 4);
-  assert.deepEqual(one.watched(), { prefixes: [], addresses: [] });
+  assert.deepEqual(one.watched(), nothing);
   await one.play([background(8), flood({}, 4.1, 6)], 5);
-  assert.deepEqual(one.watched(), { prefixes: [], addresses: ['192.0.2.7'] });
+  assert.deepEqual(one.watched(), { ...nothing, addresses: ['192.0.2.7'] });
   await one.play([{ ...background(80), from: 5 }], 80);
-  assert.deepEqual(one.watched(), { prefixes: [], addresses: ['192.0.2.7'] });
+  assert.deepEqual(one.watched(), { ...nothing, addresses: ['192.0.2.7'] });
   await one.play([{ ...background(120), from: 80 }], 110);
-  assert.deepEqual(one.watched(), { prefixes: [], addresses: [] });
+  assert.deepEqual(one.watched(), nothing);
   await one.stop();
 });
 
@@ -153,9 +154,9 @@ test('what is always busy and ordinary is let go, and a flood at it is decided w
   const hub = createOrdinary('WireGuard hub', { version: 4, thresholds: divided, seed: 2 });
   const ordinary = { step: hub.step, perSecond: hub.perSecond * 6, from: 0, to: 200 };
   await one.play([ordinary], 60);
-  assert.notDeepEqual(one.watched(), { prefixes: [], addresses: [] });
+  assert.notDeepEqual(one.watched(), nothing);
   await one.play([{ ...ordinary, from: 60 }], 120);
-  assert.deepEqual(one.watched(), { prefixes: [], addresses: [] });
+  assert.deepEqual(one.watched(), nothing);
   assert.deepEqual(detected(one), []);
   await one.play([{ ...ordinary, from: 120 }, flood({ class: 'udp_flood' }, 120.6, 130)], 124);
   const [attack, ...others] = detected(one);

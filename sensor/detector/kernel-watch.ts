@@ -19,8 +19,9 @@ import {
   Read,
   RowBit,
   readLength,
+  type WatchedScope,
 } from '#sensor/attack-counters/index.ts';
-import { compileLocalScope, formatWords, type LocalRanges, type LocalScope } from '#sensor/capture/index.ts';
+import { compileLocalScope, formatWords, type LocalRanges } from '#sensor/capture/index.ts';
 import { type LimitedRates, limitedRates } from './heat.ts';
 import type { DetectionOrder } from './live-detector.ts';
 import type { Amount } from './traffic.ts';
@@ -156,13 +157,13 @@ export class KernelWatch {
   }
 
   /** Whose packets are to be told apart from now on, if that has changed; null: everyone's. */
-  takeChange(): { scope: LocalScope | null } | null {
+  takeChange(): { scope: WatchedScope } | null {
     if (!this.#hasChanged) return null;
     this.#hasChanged = false;
-    if (this.#everything || this.#senders) return { scope: null };
+    if (this.#everything) return { scope: null };
     const prefixes = this.#prefixes.filter(({ watch }) => watch).map(({ text }) => text);
     const addresses = this.#known.flatMap((one) => (one?.watch ? [one.text] : []));
-    return { scope: { prefixes, addresses } };
+    return { scope: { prefixes, addresses, senders: this.#senders !== null } };
   }
 
   /** True when so much more than usual came in this part of the second (0 to 1) that it is worth a look before its end. */
@@ -362,7 +363,7 @@ export class KernelWatch {
   #stateOf({ watch, prefix }: Known, second: number): number {
     const ofPrefix = this.#prefixes[prefix]!.watch;
     let since = Number.POSITIVE_INFINITY;
-    for (const one of [watch, ofPrefix, this.#everything, this.#senders])
+    for (const one of [watch, ofPrefix, this.#everything])
       if (one !== null && one.since < since) since = one.since;
     if (since === Number.POSITIVE_INFINITY) return Watched.not;
     // The threads know of it a moment later.

@@ -2,6 +2,7 @@
  * The live path of detection in one process, with a clock that the test moves: capture threads over rings that the test
  * fills, their reports, the detection, and a spool on disk.
  */
+
 import { createTestClock } from '#common/clock/index.ts';
 import { type Reporter, silentReporter } from '#common/reporter/index.ts';
 import type { IncidentObservation } from '#contracts/sensor-api/detection.ts';
@@ -10,7 +11,7 @@ import {
   decompressUpload,
   type TelemetryMinute,
 } from '#contracts/sensor-api/telemetry-codec.ts';
-import type { LocalScope } from '#sensor/capture/index.ts';
+import type { WatchedScope } from '#sensor/attack-counters/index.ts';
 import { CaptureLoop } from '#sensor/collection/capture-loop.ts';
 import type { FromWorker } from '#sensor/collection/capture-messages.ts';
 import { MemberReports } from '#sensor/collection/member-reports.ts';
@@ -153,7 +154,7 @@ export async function createDetectingSensor(
   own.onOrder((order) => {
     for (const loop of loops) loop.setCounting(order);
   });
-  let watched: LocalScope | null = null;
+  let watched: WatchedScope = null;
   own.onWatch((scope) => {
     watched = scope;
     for (const loop of loops) loop.watch(scope);

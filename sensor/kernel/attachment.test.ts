@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { ethernetFrame, openFrameSender, udp4, udp6 } from '#sensor/testing/frame-sender.ts';
 import { uniqueName } from '#sensor/testing/link-names.ts';
 import {
@@ -57,6 +58,13 @@ function readAll(counter: ReturnType<typeof openCounter>['counter']) {
   const packets = minutes.reduce((sum, { totals }) => sum + totals.packets, 0);
   return { packets, hosts: Object.fromEntries([...sums].sort()) };
 }
+
+test('the kernel loads the programs for a process that has CAP_BPF and CAP_NET_ADMIN alone', { skip }, () => {
+  const program = fileURLToPath(new URL('../testing/load-kernel.ts', import.meta.url));
+  const bounds = '--bounding-set=-all,+bpf,+net_admin';
+  const { status, stderr } = spawnSync('setpriv', [bounds, process.execPath, program], { encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
+});
 
 test('NET-2.2.6: the kernel counts what an interface receives and sends by local address, tagged frames too', {
   skip,

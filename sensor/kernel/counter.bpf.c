@@ -179,6 +179,9 @@ struct scratch {
 	struct link link;
 	struct transport transport;
 	struct host none;
+	/* Of the packet, and of its bytes: `enum kind`, `enum volume`. */
+	__u32 kind;
+	__u32 volume;
 };
 
 struct {
@@ -394,49 +397,71 @@ static __always_inline int is_same(const struct address *a, const struct address
 
 #include "packet-kinds.bpf.h"
 
-static __always_inline void add_kind(struct kinds *kinds, __u32 kind, struct packet *p)
+/*
+ * Where the verifier knows an index on one way through the program and not on another one, it refuses it without CAP_PERFMON. What is
+ * read from memory it never knows.
+ */
+static __noinline int read_kind(struct __sk_buff *skb, struct packet *p, struct scratch *room)
 {
-	__u32 volume = kind == REFLECTION ? REFLECTION_BYTES : kind == DATAGRAM ? DATAGRAM_BYTES : OTHER_BYTES;
+	__u32 kind;
 
-	kinds->packets[kind & (KINDS - 1)] += p->packets;
-	kinds->bytes[volume] += p->length;
+	find_transport(skb, p, &room->transport);
+	kind = kind_of(skb, p, &room->transport);
+	room->kind = kind;
+	room->volume = kind == REFLECTION ? REFLECTION_BYTES : kind == DATAGRAM ? DATAGRAM_BYTES : OTHER_BYTES;
+	return 0;
 }
 
+static __always_inline void add_kind(struct kinds *kinds, struct packet *p, struct scratch *room)
+{
+	kinds->packets[room->kind & (KINDS - 1)] += p->packets;
+	kinds->bytes[room->volume & (VOLUMES - 1)] += p->length;
+}
+
+/*
+ * Each host is used where it is found. Asked for once more, one that is known to be none would be used as a number where a processor guesses
+ * wrong, which the verifier refuses without CAP_PERFMON.
+ */
 static __always_inline void count_hosts(struct __sk_buff *skb, struct packet *p, struct settings *now, __u32 minute,
 					struct total *all, struct total_minute *total, struct scratch *room)
 {
-	struct host *source = 0, *target;
+	struct host *host;
 	struct host_minute *counts;
-	__u32 kind;
-	int is_own;
+	__u64 is_local = 0;
 
-	if (!now->has_owners || !is_spoofed(skb, p))
-		source = find_host(&p->source, now, all, total, &room->none, p->packets);
-	is_own = source && is_same(&p->source, &p->target);
-	target = is_own ? source : find_host(&p->target, now, all, total, &room->none, p->packets);
-	if (!source && !target) {
+	if (!now->has_owners || !is_spoofed(skb, p)) {
+		host = find_host(&p->source, now, all, total, &room->none, p->packets);
+		if (host) {
+			is_local = 1;
+			counts = open_minute(host, minute);
+			counts->packets += p->packets;
+			counts->tx_bytes += p->length;
+			if (now->counts_kinds) {
+				read_kind(skb, p, room);
+				add_kind(&host->kinds[OUTBOUND], p, room);
+			}
+			if (is_same(&p->source, &p->target)) {
+				counts->rx_bytes += p->length;
+				if (now->counts_kinds)
+					add_kind(&host->kinds[INBOUND], p, room);
+				return;
+			}
+		}
+	}
+	host = find_host(&p->target, now, all, total, &room->none, p->packets);
+	if (host) {
+		counts = open_minute(host, minute);
+		counts->packets += p->packets;
+		counts->rx_bytes += p->length;
+		if (now->counts_kinds) {
+			if (!is_local)
+				read_kind(skb, p, room);
+			add_kind(&host->kinds[INBOUND], p, room);
+		}
+	} else if (!is_local) {
 		all->foreign_packets += p->packets;
 		all->foreign_bytes += p->length;
-		return;
 	}
-	if (source) {
-		counts = open_minute(source, minute);
-		counts->packets += p->packets;
-		counts->tx_bytes += p->length;
-	}
-	if (target) {
-		counts = open_minute(target, minute);
-		counts->packets += is_own ? 0 : p->packets;
-		counts->rx_bytes += p->length;
-	}
-	if (!now->counts_kinds)
-		return;
-	find_transport(skb, p, &room->transport);
-	kind = kind_of(skb, p, &room->transport);
-	if (source)
-		add_kind(&source->kinds[OUTBOUND], kind, p);
-	if (target)
-		add_kind(&target->kinds[INBOUND], kind, p);
 }
 
 /* Turns the minute. A frame costs no division unless it is the first one of its minute. */

@@ -21,7 +21,7 @@ const plantedErrors: readonly (readonly [string, string])[] = [
   ['at + header > end ?', '0 ?'],
   ['next == TCP && on_wire >= 60', 'next == TCP'],
   ['i < owner->count', 'i < 1'],
-  ['is_own ? 0 : p->packets', 'p->packets'],
+  ['if (is_same(&p->source, &p->target))', 'if (0)'],
   ['LINK_BYTES_MAX 1024', 'LINK_BYTES_MAX 32'],
   ['return skb->gso_segs', 'return 1'],
   ['link->at = at + 4;\n\t} else', '} else'],

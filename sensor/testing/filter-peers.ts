@@ -14,6 +14,7 @@ const conversedMs = 2300;
 const patienceMs = 1500;
 const made = 4000;
 const burst = 64;
+const triesMax = 100_000;
 
 const [mode, ...words] = process.argv.slice(2);
 if (mode === 'flood') sendFlood(words);
@@ -28,10 +29,20 @@ function sendFlood([name, mac, of, packets, kpps]: string[]): void {
     return frame;
   });
   const sender = openFrameSender(name!, { bypassesQueue: true });
+  // On a busy machine the queue of the wire is full for a moment.
+  const push = (frame: Buffer): void => {
+    for (let tries = 0; ; tries += 1)
+      try {
+        sender.send(frame);
+        return;
+      } catch (error) {
+        if (tries === triesMax) throw error;
+      }
+  };
   const startedAt = performance.now();
   let sent = 0;
   while (sent < Number(packets)) {
-    for (let i = 0; i < burst && sent < Number(packets); i += 1, sent += 1) sender.send(frames[sent % made]!);
+    for (let i = 0; i < burst && sent < Number(packets); i += 1, sent += 1) push(frames[sent % made]!);
     if (kpps !== '0') while (performance.now() - startedAt < sent / Number(kpps));
   }
   const seconds = (performance.now() - startedAt) / 1000;

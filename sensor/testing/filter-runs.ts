@@ -37,6 +37,7 @@ export class FilterRuns {
 
   /** What a frame that comes in costs, as the kernel measures it. */
   nanosecondsOf(frame: Uint8Array, repeat: number): number {
+    this.loaded.filter.beat();
     this.#view.setUint32(60, repeat, true);
     this.#run(this.loaded.programs.filter, frame);
     this.#view.setUint32(60, 1, true);

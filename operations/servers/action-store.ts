@@ -59,35 +59,22 @@ export async function findUnfinishedAction(db: Queryable, serverId: number): Pro
   return rows[0] ?? null;
 }
 
-export interface PowerRequest {
+/** What an action asks of the hypervisor. */
+export interface ActionRequest {
   actionId: number;
   serverId: number;
   command: ActionCommand;
-  timeoutSeconds: number;
-  onTimeout: 'fail' | 'stop' | null;
-}
-
-/** What the unfinished action of a server asks of the hypervisor. */
-export async function findPowerRequest(db: Queryable, serverId: number): Promise<PowerRequest | null> {
-  const { rows } = await sql<PowerRequest>`
-    select id as "actionId", server_id as "serverId", command, timeout_seconds as "timeoutSeconds",
-      on_timeout as "onTimeout"
-    from server_actions where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
-  return rows[0] ?? null;
-}
-
-export interface MachineRequest {
-  actionId: number;
   request: NewImage | NewPlan | MovedAddress | SnapshotRequest | null;
   rootPassword: string | null;
   timeoutSeconds: number;
   onTimeout: 'fail' | 'stop' | null;
 }
 
-/** What an action asks for besides its command; null once it has finished. */
-export async function findMachineRequest(db: Queryable, actionId: number): Promise<MachineRequest | null> {
-  const { rows } = await sql<MachineRequest>`
-    select id as "actionId", request, root_password as "rootPassword", timeout_seconds as "timeoutSeconds", on_timeout as "onTimeout"
+/** Null once the action has finished. */
+export async function findActionRequest(db: Queryable, actionId: number): Promise<ActionRequest | null> {
+  const { rows } = await sql<ActionRequest>`
+    select id as "actionId", server_id as "serverId", command, request, root_password as "rootPassword",
+      timeout_seconds as "timeoutSeconds", on_timeout as "onTimeout"
     from server_actions where id = ${actionId} and status in ('queued', 'running')`.execute(db);
   return rows[0] ?? null;
 }

@@ -59,6 +59,10 @@ export function serverIdOf(job: Job): number {
   return (job.payload as { server_id: number }).server_id;
 }
 
+export function actionIdOf(job: Job): number {
+  return (job.payload as { action_id: number }).action_id;
+}
+
 /** A hypervisor's tools may repeat what they were given: of the password nothing comes into a log or a table. */
 export function withoutSecret(error: unknown, secret: string): unknown {
   const told = describeError(error);

@@ -11,10 +11,10 @@ import type { PowerState } from '#operations/views/index.ts';
 import type { Job } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
+  type ActionRequest,
   beginAction,
-  findMachineRequest,
+  findActionRequest,
   isActionOlder,
-  type MachineRequest,
   type NewImage,
   type NewPlan,
   noteProgress,
@@ -22,6 +22,7 @@ import {
 import { changePlan } from './charge-server-hours.ts';
 import type { ServersDeps } from './index.ts';
 import {
+  actionIdOf,
   askAgain,
   bootPollMs,
   cleanUpSnapshots,
@@ -39,8 +40,6 @@ import { haltPollMs, isCurrent } from './run-power.ts';
 import * as store from './store.ts';
 
 interface MachineJob {
-  server_id: number;
-  action_id: number;
   /** The server ran when this was asked for. */
   isRestarted: boolean;
   /** The guest has been asked to halt already. */
@@ -55,8 +54,8 @@ interface Fault {
 export const payloadOf = (job: Job) => job.payload as MachineJob;
 
 /** What the action asks for, once it is marked as begun; null when it has ended. */
-export async function begin(deps: ServersDeps, job: Job): Promise<MachineRequest | null> {
-  const request = await findMachineRequest(deps.db(), payloadOf(job).action_id);
+export async function begin(deps: ServersDeps, job: Job): Promise<ActionRequest | null> {
+  const request = await findActionRequest(deps.db(), actionIdOf(job));
   return request !== null && (await beginAction(deps.db(), request.actionId)) ? request : null;
 }
 

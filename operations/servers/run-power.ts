@@ -19,14 +19,22 @@ import type { Job } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import {
+  type ActionRequest,
   beginAction,
-  findPowerRequest,
+  findActionRequest,
   findUnfinishedAction,
   isActionOlder,
-  type PowerRequest,
 } from './action-store.ts';
 import type { ServersDeps } from './index.ts';
-import { askAgain, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
+import {
+  actionIdOf,
+  askAgain,
+  endAction,
+  finish,
+  hypervisorOf,
+  inTransaction,
+  serverIdOf,
+} from './job-kit.ts';
 import { powerCourse, type ShutdownOutcome } from './server.ts';
 import * as store from './store.ts';
 
@@ -35,16 +43,14 @@ export const haltPollMs = 1_000;
 const restarts: { [command in PowerCommand]?: ServerChangeKind } = { reboot: 'rebooted', reset: 'reset' };
 
 interface PowerJob {
-  server_id: number;
-  action_id: number;
   /** The guest has been asked to halt already. */
   signalled?: boolean;
 }
 
 export async function runPower(deps: ServersDeps, job: Job): Promise<void> {
   const serverId = serverIdOf(job);
-  const request = await findPowerRequest(deps.db(), serverId);
-  if (request?.actionId !== actionIdOf(job) || !(await beginAction(deps.db(), request.actionId))) return;
+  const request = await findActionRequest(deps.db(), actionIdOf(job));
+  if (request === null || !(await beginAction(deps.db(), request.actionId))) return;
   const { driver } = await hypervisorOf(deps, serverId);
   const name = guestName(serverId);
   const command = request.command as PowerCommand;
@@ -64,7 +70,7 @@ async function halt(
   deps: ServersDeps,
   job: Job,
   driver: HypervisorDriver,
-  request: PowerRequest,
+  request: ActionRequest,
 ): Promise<void> {
   const name = guestName(request.serverId);
   if (!(job.payload as PowerJob).signalled) await driver.signalShutdown(name);
@@ -118,8 +124,6 @@ export async function isCurrent(tx: Queryable, job: Job): Promise<boolean> {
   await store.lockServer(tx, serverId);
   return (await findUnfinishedAction(tx, serverId))?.id === actionIdOf(job);
 }
-
-const actionIdOf = (job: Job) => (job.payload as PowerJob).action_id;
 
 /** The hypervisor did not obey: what the guest does now is not known. */
 export async function failPower(deps: ServersDeps, job: Job, error: string): Promise<void> {

@@ -18,11 +18,11 @@ import { emit } from '#operations/events/index.ts';
 import { guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts';
 import type { ReservedAddress, ServerAction } from '#operations/views/index.ts';
 import { enqueueJob, type Job } from '#service-kit/jobs/index.ts';
-import { beginAction, findMachineRequest } from './action-store.ts';
+import { beginAction, findActionRequest } from './action-store.ts';
 import { change, type ServerOf } from './change-machine.ts';
 import type { ChangeHooks } from './change-server.ts';
 import type { ServersDeps } from './index.ts';
-import { endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
+import { actionIdOf, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
 import { isCurrent } from './run-power.ts';
 import * as store from './store.ts';
 
@@ -100,7 +100,7 @@ const available = () => new CodedError('addresses.available', 'No server has thi
 /** Carries an action out: the guest gets what the server has by now. */
 export async function runAddresses(deps: ServersDeps, job: Job): Promise<void> {
   const serverId = serverIdOf(job);
-  const action = await findMachineRequest(deps.db(), actionIdOf(job));
+  const action = await findActionRequest(deps.db(), actionIdOf(job));
   if (action === null || !(await beginAction(deps.db(), action.actionId))) return;
   const { addressId } = action.request as MovedAddress;
   let gone: number[];
@@ -127,7 +127,7 @@ export async function failAddresses(deps: ServersDeps, job: Job, error: string):
   deps.reporter.error('the addresses of a guest could not be changed', { server: serverId, error });
   await inTransaction(deps, async (tx) => {
     if (!(await isCurrent(tx, job))) return;
-    const action = await findMachineRequest(tx, actionIdOf(job));
+    const action = await findActionRequest(tx, actionIdOf(job));
     if (action !== null)
       await setAddressState(tx, (action.request as MovedAddress).addressId, serverId, 'detaching');
     await enqueueJob(tx, 'servers.settle_addresses', { server_id: serverId });
@@ -169,5 +169,3 @@ async function applyAddresses(deps: ServersDeps, serverId: number): Promise<numb
     if (isSame && wanted.server?.provisioningState === 'ready') return detaching;
   }
 }
-
-const actionIdOf = (job: Job) => (job.payload as { action_id: number }).action_id;

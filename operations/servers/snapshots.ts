@@ -18,6 +18,7 @@ import { change, requirePower, type ServerOf } from './change-machine.ts';
 import { busy, type ChangeHooks } from './change-server.ts';
 import type { ServersDeps } from './index.ts';
 import {
+  actionIdOf,
   askAgain,
   bootPollMs,
   cleanUpSnapshots,
@@ -220,7 +221,7 @@ export async function failCreateSnapshot(deps: ServersDeps, job: Job, error: str
   if (!payloadOf(job).isRestarted) await driver.setPower(guestName(serverId), 'off').catch(() => {});
   await inTransaction(deps, async (tx) => {
     if (!(await isCurrent(tx, job))) return;
-    await discard(tx, serverId, await store.findByAction(tx, payloadOf(job).action_id));
+    await discard(tx, serverId, await store.findByAction(tx, actionIdOf(job)));
     const message = 'The hypervisor did not take the snapshot. The server keeps what it had.';
     await endAction(tx, serverId, { error: { code: 'hypervisor_failed', message } });
   });

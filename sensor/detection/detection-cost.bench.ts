@@ -5,8 +5,6 @@
  * Processor time is of each process with all its threads: ring, engine, counters, and the decisions on the main thread. Tables are
  * full before it is taken. Both have the same plan, so that they count the same local addresses.
  *
- * Each case is measured with the ring alone, and where the kernel counts: then the counting program costs the sender, not the sensor.
- *
  * `BENCH_CASE` is a part of the names of the wanted cases, `BENCH_ROUNDS` how often each is measured, `BENCH_WARM_UP` and `BENCH_SECONDS`
  * how long traffic lasts before and while it is. V8 compiles for minutes, on threads of its own, what runs once a second.
  */
@@ -75,19 +73,16 @@ export async function run(report: (line: string) => void): Promise<void> {
     for (const [title, traffic, scope, usualKpps] of cases) {
       const kpps = Number(process.env.BENCH_KPPS ?? usualKpps);
       if (!title.includes(process.env.BENCH_CASE ?? '')) continue;
-      for (const countsInKernel of [false, true]) {
-        const pairs: { plain: Cost; detecting: Cost }[] = [];
-        const task = { here, there, traffic, kpps, scope, countsInKernel };
-        for (let round = 0; round < rounds; round += 1)
-          pairs.push(await measurePair({ ...task, isPlainFirst: round % 2 === 0 }));
-        const ratio = middle(pairs.map(({ plain, detecting }) => detecting.cpu / plain.cpu));
-        const without = middle(pairs.map(({ plain }) => plain.cpu));
-        const lost = pairs.reduce((sum, { plain, detecting }) => sum + plain.lost + detecting.lost, 0);
-        const way = `${title}, ${countsInKernel ? 'kernel' : 'ring'}`;
-        report(
-          `${way.padEnd(60)} ${ratio.toFixed(2)} of a sensor without (${without.toFixed(2)} µs a packet, ${kpps} kpps, ${lost} lost, load ${loadavg()[0]!.toFixed(1)})`,
-        );
+      const pairs: { plain: Cost; detecting: Cost }[] = [];
+      for (let round = 0; round < rounds; round += 1) {
+        pairs.push(await measurePair({ here, there, traffic, kpps, scope, isPlainFirst: round % 2 === 0 }));
       }
+      const ratio = middle(pairs.map(({ plain, detecting }) => detecting.cpu / plain.cpu));
+      const without = middle(pairs.map(({ plain }) => plain.cpu));
+      const lost = pairs.reduce((sum, { plain, detecting }) => sum + plain.lost + detecting.lost, 0);
+      report(
+        `${title.padEnd(52)} ${ratio.toFixed(2)} of a sensor without (${without.toFixed(2)} µs a packet, ${kpps} kpps, ${lost} lost, load ${loadavg()[0]!.toFixed(1)})`,
+      );
     }
   } finally {
     for (const ns of [here, there]) spawnSync('ip', ['netns', 'del', ns]);
@@ -105,13 +100,11 @@ interface Pair {
   kpps: number;
   scope: { prefixes: readonly string[]; addresses: readonly string[] };
   isPlainFirst: boolean;
-  countsInKernel: boolean;
 }
 
 /** Both sensors, with the packets of one sender. */
-async function measurePair({ here, there, traffic, kpps, scope, isPlainFirst, countsInKernel }: Pair) {
-  const start = async (isDetecting: boolean) =>
-    startSensor(here, scope, isDetecting, isDetecting && countsInKernel);
+async function measurePair({ here, there, traffic, kpps, scope, isPlainFirst }: Pair) {
+  const start = async (isDetecting: boolean) => startSensor(here, scope, isDetecting);
   const first = await start(!isPlainFirst);
   const second = await start(isPlainFirst);
   const warmUp = kpps * 1000 * warmUpSeconds;
@@ -127,13 +120,8 @@ async function measurePair({ here, there, traffic, kpps, scope, isPlainFirst, co
   return isPlainFirst ? { plain: one, detecting: other } : { plain: other, detecting: one };
 }
 
-async function startSensor(
-  here: string,
-  protects: Pair['scope'],
-  isDetecting: boolean,
-  countsInKernel: boolean,
-) {
-  const options = JSON.stringify({ method: 'ring', ringMiB, protects, isDetecting, countsInKernel });
+async function startSensor(here: string, protects: Pair['scope'], isDetecting: boolean) {
+  const options = JSON.stringify({ method: 'ring', ringMiB, protects, isDetecting });
   const child: ChildProcess = spawn('ip', ['netns', 'exec', here, ...node, probe, 'until-told', options]);
   child.stderr!.pipe(process.stderr);
   let said = '';

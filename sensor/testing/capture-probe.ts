@@ -22,7 +22,6 @@ import {
 } from '#sensor/collection/index.ts';
 import { Detection } from '#sensor/detection/index.ts';
 import { createHostTime } from '#sensor/host-time/index.ts';
-import { attachCounter, preparePins, removeCounters } from '#sensor/kernel/attachment.ts';
 import { parsePlan, type SensorPlan } from '#sensor/plan/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
@@ -42,8 +41,6 @@ interface ProbeOptions {
   protects?: { addresses: string[]; prefixes: string[] };
   /** Detects attacks on what is protected. */
   isDetecting?: boolean;
-  /** Counts in the kernel too. */
-  countsInKernel?: boolean;
 }
 
 const patienceMs = 60_000;
@@ -91,13 +88,11 @@ async function whileCapturing(
       if (line.includes('capture listens  ')) listens += 1;
     },
   });
-  const stateDirectory = options.countsInKernel ? attach(captures[0]!.name) : null;
   const detection = options.isDetecting ? createProbeDetection(captures[0]!.name, reporter) : null;
   const collection = createCollection({
     captures,
     reporter,
     ...(detection ? { detection } : {}),
-    ...(stateDirectory !== null ? { stateDirectory } : {}),
     onCommitted: () => {},
     onWindow: (window) => collected.windows.push(window),
     // A measurement has the windows of a running sensor; a test would wait for them.
@@ -122,18 +117,6 @@ async function whileCapturing(
   await collection.stop();
   await detection?.stop();
   return { ...collected, states, result };
-}
-
-/** Attaches the counting program until this process ends. Returns a folder for the running minute. */
-function attach(name: string): string {
-  preparePins([name], { uid: 0, gid: 0 });
-  attachCounter(name);
-  const directory = mkdtempSync(join(tmpdir(), 'svc-probe-'));
-  process.once('exit', () => {
-    removeCounters([name]);
-    rmSync(directory, { recursive: true, force: true });
-  });
-  return directory;
 }
 
 function planOf({ protects, isDetecting }: ProbeOptions): SensorPlan {

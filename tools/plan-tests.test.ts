@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { planTests } from './plan-tests.ts';
+import { batchMax, planTests } from './plan-tests.ts';
 
 /** Plans these files, by their texts; `first` are slow ones that begin before all others. */
 function plan(
@@ -23,8 +23,8 @@ function plan(
   }
 }
 
-test('files that start no program share processes of at most twenty, others have their own', () => {
-  const names = Array.from({ length: 22 }, (_, i) => `monitor/a/${i}.test.ts`);
+test('files that start no program share processes of a bounded number, others have their own', () => {
+  const names = Array.from({ length: batchMax.fast + 2 }, (_, i) => `monitor/a/${i}.test.ts`);
   const alone = [
     'lab/lab.test.ts',
     'proofs/sensor/a.test.ts',
@@ -35,8 +35,8 @@ test('files that start no program share processes of at most twenty, others have
   const texts = Object.fromEntries([...names, ...alone, ...last].map((file) => [file, "test('x', f);"]));
   assert.deepEqual(plan(texts).batches, [
     ...alone.map((file) => [file]),
-    names.slice(0, 20),
-    [...names.slice(20), ...last],
+    names.slice(0, batchMax.fast),
+    [...names.slice(batchMax.fast), ...last],
   ]);
 });
 
@@ -82,13 +82,13 @@ test('of the slow files the longest begin first, those that wait run beside them
   const long = ['system-tests/long.test.ts', 'monitor/long.test.ts'];
   const waiting = ['system-tests/waits.test.ts', 'system-tests/a.test.ts'];
   const alone = 'lab/a.test.ts';
-  const sharing = Array.from({ length: 9 }, (_, i) => `monitor/${i}.test.ts`);
+  const sharing = Array.from({ length: batchMax.slow + 1 }, (_, i) => `monitor/${i}.test.ts`);
   const slow = [alone, ...sharing, ...long, ...waiting];
   const texts = Object.fromEntries(slow.map((file) => [file, '// Slow: it waits.']));
   const first = { waiting: [waiting], longest: [long] };
   assert.deepEqual(plan(texts, 'slow', first), {
     waiting: [waiting],
-    batches: [long, sharing.slice(0, 8), sharing.slice(8), [alone]],
+    batches: [long, sharing.slice(0, batchMax.slow), sharing.slice(batchMax.slow), [alone]],
   });
   for (const refused of ['gone.test.ts', 'monitor/fast.test.ts'])
     assert.throws(

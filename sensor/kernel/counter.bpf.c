@@ -172,6 +172,12 @@ struct transport {
 	__u32 protocol;
 	/* 0 for a whole packet, 1 for the first fragment of one, 2 for a later one. */
 	__u32 fragment;
+	/* Where the IP header begins, what it says of the length, its version, and the first byte of the target's address of either version. */
+	__u32 start;
+	__u32 length;
+	__u32 version;
+	__u32 target4;
+	__u32 target6;
 };
 
 /* Room of a processor. */
@@ -179,7 +185,8 @@ struct scratch {
 	struct link link;
 	struct transport transport;
 	struct host none;
-	/* Of the packet, and of its bytes: `enum kind`, `enum volume`. */
+	/* Of the packet, and of its bytes: `enum kind`, `enum volume`. An index that the verifier may know on one way and not on another is
+	 * refused without CAP_PERFMON; of what is read from memory it knows nothing. */
 	__u32 kind;
 	__u32 volume;
 };
@@ -397,21 +404,6 @@ static __always_inline int is_same(const struct address *a, const struct address
 
 #include "packet-kinds.bpf.h"
 
-/*
- * Where the verifier knows an index on one way through the program and not on another one, it refuses it without CAP_PERFMON. What is
- * read from memory it never knows.
- */
-static __noinline int read_kind(struct __sk_buff *skb, struct packet *p, struct scratch *room)
-{
-	__u32 kind;
-
-	find_transport(skb, p, &room->transport);
-	kind = kind_of(skb, p, &room->transport);
-	room->kind = kind;
-	room->volume = kind == REFLECTION ? REFLECTION_BYTES : kind == DATAGRAM ? DATAGRAM_BYTES : OTHER_BYTES;
-	return 0;
-}
-
 static __always_inline void add_kind(struct kinds *kinds, struct packet *p, struct scratch *room)
 {
 	kinds->packets[room->kind & (KINDS - 1)] += p->packets;
@@ -429,6 +421,11 @@ static __always_inline void count_hosts(struct __sk_buff *skb, struct packet *p,
 	struct host_minute *counts;
 	__u64 is_local = 0;
 
+	room->transport.start = p->at;
+	room->transport.length = p->length;
+	room->transport.version = p->source.version;
+	room->transport.target4 = p->target.words[3] & 255;
+	room->transport.target6 = p->target.words[0] & 255;
 	if (!now->has_owners || !is_spoofed(skb, p)) {
 		host = find_host(&p->source, now, all, total, &room->none, p->packets);
 		if (host) {
@@ -437,7 +434,7 @@ static __always_inline void count_hosts(struct __sk_buff *skb, struct packet *p,
 			counts->packets += p->packets;
 			counts->tx_bytes += p->length;
 			if (now->counts_kinds) {
-				read_kind(skb, p, room);
+				read_kind(skb);
 				add_kind(&host->kinds[OUTBOUND], p, room);
 			}
 			if (is_same(&p->source, &p->target)) {
@@ -455,7 +452,7 @@ static __always_inline void count_hosts(struct __sk_buff *skb, struct packet *p,
 		counts->rx_bytes += p->length;
 		if (now->counts_kinds) {
 			if (!is_local)
-				read_kind(skb, p, room);
+				read_kind(skb);
 			add_kind(&host->kinds[INBOUND], p, room);
 		}
 	} else if (!is_local) {

@@ -104,13 +104,13 @@ __noinline int read_extension(struct __sk_buff *skb)
 }
 
 /* Finds the transport header of the packet. */
-static __always_inline void find_transport(struct __sk_buff *skb, struct packet *p, struct transport *t)
+static __always_inline void find_transport(struct __sk_buff *skb, struct transport *t)
 {
-	__u32 end = skb->len, at = p->at;
+	__u32 end = skb->len, at = t->start;
 
-	t->end = p->length < end - at ? at + p->length : end;
+	t->end = t->length < end - at ? at + t->length : end;
 	t->fragment = 0;
-	if (p->source.version == 4) {
+	if (t->version == 4) {
 		__u8 ip[10] = {};
 		__u32 bits;
 
@@ -143,15 +143,13 @@ static __always_inline __u32 kind_of_icmp(__u32 protocol, __u32 type)
 }
 
 /* What the packet is, as `kindOf` of the engine. Its transport header is known. */
-static __noinline __u32 kind_of(struct __sk_buff *skb, struct packet *p, struct transport *t)
+static __always_inline __u32 kind_of(struct __sk_buff *skb, struct transport *t)
 {
 	__u32 flags;
 	int is_reflection = 0;
 
 	if (t->protocol == UDP) {
-		__u8 first = *(__u8 *)(p->target.version == 4 ? &p->target.words[3] : &p->target.words[0]);
-
-		if (p->target.version == 4 ? first >= 224 : first == 255)
+		if (t->version == 4 ? t->target4 >= 224 : t->target6 == 255)
 			return GROUP;
 		is_reflection = t->fragment != 2 && t->at + 4 <= t->end && is_amplification(word_at(skb, t->at));
 	}
@@ -175,4 +173,22 @@ static __noinline __u32 kind_of(struct __sk_buff *skb, struct packet *p, struct 
 	default:
 		return PROTOCOL;
 	}
+}
+
+/*
+ * Reads what the packet is, from where its IP header begins. A global function: the verifier follows its ways once, and not again for each way
+ * to a call.
+ */
+__noinline int read_kind(struct __sk_buff *skb)
+{
+	__u32 zero = 0, kind;
+	struct scratch *room = bpf_map_lookup_elem(&scratch, &zero);
+
+	if (!room)
+		return 0;
+	find_transport(skb, &room->transport);
+	kind = kind_of(skb, &room->transport);
+	room->kind = kind;
+	room->volume = kind == REFLECTION ? REFLECTION_BYTES : kind == DATAGRAM ? DATAGRAM_BYTES : OTHER_BYTES;
+	return 0;
 }

@@ -59,6 +59,7 @@ test('NET-9.5: the package holds what runs and nothing else: no tests, no other 
   for (const wanted of [
     'sensor/collection/worker.ts',
     'sensor/kernel/counter.bpf.o',
+    'sensor/kernel/filter.bpf.o',
     'node_modules/@koromix/',
     'bin/node',
   ])

@@ -53,7 +53,7 @@ export const packagedPrograms: readonly PackagedProgram[] = [
         why: 'its digest is compared with the published one',
       },
       {
-        tag: 'binary-from-other-architecture [usr/lib/svc-sensor/sensor/kernel/counter.bpf.o]',
+        tag: 'binary-from-other-architecture [usr/lib/svc-sensor/sensor/kernel/*.bpf.o]',
         why: 'it is a program for the kernel, the same on both architectures',
       },
     ],

@@ -16,6 +16,7 @@ for (const [name, open] of Object.entries(engines)) {
 }
 
 test('the crash points show an append that is lost, one that counts twice, and a mark before the append', async () => {
-  for (const plant of [losing(), doubling, marking])
+  assert.notDeepEqual((await crashEverywhere(engines.memory!, losing())).offences, []);
+  for (const plant of [doubling, marking])
     assert.notDeepEqual((await crashEverywhere(engines.memory!, plant, { every: 3 })).offences, []);
 });

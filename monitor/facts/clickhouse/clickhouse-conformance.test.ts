@@ -32,7 +32,7 @@ test('NET-7.1: an append that crashes after any of its steps and is repeated add
   withClickhouse(async (store, nowSecond) => {
     const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
     const { offences, steps } = await checkCrashPoints(store, {
-      ...{ model, seed: seeds[0]!, questions: 1, nowSecond, compareEvery: 12 },
+      ...{ model, seed: seeds[0]!, questions: 1, nowSecond, compareEvery: 24 },
     });
     assert.deepEqual(offences, []);
     assert.ok(steps >= 15, `${steps} steps`);

@@ -1,4 +1,4 @@
-// Slow: asks ClickHouse and plain memory the same in four stages of uploads, and crashes between all steps of an append.
+// Slow: asks ClickHouse and plain memory the same in two stages of uploads, and crashes between all steps of an append.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';

@@ -32,7 +32,11 @@ export interface ConformanceOptions {
   /** Ranges asked about after each stage. */
   questions: number;
   nowSecond: number;
+  /** Of an engine that rolls nothing up, without those that are for that; all when absent. */
+  stages?: readonly (typeof stages)[number][];
 }
+
+const stages = ['from facts alone', 'rolled up', 'with late facts', 'rolled up again'] as const;
 
 /** Feeds both the same at random and asks both the same; returns where they differ. */
 export async function checkConformance(
@@ -42,7 +46,7 @@ export async function checkConformance(
   const random = seededBelow(options.seed);
   const minutes = sampleMinutes(options.nowSecond);
   const offences: string[] = [];
-  for (const stage of ['from facts alone', 'rolled up', 'with late facts', 'rolled up again']) {
+  for (const stage of options.stages ?? stages) {
     if (stage !== 'rolled up') {
       const uploads = Array.from({ length: options.uploads }, () =>
         randomUpload(random, { origins: store.origins, minutes }),

@@ -87,7 +87,6 @@ for (const to of ['clickhouse', 'postgres'] as const)
     });
     assert.deepEqual([...during.keys()].sort(), ['check', 'copied', 'day', 'hold', 'rest', 'rows', 'switch']);
     assert.ok(during.get('switch')! > 2);
-    assert.deepEqual(await world.compare(to), []);
     await add(5, to);
     assert.deepEqual(await world.compare(to), []);
   });

@@ -88,11 +88,12 @@ export function createTraffic(monitor: Monitor, sensor: Sensor, of: Addresses, {
       const last = { gaps, inventory: { observedAtMs: Date.now(), ...interfaces } };
       await apply(monitor, sensor, encode(last));
     },
-    /** Attacks, one of which goes on, and evidence. */
+    /** Attacks, one of which goes on, each with evidence: whichever is asked for has some. */
     async sendAttacks(): Promise<void> {
       const floods = attacksOn(of);
       await monitor.inbox.receiveUrgent(sensor, encode({ incidents: floods }), 'zstd', requireIncidentsAlone);
-      await monitor.evidence.receive(sensor, floods[0]!.id, evidenceBody(floods[0]!.startedAtMs));
+      for (const { id, startedAtMs } of floods)
+        await monitor.evidence.receive(sensor, id, evidenceBody(startedAtMs));
     },
   };
 }
@@ -179,7 +180,6 @@ function attacksOn({ web = [], shop = [] }: Addresses) {
       target: web[0]!,
       ...ended,
       recoveredAtMs: ended.lastObservedAtMs,
-      hasEvidence: true,
     }),
     observation({
       id: idOf('7d3a4e2b', 2),
@@ -195,7 +195,7 @@ function attacksOn({ web = [], shop = [] }: Addresses) {
       recoveredAtMs: ended.lastObservedAtMs,
       ...info,
     }),
-  ].map((one) => ({ ...one, capture: 'uplink0' }));
+  ].map((one) => ({ ...one, capture: 'uplink0', hasEvidence: true }));
 }
 
 /** Two hypervisors of the demo's simulated site, one of them under its attack. */

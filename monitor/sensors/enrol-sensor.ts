@@ -163,7 +163,7 @@ function nodeTaken(node: ChosenNode, { hostName }: Occupant, advice: string): Co
 }
 
 /**
- * Says which node a sensor is on. What it told of the last 24 hours is judged again, for the servers of both nodes.
+ * Says which node a sensor is on. Its uploads of the last 24 hours are judged again, for the servers of both nodes.
  * False: the site has no such sensor. Throws `sensors.node_taken`.
  */
 export async function chooseNode(

@@ -172,7 +172,7 @@ export async function settleAccount(
   return rows.length === 1;
 }
 
-/** Moves the share of the pool that an account has been told of in the present month; the former one, or null when it is not lower. */
+/** Raises the share of the pool that an account was notified about in the present month; the former one, or null when it is not lower. */
 export async function noteTold(tx: Queryable, tenantId: number, percent: number): Promise<number | null> {
   await sql`insert into bandwidth_months (tenant_id, month) values (${tenantId}, ${presentMonth})
     on conflict do nothing`.execute(tx);

@@ -170,7 +170,7 @@ export async function readState(db: Queryable): Promise<SystemState> {
   return { nowMs, loops, disks, databaseBytes };
 }
 
-/** Every disk and every loop. `watchingSeconds`: see `judgeLoop`; pages have watched for ever. */
+/** Every disk and every loop. `watchingSeconds`: see `judgeLoop`; pages count as having always watched. */
 export function judgeSystem(
   { nowMs, loops, disks }: SystemState,
   watchingSeconds = Number.POSITIVE_INFINITY,

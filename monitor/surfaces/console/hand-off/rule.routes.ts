@@ -512,7 +512,7 @@ function filterFields({ rule, refused }: RuleForm, typed: Typed): Content {
     });
   const { countSeconds, maxSeconds, lengthMin, lengthMax } = rule?.target ?? {};
   return [
-    html`<p class="hint">Sensors with SVC_SENSOR_FILTER=1 drop the attack at their uplinks. What addresses send that conversed with the server before the attack passes.</p>`,
+    html`<p class="hint">Sensors with SVC_SENSOR_FILTER=1 drop the attack at their uplinks. Addresses that had exchanged data with the server before the attack still get through.</p>`,
     number(
       ...(['count_seconds', 'Count before dropping (seconds)', countSeconds] as const),
       `0 to ${countSecondsMax}. Leave empty to drop only when an operator chooses to.`,

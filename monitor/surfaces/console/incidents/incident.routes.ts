@@ -215,7 +215,7 @@ function filterStatement({ incident, actions, nowMs }: IncidentPage): Content {
     return banner({
       tone: 'info',
       title: 'A filter is on its way to the hypervisor',
-      text: 'No sensor that sees the attack has told of it yet.',
+      text: 'No sensor that sees the attack has reported it yet.',
     });
   const rate = `${formatCount(filter.current.pps)} packets/s`;
   const passed = `${formatCount(filter.passed.packets)} packets of addresses that conversed with the server before the attack passed.`;

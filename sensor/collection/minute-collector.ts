@@ -114,7 +114,12 @@ export class MinuteCollector {
     this.#lastTickMs = now.uptimeMs;
     const first = createTimeline(offsetOf(now), this.#firstMinute);
     this.#timelines = [first];
-    const recovered = this.#unfinished.recover({ bootId: this.#bootId, offsetMs: first.offsetMs });
+    const { seen: recovered, cut } = this.#unfinished.recover({
+      bootId: this.#bootId,
+      offsetMs: first.offsetMs,
+    });
+    for (const { minute, capture } of cut)
+      this.#timelineCommits.commitGap(first, [minute, minute], 'sensor_down', this.#firstMinute, capture);
     const isOver = ({ minute }: TelemetryMinute) => minute < this.#firstMinute;
     // The sensor before ended in order within a minute that is over: its part was committed, the rest is the kernel's.
     const begun = new Set(this.#unfinished.committedBefore(this.#firstMinute).map(({ minute }) => minute));
@@ -190,6 +195,8 @@ export class MinuteCollector {
     for (const timeline of this.#timelines) this.#timelineCommits.flush(timeline);
     const { cursor, offsetMs } = this.#current();
     this.#commits.finish([cursor, cursor]);
+    // Where the disk has no room, it has the running minute as it was, and nothing of that is committed.
+    if (this.#commits.isPaused()) return;
     // The windows of the running minute are committed, and must not come again.
     if (this.#spool.lastCommit() !== before) this.#unfinished.clear();
     this.#unfinished.save({ bootId: this.#bootId, offsetMs });

@@ -35,24 +35,33 @@ export class TimelineCommits {
     commits.commit(bootId === '' ? settled : { ...settled, stampedBy });
   }
 
-  /** Commits a gap of all captures. */
-  commitGap(timeline: Timeline, range: MinuteRange, reason: GapReason, since = timeline.since): void {
-    this.commit(timeline, { minutes: [], gaps: [gapOf(...range, '', reason)], range }, since);
+  /** Commits a gap of all captures, or of one. */
+  commitGap(
+    timeline: Timeline,
+    range: MinuteRange,
+    reason: GapReason,
+    since = timeline.since,
+    capture = '',
+  ): void {
+    this.commit(timeline, { minutes: [], gaps: [gapOf(...range, capture, reason)], range }, since);
   }
 
   /** Commits the minute's reports, and a gap for each capture without a complete one. */
   commitMinute(timeline: Timeline, minute: number): void {
     const reports = timeline.pending.get(minute) ?? new Map<string, Reported>();
     timeline.pending.delete(minute);
+    const counted = new Set<string>();
     for (const name of this.#deps.captures) {
       const whole = this.#deps.count(name, minute, reports.get(name)?.minute ?? null);
       if (!whole) continue;
-      // Parts of a minute have gaps that say so, although nothing is missing in their sum.
-      reports.set(name, { minute: whole, reason: whole.observedMs < 60_000 ? 'sensor_down' : null });
+      // Of a minute that is not over, the rest comes with the next start, or the gap that it is.
+      counted.add(name);
+      reports.set(name, { minute: whole, reason: null });
       this.#deps.onCounted(whole);
     }
     const minutes = [...reports.values()].map((reported) => reported.minute);
-    this.commit(timeline, { minutes, gaps: this.#gapsOf(minute, reports), range: [minute, minute] });
+    const gaps = this.#gapsOf(minute, reports).filter(({ capture }) => !counted.has(capture));
+    this.commit(timeline, { minutes, gaps, range: [minute, minute] });
   }
 
   /** Commits what is left of one minute without a sensor: what a killed one saw, or what the kernel counted. */
@@ -70,7 +79,7 @@ export class TimelineCommits {
       const whole = this.#deps.count(name, minute, part);
       const known = whole ?? part;
       if (known) minutes.push(known);
-      if (!whole || whole.observedMs < 60_000) gaps.push(gapOf(minute, minute, name, 'sensor_down'));
+      if (!whole) gaps.push(gapOf(minute, minute, name, 'sensor_down'));
     }
     this.commit(timeline, { minutes, gaps, range: [minute, minute] }, since);
   }

@@ -153,28 +153,87 @@ test('NET-2.4.2: what a sensor that ends in order has seen of a minute is commit
   }
 });
 
-test('what a sensor that ends in order has committed of a minute is not counted again, and its rest is', (t) => {
-  for (const isOver of [false, true]) {
-    const stateDirectory = temporaryFolder(t);
-    const names: string[] = [];
-    const before = fixture({ stateDirectory, names, counted: { minutes: [0], half: 0 } });
-    before.collector.start(steadyMoment(ms(0)));
-    before.collector.listening('eth0', ms(0), 0);
-    before.report(0, 30_000, 'eth0', 'sensor_down');
-    before.collector.finish();
-    assert.deepEqual(before.commits, [{ minutes: ['0 eth0 30000'], gaps: ['0 eth0 sensor_down'] }]);
+/** A sensor that ends in order in the middle of minute 0, which the kernel counts. */
+function endedInOrder(t: TestContext, isFull = false) {
+  const stateDirectory = temporaryFolder(t);
+  const names: string[] = [];
+  const f = fixture({ stateDirectory, names, counted: { minutes: [0], half: 0 } });
+  f.collector.start(steadyMoment(ms(0)));
+  f.collector.listening('eth0', ms(0), 0);
+  f.collector.tick(steadyMoment(ms(0, 29)));
+  f.setFull(isFull);
+  f.report(0, 30_000, 'eth0', 'sensor_down');
+  f.collector.finish();
+  return { ...f, stateDirectory, names };
+}
 
-    const last = { bootId: 'boot', offsetMs: 0, throughMinute: at(0) };
-    const f = fixture({ stateDirectory, names, covered: [0], last, counted: { minutes: [0] } });
+const lastCommitted = { bootId: 'boot', offsetMs: 0, throughMinute: at(0) };
+
+test('NET-2.4.2: a minute in which a sensor ended in order is whole by the kernel’s counters: its rest is added, and no part is a gap', (t) => {
+  for (const isOver of [false, true]) {
+    const before = endedInOrder(t);
+    assert.deepEqual(before.commits, [{ minutes: ['0 eth0 30000'], gaps: [] }]);
+
+    const { stateDirectory, names } = before;
+    const f = fixture({
+      stateDirectory,
+      names,
+      covered: [0],
+      last: lastCommitted,
+      counted: { minutes: [0] },
+    });
     f.collector.start(steadyMoment(ms(isOver ? 1 : 0, 40)));
     if (!isOver) {
       f.collector.listening('eth0', ms(0, 40), 0);
       f.report(0, 20_000);
       f.collector.tick(steadyMoment(ms(1, 2)));
     }
-    assert.deepEqual(f.commits, [{ minutes: ['0 eth0 30000'], gaps: ['0 eth0 sensor_down'] }]);
+    assert.deepEqual(f.commits, [{ minutes: ['0 eth0 30000'], gaps: [] }]);
     assert.deepEqual(bytesOf([...before.stored, ...f.stored]), [600, 400]);
   }
+});
+
+test('NET-2.4.2: a minute that was over when a sensor ended in order has no rest', (t) => {
+  const stateDirectory = temporaryFolder(t);
+  const before = fixture({ stateDirectory, counted: { minutes: [0] } });
+  before.collector.start(steadyMoment(ms(0)));
+  before.collector.listening('eth0', ms(0), 0);
+  before.report(0);
+  before.collector.finish();
+  assert.deepEqual(before.commits, [{ minutes: ['0 eth0 60000'], gaps: [] }]);
+  const { names } = before;
+  const again = { stateDirectory, names, covered: [0], last: lastCommitted };
+  const f = fixture({ ...again, counted: { minutes: [0] } });
+  f.collector.start(steadyMoment(ms(1, 10)));
+  assert.deepEqual(f.commits, []);
+});
+
+test('NET-2.4.2: a minute in which a sensor ended in order is a gap where the kernel did not count its rest', (t) => {
+  for (const [minute, bootId] of [
+    [0, 'boot'],
+    [1, 'boot'],
+    [1, 'other'],
+  ] as const) {
+    const { stateDirectory, names } = endedInOrder(t);
+    const f = fixture({ stateDirectory, names, bootId, covered: [0], last: lastCommitted });
+    f.collector.start(steadyMoment(ms(minute, 40)));
+    if (minute === 0) {
+      f.collector.listening('eth0', ms(0, 40), 0);
+      f.report(0, 20_000);
+      f.collector.tick(steadyMoment(ms(1, 2)));
+    }
+    const minutes = minute === 0 ? ['0 eth0 20000'] : [];
+    assert.deepEqual(f.commits, [{ minutes, gaps: ['0 eth0 sensor_down'] }]);
+  }
+});
+
+test('NET-7.3: what found no room as a sensor ended is counted at the next start, whole', (t) => {
+  const { stateDirectory, names, commits } = endedInOrder(t, true);
+  assert.deepEqual(commits, []);
+  const last = { ...lastCommitted, throughMinute: at(-1) };
+  const f = fixture({ stateDirectory, names, last, counted: { minutes: [0] } });
+  f.collector.start(steadyMoment(ms(1, 40)));
+  assert.deepEqual(f.commits, [{ minutes: ['0 eth0 60000'], gaps: [] }]);
 });
 
 test('where it is unknown what was committed of a minute, the kernel’s counters are not added to it', (t) => {

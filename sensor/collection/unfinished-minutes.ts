@@ -34,7 +34,7 @@ interface Stored {
   after: string | null;
   stamp: ClockStamp;
   minutes: TelemetryMinute[];
-  /** Parts of the running minute that were committed: totals and addresses. */
+  /** Parts of the running minute that were committed without a gap: totals and addresses. */
   committed?: TelemetryMinute[];
 }
 
@@ -53,14 +53,18 @@ export class UnfinishedMinutes {
     this.#path = deps.stateDirectory && join(deps.stateDirectory, 'unfinished-minutes.json');
   }
 
-  /** What a killed sensor had seen and not committed, oldest first; nothing where that is not certain. */
-  recover(now: ClockStamp): TelemetryMinute[] {
+  /**
+   * What a killed sensor had seen and not committed, oldest first; nothing where that is not certain. `cut`: parts that were committed
+   * by another clock, so that their minutes have no rest.
+   */
+  recover(now: ClockStamp): { seen: TelemetryMinute[]; cut: TelemetryMinute[] } {
     const stored = this.#read();
-    if (!stored || !isSameClock(stored.stamp, now) || stored.after !== this.#deps.spool.lastCommit())
-      return [];
-    for (const part of stored.minutes) this.#parts.set(keyOf(part), part);
-    for (const part of stored.committed ?? []) this.#committed.set(keyOf(part), part);
-    return stored.minutes.sort((a, b) => a.minute - b.minute);
+    if (!stored || stored.after !== this.#deps.spool.lastCommit()) return { seen: [], cut: [] };
+    const { minutes: seen, committed = [] } = stored;
+    if (!isSameClock(stored.stamp, now)) return { seen: [], cut: committed };
+    for (const part of seen) this.#parts.set(keyOf(part), part);
+    for (const part of committed) this.#committed.set(keyOf(part), part);
+    return { seen: seen.sort((a, b) => a.minute - b.minute), cut: [] };
   }
 
   add(window: LocalWindow): void {
@@ -75,12 +79,14 @@ export class UnfinishedMinutes {
     this.#isChanged = true;
   }
 
-  /** A part of a minute is committed; its windows come no second time. */
+  /** A minute or a part of it is committed; its windows come no second time. */
   noteCommitted(part: TelemetryMinute): void {
     const key = keyOf(part);
     const slim = { ...part, usage: [] };
     const earlier = this.#committed.get(key);
-    this.#committed.set(key, earlier ? joinParts(earlier, slim) : slim);
+    const isWhole = (earlier?.observedMs ?? 0) + part.observedMs >= 60_000;
+    if (isWhole) this.#committed.delete(key);
+    else this.#committed.set(key, earlier ? joinParts(earlier, slim) : slim);
     this.#parts.delete(key);
     this.#isChanged = true;
   }

@@ -69,7 +69,7 @@ test('NET-2.4.2: a minute that was delivered before is named when it is told of 
   assert.deepEqual(deliver(spool), ['1', '2', '1, 1-1 all clock_step', '1, 1-1 all clock_step', '3']);
 });
 
-test('NET-2.4.2: the parts of a minute in which the sensor was restarted are named by its own gaps alone', (t) => {
+test('NET-2.4.2: the parts of a minute in which the sensor was restarted are named by its own gaps alone, and whole by the kernel’s counters without any', (t) => {
   const spool = openSpool(temporaryFolder(t));
   t.after(() => spool.close());
   const part = (observedMs: number, capture = 'eth0') => ({ ...sampleMinute(at(1), 1, observedMs), capture });
@@ -78,11 +78,13 @@ test('NET-2.4.2: the parts of a minute in which the sensor was restarted are nam
   append(spool, [part(48_000)], [ofCapture('eth0')]);
   append(spool, [part(1000), part(60_000, 'br0')], [ofCapture('eth0')]);
   append(spool, [part(1000)], [downGap(1, 1)]);
+  for (const half of [30_000, 30_000]) append(spool, [sampleMinute(at(2), 1, half)]);
   assert.deepEqual(deliver(spool), [
     '1, 1-1 eth0 sensor_down',
     '1, 1-1 eth0 sensor_down',
     '1, 1, 1-1 eth0 sensor_down, 1-1 all clock_step',
     '1, 1-1 all clock_step',
+    ...['2', '2'],
   ]);
 });
 

@@ -24,17 +24,23 @@ export function namesCommon(gap: TelemetryGap, minute: number): boolean {
 
 /** The gaps of an upload with these minutes of captures as they are to be sent; null: as they are. */
 export function settleGaps(
-  minutes: readonly ObservedMinute[],
+  minutes: readonly (ObservedMinute & { observedMs: number })[],
   gaps: readonly TelemetryGap[],
   { delivered, isPart }: Before,
 ): TelemetryGap[] | null {
   const settled = gaps.flatMap((gap) => withoutDelivered(gap, delivered));
   // Both uploads add to the minute, and the sum must not be taken for one whole minute. The parts of a minute in which the
-  // sensor was restarted have gaps that say so.
-  const isUnnamed = (one: ObservedMinute) => !settled.some((gap) => namesMinute(gap, one));
-  const told = minutes.filter(({ minute }) => hasMinute(delivered, minute));
+  // sensor was restarted have gaps that say so, or with the kernel's counters make one whole minute.
+  const isNamed = (by: readonly TelemetryGap[], one: ObservedMinute) =>
+    by.some((gap) => namesMinute(gap, one));
+  const told = minutes.filter(
+    (one) =>
+      hasMinute(delivered, one.minute) &&
+      !isNamed(settled, one) &&
+      (one.observedMs >= 60_000 || isNamed(gaps, one)),
+  );
   if (!isPart)
-    for (const minute of new Set(told.filter(isUnnamed).map((one) => one.minute)))
+    for (const minute of new Set(told.map((one) => one.minute)))
       settled.push({ fromMinute: minute, toMinute: minute, capture: '', reason: 'clock_step' });
   const isSame = settled.length === gaps.length && settled.every((gap, i) => gap === gaps[i]);
   return isSame ? null : settled;

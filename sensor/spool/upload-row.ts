@@ -136,7 +136,7 @@ export function settledRow(
   before: Before,
 ): { row: UploadRow | null } | null {
   // Without their captures no gap names them, so an upload that is left as it is need not be decoded.
-  const minutes = minutesOf(row).map((minute) => ({ minute, capture: '' }));
+  const minutes = minutesOf(row).map((minute) => ({ minute, capture: '', observedMs: 60_000 }));
   const gaps = (coversOf(row) ?? []).filter((gap) => row.kind === 'gaps' || gap.reason !== 'refused');
   if (!settleGaps(minutes, gaps, before)) return null;
   const decoded = decodeRow(row);

@@ -85,6 +85,7 @@ export function collectorFixture(options: CollectorFixtureOptions = {}) {
   });
   return {
     commits,
+    names,
     stored,
     collector,
     setFull(full: boolean) {

@@ -39,10 +39,10 @@ export interface TestClock extends Clock {
   waiting(): number;
 }
 
-/** Makes a test clock that starts at `startMs` of wall time. */
+/** Makes a test clock that starts at `startMs` of wall time; what takes its monotonic time for one since the start is wrong by days. */
 export function createTestClock(startMs: number): TestClock {
-  let monotonic = 0;
-  let wallOffset = startMs;
+  let monotonic = 400_000_000;
+  let wallOffset = startMs - monotonic;
   let waiting: { at: number; resolve: () => void }[] = [];
   return {
     nowMs: () => wallOffset + monotonic,

@@ -21,7 +21,7 @@ async function runFlood(perSecond: number, seconds: number, send = (count: numbe
       seconds,
       signal: stopping.signal,
       send(count) {
-        turns.push({ atMs: clock.monotonicMs(), count });
+        turns.push({ atMs: clock.nowMs(), count });
         return send(count);
       },
     },

@@ -214,9 +214,9 @@ test('a file whose incident the monitor does not know for a day is dropped', asy
     // The loop waits: what it sent was answered.
     if (clock.waiting() === 1) await clock.advance(60_000);
     else await nextTurn();
-    assert.ok(clock.monotonicMs() < 2 * 86_400_000);
+    assert.ok(clock.nowMs() < 2 * 86_400_000);
   }
-  assert.ok(clock.monotonicMs() >= 86_400_000);
+  assert.ok(clock.nowMs() >= 86_400_000);
   assert.ok(attempts < 200, `${attempts} attempts`);
   assert.ok(lines.some((line) => line.includes('does not know its incident')));
   await sender.stop();

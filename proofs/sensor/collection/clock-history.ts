@@ -35,11 +35,12 @@ export async function playLife(
   plant: ClockPlant | null,
 ): Promise<Life> {
   const clock = createTestClock(startMs);
+  const beganMs = clock.monotonicMs();
   let sleptMs = 0;
-  let bootedAtMs = -600_000;
+  let bootedAtMs = beganMs - 600_000;
   let boots = 1;
   let aheadMs = 0;
-  const trueMs = () => startMs + clock.monotonicMs() + sleptMs;
+  const trueMs = () => startMs + clock.monotonicMs() - beganMs + sleptMs;
   const life: Life = {
     frames: [],
     stored: [],

@@ -98,6 +98,9 @@ test('NET-2.4.4: a service has sent when it answers with data or on a connection
       tcp(reverse(inbound), Tcp.ack, 6),
     ],
     'a connection that was there before': [tcp(inbound, Tcp.ack, 900), tcp(reverse(inbound), Tcp.ack, 901)],
+    'the end of an answer whose question went another way': [
+      tcp(reverse(inbound), Tcp.fin | Tcp.ack, 6, ascii('the end')),
+    ],
     'a datagram': [udp(inbound, ascii('question')), udp(reverse(inbound), ascii('answer'))],
     'a datagram in fragments': [
       udp(inbound, ascii('question')),

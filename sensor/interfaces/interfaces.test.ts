@@ -118,6 +118,7 @@ test("the kernel's sockets and its files give the same links, addresses and IPv4
   ip('addr', 'add', '10.1.0.1/24', 'dev', 'br0');
   ip('neigh', 'add', '10.1.0.9', 'lladdr', '52:54:00:00:00:09', 'dev', 'br0');
   ip('neigh', 'add', '2001:db8::9', 'lladdr', '52:54:00:00:00:0b', 'dev', 'br0');
+  ip('neigh', 'add', '10.1.0.8', 'lladdr', '52:54:00:00:00:0c', 'dev', 'br0', 'nud', 'noarp');
   ip('route', 'add', 'default', 'via', '10.1.0.9');
   execFileSync('bridge', ['-n', ns, 'fdb', 'add', '52:54:00:00:00:0a', 'dev', 'va', 'master', 'dynamic']);
   const probe = fileURLToPath(new URL('../testing/interfaces-probe.ts', import.meta.url));

@@ -86,6 +86,9 @@ test('failed windows are posted again with newer ones until they are a minute ol
   uplink.announce(true);
   uplink.offer(liveWindow(startMs - 10_000));
   await until(1);
+  const failedAtMs = clock.monotonicMs();
+  await until(2);
+  assert.ok(clock.monotonicMs() - failedAtMs < 10_000, 'it does not wait for another window');
   uplink.offer(liveWindow(startMs));
   await until(3);
   assert.deepEqual(

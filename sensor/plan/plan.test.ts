@@ -208,10 +208,18 @@ test('NET-9.2: probes are taken from a monitor that takes their results; kinds o
     { ...probe, timeout_ms: 60_000 },
     { ...probe, kind: 'dns' },
     { ...probe, kind: 'icmp', port: null, later: 'unknown' },
+    { ...probe, kind: 'dns', question: 'example.net' },
+    { ...probe, kind: 'http', port: 80, question: 'of another kind' },
     'x',
   ];
   const taken = parsePlan({ ...plan, probes_version: 1, probes: offered })!;
-  assert.deepEqual(taken.probes, [probe, { ...probe, kind: 'icmp', port: null }]);
+  assert.deepEqual(taken.probes, [
+    ...[probe, { ...probe, kind: 'icmp', port: null }],
+    ...[
+      { ...probe, kind: 'dns', question: 'example.net' },
+      { ...probe, kind: 'http', port: null },
+    ],
+  ]);
   assert.deepEqual(taken.omissions, [{ section: 'probes', ignored: 6, leftOut: 0 }]);
   assert.deepEqual(parsePlan({ ...plan, probes: offered })!.probes, [], 'an older monitor would drop them');
   const many = Array.from({ length: 40 }, (_, id) => ({ ...probe, id: id + 1 }));

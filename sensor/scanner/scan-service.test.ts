@@ -165,7 +165,7 @@ async function begin(t: TestContext, folder = mkdtempSync(join(tmpdir(), 'svc-sc
 }
 
 test('NET-2.7.3, NET-4.k: a request starts first, is reported as started, running and complete, and runs once', async (t) => {
-  const { reports, results, scans, own, create, until } = await begin(t);
+  const { reports, results, scans, own, create, until, clock } = await begin(t);
   const service = create();
   await service.start();
   await until('the request starts', () => scans.length === 1);
@@ -185,7 +185,11 @@ test('NET-2.7.3, NET-4.k: a request starts first, is reported as started, runnin
   // Its copy is still in the plan: what starts next is the hourly scan, under an id of its own.
   await until('the hourly scan', () => scans.length === 2);
   assert.deepEqual([scans[1]!.task.profile, scans[1]!.task.scanId === requestId], ['common', false]);
+  const beginsAtMs = clock.monotonicMs();
+  await until('the sender has nothing to send', () => clock.monotonicMs() - beginsAtMs >= 2000);
   scans[1]!.finish();
+  await until('its result', () => results().length === 2);
+  assert.ok(clock.monotonicMs() - beginsAtMs <= 3000, 'it is sent at once');
   await until('its traffic is not own any more', () => own.at(-1) === 0);
   await service.stop();
   const again = create();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '#common/random/index.ts';
-import { PacketBucket } from './packet-bucket.ts';
+import { bucketBurst, PacketBucket } from './packet-bucket.ts';
 
 /** Packets of the fullest ten seconds. */
 function fullestWindow(sent: readonly { atMs: number; packets: number }[]): number {
@@ -63,4 +63,6 @@ test('a counter that jumps and a clock that stands still end in a stop, not in a
   assert.equal(bucket.take(10_000, 0), false);
   assert.equal(bucket.take(0, 1000), false);
   assert.equal(bucket.take(0, 1300), true);
+  const full = new PacketBucket(0);
+  assert.deepEqual([full.take(bucketBurst - 1, 0), full.take(1, 0)], [true, false], 'the last packet may go');
 });

@@ -89,6 +89,26 @@ test('an account whose row is locked is written alone, and delays none but its o
   assert.deepEqual(waits.at(-1)?.accounts, [1, 2], 'they share a write again');
 });
 
+test('what arrives while an account is written alone is counted too when its lock goes', async () => {
+  const lock = Promise.withResolvers<void>();
+  let total = 0;
+  const counter = createCounter({
+    isLocked: (error) => error instanceof Locked,
+    async write(counts, lockTimeoutMs) {
+      if (lockTimeoutMs <= 50) throw new Locked();
+      await lock.promise;
+      for (const { count } of counts) total += count;
+      return new Map([[1, total]]);
+    },
+  });
+  const first = counter.count(1, 'a');
+  await settle();
+  const second = counter.count(1, 'a');
+  lock.resolve();
+  assert.equal(await first, 1);
+  assert.equal(await Promise.race([second, settle().then(() => null)]), 2);
+});
+
 test('many locked accounts take four connections at most', async () => {
   let open = 0;
   let openMax = 0;

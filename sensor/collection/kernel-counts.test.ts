@@ -54,7 +54,12 @@ test('a minute has the kernel’s totals and addresses where its program is atta
   const seen = { ...sampleMinute(minute, 128), capture: here };
   const [known] = seen.hosts;
   seen.totals = { ...seen.totals, ipPackets: 1, detailTruncated: 0, kernelDropped: 2 };
-  seen.hosts = [{ ...known!, address: '192.0.2.10', deviceKey: 'br0|a' }];
+  // The ring has a packet that the kernel had in the minute before, and one of an address that is local no more.
+  seen.hosts = [
+    { ...known!, address: '192.0.2.10', deviceKey: 'br0|a' },
+    { ...known!, address: '192.0.2.12' },
+    { ...known!, address: '198.51.100.7' },
+  ];
   const parts = [minute, minute + 60].map((one) => counts.count(here, one, { ...seen, minute: one }, null));
   const counted = parts.find((one) => one !== null && one.totals.packets > 0)!;
   assert.deepEqual(
@@ -70,6 +75,7 @@ test('a minute has the kernel’s totals and addresses where its program is atta
     counted.hosts.map(({ address, rxBytes, packets, deviceKey }) => [address, rxBytes, packets, deviceKey]),
     [
       ['192.0.2.10', 128, 1, 'br0|a'],
+      ['198.51.100.7', 128, 9, ''],
       ['192.0.2.11', 256, 2, ''],
     ],
   );

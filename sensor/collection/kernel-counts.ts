@@ -164,8 +164,9 @@ const noCounters = {
 };
 
 /** What is left of these counters. */
-function subtract({ totals, hosts }: KernelMinute, committed: TelemetryMinute | null): KernelMinute {
-  if (!committed) return { totals, hosts };
+function subtract(counted: KernelMinute, committed: TelemetryMinute | null): KernelMinute {
+  if (!committed) return counted;
+  const { totals, hosts } = counted;
   const left = { ...totals };
   for (const name of ['packets', 'ipPackets', 'ipBytes', 'nonIpPackets', 'parserDropped'] as const)
     left[name] -= committed.totals[name];
@@ -181,14 +182,16 @@ function subtract({ totals, hosts }: KernelMinute, committed: TelemetryMinute | 
         packets: row.packets - packets,
       });
   }
-  return { totals: left, hosts: rows };
+  return { ...counted, totals: left, hosts: rows };
 }
 
 /** The minute with these counters. What was not seen of it has no names: it counts as truncated, not as lost. */
-function withCounters(seen: TelemetryMinute, { totals, hosts }: KernelMinute): TelemetryMinute {
+function withCounters(seen: TelemetryMinute, { totals, hosts, countedAll }: KernelMinute): TelemetryMinute {
   const { packets, ipPackets, ipBytes, nonIpPackets, parserDropped, mergedFrames } = totals;
   const unseen = Math.max(0, ipPackets - seen.totals.ipPackets);
-  const rows = new Map(seen.hosts.map((row) => [row.address, row]));
+  // At its turn the kernel has some packets in the minute before that the ring has in this one.
+  const isLeft = ({ address }: TelemetryHost) => hosts.has(address) || !countedAll(address);
+  const rows = new Map(seen.hosts.filter(isLeft).map((row) => [row.address, row]));
   for (const [address, counts] of hosts) {
     const row: TelemetryHost = rows.get(address) ?? { address, isLocal: true, deviceKey: '', ...counts };
     rows.set(address, { ...row, ...counts });

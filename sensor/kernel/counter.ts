@@ -56,6 +56,8 @@ export interface KernelMinute {
   totals: KernelTotals;
   /** Local addresses with traffic. */
   hosts: Map<string, HostCounts>;
+  /** False for an address that is local no more, and where one found no room: then one without counters may have had traffic. */
+  countedAll(address: string): boolean;
 }
 
 export class KernelCounter {
@@ -153,7 +155,13 @@ export class KernelCounter {
         hosts.set(addressOf(key), counts);
     });
     if (entries > crowdedEntries) this.#removeIdle(minute);
-    return { totals: sumTotals(values, this.#cpus, minute), hosts };
+    const totals = sumTotals(values, this.#cpus, minute);
+    const local = this.#local;
+    return {
+      totals,
+      hosts,
+      countedAll: (address) => totals.withoutRoom === 0 && local !== null && isIn(local, addressKey(address)),
+    };
   }
 
   close(): void {

@@ -2,11 +2,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Value } from 'typebox/value';
 import { scanServicesMax } from '#contracts/port-scan/index.ts';
+import { Timestamp } from '#contracts/scalars.ts';
 import { type Incident, incidentsContract } from './incidents.ts';
 import { type LivePoint, liveBucketsMax, liveContract, liveTargetsMax } from './live.ts';
 import { findingsMax, projectionsMax, vulnerabilitiesContract } from './vulnerabilities.ts';
 
 const at = '2026-11-23T08:00:00Z';
+
+test('NET-4.f: a timestamp is RFC 3339 in the years 1 to 9999', () => {
+  const [first, last] = ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'];
+  for (const text of [at, first, last, '2026-11-23T08:00:00+01:00'])
+    assert.equal(Value.Check(Timestamp, text), true, text);
+  const wrong = ['2026-11-23', '2026-11-23T08:00:00', `${at}[u-ca=hebrew]`, '0001-01-01T00:00:00+00:01'];
+  for (const text of [...wrong, '23 Nov 2026 08:00:00 GMT', '2026-11-23T23:59:60Z'])
+    assert.equal(Value.Check(Timestamp, text), false, text);
+});
 
 const incident: Incident = {
   id: '0193a1f0-0000-7000-8000-000000000001',

@@ -76,6 +76,8 @@ test('the document is sound: references lead somewhere, ids are unique, paths na
     Object.values(methods).map((operation) => ({ path, ...operation })),
   );
   assert.equal(new Set(operations.map((one) => one.operationId)).size, operations.length);
+  const names = new Set(operations.map((one) => one.operationId.replace(/^v[12]/, '').toLowerCase()));
+  for (const { id } of endpoints) assert.ok(names.has(id.toLowerCase()), id);
   for (const { path, parameters, operationId } of operations) {
     const named = parameters.map((one) => `${one.in}:${one.name}`);
     assert.equal(new Set(named).size, named.length, operationId);

@@ -168,9 +168,12 @@ test('strict JSON refuses duplicate names anywhere, __proto__ and deep nesting, 
   }
 });
 
-test('a request id is req_ and 26 characters, and later ones sort after earlier ones', () => {
+test('a request id is req_ and a ULID, whose first ten characters are the time', () => {
   assert.match(newRequestId(), /^req_[0-9A-HJKMNP-TV-Z]{26}$/);
-  assert.ok(newRequestId(1_000) < newRequestId(2_000));
+  const digits = [...newRequestId(1_764_000_000_123).slice(4, 14)];
+  const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+  const timeMs = digits.reduce((sum, digit) => sum * 32 + crockford.indexOf(digit), 0);
+  assert.equal(timeMs, 1_764_000_000_123);
 });
 
 test('IPv6 sources are throttled by their /64, IPv4 ones by themselves', () => {

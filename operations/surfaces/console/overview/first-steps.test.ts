@@ -46,6 +46,13 @@ test('the overview leads a new operator step by step to a server that runs, and 
   const told = async (title: string, fields: [string, Record<string, string>]) => {
     const overview = await page('/console/');
     assert.equal(next(overview), title);
+    const states = [...overview.matchAll(/>(done|next|to do)</g)].map(([, state]) => state);
+    const at = states.indexOf('next');
+    assert.deepEqual(
+      states,
+      states.map((_, i) => (i < at ? 'done' : i === at ? 'next' : 'to do')),
+      title,
+    );
     const answer = await send(...fields);
     assert.equal(answer.status, 303, `${title}: ${answer.text.slice(0, 2_000)}`);
     return answer.to;

@@ -5,15 +5,16 @@
  * Each frame has its own local address, so that it is known which frames were heard. The sender's ledger says when each was
  * sent. Needs root.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import type { TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { storeIdentity } from '#sensor/enrolment/identity-file.ts';
-import { attachCounter, detachCounter, preparePins } from '#sensor/kernel/attachment.ts';
+import { detachCounter } from '#sensor/kernel/attachment.ts';
 import { receiptFor, startFakeMonitor, uploadIn } from '#sensor/testing/fake-monitor.ts';
 import { ethernetFrame, openFrameSender, udp4 } from '#sensor/testing/frame-sender.ts';
 import { uniqueName } from '#sensor/testing/link-names.ts';
@@ -22,11 +23,13 @@ import { type Interruption, judgeRestarts, restartPlants, type SentFrame } from 
 
 export const name = 'sensor-restarts';
 
+const execute = promisify(execFile);
 const everyMs = 20_000;
 const sendEveryMs = 20;
 /** A killed sensor loses the live window it was in, and what had not reached the disk. */
 const lostByKillMs = 11_500;
-const childPath = fileURLToPath(new URL('./restarted-sensor.ts', import.meta.url));
+/** The sensor of this checkout. */
+export const ownProgram = fileURLToPath(new URL('../../..', import.meta.url));
 const plan = { plan_version: 1, local_cidrs: ['10.0.0.0/8'], protected_targets: [] };
 
 export interface RestartOptions {
@@ -69,10 +72,13 @@ export interface InterruptOptions extends RestartOptions {
   everyMs: number;
   /** The kernel counts too, and so nothing is lost: sending begins with a minute, after the sensor listens. */
   inKernel?: boolean;
+  /** Root folders of the sensors that follow each other, one more than restarts; this checkout's if absent. */
+  programs?: readonly string[];
 }
 
 /** Ends and starts a sensor again and again while frames are sent, and judges what it uploaded and what waits. */
-export async function interruptSensor({ n, signal, everyMs, report, inKernel = false }: InterruptOptions) {
+export async function interruptSensor(options: InterruptOptions) {
+  const { n, signal, everyMs, report, inKernel = false, programs = [] } = options;
   const folder = mkdtempSync(join(tmpdir(), 'svc-restarts-'));
   const ends: (() => void)[] = [() => rmSync(folder, { recursive: true, force: true })];
   const uploads: TelemetryUpload[] = [];
@@ -90,12 +96,16 @@ export async function interruptSensor({ n, signal, everyMs, report, inKernel = f
       siteName: 'proof',
       credential: `svcsen_1_${'s'.repeat(43)}`,
     });
-    if (inKernel) attach(here, ends);
-    const begun = inKernel ? null : startSending(there, ends);
-    let sensor = startSensor({ folder, interfaceName: here, url: monitor.url }, ends);
+    if (inKernel) ends.push(() => detachCounter(here));
+    const start = async (program = ownProgram) => {
+      if (inKernel) await attach(here, program);
+      return startSensor({ program, folder, interfaceName: here, url: monitor.url, inKernel }, ends);
+    };
+    const begun = inKernel ? null : startSending({ here, there }, ends);
+    let sensor = await start(programs[0]);
     await sensor.listens;
     if (inKernel) await wait(60_100 - (Date.now() % 60_000));
-    const sender = begun ?? startSending(there, ends);
+    const sender = begun ?? startSending({ here, there }, ends);
     interruptions.push({ fromMs: 0, toMs: Date.now() });
     for (let i = 1; i <= n; i += 1) {
       // From when it listens, so that it hears something on a slow machine too.
@@ -103,7 +113,7 @@ export async function interruptSensor({ n, signal, everyMs, report, inKernel = f
       const stoppedMs = Date.now();
       sensor.child.kill(signal);
       await sensor.gone;
-      sensor = startSensor({ folder, interfaceName: here, url: monitor.url }, ends);
+      sensor = await start(programs[i]);
       await sensor.listens;
       const fromMs = signal === 'SIGKILL' ? stoppedMs - lostByKillMs : stoppedMs;
       if (!inKernel) interruptions.push({ fromMs, toMs: Date.now() });
@@ -111,13 +121,15 @@ export async function interruptSensor({ n, signal, everyMs, report, inKernel = f
     }
     await wait(everyMs);
     interruptions.push({ fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY });
+    // The kernel's numbers of a part are exact when no frame comes as they are read; with the rest they always are.
+    if (inKernel) sender.stop();
     sensor.child.kill('SIGTERM');
     await sensor.gone;
     const frames = sender.stop();
     const arrived = [...uploads, ...readPending(folder)];
     const distinct = [...new Map(arrived.map((one) => [`${one.spoolId} ${one.sequence}`, one])).values()];
     return {
-      verdict: judgeRestarts(distinct, frames, interruptions),
+      verdict: judgeRestarts(distinct, frames, interruptions, inKernel),
       uploads: distinct,
       frames,
       interruptions,
@@ -127,11 +139,13 @@ export async function interruptSensor({ n, signal, everyMs, report, inKernel = f
   }
 }
 
-/** Lets the kernel count an interface, for a sensor of the same user. */
-function attach(interfaceName: string, ends: (() => void)[]): void {
-  preparePins([interfaceName], { uid: 0, gid: 0 });
-  attachCounter(interfaceName);
-  ends.push(() => detachCounter(interfaceName));
+/** Lets the kernel count an interface by this program, as a service does before each start. */
+async function attach(interfaceName: string, program: string): Promise<void> {
+  const script = `const { attachCounter, preparePins } = await import('#sensor/kernel/attachment.ts');
+    preparePins(['${interfaceName}'], { uid: 0, gid: 0 });
+    attachCounter('${interfaceName}');`;
+  const words = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', script];
+  await execute(process.execPath, words, { cwd: program });
 }
 
 /** Two ends of a wire without other traffic. */
@@ -150,25 +164,30 @@ function makePair(ends: (() => void)[]): { here: string; there: string } {
   return { here, there };
 }
 
-/** Sends frames of changing size at a steady pace. `stop` returns the ledger. */
-function startSending(interfaceName: string, ends: (() => void)[]): { stop(): SentFrame[] } {
-  const sender = openFrameSender(interfaceName);
+/** Sends frames of changing size at a steady pace, in and out in turn. `stop` returns the ledger. */
+function startSending(
+  { here, there }: { here: string; there: string },
+  ends: (() => void)[],
+): { stop(): SentFrame[] } {
+  const senders = [openFrameSender(there), openFrameSender(here)];
   const frames: SentFrame[] = [];
   const timer = setInterval(() => {
     const number = frames.length;
     const address = `10.${1 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}`;
     const datagram = udp4(address, '198.51.100.2', 40 + ((number * 61) % 900));
     frames.push({ address, ipBytes: datagram.length, sentAtMs: Date.now() });
-    sender.send(ethernetFrame(0x0800, datagram));
+    senders[number % 2]!.send(ethernetFrame(0x0800, datagram));
   }, sendEveryMs);
   ends.push(() => {
     clearInterval(timer);
-    sender.close();
+    for (const sender of senders) sender.close();
   });
+  let endMs: number | null = null;
   return {
     stop() {
       clearInterval(timer);
-      return [...frames, { address: '', ipBytes: 0, sentAtMs: Date.now() }];
+      endMs ??= Date.now();
+      return [...frames, { address: '', ipBytes: 0, sentAtMs: endMs }];
     },
   };
 }
@@ -180,10 +199,12 @@ interface StartedSensor {
 }
 
 function startSensor(
-  { folder, interfaceName, url }: { folder: string; interfaceName: string; url: string },
+  options: { program: string; folder: string; interfaceName: string; url: string; inKernel: boolean },
   ends: (() => void)[],
 ): StartedSensor {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', childPath], {
+  const { program, folder, interfaceName, url } = options;
+  const file = join(program, 'proofs/sensor/collection/restarted-sensor.ts');
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], {
     env: {
       ...{ PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
       ...{ SVC_SENSOR_STATE_DIR: folder, SVC_MONITOR_URL: url, SVC_SENSOR_PORT_SCANS: '0' },
@@ -197,7 +218,9 @@ function startSensor(
   const listens = new Promise<void>((resolve, reject) => {
     child.stderr!.on('data', (piece: Buffer) => {
       said += piece.toString();
-      if (said.includes('capture listens')) resolve();
+      if (!said.includes('capture listens')) return;
+      if (options.inKernel && !said.includes('the kernel counts')) reject(new Error(said));
+      resolve();
     });
     void gone.then(() => reject(new Error(`the sensor ended:\n${said}`)));
   });

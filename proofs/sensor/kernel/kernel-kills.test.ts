@@ -6,7 +6,10 @@ import { interrupt, plants } from './kernel-kills.prove.ts';
 test('NET-2.4.2: a sensor that is killed while the kernel counts loses no frame, no minute and no name of an address', {
   skip: process.getuid?.() === 0 ? false : 'needs root',
 }, async (t) => {
-  const { offences, caught } = await interrupt(2, 'SIGKILL', (line) => t.diagnostic(line));
+  const { offences, caught } = await interrupt({
+    ...{ n: 2, signal: 'SIGKILL', everyMs: 7000 },
+    report: (line) => t.diagnostic(line),
+  });
   assert.deepEqual(offences, []);
   assert.equal(caught, plants.length);
 });

@@ -98,7 +98,10 @@ export const SensorPlan = Type.Object({
     Type.Integer({ minimum: 1, description: 'Targets that found no place; missing when all did.' }),
   ),
   owners_version: Type.Optional(
-    Type.Literal(1, { description: 'The monitor takes spoofed traffic; missing from older ones.' }),
+    Type.Literal(2, {
+      description:
+        'The monitor takes spoofed traffic; of 1 by source address alone. Missing from older ones.',
+    }),
   ),
   owners: Type.Optional(Type.Array(PlanOwners, { maxItems: 4096 })),
   probes_version: Type.Optional(

@@ -56,7 +56,12 @@ export const uploadBounds = compileBounds(TelemetryUploadSchema, {
   // Two addresses and a name for each row.
   'UsageColumns.texts': { max: 3 * usageRowsMax, label: 'usage.texts' },
   ...columnsOf('UsageColumns', usageColumns, usageRowsMax, 'usage'),
-  ...columnsOf('SpoofedColumns', ['device_key', 'address', 'bytes', 'packets'], spoofedRowsMax, 'spoofed'),
+  ...columnsOf(
+    'SpoofedColumns',
+    ['device_key', 'address', 'bytes', 'packets', 'reason'],
+    spoofedRowsMax,
+    'spoofed',
+  ),
   'HostInventory.interfaces': { max: interfacesMax, label: 'inventory.interfaces', plainBytes: 224 },
   'HostInventory.neighbours': { max: neighboursMax, label: 'inventory.neighbours', plainBytes: 128 },
   'HostInterface.addresses': { max: interfaceAddressesMax, label: 'inventory.interfaces.addresses' },

@@ -70,6 +70,8 @@ const wholeMinute: TelemetryMinute = {
 
 const spoofed = [
   { deviceKey: 'br0.7|52:54:00:00:00:01', address: '2001:db8::2', bytes: 2 ** 40, packets: 7 },
+  { deviceKey: 'br0|52:54:00:00:00:02', address: '192.0.2.9', reason: 'arp' as const, bytes: 0, packets: 2 },
+  { deviceKey: 'br0|52:54:00:00:00:02', address: '', reason: 'router' as const, bytes: 64, packets: 1 },
   { deviceKey: '', address: '', bytes: 1500, packets: 1 },
 ];
 
@@ -352,6 +354,19 @@ test('own scans are a part of an address’s counters: more than these, or bytes
     assert.deepEqual(told!.hosts, []);
     assert.deepEqual(setAside.hosts, [{ minute, capture: 'eth0', address: '192.0.2.10' }]);
   }
+});
+
+test('a row of spoofed traffic with a reason of a newer sensor is left out; without reasons all are of the source address', () => {
+  const message = fromBinary(TelemetryUploadSchema, encodeUpload(upload));
+  const columns = message.minutes[1]!.spoofed!;
+  const decoded = () => decodeUpload(toBinary(TelemetryUploadSchema, message)).minutes[1]!.spoofed!;
+  columns.reason[1] = 'something newer';
+  assert.deepEqual(decoded(), [spoofed[0], spoofed[2], spoofed[3]]);
+  columns.reason = [];
+  assert.deepEqual(
+    decoded().map(({ reason }) => reason),
+    spoofed.map(() => undefined),
+  );
 });
 
 test('columns of spoofed traffic that do not fit together are refused', () => {

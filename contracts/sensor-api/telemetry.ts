@@ -5,6 +5,7 @@
  */
 
 import type { Message } from '@bufbuild/protobuf';
+import type { GuardReason } from '../guard-reasons.ts';
 import type { GapReason } from '../minute-reasons.ts';
 import type { DetectorEpoch, DetectorMinute, IncidentObservation } from './detection.ts';
 import type {
@@ -77,12 +78,14 @@ export interface TelemetryMinute {
   spoofed?: SpoofedTraffic[];
 }
 
-/** Both texts are blank in the row of all that found no row of its own. */
+/** What a MAC claimed that is not its own. Both texts are blank in the row of all that found no row of its own. */
 export interface SpoofedTraffic {
   /** `segment|MAC` of the sender. */
   deviceKey: string;
-  /** The source address, in canonical text. */
+  /** The address, in canonical text; blank where it is no server's. */
   address: string;
+  /** What is spoofed; missing: the source address. Others are counted by the kernel alone, and may be on the sender's own address. */
+  reason?: GuardReason;
   /** IP total lengths. */
   bytes: number;
   packets: number;

@@ -272,13 +272,14 @@ export declare type MetricPoint = Message<"svc.sensor.v1.MetricPoint"> & {
 export declare const MetricPointSchema: GenMessage<MetricPoint>;
 
 /**
- * One row: a MAC and the address that it sent from without owning it. In the totals, and not on the address.
+ * One row: a MAC, and the address that it claimed without owning it. In the totals; what was sent from the address is not on it.
  *
  * @generated from message svc.sensor.v1.SpoofedColumns
  */
 export declare type SpoofedColumns = Message<"svc.sensor.v1.SpoofedColumns"> & {
   /**
-   * "segment|MAC" of the sender, and the address in RFC 5952 text; both blank in the row of all that found no row of its own.
+   * "segment|MAC" of the sender, and the address in RFC 5952 text, blank where it is no server's; both blank in the row of all that
+   * found no row of its own.
    *
    * @generated from field: repeated string device_key = 1;
    */
@@ -300,6 +301,13 @@ export declare type SpoofedColumns = Message<"svc.sensor.v1.SpoofedColumns"> & {
    * @generated from field: repeated uint64 packets = 4;
    */
   packets: bigint[];
+
+  /**
+   * What is spoofed: a name of guard-reasons.ts; no column where all are "address".
+   *
+   * @generated from field: repeated string reason = 5;
+   */
+  reason: string[];
 };
 
 /**

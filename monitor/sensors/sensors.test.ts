@@ -99,7 +99,7 @@ test('NET-9.1, NET-9.4: the plan of the program has the versions of every sectio
     application_usage_version: 1,
     application_protocol_version: 1,
     live_version: 1,
-    owners_version: 1,
+    owners_version: 2,
     owners: [],
     probes_version: 1,
     probes: [],

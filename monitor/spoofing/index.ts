@@ -1,9 +1,9 @@
 /**
- * Spoofed traffic: what MACs sent from addresses that the inventory gives to others.
+ * Spoofed traffic: what MACs sent from addresses that the inventory gives to others, and what servers claim of others.
  *
  * The plan names to each sensor the MACs of its servers' addresses. A sensor that captures a bridge counts what others send from them
  * apart, so it is on no address and in no fact. It is stored by hour for three months, listed on the sensor's page, and
- * an event when an address begins to be spoofed after an hour without. What is repeated counts once, as all of an upload.
+ * an event when a claim begins after an hour without. What is repeated counts once, as all of an upload.
  */
 
 import type { PlanOwners } from '#contracts/sensor-api/http.ts';
@@ -50,7 +50,7 @@ function createOwnersSection({
     label: 'addresses guarded against spoofing',
     entriesMax: addressesMax,
     advice: 'Move servers to other nodes, or check the node of this sensor.',
-    versions: { owners_version: 1 },
+    versions: { owners_version: 2 },
     async list({ siteId, node }) {
       const owners = node === null ? [] : await listAddressOwners(reader(), siteId, node);
       return owners.filter(({ macs }) => macs.length <= macsMax);
@@ -77,7 +77,7 @@ function createSpoofedConsumer(events: Pick<Events, 'record'>): UploadConsumer<S
       const found = upload.minutes.flatMap(({ minute, capture, spoofed = [] }) =>
         minute <= now - keptSeconds || minute >= now + aheadSecondsMax
           ? []
-          : spoofed.map(({ deviceKey, address, bytes, packets }) => {
+          : spoofed.map(({ deviceKey, address, reason = 'address', bytes, packets }) => {
               const at = deviceKey.lastIndexOf('|');
               const sender = { segment: deviceKey.slice(0, Math.max(0, at)), mac: deviceKey.slice(at + 1) };
               return {
@@ -87,6 +87,7 @@ function createSpoofedConsumer(events: Pick<Events, 'record'>): UploadConsumer<S
                 capture,
                 ...sender,
                 address: address || null,
+                reason,
                 bytes,
                 packets,
               };
@@ -98,13 +99,13 @@ function createSpoofedConsumer(events: Pick<Events, 'record'>): UploadConsumer<S
       for (const minutes of uploads) {
         const begun = await listBegun(trx, minutes, eventsMax);
         await addMinutes(trx, minutes);
-        for (const { siteId, sensorId, macs, occurredAtMs, ...details } of begun)
+        for (const { siteId, sensorId, macs, occurredAtMs, address, ...details } of begun)
           await events.record(trx, {
             kind: 'spoofed_traffic',
             siteId,
             sensorId,
             occurredAtMs,
-            details: { ...details, mac_addresses: macs },
+            details: { ...(address !== null && { address }), ...details, mac_addresses: macs },
           });
       }
     },

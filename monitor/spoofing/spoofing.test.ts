@@ -64,7 +64,7 @@ test('NET-9.4: a plan names the owners of its node’s addresses: every MAC of t
   ]);
   const plan = await stage.readPlan();
   assert.ok(Value.Check(SensorPlan, plan));
-  assert.equal(plan.owners_version, 1);
+  assert.equal(plan.owners_version, 2);
   assert.deepEqual(plan.owners, [
     { address: '203.0.113.10', macs: [mac(1)] },
     { address: '203.0.113.11', macs: [mac(1), mac(3)] },
@@ -96,10 +96,13 @@ test('NET-2.4.2: spoofed traffic is stored once, listed with both servers, an ev
   const sum = { capture: 'br0', lastMinuteMs: (began + 120) * 1000 };
   assert.deepEqual(listed, [
     {
-      ...{ ...sum, segment: 'br0.7', mac: mac(1), address: '203.0.113.11', bytes: 3000, packets: 6 },
-      ...{ senders: ['server-1'], owners: ['server-2'] },
+      ...{ ...sum, segment: 'br0.7', mac: mac(1), address: '203.0.113.11', reason: 'address' },
+      ...{ bytes: 3000, packets: 6, senders: ['server-1'], owners: ['server-2'] },
     },
-    { ...sum, segment: '', mac: '', address: null, bytes: 9, packets: 1, senders: [], owners: [] },
+    {
+      ...{ ...sum, segment: '', mac: '', address: null, reason: 'address', bytes: 9, packets: 1 },
+      ...{ senders: [], owners: [] },
+    },
   ]);
   const { siteId, monitor, sensor } = stage;
   const range = [siteId, '203.0.113.11', began, began + 180] as const;
@@ -113,7 +116,8 @@ test('NET-2.4.2: spoofed traffic is stored once, listed with both servers, an ev
   assert.deepEqual(others, []);
   assert.equal(event!.occurredAtMs, began * 1000, 'the time of the minute, not of its arrival');
   assert.deepEqual(event!.details, {
-    ...{ address: '203.0.113.11', mac_addresses: [mac(1)], segment: 'br0.7', bytes: 2000, packets: 4 },
+    ...{ address: '203.0.113.11', reason: 'address', mac_addresses: [mac(1)], segment: 'br0.7' },
+    ...{ bytes: 2000, packets: 4 },
   });
   // It began again after an hour without; another address begins by itself.
   await stage.apply(
@@ -133,4 +137,37 @@ test('NET-2.4.2: spoofed traffic is stored once, listed with both servers, an ev
   assert.equal(JSON.parse(file.text).rows[0].owners, 'server-2');
   const told = await visitor.get(`/sites/${siteId}/events`);
   assert.ok(/Another MAC sends from .*203\.0\.113\.11.*52:54:00:00:00:01/s.test(told.text));
+
+  // What the kernel counts of claims in messages, of each sender.
+  const claim = { deviceKey: `br0|${mac(1)}`, bytes: 0, packets: 3 };
+  const claims = [
+    { ...claim, address: '203.0.113.11', reason: 'arp' as const },
+    ...[1, 2].map((n) => ({ ...claim, deviceKey: `br0|${mac(n)}`, address: '', reason: 'router' as const })),
+  ];
+  await stage.apply(
+    spool.upload([minuteOf(testMinute + 60, claims)]),
+    spool.upload([minuteOf(testMinute + 120, claims)]),
+  );
+  assert.deepEqual(
+    (await events())
+      .slice(0, 3)
+      .map(({ details }) => [details.reason, details.address, details.mac_addresses]),
+    [
+      ['router', undefined, [mac(2)]],
+      ['router', undefined, [mac(1)]],
+      ['arp', '203.0.113.11', [mac(1)]],
+    ],
+  );
+  assert.deepEqual(
+    (await stage.listSpoofed())
+      .filter(({ reason }) => reason !== 'address')
+      .map((row) => [row.reason, row.mac, row.packets]),
+    [
+      ['arp', mac(1), 6],
+      ['router', mac(1), 6],
+      ['router', mac(2), 6],
+    ],
+  );
+  const after = await visitor.get(`/sites/${siteId}/events`);
+  assert.match(after.text, /Spoofed traffic of .{0,40}52:54:00:00:00:02.{0,20}: Router advertisement\./s);
 });

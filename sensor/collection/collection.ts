@@ -124,7 +124,8 @@ export function createCollection(options: CollectionOptions) {
       settler.follow(next);
       const { localPrefixes: prefixes, protectedAddresses: addresses, owners } = next;
       const local = { prefixes, addresses, owners };
-      kernel.follow(local, next.detection && { prefixes: next.detection.additionalPrefixes });
+      const detected = next.detection && { prefixes: next.detection.additionalPrefixes };
+      kernel.follow(local, detected, next.takesClaims);
       for (const group of groups) group.setLocal(local);
     },
     /** Keeps the traffic of the sensor's own scans apart from now on; captures know it within a fifth of a second. */

@@ -10,7 +10,7 @@ import { createKernelCounts } from './kernel-counts.ts';
 
 const minuteTicks = 120;
 
-test('a minute has the kernel’s totals and addresses where its program is attached, whenever that was, and what was not seen is truncated', {
+test('a minute has the kernel’s totals, addresses and spoofed traffic where its program is attached, whenever that was; what was not seen is truncated', {
   skip: process.getuid?.() === 0 ? false : 'needs root',
 }, async (t) => {
   const [here, there] = [uniqueName(), uniqueName()];
@@ -26,14 +26,20 @@ test('a minute has the kernel’s totals and addresses where its program is atta
   }
   const source = { kind: 'live', interfaceName: here, ringMiB: 2 } as const;
   const counts = createKernelCounts({
-    captures: [{ name: here, role: 'uplink', source }],
+    captures: [{ name: here, role: 'bridge', source }],
     reporter: silentReporter,
   });
   const tickMinute = async () => {
     for (let i = 0; i < minuteTicks; i += 1) await counts.tick();
   };
   await counts.start();
-  counts.follow({ prefixes: ['192.0.2.0/24'], addresses: [] }, null);
+  const [server, neighbour, stranger] = ['02:00:00:00:00:0a', '02:00:00:00:00:0b', '02:00:00:00:00:0c'];
+  const owners = [
+    { address: '203.0.113.7', macs: [server] },
+    { address: '192.0.2.30', macs: [neighbour] },
+  ];
+  const local = { prefixes: ['192.0.2.0/24', '203.0.113.0/24'], addresses: [], owners };
+  counts.follow(local, null, true);
   assert.match(counts.whyNot(here)!, /No counting program/);
 
   preparePins([here], { uid: 0, gid: 0 });
@@ -49,7 +55,9 @@ test('a minute has the kernel’s totals and addresses where its program is atta
   counter.close();
   const sender = openFrameSender(there);
   for (const host of [10, 11, 11])
-    sender.send(ethernetFrame(0x0800, udp4('203.0.113.1', `192.0.2.${host}`, 100)));
+    sender.send(ethernetFrame(0x0800, udp4('203.0.113.7', `192.0.2.${host}`, 100)));
+  for (const source of ['192.0.2.30', '192.0.2.30', '198.51.100.9'])
+    sender.send(ethernetFrame(0x0800, udp4(source, '8.8.4.4', 100)));
   sender.close();
   const seen = { ...sampleMinute(minute, 128), capture: here };
   const [known] = seen.hosts;
@@ -60,6 +68,10 @@ test('a minute has the kernel’s totals and addresses where its program is atta
     { ...known!, address: '192.0.2.12' },
     { ...known!, address: '198.51.100.7' },
   ];
+  const ofStranger = { deviceKey: `${here}|${stranger}`, address: '192.0.2.30', bytes: 50, packets: 5 };
+  // The engine had no row for one of the server's packets, and for two of others.
+  seen.spoofed = [ofStranger, { deviceKey: '', address: '', bytes: 328, packets: 3 }];
+  seen.spoofed.push({ ...ofStranger, deviceKey: `${here}|${server}`, bytes: 128, packets: 1 });
   const parts = [minute, minute + 60].map((one) => counts.count(here, one, { ...seen, minute: one }, null));
   const counted = parts.find((one) => one !== null && one.totals.packets > 0)!;
   assert.deepEqual(
@@ -69,7 +81,7 @@ test('a minute has the kernel’s totals and addresses where its program is atta
       counted.totals.detailTruncated,
       counted.totals.kernelDropped,
     ],
-    [3, 3 * 128, 2, 0],
+    [6, 6 * 128, 5, 0],
   );
   assert.deepEqual(
     counted.hosts.map(({ address, rxBytes, packets, deviceKey }) => [address, rxBytes, packets, deviceKey]),
@@ -77,10 +89,21 @@ test('a minute has the kernel’s totals and addresses where its program is atta
       ['192.0.2.10', 128, 1, 'br0|a'],
       ['198.51.100.7', 128, 9, ''],
       ['192.0.2.11', 256, 2, ''],
+      ['203.0.113.7', 0, 3, ''],
     ],
   );
+  const { address } = ofStranger;
+  const ofServer = { deviceKey: `${here}|${server}`, address, bytes: 256, packets: 2 };
+  const ofNoServer = { ...ofServer, address: '', bytes: 128, packets: 1 };
+  assert.deepEqual(
+    counted.spoofed!.sort((a, b) => b.bytes - a.bytes),
+    [ofServer, { deviceKey: '', address: '', bytes: 200, packets: 2 }, ofNoServer, ofStranger],
+  );
   const rest = counts.count(here, counted.minute, null, counted)!;
-  assert.deepEqual([rest.totals.ipBytes, rest.hosts], [0, []]);
+  assert.deepEqual([rest.totals.ipBytes, rest.hosts, rest.spoofed], [0, [], undefined]);
+  counts.follow(local, null);
+  const { spoofed } = counts.count(here, counted.minute, null, null)!;
+  assert.deepEqual(spoofed, [ofServer], 'for an older monitor');
 
   detachCounter(here);
   await tickMinute();

@@ -8,16 +8,18 @@
 import { startOfMinuteMs } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { TelemetryHost, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
-import type { LocalScope } from '#sensor/capture/index.ts';
+import type { SpoofedTraffic, TelemetryHost, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import { deviceKeyText, type LocalScope } from '#sensor/capture/index.ts';
 import type { CaptureDetection } from '#sensor/detection/index.ts';
 import {
   type AttachedCounter,
   type DetectedAddresses,
   type KernelMinute,
   loadKernel,
+  type SpoofedCounts,
 } from '#sensor/kernel/index.ts';
 import type { CaptureSpec } from './capture-spec.ts';
+import { addSpoofed, spoofedKey } from './merge-minutes.ts';
 
 /** Calls of `tick`, about twice a second, between two signs of life. */
 const beatTicks = 20;
@@ -46,6 +48,7 @@ export function createKernelCounts({ captures, reporter, detection }: KernelCoun
   const countings = captures.map((spec): Counting => ({ spec, attached: null, why: null }));
   let local: LocalScope | null = null;
   let detected: DetectedAddresses | null = null;
+  let takesClaims = false;
   let ticks = 0;
 
   /** Opens the counters of an interface; without them its frames are counted one by one. */
@@ -91,10 +94,14 @@ export function createKernelCounts({ captures, reporter, detection }: KernelCoun
     async start(): Promise<void> {
       await Promise.all(countings.map(open));
     },
-    /** Says which addresses are local from now on, and what the detector wants counted; null: nothing. */
-    follow(next: LocalScope, wanted: DetectedAddresses | null): void {
+    /**
+     * Says which addresses are local from now on, and what the detector wants counted; null: nothing. `monitorTakesClaims`: what servers
+     * claim beside source addresses of others.
+     */
+    follow(next: LocalScope, wanted: DetectedAddresses | null, monitorTakesClaims = false): void {
       local = next;
       detected = wanted;
+      takesClaims = monitorTakesClaims;
       for (const one of countings) setLocal(one);
     },
     /**
@@ -128,8 +135,19 @@ export function createKernelCounts({ captures, reporter, detection }: KernelCoun
         const passedMs = Math.min(60_000, nowMs - minute * 1000);
         const observedMs = passedMs - (committed?.observedMs ?? 0);
         const base = seen ?? { minute, capture, role, observedMs, totals: noCounters, hosts: [], usage: [] };
-        const counted = subtract(counter.readMinute(minute), committed);
-        return { ...withCounters(base, counted), observedMs };
+        const { spoofed, ...read } = counter.readMinute(minute);
+        const counted = subtract(read, committed);
+        const rows = spoofed
+          .filter(({ reason, address }) => takesClaims || (reason === 'address' && address !== ''))
+          .map((row) => rowOf(capture, row));
+        const servers = new Set(local?.owners?.flatMap(({ macs }) => macs));
+        const claims = {
+          rows,
+          servers,
+          bytes: read.totals.spoofedBytes,
+          packets: read.totals.spoofedPackets,
+        };
+        return { ...withSpoofed(withCounters(base, counted), claims, committed), observedMs };
       });
     },
     /** Why the kernel does not count for a capture; null where it does. */
@@ -163,8 +181,10 @@ const noCounters = {
   detailTruncated: 0,
 };
 
+type Counts = Omit<KernelMinute, 'spoofed'>;
+
 /** What is left of these counters. */
-function subtract(counted: KernelMinute, committed: TelemetryMinute | null): KernelMinute {
+function subtract(counted: Counts, committed: TelemetryMinute | null): Counts {
   if (!committed) return counted;
   const { totals, hosts } = counted;
   const left = { ...totals };
@@ -186,7 +206,7 @@ function subtract(counted: KernelMinute, committed: TelemetryMinute | null): Ker
 }
 
 /** The minute with these counters. What was not seen of it has no names: it counts as truncated, not as lost. */
-function withCounters(seen: TelemetryMinute, { totals, hosts, countedAll }: KernelMinute): TelemetryMinute {
+function withCounters(seen: TelemetryMinute, { totals, hosts, countedAll }: Counts): TelemetryMinute {
   const { packets, ipPackets, ipBytes, nonIpPackets, parserDropped, mergedFrames } = totals;
   const unseen = Math.max(0, ipPackets - seen.totals.ipPackets);
   // At its turn the kernel has some packets in the minute before that the ring has in this one.
@@ -207,3 +227,61 @@ function withCounters(seen: TelemetryMinute, { totals, hosts, countedAll }: Kern
     hosts: [...rows.values()],
   };
 }
+
+function rowOf(
+  segment: string,
+  { high, low, reason, address, bytes, packets }: SpoofedCounts,
+): SpoofedTraffic {
+  const row = { deviceKey: deviceKeyText(segment, high, low), address, bytes, packets };
+  return reason === 'address' ? row : { ...row, reason };
+}
+
+interface Claims {
+  rows: readonly SpoofedTraffic[];
+  /** MACs of servers. */
+  servers: ReadonlySet<string>;
+  /** What found no row in the kernel. */
+  bytes: number;
+  packets: number;
+}
+
+/**
+ * The minute with what servers spoofed as the kernel counted it. Of other MACs the rows are those that were seen: the kernel does not know
+ * which of them are routers.
+ */
+function withSpoofed(
+  { spoofed: seen = [], ...minute }: TelemetryMinute,
+  { rows, servers, bytes, packets }: Claims,
+  committed: TelemetryMinute | null,
+): TelemetryMinute {
+  const before = new Map((committed?.spoofed ?? []).map((row) => [spoofedKey(row), row]));
+  const left = [...rows, { deviceKey: '', address: '', bytes, packets }]
+    .map((row) => {
+      const { bytes: lessBytes = 0, packets: lessPackets = 0 } = before.get(spoofedKey(row)) ?? {};
+      return { ...row, bytes: row.bytes - lessBytes, packets: row.packets - lessPackets };
+    })
+    .filter((row) => row.packets > 0);
+  const isOfServer = ({ deviceKey }: SpoofedTraffic) =>
+    servers.has(deviceKey.slice(deviceKey.lastIndexOf('|') + 1));
+  const others = seen.filter((row) => row.deviceKey !== '' && !isOfServer(row));
+  // Of what the engine had no row for, a part is of servers: the kernel has rows for it.
+  const rest = seen.filter((row) => row.deviceKey === '');
+  const known = left.filter((row) => row.address !== '' && row.reason === undefined);
+  const named = seen.filter(isOfServer);
+  for (const row of rest) {
+    const isOurs = {
+      bytes: sum(known, 'bytes') - sum(named, 'bytes'),
+      packets: sum(known, 'packets') - sum(named, 'packets'),
+    };
+    const other = {
+      ...row,
+      bytes: Math.max(0, row.bytes - isOurs.bytes),
+      packets: row.packets - isOurs.packets,
+    };
+    if (other.packets > 0) others.push(other);
+  }
+  return { ...minute, ...addSpoofed([...left, ...others]) };
+}
+
+const sum = (rows: readonly SpoofedTraffic[], what: 'bytes' | 'packets') =>
+  rows.reduce((total, row) => total + row[what], 0);

@@ -155,19 +155,22 @@ const addOwnScans = (one: OwnScanCounters | undefined, other: OwnScanCounters): 
   packets: (one?.packets ?? 0) + other.packets,
 });
 
-/** One row for each sender and address, the largest; the others are in one without either. Nothing where there is none. */
-function addSpoofed(parts: readonly SpoofedTraffic[]): { spoofed?: SpoofedTraffic[] } {
+export const spoofedKey = ({ deviceKey, address, reason }: SpoofedTraffic) =>
+  [deviceKey, address, reason].join(' ');
+
+/** One row for each sender, address and reason, the largest; the others are in one without. Nothing where there is none. */
+export function addSpoofed(parts: readonly SpoofedTraffic[]): { spoofed?: SpoofedTraffic[] } {
   const rows = new Map<string, SpoofedTraffic>();
   const add = (row: SpoofedTraffic) => {
-    const key = `${row.deviceKey} ${row.address}`;
+    const key = spoofedKey(row);
     const { bytes = 0, packets = 0 } = rows.get(key) ?? {};
     rows.set(key, { ...row, bytes: bytes + row.bytes, packets: packets + row.packets });
   };
   for (const row of parts) add(row);
   const named = [...rows.values()].filter((row) => row.deviceKey !== '');
   for (const row of named.sort((a, b) => b.bytes - a.bytes).slice(spoofedRowsMax - 1)) {
-    rows.delete(`${row.deviceKey} ${row.address}`);
-    add({ ...row, deviceKey: '', address: '' });
+    rows.delete(spoofedKey(row));
+    add({ deviceKey: '', address: '', bytes: row.bytes, packets: row.packets });
   }
   return rows.size === 0 ? {} : { spoofed: [...rows.values()] };
 }

@@ -50,7 +50,7 @@ export class UplinkSettler {
   settle(minutes: TelemetryMinute[]): TelemetryMinute[] {
     for (const { minute, spoofed = [] } of minutes)
       this.#note(
-        spoofed.map(({ address }) => address),
+        spoofed.filter(({ reason }) => reason === undefined).map(({ address }) => address),
         minute * 1000 + minuteMs,
       );
     const bridges = minutes.filter(({ role }) => role === 'bridge');

@@ -132,6 +132,7 @@ async function captureHere(
     localPrefixes: prefixes.length > 0 ? prefixes : ['0.0.0.0/0', '::/0'],
     protectedAddresses: [],
     owners: [],
+    takesClaims: true,
     takesUsage: true,
     takesProtocolNames: true,
     takesLive: false,

@@ -4,7 +4,7 @@
  *
  * The same numbers as the engine (sensor/capture): every frame has one verdict (IP, not IP, dropped), bytes are IP total
  * lengths of the outermost header, merged frames count as their segments, and what a MAC sends from an address of others
- * counts for the receiver alone. `kernel-equals-engine` compares both frame by frame. Link headers are read in the first
+ * counts for the receiver alone, and apart (claims.bpf.h). `kernel-equals-engine` compares both frame by frame. Link headers are read in the first
  * LINK_BYTES_MAX bytes, here and there (`linkBytesMax` in sensor/capture/decode).
  *
  * Counters are kept for the last four minutes, each stamped with its own: nobody has to clear them, and a minute that ended
@@ -25,6 +25,7 @@
 #define BEAT_PATIENCE (60 * NANOSECONDS_OF_MINUTE)
 
 #define IPV4 0x0800
+#define ARP 0x0806
 #define IPV6 0x86dd
 #define TCP 6
 #define UDP 17
@@ -77,6 +78,9 @@ struct total_minute {
 	__u64 dropped;
 	/* Packets of a local address that found no room. */
 	__u64 no_room;
+	/* Spoofed packets that found no room. */
+	__u64 spoofed_packets;
+	__u64 spoofed_bytes;
 };
 
 struct total {
@@ -154,6 +158,43 @@ struct {
 	__type(value, struct owner);
 } owners SEC(".maps");
 
+/* MACs of servers: the first six bytes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u32);
+} senders SEC(".maps");
+
+/* What a server claims that is not its own: the source address of its packet, or what ARP and the like say of others. */
+enum claim { NO_CLAIM, CLAIM_SOURCE, CLAIM_NO_ADDRESS, CLAIM_ARP, CLAIM_NEIGHBOR, CLAIM_ROUTER, CLAIM_DHCP };
+
+struct claim_key {
+	/* The MAC in the first six bytes, then the VLAN. */
+	__u64 sender;
+	__u32 claim;
+	/* Of whom; version 0 where it is of nobody. */
+	struct address address;
+};
+
+struct spoofed_minute {
+	__u32 minute;
+	__u32 packets;
+	__u64 bytes;
+};
+
+struct spoofed {
+	struct spoofed_minute minutes[MINUTES];
+};
+
+/* As many rows as a minute has for them, beside the one for the rest. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 63);
+	__type(key, struct claim_key);
+	__type(value, struct spoofed);
+} spoofed SEC(".maps");
+
 /* Where the next header is, and of what kind it is. */
 enum { LINK_ETHERNET, LINK_TYPE, LINK_LLC, LINK_MPLS, LINK_PPP, LINK_IP, LINK_IPV4, LINK_IPV6, LINK_NOT_IP, LINK_DROPPED };
 
@@ -189,6 +230,14 @@ struct scratch {
 	 * refused without CAP_PERFMON; of what is read from memory it knows nothing. */
 	__u32 kind;
 	__u32 volume;
+	/* What is known of a packet that may claim something. */
+	struct claim_key claim;
+	__u64 owner_mac;
+	__u64 length;
+	__u32 packets;
+	__u32 minute;
+	__s32 mac_at;
+	struct spoofed none_spoofed;
 };
 
 struct {
@@ -208,6 +257,8 @@ struct packet {
 	__s32 mac_at;
 	/* Position of the IP header. */
 	__u32 at;
+	/* What follows it. */
+	__u32 protocol;
 };
 
 enum verdict { DROPPED, NOT_IP, IS_IP, GOES_ON };
@@ -306,7 +357,8 @@ static __noinline int read_ip(struct __sk_buff *skb, struct packet *p, __u32 at,
 		if (p->length == 0)
 			return DROPPED;
 		take_ipv4(p, *(__u32 *)(ip + 12), *(__u32 *)(ip + 16));
-		p->packets = count_segments(skb, at + ((ip[0] & 15) << 2), ip[9], end);
+		p->protocol = ip[9];
+		p->packets = count_segments(skb, at + ((ip[0] & 15) << 2), p->protocol, end);
 		return IS_IP;
 	}
 	if (at + 40 > end || bpf_skb_load_bytes(skb, at, ip, 40) < 0 || ip[0] >> 4 != 6)
@@ -315,7 +367,8 @@ static __noinline int read_ip(struct __sk_buff *skb, struct packet *p, __u32 at,
 	p->source.version = p->target.version = 6;
 	__builtin_memcpy(p->source.words, ip + 8, 16);
 	__builtin_memcpy(p->target.words, ip + 24, 16);
-	p->packets = count_segments(skb, at + 40, ip[6], end);
+	p->protocol = ip[6];
+	p->packets = count_segments(skb, at + 40, p->protocol, end);
 	return IS_IP;
 }
 
@@ -336,7 +389,8 @@ static __always_inline int read_plain(struct __sk_buff *skb, struct packet *p)
 		if (p->length == 0)
 			return DROPPED;
 		take_ipv4(p, *(__u32 *)(ip + 12), *(__u32 *)(ip + 16));
-		p->packets = count_segments(skb, 14 + ((ip[0] & 15) << 2), ip[9], end);
+		p->protocol = ip[9];
+		p->packets = count_segments(skb, 14 + ((ip[0] & 15) << 2), p->protocol, end);
 		return IS_IP;
 	}
 	if (type != IPV6 || data + 14 + 40 > data_end || ip[0] >> 4 != 6)
@@ -344,9 +398,19 @@ static __always_inline int read_plain(struct __sk_buff *skb, struct packet *p)
 	p->source.version = p->target.version = 6;
 	__builtin_memcpy(p->source.words, ip + 8, 16);
 	__builtin_memcpy(p->target.words, ip + 24, 16);
-	p->packets = count_segments(skb, 14 + 40, ip[6], end);
+	p->protocol = ip[6];
+	p->packets = count_segments(skb, 14 + 40, p->protocol, end);
 	p->length = length6(skb, ip, 14, end);
 	return IS_IP;
+}
+
+static __always_inline int has_mac(const struct owner *owner, __u64 mac)
+{
+#pragma clang loop unroll(full)
+	for (__u32 i = 0; i < MACS_MAX; i++)
+		if (i < owner->count && owner->macs[i] == mac)
+			return 1;
+	return 0;
 }
 
 /* True when the source address has owners, none of which sent the packet. */
@@ -357,11 +421,7 @@ static __always_inline int is_spoofed(struct __sk_buff *skb, struct packet *p)
 
 	if (!owner || p->mac_at < 0 || bpf_skb_load_bytes(skb, p->mac_at, &mac, 6) < 0)
 		return 0;
-#pragma clang loop unroll(full)
-	for (__u32 i = 0; i < MACS_MAX; i++)
-		if (i < owner->count && owner->macs[i] == mac)
-			return 0;
-	return 1;
+	return !has_mac(owner, mac);
 }
 
 static __always_inline struct host *find_host(struct address *address, struct settings *now, struct total *all,
@@ -403,6 +463,7 @@ static __always_inline int is_same(const struct address *a, const struct address
 }
 
 #include "packet-kinds.bpf.h"
+#include "claims.bpf.h"
 
 static __always_inline void add_kind(struct kinds *kinds, struct packet *p, struct scratch *room)
 {
@@ -419,14 +480,17 @@ static __always_inline void count_hosts(struct __sk_buff *skb, struct packet *p,
 {
 	struct host *host;
 	struct host_minute *counts;
-	__u64 is_local = 0;
+	__u64 is_local = 0, no_room = total->no_room;
+	__u32 claim = NO_CLAIM;
 
 	room->transport.start = p->at;
 	room->transport.length = p->length;
 	room->transport.version = p->source.version;
 	room->transport.target4 = p->target.words[3] & 255;
 	room->transport.target6 = p->target.words[0] & 255;
-	if (!now->has_owners || !is_spoofed(skb, p)) {
+	if (now->has_owners && is_spoofed(skb, p)) {
+		claim = CLAIM_SOURCE;
+	} else {
 		host = find_host(&p->source, now, all, total, &room->none, p->packets);
 		if (host) {
 			is_local = 1;
@@ -443,7 +507,13 @@ static __always_inline void count_hosts(struct __sk_buff *skb, struct packet *p,
 					add_kind(&host->kinds[INBOUND], p, room);
 				return;
 			}
+		} else if (total->no_room == no_room && (p->source.version == 4 ? now->has_prefixes4 : now->has_prefixes6)) {
+			claim = CLAIM_NO_ADDRESS;
 		}
+	}
+	if (now->has_owners && (claim != NO_CLAIM || may_claim(p))) {
+		room->claim.address = p->source;
+		note_claim(skb, p, room, minute, claim);
 	}
 	host = find_host(&p->target, now, all, total, &room->none, p->packets);
 	if (host) {
@@ -519,6 +589,11 @@ int count(struct __sk_buff *skb)
 		count_hosts(skb, &p, now, minute, all, total, room);
 	} else if (verdict == NOT_IP) {
 		total->non_ip_packets += p.packets;
+		if (now->has_owners && room->link.type == ARP) {
+			room->transport.start = room->link.at;
+			room->transport.version = 0;
+			note_claim(skb, &p, room, minute, NO_CLAIM);
+		}
 	} else {
 		total->dropped += p.packets;
 	}

@@ -11,6 +11,7 @@ import {
   addressBytes,
   addressKey,
   addressOf,
+  claimBytes,
   type HostCounts,
   hostBytes,
   type KernelSettings,
@@ -22,10 +23,15 @@ import {
   prefixKey,
   readSettings,
   type SeenTotals,
+  type SpoofedCounts,
+  senderBytes,
+  senderKey,
   settingsBytes,
   settingsValue,
+  spoofedBytes,
   sumHost,
   sumSeen,
+  sumSpoofed,
   sumTotals,
   totalBytes,
 } from './layout.ts';
@@ -58,6 +64,8 @@ export interface KernelMinute {
   hosts: Map<string, HostCounts>;
   /** False for an address that is local no more, and where one found no room: then one without counters may have had traffic. */
   countedAll(address: string): boolean;
+  /** What servers claimed that is not theirs. */
+  spoofed: SpoofedCounts[];
 }
 
 export class KernelCounter {
@@ -88,7 +96,10 @@ export class KernelCounter {
     for (const [i, { macs }] of owners.entries()) this.#put('owners', ownerKeys[i]!, ownerValue(macs));
     const one = Buffer.from([1, 0, 0, 0]);
     for (const prefix of prefixes) this.#put('prefixes', prefix, one);
+    const senders = [...new Set(owners.flatMap(({ macs }) => macs))].map(senderKey);
+    for (const sender of senders) this.#put('senders', sender, one);
     this.#keepOnly('prefixes', prefixBytes, prefixes);
+    this.#keepOnly('senders', senderBytes, senders);
     this.#keepOnly('owners', addressBytes, ownerKeys);
     this.#local = compileLocalScope(local);
     const isWider = detected !== null && detected.prefixes.length > 0;
@@ -161,7 +172,24 @@ export class KernelCounter {
       totals,
       hosts,
       countedAll: (address) => totals.withoutRoom === 0 && local !== null && isIn(local, addressKey(address)),
+      spoofed: this.#readSpoofed(minute),
     };
+  }
+
+  /** Those of this minute. Rows that are idle make room. */
+  #readSpoofed(minute: number): SpoofedCounts[] {
+    const found: SpoofedCounts[] = [];
+    const value = Buffer.alloc(spoofedBytes * this.#cpus);
+    const keys = this.#keysOf('spoofed', claimBytes);
+    for (const key of keys) {
+      if (this.#bpf.lookup(this.#maps.spoofed, key, value) < 0) continue;
+      const countsOf = (one: number) => sumSpoofed(key, value, this.#cpus, one);
+      const counts = countsOf(minute);
+      if (counts) found.push(counts);
+      else if (keptMinutes(minute).every((one) => countsOf(one) === null))
+        this.#bpf.remove(this.#maps.spoofed, key);
+    }
+    return found;
   }
 
   close(): void {
@@ -171,9 +199,7 @@ export class KernelCounter {
   /** Makes room: addresses of prefixes without traffic in the minutes that are kept. */
   #removeIdle(minute: number): void {
     this.#removeHosts((key, values, at) => {
-      const isIdle = [minute - 120, minute - 60, minute, minute + 60].every(
-        (one) => sumHost(values, at, this.#cpus, one) === null,
-      );
+      const isIdle = keptMinutes(minute).every((one) => sumHost(values, at, this.#cpus, one) === null);
       return isIdle && !this.#named.has(addressOf(key));
     });
   }
@@ -231,14 +257,18 @@ export class KernelCounter {
 
   #keepOnly(map: MapName, keyBytes: number, kept: readonly Buffer[]): void {
     const names = new Set(kept.map((key) => key.toString('hex')));
+    for (const key of this.#keysOf(map, keyBytes))
+      if (!names.has(key.toString('hex'))) this.#bpf.remove(this.#maps[map], key);
+  }
+
+  #keysOf(map: MapName, keyBytes: number): Buffer[] {
     const found: Buffer[] = [];
     for (let key: Buffer | null = null; ; ) {
       const next = Buffer.alloc(keyBytes);
-      if (this.#bpf.nextKey(this.#maps[map], key, next) < 0) break;
+      if (this.#bpf.nextKey(this.#maps[map], key, next) < 0) return found;
       found.push(next);
       key = next;
     }
-    for (const key of found) if (!names.has(key.toString('hex'))) this.#bpf.remove(this.#maps[map], key);
   }
 
   /** Changes settings of the program. */
@@ -246,6 +276,9 @@ export class KernelCounter {
     this.#put('settings', first, settingsValue({ ...this.#settings(), ...changed }));
   }
 }
+
+/** Those that the kernel may have beside this one, which it has. */
+const keptMinutes = (minute: number) => [-180, -120, -60, 0, 60, 120, 180].map((seconds) => minute + seconds);
 
 function isIn(ranges: LocalRanges, key: Buffer): boolean {
   const words = Int32Array.from({ length: 8 }, (_, i) => (i < 4 ? key.readInt32BE(4 + i * 4) : 0));

@@ -13,6 +13,7 @@ export type { AttachedCounter } from './attachment.ts';
 export type { DetectedAddresses, KernelMinute } from './counter.ts';
 export type { AttachedFilter } from './filter.ts';
 export { type FilterCounts, type FilterRule, noCounts } from './filter-layout.ts';
+export type { SpoofedCounts } from './layout.ts';
 
 /** Throws `kernel.no_library` where the library of calls can not be loaded (another architecture or libc). */
 export const loadKernel = () => loaded(import('./attachment.ts'));

@@ -5,10 +5,10 @@
 import { formatWords, parseWords } from '#sensor/capture/index.ts';
 
 /** Changes with the maps and their sizes: counters of another layout are not taken up. */
-export const layoutVersion = 3;
+export const layoutVersion = 4;
 
 /** Names of the maps. */
-export const mapNames = ['settings', 'totals', 'hosts', 'prefixes', 'owners'] as const;
+export const mapNames = ['settings', 'totals', 'hosts', 'prefixes', 'owners', 'senders', 'spoofed'] as const;
 export type MapName = (typeof mapNames)[number];
 
 export const addressBytes = 20;
@@ -25,12 +25,15 @@ export const hostBytes = kindsAt + 2 * directionBytes;
 export const hostWords = hostBytes / 4;
 export const kindsAtWord = kindsAt / 4;
 export const directionWords = directionBytes / 4;
-const totalMinuteBytes = 56;
+const totalMinuteBytes = 72;
 /** Behind the minutes is what the program needs to find them. */
 const seenAt = minutes * totalMinuteBytes + 24;
 export const totalBytes = seenAt + 40;
 export const settingsBytes = 48;
 export const ownerBytes = 72;
+export const senderBytes = 8;
+export const claimBytes = 32;
+export const spoofedBytes = minutes * 16;
 /** An address with more MACs is not judged, as in the engine. */
 export const macsMax = 8;
 
@@ -52,6 +55,54 @@ export interface KernelTotals {
   mergedFrames: number;
   /** Packets of local addresses that found no room in the kernel. */
   withoutRoom: number;
+  /** Spoofed packets that found no room there. */
+  spoofedPackets: number;
+  spoofedBytes: number;
+}
+
+/** `enum claim` of the program: a source address of another server or of no local network, then what the content claims. */
+const claims = ['', 'address', 'address', 'arp', 'neighbor', 'router', 'dhcp'] as const;
+
+/** What a server claimed in one minute that is not its own. */
+export interface SpoofedCounts {
+  /** High part of its MAC with the VLAN above it, and the low part. */
+  high: number;
+  low: number;
+  reason: Exclude<(typeof claims)[number], ''>;
+  /** Of another server; blank where it claims none. */
+  address: string;
+  packets: number;
+  bytes: number;
+}
+
+/** A MAC as a key of `senders`. */
+export function senderKey(mac: string): Buffer {
+  const key = Buffer.alloc(senderBytes);
+  key.write(mac.replaceAll(':', ''), 'hex');
+  return key;
+}
+
+/** The counters of all processors for this minute; null without a packet in it. */
+export function sumSpoofed(key: Buffer, values: Buffer, cpus: number, minute: number): SpoofedCounts | null {
+  const number = minute / 60;
+  let packets = 0;
+  let bytes = 0;
+  for (let cpu = 0; cpu < cpus; cpu += 1) {
+    const from = cpu * spoofedBytes + (number % minutes) * 16;
+    if (values.readUInt32LE(from) !== number) continue;
+    packets += values.readUInt32LE(from + 4);
+    bytes += readCount(values, from + 8);
+  }
+  const reason = claims[key.readUInt32LE(8)];
+  if (packets === 0 || !reason) return null;
+  const isBlank = key.readUInt32LE(12) === 0;
+  return {
+    high: key.readUInt16BE(0) | (key.readUInt16LE(6) << 16),
+    low: key.readInt32BE(2),
+    reason,
+    address: isBlank ? '' : addressOf(key.subarray(12)),
+    ...{ packets, bytes },
+  };
 }
 
 /** `192.0.2.1` or `2001:db8::1` as a key of `hosts` and `owners`. */
@@ -145,24 +196,24 @@ export function sumHost(values: Buffer, at: number, cpus: number, minute: number
 /** The same for the interface. */
 export function sumTotals(values: Buffer, cpus: number, minute: number): KernelTotals {
   const number = minute / 60;
-  const sums = new Array<number>(7).fill(0);
+  const sums: KernelTotals = {
+    ...{ mergedFrames: 0, packets: 0, ipPackets: 0, ipBytes: 0, nonIpPackets: 0, parserDropped: 0 },
+    ...{ withoutRoom: 0, spoofedPackets: 0, spoofedBytes: 0 },
+  };
   for (let cpu = 0; cpu < cpus; cpu += 1) {
     const from = cpu * totalBytes + (number % minutes) * totalMinuteBytes;
     if (values.readUInt32LE(from) !== number) continue;
-    sums[0]! += values.readUInt32LE(from + 4);
-    for (let i = 0; i < 6; i += 1) sums[i + 1]! += readCount(values, from + 8 + i * 8);
+    sums.mergedFrames += values.readUInt32LE(from + 4);
+    for (const [i, name] of totalNames.entries()) sums[name] += readCount(values, from + 8 + i * 8);
   }
-  const [mergedFrames, packets, ipPackets, ipBytes, nonIpPackets, parserDropped, withoutRoom] = sums as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  return { mergedFrames, packets, ipPackets, ipBytes, nonIpPackets, parserDropped, withoutRoom };
+  return sums;
 }
+
+/** In the order of the program, behind the number of merged frames. */
+const totalNames = [
+  ...(['packets', 'ipPackets', 'ipBytes', 'nonIpPackets', 'parserDropped', 'withoutRoom'] as const),
+  ...(['spoofedPackets', 'spoofedBytes'] as const),
+];
 
 /** What the kernel counted since its program was attached. */
 export interface SeenTotals {

@@ -60,6 +60,7 @@ test('the plan is fetched with the credential, and again with its ETag; what has
       takesUsage: true,
       takesProtocolNames: true,
       takesLive: false,
+      takesClaims: false,
       detection: null,
       filterRules: null,
       owners: [],
@@ -131,6 +132,10 @@ test('who owns an address is believed as a whole or not at all, and only of a mo
   assert.deepEqual(parsed?.owners, [{ address: '2001:db8::1', macs: [mac] }]);
   assert.deepEqual(parsed?.omissions, [{ section: 'owners', ignored: 5, leftOut: 0 }]);
   assert.deepEqual(parsePlan({ ...plan, owners })?.owners, []);
+  assert.deepEqual(
+    [1, 2, 3].map((version) => parsePlan({ ...plan, owners_version: version })?.takesClaims),
+    [false, true, true],
+  );
 });
 
 test('NET-9.4: an older monitor is sent only what it understands', () => {

@@ -10,6 +10,7 @@ import { Entry, kindShift, PacketBatch } from '#sensor/attack-counters/packet-ba
 import {
   compileLocalScope,
   decodeFrame,
+  deviceKeyText,
   formatWords,
   type LocalScope,
   type MinuteReport,
@@ -161,16 +162,32 @@ export class KernelComparison {
   }
 }
 
-function describeReport({ totals, hosts }: MinuteReport): string {
+function describeReport({ totals, hosts, spoofed }: MinuteReport): string {
   const { packets, ipPackets, ipBytes, nonIpPackets, parserDropped } = totals;
   const rows = hosts.filter(({ isLocal }) => isLocal).map((host) => [host.address, host] as const);
-  return describe([packets, ipPackets, ipBytes, nonIpPackets, parserDropped], rows);
+  const servers = new Set(local.owners!.flatMap(({ macs }) => macs));
+  const ofServers = spoofed.filter(({ deviceKey }) =>
+    servers.has(deviceKey.slice(deviceKey.indexOf('|') + 1)),
+  );
+  return `${describe([packets, ipPackets, ipBytes, nonIpPackets, parserDropped], rows)}; ${describeSpoofed(ofServers)}`;
 }
 
-function describeKernel({ totals, hosts }: KernelMinute): string {
+function describeKernel({ totals, hosts, spoofed }: KernelMinute): string {
   const { packets, ipPackets, ipBytes, nonIpPackets, parserDropped } = totals;
-  return describe([packets, ipPackets, ipBytes, nonIpPackets, parserDropped], [...hosts]);
+  // The engine does not know the other claims, nor sources of no network here.
+  const ofServers = spoofed
+    .filter(({ reason, address }) => reason === 'address' && address !== '')
+    .map((row) => ({ ...row, deviceKey: deviceKeyText('br0', row.high, row.low) }));
+  return `${describe([packets, ipPackets, ipBytes, nonIpPackets, parserDropped], [...hosts])}; ${describeSpoofed(ofServers)}`;
 }
+
+const describeSpoofed = (
+  rows: readonly { deviceKey: string; address: string; bytes: number; packets: number }[],
+) =>
+  rows
+    .map(({ deviceKey, address, bytes, packets }) => [deviceKey, address, bytes, packets].join(' '))
+    .sort()
+    .join(', ');
 
 function describe(
   totals: readonly number[],

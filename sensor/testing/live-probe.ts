@@ -156,6 +156,7 @@ async function collect(): Promise<unknown> {
     localPrefixes: ['10.9.0.0/16'],
     protectedAddresses: ['2001:db8::1'],
     owners: [],
+    takesClaims: true,
     takesUsage: true,
     takesProtocolNames: true,
     takesLive: true,

@@ -11,12 +11,15 @@ const macShape = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/;
 export interface OwnersSection {
   /** None for a monitor that takes no spoofed traffic: then nothing is taken for it. */
   owners: PlanOwners[];
+  /** The monitor takes what is spoofed beside source addresses of other servers. */
+  takesClaims: boolean;
 }
 
 export function readOwners(fields: PlanFields): ReadSection<OwnersSection> {
   const offered = isAdvertised(fields.owners_version) ? fields.owners : [];
   const read = readList(offered, ownersMax, parseOwners);
-  return { ...read, values: { owners: read.values } };
+  const takesClaims = isAdvertised(fields.owners_version) && fields.owners_version !== 1;
+  return { ...read, values: { owners: read.values, takesClaims } };
 }
 
 /** Null unless every MAC is understood: the one that is not might be the sender. */

@@ -1,4 +1,5 @@
 /** `/sites/{id}/events`: a site's events, by kind, sensor and time. */
+import { type GuardReason, guardReasonTitle } from '#contracts/guard-reasons.ts';
 import { keptText } from '#contracts/retention.ts';
 import type { MonitorEvent } from '#monitor/events/index.ts';
 import { titleOfIncident } from '#monitor/incidents/index.ts';
@@ -107,8 +108,12 @@ function describeEvent(event: MonitorEvent): Content {
     : '';
   if (kind === 'ip_conflict_opened' && address !== undefined)
     return html`${addressLink(siteId, address, segment)} is claimed by${holders}`;
-  if (kind === 'spoofed_traffic' && address !== undefined)
+  if (kind === 'spoofed_traffic' && address !== undefined && (reason ?? 'address') === 'address')
     return html`Another MAC sends from ${addressLink(siteId, address, '')}:${holders}. It does not count for the address.`;
+  if (kind === 'spoofed_traffic') {
+    const of = address === undefined ? '' : html` (${addressLink(siteId, address, '')})`;
+    return html`Spoofed traffic of${holders}: ${guardReasonTitle(textOf(reason) as GuardReason)}${of}.`;
+  }
   if (kind === 'ip_conflict_resolved' && address !== undefined)
     return html`${addressLink(siteId, address, segment)} was claimed by${holders}; ${endings[textOf(reason)] ?? textOf(reason)}`;
   return Object.entries(details).map(([name, value], index) => {

@@ -2,6 +2,7 @@
 
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { guardReasonTitle } from '#contracts/guard-reasons.ts';
 import type { SetAsideHost } from '#contracts/sensor-api/set-aside.ts';
 import type { ForeignAddress as ForeignRow } from '#monitor/facts/index.ts';
 import type { HostInterfaces, KnownCondition, SensorState } from '#monitor/sensors/index.ts';
@@ -247,7 +248,7 @@ function collectionSections(request: FastifyRequest, page: SensorPage): Content 
         id: 'spoofed',
         title: 'Spoofed traffic',
         description:
-          'What MACs sent in the last 24 hours from addresses that the inventory gives to other servers. It counts for no address.',
+          'Packets of the last 24 hours from source addresses that the sender does not have, which count for no address. Where the kernel counts a bridge, also false claims in ARP, neighbor discovery, router advertisements and DHCP.',
       },
       spoofedTable(request, sensor.siteId, page.spoofed, nowMs),
     ),
@@ -471,13 +472,16 @@ function spoofedTable(request: FastifyRequest, siteId: number, rows: readonly Sp
       textColumn('capture', 'Segment', (row) => row.segment, { field: 'segment' }),
       {
         key: 'address',
-        header: 'Sent from',
+        header: 'Address',
         cell: (row) =>
           row.address === null
-            ? 'other addresses'
+            ? row.mac === ''
+              ? 'other addresses'
+              : 'of no server'
             : html`${link(`/sites/${siteId}/addresses/${encodeURIComponent(row.address)}`, code(row.address))} ${namesOf(row.owners)}`,
         value: (row) => row.address,
       },
+      textColumn('reason', 'Reason', (row) => guardReasonTitle(row.reason)),
       figureColumn('bytes', 'Bytes', (row) => row.bytes, formatBytes),
       countColumn('packets', 'Packets', (row) => row.packets),
       momentColumn('last', 'Last minute', (row) => row.lastMinuteMs, nowMs, { field: 'last_minute' }),

@@ -1,8 +1,9 @@
 /** The counting program at a real interface. Needs root. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ethernetFrame, openFrameSender, udp4, udp6 } from '#sensor/testing/frame-sender.ts';
 import { uniqueName } from '#sensor/testing/link-names.ts';
@@ -17,6 +18,7 @@ import {
 
 const skip = process.getuid?.() === 0 ? false : 'needs root';
 const hourNs = 3_600_000_000_000n;
+const promiscuous = 0x100;
 const local = { prefixes: ['192.0.2.0/24', '2001:db8::/64'], addresses: ['198.51.100.7'] };
 
 /** Two ends of a wire without other traffic; the program is attached to the first. */
@@ -91,6 +93,60 @@ test('NET-2.2.6: the kernel counts what an interface receives and sends by local
     },
   });
   counter.close();
+});
+
+/** A bridge with two servers' ports; the program is attached to it. Returns the servers' ends. */
+async function attachedBridge(t: TestContext) {
+  const bridge = uniqueName();
+  const ports = [1, 2].map(() => ({ port: uniqueName(), server: uniqueName() }));
+  const ip = (...line: string[]) => execFileSync('ip', ['link', ...line]);
+  ip('add', bridge, 'type', 'bridge', 'mcast_snooping', '0');
+  t.after(() => {
+    detachCounter(bridge);
+    for (const name of [bridge, ...ports.map(({ port }) => port)]) spawnSync('ip', ['link', 'del', name]);
+    preparePins([], { uid: 0, gid: 0 });
+  });
+  for (const { port, server } of ports) ip('add', port, 'type', 'veth', 'peer', 'name', server);
+  for (const name of [bridge, ...ports.flatMap(({ port, server }) => [port, server])]) {
+    spawnSync('sh', ['-c', `echo 1 > /proc/sys/net/ipv6/conf/${name}/disable_ipv6`]);
+    ip('set', name, 'arp', 'off', 'up');
+  }
+  for (const { port } of ports) ip('set', port, 'master', bridge);
+  const forwards = () =>
+    ports.every(({ port }) => readFileSync(`/sys/class/net/${port}/brport/state`, 'utf8').trim() === '3');
+  while (!forwards()) await setImmediate();
+  preparePins([bridge], { uid: 0, gid: 0 });
+  attachCounter(bridge);
+  return { bridge, servers: ports.map(({ server }) => server) as [string, string] };
+}
+
+test('NET-2.2.6: on a bridge the kernel counts what passes between ports, and what is spoofed, without a sensor that listens', {
+  skip,
+}, async (t) => {
+  const { bridge, servers } = await attachedBridge(t);
+  const { counter } = openCounter(bridge);
+  const macs = ['02:00:00:00:00:01', '02:00:00:00:00:02'];
+  const owners = macs.map((mac, i) => ({ address: `192.0.2.${i + 1}`, macs: [mac] }));
+  counter.setLocal({ ...local, owners }, true);
+  const frame = (from: number, to: number, source: string) => {
+    const whole = ethernetFrame(0x0800, udp4(source, `192.0.2.${to}`, 100));
+    whole.write(`02000000000${to}02000000000${from}`, 'hex');
+    return whole;
+  };
+  // The bridge learns where the second one is.
+  send(servers[1], frame(2, 1, '192.0.2.2'));
+  send(servers[0], frame(1, 2, '192.0.2.1'), frame(1, 2, '192.0.2.2'));
+  assert.deepEqual(readAll(counter).hosts, { '192.0.2.1': [128, 128, 2], '192.0.2.2': [256, 128, 3] });
+  const spoofed = [thisMinute() - 60, thisMinute()].flatMap((minute) => counter.readMinute(minute).spoofed);
+  assert.deepEqual(
+    spoofed.map(({ low, address, reason, packets, bytes }) => [low, address, reason, packets, bytes]),
+    [[1, '192.0.2.2', 'address', 1, 128]],
+  );
+  counter.close();
+  const flags = () => Number(readFileSync(`/sys/class/net/${bridge}/flags`, 'utf8'));
+  assert.equal(flags() & promiscuous, promiscuous);
+  detachCounter(bridge);
+  assert.equal(flags() & promiscuous, 0);
 });
 
 test('counters outlive who reads them and a program of another version, and nothing is left when they are taken off', {

@@ -40,6 +40,18 @@ const filterVersion = 1;
 const loopback = 772;
 const withoutHeader = 65_534;
 const isThere = -koffi.os.errno.EEXIST!;
+const localSocket = 1;
+const datagrams = 2;
+const closeOnExec = 0o2000000;
+const readFlags = 0x8913;
+const writeFlags = 0x8914;
+const promiscuous = 0x100;
+const library = koffi.load(null);
+const system = {
+  socket: library.func('int socket(int domain, int type, int protocol)'),
+  ioctl: library.func('int ioctl(int fd, unsigned long request, void *argument)'),
+  close: library.func('int close(int fd)'),
+};
 
 /**
  * Makes the places of the pins of these interfaces and gives them to a user; for root. Those of interfaces and
@@ -152,6 +164,7 @@ export function attachCounter(name: string): void {
   try {
     counter.beat();
     hang(one, programFd);
+    setPromiscuous(name, true);
   } catch (error) {
     detachCounter(name);
     throw error;
@@ -164,7 +177,28 @@ export function attachCounter(name: string): void {
 export function detachCounter(name: string): boolean {
   const removed = Object.values(owners).map((owner) => unhang(findInterface(name, owner)));
   unpin(findCounted(name));
+  if (removed.includes(true)) setPromiscuous(name, false);
   return removed.includes(true);
+}
+
+/**
+ * A bridge shows what passes between its ports, and a mirror what it gets, in promiscuous mode alone. Packet sockets have it while they
+ * are open; the kernel is to count the same without them.
+ */
+function setPromiscuous(name: string, isOn: boolean): void {
+  const fd: number = system.socket(localSocket, datagrams | closeOnExec, 0);
+  const request = Buffer.alloc(40);
+  request.write(name, 0, 'latin1');
+  const call = (number: number) =>
+    must(system.ioctl(fd, number, request) < 0 ? -koffi.errno() : 0, `change the mode of ${name}`);
+  try {
+    call(readFlags);
+    const flags = request.readUInt16LE(16);
+    request.writeUInt16LE(isOn ? flags | promiscuous : flags & ~promiscuous, 16);
+    call(writeFlags);
+  } finally {
+    system.close(fd);
+  }
 }
 
 /**

@@ -78,6 +78,8 @@ export class KernelCounter {
   /** Of one batch; made when addresses are read first. */
   #keys: Buffer | null = null;
   #values: Buffer | null = null;
+  /** Called with the key of each address that is removed, whose counters begin at zero when it comes again. */
+  onRemoved: (key: Buffer) => void = () => {};
   /** Addresses that are not of a prefix. */
   #named: ReadonlySet<string> = new Set();
 
@@ -209,7 +211,10 @@ export class KernelCounter {
     this.#eachHost((key, values, at) => {
       if (isGone(key, values, at)) gone.push(Buffer.from(key));
     });
-    for (const key of gone) this.#bpf.remove(this.#maps.hosts, key);
+    for (const key of gone) {
+      this.#bpf.remove(this.#maps.hosts, key);
+      this.onRemoved(key);
+    }
   }
 
   #eachHost(visit: (key: Buffer, values: Buffer, at: number) => void): void {

@@ -2,10 +2,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '#common/random/index.ts';
+import { Read } from '#sensor/attack-counters/index.ts';
 import { openCaptureFile } from '#sensor/capture-files/index.ts';
 import { capturePath, expectedFiles, hasCorpus } from '#sensor/testing/corpus.ts';
 import { ethernet, join, u16, u32, udp } from '#sensor/testing/frames.ts';
-import { canRun, frameBatches, KernelComparison, type OfferedFrame } from '#sensor/testing/kernel-runs.ts';
+import {
+  canRun,
+  frameBatches,
+  KernelComparison,
+  KernelRuns,
+  type OfferedFrame,
+} from '#sensor/testing/kernel-runs.ts';
+import { KindReader } from './kind-reader.ts';
 
 const isRoot = process.getuid?.() === 0 ? false : 'needs root';
 const packet = udp({ from: '192.0.2.1', fromPort: 1000, to: '203.0.113.9', toPort: 9 }, new Uint8Array(20));
@@ -104,6 +112,29 @@ test('every UDP port, ICMP type, set of TCP flags and protocol is of the same ki
     add(ipv6, [[38, byte]]);
   }
   compare(1, [frames]);
+});
+
+test('the detector reads an address that was removed and comes again, even with the same number of bytes', {
+  skip: isRoot,
+}, () => {
+  const runs = new KernelRuns(true);
+  const read = () => {
+    const { count, numbers } = reader.read();
+    return [count, numbers[Read.bytes]];
+  };
+  const local = { prefixes: ['203.0.113.0/24'], addresses: [] };
+  const reader = new KindReader(runs.counter);
+  const frame = { bytes: ethernet(packet) };
+  const bytes = packet.length;
+  runs.counter.setLocal(local, false, { prefixes: [] });
+  read();
+  runs.run(frame);
+  assert.deepEqual(read(), [1, bytes]);
+  runs.counter.setLocal({ prefixes: [], addresses: [] }, false, { prefixes: [] });
+  runs.counter.setLocal(local, false, { prefixes: [] });
+  runs.run(frame);
+  assert.deepEqual(read(), [1, bytes]);
+  runs.close();
 });
 
 test('every frame of the corpus counts alike in the kernel and in the engine', {

@@ -40,6 +40,7 @@ export class KindReader {
   constructor(counter: KernelCounter, nowMs = () => performance.now()) {
     this.#counter = counter;
     this.#nowMs = nowMs;
+    counter.onRemoved = (key) => this.#clear(this.#slotOf.get(key.toString('latin1')));
   }
 
   /** IP version, and the four words of the address of a slot. */
@@ -141,10 +142,15 @@ export class KindReader {
     this.#used += 1;
     if (this.#used * keyWords > this.#keys.length) this.#growSlots();
     this.#keys.set(keyView.subarray(from, from + keyWords), slot * keyWords);
-    this.#packets.fill(0, slot * keptPackets, (slot + 1) * keptPackets);
-    this.#bytes.fill(0, slot * keptBytes, (slot + 1) * keptBytes);
+    this.#clear(slot);
     this.#slotOf.set(key, slot);
     return slot;
+  }
+
+  #clear(slot: number | undefined): void {
+    if (slot === undefined) return;
+    this.#packets.fill(0, slot * keptPackets, (slot + 1) * keptPackets);
+    this.#bytes.fill(0, slot * keptBytes, (slot + 1) * keptBytes);
   }
 
   /** Writes what an address has more than before. False without a packet. */
@@ -195,13 +201,6 @@ export class KindReader {
     const numbers = this.#numbers;
     const ownPackets = slot * keptPackets;
     const ownBytes = slot * keptBytes;
-    // An address that was removed in between begins at zero again.
-    let isAgain = false;
-    for (let i = 0; i < keptBytes; i += 1) isAgain ||= sumBytes[i]! < bytes[ownBytes + i]!;
-    if (isAgain) {
-      packets.fill(0, ownPackets, ownPackets + keptPackets);
-      bytes.fill(0, ownBytes, ownBytes + keptBytes);
-    }
     let all = 0;
     for (let direction = 0; direction < 2; direction += 1) {
       const into = (at * 2 + direction) * readLength;

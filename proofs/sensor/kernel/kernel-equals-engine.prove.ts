@@ -21,7 +21,7 @@ const plantedErrors: readonly (readonly [string, string])[] = [
   ['at + header > end ?', '0 ?'],
   ['next == TCP && on_wire >= 60', 'next == TCP'],
   ['i < owner->count', 'i < 1'],
-  ['if (is_same(&p->source, &p->target))', 'if (0)'],
+  ['if (is_same(&p->source, &p->target))', 'if (!now && is_same(&p->source, &p->target))'],
   ['LINK_BYTES_MAX 1024', 'LINK_BYTES_MAX 32'],
   ['return skb->gso_segs', 'return 1'],
   ['link->at = at + 4;\n\t} else', '} else'],
@@ -29,6 +29,7 @@ const plantedErrors: readonly (readonly [string, string])[] = [
   ['flags & 16 ? OPENING_ANSWER', '0 ? OPENING_ANSWER'],
   ['bits >> 13 & 1', '0'],
   ['kind == DATAGRAM ?', 'kind == GROUP ?'],
+  ['room->length = p->length', 'room->length = 0'],
 ];
 
 interface Options {

@@ -100,17 +100,12 @@ static __always_inline __u32 read_claim(struct __sk_buff *skb, struct scratch *r
 	return type == NEIGHBOR_ADVERTISEMENT ? read_advertisement(skb, room, sender) : NO_CLAIM;
 }
 
-/* The outermost VLAN. The kernel takes it off a frame that comes in. */
-static __always_inline __u64 vlan_of(struct __sk_buff *skb)
+/* The kernel takes the outermost VLAN off a frame that comes in. */
+static __always_inline __u64 vlan_of(struct __sk_buff *skb, const struct scratch *room)
 {
-	__u32 type;
+	__u64 vlan = skb->vlan_present ? skb->vlan_tci & 0xfff : 0;
 
-	if (skb->vlan_present)
-		return skb->vlan_tci & 0xfff;
-	type = word_at(skb, 12);
-	if (type == 0x8100 || type == 0x88a8 || type == 0x9100 || type == 0x9200)
-		return word_at(skb, 14) & 0xfff;
-	return 0;
+	return vlan ? vlan : room->link.vlan;
 }
 
 static __always_inline struct spoofed *find_spoofed(struct scratch *room)
@@ -170,7 +165,7 @@ __noinline int count_claim(struct __sk_buff *skb)
 	if (claim == CLAIM_NO_ADDRESS || claim == CLAIM_ROUTER || claim == CLAIM_DHCP)
 		__builtin_memset(&room->claim.address, 0, sizeof(room->claim.address));
 	room->claim.claim = claim;
-	room->claim.sender = sender | vlan_of(skb) << 48;
+	room->claim.sender = sender | vlan_of(skb, room) << 48;
 	add_spoofed(room);
 	return 0;
 }

@@ -203,6 +203,8 @@ struct link {
 	__u32 type;
 	__u32 at;
 	__s32 mac_at;
+	/* The first one that the frame still has. */
+	__u32 vlan;
 };
 
 /* Where the transport header is, and of which protocol. */
@@ -563,6 +565,7 @@ int count(struct __sk_buff *skb)
 		__builtin_memset(total, 0, sizeof(*total));
 		total->minute = minute;
 	}
+	room->link.vlan = 0;
 	if (now->is_ethernet)
 		verdict = read_plain(skb, &p);
 	if (verdict < 0) {

@@ -49,6 +49,8 @@ static __always_inline void read_tag(struct link *link, struct __sk_buff *skb, _
 		link->kind = LINK_DROPPED;
 		return;
 	}
+	if (size == 4 && link->vlan == 0)
+		link->vlan = word_at(skb, at) & 0xfff;
 	link->type = word_at(skb, at + size - 2);
 	link->at = at + size;
 	/* These two tags are never followed by a length. */

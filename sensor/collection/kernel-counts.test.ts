@@ -9,6 +9,8 @@ import { sampleMinute } from '#sensor/testing/sample-minutes.ts';
 import { createKernelCounts } from './kernel-counts.ts';
 
 const minuteTicks = 120;
+/** More than have room. */
+const addresses = 17_000;
 
 test('a minute has the kernel’s totals, addresses and spoofed traffic where its program is attached, whenever that was; what was not seen is truncated', {
   skip: process.getuid?.() === 0 ? false : 'needs root',
@@ -84,7 +86,9 @@ test('a minute has the kernel’s totals, addresses and spoofed traffic where it
     [6, 6 * 128, 5, 0],
   );
   assert.deepEqual(
-    counted.hosts.map(({ address, rxBytes, packets, deviceKey }) => [address, rxBytes, packets, deviceKey]),
+    counted.hosts
+      .map(({ address, rxBytes, packets, deviceKey }) => [address, rxBytes, packets, deviceKey] as const)
+      .sort(([one], [other]) => (one < other ? -1 : 1)),
     [
       ['192.0.2.10', 128, 1, 'br0|a'],
       ['198.51.100.7', 128, 9, ''],
@@ -104,6 +108,22 @@ test('a minute has the kernel’s totals, addresses and spoofed traffic where it
   counts.follow(local, null);
   const { spoofed } = counts.count(here, counted.minute, null, null)!;
   assert.deepEqual(spoofed, [ofServer], 'for an older monitor');
+
+  // More addresses than have room: what of them was not seen is said to be lost.
+  counts.follow({ prefixes: ['10.0.0.0/8'], addresses: [] }, null);
+  const many = openFrameSender(there);
+  for (let i = 0; i < addresses; i += 1)
+    many.send(ethernetFrame(0x0800, udp4('203.0.113.7', `10.1.${i >> 8}.${i & 255}`, 0)));
+  many.close();
+  const full = [0, 60].map((later) => counts.count(here, minute + later, null, null)!);
+  const found = full.flatMap(({ hosts }) => hosts.filter(({ address: one }) => one.startsWith('10.1.')));
+  const lost = full.reduce((sum, { totals }) => sum + totals.kernelDropped, 0);
+  assert.ok(lost > 0);
+  assert.equal(found.length + lost, addresses);
+  const unseen = { ...seen, minute: full[1]!.totals.kernelDropped > 0 ? minute + 60 : minute };
+  const dropped = counts.count(here, unseen.minute, null, null)!.totals.kernelDropped;
+  unseen.hosts = [{ ...known!, address: '10.1.255.255', packets: 7 }];
+  assert.equal(counts.count(here, unseen.minute, unseen, null)!.totals.kernelDropped, dropped - 7);
 
   detachCounter(here);
   await tickMinute();

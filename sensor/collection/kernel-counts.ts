@@ -207,11 +207,15 @@ function subtract(counted: Counts, committed: TelemetryMinute | null): Counts {
 
 /** The minute with these counters. What was not seen of it has no names: it counts as truncated, not as lost. */
 function withCounters(seen: TelemetryMinute, { totals, hosts, countedAll }: Counts): TelemetryMinute {
-  const { packets, ipPackets, ipBytes, nonIpPackets, parserDropped, mergedFrames } = totals;
+  const { packets, ipPackets, ipBytes, nonIpPackets, parserDropped, mergedFrames, withoutRoom } = totals;
   const unseen = Math.max(0, ipPackets - seen.totals.ipPackets);
   // At its turn the kernel has some packets in the minute before that the ring has in this one.
   const isLeft = ({ address }: TelemetryHost) => hosts.has(address) || !countedAll(address);
   const rows = new Map(seen.hosts.filter(isLeft).map((row) => [row.address, row]));
+  const seenElsewhere = seen.hosts.reduce(
+    (total, row) => total + (hosts.has(row.address) ? 0 : row.packets),
+    0,
+  );
   for (const [address, counts] of hosts) {
     const row: TelemetryHost = rows.get(address) ?? { address, isLocal: true, deviceKey: '', ...counts };
     rows.set(address, { ...row, ...counts });
@@ -221,7 +225,8 @@ function withCounters(seen: TelemetryMinute, { totals, hosts, countedAll }: Coun
     totals: {
       ...seen.totals,
       ...{ packets, ipPackets, ipBytes, nonIpPackets, parserDropped, mergedFrames },
-      kernelDropped: 0,
+      // Of addresses without room only what was seen counts.
+      kernelDropped: Math.max(0, withoutRoom - seenElsewhere),
       detailTruncated: Math.min(ipPackets, seen.totals.detailTruncated + unseen),
     },
     hosts: [...rows.values()],

@@ -3,12 +3,10 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { attackClasses, filterOf } from '#contracts/attack-classes.ts';
 import { openCaptureFile } from '#sensor/capture-files/index.ts';
-import { defaultThresholds } from '#sensor/detector/index.ts';
 import { createFlood, type FloodClass, floodClasses, victim } from '#sensor/testing/attack-traffic.ts';
 import { capturePath, expectedFiles, hasCorpus } from '#sensor/testing/corpus.ts';
 import { FilterRuns, rulesAgainst } from '#sensor/testing/filter-runs.ts';
 import { ethernet, ip, join, reverse, Tcp, tcp, u16, udp } from '#sensor/testing/frames.ts';
-import { createOrdinary, ordinaryKinds } from '#sensor/testing/ordinary-traffic.ts';
 
 const skip = process.getuid?.() === 0 ? false : 'needs root';
 const runs = skip === false ? new FilterRuns() : null!;
@@ -20,27 +18,11 @@ const vectorOf = (name: FloodClass) => ({
   ports: name === 'amplification' ? [123] : [],
   protocols: name === 'protocol_flood' ? [132] : [],
 });
-/** So much that each kind has one peer. */
-const few = {
-  pps: 20,
-  bps: 20_000,
-  udp_pps: 20,
-  udp_bps: 20_000,
-  fragment_pps: 20,
-  icmp_pps: 3,
-  syn_pps: 20,
-};
 const flood = (name: FloodClass, version: 4 | 6, packets: number) => {
   const step = createFlood({ class: name, version, direction: 'inbound', ratio: 1 }, 7);
   // Of a handshake the opening is what the filter is for.
   return Array.from({ length: packets }, () => step()[0]!);
 };
-const isInbound = (frame: Uint8Array, version: 4 | 6) => {
-  const [at, size] = version === 4 ? [30, 4] : [38, 16];
-  const own = ip(new Uint8Array(0), { from: victim(version), to: victim(version), protocol: 0 });
-  return own.subarray(version === 4 ? 12 : 8).every((byte, i) => i >= size || frame[at + i] === byte);
-};
-
 test('the packets of every class that can be told from others are dropped and counted, to the byte', {
   skip,
 }, () => {
@@ -169,42 +151,6 @@ test('refusals and answers to made-up senders establish no pair', { skip }, () =
   assert.equal(runs.receive(flag(Tcp.ack)), false);
 });
 
-test('no packet of forty kinds of ordinary traffic is dropped by a rule of any class, once its pair is established', {
-  skip,
-}, () => {
-  // Nothing is answered in a scan, and nothing comes in of a multicast.
-  const kinds = Object.keys(ordinaryKinds).filter(
-    (name) => name !== 'port scan' && !name.includes('multicast'),
-  );
-  const thresholds = {
-    inbound: { ...defaultThresholds.inbound, ...few },
-    outbound: { ...defaultThresholds.outbound, ...few },
-  };
-  for (const [i, name] of kinds.entries()) {
-    const version = versions[i % 2]!;
-    const { step } = createOrdinary(name, { version, thresholds, seed: 3 });
-    const play = (steps: number) => {
-      const frames = Array.from({ length: steps }, step).flat();
-      return frames.filter((frame) => {
-        const isIn = isInbound(frame, version);
-        if (!isIn) runs.send(frame);
-        return isIn && !runs.receive(frame);
-      }).length;
-    };
-    runs.loaded.filter.setRules([]);
-    play(120);
-    runs.age();
-    // One of them answers after 100 packets.
-    play(110);
-    for (const attack of floodClasses) {
-      const vector = attack === 'amplification' ? { ...vectorOf(attack), ports: [] } : vectorOf(attack);
-      runs.loaded.filter.setRules(
-        rulesAgainst(victim(version), vector, { beganAtMs: Date.now() + 3_600_000 }),
-      );
-      assert.equal(play(5), 0, `${name} of IPv${version} beside ${attack}`);
-    }
-  }
-});
 test('every frame of the corpus passes beside rules against other addresses', {
   skip: skip || (hasCorpus() ? false : 'no corpus'),
 }, () => {

@@ -44,10 +44,13 @@ export interface LoadedFilter {
   unload(): void;
 }
 
-/** Loads the programs; `pinFolder`: the maps are taken from there, or pinned there. Throws a `CodedError` (`kernel.…`). */
-export function loadFilterPrograms(pinFolder: string | null): LoadedFilter {
+/**
+ * Loads the programs; `pinFolder`: the maps are taken from there, or pinned there. Throws a `CodedError` (`kernel.…`). `file`: another
+ * object, for tests.
+ */
+export function loadFilterPrograms(pinFolder: string | null, file = objectFile): LoadedFilter {
   const bpf = libbpf();
-  const object = openObject(readFileSync(objectFile), what);
+  const object = openObject(readFileSync(file), what);
   try {
     const findMap = (name: FilterMap): unknown => bpf.findMap(object.handle, name);
     if (pinFolder !== null)

@@ -13,14 +13,16 @@ const secondNs = 1_000_000_000n;
 const [passed, dropped] = [2, 1];
 
 export class FilterRuns {
-  readonly loaded: LoadedFilter = loadFilterPrograms(null);
+  readonly loaded: LoadedFilter;
   readonly #bpf = libbpf();
   readonly #data = koffi.alloc('uint8_t', 65_536);
   readonly #options = koffi.alloc('uint8_t', optionsBytes);
   readonly #bytes = new Uint8Array(koffi.view(this.#data, 65_536));
   readonly #view = new DataView(koffi.view(this.#options, optionsBytes));
 
-  constructor() {
+  /** `file`: another object than the one of this project. */
+  constructor(file?: string) {
+    this.loaded = loadFilterPrograms(null, file);
     new Uint8Array(this.#view.buffer).fill(0);
     this.#view.setBigUint64(0, BigInt(optionsBytes), true);
     this.#view.setBigUint64(8, koffi.address(this.#data), true);

@@ -77,6 +77,11 @@ export class KernelRuns {
     return this.#loaded.counter;
   }
 
+  /** Addresses that have room. */
+  get hostsMax(): number {
+    return this.#loaded.hostsMax;
+  }
+
   setLocal(local: LocalScope, isBridge: boolean): void {
     this.#loaded.counter.setLocal(local, isBridge);
   }

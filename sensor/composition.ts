@@ -35,6 +35,9 @@ import { sensorVersion } from '#sensor/version.ts';
 /** Timeout of the request for the monitor's time. */
 const askTimeoutMs = 10_000;
 const outageNoteEveryMs = 86_400_000;
+/** While an attack may be filtered: the rule comes in its first seconds, and an operator may change it later. */
+const newAttackMs = 15_000;
+const planEveryMs = { newAttack: 500, attack: 2_000 };
 
 /** Parts that others can take the place of. What is absent is made by the settings. */
 export interface Overrides {
@@ -199,9 +202,14 @@ function followPlan(
       parts.filter.follow(next.filterRules);
       parts.uplink.announce(next.detection !== null);
     },
-    isUrgent: () =>
-      parts.filter.isReady() &&
-      parts.detection.active().some(({ severity, drill }) => severity === 'attack' && !drill),
+    urgentEveryMs: () => {
+      const attacks = parts.detection
+        .active()
+        .filter(({ severity, drill }) => severity === 'attack' && !drill);
+      if (!parts.filter.isReady() || attacks.length === 0) return null;
+      const isNew = attacks.some(({ startedAtMs }) => clock.nowMs() - startedAtMs < newAttackMs);
+      return isNew ? planEveryMs.newAttack : planEveryMs.attack;
+    },
     onCredential: (isDue) => parts.rotation.follow(isDue),
   });
 }

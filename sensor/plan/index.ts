@@ -20,8 +20,6 @@ export { downgradeForMonitor } from './sections/capture.ts';
 export { parsePlan, type SensorPlan } from './sensor-plan.ts';
 
 const fetchEveryMs = 30_000;
-/** While an attack may be filtered. */
-const urgentEveryMs = 2_000;
 const retryFirstMs = 5_000;
 /** NET-8: one fetch at a time, 15 seconds each. */
 const fetchTimeoutMs = 15_000;
@@ -36,8 +34,8 @@ export interface PlanFollowerOptions {
   onPlan(plan: SensorPlan): void;
   /** Called with each plan that was fetched: whether the monitor asks for another credential. Never with a stored one. */
   onCredential?(isRotationDue: boolean): void;
-  /** True while the next plan is wanted within seconds. */
-  isUrgent?(): boolean;
+  /** While the next plan is wanted sooner: after how long; else null. */
+  urgentEveryMs?(): number | null;
 }
 
 /** Makes the part that keeps the plan fresh; `hasten` fetches it at once. */
@@ -107,10 +105,10 @@ export function createPlanFollower(options: PlanFollowerOptions): Part & { haste
       if (!wrong && isFailing) reporter.info('the plan is fresh again');
       isFailing = wrong !== null;
       sleeping = new AbortController();
-      const isUrgent = !wrong && (options.isUrgent?.() ?? false);
+      const urgentMs = wrong ? null : (options.urgentEveryMs?.() ?? null);
       const normalMs = wrong && lastText === null ? retryFirstMs : fetchEveryMs;
       const signal = AbortSignal.any([stopping.signal, sleeping.signal]);
-      await clock.wait(isUrgent ? urgentEveryMs : normalMs, signal);
+      await clock.wait(urgentMs ?? normalMs, signal);
     }
   }
 

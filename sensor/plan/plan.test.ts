@@ -352,10 +352,10 @@ test('rules of the filter: one of which anything is not understood is left out, 
   assert.equal(parsePlan({ ...plan, filter_rules: [rule] })!.filterRules, null);
 });
 
-test('a plan is fetched at once when it is hastened, and every two seconds while an attack may be filtered', async (t) => {
+test('a plan is fetched at once when it is hastened, and sooner while an attack may be filtered', async (t) => {
   const clock = createTestClock(firstMinute * 1000);
   let fetched = 0;
-  let isUrgent = false;
+  let urgentEveryMs: number | null = null;
   const follower = createPlanFollower({
     client: {
       url: 'http://127.0.0.1',
@@ -365,20 +365,20 @@ test('a plan is fetched at once when it is hastened, and every two seconds while
       },
     },
     ...{ stateDirectory: temporaryFolder(t), clock, reporter: silentReporter, onPlan: () => {} },
-    isUrgent: () => isUrgent,
+    urgentEveryMs: () => urgentEveryMs,
   });
   await follower.start();
   t.after(() => follower.stop());
   await untilWaiting(clock);
   assert.equal(fetched, 1);
-  isUrgent = true;
+  urgentEveryMs = 2000;
   follower.hasten();
   await untilWaiting(clock);
   assert.equal(fetched, 2);
   await clock.advance(2000);
   await untilWaiting(clock);
   assert.equal(fetched, 3);
-  isUrgent = false;
+  urgentEveryMs = null;
   await clock.advance(2000);
   await untilWaiting(clock);
   await clock.advance(29_000);

@@ -6,7 +6,7 @@ import type { Features } from './features.ts';
 
 /** Servers that are worked on at a time in one process. */
 const serverWorkers = 4;
-/** A killed worker's job is taken up again after this long; no step of a job takes nearly as much. */
+/** A killed worker's job is taken up again after this long. */
 const claimSeconds = 30;
 
 export interface Background {

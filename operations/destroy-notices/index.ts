@@ -9,7 +9,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type DestroyNoticesDeps, destroyNoticeJobs } from './send-notice.ts';
 import * as store from './store.ts';
 
-/** A notice of a killed worker is taken up again after this long; sending one takes less. */
+/** A notice of a killed worker is taken up again after this long. */
 const claimSeconds = 30;
 
 export interface NewDestroyNotice {

@@ -9,7 +9,7 @@ import { createWorkLoop, type WorkLoop } from '#common/lifecycle/work-loop.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { claimJob, failJob, finishJob } from './store.ts';
+import { claimJob, failJob, finishJob, renewJob } from './store.ts';
 
 export { enqueueJob, finishJob, type QueueState, readQueueState } from './store.ts';
 
@@ -18,7 +18,7 @@ export interface JobRunnerOptions {
   handlers: Readonly<Record<string, JobHandler>>;
   clock: Clock;
   reporter: Reporter;
-  /** How long a claim lasts; a worker that dies frees its job after it. */
+  /** How long a claim lasts unless it is renewed, which a worker does while it runs the job; one that dies frees it after that. */
   claimSeconds?: number;
   pollMs?: number;
 }
@@ -27,24 +27,42 @@ export interface JobRunnerOptions {
 export type JobRunner = WorkLoop;
 
 export function createJobRunner(options: JobRunnerOptions): JobRunner {
-  const claimSeconds = options.claimSeconds ?? 60;
+  const { clock, reporter, claimSeconds = 60, pollMs = 500 } = options;
   const kinds = Object.keys(options.handlers);
 
   async function runNext(signal: AbortSignal): Promise<boolean> {
     const job = await claimJob(options.db(), kinds, claimSeconds);
     if (!job) return false;
     const handler = options.handlers[job.kind]!;
+    const ended = new AbortController();
+    const kept = keepClaim(job, ended.signal);
     try {
       await handler.run(job, signal);
       await finishJob(options.db(), job);
     } catch (error) {
       await handleFailure(job, handler, describeError(error));
+    } finally {
+      ended.abort();
+      await kept;
     }
     return true;
   }
 
+  /** One call of a handler may take longer than a claim, and no other worker may begin the same job meanwhile. */
+  async function keepClaim(job: Job, ended: AbortSignal): Promise<void> {
+    for (;;) {
+      await clock.wait((claimSeconds * 1000) / 3, ended);
+      if (ended.aborted) return;
+      try {
+        await renewJob(options.db(), job, claimSeconds);
+      } catch (error) {
+        reporter.warn('a job’s claim could not be renewed', { job: job.id, error: describeError(error) });
+      }
+    }
+  }
+
   async function handleFailure(job: Job, handler: JobHandler, error: string): Promise<void> {
-    options.reporter.warn('job failed', { job: job.id, kind: job.kind, attempt: job.attempts, error });
+    reporter.warn('job failed', { job: job.id, kind: job.kind, attempt: job.attempts, error });
     if (handler.attemptsMax !== undefined && job.attempts >= handler.attemptsMax) {
       await handler.giveUp?.(job, error);
       await finishJob(options.db(), job, error);
@@ -53,7 +71,6 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     await failJob(options.db(), job, error, backoffMs({ firstMs: 500, maxMs: 60_000 }, job.attempts));
   }
 
-  const { clock, reporter, pollMs = 500 } = options;
   return createWorkLoop({
     name: 'jobs',
     clock,

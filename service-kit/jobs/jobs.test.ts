@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { systemClock } from '#common/clock/index.ts';
+import { createTestClock, systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createTestDatabase, moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { until } from '#service-kit/testing/until.ts';
 import { createJobRunner, enqueueJob, finishJob, type Job, type JobHandler } from './index.ts';
 import { claimJob } from './store.ts';
 
@@ -48,6 +49,28 @@ test('a dead worker frees its job after its claim, and can not finish it any mor
   assert.equal(next.attempts, 2);
   assert.equal(await finishJob(database.db, dead), false);
   assert.equal(await finishJob(database.db, next), true);
+});
+
+test('no other worker begins a job while one runs it, however long it takes', async () => {
+  await using database = await createTestDatabase('service-kit');
+  const { db } = database;
+  await enqueueJob(db, 'provision', {});
+  const clock = createTestClock(0);
+  const answered = Promise.withResolvers<void>();
+  const provision = { run: () => answered.promise };
+  const options = { db: () => db, handlers: { provision }, reporter: silentReporter };
+  const work = createJobRunner({ ...options, clock, claimSeconds: 30 }).drain();
+  for (let seconds = 10; seconds <= 60; seconds += 10) {
+    await until('the worker waits to renew it', 30_000, () => clock.waiting() === 1);
+    await moveDatabaseClock(database, `${seconds} seconds`);
+    await clock.advance(10_000);
+  }
+  await until('the worker waits to renew it', 30_000, () => clock.waiting() === 1);
+  assert.equal(await claimJob(db, ['provision'], 30), null);
+  answered.resolve();
+  await work;
+  await moveDatabaseClock(database, '1 hour');
+  assert.equal(await claimJob(db, ['provision'], 30), null);
 });
 
 test('a job that keeps failing is given up after its attempts, once', async () => {

@@ -29,6 +29,13 @@ export async function claimJob(
   return rows[0] ?? null;
 }
 
+/** Lets the claim last from now on; nothing for a job that has ended or that another worker has claimed since. */
+export async function renewJob(db: Queryable, job: Job, claimSeconds: number): Promise<void> {
+  await sql`
+    update jobs set claimed_until = svc_now() + make_interval(secs => ${claimSeconds})
+    where id = ${job.id} and term = ${job.term} and claimed_until is not null`.execute(db);
+}
+
 /** Ends a job under its term; false when another worker has claimed it since (roll back what you did). */
 export async function finishJob(db: Queryable, job: Job, error: string | null = null): Promise<boolean> {
   const { rows } = await sql`

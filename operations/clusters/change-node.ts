@@ -2,7 +2,13 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#operations/accounts/index.ts';
 import { listAllLocations } from '#operations/catalog/index.ts';
-import { driverNames, type HypervisorNode, type Hypervisors } from '#operations/hypervisors/index.ts';
+import {
+  bridgeOf,
+  driverNames,
+  type HypervisorNode,
+  type Hypervisors,
+} from '#operations/hypervisors/index.ts';
+import { listSegmentsOfNode } from '#operations/views/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { askCheck } from './check-node.ts';
@@ -75,6 +81,14 @@ export async function changeNode(
   requireRoom({ ...node.capacity, ...definedOf(change) });
   requireReachable(deps, { ...node, ...definedOf(change) });
   await inTransaction(deps.db(), async (trx) => {
+    await store.lockNodes(trx, node.clusterId);
+    const moved = { ...node, ...definedOf(change) };
+    const segments = await listSegmentsOfNode(trx, nodeId);
+    if (segments.some((segment) => bridgeOf(node, segment) !== bridgeOf(moved, segment)))
+      throw invalid(
+        'networkBridges',
+        'Servers of this node are on private networks whose bridges would change. Detach these servers first.',
+      );
     await store.updateNode(trx, nodeId, change);
     const changed = (await store.findNode(trx, nodeId)) ?? node;
     await record(trx, actor, {
@@ -82,7 +96,9 @@ export async function changeNode(
       subject: { kind: 'node', id: nodeId, name: node.name },
       ...changedMembers<object>(node, changed),
     });
-    const isElsewhere = (['uri', 'storagePool', 'bridge'] as const).some((one) => node[one] !== changed[one]);
+    const isElsewhere = (['uri', 'storagePool', 'bridge', 'networkBridges'] as const).some(
+      (one) => node[one] !== changed[one],
+    );
     if (isElsewhere) await askCheck(trx, nodeId);
   });
 }
@@ -118,7 +134,7 @@ function requireReachable(deps: ChangeDeps, node: HypervisorNode): void {
     deps.hypervisors.of(node);
   } catch (error) {
     if (!(error instanceof CodedError)) throw error;
-    throw invalid('uri', error.message);
+    throw invalid(String(error.details.field ?? 'uri'), error.message);
   }
 }
 

@@ -6,7 +6,7 @@ import type { Node, Room } from './node.ts';
 
 const nodeText = `
   select n.id, n.cluster_id as "clusterId", c.name as "clusterName", c.driver, n.name, n.uri,
-    n.storage_pool as "storagePool", n.bridge, n.is_open as "isOpen", n.seen_at as "seenAt",
+    n.storage_pool as "storagePool", n.bridge, n.network_bridges as "networkBridges", n.is_open as "isOpen", n.seen_at as "seenAt",
     n.last_error as "lastError",
     json_build_object('vcpus', n.vcpus, 'memoryMb', n.memory_mb, 'diskGb', n.disk_gb) as capacity,
     json_build_object('vcpus', coalesce(r.vcpus, 0), 'memoryMb', coalesce(r.memory_mb, 0),
@@ -72,24 +72,25 @@ export interface NewNode extends Room {
   uri: string | null;
   storagePool: string | null;
   bridge: string | null;
+  networkBridges: string | null;
 }
 
 export async function insertNode(db: Queryable, node: NewNode): Promise<number> {
   const { rows } = await sql<{ id: number }>`
-    insert into nodes (cluster_id, name, uri, storage_pool, bridge, vcpus, memory_mb, disk_gb)
-    values (${node.clusterId}, ${node.name}, ${node.uri}, ${node.storagePool}, ${node.bridge}, ${node.vcpus},
-      ${node.memoryMb}, ${node.diskGb}) returning id`.execute(db);
+    insert into nodes (cluster_id, name, uri, storage_pool, bridge, network_bridges, vcpus, memory_mb, disk_gb)
+    values (${node.clusterId}, ${node.name}, ${node.uri}, ${node.storagePool}, ${node.bridge}, ${node.networkBridges},
+      ${node.vcpus}, ${node.memoryMb}, ${node.diskGb}) returning id`.execute(db);
   return rows[0]!.id;
 }
 
 /** Makes a node or brings it up to date, by cluster and name. */
 export async function ensureNode(db: Queryable, node: NewNode): Promise<number> {
   const { rows } = await sql<{ id: number }>`
-    insert into nodes (cluster_id, name, uri, storage_pool, bridge, vcpus, memory_mb, disk_gb)
-    values (${node.clusterId}, ${node.name}, ${node.uri}, ${node.storagePool}, ${node.bridge}, ${node.vcpus},
-      ${node.memoryMb}, ${node.diskGb})
+    insert into nodes (cluster_id, name, uri, storage_pool, bridge, network_bridges, vcpus, memory_mb, disk_gb)
+    values (${node.clusterId}, ${node.name}, ${node.uri}, ${node.storagePool}, ${node.bridge}, ${node.networkBridges},
+      ${node.vcpus}, ${node.memoryMb}, ${node.diskGb})
     on conflict (cluster_id, name) do update set uri = excluded.uri, storage_pool = excluded.storage_pool,
-      bridge = excluded.bridge, vcpus = excluded.vcpus, memory_mb = excluded.memory_mb, disk_gb = excluded.disk_gb
+      bridge = excluded.bridge, network_bridges = excluded.network_bridges, vcpus = excluded.vcpus, memory_mb = excluded.memory_mb, disk_gb = excluded.disk_gb
     returning id`.execute(db);
   return rows[0]!.id;
 }
@@ -98,6 +99,7 @@ export interface NodeChange extends Partial<Room> {
   uri?: string | null;
   storagePool?: string | null;
   bridge?: string | null;
+  networkBridges?: string | null;
   isOpen?: boolean;
 }
 
@@ -107,6 +109,8 @@ export async function updateNode(db: Queryable, nodeId: number, change: NodeChan
       uri = case when ${given('uri')} then ${change.uri ?? null} else uri end,
       storage_pool = case when ${given('storagePool')} then ${change.storagePool ?? null} else storage_pool end,
       bridge = case when ${given('bridge')} then ${change.bridge ?? null} else bridge end,
+      network_bridges = case when ${given('networkBridges')} then ${change.networkBridges ?? null}
+        else network_bridges end,
       is_open = coalesce(${change.isOpen ?? null}, is_open),
       vcpus = coalesce(${change.vcpus ?? null}, vcpus), memory_mb = coalesce(${change.memoryMb ?? null}, memory_mb),
       disk_gb = coalesce(${change.diskGb ?? null}, disk_gb)

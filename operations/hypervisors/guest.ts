@@ -18,6 +18,8 @@ export interface GuestAddress {
 export interface PrivateInterface {
   /** Names the network's segment at every hypervisor: two networks never share one, even with the same addresses. */
   networkId: number;
+  /** The network's number among the bridges of the nodes of its location (`bridgeOf`); null: it has none. */
+  segment: number | null;
   /** Identifies the NIC. */
   mac: string;
   /** IPv4. There is no gateway: a private network leads nowhere else. */
@@ -103,6 +105,28 @@ export interface HypervisorNode {
   storagePool: string | null;
   /** Bridge that guests are plugged into. */
   bridge: string | null;
+  /** Pattern of the bridges for private networks, such as `brpn{100-199}`; null: there are none. */
+  networkBridges: string | null;
+}
+
+/** The bridges that a pattern names; null for a text that is no pattern. */
+export function parseNetworkBridges(pattern: string): { prefix: string; first: number; last: number } | null {
+  const [, prefix, ...numbers] =
+    /^([A-Za-z][A-Za-z0-9._-]{0,12})\{([1-9]\d{0,7})-([1-9]\d{0,7})\}$/.exec(pattern) ?? [];
+  const [first, last] = numbers.map(Number);
+  // A device has at most 15 characters.
+  if (prefix === undefined || first! > last! || `${prefix}${last}`.length > 15) return null;
+  return { prefix, first: first!, last: last! };
+}
+
+/** The node's bridge for private networks of this number; null where it has none, and the network ends at the node. */
+export function bridgeOf(
+  { networkBridges }: Pick<HypervisorNode, 'networkBridges'>,
+  segment: number | null,
+): string | null {
+  const bridges = networkBridges === null ? null : parseNetworkBridges(networkBridges);
+  if (bridges === null || segment === null || segment < bridges.first || segment > bridges.last) return null;
+  return `${bridges.prefix}${segment}`;
 }
 
 /** What a hypervisor counts on one NIC of a guest, from the guest's point of view, since `device` exists. */
@@ -152,6 +176,7 @@ export const nodeSubjects = [
   'storage pool',
   'images',
   'bridge',
+  'private networks',
   'network filters',
   'speed limits',
   'guest agents',
@@ -179,8 +204,11 @@ export interface HypervisorDriver {
   readonly driver: DriverName;
   /** Handed out before any other address; with their own MAC. */
   readonly preparedGuests: readonly PreparedGuest[];
-  /** How far the segment of a private network goes: over all guests of the site, or over those of one node. */
-  readonly segmentReach: 'site' | 'node';
+  /**
+   * What one driver stands for: all guests of a site, whose private networks reach all of them, or those of one node, where that
+   * takes a bridge (`bridgeOf`).
+   */
+  readonly reach: 'site' | 'node';
   /** Calls that need one which is not named are refused. */
   readonly capabilities: readonly Capability[];
   /** Platform rules for every guest with a firewall. */
@@ -264,7 +292,7 @@ export interface HypervisorDriver {
   attachInterface(guest: string, nic: PrivateInterface): Promise<{ requiresReboot: boolean }>;
   /** Resolves when the guest has no NIC of this MAC on the segment, also when there is no such guest. */
   detachInterface(guest: string, nic: Pick<PrivateInterface, 'networkId' | 'mac'>): Promise<void>;
-  /** Resolves when the segment exists and holds exactly these NICs; missing ones are plugged in, others taken away. */
+  /** Resolves when the segment holds exactly these NICs; missing ones are plugged in, others taken away. */
   syncNetwork(
     networkId: number,
     members: readonly { guest: string; interface: PrivateInterface }[],

@@ -20,6 +20,7 @@ import { createLibvirtDriver, libvirtCapabilities } from './libvirt/driver.ts';
 import { createSimulatedDriver } from './simulated-driver.ts';
 
 export {
+  bridgeOf,
   driverNames,
   type FoundGuest,
   type GuestDefinition,
@@ -33,6 +34,7 @@ export {
   type NodeCheck,
   type ObservedGuest,
   type PrivateInterface,
+  parseNetworkBridges,
   type SnapshotProgress,
   serverIdOfGuest,
 } from './guest.ts';

@@ -67,7 +67,7 @@ export function createLabDriver(socket: LabSocket): HypervisorDriver {
   const call: CallLab = (method, path, body) => callLab(socket, method, path, body);
   return {
     driver: 'lab',
-    segmentReach: 'site',
+    reach: 'site',
     capabilities: labCapabilities,
     guard: 'counted',
     implicitRules,

@@ -83,7 +83,7 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
   };
   return {
     driver: 'simulated',
-    segmentReach: 'site',
+    reach: 'site',
     capabilities,
     // Nothing is sent, so nothing is dropped.
     guard: 'counted',

@@ -9,6 +9,7 @@ import {
   findNicOf,
   hasServer,
   listAttachments,
+  listNicsOf,
   type Nic,
   type Scope,
 } from '#operations/views/index.ts';
@@ -190,6 +191,13 @@ async function enqueueNic(
     server_id: nic.serverId,
     mac_address: nic.mac,
   });
+}
+
+/** Notes that a new guest has these network interfaces; what it lacks is attached by a job, which says why where it can't be. */
+export async function settleNics(tx: Queryable, serverId: number, macs: readonly string[]): Promise<void> {
+  await store.markAttached(tx, serverId, macs);
+  const nics = await listNicsOf(tx, { serverId });
+  for (const nic of nics) if (nic.state === 'attaching') await enqueueNic(tx, 'networks.attach', nic);
 }
 
 async function findAttachment(

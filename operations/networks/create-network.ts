@@ -2,7 +2,8 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, reachesTenant, requireWriter } from '#operations/accounts/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
-import { findNetwork, type Network } from '#operations/views/index.ts';
+import { parseNetworkBridges } from '#operations/hypervisors/index.ts';
+import { findNetwork, listNetworkBridges, type Network } from '#operations/views/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -68,6 +69,7 @@ export async function createNetwork(
         const networkId = await store.insertNetwork(tx, {
           tenantId: input.tenantId,
           locationId,
+          segment: await chooseSegment(tx, locationId),
           name: input.name,
           description: input.description ?? null,
           cidr,
@@ -89,6 +91,23 @@ export async function createNetwork(
     if (isOverlap(error)) throw cidrOverlap(wanted ?? 'The block');
     throw error;
   }
+}
+
+/** A number that every node with bridges for private networks has a bridge for; null where no node has any. */
+async function chooseSegment(tx: Queryable, locationId: number): Promise<number | null> {
+  const ranges = (await listNetworkBridges(tx, locationId)).map((pattern) => parseNetworkBridges(pattern)!);
+  if (ranges.length === 0) return null;
+  const first = Math.max(...ranges.map((range) => range.first));
+  const last = Math.min(...ranges.map((range) => range.last));
+  const segment = await store.reserveSegment(tx, locationId, { first, last });
+  if (segment !== null) return segment;
+  const count = Math.max(0, last - first + 1);
+  throw limitExceeded(
+    'networks_of_location',
+    count,
+    count,
+    'This location has no room for another private network right now. Choose another one, or ask us.',
+  );
 }
 
 /** The exclusion constraint is the rule; no query before it could be sure. */

@@ -37,14 +37,15 @@ import {
   syncNetwork,
 } from './change-network.ts';
 import { type CreateNetworkInput, createNetwork, type OnCreated } from './create-network.ts';
-import { driverOf, interfaceOf, networkJobs } from './jobs.ts';
+import { driverOf, interfaceOf, isSplit, networkJobs } from './jobs.ts';
 import { noSuchServer, scopeOf } from './network.ts';
 import * as store from './store.ts';
 
 export { holdNetwork, joinHeldNetwork } from './add-nic.ts';
+export { settleNics } from './attach-server.ts';
 export { immutableField } from './create-network.ts';
 export { memberCapacity } from './network.ts';
-export { deleteNicsOf, detachAll, markAttached, takeHold as releaseHeldNetwork } from './store.ts';
+export { deleteNicsOf, detachAll, takeHold as releaseHeldNetwork } from './store.ts';
 
 /** Methods with a `tenantId` act within that tenant; null stands for everything that the actor reaches. */
 export type Networks = ReturnType<typeof createNetworks>;
@@ -108,10 +109,12 @@ export function createNetworks(deps: NetworksDeps) {
     ) => detachServer(deps, actor, tenantId, input, precondition),
     /** Throws what `holdNetwork` would throw now, and changes nothing. */
     checkJoin: (server: Omit<JoiningServer, 'serverId'>, input: JoinInput) => checkJoin(deps, server, input),
-    /** The network interfaces of a new guest; for provisioning. */
+    /** The network interfaces of a new guest, without those that would not reach their network; for provisioning. */
     async listInterfaces(serverId: number): Promise<PrivateInterface[]> {
-      const nics = await listNicsOf(deps.db(), { serverId });
-      return nics.filter((nic) => nic.state !== 'detaching').map(interfaceOf);
+      const found: PrivateInterface[] = [];
+      for (const nic of await listNicsOf(deps.db(), { serverId }))
+        if (nic.state !== 'detaching' && !(await isSplit(deps, nic))) found.push(interfaceOf(nic));
+      return found;
     },
     /** Unplugs every network interface of a server at its hypervisor; for its destruction. */
     async unplugAll(serverId: number) {

@@ -7,16 +7,17 @@
  */
 import { CodedError, describeError } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { findNodeOfServer } from '#operations/clusters/index.ts';
+import { findNodeOfServer, type Node } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
 import {
+  bridgeOf,
   guestName,
   type HypervisorDriver,
   isPermanentRefusal,
   type PrivateInterface,
 } from '#operations/hypervisors/index.ts';
 import { noteServerChange } from '#operations/server-changes/index.ts';
-import { findNic, listNicsOf, type Nic } from '#operations/views/index.ts';
+import { type AttachmentState, findNic, listNicsOf, type Nic } from '#operations/views/index.ts';
 import { enqueueJob, finishJob, type Job, type JobHandler } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { NetworksDeps } from './index.ts';
@@ -105,21 +106,39 @@ async function applyNic(
   if (driver === null) return { requiresReboot: false };
   const guest = guestName(payload.server_id);
   if (isWanted) {
-    if (driver.segmentReach === 'node') await requireOneNode(deps, nic!);
+    if (await isSplit(deps, nic!))
+      throw new CodedError('hypervisor.refused', 'The network has members on another node.');
     return driver.attachInterface(guest, interfaceOf(nic!));
   }
   await driver.detachInterface(guest, { networkId: payload.network_id, mac: payload.mac_address });
   return { requiresReboot: false };
 }
 
-/** A segment that ends at its node would split the network without an error, so the interface fails instead. */
-async function requireOneNode(deps: NetworksDeps, nic: Nic): Promise<void> {
-  const here = (await findNodeOfServer(deps.db(), nic.serverId))?.id;
-  for (const other of await plugged(deps, nic.networkId)) {
-    if (other.serverId === nic.serverId) continue;
-    if ((await findNodeOfServer(deps.db(), other.serverId))?.id !== here)
-      throw new CodedError('hypervisor.refused', 'The network has members on another node.');
+const precedence: readonly AttachmentState[] = ['attached', 'attaching', 'error'];
+
+/**
+ * Network interfaces of a network that its earlier members would not reach. A segment that ends at its node must not split the
+ * network without an error.
+ */
+async function findSplit(deps: NetworksDeps, networkId: number): Promise<Set<number>> {
+  const nics = (await listMembers(deps, networkId)).toSorted(
+    (a, b) => precedence.indexOf(a.state) - precedence.indexOf(b.state) || a.id - b.id,
+  );
+  const split = new Set<number>();
+  let first: Node | null = null;
+  for (const nic of nics) {
+    const node = await findNodeOfServer(deps.db(), nic.serverId);
+    if (node === null) continue;
+    first ??= node;
+    const leadsOn = (one: Node) =>
+      deps.hypervisors.of(one).reach === 'site' || bridgeOf(one, nic.segment) !== null;
+    if (node.id !== first.id && !(leadsOn(node) && leadsOn(first))) split.add(nic.id);
   }
+  return split;
+}
+
+export async function isSplit(deps: NetworksDeps, nic: Nic): Promise<boolean> {
+  return (await findSplit(deps, nic.networkId)).has(nic.id);
 }
 
 async function failNic(deps: NetworksDeps, payload: NicPayload, error: string): Promise<void> {
@@ -140,18 +159,24 @@ async function sync(deps: NetworksDeps, job: Job): Promise<void> {
     const wanted = await store.findSyncWanted(deps.db(), networkId);
     const drivers = await driversOf(deps, locationId);
     if (wanted === null) {
-      for (const driver of drivers) await driver.removeNetwork(networkId);
+      for (const driver of drivers.values()) await driver.removeNetwork(networkId);
       return;
     }
+    const split = await findSplit(deps, networkId);
     const nics = await plugged(deps, networkId);
-    await syncDrivers(deps, networkId, drivers, nics);
+    await syncDrivers(
+      deps,
+      networkId,
+      drivers,
+      nics.filter(({ id }) => !split.has(id)),
+    );
     // The hypervisor may have undone a member that joined or left during this run: then the sync runs again.
     if (idsOf(await plugged(deps, networkId)) !== idsOf(nics)) continue;
     const isDone = await inTransaction(deps, async (tx) => {
       const tenantId = await store.finishSync(tx, networkId, wanted, null);
       if (tenantId === null) return false;
       await emit(tx, { type: 'network.synced', networkId, tenantId });
-      for (const nic of nics) await settleNic(tx, nic);
+      for (const nic of nics) await settleNic(tx, nic, split.has(nic.id));
       return true;
     });
     if (isDone) return;
@@ -162,21 +187,19 @@ async function sync(deps: NetworksDeps, job: Job): Promise<void> {
 async function syncDrivers(
   deps: NetworksDeps,
   networkId: number,
-  drivers: ReadonlySet<HypervisorDriver>,
+  drivers: ReadonlyMap<string, HypervisorDriver>,
   nics: readonly Nic[],
 ): Promise<void> {
-  const members = new Map<HypervisorDriver, { guest: string; interface: PrivateInterface }[]>();
-  for (const driver of drivers) members.set(driver, []);
+  const members = new Map<string, { guest: string; interface: PrivateInterface }[]>();
+  for (const key of drivers.keys()) members.set(key, []);
   for (const nic of nics) {
-    const driver = await driverOf(deps, nic.serverId);
-    if (driver === null) continue;
-    const there = members.get(driver) ?? [];
-    there.push({ guest: guestName(nic.serverId), interface: interfaceOf(nic) });
-    members.set(driver, there);
+    const node = await findNodeOfServer(deps.db(), nic.serverId);
+    const there = node && members.get(keyOf(deps, node));
+    there?.push({ guest: guestName(nic.serverId), interface: interfaceOf(nic) });
   }
-  for (const [driver, there] of members) {
+  for (const [key, there] of members) {
     try {
-      await driver.syncNetwork(networkId, there);
+      await drivers.get(key)!.syncNetwork(networkId, there);
     } catch (error) {
       if (there.length > 0 || members.size === 1) throw error;
       deps.reporter.warn('a hypervisor without members could not be synced', {
@@ -188,9 +211,11 @@ async function syncDrivers(
 }
 
 /** A network interface that the sync has plugged in is attached, unless its detachment was requested since. */
-async function settleNic(tx: Queryable, nic: Nic): Promise<void> {
+async function settleNic(tx: Queryable, nic: Nic, isElsewhere: boolean): Promise<void> {
   const state = await store.lockNicState(tx, nic.id);
-  if (state !== 'attaching' && state !== 'error') return;
+  if (isElsewhere && (state === 'attaching' || state === 'attached'))
+    await store.setNicState(tx, nic.id, { state: 'error', error: hypervisorFault });
+  if (isElsewhere || (state !== 'attaching' && state !== 'error')) return;
   await store.setNicState(tx, nic.id, { state: 'attached' });
   await noteServerChange(tx, nic.serverId, 'network_attached');
 }
@@ -205,10 +230,13 @@ async function failSync(deps: NetworksDeps, networkId: number, error: string): P
   });
 }
 
+async function listMembers(deps: NetworksDeps, networkId: number): Promise<Nic[]> {
+  return (await listNicsOf(deps.db(), { networkId })).filter((nic) => nic.state !== 'detaching');
+}
+
 /** The network interfaces that guests of this network should have now: those of servers that exist at a hypervisor. */
 async function plugged(deps: NetworksDeps, networkId: number): Promise<Nic[]> {
-  const nics = await listNicsOf(deps.db(), { networkId });
-  return nics.filter((nic) => nic.state !== 'detaching' && nic.isReady);
+  return (await listMembers(deps, networkId)).filter((nic) => nic.isReady);
 }
 
 function idsOf(nics: readonly Nic[]): string {
@@ -219,6 +247,7 @@ function idsOf(nics: readonly Nic[]): string {
 export function interfaceOf(nic: Nic): PrivateInterface {
   return {
     networkId: nic.networkId,
+    segment: nic.segment,
     mac: nic.mac,
     address: nic.address,
     prefixLength: nic.prefixLength,
@@ -239,9 +268,15 @@ export async function driverOf(deps: NetworksDeps, serverId: number): Promise<Hy
   return node === null ? null : deps.hypervisors.of(node);
 }
 
+/** What a hypervisor stands for: a site with all its nodes, or one node. */
+function keyOf(deps: NetworksDeps, node: Node): string {
+  const { reach, driver } = deps.hypervisors.of(node);
+  return reach === 'site' ? driver : `node ${node.id}`;
+}
+
 /** The hypervisors of a location, each once, however many nodes one of them stands for. */
-async function driversOf(deps: NetworksDeps, locationId: number): Promise<Set<HypervisorDriver>> {
+async function driversOf(deps: NetworksDeps, locationId: number): Promise<Map<string, HypervisorDriver>> {
   const clusters = await deps.clusters.listClusters(locationId);
   const nodes = await Promise.all(clusters.map((one) => deps.clusters.listNodes(systemActor, one.id)));
-  return new Set(nodes.flat().map((node) => deps.hypervisors.of(node)));
+  return new Map(nodes.flat().map((node) => [keyOf(deps, node), deps.hypervisors.of(node)]));
 }

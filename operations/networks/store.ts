@@ -24,6 +24,23 @@ export async function lockBlocks(tx: Queryable, tenantId: number): Promise<strin
   return rows.map((row) => row.cidr);
 }
 
+/** The lowest number of the range that no network of the location has; held until the transaction ends. Null: all are taken. */
+export async function reserveSegment(
+  tx: Queryable,
+  locationId: number,
+  range: { first: number; last: number },
+): Promise<number | null> {
+  await sql`select pg_advisory_xact_lock(7318071, ${locationId}::int)`.execute(tx);
+  const { rows } = await sql<{ segment: number | null }>`
+    with taken as (select segment from private_networks where location_id = ${locationId} and segment is not null)
+    select min(candidate) as segment from (
+      select ${range.first}::int as candidate union all select segment + 1 from taken) candidates
+    where candidate between ${range.first} and ${range.last} and candidate not in (select segment from taken)`.execute(
+    tx,
+  );
+  return rows[0]!.segment;
+}
+
 export async function insertNetwork(
   tx: Queryable,
   network: {
@@ -32,13 +49,14 @@ export async function insertNetwork(
     name: string;
     description: string | null;
     cidr: string;
+    segment: number | null;
     labels: Readonly<Record<string, string>>;
   },
 ): Promise<number> {
   const { rows } = await sql<{ id: number }>`
-    insert into private_networks (tenant_id, location_id, name, description, cidr, labels)
+    insert into private_networks (tenant_id, location_id, name, description, cidr, segment, labels)
     values (${network.tenantId}, ${network.locationId}, ${network.name}, ${network.description},
-      ${network.cidr}::cidr, ${JSON.stringify(network.labels)}::jsonb)
+      ${network.cidr}::cidr, ${network.segment}, ${JSON.stringify(network.labels)}::jsonb)
     returning id`.execute(tx);
   return rows[0]!.id;
 }
@@ -199,8 +217,10 @@ export async function deleteNicsOf(tx: Queryable, serverId: number): Promise<voi
   await sql`delete from network_attachments where server_id = ${serverId}`.execute(tx);
 }
 
-/** The guest was created with its network interfaces. */
-export async function markAttached(tx: Queryable, serverId: number): Promise<void> {
+/** The guest was created with these network interfaces. */
+export async function markAttached(tx: Queryable, serverId: number, macs: readonly string[]): Promise<void> {
   await sql`update network_attachments set state = 'attached', error = null, attached_at = svc_now()
-    where server_id = ${serverId} and state = 'attaching'`.execute(tx);
+    where server_id = ${serverId} and state = 'attaching' and mac_address = any(${[...macs]}::text[])`.execute(
+    tx,
+  );
 }

@@ -96,7 +96,15 @@ test('sizes are mended by a restart at an operator’s request, never by themsel
 test('a node whose settings do not serve keeps no other node from being compared', async () => {
   const { tenant } = await world.createCustomer('Beside');
   const { serverId } = await world.deploy(tenant, 'beside');
-  const sizes = { vcpus: 4, memoryMb: 8_192, diskGb: 100, uri: null, storagePool: null, bridge: 'br0' };
+  const sizes = {
+    vcpus: 4,
+    memoryMb: 8_192,
+    diskGb: 100,
+    uri: null,
+    storagePool: null,
+    bridge: 'br0',
+    networkBridges: null,
+  };
   await world.clusters.addNode(systemActor, { clusterId: world.clusterId, name: 'a-broken', ...sizes });
   await atTheNode(`update simulated_guests set vcpus = 9 where name = 'vm-${serverId}'`);
   const hypervisors: typeof world.hypervisors = {

@@ -12,7 +12,7 @@ import { releaseRoom } from '#operations/clusters/index.ts';
 import { enqueueDestroyNotice } from '#operations/destroy-notices/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts';
-import { deleteNicsOf, markAttached } from '#operations/networks/index.ts';
+import { deleteNicsOf, settleNics } from '#operations/networks/index.ts';
 import type { Job, JobHandler } from '#service-kit/jobs/index.ts';
 import { noteProgress } from './action-store.ts';
 import type { ServersDeps } from './index.ts';
@@ -117,7 +117,11 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
   try {
     await finish(deps, job, async (tx) => {
       await store.updateState(tx, serverId, { provisioningState: 'ready', powerState: 'running' });
-      await markAttached(tx, serverId);
+      await settleNics(
+        tx,
+        serverId,
+        guest.privateInterfaces.map(({ mac }) => mac),
+      );
       await emit(tx, { type: 'server.provisioned', serverId });
       await endAction(tx, serverId, {});
     });

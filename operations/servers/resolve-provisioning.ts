@@ -6,7 +6,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { guestName } from '#operations/hypervisors/index.ts';
-import { detachAll, markAttached } from '#operations/networks/index.ts';
+import { detachAll, settleNics } from '#operations/networks/index.ts';
 import { findServer, type ServerAction } from '#operations/views/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
@@ -64,7 +64,7 @@ export async function resolveProvisioning(
       powerState: 'running',
       failure: null,
     });
-    await markAttached(tx, serverId);
+    await settleNics(tx, serverId, []);
     await emit(tx, { type: 'server.provisioned', serverId });
     await endAction(tx, serverId, {});
     return creating;

@@ -8,7 +8,14 @@ export async function seedCatalog(db: Parameters<typeof ensureLocation>[0]): Pro
   const locationId = await ensureLocation(db, { slug: 'fra', name: 'Frankfurt', country: 'DE' });
   const clusterId = await ensureCluster(db, { locationId, name: 'fra-1', driver: 'simulated' });
   const capacity = { vcpus: 4_096, memoryMb: 8_388_608, diskGb: 1_000_000 };
-  const node = { clusterId, name: 'simulated-1', uri: null, storagePool: null, bridge: 'br0' };
+  const node = {
+    clusterId,
+    name: 'simulated-1',
+    uri: null,
+    storagePool: null,
+    bridge: 'br0',
+    networkBridges: null,
+  };
   await ensureNode(db, { ...node, ...capacity });
   for (const pool of [
     {

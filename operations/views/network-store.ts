@@ -161,6 +161,8 @@ export interface Nic {
   mac: string;
   address: string;
   prefixLength: number;
+  /** The number of the network. */
+  segment: number | null;
   state: AttachmentState;
   /** Of the server. */
   isReady: boolean;
@@ -168,7 +170,7 @@ export interface Nic {
 
 export const nicColumns = sql`
   a.id, a.network_id as "networkId", a.server_id as "serverId", a.mac_address as mac, host(a.ip) as address,
-  masklen(n.cidr) as "prefixLength", a.state, s.provisioning_state = 'ready' as "isReady"`;
+  masklen(n.cidr) as "prefixLength", n.segment, a.state, s.provisioning_state = 'ready' as "isReady"`;
 
 export const nicTables = sql`network_attachments a join private_networks n on n.id = a.network_id
   join servers s on s.id = a.server_id`;
@@ -183,6 +185,23 @@ export async function findNicOf(db: Queryable, networkId: number, serverId: numb
     select ${nicColumns} from ${nicTables}
     where a.network_id = ${networkId} and a.server_id = ${serverId}`.execute(db);
   return rows[0] ?? null;
+}
+
+/** Numbers of the networks that servers of the node are on. */
+export async function listSegmentsOfNode(db: Queryable, nodeId: number): Promise<number[]> {
+  const { rows } = await sql<{ segment: number | null }>`
+    select distinct n.segment from private_networks n join network_attachments a on a.network_id = n.id
+      join node_reservations r on r.server_id = a.server_id and r.released_at is null
+    where r.node_id = ${nodeId}`.execute(db);
+  return rows.flatMap(({ segment }) => segment ?? []);
+}
+
+/** What the nodes of a location have for bridges of private networks; nodes without any are left out. */
+export async function listNetworkBridges(db: Queryable, locationId: number): Promise<string[]> {
+  const { rows } = await sql<{ pattern: string | null }>`
+    select distinct n.network_bridges as pattern from nodes n join clusters c on c.id = n.cluster_id
+    where c.location_id = ${locationId}`.execute(db);
+  return rows.flatMap(({ pattern }) => pattern ?? []);
 }
 
 export async function listNicsOf(

@@ -67,7 +67,14 @@ export async function seedCluster(
     name: 'nyc1-a',
     driver,
   });
-  const place = { name: 'simulated-1', driver, uri: null, storagePool: null, bridge: null };
+  const place = {
+    name: 'simulated-1',
+    driver,
+    uri: null,
+    storagePool: null,
+    bridge: null,
+    networkBridges: null,
+  };
   const site = await features.hypervisors.of(place).describeSite();
   await ensureNode(db, { ...place, ...capacity, clusterId, name: site.node, bridge: site.bridge });
   const known = [...site.networks.map(({ prefix }) => prefix), ...(elsewhere === null ? [] : [elsewhere])];

@@ -29,7 +29,15 @@ export async function seedSimulatedServers(
   const clusterId = await ensureCluster(database.db, { locationId, name: 'nyc1-sim', driver: 'simulated' });
   const room = (each: number) => each * site.servers.length;
   await ensureNode(database.db, {
-    ...{ clusterId, name: site.node, driver: 'simulated', uri: null, storagePool: null, bridge: 'eno1' },
+    ...{
+      clusterId,
+      name: site.node,
+      driver: 'simulated',
+      uri: null,
+      storagePool: null,
+      bridge: 'eno1',
+      networkBridges: null,
+    },
     ...{ vcpus: room(plan.vcpus), memoryMb: room(plan.memoryMb), diskGb: room(plan.diskGb) },
   });
   await ensurePool(database.db, { clusterId, ...site.pool });

@@ -6,7 +6,13 @@
  */
 import { randomBytes } from 'node:crypto';
 import { describeError } from '#common/errors/index.ts';
-import { type NodeCheck, nodeSubjects } from '../guest.ts';
+import {
+  bridgeOf,
+  type HypervisorNode,
+  type NodeCheck,
+  nodeSubjects,
+  parseNetworkBridges,
+} from '../guest.ts';
 import { defineGuard } from './filters.ts';
 import { complaintOf, run, type Virsh, withFile } from './run-virsh.ts';
 
@@ -14,7 +20,7 @@ const gib = 1024 ** 3;
 const checkFilter = 'svc-check';
 const trialPattern = /^svc-check-[0-9a-f]{6}$/;
 
-interface Site {
+interface Site extends Pick<HypervisorNode, 'networkBridges'> {
   call: Virsh;
   pool: string;
   bridge: string;
@@ -62,6 +68,7 @@ const needs: Record<Subject, readonly Subject[]> = {
   'storage pool': ['connection'],
   images: ['connection', 'storage pool'],
   bridge: ['connection'],
+  'private networks': ['connection', 'bridge'],
   'network filters': ['connection', 'bridge'],
   'speed limits': ['connection', 'bridge'],
   'guest agents': ['connection'],
@@ -124,14 +131,15 @@ const checks: Record<Subject, (site: Site) => Promise<Result>> = {
         return bad(`${file} is not of the format qcow2.`);
     return good(files.length === 0 ? 'No image is on offer.' : `The storage pool has ${files.join(', ')}.`);
   },
-  async bridge({ call, bridge }) {
-    try {
-      await withTrial({ call, bridge }, '', async () => {});
-    } catch (error) {
-      if (!/No such device|Cannot get interface MTU/i.test(complaintOf(error))) throw error;
-      return bad(`The node has no bridge ${bridge}.`);
-    }
-    return good(`A guest can be connected to ${bridge}.`);
+  bridge: ({ call, bridge }) => checkBridges(call, [bridge]),
+  async 'private networks'({ call, networkBridges }) {
+    if (networkBridges === null) return good('The private networks of a server end at this node.');
+    const { first, last } = parseNetworkBridges(networkBridges)!;
+    // Those between them are made in the same way, and a trial of each would take minutes.
+    return checkBridges(
+      call,
+      [...new Set([first, last])].map((segment) => bridgeOf({ networkBridges }, segment)!),
+    );
   },
   async 'network filters'({ call, bridge }) {
     const nic = { mac: '52:54:00:00:00:00', addresses: ['192.0.2.1'] };
@@ -170,6 +178,18 @@ const checks: Record<Subject, (site: Site) => Promise<Result>> = {
       : warning(`${words}; in the others no root password can be set.`);
   },
 };
+
+async function checkBridges(call: Virsh, bridges: readonly string[]): Promise<Result> {
+  for (const bridge of bridges) {
+    try {
+      await withTrial({ call, bridge }, '', async () => {});
+    } catch (error) {
+      if (!/No such device|Cannot get interface MTU/i.test(complaintOf(error))) throw error;
+      return bad(`The node has no bridge ${bridge}.`);
+    }
+  }
+  return good(`A server can be connected to ${bridges.join(' and ')}.`);
+}
 
 /** Of a large node the first ones tell enough. */
 const agentsMax = 20;

@@ -7,7 +7,15 @@
  */
 import type { Duplex } from 'node:stream';
 import { CodedError } from '#common/errors/index.ts';
-import type { GuestDefinition, HypervisorDriver, HypervisorNode, ObservedGuest } from '../guest.ts';
+import {
+  bridgeOf,
+  type GuestDefinition,
+  type HypervisorDriver,
+  type HypervisorNode,
+  type ObservedGuest,
+  type PrivateInterface,
+  parseNetworkBridges,
+} from '../guest.ts';
 import {
   changeRootPassword,
   changeSize,
@@ -21,7 +29,7 @@ import { checkNode } from './check-node.ts';
 import { connectToNode, openVnc } from './console.ts';
 import { checked, domainXml, filterName } from './domain-xml.ts';
 import { defineFirewall, defineGuard, defineNicFilters, removeFilters, switchGuards } from './filters.ts';
-import { attachNic, detachNic, removeSegment, syncNics } from './private-networks.ts';
+import { attachNic, detachNic, detachOthers, removeSegment } from './private-networks.ts';
 import { complaintOf, createVirsh, tolerate, type Virsh } from './run-virsh.ts';
 import { copyDisk, deleteSnapshot, restoreDisk } from './snapshots.ts';
 import { makeVolumes, seedOf } from './volumes.ts';
@@ -79,6 +87,14 @@ export function createLibvirtDriver(
   const call = virsh ?? createVirsh(uri);
   const pool = checked('storagePool', node.storagePool);
   const bridge = checked('bridge', node.bridge);
+  if (node.networkBridges !== null && parseNetworkBridges(node.networkBridges) === null)
+    throw new CodedError(
+      'hypervisor.refused',
+      'Bridges of private networks are named by a prefix and a range of numbers, such as brpn{100-199}; a name has at most 15 characters.',
+      { field: 'networkBridges' },
+    );
+  const attach = (guest: string, nic: PrivateInterface) =>
+    attachNic(call, guest, nic, bridgeOf(node, nic.segment));
   const power = (name: string) => readPower(call, name);
   const unlessSo = (command: readonly string[], isSo: RegExp) => tolerate(call(command), isSo);
   const start = async (name: string, step: (progress: number) => Promise<void>) => {
@@ -89,7 +105,7 @@ export function createLibvirtDriver(
   };
   return {
     driver: 'libvirt',
-    segmentReach: 'node',
+    reach: 'node',
     capabilities: libvirtCapabilities,
     implicitRules,
     applyFirewall: (guest, plan) => defineFirewall(call, guest, plan),
@@ -97,7 +113,8 @@ export function createLibvirtDriver(
     guard: 'uncounted',
     applyGuard: (guest, isOn) => switchGuards(call, guest, isOn),
     preparedGuests: [],
-    checkNode: (images) => checkNode({ call: virsh ?? createVirsh(uri, checkMs), pool, bridge, images }),
+    checkNode: (images) =>
+      checkNode({ ...node, call: virsh ?? createVirsh(uri, checkMs), pool, bridge, images }),
     describeSite: async () => ({ node: node.name, bridge, networks: [] }),
     async ensureGuest(guest, step) {
       if ((await power(guest.name)) === null) {
@@ -108,7 +125,7 @@ export function createLibvirtDriver(
         await define(call, guest, pool, bridge);
         await step(60);
       }
-      for (const nic of guest.privateInterfaces) await attachNic(call, guest.name, nic);
+      for (const nic of guest.privateInterfaces) await attach(guest.name, nic);
       return start(guest.name, step);
     },
     async rebuildGuest(guest, rebuild, step) {
@@ -155,11 +172,14 @@ export function createLibvirtDriver(
       await removeFilters(call, name);
     },
     async attachInterface(guest, nic) {
-      await attachNic(call, guest, nic);
+      await attach(guest, nic);
       return { requiresReboot: false };
     },
     detachInterface: (guest, nic) => detachNic(call, guest, nic),
-    syncNetwork: (networkId, members) => syncNics(call, networkId, members),
+    async syncNetwork(networkId, members) {
+      await detachOthers(call, networkId, members);
+      for (const member of members) await attach(member.guest, member.interface);
+    },
     removeNetwork: (networkId) => removeSegment(call, networkId),
   };
 }

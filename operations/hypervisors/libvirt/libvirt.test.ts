@@ -80,6 +80,11 @@ test('what can not serve as a name never reaches virsh, and nothing of a custome
     { storagePool: null },
     { bridge: 'a bridge of more than' },
     { bridge: 'br0"/>' },
+    { networkBridges: 'brpn' },
+    { networkBridges: 'brpn{200-100}' },
+    { networkBridges: 'brpn{0-9}' },
+    { networkBridges: 'br-of-private{1-4094}' },
+    { networkBridges: 'br{1-9};reboot' },
   ])
     assert.throws(
       () => createLibvirtDriver({ ...node, uri: 'qemu:///system', ...wrong }),
@@ -245,15 +250,19 @@ test('a check of a node says all that is missing, and ends when virsh hangs', as
       if (/^error|ended by/.test(answer)) throw virshError(command, answer);
       return answer;
     };
-    const driver = createLibvirtDriver({ ...node, uri: 'qemu:///system' }, { virsh });
+    const driver = createLibvirtDriver(
+      { ...node, uri: 'qemu:///system', networkBridges: 'brpn{100-199}' },
+      { virsh },
+    );
     const checks = await driver.checkNode(['tiny']);
     const of = (state: string) => checks.filter((one) => one.state === state).map(({ subject }) => subject);
     return { asked, bad: of('bad'), unknown: of('unknown'), text: checks.map(({ text }) => text).join(' ') };
   };
   const good = await check({});
   assert.deepEqual([good.bad, good.unknown], [[], []], good.text);
+  assert.match(good.text, /connected to brpn100 and brpn199\./);
   assert.match(good.text, /50\.0 of 100\.0 GiB are free\. .*2 of 2 servers run a guest agent\.$/);
-  const ofNetwork = ['network filters', 'speed limits'];
+  const ofNetwork = ['private networks', 'network filters', 'speed limits'];
   for (const [answers, bad, unknown, words] of [
     [{ version: 'Running against daemon: 6.0.0' }, ['connection'], null, /libvirt 7 is needed/],
     [

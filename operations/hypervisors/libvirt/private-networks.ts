@@ -1,6 +1,7 @@
 /**
- * Private networks at a libvirt node: an isolated network `svc-pn-<id>` each, whose bridge leads nowhere and has no
- * address of the node's own, so that networks with the same block do not meet. Members reach each other on one node.
+ * Private networks at a libvirt node: a network `svc-pn-<id>` of libvirt each. It stands for the node's bridge of the network's
+ * number, which the provider's VLAN or VXLAN carries to other nodes. A network without a number there has a bridge that libvirt
+ * makes, which leads nowhere and has no address: members reach each other on one node.
  */
 import { CodedError } from '#common/errors/index.ts';
 import type { PrivateInterface } from '../guest.ts';
@@ -17,12 +18,17 @@ export function segmentName(networkId: number): string {
   throw new CodedError('hypervisor.refused', `${networkId} is no private network.`);
 }
 
-/** Plugs the NIC in, now and at every start; one that is there is left alone. */
-export async function attachNic(call: Virsh, guest: string, nic: PrivateInterface): Promise<void> {
+/** Plugs the NIC in, now and at every start; one that is there is left alone. `bridge`: of the node, for this network alone. */
+export async function attachNic(
+  call: Virsh,
+  guest: string,
+  nic: PrivateInterface,
+  bridge: string | null,
+): Promise<void> {
   const name = checked('name', guest);
   const segment = segmentName(nic.networkId);
   const mac = checked('mac', nic.mac);
-  await ensureSegment(call, nic.networkId);
+  await ensureSegment(call, nic.networkId, bridge);
   if ((await listNics(call, name)).some((one) => one.mac === mac && one.source === segment)) return;
   const isLive = await isRunning(call, name);
   // One that the operating system has not let go of yet is there already, and only has no link.
@@ -67,13 +73,12 @@ export async function detachNic(
   }
 }
 
-/** Makes the segment hold exactly these NICs. */
-export async function syncNics(
+/** Takes away from the segment all NICs but these. */
+export async function detachOthers(
   call: Virsh,
   networkId: number,
   members: readonly { guest: string; interface: PrivateInterface }[],
 ): Promise<void> {
-  await ensureSegment(call, networkId);
   const wanted = new Set(members.map((member) => `${member.guest} ${member.interface.mac}`));
   const guests = (await call(['list', '--all', '--name']))
     .split(/\s+/)
@@ -84,7 +89,6 @@ export async function syncNics(
         await detachNic(call, guest, { networkId, mac: nic.mac });
     }
   }
-  for (const member of members) await attachNic(call, member.guest, member.interface);
 }
 
 export async function removeSegment(call: Virsh, networkId: number): Promise<void> {
@@ -99,20 +103,34 @@ export async function removeSegment(call: Virsh, networkId: number): Promise<voi
   }
 }
 
-async function ensureSegment(call: Virsh, networkId: number): Promise<void> {
+async function ensureSegment(call: Virsh, networkId: number, shared: string | null): Promise<void> {
   const segment = segmentName(networkId);
-  const known = (options: string[]) =>
-    call(['net-list', '--name', ...options]).then((text) => text.split(/\s+/));
-  if (!(await known(['--all'])).includes(segment)) await define(call, segment, networkId);
-  if (!(await known([])).includes(segment)) await call(['net-start', segment]);
+  // A bridge's name ends at 15 characters; eleven digits of the id are enough for every network there will be.
+  const bridge = shared ?? `svpn${String(networkId).slice(-11)}`;
+  let info = await readInfo(call, segment);
+  if (info !== null && info.bridge !== bridge) {
+    await removeSegment(call, networkId);
+    info = null;
+  }
+  if (info === null) {
+    const kind = shared === null ? " stp='off'/>" : "/>\n  <forward mode='bridge'/>";
+    const xml = `<network>\n  <name>${segment}</name>\n  <bridge name='${bridge}'${kind}\n</network>\n`;
+    await withFile('network.xml', xml, (file) => call(['net-define', file]));
+  }
+  if (!info?.isActive) await tolerate(call(['net-start', segment]), /already active/i);
   await call(['net-autostart', segment]);
 }
 
-async function define(call: Virsh, segment: string, networkId: number): Promise<void> {
-  // A bridge's name ends at 15 characters; eleven digits of the id are enough for every network there will be.
-  const bridge = `svpn${String(networkId).slice(-11)}`;
-  const xml = `<network>\n  <name>${segment}</name>\n  <bridge name='${bridge}' stp='off'/>\n</network>\n`;
-  await withFile('network.xml', xml, (file) => call(['net-define', file]));
+/** Null when there is no such network. */
+async function readInfo(call: Virsh, segment: string): Promise<{ bridge: string; isActive: boolean } | null> {
+  try {
+    const info = await call(['net-info', segment]);
+    const value = (key: string) => new RegExp(`^${key}:\\s+(\\S+)`, 'm').exec(info)?.[1];
+    return { bridge: value('Bridge') ?? '', isActive: value('Active') === 'yes' };
+  } catch (error) {
+    if (!noNetwork.test(complaintOf(error))) throw error;
+    return null;
+  }
 }
 
 /** The NICs that the guest has at its next start, or now: columns device, type, source, model, MAC. */

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, stat, truncate, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { until } from '#service-kit/testing/until.ts';
-import type { FilterPlan, GuestProgress } from '../guest.ts';
+import type { FilterPlan, GuestProgress, HypervisorDriver } from '../guest.ts';
 import { checkContract } from '../testing/contract.ts';
 import { guest, neighbour, node } from '../testing/example-guest.ts';
 import { createLibvirtWorld, type LibvirtWorld, whyNoLibvirt } from '../testing/libvirt-world.ts';
@@ -239,6 +239,8 @@ test('a Linux guest has the addresses, firewall and guard that were sold, over p
   assert.deepEqual([resized.vcpus, resized.diskGb], [2, 2]);
   assert.deepEqual([pings(ipv4), pings(ipv6)], [false, false], 'the firewall stands');
 
+  await joinFromTwoNodes(linux.name, runInGuest);
+
   // Before what boots: the sector is of no file.
   const sector = '/dev/vda bs=512 seek=1000 count=1 conv=notrunc,fsync';
   const note = (word: string) => runInGuest(`printf ${word} | dd of=${sector} 2>/dev/null; sync`);
@@ -272,3 +274,80 @@ test('a Linux guest has the addresses, firewall and guard that were sold, over p
   assert.equal(countPassed('forged'), passed, 'the guard stands');
   await driver.ensureGone(linux.name);
 });
+
+/** Private networks over a second node: the guest `name` of the first one meets a guest there, on the networks that both are on alone. */
+async function joinFromTwoNodes(name: string, runInGuest: (script: string) => string): Promise<void> {
+  await using second = await createLibvirtWorld();
+  await copyFile(join(world.poolFolder, 'linux.qcow2'), join(second.poolFolder, 'linux.qcow2'));
+  second.virsh('pool-refresh', 'guests');
+  for (const bridge of ['brpn131', 'brpn132']) world.joinBridges(second, bridge);
+  const [here, there] = [world, second].map(({ uri }) =>
+    createLibvirtDriver({ ...node, uri, networkBridges: 'brpn{131-132}' }),
+  ) as [HypervisorDriver, HypervisorDriver];
+  const nic = (segment: number, last: number) => ({
+    ...{ networkId: segment - 100, segment, prefixLength: 24 },
+    ...{ mac: `52:56:00:00:0${segment - 130}:0${last}`, address: `10.20.${segment}.${last}` },
+  });
+  for (const one of [world, second]) {
+    const [program, ...args] = one.inside([
+      'nft',
+      `table bridge watch_networks {
+        counter own { }
+        counter strays { }
+        chain passed {
+          type filter hook prerouting priority 0;
+          iifname up-brpn131 ether saddr & ff:ff:ff:ff:ff:00 == 52:56:00:00:01:00 counter name own
+          iifname up-brpn132 ether saddr & ff:ff:ff:ff:ff:00 == 52:56:00:00:02:00 counter name own
+          iifname up-brpn131 ether saddr & ff:ff:ff:ff:ff:00 == 52:56:00:00:02:00 counter name strays
+          iifname up-brpn132 ether saddr & ff:ff:ff:ff:ff:00 == 52:56:00:00:01:00 counter name strays
+          vlan id 1-4094 counter name strays
+        }
+      }`,
+    ]);
+    execFileSync(program!, args);
+  }
+  const countOf = (one: LibvirtWorld, counter: 'own' | 'strays') => {
+    const [program, ...args] = one.inside(['nft', 'list', 'counter', 'bridge', 'watch_networks', counter]);
+    return Number(/packets (\d+)/.exec(execFileSync(program!, args, { encoding: 'utf8' }))![1]);
+  };
+  const alone = { ...neighbour, imageSlug: 'linux', memoryMb: 96, mac: null, addresses: [] };
+  const privateInterfaces = [nic(131, 6), nic(132, 6)];
+  await until('the guest of the other node is ready', patientMs, async () => {
+    return (await there.ensureGuest({ ...alone, privateInterfaces }, async () => {})) === 'ready';
+  });
+  const reaches = ({ mac, address }: { mac: string; address: string }, peer: string) =>
+    runInGuest(`for device in /sys/class/net/*; do
+        [ "$(cat $device/address)" = ${mac} ] && nic=$(basename $device); done
+      ip link set $nic up; ip addr add ${address}/24 dev $nic
+      ping -c 1 -W 2 ${peer}
+      ip link add link $nic name hop type vlan id 132; ip link set hop up
+      arping -c 1 -w 1 -I hop ${peer}; ip link del hop`).includes(' 0% packet loss');
+  for (const [segment, other] of [
+    [131, 132],
+    [132, 131],
+  ] as const) {
+    const own = nic(segment, 5);
+    await here.attachInterface(name, own);
+    await until(`network ${segment} reaches the other node`, patientMs, () =>
+      reaches(own, nic(segment, 6).address),
+    );
+    assert.equal(reaches(own, nic(other, 6).address), false);
+    await here.detachInterface(name, own);
+  }
+  assert.ok(countOf(world, 'own') > 0 && countOf(second, 'own') > 0);
+  assert.deepEqual([countOf(world, 'strays'), countOf(second, 'strays')], [0, 0]);
+  const checks = await createLibvirtDriver({
+    ...node,
+    uri: world.uri,
+    networkBridges: 'brpn{131-133}',
+  }).checkNode([]);
+  assert.deepEqual(
+    checks.filter(({ subject }) => subject === 'private networks').map(({ state, text }) => [state, text]),
+    [['bad', 'The node has no bridge brpn133.']],
+  );
+  await there.ensureGone(alone.name);
+  for (const driver of [here, there])
+    for (const networkId of [31, 32]) for (const _ of [1, 2]) await driver.removeNetwork(networkId);
+  for (const one of [world, second])
+    assert.ok(!one.virsh('net-list', '--all', '--name').includes('svc-pn'), 'nothing is left');
+}

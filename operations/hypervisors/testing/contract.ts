@@ -59,7 +59,7 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
   };
   const can = (capability: (typeof capabilities)[number]) => driver.capabilities.includes(capability);
   const facts = async (of = name) => (await world.inspect(of))!;
-  const nic = { networkId, mac: '52:56:00:00:00:05', address: '10.20.0.5', prefixLength: 24 };
+  const nic = { networkId, segment: null, mac: '52:56:00:00:00:05', address: '10.20.0.5', prefixLength: 24 };
 
   await t.test('a driver names its capabilities out of the closed list', () => {
     for (const capability of driver.capabilities) assert.ok(capabilities.includes(capability), capability);

@@ -18,7 +18,13 @@ export const guest: GuestDefinition = {
   sshKeys: ['ssh-ed25519 AAAA me@home'],
   userData: null,
 };
-export const node = { name: 'node-1', driver: 'libvirt', storagePool: 'guests', bridge: 'br0' };
+export const node = {
+  name: 'node-1',
+  driver: 'libvirt',
+  storagePool: 'guests',
+  bridge: 'br0',
+  networkBridges: null,
+};
 
 /** Another one of the same site. */
 export const neighbour: GuestDefinition = {

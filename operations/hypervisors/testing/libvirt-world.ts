@@ -67,6 +67,23 @@ export async function createLibvirtWorld() {
     inside: (argv: readonly string[]) => ['nsenter', `--net=/proc/${child.pid}/ns/net`, ...argv],
     /** A connection to a socket of its file system. */
     connect: (path: string) => connect(`/proc/${child.pid}/root${path}`),
+    /** Gives this node and another one a bridge of this name, joined by a pair of ports as by the provider's VLAN. */
+    joinBridges(other: { inside: (argv: readonly string[]) => string[]; pid: number }, bridge: string) {
+      const port = `up-${bridge}`;
+      const run = (inside: typeof world.inside, text: string) => {
+        const [program, ...args] = inside(text.split(' '));
+        execFileSync(program!, args);
+      };
+      run(world.inside, `ip link add ${port} type veth peer name ${port} netns ${other.pid}`);
+      for (const inside of [world.inside, other.inside])
+        for (const command of [
+          `ip link add ${bridge} type bridge`,
+          `ip link set ${bridge} up`,
+          `ip link set ${port} master ${bridge} up`,
+        ])
+          run(inside, command);
+    },
+    pid: child.pid!,
     /** The pool's folder. */
     poolFolder,
     virsh,

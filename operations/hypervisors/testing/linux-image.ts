@@ -127,7 +127,7 @@ printf 'Content-Type: text/plain\\r\\n\\r\\n'
 head -c $CONTENT_LENGTH | sh 2>&1
 `;
 
-const modules = ['virtio_pci', 'virtio_net', 'virtio_blk', 'isofs'];
+const modules = ['virtio_pci', 'virtio_net', 'virtio_blk', 'isofs', '8021q'];
 
 function packInitramfs(root: string): Buffer {
   const files = new Map<string, { mode: number; content: Buffer }>();

@@ -204,6 +204,7 @@ export async function createStage() {
         uri: null,
         storagePool: null,
         bridge: 'br0',
+        networkBridges: null,
         vcpus: 1,
         memoryMb: 1024,
         diskGb: 10,

@@ -35,6 +35,7 @@ const NodeBody = Type.Object({
   uri: text,
   storage_pool: text,
   bridge: text,
+  network_bridges: text,
   vcpus: text,
   memory_gib: text,
   disk_gb: text,
@@ -164,6 +165,7 @@ function changeOf(form: NodeForm): Required<Omit<NodeChange, 'isOpen'>> {
     uri: orNull(form.uri),
     storagePool: orNull(form.storage_pool),
     bridge: orNull(form.bridge),
+    networkBridges: orNull(form.network_bridges),
     vcpus: Number(form.vcpus),
     memoryMb: Number(form.memory_gib) * 1024,
     diskGb: Number(form.disk_gb),
@@ -171,7 +173,11 @@ function changeOf(form: NodeForm): Required<Omit<NodeChange, 'isOpen'>> {
 }
 
 /** The form's names of the fields that operations name in their refusals. */
-const fieldNames: Record<string, string> = { memoryMb: 'memory_gib', diskGb: 'disk_gb' };
+const fieldNames: Record<string, string> = {
+  memoryMb: 'memory_gib',
+  diskGb: 'disk_gb',
+  networkBridges: 'network_bridges',
+};
 
 async function faultsOf(change: () => Promise<unknown>): Promise<Map<string, string> | null> {
   try {

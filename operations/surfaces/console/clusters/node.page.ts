@@ -33,6 +33,7 @@ export interface NodeForm {
   uri: string;
   storage_pool: string;
   bridge: string;
+  network_bridges: string;
   vcpus: string;
   memory_gib: string;
   disk_gb: string;
@@ -59,6 +60,7 @@ export const emptyForm: NodeForm = {
   uri: '',
   storage_pool: '',
   bridge: '',
+  network_bridges: '',
   vcpus: '',
   memory_gib: '',
   disk_gb: '',
@@ -70,6 +72,7 @@ export function formOf(node: Node): NodeForm {
     uri: node.uri ?? '',
     storage_pool: node.storagePool ?? '',
     bridge: node.bridge ?? '',
+    network_bridges: node.networkBridges ?? '',
     vcpus: String(node.capacity.vcpus),
     memory_gib: String(node.capacity.memoryMb / 1024),
     disk_gb: String(node.capacity.diskGb),
@@ -262,6 +265,9 @@ function room(node: Node, nowMs: number): Html {
     { term: 'Connection', value: node.uri === null ? 'of the driver' : code(node.uri) },
     { term: 'Storage pool', value: node.storagePool === null ? 'of the driver' : code(node.storagePool) },
     { term: 'Bridge', value: node.bridge === null ? 'of the driver' : code(node.bridge) },
+    ...(node.networkBridges === null
+      ? []
+      : [{ term: 'Bridges of private networks', value: code(node.networkBridges) }]),
   ]);
 }
 
@@ -273,7 +279,7 @@ function nodeForm({ staff, cluster, node, form: given, faults }: NodePageOptions
       label,
       hint,
       isCode: true,
-      required: isLibvirt || name === 'name',
+      required: name !== 'network_bridges',
       maxLength: 200,
       placeholder,
       value: given[name],
@@ -309,6 +315,12 @@ function nodeForm({ staff, cluster, node, form: given, faults }: NodePageOptions
           'guests',
         ),
         text('bridge', 'Bridge', 'The bridge to which servers are connected.', 'br0'),
+        text(
+          'network_bridges',
+          'Bridges of private networks',
+          'One for each network, by its number. Your VLANs or VXLANs connect those of the same number. Empty: a private network ends at this node.',
+          'brpn{100-199}',
+        ),
       ],
       size('vcpus', 'vCPUs that may be allocated'),
       size('memory_gib', 'Memory that may be allocated, GiB'),

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { sql } from 'kysely';
 import { CodedError } from '#common/errors/index.ts';
+import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { type Answer, type Call, createApiClient } from '../testing/client.ts';
 import { customerOf, networkOf } from '../testing/network-calls.ts';
@@ -12,11 +14,16 @@ let isBroken = false;
 /** Runs once, before the hypervisor plugs a network interface in. */
 let meanwhile: (() => Promise<void>) | null = null;
 const asked: string[] = [];
+/** What one hypervisor stands for. */
+let reach: 'site' | 'node' = 'site';
 before(async () => {
   world = await createWorld({
     networksMax: 4,
     hypervisor: (usual) => ({
       ...usual,
+      get reach() {
+        return reach;
+      },
       async attachInterface(guest, nic) {
         asked.push(`attach ${guest} ${nic.address}`);
         if (isBroken) throw new CodedError('hypervisor.refused', 'node-7 has no slot left');
@@ -26,7 +33,7 @@ before(async () => {
         return usual.attachInterface(guest, nic);
       },
       async syncNetwork(networkId, members) {
-        asked.push(`sync ${networkId}`);
+        asked.push(['sync', networkId, ...members.map(({ guest }) => guest)].join(' '));
         if (isBroken) throw new CodedError('hypervisor.failed', 'node-7 is on fire');
         await usual.syncNetwork(networkId, members);
       },
@@ -199,7 +206,7 @@ test('API-4.7: wishes to sync are one while it waits, and its error lands in the
   );
   await world.database.pool.query('delete from simulated_interfaces');
   await world.jobs.drain();
-  assert.deepEqual(asked, [`sync ${network.id}`]);
+  assert.deepEqual(asked, [`sync ${network.id} vm-${serverId}`]);
   const { rows } = await world.database.pool.query('select guest from simulated_interfaces');
   assert.deepEqual(rows, [{ guest: `vm-${serverId}` }]);
   assert.equal((await call('GET', path, { key })).body.sync.state, 'synced');
@@ -258,4 +265,67 @@ test('API-4.8: destroying a server takes it off its networks before the action s
     [network.id],
   );
   assert.deepEqual(rows, []);
+});
+
+test('API-4.7: a network has servers of several nodes where each has a bridge of its number, and of one node elsewhere', async () => {
+  reach = 'node';
+  const { key } = await customerWithKey('Two nodes');
+  const local = await createNetwork(key);
+  const deploy = async (network_id: number) => {
+    const { id } = (
+      await call('POST', '/api/v2/servers', { key, body: { ...order, name: 'db', network_id } })
+    ).body;
+    await world.jobs.drain();
+    return id as number;
+  };
+  const statesOf = async (id: number) =>
+    (await call('GET', `/api/v2/servers/${id}/networks`, { key })).body.networks.map(
+      (nic: { state: string }) => nic.state,
+    );
+  const one = await deploy(local.id);
+  const [first] = await world.clusters.listNodes(systemActor, world.clusterId);
+  const room = { vcpus: 64, memoryMb: 65_536, diskGb: 1_000 };
+  const second = await world.clusters.addNode(systemActor, {
+    ...{ clusterId: world.clusterId, name: 'simulated-2', ...room },
+    ...{ uri: null, storagePool: null, bridge: 'br0', networkBridges: null },
+  });
+  await world.clusters.changeNode(systemActor, first!.id, { isOpen: false });
+  const two = await deploy(local.id);
+  assert.deepEqual([await statesOf(one), await statesOf(two)], [['attached'], ['error']]);
+  asked.length = 0;
+  await call('POST', `/api/v2/networks/${local.id}/sync`, { key });
+  await world.jobs.drain();
+  assert.deepEqual(asked.toSorted(), [`sync ${local.id}`, `sync ${local.id} vm-${one}`], 'it is not split');
+  assert.deepEqual(await statesOf(two), ['error']);
+
+  const setBridges = (nodeId: number, networkBridges: string) =>
+    world.clusters.changeNode(systemActor, nodeId, { networkBridges });
+  await setBridges(first!.id, 'brpn{100-102}');
+  await setBridges(second, 'vmbr{101-110}');
+  const networks = await Promise.all([createNetwork(key), createNetwork(key)]);
+  const { rows } = await sql<{ segment: number }>`
+    select segment from private_networks where segment is not null order by segment`.execute(world.db());
+  assert.deepEqual(rows, [{ segment: 101 }, { segment: 102 }], 'each has a number that both nodes have');
+  const other = await customerWithKey('Another of that place');
+  const full = await call('POST', '/api/v2/networks', { key: other.key, body: { name: 'late' } });
+  assert.deepEqual(errorOf(full), [422, 'limit_exceeded']);
+  for (const id of [one, two])
+    await call('POST', `/api/v2/servers/${id}/networks`, { key, body: { network_id: networks[0]!.id } });
+  await world.jobs.drain();
+  assert.deepEqual(
+    [await statesOf(one), await statesOf(two)],
+    [
+      ['attached', 'attached'],
+      ['error', 'attached'],
+    ],
+  );
+  asked.length = 0;
+  await call('POST', `/api/v2/networks/${networks[0]!.id}/sync`, { key });
+  await world.jobs.drain();
+  const both = networks[0]!.id;
+  assert.deepEqual(asked.toSorted(), [`sync ${both} vm-${one}`, `sync ${both} vm-${two}`].toSorted());
+  await assert.rejects(setBridges(second, 'vmbr{102-110}'), /bridges would change/);
+  await setBridges(second, 'vmbr{101-120}');
+  await call('DELETE', `/api/v2/networks/${networks[1]!.id}`, { key });
+  await createNetwork(other.key);
 });

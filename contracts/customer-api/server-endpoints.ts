@@ -247,7 +247,7 @@ export const serverEndpoints = [
     versions: ['v2'],
     summary: 'Reset the root password',
     description:
-      'Sets a new root password inside a running server by its guest agent (`qemu-guest-agent`). Only this answer contains it; it is valid once the action has succeeded.',
+      'Sets a new root password inside a running server by its guest agent (`qemu-guest-agent`), or else by cloud-init at its next boot within 24 hours: then the `outcome` of the action is `next_boot`. Only this answer contains it; it is valid once the action has succeeded.',
     params: onServer,
     body: ResetPasswordRequest,
     isBodyOptional: true,

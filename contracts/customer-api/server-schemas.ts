@@ -58,8 +58,8 @@ export const ServerAction = Type.Object(
     changed: Type.Boolean({ description: 'False when the server was already in the requested state.' }),
     outcome: Nullable(
       OneOf(
-        ['stopped', 'signal_sent', 'timeout'],
-        'Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout.',
+        ['stopped', 'signal_sent', 'timeout', 'next_boot'],
+        'Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. `next_boot`: the new root password holds from the next boot.',
       ),
     ),
     requested_by_key: Nullable(Type.String()),

@@ -258,10 +258,12 @@ export interface HypervisorDriver {
   /** True when nothing of the snapshot is left; false while the disk of the guest needs it. Ends its copy. Needs `snapshots`. */
   deleteSnapshot(name: string, snapshot: number): Promise<boolean>;
   /**
-   * Sets root's password inside a guest that runs. `hypervisor.refused` where nothing in the guest can do it. Needs
-   * `reset_password`.
+   * Gives root the password of `guest` inside a guest that runs. Where nothing in it can do that, cloud-init does at its next boot: until
+   * `forgetRootPassword` the node keeps a salted hash for it. Changes are numbered, and none is done twice. Needs `reset_password`.
    */
-  setRootPassword(name: string, password: string): Promise<void>;
+  setRootPassword(guest: GuestDefinition, change: number): Promise<'now' | 'next_boot'>;
+  /** Resolves when the node keeps no password of the guest. */
+  forgetRootPassword(guest: GuestDefinition): Promise<void>;
   /**
    * Resolves when the guest sends from exactly these addresses of its public NIC, where it is guarded, and is reached by them, now and
    * after each start. Its operating system is not changed; a rebuild sets it up anew. Needs `addresses`.

@@ -157,6 +157,7 @@ function guestsOf(
   | 'restoreSnapshot'
   | 'deleteSnapshot'
   | 'setRootPassword'
+  | 'forgetRootPassword'
   | 'setAddresses'
   | 'consoleKind'
   | 'openConsole'
@@ -199,6 +200,7 @@ function guestsOf(
       return true;
     },
     setRootPassword: refuseCapability,
+    forgetRootPassword: refuseCapability,
     async setAddresses({ name, addresses }) {
       await call('PUT', `${guestPath(name)}/addresses`, { addresses: addresses.map(addressBody) });
     },

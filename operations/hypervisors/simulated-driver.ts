@@ -138,11 +138,13 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
       await deleteSnapshot(options.db(), name, snapshot);
       return true;
     },
-    async setRootPassword(name, password) {
+    async setRootPassword({ name, rootPassword }) {
       await pause();
-      if (!(await setGuestPassword(options.db(), name, password)))
+      if (!(await setGuestPassword(options.db(), name, rootPassword)))
         throw new CodedError('hypervisor.refused', `The guest ${name} does not run.`);
+      return 'now';
     },
+    async forgetRootPassword() {},
     async setAddresses({ name, addresses }) {
       await pause();
       const list = addresses.map(({ address }) => address);

@@ -94,6 +94,14 @@ export async function clearActionPasswords(db: Queryable): Promise<void> {
   );
 }
 
+/** True when the server was given another root password since this action. */
+export async function isPasswordNewer(db: Queryable, serverId: number, actionId: number): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from server_actions where server_id = ${serverId} and id > ${actionId}
+      and command in ('reset_password', 'rebuild') and status = 'success' limit 1`.execute(db);
+  return rows.length > 0;
+}
+
 /** True when the unfinished action of a server was begun at least so long ago. */
 export async function isActionOlder(db: Queryable, serverId: number, seconds: number): Promise<boolean> {
   const { rows } = await sql`

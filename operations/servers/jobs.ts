@@ -29,7 +29,7 @@ import {
   serverIdOf,
   withoutSecret,
 } from './job-kit.ts';
-import { failMachine, runRebuild, runReset, runResize } from './run-machine.ts';
+import { failMachine, forgetPassword, runRebuild, runReset, runResize } from './run-machine.ts';
 import { failPower, runPower } from './run-power.ts';
 import { failAddresses, runAddresses, settleAddresses } from './server-addresses.ts';
 import {
@@ -79,6 +79,7 @@ export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
     },
     'servers.restore_snapshot': machine(runRestoreSnapshot),
     'servers.delete_snapshots': { run: (job) => deleteCopies(deps, job) },
+    'servers.forget_password': { run: (job) => forgetPassword(deps, job) },
     // Until it succeeds, as below: what an account has detached must not stay with a server.
     'servers.settle_addresses': { run: (job) => settleAddresses(deps, job) },
     // Without end: a server that its owner destroyed must go, however long its hypervisor is away.

@@ -2,19 +2,21 @@
  * Carries out what `change-machine.ts` recorded: rebuild, resize, a new root password. What is refused or given up leaves the
  * server with the image, the plan and the price that it had.
  */
-import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
+import { describeError, hasCode } from '#common/errors/index.ts';
 import { setRoom } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts';
 import { noteServerChange } from '#operations/server-changes/index.ts';
 import type { PowerState } from '#operations/views/index.ts';
-import type { Job } from '#service-kit/jobs/index.ts';
+import { enqueueJob, type Job } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
   type ActionRequest,
   beginAction,
   findActionRequest,
+  findUnfinishedAction,
   isActionOlder,
+  isPasswordNewer,
   type NewImage,
   type NewPlan,
   noteProgress,
@@ -72,8 +74,7 @@ export async function carryOut(
   } catch (caught) {
     const error = secret === '' ? caught : withoutSecret(caught, secret);
     if (!isPermanentRefusal(error)) throw error;
-    const hasNoAgent = error instanceof CodedError && error.details.reason === 'no_agent';
-    await failMachine(deps, job, describeError(error), hasNoAgent ? noAgent : undefined);
+    await failMachine(deps, job, describeError(error));
     return false;
   }
 }
@@ -112,9 +113,41 @@ export async function runReset(deps: ServersDeps, job: Job): Promise<void> {
   const request = await begin(deps, job);
   if (request === null) return;
   const { driver } = await hypervisorOf(deps, serverId);
-  const password = request.rootPassword!;
-  if (await carryOut(deps, job, password, () => driver.setRootPassword(guestName(serverId), password)))
-    await conclude(deps, job, {}, async () => {});
+  const facts = await inTransaction(deps, (tx) => store.lockServer(tx, serverId));
+  if (facts === null) return;
+  const guest = await describeGuest(deps, facts, request.rootPassword!);
+  let holds = 'now' as 'now' | 'next_boot';
+  const isDone = await carryOut(deps, job, guest.rootPassword, async () => {
+    holds = await driver.setRootPassword(guest, request.actionId);
+  });
+  if (!isDone) return;
+  const outcome = holds === 'next_boot' ? holds : null;
+  await conclude(deps, job, { outcome }, async (tx) => {
+    if (outcome === null) return;
+    const payload = { server_id: serverId, action_id: request.actionId };
+    await enqueueJob(tx, 'servers.forget_password', payload, passwordMs);
+  });
+}
+
+/** How long a node keeps a password for the next boot. */
+const passwordMs = 24 * 60 * 60 * 1000;
+
+/**
+ * Takes a password from the node that it kept for the next boot, unless a later one is there. The server stays locked meanwhile: a
+ * rebuild that begins beside it would lose its own password.
+ */
+export async function forgetPassword(deps: ServersDeps, job: Job): Promise<void> {
+  const serverId = serverIdOf(job);
+  const isBusy = await inTransaction(deps, async (tx) => {
+    const facts = await store.lockServer(tx, serverId);
+    if (facts?.provisioningState !== 'ready') return false;
+    if ((await findUnfinishedAction(tx, serverId)) !== null) return true;
+    if (await isPasswordNewer(tx, serverId, actionIdOf(job))) return false;
+    const { driver } = await hypervisorOf(deps, serverId);
+    await driver.forgetRootPassword(await describeGuest(deps, facts, ''));
+    return false;
+  });
+  if (isBusy) await askAgain(deps, job, {}, 60_000);
 }
 
 export async function runResize(deps: ServersDeps, job: Job): Promise<void> {
@@ -173,7 +206,7 @@ async function freeRoom(tx: Queryable, serverId: number): Promise<void> {
 export async function conclude(
   deps: ServersDeps,
   job: Job,
-  result: { powerState?: PowerState; error?: Fault | undefined },
+  result: { powerState?: PowerState; outcome?: 'next_boot' | null; error?: Fault | undefined },
   effects: (tx: Queryable) => Promise<void>,
 ): Promise<void> {
   const serverId = serverIdOf(job);
@@ -185,7 +218,8 @@ export async function conclude(
         await store.updateState(tx, serverId, { powerState: result.powerState });
         await emit(tx, { type: 'server.power_changed', serverId });
       }
-      await endAction(tx, serverId, result.error ? { error: result.error } : {});
+      const { error, outcome } = result;
+      await endAction(tx, serverId, error ? { error } : { outcome: outcome ?? null });
     });
   } catch (error) {
     if (hasCode(error, 'jobs.overtaken')) await removeStray(deps, serverId);
@@ -201,18 +235,9 @@ const guestSilent = {
   code: 'guest_silent',
   message: 'The server was rebuilt, but its operating system does not answer.',
 };
-const noAgent = {
-  code: 'no_guest_agent',
-  message: 'Nothing in the server can set a password. Install and start the package qemu-guest-agent in it.',
-};
 
 /** The hypervisor refused, or was asked often enough. A guest that was shut down for a resize is started again. */
-export async function failMachine(
-  deps: ServersDeps,
-  job: Job,
-  error: string,
-  fault: Fault = hypervisorFailed,
-): Promise<void> {
+export async function failMachine(deps: ServersDeps, job: Job, error: string): Promise<void> {
   const serverId = serverIdOf(job);
   deps.reporter.error('a change of a guest failed', { server: serverId, job: job.kind, error });
   const { driver } = await hypervisorOf(deps, serverId);
@@ -225,6 +250,6 @@ export async function failMachine(
     if (!(await isCurrent(tx, job))) return;
     await store.updateState(tx, serverId, { powerState });
     await freeRoom(tx, serverId);
-    await endAction(tx, serverId, { error: fault });
+    await endAction(tx, serverId, { error: hypervisorFailed });
   });
 }

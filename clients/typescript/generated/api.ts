@@ -169,7 +169,7 @@ export class Api extends Caller {
     return this.call<ActionForecast | ServerAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions/resize`, body, takesIdempotencyKey: true, options });
   }
 
-  /** Reset the root password. Sets a new root password inside a running server by its guest agent (`qemu-guest-agent`). Only this answer contains it; it is valid once the action has succeeded. */
+  /** Reset the root password. Sets a new root password inside a running server by its guest agent (`qemu-guest-agent`), or else by cloud-init at its next boot within 24 hours: then the `outcome` of the action is `next_boot`. Only this answer contains it; it is valid once the action has succeeded. */
   resetPassword(id: number, options: CallOptions = {}): Promise<PasswordAction> {
     return this.call<PasswordAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions/reset-password`, takesIdempotencyKey: true, options });
   }

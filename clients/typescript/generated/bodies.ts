@@ -912,8 +912,8 @@ export type PasswordAction = {
   progress: number;
   /** False when the server was already in the requested state. */
   changed: boolean;
-  /** Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. */
-  outcome: 'stopped' | 'signal_sent' | 'timeout' | null;
+  /** Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. `next_boot`: the new root password holds from the next boot. */
+  outcome: 'stopped' | 'signal_sent' | 'timeout' | 'next_boot' | null;
   requested_by_key: string | null;
   created_at: string;
   started_at: string | null;
@@ -1286,8 +1286,8 @@ export type ServerAction = {
   progress: number;
   /** False when the server was already in the requested state. */
   changed: boolean;
-  /** Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. */
-  outcome: 'stopped' | 'signal_sent' | 'timeout' | null;
+  /** Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. `next_boot`: the new root password holds from the next boot. */
+  outcome: 'stopped' | 'signal_sent' | 'timeout' | 'next_boot' | null;
   requested_by_key: string | null;
   created_at: string;
   started_at: string | null;

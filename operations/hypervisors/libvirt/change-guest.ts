@@ -5,10 +5,11 @@
  * the volume `vm-<id>-r<rebuild>.qcow2`: its name says which rebuild made it, so no rebuild is made twice.
  */
 import { CodedError } from '#common/errors/index.ts';
-import { type FoundGuest, type GuestSize, serverIdOfGuest } from '../guest.ts';
+import { type FoundGuest, type GuestDefinition, type GuestSize, serverIdOfGuest } from '../guest.ts';
 import { hashPassword } from './cloud-seed.ts';
 import { checked, wholeSize } from './domain-xml.ts';
 import { complaintOf, readXml, tolerate, type Virsh, withFile } from './run-virsh.ts';
+import { writeSeed } from './volumes.ts';
 
 const gib = 1024 ** 3;
 
@@ -65,15 +66,20 @@ export async function changeSize(call: Virsh, pool: string, name: string, size: 
 }
 
 /** See `HypervisorDriver.setRootPassword`. A list of processes shows the salted hash, not the password. */
-export async function changeRootPassword(call: Virsh, name: string, password: string): Promise<void> {
-  const hash = await hashPassword(password);
+export async function changeRootPassword(
+  call: Virsh,
+  pool: string,
+  guest: GuestDefinition,
+  change: number,
+): Promise<'now' | 'next_boot'> {
+  const hash = await hashPassword(guest.rootPassword);
   try {
-    await call(['set-user-password', checked('name', name), 'root', hash, '--encrypted']);
+    await call(['set-user-password', checked('name', guest.name), 'root', hash, '--encrypted']);
+    return 'now';
   } catch (error) {
     if (!/guest agent|domain is not running/i.test(complaintOf(error))) throw error;
-    throw new CodedError('hypervisor.refused', `The guest ${name} runs no guest agent.`, {
-      reason: 'no_agent',
-    });
+    await writeSeed(call, pool, guest, { hash, change });
+    return 'next_boot';
   }
 }
 

@@ -175,7 +175,7 @@ const checks: Record<Subject, (site: Site) => Promise<Result>> = {
     const words = `${count} of ${asked.length} servers run a guest agent`;
     return count === asked.length
       ? good(`${words}.`)
-      : warning(`${words}; in the others no root password can be set.`);
+      : warning(`${words}; in the others a new root password holds from their next boot.`);
   },
 };
 

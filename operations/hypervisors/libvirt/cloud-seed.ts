@@ -11,12 +11,11 @@ import { run } from './run-virsh.ts';
 
 /** Writes the image into a folder of its own, passes its path on, and always removes the folder. */
 export async function withSeedImage<T>(
-  guest: GuestDefinition,
+  files: Record<string, string>,
   use: (path: string) => Promise<T>,
 ): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-seed-'));
   try {
-    const files = seedFiles(guest, await hashPassword(guest.rootPassword));
     const paths: string[] = [];
     for (const [name, text] of Object.entries(files)) {
       paths.push(join(folder, name));
@@ -33,12 +32,21 @@ export async function withSeedImage<T>(
   }
 }
 
+/** Root's password as a salted hash. */
+export interface SeedPassword {
+  hash: string;
+  /** The number of the change that the next boot makes; null: only the first boot sets the password. */
+  change: number | null;
+}
+
 /** The files of the image. JSON is YAML, so nothing that a customer chose needs quoting rules of its own. */
-export function seedFiles(guest: GuestDefinition, passwordHash: string): Record<string, string> {
-  const vendor = {
+export function seedFiles(guest: GuestDefinition, password: SeedPassword | null): Record<string, string> {
+  const config = {
     disable_root: false,
     ssh_pwauth: true,
-    chpasswd: { expire: false, users: [{ name: 'root', type: 'hash', password: passwordHash }] },
+    ...(password !== null && {
+      chpasswd: { expire: false, users: [{ name: 'root', type: 'hash', password: password.hash }] },
+    }),
     // cloud-init's schema refuses an empty list of keys.
     users: [
       {
@@ -63,9 +71,24 @@ export function seedFiles(guest: GuestDefinition, passwordHash: string): Record<
   return {
     'meta-data': `${JSON.stringify({ 'instance-id': guest.name, 'local-hostname': guest.hostname })}\n`,
     'user-data': guest.userData ?? '#cloud-config\n{}\n',
-    'vendor-data': `#cloud-config\n${JSON.stringify(vendor)}\n`,
+    'vendor-data': `#cloud-config-archive\n${JSON.stringify([
+      { type: 'text/cloud-config', content: `#cloud-config\n${JSON.stringify(config)}` },
+      ...(password === null || password.change === null
+        ? []
+        : [{ type: 'text/cloud-boothook', content: passwordHook(password.hash, password.change) }]),
+    ])}\n`,
     'network-config': `${JSON.stringify(network)}\n`,
   };
+}
+
+/** cloud-init runs it at each boot, also of a guest that it has set up before; the disk remembers that it is done. */
+function passwordHook(hash: string, change: number): string {
+  const marker = '/var/lib/cloud/svc-root-password';
+  return `#cloud-boothook
+#!/bin/sh
+[ x$(cat ${marker} 2>/dev/null) = x${change} ] && exit 0
+echo 'root:${hash}' | chpasswd -e && echo ${change} > ${marker}
+`;
 }
 
 function publicNic(guest: GuestDefinition, mac: string): object {

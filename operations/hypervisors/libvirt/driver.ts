@@ -32,7 +32,7 @@ import { defineFirewall, defineGuard, defineNicFilters, removeFilters, switchGua
 import { attachNic, detachNic, detachOthers, removeSegment } from './private-networks.ts';
 import { complaintOf, createVirsh, tolerate, type Virsh } from './run-virsh.ts';
 import { copyDisk, deleteSnapshot, restoreDisk } from './snapshots.ts';
-import { makeVolumes, seedOf } from './volumes.ts';
+import { makeVolumes, seedOf, writeSeed } from './volumes.ts';
 
 /**
  * Connections of libvirt that start no program but ssh itself: by ssh, TLS or a socket, without the query parameters that name
@@ -138,7 +138,8 @@ export function createLibvirtDriver(
     restoreSnapshot: (name, snapshot, rebuild) =>
       restoreDisk(call, pool, checked('name', name), snapshot, rebuild),
     deleteSnapshot: (name, snapshot) => deleteSnapshot(call, pool, checked('name', name), snapshot),
-    setRootPassword: (name, password) => changeRootPassword(call, name, password),
+    setRootPassword: (guest, change) => changeRootPassword(call, pool, guest, change),
+    forgetRootPassword: (guest) => writeSeed(call, pool, guest, null),
     async setAddresses(guest) {
       if ((await power(guest.name)) === null)
         throw new CodedError('hypervisor.refused', `The node has no guest ${guest.name}.`);

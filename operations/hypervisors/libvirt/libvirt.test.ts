@@ -117,14 +117,26 @@ test('what can not serve as a name never reaches virsh, and nothing of a custome
     );
 });
 
+const vendorOf = (files: Record<string, string>) => {
+  const parts = JSON.parse(files['vendor-data']!.replace('#cloud-config-archive\n', '')) as {
+    type: string;
+    content: string;
+  }[];
+  const config = parts.find(({ type }) => type === 'text/cloud-config')!.content;
+  const hook = parts.find(({ type }) => type === 'text/cloud-boothook')?.content;
+  return { hook, ...JSON.parse(config.replace('#cloud-config\n', '')) };
+};
+
 test('the seed carries the password as a hash, the customer’s user data as it is, and every address with its gateway', () => {
   const userData = '#!/bin/sh\necho "<hello> & \\"bye\\""\n';
-  const files = seedFiles({ ...guest, userData, hostname: 'a"b: c' }, '$6$salt$hash');
+  const password = { hash: '$6$salt$hash', change: null };
+  const files = seedFiles({ ...guest, userData, hostname: 'a"b: c' }, password);
   assert.ok(!Object.values(files).join().includes('never in clear'));
   assert.equal(files['user-data'], userData);
   assert.equal(JSON.parse(files['meta-data']!)['local-hostname'], 'a"b: c');
-  const vendor = JSON.parse(files['vendor-data']!.replace('#cloud-config\n', ''));
+  const vendor = vendorOf(files);
   assert.equal(vendor.chpasswd.users[0].password, '$6$salt$hash');
+  assert.equal(vendor.hook, undefined);
   assert.deepEqual(vendor.users[0].ssh_authorized_keys, guest.sshKeys);
   const { public0 } = JSON.parse(files['network-config']!).ethernets;
   assert.deepEqual(public0.addresses, ['203.0.113.17/24', '2001:db8:113::17/64']);
@@ -134,9 +146,17 @@ test('the seed carries the password as a hash, the customer’s user data as it 
   ]);
 });
 
+test('a password for the next boot is in the seed as a hash until it is forgotten', () => {
+  const { hook } = vendorOf(seedFiles(guest, { hash: '$6$salt$hash', change: 21 }));
+  assert.match(
+    hook,
+    /^#cloud-boothook\n#!\/bin\/sh\n[\s\S]* = x21 \][\s\S]*'root:\$6\$salt\$hash' \| chpasswd -e/,
+  );
+  assert.doesNotMatch(Object.values(seedFiles(guest, null)).join(), /chpasswd|\$6\$/);
+});
+
 test('a guest without keys has no list of them, which the schema of cloud-init would refuse', () => {
-  const files = seedFiles({ ...guest, sshKeys: [] }, '$6$salt$hash');
-  const vendor = JSON.parse(files['vendor-data']!.replace('#cloud-config\n', ''));
+  const vendor = vendorOf(seedFiles({ ...guest, sshKeys: [] }, null));
   assert.deepEqual(vendor.users, [{ name: 'root', lock_passwd: false }]);
 });
 
@@ -299,7 +319,12 @@ test('a check of a node says all that is missing, and ends when virsh hangs', as
       [],
       /Interfaces can’t be limited\. tc: command not found/,
     ],
-    [{ dumpxml: '' }, [], [], /0 of 2 servers run a guest agent; in the others/],
+    [
+      { dumpxml: '' },
+      [],
+      [],
+      /0 of 2 servers run a guest agent; in the others a new root password holds from/,
+    ],
   ] as const) {
     const found = await check(answers);
     assert.deepEqual(found.bad, bad, found.text);

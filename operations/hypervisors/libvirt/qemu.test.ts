@@ -231,12 +231,24 @@ test('a Linux guest has the addresses, firewall and guard that were sold, over p
   assert.deepEqual([pings(ipv4), pings(ipv6)], [true, true]);
   await driver.applyFirewall(linux.name, webOnly);
 
+  const changed = { ...linux, rootPassword: randomBytes(12).toString('hex') };
+  assert.equal(await driver.setRootPassword(changed, 41), 'next_boot');
+  const hasPassword = () => {
+    const [, salt, hash] = /^root:\$6\$([^$]+)\$([^:]+):/m.exec(runInGuest('cat /etc/shadow')) ?? [];
+    return (
+      hash !== undefined &&
+      call('openssl', 'passwd', '-6', '-salt', salt!, changed.rootPassword).includes(hash)
+    );
+  };
+  assert.equal(hasPassword(), false);
   await driver.setPower(linux.name, 'off');
   await driver.resizeGuest(linux.name, { vcpus: 2, memoryMb: 160, diskGb: 2 });
   await driver.setPower(linux.name, 'on');
   const resized = await describe();
   assert.ok(resized.boot !== boot && resized.memoryMb >= memoryMb + 60, JSON.stringify(resized));
   assert.deepEqual([resized.vcpus, resized.diskGb], [2, 2]);
+  assert.equal(hasPassword(), true);
+  await driver.forgetRootPassword(changed);
   assert.deepEqual([pings(ipv4), pings(ipv6)], [false, false], 'the firewall stands');
 
   await joinFromTwoNodes(linux.name, runInGuest);
@@ -260,7 +272,7 @@ test('a Linux guest has the addresses, firewall and guard that were sold, over p
   await driver.restoreSnapshot(linux.name, 21, 1);
   await driver.setPower(linux.name, 'on');
   await describe();
-  assert.equal(noted(), 'before');
+  assert.deepEqual([noted(), hasPassword()], ['before', false], 'the node has forgotten the password');
   assert.equal(await driver.deleteSnapshot(linux.name, 21), false, 'the disk needs it');
 
   const rebuilt = { ...linux, imageSlug: 'other-linux', hostname: 'other-web' };

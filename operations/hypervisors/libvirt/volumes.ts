@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { CodedError } from '#common/errors/index.ts';
 import type { GuestDefinition } from '../guest.ts';
-import { withSeedImage } from './cloud-seed.ts';
+import { hashPassword, type SeedPassword, seedFiles, withSeedImage } from './cloud-seed.ts';
 import { checked } from './domain-xml.ts';
 import { complaintOf, tolerate, type Virsh } from './run-virsh.ts';
 
@@ -27,7 +27,17 @@ export async function makeVolumes(
     if (!complaintOf(error).includes(`failed to get vol '${image}'`)) throw error;
     throw new CodedError('hypervisor.refused', `The storage pool ${pool} has no image ${image}.`);
   }
-  await withSeedImage(guest, async (path) => {
+  await writeSeed(call, pool, guest, { hash: await hashPassword(guest.rootPassword), change: null });
+}
+
+/** Writes the seed anew, also of a guest that runs, which reads it at its next boot. */
+export async function writeSeed(
+  call: Virsh,
+  pool: string,
+  guest: GuestDefinition,
+  password: SeedPassword | null,
+): Promise<void> {
+  await withSeedImage(seedFiles(guest, password), async (path) => {
     const { size } = await stat(path);
     const seed = seedOf(guest.name);
     await tolerate(call(['vol-create-as', pool, seed, String(size), '--format', 'raw']), /exists already/i);

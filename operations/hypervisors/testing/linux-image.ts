@@ -2,7 +2,7 @@
  * Disk images with a real Linux for guests of tests: GRUB, the kernel of Debian's cloud images and busybox. They hold no file
  * system; GRUB finds kernel and initramfs by their sectors.
  *
- * The guest sets itself up from the seed image as cloud-init does: host name and network. Its port 80 answers what it is (`/cgi-bin/describe`)
+ * The guest sets itself up from the seed image as cloud-init does: host name, network and what is to run at each boot. Its port 80 answers what it is (`/cgi-bin/describe`)
  * and runs the shell script that is sent to `/cgi-bin/run`; its port 7 is an echo. On its screen
  * is a shell, of which its serial port says when it is there.
  */
@@ -92,6 +92,8 @@ mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
 for module in $(cat /modules/order); do insmod /modules/$module; done
 mount -t iso9660 -o ro $(findfs LABEL=cidata) /seed
+# The boot hook of the vendor data, which has no double quotes.
+printf '%b' "$(sed -n 's/.*boothook","content":"#cloud-boothook\\\\n\\([^"]*\\)".*/\\1/p' /seed/vendor-data)" | sh
 hostname $(sed 's/.*"local-hostname":"\\([^"]*\\)".*/\\1/' /seed/meta-data)
 ip link set lo up
 # A line for each NIC: its MAC, its addresses, its routes.
@@ -122,6 +124,11 @@ printf '{"image":"%s","hostname":"%s","vcpus":%s,"memoryMb":%s,"diskGb":%s,"boot
   "$(awk '{print int($1/2097152)}' /sys/block/vda/size)" "$(cat /proc/sys/kernel/random/boot_id)"
 `;
 
+/** busybox of Debian has none. */
+const chpasswd = `#!/bin/sh
+read -r line; [ "$1" = -e ] && echo "$line:1::::::" > /etc/shadow
+`;
+
 const runScript = `#!/bin/sh
 printf 'Content-Type: text/plain\\r\\n\\r\\n'
 head -c $CONTENT_LENGTH | sh 2>&1
@@ -133,9 +140,11 @@ function packInitramfs(root: string): Buffer {
   const files = new Map<string, { mode: number; content: Buffer }>();
   const add = (path: string, mode: number, content: Buffer | string = '') =>
     files.set(path, { mode, content: Buffer.from(content) });
-  for (const folder of ['bin', 'dev', 'proc', 'sys', 'seed', 'modules', 'www', 'www/cgi-bin'])
+  for (const folder of ['bin', 'dev', 'proc', 'sys', 'seed', 'modules', 'www', 'www/cgi-bin', 'etc'])
     add(folder, 0o040755);
   add('init', 0o100755, init);
+  add('etc/shadow', 0o100600, 'root:*:1::::::\n');
+  add('bin/chpasswd', 0o100755, chpasswd);
   add('bin/busybox', 0o100755, readFileSync(join(root, 'bin/busybox')));
   add('www/cgi-bin/describe', 0o100755, describe);
   add('www/cgi-bin/run', 0o100755, runScript);

@@ -70,6 +70,7 @@ function outcomeOf(action: ServerAction): Content {
     stopped: 'The operating system shut down.',
     signal_sent: 'The operating system was asked to shut down.',
     timeout: 'The operating system did not shut down in time, so the power was cut.',
+    next_boot: 'It holds from the next boot. Reboot the server within 24 hours.',
   };
   return outcomes[action.outcome ?? ''] ?? 'Done.';
 }

@@ -15,6 +15,9 @@ let world: World;
 let call: ReturnType<typeof createApiClient>;
 /** What the hypervisor says to a change of a guest; null: it carries it out. */
 let refusal: CodedError | null = null;
+let hasAgent = true;
+/** Guests whose node was asked to forget a password. */
+const forgotten: string[] = [];
 let unable: readonly Capability[] = [];
 /** Copies of disks go on. */
 let copying = false;
@@ -48,8 +51,10 @@ before(async () => {
           return copying ? { progress: 40 } : usual.createSnapshot(...given);
         },
         async setRootPassword(...given) {
-          refused();
-          return usual.setRootPassword(...given);
+          return hasAgent ? usual.setRootPassword(...given) : 'next_boot';
+        },
+        async forgetRootPassword({ name }) {
+          forgotten.push(name);
         },
       };
     },
@@ -99,7 +104,7 @@ async function running(name: string) {
 const digest = (password: string) => createHash('sha256').update(password).digest('hex');
 /** Makes delayed jobs due, as time would. */
 const due = () => world.database.pool.query('update jobs set run_at = svc_now() where finished_at is null');
-const refusedBy = (message: string, details = {}) => new CodedError('hypervisor.refused', message, details);
+const refusedBy = (message: string) => new CodedError('hypervisor.refused', message);
 
 test('a rebuild gives another disk and password; id, addresses, networks, firewall and price stay', async () => {
   const { act, read, action, guest, serverId, eventsOf } = await running('Rebuilt');
@@ -320,20 +325,39 @@ test('a higher price needs credit, and a plan that the node has no room for is r
   assert.deepEqual(await room(), [1, 2_048, 20]);
 });
 
-test('a new root password is in the answer alone and works in the running guest; without an agent the action says so', async () => {
-  const { act, action, guest, path, key } = await running('Locked');
+test('a new root password is in the answer alone and works in the running guest, without an agent from the next boot', async () => {
+  const { act, action, guest, path, key, serverId } = await running('Locked');
   const asked = await act('reset-password', {});
   assert.equal(asked.status, 202);
   await world.jobs.drain();
   assert.equal((await action(asked.body.id)).status, 'success');
   assert.equal((await guest()).password_digest, digest(asked.body.root_password));
 
-  refusal = refusedBy('The guest runs no guest agent.', { reason: 'no_agent' });
-  const lonely = await act('reset-password', {});
+  assert.equal((await action(asked.body.id)).outcome, null);
+
+  hasAgent = false;
+  const first = await act('reset-password', {});
   await world.jobs.drain();
-  refusal = null;
-  assert.equal((await action(lonely.body.id)).error.code, 'no_guest_agent');
-  assert.equal((await guest()).password_digest, digest(asked.body.root_password), 'the old one stays');
+  const second = await act('reset-password', {});
+  await world.jobs.drain();
+  hasAgent = true;
+  for (const { body } of [first, second]) {
+    const { status, outcome } = await action(body.id);
+    assert.deepEqual([status, outcome], ['success', 'next_boot']);
+  }
+  assert.equal(
+    (await guest()).password_digest,
+    digest(asked.body.root_password),
+    'until then the old one holds',
+  );
+  const { rows } = await world.database.pool.query(
+    `select run_at > svc_now() + interval '23 hours 50 minutes' as "isKept" from jobs
+      where kind = 'servers.forget_password' and finished_at is null`,
+  );
+  assert.deepEqual(rows, [{ isKept: true }, { isKept: true }]);
+  await due();
+  await world.jobs.drain();
+  assert.deepEqual(forgotten, [`vm-${serverId}`], 'once: the first one gave way to the second');
 
   await call('POST', `${path}/actions`, { key, body: { action: 'stop' } });
   await world.jobs.drain();

@@ -106,7 +106,7 @@ function resizeSection({ server, visitor, plans, resize }: MachineOptions): Cont
 
 function passwordSection({ server, visitor, resetError }: MachineOptions): Content {
   const description =
-    'Sets a new root password inside the running server. Its operating system must run qemu-guest-agent.';
+    'Sets a new root password inside the running server. Without qemu-guest-agent it holds from the next boot, by cloud-init.';
   return section({ title: 'Root password', id: 'password', description }, [
     resetError !== undefined &&
       banner({ tone: 'bad', title: 'The password was not reset', text: resetError }),

@@ -62,7 +62,8 @@ export function registerMachine(app: App, deps: SettingsDeps): void {
       password = (await servers.resetPassword(of.visitor.actor, null, of.server.id)).rootPassword;
     });
     if (resetError !== null) return showSettings(deps, of, reply, 409, { resetError });
-    const text = 'It is valid when the server’s activity shows that it was set.';
+    const text =
+      'It is valid when the server’s activity shows that it was set, or from the next boot where it says so.';
     return sendPage(reply, newPasswordPage(of, password, text));
   });
 }

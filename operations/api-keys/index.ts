@@ -9,15 +9,15 @@ import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, type CustomerActor, requireStaff } from '#operations/accounts/index.ts';
 import { findKeys, type KeyRow, type KeySummary, listKeys, listKeysBelow } from '#operations/views/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { createLookup, type Queryable } from '#service-kit/postgres/index.ts';
 import { activeKeysMax, issueKey, narrowKey, revokeKey, revokeKeysNamed, rotateKey } from './change-keys.ts';
 import type { IssueKeyInput } from './store.ts';
 import * as store from './store.ts';
-import { actorOf, createLookup, type Principal, verifyKey } from './verify-key.ts';
+import { actorOf, type Principal, verifyKey } from './verify-key.ts';
 
 export { revokeKeysOf } from './change-keys.ts';
 export type { KeyFacts } from './store.ts';
-export { actorOf, createLookup, type Principal } from './verify-key.ts';
+export { actorOf, type Principal } from './verify-key.ts';
 
 export type ApiKeys = ReturnType<typeof createApiKeys>;
 

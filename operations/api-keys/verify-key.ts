@@ -1,6 +1,7 @@
 import type { CustomerActor } from '#operations/accounts/index.ts';
 import type { KeyRow, ReachableTenant } from '#operations/views/index.ts';
 import { digestSecret, parseCredential, secretMatches } from '#service-kit/credentials/index.ts';
+import type { Lookup } from '#service-kit/postgres/index.ts';
 
 /** Who acts: a key, for the person who minted it. */
 export interface Principal {
@@ -63,25 +64,5 @@ export function actorOf(
     tenantIds: principal.tenants.map((tenant) => tenant.id),
     ownedOrganizationIds: [],
     canWrite: principal.scope === 'full',
-  };
-}
-
-/** A look-up whose askers of one turn of the event loop share one statement. */
-type Lookup<K, V> = (key: K) => Promise<V | null>;
-
-/** `find` gets the distinct keys of a turn; it is asked anew every turn, so nothing is ever cached. */
-export function createLookup<K, V>(find: (keys: K[]) => Promise<Map<K, V>>): Lookup<K, V> {
-  let gathering: { keys: Set<K>; answer: Promise<Map<K, V>> } | null = null;
-  return async (key) => {
-    if (gathering === null) {
-      const keys = new Set<K>();
-      const answer = new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
-        gathering = null;
-        return find([...keys]);
-      });
-      gathering = { keys, answer };
-    }
-    gathering.keys.add(key);
-    return (await gathering.answer).get(key) ?? null;
   };
 }

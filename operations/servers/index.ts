@@ -21,13 +21,15 @@ import {
   countServers,
   findServer,
   listInventory as listInventoryRows,
+  listOwnedServers,
   listServers,
   type Scope,
+  type Server,
   type ServerAction,
   type ServerFilter,
 } from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { createLookup, type Queryable } from '#service-kit/postgres/index.ts';
 import { countActions, findAction, findActionPassword, listActions } from './action-store.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
 import { type ResizeRequest, rebuildServer, resetPassword, resizeServer } from './change-machine.ts';
@@ -101,14 +103,26 @@ export type Servers = ReturnType<typeof createServers>;
 export function createServers(deps: ServersDeps) {
   const scope = (actor: Actor, tenantId: number | null) =>
     tenantId === null ? scopeOf(actor) : scopeOfTenant(actor, tenantId);
+  const lookup = createLookup<string, Server>(async (keys) => {
+    const asked = keys.map((key) => {
+      const [tenantId, id] = key.split('/').map(Number);
+      return { tenantId: tenantId!, id: id! };
+    });
+    const found = await listOwnedServers(deps.db(), asked);
+    return new Map(found.map((server) => [`${server.askedIn}/${server.id}`, server]));
+  });
   return {
     /** What it does beside the calls. */
     work: {
       jobHandlers: serverJobs(deps),
       parts: [createPowerObserver(deps), createDriftLoop(deps)],
     } satisfies FeatureWork,
-    findServer: (actor: Actor, tenantId: number | null, serverId: number) =>
-      findServer(deps.db(), scope(actor, tenantId), serverId),
+    findServer(actor: Actor, tenantId: number | null, serverId: number): Promise<Server | null> {
+      const within = scope(actor, tenantId);
+      // What is no id fails the statement, and only its own may fail with it.
+      const isShared = within !== 'all' && within.length === 1 && Number.isSafeInteger(serverId);
+      return isShared ? lookup(`${within[0]}/${serverId}`) : findServer(deps.db(), within, serverId);
+    },
     /** The same inside a transaction. */
     findServerIn: (tx: Queryable, actor: Actor, tenantId: number | null, serverId: number) =>
       findServer(tx, scope(actor, tenantId), serverId),

@@ -49,5 +49,8 @@ export function plantSql(rewrite: (text: string, values: readonly unknown[]) => 
 
 /** Planted fault: a query for one workspace returns the rows of all. */
 export function withoutOwner(text: string): string {
-  return text.replaceAll(/(?:\b\w+\.)?tenant_id = (?:any\(\$\d+(?:::bigint\[\])?\)|\$\d+)/g, '(true or $&)');
+  return text.replaceAll(
+    /(?:\b\w+\.)?tenant_id = (?:any\(\$\d+(?:::bigint\[\])?\)|\$\d+|asked\.tenant_id)/g,
+    '(true or $&)',
+  );
 }

@@ -160,6 +160,7 @@ export {
   findOwnedServer,
   findServer,
   listInventory,
+  listOwnedServers,
   listSoldServers,
   type MachineCommand,
   nodeServers,

@@ -64,17 +64,34 @@ const ownFields = `
   s.has_public_ip as "hasPublicIp"`;
 
 // One statement brings everything that a server's view shows: the read that customers make most costs one round trip.
-export const serverText = `
-  select ${ownFields}, ${catalogFields}, coalesce((${addresses}), '[]') as addresses,
-    coalesce((${privateNetworks}), '[]') as "privateNetworks", (${firewall}) as firewall,
-    (${currentAction}) as "currentAction"
-  from servers s ${catalogJoins}`;
+const serverFields = `
+  ${ownFields}, ${catalogFields}, coalesce((${addresses}), '[]') as addresses,
+  coalesce((${privateNetworks}), '[]') as "privateNetworks", (${firewall}) as firewall,
+  (${currentAction}) as "currentAction"`;
+
+export const serverText = `select ${serverFields} from servers s ${catalogJoins}`;
 
 export async function findServer(db: Queryable, scope: Scope, serverId: number): Promise<Server | null> {
   const ofOwner = scope === 'all' ? 'true' : 's.tenant_id = any($2::bigint[])';
   const text = `${serverText} where s.id = $1 and ${ofOwner} and s.provisioning_state <> 'deleted'`;
   const values = scope === 'all' ? [serverId] : [serverId, scope];
   return (await db.executeQuery<Server>(CompiledQuery.raw(text, values))).rows[0] ?? null;
+}
+
+const ownedText = `
+  select asked.tenant_id as "askedIn", ${serverFields}
+  from unnest($1::bigint[], $2::bigint[]) as asked (id, tenant_id)
+  join servers s on s.id = asked.id and s.tenant_id = asked.tenant_id and s.provisioning_state <> 'deleted'
+  ${catalogJoins}`;
+
+/** Those of these servers that live and are of the tenant in which they are asked for. */
+export async function listOwnedServers(
+  db: Queryable,
+  asked: readonly { id: number; tenantId: number }[],
+): Promise<(Server & { askedIn: number })[]> {
+  const values = [asked.map(({ id }) => id), asked.map(({ tenantId }) => tenantId)];
+  const { rows } = await db.executeQuery<Server & { askedIn: number }>(CompiledQuery.raw(ownedText, values));
+  return rows;
 }
 
 /** A server as its owner sees it, in one row. */

@@ -11,6 +11,7 @@ export { createDatabase, type Database, listMissingMigrations } from './database
 export type { EmbeddedUse } from './database-place.ts';
 export { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 export { isConnectionFailure, isLockTimeout, isUniqueViolation } from './failures.ts';
+export { createLookup, type Lookup } from './lookup.ts';
 export { withCustomPlans } from './prepare.ts';
 export { inTransaction, type Queryable, readNowMs } from './queryable.ts';
 export { RowWriter } from './row-writer.ts';

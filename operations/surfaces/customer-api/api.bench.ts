@@ -1,7 +1,7 @@
 /**
  * What an authenticated, metered call costs beside a bare Fastify route that reads the same server with one statement and
  * returns the same JSON: same run, one process, real PostgreSQL with every safety on, 100 connections from another thread,
- * over 25 keys of one account. Then reads of a server and of a list of 200 servers by 1, 16 and 64 clients, with prepared
+ * each with a server of its own, over 25 keys of one account. Then reads of a server and of a list of 200 servers by 1, 16 and 64 clients, with prepared
  * statements and with statements that are planned at each call, in turn.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -79,46 +79,49 @@ export async function run(report: (line: string) => void): Promise<void> {
   const [prepared, planned] = [await startDemo(true), await startDemo(false)];
   const worker = new Worker(new URL('./testing/worker.ts', import.meta.url));
   worker.setMaxListeners(0);
-  const measure = (port: number, path: string, keys: readonly string[], clients: number) => {
+  const measure: Measure = (port, paths, keys, clients) => {
     const headers = keys.map((key) => ({ authorization: `Bearer ${key}` }));
-    return ask(worker, { port, path, headers, connections: clients, warmUpMs: 500, durationMs: 2_000 });
+    return ask(worker, { port, paths, headers, connections: clients, warmUpMs: 500, durationMs: 2_000 });
   };
+  for (const demo of [prepared, planned]) await copyServer(demo);
   await compareWithBare(prepared, measure, report);
   for (const path of ['/api/v2/plans', '/api/v2/locations', '/api/v2/prices'])
     await timeUnchanged(prepared, path, report);
-  for (const demo of [prepared, planned]) await copyServer(demo);
   for (const path of [`/api/v2/servers/${prepared.serverId}`, '/api/v2/servers?limit=200'])
     for (const clients of [1, 16, 64]) {
       const runs = { planned: [] as Cost[], prepared: [] as Cost[] };
       for (let round = 0; round < rounds; round += 1) {
-        runs.planned.push(await costOf(planned, () => measure(planned.port, path, planned.keys, clients)));
+        runs.planned.push(await costOf(planned, () => measure(planned.port, [path], planned.keys, clients)));
         runs.prepared.push(
-          await costOf(prepared, () => measure(prepared.port, path, prepared.keys, clients)),
+          await costOf(prepared, () => measure(prepared.port, [path], prepared.keys, clients)),
         );
       }
       for (const [how, costs] of Object.entries(runs)) {
-        const [rate, database, own] = [0, 1, 2].map((place) => median(costs.map((cost) => cost[place]!)));
-        report(
-          `GET ${path}, ${clients} clients, ${how.padEnd(8)} ${Math.round(rate!)} requests/s, ${database!.toFixed(2)} ms of processor time of PostgreSQL and ${own!.toFixed(2)} ms of ours`,
-        );
+        report(`GET ${path}, ${clients} clients, ${how.padEnd(8)} ${wordsOf(costs)}`);
       }
     }
   await worker.terminate();
   for (const demo of [prepared, planned]) await demo.stop();
 }
 
+const copies = 200;
+/** The first of them. */
+const copiedId = 1_000_001;
+
 /** So many servers of one account that a page of the list is full; they are copies of one, without addresses. */
 async function copyServer({ features, serverId }: Demo): Promise<void> {
   const copy = (table: string, of: RawBuilder<unknown>, changes: RawBuilder<unknown>) =>
     sql`insert into ${sql.table(table)} overriding system value
       select (jsonb_populate_record(null::${sql.table(table)}, to_jsonb(t) || ${changes})).*
-      from ${sql.table(table)} t, generate_series(1, 200) i where t.id = ${of}`.execute(features.db());
+      from ${sql.table(table)} t, generate_series(0, ${copies - 1}) i where t.id = ${of}`.execute(
+      features.db(),
+    );
   const order = sql`(select order_id from servers where id = ${serverId})`;
-  await copy('server_orders', order, sql`jsonb_build_object('id', 1000000 + i)`);
+  await copy('server_orders', order, sql`jsonb_build_object('id', ${copiedId}::bigint + i)`);
   await copy(
     'servers',
     sql`${serverId}`,
-    sql`jsonb_build_object('id', 1000000 + i, 'order_id', 1000000 + i)`,
+    sql`jsonb_build_object('id', ${copiedId}::bigint + i, 'order_id', ${copiedId}::bigint + i)`,
   );
 }
 
@@ -168,10 +171,21 @@ async function databaseMs({ dir }: Demo): Promise<number> {
   return (await Promise.all(all)).reduce((sum, ticks) => sum + ticks, 0) * 10;
 }
 
-type Measure = (port: number, path: string, keys: readonly string[], clients: number) => Promise<LoadResult>;
+/** As a reader compares them: medians. */
+function wordsOf(costs: readonly Cost[]): string {
+  const [rate, database, own] = [0, 1, 2].map((place) => median(costs.map((cost) => cost[place]!)));
+  return `${Math.round(rate!)} requests/s, ${database!.toFixed(2)} ms of processor time of PostgreSQL and ${own!.toFixed(2)} ms of ours`;
+}
+
+type Measure = (
+  port: number,
+  paths: readonly string[],
+  keys: readonly string[],
+  clients: number,
+) => Promise<LoadResult>;
 
 async function compareWithBare(demo: Demo, measure: Measure, report: (line: string) => void): Promise<void> {
-  const { features, serverId: id } = demo;
+  const { features } = demo;
   const bare = Fastify();
   bare.get<{ Params: { id: string } }>(
     '/servers/:id',
@@ -183,18 +197,19 @@ async function compareWithBare(demo: Demo, measure: Measure, report: (line: stri
   );
   await bare.listen({ host: '127.0.0.1', port: 0 });
   const { port } = bare.server.address() as AddressInfo;
-  const [own, full] = [`/servers/${id}`, `/api/v2/servers/${id}`];
-  await requireSameJson(`http://127.0.0.1:${port}${own}`, `${demo.url}${full}`, demo.keys[0]!);
-  const rates = { bare: [] as number[], api: [] as number[] };
+  const own = Array.from({ length: connections }, (_, index) => `/servers/${copiedId + index}`);
+  const full = own.map((path) => `/api/v2${path}`);
+  await requireSameJson(`http://127.0.0.1:${port}${own[0]}`, `${demo.url}${full[0]}`, demo.keys[0]!);
+  const costs = { bare: [] as Cost[], api: [] as Cost[] };
   for (let round = 0; round < rounds; round += 1) {
-    rates.bare.push(rateOf(await measure(port, own, demo.keys, connections)));
-    rates.api.push(rateOf(await measure(demo.port, full, demo.keys, connections)));
+    costs.bare.push(await costOf(demo, () => measure(port, own, demo.keys, connections)));
+    costs.api.push(await costOf(demo, () => measure(demo.port, full, demo.keys, connections)));
   }
   await bare.close();
-  const ratios = rates.api.map((rate, round) => rate / rates.bare[round]!);
-  report(`bare route, one statement:           ${Math.round(median(rates.bare))} requests/s`);
-  report(`authenticated and metered GET:       ${Math.round(median(rates.api))} requests/s`);
-  report(`ratio (median of ${rounds} rounds):         ${median(ratios).toFixed(2)}`);
+  const ratios = costs.api.map(([rate], round) => rate / costs.bare[round]![0]);
+  report(`bare route, one statement:     ${wordsOf(costs.bare)}`);
+  report(`authenticated and metered GET: ${wordsOf(costs.api)}`);
+  report(`ratio (median of ${rounds} rounds):   ${median(ratios).toFixed(2)}`);
 }
 
 /** The two routes must be doing the same work, or their ratio says nothing. */
@@ -227,8 +242,6 @@ async function issueKeys(features: Features, tenantId: number): Promise<string[]
   );
   return (await Promise.all(issued)).map(({ token }) => token);
 }
-
-const rateOf = ({ answers, seconds }: LoadResult) => answers / seconds;
 
 async function ask(worker: Worker, order: LoadOrder): Promise<LoadResult> {
   const answered = new Promise<LoadResult>((resolve, reject) => {

@@ -3,13 +3,14 @@
  * account gate, scope, count. A refusal at one step reveals nothing about the later ones.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type ApiKeys, actorOf, createLookup, type Principal } from '#operations/api-keys/index.ts';
+import { type ApiKeys, actorOf, type Principal } from '#operations/api-keys/index.ts';
 import { type Billing, describeRefusal, judgeAccess } from '#operations/billing/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { AccessFacts } from '#operations/views/index.ts';
 import { hasAuthorization, readBearer } from '#service-kit/credentials/index.ts';
 import { HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import type { Allowance, SlidingLog } from '#service-kit/limits/index.ts';
+import { createLookup } from '#service-kit/postgres/index.ts';
 import type { Version } from './call.ts';
 import { addRateLimit, quotaExceeded } from './rate-headers.ts';
 import { BodyFault } from './read-body.ts';

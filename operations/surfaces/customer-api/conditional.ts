@@ -6,14 +6,14 @@
  * with the row locked: of two changes under one tag only the first one happens, and a server that runs by now is still the one that
  * its caller has seen when it was queued.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
-const digestOf = (text: string) => createHash('sha1').update(text).digest('base64url');
+const digestOf = (text: string) => hash('sha1', text, 'base64url');
 
 /** The strong tag of this representation; `changeable` is what `changeablePart` gives for it. */
 export function entityTag(payload: string, changeable: string): string {

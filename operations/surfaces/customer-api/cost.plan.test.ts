@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { explainStatements, rowsReadBy } from '#operations/testing/explain-statements.ts';
+import { plantSql } from '#operations/testing/planted-sql.ts';
 
 const customers = 3_000;
 
@@ -19,6 +21,27 @@ test('a metered call reads the rows of its customer by keys, among thousands of 
   const nodes = await explainStatements(world.database, call);
   assert.ok(nodes.length >= 4, `${nodes.length} nodes`);
   for (const node of nodes) assert.ok(rowsReadBy(node) < 100, JSON.stringify(node));
+});
+
+test('servers that are asked for at once are one statement, in which each workspace finds its own', async () => {
+  await using world = await createWorld();
+  const tenants = [(await world.createCustomer('One')).tenant, (await world.createCustomer('Two')).tenant];
+  const ids: number[] = [];
+  for (const tenant of tenants) ids.push((await world.deploy(tenant, 'shared')).serverId);
+  let statements = 0;
+  using _ = plantSql((text) => {
+    statements += Number(text.includes('join servers s'));
+    return text;
+  });
+  const pairs = tenants.flatMap((tenant) => [...ids, 424_242].map((id) => ({ tenant, id })));
+  const found = await Promise.all(
+    pairs.map(({ tenant, id }) => world.servers.findServer(systemActor, tenant.id, id)),
+  );
+  assert.deepEqual(
+    found.map((server) => server && [server.id, server.tenantId]),
+    [[ids[0], tenants[0]!.id], null, null, null, [ids[1], tenants[1]!.id], null],
+  );
+  assert.equal(statements, 1);
 });
 
 /** Other customers, each with a person, a key, a server and a month of use. */

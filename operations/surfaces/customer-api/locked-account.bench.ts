@@ -27,7 +27,7 @@ export async function run(report: (line: string) => void): Promise<void> {
   const load = (worker: Worker, of: readonly string[], many: number, durationMs: number) =>
     ask(worker, {
       port,
-      path: '/api/v2/key',
+      paths: ['/api/v2/key'],
       headers: of.map((key) => ({ authorization: `Bearer ${key}` })),
       connections: many,
       warmUpMs: 500,

@@ -8,8 +8,8 @@ import { parentPort } from 'node:worker_threads';
 /** What the measuring side sends. */
 export interface LoadOrder {
   port: number;
-  path: string;
   /** Of each connection, in turn. */
+  paths: readonly string[];
   headers: readonly Record<string, string>[];
   connections: number;
   warmUpMs: number;
@@ -28,13 +28,14 @@ export interface LoadResult {
 parentPort?.on('message', async (order: LoadOrder) => parentPort!.postMessage(await measure(order)));
 
 async function measure(order: LoadOrder): Promise<LoadResult> {
-  const requests = order.headers.map((headers) => {
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    return `GET ${order.path} HTTP/1.1\r\nhost: localhost\r\n${lines.join('')}\r\n`;
-  });
+  const requestOf = (index: number) => {
+    const headers = Object.entries(order.headers[index % order.headers.length]!);
+    const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
+    return `GET ${order.paths[index % order.paths.length]} HTTP/1.1\r\nhost: localhost\r\n${lines.join('')}\r\n`;
+  };
   const state = { isCounting: false, isOver: false, answers: 0, all: 0, failures: 0 };
   const connections = Array.from({ length: order.connections }, (_, index) =>
-    talk(order.port, requests[index % requests.length]!, state),
+    talk(order.port, requestOf(index), state),
   );
   await new Promise((wake) => setTimeout(wake, order.warmUpMs));
   state.isCounting = true;

@@ -91,8 +91,8 @@ test('a minute has the kernel’s totals, addresses and spoofed traffic where it
       .sort(([one], [other]) => (one < other ? -1 : 1)),
     [
       ['192.0.2.10', 128, 1, 'br0|a'],
-      ['198.51.100.7', 128, 9, ''],
       ['192.0.2.11', 256, 2, ''],
+      ['198.51.100.7', 128, 9, ''],
       ['203.0.113.7', 0, 3, ''],
     ],
   );

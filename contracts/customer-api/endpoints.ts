@@ -3,23 +3,23 @@
  * of it, so what is documented, validated and served can't differ.
  */
 
-import { addressEndpoints } from './address-endpoints.ts';
-import { bandwidthEndpoints } from './bandwidth-endpoints.ts';
-import { catalogEndpoints } from './catalog-endpoints.ts';
-import { findingEndpoints } from './finding-endpoints.ts';
-import { firewallEndpoints } from './firewall-endpoints.ts';
-import { incidentEndpoints } from './incident-endpoints.ts';
-import { keyEndpoints } from './key-endpoints.ts';
-import { ledgerEndpoints } from './ledger-endpoints.ts';
-import { networkEndpoints } from './network-endpoints.ts';
-import { portEndpoints } from './port-endpoints.ts';
+import { addressEndpoints } from './addresses.ts';
+import { bandwidthEndpoints } from './bandwidth.ts';
+import { catalogEndpoints } from './catalog.ts';
+import { findingEndpoints } from './findings.ts';
+import { firewallEndpoints } from './firewall.ts';
+import { incidentEndpoints } from './incidents.ts';
+import { keyEndpoints } from './keys.ts';
+import { ledgerEndpoints } from './ledger.ts';
+import { networkEndpoints } from './networks.ts';
+import { portEndpoints } from './ports.ts';
 import { serverEndpoints } from './server-endpoints.ts';
-import { snapshotEndpoints } from './snapshot-endpoints.ts';
-import { sshKeyEndpoints } from './ssh-key-endpoints.ts';
-import { tenantEndpoints } from './tenant-endpoints.ts';
-import { trafficEndpoints } from './traffic-endpoints.ts';
-import { usageEndpoints } from './usage-endpoints.ts';
-import { webhookEndpoints } from './webhook-endpoints.ts';
+import { snapshotEndpoints } from './snapshots.ts';
+import { sshKeyEndpoints } from './ssh-keys.ts';
+import { tenantEndpoints } from './tenants.ts';
+import { trafficEndpoints } from './traffic.ts';
+import { usageEndpoints } from './usage.ts';
+import { webhookEndpoints } from './webhooks.ts';
 
 export const endpoints = [
   ...tenantEndpoints,

@@ -10,9 +10,9 @@ import { commonErrors, conditionErrors, type Endpoint, PathId, pathIds } from '.
 import { endpoints } from './endpoints.ts';
 import { type ErrorKind, errorKinds, kindsOf } from './errors.ts';
 import { createParts, type Json, type Parameter, type Parts, pascal } from './openapi-parts.ts';
-import { describeWebhooks } from './openapi-webhooks.ts';
 import { resourceOf } from './resources.ts';
 import { ErrorAnswer, ProblemAnswer, TenantSelector } from './schemas.ts';
+import { eventBodySchema, testEvent, webhookEvents } from './webhook-events.ts';
 
 /** The whole document, with the same content in the same order every time. */
 export function buildOpenApi(): Json {
@@ -318,4 +318,60 @@ const nameOf = ({ reason, code }: ErrorKind) => reason ?? code;
 function referHeaders(names: readonly string[]): Json {
   const unique = [...new Set(names)];
   return Object.fromEntries(unique.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+const parameter = (name: string, description: string, schema: Json): Parameter => ({
+  name,
+  in: 'header',
+  required: true,
+  description,
+  schema,
+});
+
+const webhookParameters = [
+  parameter('webhook-id', 'Id of the event; the same in every delivery attempt.', {
+    type: 'string',
+    pattern: '^msg_[0-9a-f]{32}$',
+  }),
+  parameter('webhook-timestamp', 'Time of the signature of this attempt, in seconds since 1970.', {
+    type: 'string',
+    pattern: '^\\d+$',
+  }),
+  parameter(
+    'webhook-signature',
+    'One or more signatures with spaces between them, each `v1,` and the base64 of an HMAC-SHA256 of `id.timestamp.body`.',
+    { type: 'string', pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$' },
+  ),
+];
+
+const webhookAnswers: Record<string, [name: string, description: string]> = {
+  '2XX': ['WebhookAccepted', 'Accepted. Any other answer, or none within 15 seconds, is retried.'],
+  '410': ['WebhookGone', 'Gone: the endpoint is disabled.'],
+};
+
+/** One entry for each event. */
+function describeWebhooks(parts: Parts): Json {
+  return Object.fromEntries(
+    [...webhookEvents, testEvent].map((kind) => [
+      kind.type,
+      {
+        post: {
+          operationId: `receive${pascal(kind.type)}`,
+          summary: kind.summary,
+          security: [],
+          parameters: webhookParameters.map((one) => parts.shareParameter(one)),
+          requestBody: {
+            required: true,
+            content: { 'application/json': { schema: parts.schema(eventBodySchema(kind)) } },
+          },
+          responses: Object.fromEntries(
+            Object.entries(webhookAnswers).map(([status, [name, description]]) => [
+              status,
+              parts.share('responses', name, { description }),
+            ]),
+          ),
+        },
+      },
+    ]),
+  );
 }

@@ -2,8 +2,8 @@
 import { type Static, Type } from 'typebox';
 import { consoleKinds } from '../capabilities.ts';
 import { Nullable } from '../scalars.ts';
-import { FirewallSummary } from './firewall-schemas.ts';
-import { PrivateNetworkAttachment } from './network-schemas.ts';
+import { FirewallSummary } from './firewall.ts';
+import { PrivateNetworkAttachment } from './networks.ts';
 import {
   hostnamePattern,
   Id,

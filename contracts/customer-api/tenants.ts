@@ -1,7 +1,8 @@
 /** Bodies about workspaces. */
 import { type Static, Type } from 'typebox';
 import { Nullable } from '../scalars.ts';
-import { Id, Moment, OneOf, Pagination } from './schema-kit.ts';
+import type { Endpoint } from './endpoint.ts';
+import { Id, Moment, OneOf, Pagination, ShortListQuery } from './schema-kit.ts';
 
 export const Tenant = Type.Object(
   {
@@ -44,3 +45,37 @@ export const MemberList = Type.Object(
   { members: Type.Array(Member), pagination: Pagination },
   { title: 'MemberList' },
 );
+
+/** Workspaces, and who is in them. */
+export const tenantEndpoints = [
+  {
+    id: 'listTenants',
+    method: 'GET',
+    path: '/tenants',
+    versions: ['v2'],
+    summary: 'List workspaces',
+    description:
+      'The workspaces of the key, the default one first. `api_access` says whether calls are allowed for a workspace, or why not.',
+    params: {},
+    query: ShortListQuery,
+    selectsTenant: false,
+    responses: {
+      200: { description: 'A page of workspaces.', schema: TenantList, headers: ['ETag', 'Link'] },
+    },
+    errors: ['invalid_cursor'],
+  },
+  {
+    id: 'listMembers',
+    method: 'GET',
+    path: '/members',
+    versions: ['v2'],
+    summary: 'List members',
+    description:
+      'The people of the organization of the workspace, owners first. They are invited in the portal.',
+    params: {},
+    query: ShortListQuery,
+    selectsTenant: true,
+    responses: { 200: { description: 'A page of members.', schema: MemberList, headers: ['ETag', 'Link'] } },
+    errors: ['invalid_cursor'],
+  },
+] as const satisfies readonly Endpoint[];

@@ -1,6 +1,6 @@
 /** Bodies about attacks. Sources of an attack are in none of them. */
 import { type Static, Type } from 'typebox';
-import { type AttackClass, attackClasses } from '../attack-classes.ts';
+import { type AttackClass, attackClasses } from '#contracts/attack-classes.ts';
 import {
   actionKinds,
   attackDirections,
@@ -8,8 +8,10 @@ import {
   incidentCoverages,
   incidentSeverities,
   incidentStates,
-} from '../incidents.ts';
+} from '#contracts/incidents.ts';
+import { keptText } from '#contracts/retention.ts';
 import { Nullable } from '../scalars.ts';
+import type { Endpoint } from './endpoint.ts';
 import { Id, OneOf, Pagination } from './schema-kit.ts';
 
 const time = (description: string, example: string) =>
@@ -139,3 +141,22 @@ export const ListIncidentsQuery = Type.Object(
   { additionalProperties: false },
 );
 export type ListIncidentsQuery = Static<typeof ListIncidentsQuery>;
+
+/** Attacks on servers, or from them. */
+export const incidentEndpoints = [
+  {
+    id: 'listServerIncidents',
+    method: 'GET',
+    path: '/servers/{id}/incidents',
+    versions: ['v2'],
+    summary: 'List attacks of a server',
+    description: `Attacks on the addresses of the server, or from them, newest first. An attack is \`active\` until the sensor reports its end (\`recovered\`); \`stale\` means that the sensor reports nothing, so it is unknown whether the attack goes on. Attacks are kept for ${keptText('attacks')}. While the protection views of the server are off, the answer is a \`404\` (\`protect_disabled\`).`,
+    params: { id: 'server' },
+    query: ListIncidentsQuery,
+    selectsTenant: true,
+    responses: {
+      200: { description: 'A page of attacks.', schema: IncidentList, headers: ['ETag', 'Link'] },
+    },
+    errors: ['invalid_cursor', 'invalid_fields', 'not_found', 'protect_disabled'],
+  },
+] as const satisfies readonly Endpoint[];

@@ -81,7 +81,7 @@ function addFileCommands(program: Command): void {
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
     .action(async (file: string, options: DetectOptions) => {
       await dropRoot('detect', [file, options.thresholds]);
-      process.exitCode = await (await import('./commands/detect.ts')).detect(file, options);
+      process.exitCode = await (await import('./commands/read.ts')).detect(file, options);
     });
 }
 
@@ -165,7 +165,7 @@ export function addCommands(program: Command): void {
     )
     .action(async (options: { interface?: string; json?: boolean; remove?: boolean }) => {
       if (options.remove) {
-        process.exitCode = await (await import('./commands/remove-counters.ts')).removeCounters(process.env);
+        process.exitCode = await (await import('./commands/attach.ts')).removeCounters(process.env);
         return;
       }
       await dropRoot('check');

@@ -9,7 +9,7 @@ import type { TelemetryTotals } from '#contracts/sensor-api/telemetry.ts';
 import { InterfaceTotalsSchema } from '#contracts/sensor-api/telemetry_pb.js';
 import { arePlausible, decodeTotals, encodeTotals } from '#contracts/sensor-api/telemetry-totals.ts';
 import { captureMinute, createMonitorWorld, createSpool } from '#monitor/testing/index.ts';
-import { emptyTotals } from '#sensor/capture/totals.ts';
+import { emptyTotals } from '#sensor/capture/capture.ts';
 
 const counters = InterfaceTotalsSchema.fields.map(({ name, localName }) => ({
   column: name,
@@ -29,7 +29,7 @@ test('a counter of telemetry.proto is counted by the sensor, goes over the wire 
   assert.deepEqual(
     counters.filter(({ name }) => !counted.has(name)),
     [],
-    'missing in sensor/capture/totals.ts',
+    'missing in sensor/capture/capture.ts',
   );
   assert.equal(counted.size, counters.length, 'missing in telemetry.proto: InterfaceTotals');
   const totals = distinctTotals();

@@ -6,8 +6,6 @@
  */
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
-import { NotACaptureError } from './capture-error.ts';
-import { readOnce } from './read-once.ts';
 import {
   closingWord,
   endedWord,
@@ -15,6 +13,7 @@ import {
   type Packing,
   pieceBytes,
   pieces,
+  readOnce,
   type UnpackInput,
   unpackState,
   wordsMax,
@@ -217,3 +216,6 @@ class UnpackedBytes implements ByteSource {
     this.#plain.close();
   }
 }
+
+/** The file is not a capture or can not be opened. The message is shown to people. */
+export class NotACaptureError extends Error {}

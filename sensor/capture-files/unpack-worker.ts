@@ -2,12 +2,12 @@
 import { once } from 'node:events';
 import { workerData } from 'node:worker_threads';
 import { createGunzip, createZstdDecompress, type Gunzip, type ZstdDecompress } from 'node:zlib';
-import { readOnce } from './read-once.ts';
 import {
   closingWord,
   endedWord,
   pieceBytes,
   pieces,
+  readOnce,
   type UnpackInput,
   unpackState,
   wordsOfPiece,

@@ -13,14 +13,10 @@ import {
   ThresholdError,
   type Thresholds,
 } from '#sensor/detector/index.ts';
-import { detectionJson } from './detect-json.ts';
-import { detectionLines } from './detect-tables.ts';
-import type { Detection } from './detection.ts';
-import type { InstantOfFrame } from './instants.ts';
-import type { ReadScreen } from './read-files.ts';
+import { type Detection, detectionJson, detectionLines } from './detect-answer.ts';
+import { createProgress, type Progress, type ReadScreen } from './read-files.ts';
 import { requireSupported } from './read-frames.ts';
-import { createProgress, type Progress } from './read-progress.ts';
-import { OutputClosedError } from './text-output.ts';
+import { type InstantOfFrame, OutputClosedError } from './text-output.ts';
 
 export interface DetectOptions {
   json?: boolean;

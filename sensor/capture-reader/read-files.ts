@@ -4,17 +4,18 @@
  * Readable parts go to the output with exit code 0, and problems are reported as sentences. Exit code 2 means that a
  * file is not a capture, that no link type is supported, or that options are invalid.
  */
+
+import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { WriteStream } from 'node:tty';
+import { pageBytes, type ReadingResult } from '#sensor/capture/index.ts';
 import { type CaptureFile, NotACaptureError, openCaptureFile } from '#sensor/capture-files/index.ts';
 import { AnswerLog } from './answer-log.ts';
-import { MinuteSums } from './minute-sums.ts';
-import { createPageFile } from './page-file.ts';
-import { isFiltered, matchesAnswer, matchesUsage, selectRows } from './read-filter.ts';
-import { FrameReading, packetsIn } from './read-frames.ts';
-import { createProgress } from './read-progress.ts';
+import { isFiltered, matchesAnswer, matchesUsage, type Selection, selectRows } from './read-filter.ts';
+import { type FileFacts, FrameReading, MinuteSums, packetsIn } from './read-frames.ts';
 import { parseQuery, type ReadOptions } from './read-query.ts';
-import { OutputClosedError, type TextOutput } from './text-output.ts';
-import type { TextLook } from './text-table.ts';
+import { OutputClosedError, type TextLook, type TextOutput } from './text-output.ts';
 
 /** Output of a reading and of its messages. */
 export interface ReadScreen {
@@ -133,4 +134,115 @@ function lookAt(file: CaptureFile): { size: number; at: number } {
 /** The memory of a closed file's thread is given back in a turn of the event loop only. */
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
+}
+
+// Storage for rows of a long capture that do not fit into memory: a temporary file without a name, created for the
+// first page.
+//
+// The file is unlinked at once, so that nothing remains after any end of the process. When it can not be created or the
+// disk is full, pages stay in memory.
+
+export type TemporaryPages = ReturnType<typeof createPageFile>;
+
+/** Stores pages in the directory of temporary files. */
+function createPageFile(folder: string = tmpdir()) {
+  const kept = new Map<number, Uint8Array>();
+  let descriptor = -1;
+  let pages = 0;
+  let problem: string | null = null;
+
+  function open(): number {
+    const path = join(folder, `svc-read-${process.pid}-${process.hrtime.bigint()}`);
+    const opened = openSync(path, 'wx+', 0o600);
+    unlinkSync(path);
+    return opened;
+  }
+
+  function store(page: Uint8Array, number: number): void {
+    if (descriptor < 0) descriptor = open();
+    for (let at = 0; at < pageBytes; ) {
+      at += writeSync(descriptor, page, at, pageBytes - at, number * pageBytes + at);
+    }
+  }
+
+  return {
+    /** Why pages stay in memory, as a sentence, or null. */
+    get problem(): string | null {
+      return problem;
+    },
+    write(page: Uint8Array): number {
+      const number = pages;
+      pages += 1;
+      try {
+        if (problem === null) store(page, number);
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        problem = `no room for temporary rows in ${folder} (${code ?? 'unknown error'}): memory is used instead.`;
+      }
+      if (problem !== null) kept.set(number, page.slice());
+      return number;
+    },
+    read(number: number, into: Uint8Array) {
+      const page = kept.get(number);
+      if (page) {
+        into.set(page);
+        return;
+      }
+      for (let at = 0; at < pageBytes; ) {
+        const got = readSync(descriptor, into, at, pageBytes - at, number * pageBytes + at);
+        if (got === 0) throw new Error('a page of the temporary file is truncated');
+        at += got;
+      }
+    },
+    close() {
+      if (descriptor >= 0) closeSync(descriptor);
+      descriptor = -1;
+    },
+  };
+}
+
+// A progress line on the terminal for long files; nothing without a terminal.
+
+const everyMs = 200;
+/** Shorter readings show no line. */
+const silentMs = 700;
+
+export interface Progress {
+  show(file: CaptureFile, packets: number): void;
+  clear(): void;
+}
+
+/** Creates the line; null without a terminal. */
+export function createProgress(terminal: Pick<WriteStream, 'write'> | null): Progress | null {
+  if (!terminal) return null;
+  const startedAt = performance.now();
+  let shownAt = startedAt + silentMs - everyMs;
+  let isShown = false;
+  return {
+    show(file, packets) {
+      const now = performance.now();
+      if (now - shownAt < everyMs) return;
+      shownAt = now;
+      isShown = true;
+      const rate = Math.round(packets / (now - startedAt));
+      const share = file.progress === null ? '' : `${Math.floor(file.progress * 100)} %, `;
+      terminal.write(
+        `\r\x1b[Kreading: ${share}${packets.toLocaleString('en-US')} packets, ${rate} thousand per second`,
+      );
+    },
+    clear() {
+      if (isShown) terminal.write('\r\x1b[K');
+    },
+  };
+}
+
+/** Everything that is printed. */
+export interface Findings {
+  facts: FileFacts;
+  result: ReadingResult;
+  /** The rows that match the query. */
+  selection: Selection;
+  answers: AnswerLog;
+  /** Null when not requested. */
+  minutes: MinuteSums | null;
 }

@@ -16,10 +16,9 @@ import {
   type ReadingResult,
 } from '#sensor/capture/index.ts';
 import type { AnswerLog } from './answer-log.ts';
-import type { Findings } from './findings.ts';
-import { formatInstant, formatMinute } from './instants.ts';
 import { JsonBytes, type JsonText, jsonText } from './json-bytes.ts';
-import type { TextOutput } from './text-output.ts';
+import type { Findings } from './read-files.ts';
+import { formatInstant, formatMinute, type TextOutput } from './text-output.ts';
 
 const text = {
   a: jsonText('{"a":"'),

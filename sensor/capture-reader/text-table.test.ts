@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Column, renderTable } from './text-table.ts';
+import { type Column, renderTable } from './text-output.ts';
 
 const columns: Column[] = [
   { title: 'server', shrinksTo: 10, keepsEnd: true },

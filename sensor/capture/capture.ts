@@ -1,6 +1,6 @@
 import type { AddressOwners } from './address-guard.ts';
+import type { Packet } from './decode/packet.ts';
 import type { OwnScan } from './own-scans.ts';
-import type { PacketTap } from './packet-tap.ts';
 import type { CaptureRole, MinuteReport, WindowReport } from './reports/minute-report.ts';
 
 /** Local prefixes (`192.0.2.0/24`, `2001:db8::/48`) and exact addresses, as canonical text. */
@@ -89,4 +89,57 @@ export interface Capture {
   closeWindows(nowMs: number): WindowReport[];
   /** Closes everything as at `nowMs`, including the open minute (for an orderly stop). */
   closeAll(nowMs: number): MinuteReport[];
+}
+
+// Receives the packets that an engine counts, so that others need not decode them again.
+//
+// Packets of the fast path come summed, and with them others of the same flow that are counted alike: one call for each flow,
+// side and second. Everything else comes one by one.
+
+export interface PacketTap {
+  /**
+   * A decoded packet, which stands for `packets` merged ones; `isUnknown`: for an unknown number. The object is used
+   * again for the next packet. Fragments come as they arrive, not as they are put together, and only the first says something of its flow.
+   * `exchange`: what its flow was with it, as bits of `Exchange`.
+   */
+  packet(packet: Packet, packets: number, isUnknown: boolean, exchange: number): void;
+  /** False for flows that the tap needs not be told of. Asked once of a flow. */
+  wantsFlow(words: Int32Array, base: number): boolean;
+  /** Packets that one side (0: the lower socket) of the flow at `base` sent since the last call, with its `Exchange` now. */
+  flow(words: Int32Array, base: number, side: number, packets: number, bytes: number, exchange: number): void;
+  /** A later second begins. What came before belongs to earlier ones: `packets`, told or not. */
+  turn(second: number, packets: number): void;
+}
+
+/** The counters of a capture. A new one is declared and started here; `docs/adding-a-record.md` names the other files. */
+
+/** Counters of the open minute, of a live window, or of the whole file. */
+export interface CaptureTotals {
+  /** `ipPackets` + `nonIpPackets` + `parserDropped`, exactly. */
+  packets: number;
+  ipPackets: number;
+  ipBytes: number;
+  nonIpPackets: number;
+  /** Captured but malformed or truncated (NET-2.2.6). */
+  parserDropped: number;
+  /** Dropped by the kernel before the parser saw them, if the source reports it. */
+  kernelDropped: number;
+  /** Packets whose details found no room in a bounded table; they are in all other counters. */
+  detailTruncated: number;
+  /** Frames that offload merged from an unknown number of packets. If there are any, `packets` is too low. */
+  mergedFrames: number;
+}
+
+/** Counters at zero. */
+export function emptyTotals(): CaptureTotals {
+  return {
+    packets: 0,
+    ipPackets: 0,
+    ipBytes: 0,
+    nonIpPackets: 0,
+    parserDropped: 0,
+    kernelDropped: 0,
+    detailTruncated: 0,
+    mergedFrames: 0,
+  };
 }

@@ -6,7 +6,7 @@
  */
 
 import { AddressGuard } from './address-guard.ts';
-import type { CaptureOptions } from './capture.ts';
+import { type CaptureOptions, type CaptureTotals, emptyTotals, type PacketTap } from './capture.ts';
 import { decodeFrame } from './decode/decode-link.ts';
 import { Fragments, hasPorts } from './decode/fragments.ts';
 import { Packet, Protocol, Verdict } from './decode/packet.ts';
@@ -27,15 +27,11 @@ import { FlowTable } from './flows/flow-table.ts';
 import { KnownPackets } from './flows/known-packets.ts';
 import { TouchedFlows } from './flows/touched-flows.ts';
 import { compileLocalScope, type LocalRanges } from './local-scope.ts';
-import { FlowClassifier } from './names/flow-classifier.ts';
-import type { NameTable } from './names/name-table.ts';
-import { defaultOuterNames } from './names/outer-names.ts';
-import { sweepNames } from './names/sweep-names.ts';
+import { defaultOuterNames, FlowClassifier } from './names/flow-classifier.ts';
+import { type NameTable, sweepNames } from './names/name-table.ts';
 import { type OwnScan, OwnScans } from './own-scans.ts';
-import type { PacketTap } from './packet-tap.ts';
 import type { FlowExport } from './reports/flow-export.ts';
 import { Ledger } from './reports/ledger.ts';
-import { type CaptureTotals, emptyTotals } from './totals.ts';
 
 const tunnelDepthMax = 6;
 const ethernet = 1;

@@ -29,6 +29,7 @@ export function createCapture(options: CaptureOptions): Capture {
 }
 
 export { formatWords, parseWords } from './address-words.ts';
+export type { PacketTap } from './capture.ts';
 export { decodeFrame, isSupportedLinkType } from './decode/decode-link.ts';
 export { Packet, Protocol, Verdict } from './decode/packet.ts';
 export { Exchange, exchangeOf, Field, Meaning, noteState } from './flows/flow-record.ts';
@@ -36,7 +37,6 @@ export { FlowTable } from './flows/flow-table.ts';
 export { KeyedTable, mixHash } from './keyed-table.ts';
 export { compileLocalScope, type LocalRanges } from './local-scope.ts';
 export type { OwnScan } from './own-scans.ts';
-export type { PacketTap } from './packet-tap.ts';
 export { randomKey } from './random-key.ts';
 export {
   type CountedUsage,
@@ -46,11 +46,11 @@ export {
   type ReadingResult,
 } from './reading.ts';
 export { deviceKeyText } from './reports/address-owners.ts';
-export { isPlainByte, type RawAnswer } from './reports/listed-answer.ts';
 export {
   ApplicationRow,
   type ApplicationRows,
   FlowRow,
+  isPlainByte,
   type ListedAnswer,
   type ListedApplication,
   type ListedConversation,
@@ -58,6 +58,7 @@ export {
   type ListedFlow,
   type ListedHost,
   type ListedRows,
+  type RawAnswer,
   type RawRow,
   type RowWeight,
   type TableRows,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createCapture, type MinuteReport } from '#sensor/capture/index.ts';
-import { tableShare } from '#sensor/collection/collection.ts';
+import { tableShare } from '#sensor/collection/index.ts';
 import { offer, testCapture, testDomain, testMinute } from '#sensor/testing/captures.ts';
 import {
   ascii,

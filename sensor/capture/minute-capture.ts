@@ -6,15 +6,19 @@
  * `clampTime` replaces implausible times, so that a clock step does not close minutes that never passed.
  */
 
-import type { Capture, CaptureOptions, LocalScope } from './capture.ts';
+import {
+  type Capture,
+  type CaptureOptions,
+  emptyTotals,
+  type LocalScope,
+  type PacketTap,
+} from './capture.ts';
 import { Engine } from './engine.ts';
 import { NameTable } from './names/name-table.ts';
 import type { OwnScan } from './own-scans.ts';
-import type { PacketTap } from './packet-tap.ts';
 import { randomKey } from './random-key.ts';
 import { LiveWindows } from './reports/live-windows.ts';
 import type { MinuteReport, WindowReport } from './reports/minute-report.ts';
-import { emptyTotals } from './totals.ts';
 
 const minuteSeconds = 60;
 /** Minutes without a frame that are reported one by one. A longer jump means that the clock was set. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { offer, testCapture, testMinute } from '#sensor/testing/captures.ts';
 import { ethernet, ip, reverse, type SegmentOptions, Tcp, tcp, udp } from '#sensor/testing/frames.ts';
-import type { PacketTap } from './packet-tap.ts';
+import type { PacketTap } from './capture.ts';
 import type { MinuteReport } from './reports/minute-report.ts';
 
 const endMs = (testMinute + 60) * 1000;

@@ -5,18 +5,21 @@
  * Memory is bounded for files of any length: ended flows, and sums of many addresses, go to the caller's page file.
  */
 import { formatWords } from './address-words.ts';
-import type { CaptureOptions } from './capture.ts';
+import type { CaptureOptions, CaptureTotals } from './capture.ts';
 import { TunnelPaths } from './decode/tunnels.ts';
 import { Engine } from './engine.ts';
 import { Field } from './flows/flow-record.ts';
 import { NameTable } from './names/name-table.ts';
 import { randomKey } from './random-key.ts';
 import { type CutCounts, FlowExport } from './reports/flow-export.ts';
-import type { RawAnswer } from './reports/listed-answer.ts';
-import { ApplicationRows, ConversationRows, FlowRows, HostRows } from './reports/listed-rows.ts';
-import { protocolLabel } from './reports/row-names.ts';
-import type { PageFile } from './reports/row-store.ts';
-import type { CaptureTotals } from './totals.ts';
+import {
+  ApplicationRows,
+  ConversationRows,
+  FlowRows,
+  HostRows,
+  type RawAnswer,
+} from './reports/listed-rows.ts';
+import { type PageFile, protocolLabel } from './reports/row-store.ts';
 
 /** Ends, service and name of traffic that is about to be added to an application. */
 export interface CountedUsage {

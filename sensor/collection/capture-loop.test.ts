@@ -3,9 +3,8 @@ import { test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import { createHostTime } from '#sensor/host-time/index.ts';
 import type { ObserveFrame } from '#sensor/packet-source/index.ts';
-import { CaptureLoop } from './capture-loop.ts';
+import { CaptureLoop, createWallWatch } from './capture-loop.ts';
 import type { FromWorker } from './capture-messages.ts';
-import { createWallWatch } from './wall-watch.ts';
 
 const startMs = 1_764_000_000_000;
 const frame = Buffer.alloc(60);

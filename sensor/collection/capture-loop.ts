@@ -6,16 +6,16 @@
  * closed by the time read before the source was drained: all frames stamped until then were read, but frames that
  * arrive while a full ring is drained may not be.
  */
+
+import { getDomain } from 'tldts';
 import { startOfMinuteMs } from '#common/clock/index.ts';
 import type { GapReason } from '#contracts/minute-reasons.ts';
 import { type CountingOrder, LiveCounters, type WatchedScope } from '#sensor/attack-counters/index.ts';
 import { type Capture, createCapture, type MinuteReport, type OwnScan } from '#sensor/capture/index.ts';
-import { type HostTime, offsetOf } from '#sensor/host-time/index.ts';
+import { clockStepMs, type HostTime, offsetOf } from '#sensor/host-time/index.ts';
 import type { ObserveFrame, PacketSource } from '#sensor/packet-source/index.ts';
 import { PacketRecorder, type WantedRecording } from '#sensor/recording/index.ts';
 import type { FromWorker, LocalAddresses, WorkerInput } from './capture-messages.ts';
-import { registrableDomain } from './registrable-domain.ts';
-import type { WallWatch } from './wall-watch.ts';
 
 const pollMs = 100;
 /** A window may close before its last block came from the ring; late frames count in the next window. */
@@ -239,4 +239,53 @@ export class CaptureLoop {
 /** Also reduces the observed time of an incomplete report. */
 function cutShort(report: MinuteReport, reason: GapReason | null): MinuteReport {
   return reason ? { ...report, observedMs: Math.min(report.observedMs, 59_999) } : report;
+}
+
+// Registrable domains by the pinned public suffix list. Separate, because the packet path imports no package.
+
+/** `www.example.co.uk` gives `example.co.uk`; null for an address, a bare suffix or a single label. */
+function registrableDomain(host: string): string | null {
+  return getDomain(host, { allowPrivateDomains: false });
+}
+
+// Detects steps of the wall clock by comparing it with monotonic time at every look.
+
+/** A frame may be stamped slightly later than the clock was read. */
+const aheadSeconds = 2;
+/** How late a frame may come from the ring. */
+const lateSeconds = 61;
+/** Two reads with a longer interval were interrupted and are not compared. */
+const readGapMaxMs = 50;
+
+type WallWatch = ReturnType<typeof createWallWatch>;
+
+export function createWallWatch(
+  wallMs: () => number = Date.now,
+  monotonicMs: () => number = () => performance.now(),
+) {
+  let seenMs = wallMs();
+  let offsetMs = seenMs - monotonicMs();
+  return {
+    /** Wall time, and the clock step since the last look; 0 for none. */
+    look(): { nowMs: number; stepMs: number } {
+      const beforeMs = monotonicMs();
+      const nowMs = wallMs();
+      const afterMs = monotonicMs();
+      const changeMs = nowMs - beforeMs - offsetMs;
+      if (afterMs - beforeMs > readGapMaxMs) return { nowMs: afterMs + offsetMs, stepMs: 0 };
+      seenMs = nowMs;
+      // Updated at every look, so that hours of slewing do not add up to a step.
+      offsetMs += changeMs;
+      return { nowMs, stepMs: Math.abs(changeMs) < clockStepMs ? 0 : changeMs };
+    },
+    /**
+     * The frame's own time if it is plausible for the passed time. Otherwise the frame was stamped around a clock step
+     * and counts as present.
+     */
+    clampTime(seconds: number): number {
+      const presentMs = monotonicMs() + offsetMs;
+      const isPossible = seconds <= presentMs / 1000 + aheadSeconds && seconds >= seenMs / 1000 - lateSeconds;
+      return isPossible ? seconds : Math.floor(presentMs / 1000);
+    },
+  };
 }

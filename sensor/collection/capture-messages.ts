@@ -4,7 +4,6 @@ import type { CountingOrder, MemberSecond, WatchedScope } from '#sensor/attack-c
 import type { LocalScope, MinuteReport, OwnScan, WindowReport } from '#sensor/capture/index.ts';
 import type { CaptureMethod, SourceSpec } from '#sensor/packet-source/index.ts';
 import type { RecordedPackets, WantedRecording } from '#sensor/recording/index.ts';
-import type { CaptureRole } from './capture-spec.ts';
 
 /** Local addresses and their owners. */
 export type LocalAddresses = LocalScope;
@@ -64,3 +63,18 @@ export type FromWorker =
   | { kind: 'stepped'; byMs: number }
   /** The source failed or could not be opened; the thread ends. */
   | { kind: 'failed'; code: string; message: string };
+
+// The captures in a sensor's settings.
+
+export type CaptureRole = 'uplink' | 'bridge';
+
+export interface CaptureSpec {
+  /** Unique in a sensor; the interface's name. */
+  name: string;
+  role: CaptureRole;
+  source: SourceSpec;
+  /** Number of threads that share the interface by fanout; default 1. */
+  members?: number;
+  /** Public names on the outside of encrypted hellos (ECH); the well-known ones by default. */
+  outerNames?: readonly string[];
+}

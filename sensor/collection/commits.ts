@@ -7,8 +7,7 @@ import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { GapReason } from '#contracts/minute-reasons.ts';
 import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
-import type { MinuteRange, Spool, StampedBy } from '#sensor/spool/index.ts';
-import { type AnyRecordSource, hasReady, takeReady } from './ready-records.ts';
+import type { MinuteRange, OtherRecords, RecordSource, Spool, StampedBy } from '#sensor/spool/index.ts';
 
 /** Calls of `tick` between two attempts to store a held upload: ten seconds. */
 const retryTicks = 20;
@@ -120,4 +119,45 @@ function joinGaps(gaps: TelemetryGap[]): TelemetryGap[] {
     joined.push(added);
   }
   return joined;
+}
+
+// What the parts of the sensor have ready for the next commit.
+
+export type AnyRecordSource = { [Name in keyof OtherRecords]-?: RecordSource<Name> }[keyof OtherRecords];
+
+export type ReadyRecords = ReturnType<typeof takeReady>;
+
+/** Takes what is ready. Records that do not go alone wait for minutes. */
+function takeReady(sources: readonly AnyRecordSource[], hasMinutes: boolean) {
+  const records: OtherRecords = {};
+  const ends = sources.filter(({ kind }) => hasMinutes || kind.goesAlone).map((one) => take(one, records));
+  return {
+    records,
+    /** Says that they lie on disk now. */
+    committed() {
+      for (const end of ends) end();
+    },
+  };
+}
+
+function take<Name extends keyof OtherRecords>(
+  source: RecordSource<Name>,
+  records: OtherRecords,
+): () => void {
+  const ready = readyOf(source);
+  if (!ready) return () => {};
+  records[source.kind.name] = ready;
+  return () => source.committed?.(ready);
+}
+
+function readyOf<Name extends keyof OtherRecords>(source: RecordSource<Name>): OtherRecords[Name] | null {
+  const ready = source.ready();
+  const isEmpty =
+    ready === null || source.kind.count({ minutes: [], gaps: [], [source.kind.name]: ready }) === 0;
+  return isEmpty ? null : ready;
+}
+
+/** True where something is ready that is worth a commit of its own. */
+function hasReady(sources: readonly AnyRecordSource[]): boolean {
+  return sources.some((source) => source.kind.goesAlone && readyOf(source) !== null);
 }

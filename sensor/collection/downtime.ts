@@ -12,8 +12,7 @@ import {
   type Spool,
   subtractRanges,
 } from '#sensor/spool/index.ts';
-import type { TimelineCommits } from './timeline-commits.ts';
-import { isoMinute, minuteOf, type Timeline } from './timelines.ts';
+import { isoMinute, minuteOf, type Timeline, type TimelineCommits } from './timelines.ts';
 
 /** A difference above this means that the latest clock was behind; below it, that the previous one was ahead. */
 const aheadMaxSeconds = 86_400;

@@ -18,8 +18,8 @@ import {
   loadKernel,
   type SpoofedCounts,
 } from '#sensor/kernel/index.ts';
-import type { CaptureSpec } from './capture-spec.ts';
-import { addSpoofed, spoofedKey } from './merge-minutes.ts';
+import type { CaptureSpec } from './capture-messages.ts';
+import { addSpoofed, spoofedKey } from './merge.ts';
 
 /** Calls of `tick`, about twice a second, between two signs of life. */
 const beatTicks = 20;

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { liveHostsMax } from '#contracts/sensor-api/live.ts';
 import { type TelemetryUsageRow, usageRowsMax } from '#contracts/sensor-api/telemetry.ts';
+import { emptyTotals } from '#sensor/capture/capture.ts';
 import type { HostCounters, MinuteReport, UsageRow, WindowReport } from '#sensor/capture/index.ts';
-import { emptyTotals } from '#sensor/capture/totals.ts';
 import { firstMinute, sampleMinute } from '#sensor/testing/sample-minutes.ts';
-import { joinParts, mergeMembers } from './merge-minutes.ts';
-import { cutWindow, mergeWindows } from './merge-windows.ts';
+import { cutWindow, joinParts, mergeMembers, mergeWindows } from './merge.ts';
 
 const noMacs: ReadonlySet<string> = new Set();
 const guest = '52:54:00:00:00:01';

@@ -10,12 +10,10 @@ import type { GapReason } from '#contracts/minute-reasons.ts';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { clockStepMs, type Moment, offsetOf } from '#sensor/host-time/index.ts';
 import type { Spool } from '#sensor/spool/index.ts';
-import { type Commits, createCommits, gapOf } from './commits.ts';
+import { type AnyRecordSource, type Commits, createCommits, gapOf } from './commits.ts';
 import { Downtime } from './downtime.ts';
 import type { KernelCounts } from './kernel-counts.ts';
-import type { LocalWindow } from './merge-windows.ts';
-import type { AnyRecordSource } from './ready-records.ts';
-import { TimelineCommits } from './timeline-commits.ts';
+import type { LocalWindow } from './merge.ts';
 import {
   type CaptureProgress,
   createTimeline,
@@ -26,6 +24,7 @@ import {
   minuteOf,
   silentThrough,
   type Timeline,
+  TimelineCommits,
 } from './timelines.ts';
 import { UnfinishedMinutes } from './unfinished-minutes.ts';
 

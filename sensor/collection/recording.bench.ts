@@ -7,8 +7,7 @@ import { createHostTime } from '#sensor/host-time/index.ts';
 import type { ObserveFrame } from '#sensor/packet-source/index.ts';
 import type { WantedRecording } from '#sensor/recording/index.ts';
 import { ethernet, udp } from '#sensor/testing/frames.ts';
-import { CaptureLoop } from './capture-loop.ts';
-import { createWallWatch } from './wall-watch.ts';
+import { CaptureLoop, createWallWatch } from './capture-loop.ts';
 
 export const name = 'recording';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TelemetryMinute, TelemetryUsageRow } from '#contracts/sensor-api/telemetry.ts';
 import { firstMinute, sampleMinute } from '#sensor/testing/sample-minutes.ts';
-import type { LocalWindow } from './merge-windows.ts';
+import type { LocalWindow } from './merge.ts';
 import { UplinkSettler } from './settle-uplinks.ts';
 
 const victim = '203.0.113.11';

@@ -8,8 +8,7 @@
 import type { LiveWindow } from '#contracts/sensor-api/live.ts';
 import type { TelemetryMinute, TelemetryUsageRow } from '#contracts/sensor-api/telemetry.ts';
 import type { SensorPlan } from '#sensor/plan/index.ts';
-import { addDetail, noTotals } from './merge-minutes.ts';
-import type { LocalWindow } from './merge-windows.ts';
+import { addDetail, type LocalWindow, noTotals } from './merge.ts';
 
 const minuteMs = 60_000;
 /** How long an uplink's live window waits for those of the bridges. */

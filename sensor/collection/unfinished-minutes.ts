@@ -15,8 +15,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import type { ClockStamp } from '#sensor/host-time/index.ts';
 import { isSameClock, type Spool } from '#sensor/spool/index.ts';
-import { joinParts } from './merge-minutes.ts';
-import type { LocalWindow } from './merge-windows.ts';
+import { joinParts, type LocalWindow } from './merge.ts';
 import { minuteOf } from './timelines.ts';
 
 const format = 1;

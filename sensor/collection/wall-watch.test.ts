@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import { createCapture } from '#sensor/capture/index.ts';
-import { createWallWatch } from './wall-watch.ts';
+import { createWallWatch } from './capture-loop.ts';
 
 const startMs = 1_764_000_000_000;
 

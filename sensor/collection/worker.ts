@@ -10,9 +10,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import { createHostTime } from '#sensor/host-time/index.ts';
 import { openSource, type PacketSource } from '#sensor/packet-source/index.ts';
-import { CaptureLoop } from './capture-loop.ts';
+import { CaptureLoop, createWallWatch } from './capture-loop.ts';
 import type { FromWorker, ToWorker, WorkerInput } from './capture-messages.ts';
-import { createWallWatch } from './wall-watch.ts';
 
 const input = workerData as WorkerInput;
 const port = parentPort!;

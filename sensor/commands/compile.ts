@@ -10,7 +10,7 @@ export async function compile(): Promise<void> {
   await Promise.all([
     import('./run.ts'),
     import('./read.ts'),
-    import('./detect.ts'),
+    import('./read.ts'),
     import('./top.ts'),
     import('./check.ts'),
     import('./enrol.ts'),

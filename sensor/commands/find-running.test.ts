@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SensorStatus } from '#sensor/local-status/index.ts';
-import { findRunning } from './find-running.ts';
+import { findRunning } from './check.ts';
 
 const status: SensorStatus = {
   ...{ version: '0.1.24', monitor: 'http://127.0.0.1:8090', site: 'Test site', startedAtMs: 0, captures: [] },

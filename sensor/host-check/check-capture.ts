@@ -4,7 +4,6 @@ import { CodedError, describeError } from '#common/errors/index.ts';
 import type { CaptureSpec } from '#sensor/collection/index.ts';
 import { loadFilter, loadKernel } from '#sensor/kernel/index.ts';
 import { loadRing, openSource, type PacketSource } from '#sensor/packet-source/index.ts';
-import { type Finding, finding } from './finding.ts';
 
 /** Enough for a trial; the memory of the real ring is checked separately. */
 const trialRingMiB = 2;
@@ -173,4 +172,19 @@ function findProgram(name: string): string | null {
     }
   }
   return null;
+}
+
+/** `bad`: the sensor can not work. `warn`: it works worse or at a higher cost. `info`: worth knowing. */
+export type FindingState = 'ok' | 'info' | 'warn' | 'bad';
+
+export interface Finding {
+  subject: string;
+  state: FindingState;
+  /** A sentence; for a problem it includes the fix. */
+  text: string;
+}
+
+/** Creates a finding. */
+export function finding(state: FindingState, subject: string, text: string): Finding {
+  return { state, subject, text };
 }

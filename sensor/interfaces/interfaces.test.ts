@@ -6,9 +6,8 @@ import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { type HostInventory, interfacesMax, neighboursMax } from '#contracts/sensor-api/telemetry.ts';
 import { uniqueName } from '#sensor/testing/link-names.ts';
-import { createInterfaces } from './index.ts';
-import { assembleInventory } from './inventory.ts';
-import type { KernelTables, LinkRow } from './kernel-tables.ts';
+import { assembleInventory, createInterfaces } from './index.ts';
+import type { KernelTables, LinkRow } from './read-files.ts';
 
 const link = (index: number, name: string, more: Partial<LinkRow> = {}): LinkRow => ({
   index,

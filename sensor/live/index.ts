@@ -7,20 +7,22 @@
  * captured. Ages use monotonic time, so clock steps do not matter.
  */
 import { randomUUID } from 'node:crypto';
+import { statfsSync } from 'node:fs';
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { telemetryContentType } from '#contracts/sensor-api/http.ts';
+import type { CaptureCondition, SensorCondition } from '#contracts/sensor-api/live.ts';
 import {
   encodeLive,
   type LiveWindow,
   liveWindowMs,
   liveWindowsMax,
-  type SensorCondition,
 } from '#contracts/sensor-api/live-codec.ts';
 import { compressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { type MonitorAnswer, type MonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
+import type { SpoolStatus } from '#sensor/spool/index.ts';
 
 /** Age since `offer` at which a window is dropped. */
 const liveAgeMaxMs = 60_000;
@@ -70,8 +72,6 @@ class WindowQueue {
     this.#waiting = [];
   }
 }
-
-export { readCondition } from './read-condition.ts';
 
 const answerTimeoutMs = 8000;
 /** The windows of several captures close within this time and are posted together. */
@@ -221,5 +221,35 @@ export class LiveUplink implements Part {
     if (!this.#isFailing)
       this.#options.reporter.warn('live windows do not reach the monitor; minutes are not affected', { why });
     this.#isFailing = true;
+  }
+}
+
+/** Free space of the host, or null when its file system does not report it. */
+export function readCondition(
+  directory: string,
+  spool: Pick<SpoolStatus, 'pendingBytes' | 'pendingBytesMax' | 'pendingUploads'>,
+  collection: {
+    isPaused: boolean;
+    captures: readonly (CaptureCondition & { whyNotKernel?: string | null })[];
+  },
+  nowMs: number,
+): SensorCondition | null {
+  try {
+    const disk = statfsSync(directory);
+    return {
+      observedAtMs: nowMs,
+      spoolPendingBytes: spool.pendingBytes,
+      spoolBytesMax: spool.pendingBytesMax,
+      spoolPendingUploads: spool.pendingUploads,
+      diskFreeBytes: disk.bavail * disk.bsize,
+      diskBytes: disk.blocks * disk.bsize,
+      isPaused: collection.isPaused,
+      captures: collection.captures.map(({ name, role, isListening, whyNotKernel }) => ({
+        ...{ name, role, isListening },
+        ...(whyNotKernel === undefined ? {} : { isCountedInKernel: whyNotKernel === null }),
+      })),
+    };
+  } catch {
+    return null;
   }
 }

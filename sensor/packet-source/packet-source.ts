@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 /** Interface of frame sources: the live ring, tcpdump, or a replayed capture file. Used inside a worker thread. */
 
 /** Receives one frame; the signature of `Capture.observe`. `bytes` is valid only during the call. */
@@ -37,4 +39,13 @@ export interface PacketSource {
   takeDropped(): number;
   /** Frees everything. No other call may follow. */
   close(): void;
+}
+
+/** The interface's MTU. If it can not be read, a value so high that no frame counts as merged. */
+export function readMtu(interfaceName: string): number {
+  try {
+    return Number(readFileSync(`/sys/class/net/${interfaceName}/mtu`, 'utf8')) || 65_536;
+  } catch {
+    return 65_536;
+  }
 }

@@ -1,7 +1,7 @@
 /**
  * What the monitor wants this sensor to do, fetched every 30 seconds.
  *
- * A plan has sections, each with a reader of its own in `sections/`.
+ * A plan has sections, each with a reader of its own in `sections.ts`.
  *
  * Promises: the last good plan is kept on disk, so a sensor that starts without its monitor still knows what is
  * local. A plan that can't be fetched or read changes nothing. Versions missing from a plan are an older monitor's,
@@ -14,10 +14,27 @@ import { describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type MonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
-import { parsePlan, type SensorPlan, splitPlan } from './sensor-plan.ts';
+import {
+  type CaptureSection,
+  type DetectionSection,
+  type FilterSection,
+  type LiveSection,
+  type OwnersSection,
+  type PlanFields,
+  type ProbesSection,
+  type ProtectionSection,
+  readCapture,
+  readDetection,
+  readFilter,
+  readLive,
+  readOwners,
+  readProbes,
+  readProtection,
+  readSite,
+  type SiteSettings,
+} from './sections.ts';
 
-export { downgradeForMonitor } from './sections/capture.ts';
-export { parsePlan, type SensorPlan } from './sensor-plan.ts';
+export { downgradeForMonitor } from './sections.ts';
 
 const fetchEveryMs = 30_000;
 const retryFirstMs = 5_000;
@@ -136,4 +153,66 @@ function logPlan(reporter: Reporter, plan: SensorPlan, isStored: boolean): void 
       not_understood: ignored,
       above_bound: leftOut,
     });
+}
+
+/** Entries of a section that the sensor does not use. */
+export interface Omission {
+  section: string;
+  /** Not understood: no address, or a probe of a kind that this sensor does not know. */
+  ignored: number;
+  /** Above this sensor's bound. */
+  leftOut: number;
+}
+
+/** A plan as this sensor understands it: what a newer monitor adds is ignored. */
+export interface SensorPlan
+  extends SiteSettings,
+    CaptureSection,
+    LiveSection,
+    ProtectionSection,
+    OwnersSection,
+    ProbesSection,
+    DetectionSection,
+    FilterSection {
+  /** Of the sections that have any. */
+  omissions: Omission[];
+}
+
+/** What a plan says of the credential it was fetched with, apart from what the sensor is to do: that is stored, this not. */
+function splitPlan(body: unknown): { work: unknown; isRotationDue: boolean } {
+  if (typeof body !== 'object' || body === null) return { work: body, isRotationDue: false };
+  const { credential_version, credential, ...work } = body as Record<string, unknown>;
+  const { rotate } = (credential ?? {}) as { rotate?: unknown };
+  return { work, isRotationDue: credential_version === 1 && rotate === true };
+}
+
+/** The plan in this body, or null when it is none. Unknown fields are ignored. */
+export function parsePlan(body: unknown): SensorPlan | null {
+  if (typeof body !== 'object' || body === null) return null;
+  const fields = body as PlanFields;
+  if (fields.plan_version !== 1) return null;
+  const site = readSite(fields);
+  const capture = readCapture(fields);
+  const live = readLive(fields);
+  const protection = readProtection(fields);
+  const owners = readOwners(fields);
+  const probes = readProbes(fields);
+  const detection = readDetection(fields);
+  const filter = readFilter(fields);
+  const omissions = Object.entries({
+    ...{ site, capture, live, protection, owners, probes, detection, filter },
+  }).flatMap(([section, { ignored, leftOut }]) =>
+    ignored + leftOut > 0 ? [{ section, ignored, leftOut }] : [],
+  );
+  return {
+    ...site.values,
+    ...capture.values,
+    ...live.values,
+    ...protection.values,
+    ...owners.values,
+    ...probes.values,
+    ...detection.values,
+    ...filter.values,
+    omissions,
+  };
 }

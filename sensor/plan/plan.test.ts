@@ -8,8 +8,7 @@ import { createMonitorClient, withCredential } from '#sensor/monitor-client/inde
 import { type FakeAnswer, refusal, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
 import { passTime, untilWaiting } from '#sensor/testing/pass-time.ts';
 import { firstMinute, sampleMinute, temporaryFolder } from '#sensor/testing/sample-minutes.ts';
-import { createPlanFollower, downgradeForMonitor, type SensorPlan } from './index.ts';
-import { parsePlan } from './sensor-plan.ts';
+import { createPlanFollower, downgradeForMonitor, parsePlan, type SensorPlan } from './index.ts';
 
 const plan = {
   plan_version: 1,

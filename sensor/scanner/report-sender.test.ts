@@ -9,7 +9,7 @@ import { silentReporter } from '#common/reporter/index.ts';
 import type { ScanResult, ScanStarted } from '#contracts/sensor-api/port-scans.ts';
 import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/index.ts';
 import { type FakeAnswer, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
-import { openLedger } from './ledger/index.ts';
+import { openLedger } from './ledger.ts';
 import { createReportSender } from './report-sender.ts';
 
 const at = '2026-11-23T08:00:00.000Z';

@@ -4,7 +4,7 @@ import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
 import { errorCode, type MonitorClient, refusalMessage, retryAfterMs } from '#sensor/monitor-client/index.ts';
-import type { Ledger } from './ledger/index.ts';
+import type { Ledger } from './ledger.ts';
 
 /** NET-8.5: how long an upload waits for its receipt, and how long at least a look for reports rests. */
 const receiptTimeoutMs = 45_000;

@@ -15,7 +15,7 @@ import { ScanPlan, type ScanPool, type ScanTarget } from '#contracts/sensor-api/
 import { type MonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
 import { type ChosenScan, chooseScans } from './choose-scans.ts';
 import { HostPressure, type HostSample, type PressureLimits, sampleEveryMs } from './host-pressure.ts';
-import { type Ledger, openLedger } from './ledger/index.ts';
+import { type Ledger, openLedger } from './ledger.ts';
 import { OngoingScans, type OwnTraffic, type Scanner } from './ongoing-scans.ts';
 import { createReportSender } from './report-sender.ts';
 

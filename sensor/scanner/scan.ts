@@ -1,4 +1,6 @@
 /** What one scan is, how far it is, and what it found. */
+
+import type { Clock } from '#common/clock/index.ts';
 import type {
   ScanNote,
   ScanPhase,
@@ -64,4 +66,12 @@ export interface RunningScan {
   resume(): void;
   /** Ends it; what was found stays, and the result is partial. */
   end(reason: EndReason): void;
+}
+
+// Times of one scan: they begin at the wall clock, and later steps of that do not reach them.
+
+/** Returns the wall time of now plus what has passed since, so that no scan ends before it began. */
+export function startSteadyTime(clock: Clock): () => string {
+  const offsetMs = clock.nowMs() - clock.monotonicMs();
+  return () => new Date(offsetMs + clock.monotonicMs()).toISOString();
 }

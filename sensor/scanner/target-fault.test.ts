@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { targetFault } from './host-scans.ts';
+import { targetFault } from './index.ts';
 
 test('NET-2.7.8: a target is scanned only from an address that this host still has at the named interface, and never the host itself', () => {
   const target = { address: '198.51.100.7', interface: 'lo', source_address: '127.0.0.1' };

@@ -10,11 +10,9 @@
  * and which are urgent, their kinds say (`record-kind.ts`).
  */
 
-export { type MinuteRange, missingBetween, subtractRanges } from './minute-ranges.ts';
+export { type MinuteRange, missingBetween, namesCommon, subtractRanges } from './minute-ranges.ts';
 export type { OtherRecords, RecordKind, RecordSource } from './record-kind.ts';
-export type { Shift } from './restamp.ts';
-export { namesCommon } from './settle.ts';
 export { createSpool } from './spool.ts';
 export type { PendingUpload, Spool, SpoolStatus } from './spooled-upload.ts';
-export { isSameClock } from './stamp-runs.ts';
-export type { CommittedBy, StampedBy } from './stamps.ts';
+export type { CommittedBy, Shift, StampedBy } from './stamps.ts';
+export { isSameClock } from './stamps.ts';

@@ -5,7 +5,7 @@
  * asked of its kind: how urgent it is, what is to be said if it is lost, and how it moves when its clock was wrong.
  */
 import type { TelemetryGap, TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
-import type { Shift } from './restamp.ts';
+import type { Shift } from './stamps.ts';
 
 /** Records of an upload by their kind: everything in it but its identity. */
 export type UploadContent = Omit<TelemetryUpload, 'spoolId' | 'sequence' | 'sensorVersion'>;

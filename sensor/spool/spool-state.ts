@@ -8,8 +8,7 @@ import { createHash } from 'node:crypto';
 import type { ClockStamp } from '#sensor/host-time/index.ts';
 import type { MinuteRange } from './minute-ranges.ts';
 import type { Receipt } from './spooled-upload.ts';
-import type { StampRun } from './stamp-runs.ts';
-import type { CommittedBy } from './stamps.ts';
+import type { CommittedBy, StampRun } from './stamps.ts';
 
 /** Version of the file's format; a higher one is a newer program's. */
 export const spoolFormat = 1;

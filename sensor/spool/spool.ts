@@ -4,27 +4,37 @@
  * Synchronous throughout: each call is one short transaction, and none can interleave with another. A file that fails is
  * opened anew at the next call, and a damaged one is mended.
  */
-
 import { randomUUID } from 'node:crypto';
-import { CodedError } from '#common/errors/index.ts';
+import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
-import { renumberUploads, restampUpload } from './change-uploads.ts';
-import { addRange, hasMinute, lastBefore, upTo } from './minute-ranges.ts';
-import { type QueueDeps, SpoolQueue } from './queue.ts';
+import type { ClockStamp } from '#sensor/host-time/index.ts';
+import { addRange, coveredAfterMove, hasMinute, lastBefore, upTo } from './minute-ranges.ts';
+import { createSpoolRoom, type QueueDeps, SpoolQueue } from './queue.ts';
 import { isWorthSending } from './record-kind.ts';
 import { salvage } from './salvage.ts';
-import { breaksHandle, isDamage, spoolError } from './spool-errors.ts';
 import { currentSpoolFile, makeDurableFile, readStateCopy } from './spool-file.ts';
-import { createSpoolRoom } from './spool-room.ts';
 import { type SpoolState, spoolFormat } from './spool-state.ts';
 import type { CommitExtras, PendingUpload, Spool } from './spooled-upload.ts';
-import { addRun, committedBy, dropRunsBefore, withRightClock } from './stamp-runs.ts';
+import {
+  addRun,
+  committedBy,
+  dropRunsBefore,
+  findShift,
+  isSameClock,
+  type Stamped,
+  stampOne,
+  withRightClock,
+} from './stamps.ts';
 import { openSpoolStore, type SpoolStore, type UploadRow } from './store.ts';
 import {
   type CommitRows,
+  coversOf,
   coversOrGap,
+  lastMinuteOf,
   minutesOf,
   payloadIsIntact,
+  renumberedRow,
+  restampedRow,
   settledRow,
   uploadRows,
 } from './upload-row.ts';
@@ -361,4 +371,126 @@ function deliveredState(state: SpoolState, position: number, isFirst: boolean): 
     ...(isFirst ? { stamps: dropRunsBefore(stamps, position + 1) } : {}),
     ...(parts ? { parts: parts.filter((one) => (isFirst ? one > position : one !== position)) } : {}),
   };
+}
+
+// Gives uploads another identity or other times.
+
+/** Gives the upload, and those of its spool behind it, the numbers of a new spool. */
+function renumberUploads(queue: SpoolQueue, upload: PendingUpload): void {
+  const next: SpoolState = { ...queue.state, spoolId: randomUUID(), nextSequence: 1 };
+  const renumbered: UploadRow[] = [];
+  let row = queue.rowOf(upload);
+  while (row) {
+    if (row.spoolId === upload.spoolId && payloadIsIntact(row)) {
+      const { position, madeAtMs } = row;
+      const identity = { position, madeAtMs, sequence: next.nextSequence, spoolId: next.spoolId };
+      renumbered.push(renumberedRow(queue.deps, row, identity));
+      next.nextSequence += 1;
+    }
+    row = queue.store.uploadAfter(row.position);
+  }
+  queue.commit(next, (store) => {
+    for (const one of renumbered) store.replaceUpload(one);
+  });
+}
+
+/** Stamps an upload again by the clock of now, under a new number. False: its times stay as they are. */
+function restampUpload(queue: SpoolQueue, upload: PendingUpload, by: ClockStamp, nowMs: number): boolean {
+  const { deps, state } = queue;
+  const row = queue.rowOf(upload);
+  if (!row) return false;
+  const stamped = stampOf(queue, row);
+  const shift = stamped && findShift(stamped, by, nowMs, state.rightClocks ?? []);
+  if (!shift) return false;
+  const { position, spoolId, madeAtMs } = row;
+  const identity = { position, spoolId, madeAtMs, sequence: state.nextSequence };
+  const again = restampedRow(deps, row, identity, { shift, nowMs });
+  const thisMinute = Math.floor(nowMs / 60_000) * 60;
+  const moved = again && coversOf(again);
+  queue.putInPlace(position, again, {
+    ...state,
+    nextSequence: state.nextSequence + 1,
+    covered: coveredAfterMove(upTo(state.covered, thisMinute), coversOf(row) ?? [], moved ?? []),
+    stamps: stampOne(state.stamps ?? [], position, { ...by, since: shift.since + shift.seconds }),
+  });
+  return true;
+}
+
+/** What there is to know of an upload's times; null where even that is damaged. */
+function stampOf(queue: SpoolQueue, row: UploadRow): Stamped | null {
+  const covers = coversOf(row);
+  if (!covers) return null;
+  const by = queue.stampAt(row.position);
+  const lastMinute = lastMinuteOf(row);
+  // Looked for only where it counts: of an upload that another boot stamped.
+  const newestOfClock = () =>
+    queue.store.outlines().reduce((newest, one) => {
+      const isSame = isSameClock(queue.stampAt(one.position), by);
+      return isSame && one.kind === 'minutes' ? Math.max(newest, lastMinuteOf(one)) : newest;
+    }, lastMinute);
+  return { by, lastMinute, hasMinutes: row.kind === 'minutes', newestOfClock };
+}
+
+// SQLite's errors sorted by what the spool does about them.
+
+/** Primary result codes of SQLite. */
+const logicError = 1;
+const constraint = 19;
+const busy = 5;
+const ioError = 10;
+const corrupt = 11;
+const full = 13;
+const cantOpen = 14;
+const readOnly = 8;
+const notADatabase = 26;
+/** The file ends within a page (an extended code of `ioError`): that is no failure of the disk, it will not pass. */
+const shortRead = 522;
+
+function extendedCodeOf(error: unknown): number {
+  const code = (error as { errcode?: unknown } | null)?.errcode;
+  return typeof code === 'number' ? code : 0;
+}
+
+const codeOf = (error: unknown) => extendedCodeOf(error) & 0xff;
+
+/** True when the file is damaged rather than the disk full or busy. */
+function isDamage(error: unknown): boolean {
+  // The statements never change: one that the file does not understand, or a row that breaks a rule, is damage too.
+  const signs = [corrupt, notADatabase, logicError, constraint];
+  return (
+    signs.includes(codeOf(error)) || extendedCodeOf(error) === shortRead || hasCode(error, 'spool.damaged')
+  );
+}
+
+/** True when the handle must not be trusted any more and the file is to be opened anew. */
+function breaksHandle(error: unknown): boolean {
+  const code = codeOf(error);
+  return (code === ioError && !isDamage(error)) || code === cantOpen || code === readOnly;
+}
+
+/** The error that callers of the spool see. */
+function spoolError(error: unknown, directory: string): CodedError {
+  if (error instanceof CodedError) return error;
+  const why = describeError(error);
+  switch (codeOf(error)) {
+    case full:
+      return new CodedError('spool.full', `The spool in ${directory} or its disk is full.`, {}, error);
+    case busy:
+      return new CodedError(
+        'spool.in_use',
+        `Another sensor already uses ${directory}. Stop it, or give this one another SVC_SENSOR_STATE_DIR.`,
+        {},
+        error,
+      );
+    default: {
+      const isDenied = /EACCES|EPERM|EROFS|ENOTDIR/.test(why) || [cantOpen, readOnly].includes(codeOf(error));
+      const remedy = isDenied ? " Give the folder to the sensor's user, or set SVC_SENSOR_STATE_DIR." : '';
+      return new CodedError(
+        'spool.failed',
+        `The spool in ${directory} can't be used: ${why}.${remedy}`,
+        {},
+        error,
+      );
+    }
+  }
 }

@@ -10,6 +10,7 @@ import {
   type TelemetryGap,
   type TelemetryUpload,
 } from '#contracts/sensor-api/telemetry-codec.ts';
+import { type Before, settleGaps } from './minute-ranges.ts';
 import {
   divideByPriority,
   isWorthSending,
@@ -17,9 +18,8 @@ import {
   restampContent,
   type UploadContent,
 } from './record-kind.ts';
-import type { Shift } from './restamp.ts';
-import { type Before, settleGaps } from './settle.ts';
 import { digestMatches, digestOf } from './spool-state.ts';
+import type { Shift } from './stamps.ts';
 import type { UploadRow } from './store.ts';
 
 /** How rows are made. */

@@ -12,10 +12,9 @@ import {
   type TelemetryMinute,
 } from '#contracts/sensor-api/telemetry-codec.ts';
 import type { WatchedScope } from '#sensor/attack-counters/index.ts';
-import { CaptureLoop } from '#sensor/collection/capture-loop.ts';
+import { MemberReports } from '#sensor/collection/capture-group.ts';
+import { CaptureLoop, createWallWatch } from '#sensor/collection/capture-loop.ts';
 import type { FromWorker } from '#sensor/collection/capture-messages.ts';
-import { MemberReports } from '#sensor/collection/member-reports.ts';
-import { createWallWatch } from '#sensor/collection/wall-watch.ts';
 import { Detection } from '#sensor/detection/index.ts';
 import { Evidence } from '#sensor/evidence/index.ts';
 import { createHostTime } from '#sensor/host-time/index.ts';

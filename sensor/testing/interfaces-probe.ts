@@ -1,5 +1,5 @@
 /** Prints the network tables of this namespace's kernel, from its sockets and from its files, as JSON. */
-import { assembleInventory } from '#sensor/interfaces/inventory.ts';
+import { assembleInventory } from '#sensor/interfaces/index.ts';
 import { readFiles } from '#sensor/interfaces/read-files.ts';
 import { readNetlink } from '#sensor/interfaces/read-netlink.ts';
 

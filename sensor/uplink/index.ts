@@ -11,8 +11,7 @@ import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { MonitorClient } from '#sensor/monitor-client/index.ts';
 import type { Spool } from '#sensor/spool/index.ts';
-import { sendUpload } from './send-upload.ts';
-import { heldWaitMs, Outcomes } from './take-outcome.ts';
+import { heldWaitMs, Outcomes, sendUpload } from './take-outcome.ts';
 import { createTimeCheck, type UplinkTime } from './time-check.ts';
 
 /** A receipt may take the monitor a while (NET-8). */

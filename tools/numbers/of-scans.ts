@@ -20,7 +20,7 @@ const pressure = {
   test: 'sensor/scanner/host-pressure.test.ts',
 };
 const ledger = {
-  file: 'sensor/scanner/ledger/index.ts',
+  file: 'sensor/scanner/ledger.ts',
   test: 'sensor/scanner/ledger/ledger.test.ts',
 };
 const sender = {
@@ -252,13 +252,11 @@ export const limitsOfScans: readonly Limit[] = [
       },
       {
         ...{ words: '160 MiB', what: 'the size of the file', value: 160 * 2 ** 20, unit: 'bytes' },
-        ...{ ...ledger, file: 'sensor/scanner/ledger/store.ts' },
-        code: 'fileBytesMax = «160 * 1024 * 1024»;',
+        ...{ ...ledger, code: 'fileBytesMax = «160 * 1024 * 1024»;' },
       },
       {
         ...{ words: '4 MiB', what: 'the size of the log that is kept', value: 4 * 2 ** 20, unit: 'bytes' },
-        ...{ ...ledger, file: 'sensor/scanner/ledger/store.ts' },
-        code: 'walBytesMax = «4 * 1024 * 1024»;',
+        ...{ ...ledger, code: 'walBytesMax = «4 * 1024 * 1024»;' },
       },
       {
         ...{ words: '7 days', what: 'the time for which ids are kept', value: 7 * 86_400_000, unit: 'ms' },
@@ -306,7 +304,7 @@ export const limitsOfScans: readonly Limit[] = [
       },
       {
         ...{ words: '131,072 per process', what: 'the number of full captures of a process', value: 4 },
-        ...{ unit: 'captures', file: 'sensor/collection/collection.ts', code: 'capturesMax = «4»;' },
+        ...{ unit: 'captures', file: 'sensor/collection/index.ts', code: 'capturesMax = «4»;' },
         test: minuteBounds,
       },
       {

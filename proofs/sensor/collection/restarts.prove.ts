@@ -13,7 +13,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
-import { storeIdentity } from '#sensor/enrolment/identity-file.ts';
+import { storeIdentity } from '#sensor/enrolment/index.ts';
 import { detachCounter } from '#sensor/kernel/attachment.ts';
 import { receiptFor, startFakeMonitor, uploadIn } from '#sensor/testing/fake-monitor.ts';
 import { ethernetFrame, openFrameSender, udp4 } from '#sensor/testing/frame-sender.ts';

@@ -1,6 +1,6 @@
 /** Faults that the proof of the scan ledger plants in the ledger's statements, and what the ledger says is stored. */
 import type { ScanResult } from '#contracts/sensor-api/port-scans.ts';
-import { type AttemptRow, LedgerStore, type ReportRow } from '#sensor/scanner/ledger/store.ts';
+import { type AttemptRow, LedgerStore, type ReportRow } from '#sensor/scanner/ledger.ts';
 
 export const ledgerFaults = [
   'attempt_written_after_the_first_packet',

@@ -6,8 +6,9 @@
  * changes its counters; packets of the slow path that count alike join its sum. A full list is settled within the second; nothing is lost. A flow that the tap does not want stays
  * marked without being in the list, so its packets cost nothing.
  */
+
+import type { PacketTap } from '../capture.ts';
 import { type Packet, Protocol } from '../decode/packet.ts';
-import type { PacketTap } from '../packet-tap.ts';
 import { exchangeOf, Field, Flag, flowWords } from './flow-record.ts';
 import type { FlowTable } from './flow-table.ts';
 

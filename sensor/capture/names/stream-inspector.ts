@@ -6,11 +6,9 @@
  * loses its buffer is not read any further.
  */
 import { readUint16 } from '#common/bytes/index.ts';
-import { BufferedStreams } from './buffered-streams.ts';
 import { looksLikeRequest } from './http-request.ts';
-import { bufferBytes } from './stream-buffers.ts';
+import { BufferedStreams, baseOf, bufferBytes, StreamWords, sideOf, streamOf } from './stream-buffers.ts';
 import { Mode, readUnit, unit, unitEnds, unitNeedsMore } from './stream-units.ts';
-import { baseOf, StreamWords, sideOf, streamOf } from './stream-words.ts';
 
 /** Shorter segments are deliberate small segments, not traffic after a loss. */
 const stallingBytesMin = 64;

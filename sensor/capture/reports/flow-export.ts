@@ -14,10 +14,8 @@ import type { Packet } from '../decode/packet.ts';
 import { evidenceOf, Field, Flag, flowWords } from '../flows/flow-record.ts';
 import type { FlowTable } from '../flows/flow-table.ts';
 import type { NameTable } from '../names/name-table.ts';
-import { answerAtHand, type RawAnswer } from './listed-answer.ts';
-import { FlowRow, flowRowWords } from './listed-rows.ts';
-import { protocolLabel } from './row-names.ts';
-import { type PageFile, RowStore } from './row-store.ts';
+import { answerAtHand, FlowRow, flowRowWords, type RawAnswer } from './listed-rows.ts';
+import { type PageFile, protocolLabel, RowStore } from './row-store.ts';
 import { SummingTable } from './summing-table.ts';
 
 /** Flows, addresses, conversations and applications of single packets that are exported; more are only counted. */

@@ -8,13 +8,13 @@
  */
 
 import { formatWords } from '../address-words.ts';
+import { type CaptureTotals, emptyTotals } from '../capture.ts';
 import type { Engine } from '../engine.ts';
 import { Field, Flag, flowWords, isOwnScan } from '../flows/flow-record.ts';
 import { KeyedTable } from '../keyed-table.ts';
 import type { NameTable } from '../names/name-table.ts';
-import { type CaptureTotals, emptyTotals } from '../totals.ts';
 import type { WindowApplication, WindowHost } from './minute-report.ts';
-import { protocolLabel } from './row-names.ts';
+import { protocolLabel } from './row-store.ts';
 
 const hostKeyWords = 5;
 const hostSums = 3;

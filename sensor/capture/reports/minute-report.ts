@@ -5,7 +5,7 @@
  * canonical text (RFC 5952), made once at export. Bytes are IP total lengths, never frame lengths.
  */
 
-import type { CaptureTotals } from '../totals.ts';
+import type { CaptureTotals } from '../capture.ts';
 
 /** Position of a capture: the WAN uplink, a LAN bridge, or a capture file of unknown position. */
 export type CaptureRole = 'uplink' | 'bridge' | 'file';

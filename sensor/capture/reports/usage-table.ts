@@ -6,7 +6,7 @@ import { KeyedTable } from '../keyed-table.ts';
 import type { NameTable } from '../names/name-table.ts';
 import { Evidence } from '../names/stream-units.ts';
 import type { UsageDirection, UsageRow } from './minute-report.ts';
-import { evidenceText, protocolLabel } from './row-names.ts';
+import { evidenceText, protocolLabel } from './row-store.ts';
 
 /** Input of `add`: one flow's part of a minute. One object, filled before each call. */
 export const usageInput = {

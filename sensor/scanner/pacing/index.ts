@@ -7,7 +7,6 @@
 import { Worker } from 'node:worker_threads';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { ScanTask } from '../scan.ts';
-import { type FromPacer, SharedState, sharedBytes, type ToPacer } from './pacer-messages.ts';
 
 /** One scan that is paced. */
 export interface Pace {
@@ -86,4 +85,30 @@ export function createPacer(onFailed: (why: string) => void = () => {}): Pacer {
       await ending?.terminate();
     },
   };
+}
+
+/** What the main thread and the pacer's say to each other. */
+
+/** Places in the memory that both threads share for a scan. */
+export const SharedState = { isPaused: 0, packets: 1, holds: 2 } as const;
+const sharedBytes = 12;
+
+export type ToPacer =
+  | {
+      kind: 'open';
+      scanId: string;
+      interfaceName: string;
+      sourceAddress: string;
+      address: string;
+      shared: SharedArrayBuffer;
+    }
+  | { kind: 'watch'; scanId: string; processId: number }
+  | { kind: 'forget'; scanId: string; processId: number }
+  | { kind: 'close'; scanId: string };
+
+/** Answer to `open`; `fault` is a sentence. */
+export interface FromPacer {
+  kind: 'opened';
+  scanId: string;
+  fault: string | null;
 }

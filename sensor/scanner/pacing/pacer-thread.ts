@@ -2,7 +2,7 @@
  * The thread that lets scans send or stops them. It has nothing else to do, so that a busy main thread does not delay it.
  */
 import { parentPort } from 'node:worker_threads';
-import { type FromPacer, SharedState, type ToPacer } from './pacer-messages.ts';
+import { type FromPacer, SharedState, type ToPacer } from './index.ts';
 import { PacketBucket } from './packet-bucket.ts';
 import { openPacketCounter, type PacketCounter } from './packet-counter.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { additionalCidrsMax, drillsMax } from '#contracts/sensor-api/detection.ts';
 import { defaultThresholds } from '#sensor/detector/index.ts';
-import { readDetection } from './detection.ts';
+import { readDetection } from './sections.ts';
 
 const read = (detection: unknown) => readDetection({ detection_version: 1, detection });
 const drill = {

@@ -6,8 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import type { ScanResult, ScanStarted } from '#contracts/sensor-api/port-scans.ts';
-import { openLedger } from './index.ts';
-import { LedgerStore } from './store.ts';
+import { LedgerStore, openLedger } from './ledger.ts';
 
 const day = 86_400_000;
 const at = '2026-11-23T08:00:00.000Z';

@@ -19,14 +19,16 @@ import { CodedError } from '#common/errors/index.ts';
 import { logFormatSetting, logLevelSetting } from '#common/reporter/settings.ts';
 import { allowInsecureHttpSetting } from '#common/transport/index.ts';
 import { retentionSettings } from '#contracts/retention.ts';
-import { limitsUrlSetting } from '#service-kit/limits/settings.ts';
-import { mailFolderSetting } from '#service-kit/mail/settings.ts';
 import { oidcFault, oidcSettings } from '#service-kit/oidc/settings.ts';
 import { providerSettings } from '#service-kit/pages/provider.ts';
-import { preparedStatementsSetting } from '#service-kit/postgres/settings.ts';
-import { redisUrlSetting } from '#service-kit/redis/settings.ts';
-import { breachedPasswordsFileSetting } from '#service-kit/sessions/settings.ts';
-import { webhookPrivateTargetsSetting } from '#service-kit/webhooks/settings.ts';
+import {
+  breachedPasswordsFileSetting,
+  limitsUrlSetting,
+  mailFolderSetting,
+  preparedStatementsSetting,
+  redisUrlSetting,
+  webhookPrivateTargetsSetting,
+} from '#service-kit/settings.ts';
 import { evidenceSettings } from './evidence/index.ts';
 import { type FactsPlace, parseFactsUrl } from './facts/index.ts';
 import { cadencesOf, type Feed, installedFeeds, settingsOfFeeds } from './feeds/index.ts';

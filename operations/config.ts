@@ -20,13 +20,15 @@ import { logFormatSetting, logLevelSetting } from '#common/reporter/settings.ts'
 import { allowInsecureHttpSetting } from '#common/transport/index.ts';
 import { retentionSettings } from '#contracts/retention.ts';
 import { type GatewayName, gatewayFault, gatewaySettings } from '#operations/payments/gateways/index.ts';
-import { limitsUrlSetting } from '#service-kit/limits/settings.ts';
-import { mailFolderSetting } from '#service-kit/mail/settings.ts';
 import { oidcFault, oidcSettings } from '#service-kit/oidc/settings.ts';
 import { providerSettings } from '#service-kit/pages/provider.ts';
-import { preparedStatementsSetting } from '#service-kit/postgres/settings.ts';
-import { breachedPasswordsFileSetting } from '#service-kit/sessions/settings.ts';
-import { webhookPrivateTargetsSetting } from '#service-kit/webhooks/settings.ts';
+import {
+  breachedPasswordsFileSetting,
+  limitsUrlSetting,
+  mailFolderSetting,
+  preparedStatementsSetting,
+  webhookPrivateTargetsSetting,
+} from '#service-kit/settings.ts';
 
 export const secretsKeyPrefix = 'SVC_OPERATIONS_SECRETS_KEY';
 

@@ -7,7 +7,7 @@ import { startMonitorServer } from '#monitor/testing/server.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, password } from '#operations/testing/create-world.ts';
 import { askAs } from '#service-kit/http/testing/ask-as.ts';
-import { catchMail } from '#service-kit/mail/catch-mail.ts';
+import { catchMail } from '#service-kit/mail/caught-mail.ts';
 
 const path = '/dev/mail/';
 const subject = 'Set your password for svc';

@@ -9,7 +9,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { passwordLengthMin } from '#service-kit/sessions/index.ts';
-import { digestLength, digestOfLeaked } from '#service-kit/sessions/leaked-passwords.ts';
+import { digestLength, digestOfLeaked } from '#service-kit/sessions/passwords.ts';
 
 const [list] = process.argv.slice(2);
 if (!list) {

@@ -35,7 +35,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { silentReporter } from '#common/reporter/index.ts';
-import { stopDetachedServer } from '#service-kit/postgres/detached.ts';
+import { stopDetachedServer } from '#service-kit/postgres/embedded.ts';
 import { breakText } from './mutations/break-code.ts';
 import { drawBreaks } from './mutations/draw.ts';
 import { numberBreaks } from './mutations/of-numbers.ts';

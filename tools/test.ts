@@ -13,7 +13,7 @@ import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { silentReporter } from '#common/reporter/index.ts';
-import { stopDetachedServer } from '#service-kit/postgres/detached.ts';
+import { stopDetachedServer } from '#service-kit/postgres/embedded.ts';
 import { shareBrowser } from '#service-kit/testing/browser.ts';
 import { testServerDir } from '#service-kit/testing/index.ts';
 import { batchMax, planTests, shareProcesses } from './plan-tests.ts';

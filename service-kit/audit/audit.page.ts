@@ -13,9 +13,7 @@ import {
   utcTime,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import type { ActorKind } from './actor.ts';
-import type { StoredEntry } from './entry.ts';
-import { sentenceOf } from './sentence.ts';
+import { type ActorKind, type StoredEntry, sentenceOf } from './entry.ts';
 import type { AuditFilter } from './store.ts';
 
 /** Entries that one page shows. */

@@ -4,8 +4,15 @@ import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { giveObjects } from '#service-kit/postgres/access.ts';
 import { createTestDatabase, moveDatabaseClock, type TestDatabase } from '#service-kit/testing/index.ts';
-import { type AuditActor, type AuditEntry, auditTable, record, sentenceOf } from './index.ts';
-import { readEntries, streamEntries } from './send-audit.ts';
+import {
+  type AuditActor,
+  type AuditEntry,
+  auditTable,
+  readEntries,
+  record,
+  sentenceOf,
+  streamEntries,
+} from './index.ts';
 import { deleteExpired } from './store.ts';
 
 let database: TestDatabase;

@@ -1,11 +1,15 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply } from 'fastify';
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { createExpiryLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { type DataField, isoTime, tableCsv, tableValues } from '#service-kit/pages/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
-import { type AuditActor, describeActor } from './actor.ts';
-import { type AuditEntry, keepable } from './entry.ts';
-import { deleteExpired, insertEntry } from './store.ts';
+import { type AuditQuery, auditRowsShown } from './audit.page.ts';
+import { type AuditActor, type AuditEntry, describeActor, keepable, type StoredEntry } from './entry.ts';
+import { type AuditFilter, deleteExpired, insertEntry, listEntries } from './store.ts';
 
+export { AuditQuery, auditTable, readAuditFilter } from './audit.page.ts';
 /**
  * The audit trail of both server programs: who changed what, from where, with the state before and after.
  *
@@ -13,11 +17,8 @@ import { deleteExpired, insertEntry } from './store.ts';
  * request's source address and id (`origin`), which the guards set. The database refuses to change entries, and to
  * delete them within a year. Reading is paged and streamed; customers read the entries of their own organization.
  */
-export type { AuditActor, Traceable } from './actor.ts';
-export { AuditQuery, auditTable, readAuditFilter } from './audit.page.ts';
-export { type AuditEntry, changedMembers, type StoredEntry } from './entry.ts';
-export { type AuditTrail, createAuditTrail } from './send-audit.ts';
-export { sentenceOf } from './sentence.ts';
+export type { AuditActor, Traceable } from './entry.ts';
+export { type AuditEntry, changedMembers, type StoredEntry, sentenceOf } from './entry.ts';
 export { deleteExpired as deleteExpiredEntries } from './store.ts';
 
 /** Deletes entries that are older than a year. */
@@ -75,4 +76,106 @@ export function recorded<Result>(
       );
     return result;
   });
+}
+
+/** The trail as a surface reads it: pages, and files of everything that fits. */
+export type AuditTrail = ReturnType<typeof createAuditTrail>;
+
+export function createAuditTrail(deps: { db: () => Queryable }) {
+  return {
+    page: (filter: AuditFilter, query: AuditQuery) =>
+      readEntries(deps.db(), filter, {
+        before: query.before ? Number(query.before) : null,
+        limit: auditRowsShown,
+      }),
+    /** Answers with a file, streamed; `change` is applied to every entry first. */
+    sendFile(
+      reply: FastifyReply,
+      filter: AuditFilter,
+      format: 'csv' | 'json',
+      change: (entry: StoredEntry) => StoredEntry = (entry) => entry,
+    ): FastifyReply {
+      async function* changed() {
+        for await (const batch of streamEntries(deps.db(), filter)) yield batch.map(change);
+      }
+      return reply
+        .type(format === 'csv' ? 'text/csv; charset=utf-8' : 'application/json; charset=utf-8')
+        .headers({
+          'content-disposition': `attachment; filename="audit-trail.${format}"`,
+          'cache-control': 'no-store',
+          'x-content-type-options': 'nosniff',
+        })
+        .send(exportEntries(changed(), format));
+    },
+  };
+}
+
+const fields: readonly DataField<StoredEntry>[] = [
+  { field: 'id', value: (entry) => entry.id },
+  { field: 'occurred_at', value: (entry) => isoTime(entry.occurredAtMs) },
+  { field: 'operation', value: (entry) => entry.operation },
+  { field: 'actor_kind', value: (entry) => entry.actorKind },
+  { field: 'actor_id', value: (entry) => entry.actorId },
+  { field: 'actor_name', value: (entry) => entry.actorName },
+  { field: 'person_id', value: (entry) => entry.personId },
+  { field: 'source_address', value: (entry) => entry.sourceAddress },
+  { field: 'request_id', value: (entry) => entry.requestId },
+  { field: 'subject_kind', value: (entry) => entry.subjectKind },
+  { field: 'subject_id', value: (entry) => entry.subjectId },
+  { field: 'subject_name', value: (entry) => entry.subjectName },
+  { field: 'organization_id', value: (entry) => entry.organizationId },
+  { field: 'tenant_id', value: (entry) => entry.tenantId },
+];
+const csvFields: readonly DataField<StoredEntry>[] = [
+  ...fields,
+  { field: 'before', value: (entry) => (entry.before === null ? null : JSON.stringify(entry.before)) },
+  { field: 'after', value: (entry) => (entry.after === null ? null : JSON.stringify(entry.after)) },
+];
+
+/** The entries as a file that is written while it is read: a year of them never stands in memory at once. */
+function exportEntries(batches: AsyncIterable<StoredEntry[]>, format: 'csv' | 'json'): Readable {
+  return Readable.from(format === 'csv' ? csvPieces(batches) : jsonPieces(batches));
+}
+
+async function* csvPieces(batches: AsyncIterable<StoredEntry[]>): AsyncGenerator<string> {
+  const header = tableCsv(csvFields, []);
+  yield header;
+  for await (const entries of batches) yield tableCsv(csvFields, entries).slice(header.length);
+}
+
+async function* jsonPieces(batches: AsyncIterable<StoredEntry[]>): AsyncGenerator<string> {
+  yield '{"rows":[';
+  let separator = '';
+  for await (const entries of batches) {
+    const values = tableValues(fields, entries);
+    const lines = entries.map(({ before, after }, index) =>
+      JSON.stringify({ ...values[index], before, after }),
+    );
+    yield `${separator}\n${lines.join(',\n')}`;
+    separator = ',';
+  }
+  yield '\n]}\n';
+}
+
+const rowsPerRead = 500;
+
+/** One page, newest first; `nextBefore` is the id to go on from, null at the end. */
+export async function readEntries(
+  db: Queryable,
+  filter: AuditFilter,
+  page: { before?: number | null; limit: number },
+): Promise<{ entries: StoredEntry[]; nextBefore: number | null }> {
+  const found = await listEntries(db, filter, page.before ?? null, page.limit + 1);
+  const entries = found.slice(0, page.limit);
+  return { entries, nextBefore: found.length > page.limit ? entries.at(-1)!.id : null };
+}
+
+/** Every entry that fits, newest first, read in batches: a year of entries never stands in memory at once. */
+export async function* streamEntries(db: Queryable, filter: AuditFilter): AsyncGenerator<StoredEntry[]> {
+  for (let before: number | null = null; ; ) {
+    const batch: StoredEntry[] = await listEntries(db, filter, before, rowsPerRead);
+    if (batch.length > 0) yield batch;
+    if (batch.length < rowsPerRead) return;
+    before = batch.at(-1)!.id;
+  }
 }

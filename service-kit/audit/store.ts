@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { StoredActor } from './actor.ts';
-import type { StoredEntry } from './entry.ts';
+import type { StoredActor, StoredEntry } from './entry.ts';
 
 /** What is searched for; absent members match everything. */
 export interface AuditFilter {

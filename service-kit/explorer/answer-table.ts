@@ -18,8 +18,7 @@ import {
 import { type DataColumn, dataTable, wantedFile } from '#service-kit/web/index.ts';
 import { type Amount, type Answer, orderOf, type Remainder, type RowDetails, sizeOf } from './answer.ts';
 import { type Dimension, dimensionTable, manyOf, nameOf } from './dimensions.ts';
-import type { Measure } from './url-values.ts';
-import { type ExploreView, nothingIn, onlyHref, sortNames, withoutHref } from './view.ts';
+import { type ExploreView, type Measure, nothingIn, onlyHref, sortNames, withoutHref } from './view.ts';
 
 /** What differs from program to program. */
 export interface TableOptions {

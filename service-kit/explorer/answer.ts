@@ -1,7 +1,7 @@
 /** The answer to a question of traffic, the same from every program: rows of a dimension, steps, totals, and what is missing. */
 import type { Sort } from '#service-kit/pages/index.ts';
 import type { Dimension } from './dimensions.ts';
-import type { Measure } from './url-values.ts';
+import type { Measure } from './view.ts';
 
 /** Bytes to and from the local addresses, or packets both ways; null: not known. */
 export interface Amount {

@@ -13,8 +13,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { type Dimension, dimensionTable, manyOf } from './dimensions.ts';
 import { filterTextMax, printFilters } from './filter-text.ts';
-import type { ExplorerBox } from './url-values.ts';
-import { type ExploreView, negateHref, removeHref } from './view.ts';
+import { type ExplorerBox, type ExploreView, negateHref, removeHref } from './view.ts';
 
 /** What differs from page to page. */
 export interface ExploreFormOptions {

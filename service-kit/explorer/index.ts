@@ -27,10 +27,18 @@ export {
   wholeRates,
   withoutSteps,
 } from './answer.ts';
-export { answerChart, type ChartAround, chartUnit } from './answer-chart.ts';
+export {
+  answerChart,
+  type ChartAround,
+  chartUnit,
+  type FlowEnd,
+  type FlowPair,
+  flowGraph,
+  totalsOfNext,
+  unclassifiedPairs,
+} from './answer-chart.ts';
 export type { Line } from './answer-table.ts';
 export { changeText } from './answer-table.ts';
-export { completeFilters, completionsMax } from './complete.ts';
 export {
   countryName,
   type Dimension,
@@ -46,10 +54,14 @@ export {
   explorerBody,
   explorerPage,
   type FlowPicture,
+  savedViewLinks,
+  savedViewsSection,
   stepText,
 } from './explorer-page.ts';
 export { exploreForm } from './filter-form.ts';
 export {
+  completeFilters,
+  completionsMax,
   type Filter,
   filterTextMax,
   parseFilters,
@@ -59,10 +71,10 @@ export {
   sidesOf,
   type TextFault,
 } from './filter-text.ts';
-export { type FlowEnd, type FlowPair, flowGraph, totalsOfNext, unclassifiedPairs } from './flow-graph.ts';
-export { savedViewLinks, savedViewsSection } from './saved-views-section.ts';
 export {
   type ExplorerBox,
+  type ExploreView,
+  exploreHref,
   groupOf,
   type Measure,
   measures,
@@ -71,13 +83,9 @@ export {
   type Question,
   readQuestion,
   readUrl,
+  readView,
   topDefault,
   type UrlReader,
   type UrlValues,
-} from './url-values.ts';
-export {
-  type ExploreView,
-  exploreHref,
-  readView,
   viewQueryOf,
 } from './view.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createReporter, silentReporter } from '#common/reporter/index.ts';
-import { isAcceptedHost } from './accepted-host.ts';
 import { createHttpServer, type HttpServerOptions } from './index.ts';
+import { isAcceptedHost } from './origin.ts';
 
 const settings = { publicUrl: 'SVC_X_PUBLIC_URL', names: 'SVC_X_ACCEPTED_HOSTS' };
 const hosts = {

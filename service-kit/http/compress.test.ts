@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { silentReporter } from '#common/reporter/index.ts';
-import { acceptsGzip } from './compress.ts';
 import { createHttpServer } from './index.ts';
+import { acceptsGzip } from './negotiate.ts';
 
 const page = `<!doctype html>${'<p>über</p>'.repeat(500)}`;
 

@@ -5,18 +5,25 @@
  * Successful calls are not logged (a line costs more than the call); failures and slow calls are.
  */
 
-export { type HostRules, healthPaths } from './accepted-host.ts';
-export { compressAnswer } from './compress.ts';
 export { type ErrorFields, HttpError } from './errors.ts';
-export { onClosed, waitingAnswers } from './on-closed.ts';
-export { isLoopback, newRequestId, originOf, type RequestOrigin, sourceBucket } from './origin.ts';
-export { preferredType } from './preferred-type.ts';
+export { compressAnswer, preferredType } from './negotiate.ts';
+export {
+  type HostRules,
+  healthPaths,
+  isLoopback,
+  newRequestId,
+  originOf,
+  type RequestOrigin,
+  sourceBucket,
+} from './origin.ts';
 export {
   type App,
   createHttpServer,
   type HttpServer,
   type HttpServerOptions,
+  onClosed,
   type WebSockets,
+  waitingAnswers,
 } from './server.ts';
 export { parseJsonBody, parseStrictJson } from './strict-json.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { preferredType } from './preferred-type.ts';
+import { preferredType } from './negotiate.ts';
 
 test('the type of the greatest weight is chosen; ranges count for what no narrower one names', () => {
   const choose = (accept: string | undefined) => preferredType(accept, ['application/json', 'text/csv']);

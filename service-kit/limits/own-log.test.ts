@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { createTestClock } from '#common/clock/index.ts';
-import { createOwnLog } from './limits.ts';
+import { createOwnLog } from './index.ts';
 
 test('no window of any position holds more events than the capacity, and none is refused below it', async () => {
   await fc.assert(

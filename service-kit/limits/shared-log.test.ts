@@ -5,7 +5,7 @@ import { createReporter, type Reporter, silentReporter } from '#common/reporter/
 import { startRedis } from '#service-kit/redis/testing/redis-server.ts';
 import { until } from '#service-kit/testing/until.ts';
 import type { SlidingLog } from './event-log.ts';
-import { createOwnLog, createSharedLog } from './limits.ts';
+import { createOwnLog, createSharedLog } from './index.ts';
 import { createRedisLimits } from './redis-store.ts';
 
 const minute = 60_000;

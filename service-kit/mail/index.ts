@@ -12,10 +12,9 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { oneLine } from '#common/text/index.ts';
 import { describeTransportFailure } from '#common/transport/index.ts';
 import { presentProvider } from '#service-kit/pages/index.ts';
-import { catchMail } from './catch-mail.ts';
+import { catchMail } from './caught-mail.ts';
 
-export { listCaughtMail } from './catch-mail.ts';
-export { registerCaughtMail } from './caught-mail.page.ts';
+export { listCaughtMail, registerCaughtMail } from './caught-mail.ts';
 
 export interface Mail {
   to: string;

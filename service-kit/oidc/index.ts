@@ -11,9 +11,8 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SignInPerson } from '#service-kit/sign-in/index.ts';
 import type { OidcSettings } from './settings.ts';
 
-export { registerOidc } from './oidc.routes.ts';
+export { oidcSection, registerOidc, registerOidcAccount } from './oidc.routes.ts';
 export { createOidc, type Oidc } from './oidc.ts';
-export { oidcSection, registerOidcAccount } from './oidc-account.routes.ts';
 
 /** What a group gives: an operator changes things, a reader reads. */
 export type StaffRoleName = 'operator' | 'reader';

@@ -8,8 +8,8 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
-import { acceptsGzip } from '#service-kit/http/compress.ts';
 import type { App } from '#service-kit/http/index.ts';
+import { acceptsGzip } from '#service-kit/http/negotiate.ts';
 import { accentTokens, type Provider, presentProvider } from './provider.ts';
 
 interface Asset {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { faultText } from './fault-text.ts';
+import { faultText } from './error.page.ts';
 
 test('a fault of a field is said in words, with the name of the field', () => {
   const said = [

@@ -1,8 +1,9 @@
 /** What a page says about states and outcomes: badges, banners, toasts, empty states, progress, skeletons. */
+
+import { type Tone, toneMark } from './colours.ts';
 import { attributes, type Content, type Html, html } from './html.ts';
 import { link } from './link.ts';
 import { codeBlock, prose } from './text.ts';
-import { type Tone, toneMark } from './tone.ts';
 
 /** A word about a state, with a shape of its own. */
 export function badge(tone: Tone, text: Content): Html {

@@ -5,6 +5,7 @@
 import { maskToken } from '#service-kit/sessions/token-mask.ts';
 import { attributes, type Content, classes, type Html, html } from './html.ts';
 import { safeHref } from './link.ts';
+import { drawer } from './navigation.ts';
 import { prose } from './text.ts';
 
 /** The hidden field that carries the CSRF token. */
@@ -247,4 +248,34 @@ export function isConfirmed(body: unknown, name: string): boolean {
   if (typeof body !== 'object' || body === null) return false;
   const typed = (body as Record<string, unknown>)[CONFIRM_FIELD];
   return typeof typed === 'string' && typed.trim() === name.trim();
+}
+
+// Asking before something is done that a stray click must not do.
+
+export interface AskOptions {
+  /** Unique in the page. */
+  id: string;
+  /** The button that asks. */
+  label: string;
+  /** The question: "Detach web-1?". */
+  title: string;
+  /** The button that acts; default the label. */
+  submit?: string;
+  /** How the asking button looks; default `danger`. */
+  openKind?: 'button' | 'danger';
+  action: string;
+  csrfToken: string;
+  fields?: Readonly<Record<string, string | number>>;
+}
+
+/**
+ * A button that asks first: it opens a drawer with what will happen, and the button that does it stands there. For what
+ * can be set right again; `confirm` asks for the name of what can't.
+ */
+export function askButton(options: AskOptions, consequence: Content): Html {
+  const { id, label, title, action, csrfToken, fields = {} } = options;
+  return drawer({ id, open: label, title, openKind: options.openKind ?? 'danger' }, [
+    html`<p>${consequence}</p>`,
+    actionButton({ action, csrfToken, label: options.submit ?? label, kind: 'danger', fields }),
+  ]);
 }

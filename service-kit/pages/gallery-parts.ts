@@ -1,7 +1,7 @@
 /** The gallery's sections, with data of its own making that shows the edges: gaps, long names, unknowns, nothing. */
-import { askButton } from './ask.ts';
+
 import { agenda, badge, banner, emptyState, progress, skeleton } from './feedback.ts';
-import { actionButton, confirm, field, fieldGroup, form, otherSubmit } from './form.ts';
+import { actionButton, askButton, confirm, field, fieldGroup, form, otherSubmit } from './form.ts';
 import { formatBytes, formatCount, formatMoney } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { link } from './link.ts';

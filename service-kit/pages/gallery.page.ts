@@ -9,8 +9,7 @@ import type { App } from '#service-kit/http/index.ts';
 import { chartJson } from './chart.ts';
 import { errorPage } from './error.page.ts';
 import { toast } from './feedback.ts';
-import { galleryCharts } from './gallery-charts.ts';
-import { trafficOf } from './gallery-data.ts';
+import { galleryCharts, trafficOf } from './gallery-charts.ts';
 import {
   galleryFeedback,
   galleryForms,
@@ -21,9 +20,8 @@ import {
 import { type Content, type Html, html } from './html.ts';
 import { tabs } from './navigation.ts';
 import { pageHeader, section, stat, stats } from './page-header.ts';
-import { sendPaletteHits } from './palette.ts';
 import { rangePicker, readRange } from './range.ts';
-import { sendPage } from './send-page.ts';
+import { sendPage, sendPaletteHits } from './send-page.ts';
 import { severityBadge, severityBar } from './severity.ts';
 import { type ShellOptions, shell } from './shell.ts';
 import { signInPage } from './sign-in.page.ts';

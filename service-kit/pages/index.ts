@@ -6,9 +6,9 @@
  * A server registers `registerAssets(app)` once, and outside production `registerGallery(app)`, whose page
  * `/dev/gallery` shows every component. Units in names: `…Ms` is UTC milliseconds, money is whole quanta of 0.0001.
  */
-export { type AskOptions, askButton } from './ask.ts';
+
 export { type AssetName, assetUrl, registerAssets } from './assets.ts';
-export { type ChartOptions, chart, chartJson } from './chart.ts';
+export { type ChartOptions, chart, chartJson, type SparkValues, spark, sparkLine } from './chart.ts';
 export type {
   ChartArea,
   ChartData,
@@ -18,7 +18,8 @@ export type {
   ChartSeries,
   ChartUnit,
 } from './chart-data.ts';
-export { formatChartValue } from './chart-table.ts';
+export { formatChartValue } from './chart-data.ts';
+export type { Tone } from './colours.ts';
 export { coloursOf, REST_COLOUR } from './colours.ts';
 export { type ErrorPageOptions, errorPage } from './error.page.ts';
 export {
@@ -37,7 +38,9 @@ export {
   toast,
 } from './feedback.ts';
 export {
+  type AskOptions,
   actionButton,
+  askButton,
   type CheckboxField,
   CONFIRM_FIELD,
   type ConfirmOptions,
@@ -91,7 +94,6 @@ export {
   stat,
   stats,
 } from './page-header.ts';
-export { PALETTE_HITS_MAX, PALETTE_TEXT_MAX, type PaletteHit, sendPaletteHits } from './palette.ts';
 export { presentProvider, senderOf } from './provider.ts';
 export { RANGE_DAYS_MAX, type Range, type RangeName, rangePicker, readRange } from './range.ts';
 export { type SankeyOptions, sankey } from './sankey.ts';
@@ -103,7 +105,11 @@ export {
   inlineImagePolicy,
   isRefresh,
   PAGE_HEADERS,
+  PALETTE_HITS_MAX,
+  PALETTE_TEXT_MAX,
+  type PaletteHit,
   sendPage,
+  sendPaletteHits,
 } from './send-page.ts';
 export {
   type SeverityBarOptions,
@@ -123,26 +129,23 @@ export {
   shell,
 } from './shell.ts';
 export { isLocalPath, type SignInPageOptions, signInPage } from './sign-in.page.ts';
-export { type SparkValues, spark, sparkLine } from './spark.ts';
 export {
   type CardLayout,
   type Column,
+  csvLines,
+  type DataField,
+  type DataValue,
+  isoTime,
   readSort,
   type Sort,
   type SortDirection,
   shareBar,
   type TableOptions,
   table,
-} from './table.ts';
-export {
-  csvLines,
-  type DataField,
-  type DataValue,
-  isoTime,
   tableCsv,
   tableValues,
   textOfCell,
-} from './table-data.ts';
+} from './table.ts';
 export {
   age,
   type CodeBlockOptions,
@@ -155,4 +158,3 @@ export {
   prose,
   utcTime,
 } from './text.ts';
-export type { Tone } from './tone.ts';

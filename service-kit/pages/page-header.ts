@@ -1,7 +1,8 @@
 /** The top of a page (its state first), its sections, and its key figures. */
+
+import { type Tone, toneMark } from './colours.ts';
 import { type Content, classes, type Html, html } from './html.ts';
 import { link } from './link.ts';
-import { type Tone, toneMark } from './tone.ts';
 
 export interface PageHeaderOptions {
   title: Content;

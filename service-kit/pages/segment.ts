@@ -1,6 +1,7 @@
 /** A network drawn as a bar with what hangs on it; without styles it is a list. */
+
+import type { Tone } from './colours.ts';
 import { type Content, type Html, html } from './html.ts';
-import type { Tone } from './tone.ts';
 
 export interface SegmentMember {
   /** Usually a link. */

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Html } from './html.ts';
+import { safeHref } from './link.ts';
 
 /** Scripts, styles and requests only from and to this server; forms post to it only; framing is forbidden. */
 export const CONTENT_SECURITY_POLICY = [
@@ -62,4 +63,28 @@ function tagOf(page: string): string {
     .replace(/(name="csrf_token" value=")[^"]*/g, '$1')
     .replace(/ data-now="\d+"([^>]*)>[^<]*</g, '$1><');
   return `"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`;
+}
+
+// What a surface's search answers to the command palette, as JSON.
+
+/** One thing that was found. */
+export interface PaletteHit {
+  /** The heading that it stands under: "Servers", "Addresses". */
+  kind: string;
+  text: string;
+  /** What tells it from others of its name: its owner, its state. */
+  detail: string;
+  href: string;
+}
+
+/** Hits of each kind; more are a matter for the list's own search. */
+export const PALETTE_HITS_MAX = 6;
+
+/** Longer texts find nothing more. */
+export const PALETTE_TEXT_MAX = 100;
+
+/** Sends the hits in their order. */
+export function sendPaletteHits(reply: FastifyReply, hits: readonly PaletteHit[]): FastifyReply {
+  const checked = hits.map((hit) => ({ ...hit, href: safeHref(hit.href) }));
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(checked));
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isoTime, tableCsv, tableValues } from './table-data.ts';
+import { isoTime, tableCsv, tableValues } from './table.ts';
 
 const fields = [
   { field: 'name', value: (row: { name: string; bytes?: number | null }) => row.name },

@@ -37,7 +37,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { keepFolder } from './cluster.ts';
 import { refuseElsewhere } from './database-place.ts';
 import { createEmbeddedPostgres } from './embedded.ts';
-import { chooseIdentity } from './identity.ts';
+import { chooseIdentity } from './runtime.ts';
 
 export interface BackupTarget {
   /** `operations` or `monitor`: the database's name, and what a restore compares. */

@@ -11,8 +11,8 @@ import { join, resolve } from 'node:path';
 import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { adminRole, prepareDatabase, protectAudit } from './access.ts';
-import { prepareCluster, socketFolder } from './cluster.ts';
-import { createServerProcess, type ServerProcess } from './server-process.ts';
+import { answers, prepareCluster, socketFolder, stopOrphan, waitUntilAnswering } from './cluster.ts';
+import { createServerProcess, type ServerProcess, spawnServer } from './server-process.ts';
 
 export interface EmbeddedPostgresOptions {
   /** Folder of its own; made when missing. */
@@ -87,4 +87,31 @@ async function takeLock(dir: string): Promise<Server> {
   });
   server.unref();
   return server;
+}
+
+// A server that outlives the process that started it. For tests, whose files share one.
+
+/** Makes sure that the folder's server runs; returns the URL of its `postgres` database. Callers hold a lock. */
+export async function startDetachedServer(
+  folder: string,
+  settings: Readonly<Record<string, string>>,
+  reporter: Reporter,
+): Promise<string> {
+  const dir = resolve(folder);
+  const socketDir = socketFolder(dir);
+  const url = `postgres://${adminRole}@localhost/postgres?host=${encodeURIComponent(socketDir)}`;
+  if (await answers(socketDir)) return url;
+  const runtime = await prepareCluster(dir, 'SVC_TEST_SERVER_URL', reporter);
+  const logFile = join(dir, 'server.log');
+  const place = { dataDir: join(dir, 'data'), logFile, socketDir: () => socketDir };
+  const child = await spawnServer({ ...place, settings }, runtime);
+  await waitUntilAnswering(child, socketDir, logFile);
+  child.unref();
+  return url;
+}
+
+/** Stops the folder's server, if it runs. */
+export async function stopDetachedServer(folder: string, reporter: Reporter): Promise<void> {
+  const dir = resolve(folder);
+  await stopOrphan(join(dir, 'data'), socketFolder(dir), reporter);
 }

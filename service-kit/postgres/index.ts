@@ -10,8 +10,14 @@ export { asColumns, type Columns, copyRows, copyText, fromColumns, readLines } f
 export { createDatabase, type Database, listMissingMigrations } from './database.ts';
 export type { EmbeddedUse } from './database-place.ts';
 export { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
-export { isConnectionFailure, isLockTimeout, isUniqueViolation } from './failures.ts';
 export { createLookup, type Lookup } from './lookup.ts';
 export { withCustomPlans } from './prepare.ts';
-export { inTransaction, type Queryable, readNowMs } from './queryable.ts';
+export {
+  inTransaction,
+  isConnectionFailure,
+  isLockTimeout,
+  isUniqueViolation,
+  type Queryable,
+  readNowMs,
+} from './queryable.ts';
 export { RowWriter } from './row-writer.ts';

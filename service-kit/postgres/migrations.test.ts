@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
-import { applyMigrations } from './migrations.ts';
+import { applyMigrations } from './database.ts';
 
 const folder = fileURLToPath(new URL('../migrations', import.meta.url));
 

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentReporter } from '#common/reporter/index.ts';
-import { stopOrphan } from './orphan.ts';
+import { stopOrphan } from './cluster.ts';
 
 test('a dead server that its parent has not collected yet is waited for, not taken for gone', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'svc-orphan-'));

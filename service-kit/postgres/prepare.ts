@@ -5,8 +5,7 @@
 import { createHash } from 'node:crypto';
 import { type KyselyPlugin, RawNode } from 'kysely';
 import type pg from 'pg';
-import { isStalePlan } from './failures.ts';
-import type { Queryable } from './queryable.ts';
+import { isStalePlan, type Queryable } from './queryable.ts';
 
 /** Texts that a connection prepares; those beyond are planned at each call, so that made-up filters take no memory without end. */
 const statementsMax = 500;

@@ -3,8 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { open } from 'node:fs/promises';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import { serverSettings, waitUntilAnswering } from './cluster.ts';
-import { stopOrphan } from './orphan.ts';
+import { serverSettings, stopOrphan, waitUntilAnswering } from './cluster.ts';
 import { dataFolder, type PostgresRuntime } from './runtime.ts';
 
 interface ServerProcessOptions {

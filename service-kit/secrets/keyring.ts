@@ -4,7 +4,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { keyBytes, placeText } from './envelope.ts';
 import type { KeyWrapper } from './key-wrapper.ts';
-import type { SecretColumn } from './secret-column.ts';
+import type { SecretColumn } from './store.ts';
 import * as store from './store.ts';
 
 export type Keyring = ReturnType<typeof createKeyring>;

@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { SecretColumn } from './secret-column.ts';
 
 export interface StoredKey {
   id: number;
@@ -151,4 +150,15 @@ export async function rewriteStatistics(db: Queryable): Promise<void> {
 
 function refs({ table, key, sealed, clear }: SecretColumn) {
   return { table: sql.table(table), key: sql.ref(key), sealed: sql.ref(sealed), clear: sql.ref(clear) };
+}
+
+/** Where a feature keeps sealed secrets. Its `store.ts` declares it; the composition hands it to `createSecrets`. */
+export interface SecretColumn {
+  table: string;
+  /** The integer column that names a row. */
+  key: string;
+  /** Sealed bytes. */
+  sealed: string;
+  /** Clear bytes of before there was sealing; the program seals them at its start and leaves null. */
+  clear: string;
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { createBreachedPasswords, passwordFault } from './index.ts';
-import { digestLength, isLeaked } from './leaked-passwords.ts';
+import { digestLength, isLeaked } from './passwords.ts';
 
 let folder: string;
 before(async () => {

@@ -10,13 +10,11 @@ import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
-import type { DemoRole } from './demo.routes.ts';
 import type { SignInPeople } from './people.ts';
+import type { DemoRole } from './sign-in.routes.ts';
 
 export { type AccountPagesDeps, type AccountPagesOptions, registerAccountPages } from './account.routes.ts';
-export { completeSignIn } from './complete-sign-in.ts';
 export { type ConfirmDeps, confirmIdentity } from './confirm-identity.ts';
-export { type DemoRole, demoRolesOf } from './demo.routes.ts';
 export {
   accessLinkMail,
   addedAsOwnerMail,
@@ -26,8 +24,8 @@ export {
 } from './mails.ts';
 export type { OwnOperation, SignInPeople, SignInPerson } from './people.ts';
 export { alone } from './reset.routes.ts';
-export { proceedSignIn } from './second-step.routes.ts';
-export { registerSignIn } from './sign-in.routes.ts';
+export { completeSignIn, proceedSignIn } from './second-step.routes.ts';
+export { type DemoRole, demoRolesOf, registerSignIn } from './sign-in.routes.ts';
 export { requireStepUp, stepUpOf } from './step-up.ts';
 
 /** What these pages know of the OpenID provider (`service-kit/oidc`). */

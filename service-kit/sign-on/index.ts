@@ -15,9 +15,8 @@ import type { SignInPerson } from '#service-kit/sign-in/index.ts';
 import { signingKey } from './store.ts';
 
 export { registerSignOnSettings } from './settings.routes.ts';
-export { registerSignOn } from './sign-on.routes.ts';
+export { registerSignOn, registerSignOnPages } from './sign-on.routes.ts';
 export { createSignOn, type SignOn, seedSignOn } from './sign-on.ts';
-export { registerSignOnPages } from './sign-on-pages.routes.ts';
 
 /** Where sign-on keeps sealed secrets. */
 export const signOnSecrets = [signingKey] as const;

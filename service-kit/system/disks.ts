@@ -6,9 +6,9 @@ import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { formatBytes, formatDuration, formatPercent } from '#service-kit/pages/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type DiskState, insertDiskSample } from './store.ts';
-import type { SystemSubject } from './subject.ts';
 
 const sampleEveryMs = 60_000;
 /** A sample of a machine that has stopped says nothing about its disk now. */
@@ -89,3 +89,36 @@ export function judgeDisk(disk: DiskState): SystemSubject {
     },
   };
 }
+
+// What can fail in a program itself, judged from stored facts, for alerts and pages of both programs.
+
+export type SystemKind = 'disk_filling' | 'loop_failing';
+
+/** `unknown` is also what lies between the limits: it neither opens nor resolves an alert. */
+export interface SystemSubject {
+  kind: SystemKind;
+  /** `disk:HOST:PATH`, `loop:NAME`. */
+  key: string;
+  name: string;
+  verdict: 'bad' | 'good' | 'unknown';
+  /** Measured values, for people and receivers of webhooks. */
+  details: Record<string, string | number | boolean | null>;
+}
+
+/** The measured values in one sentence without its full stop. */
+export function measuredOfSystem(kind: SystemKind, details: SystemSubject['details']): string {
+  if (kind === 'disk_filling') {
+    const free = `${formatBytes(Number(details.free_bytes))} free (${formatPercent(Number(details.free_share))})`;
+    const hours = details.hours_left === null ? null : Number(details.hours_left);
+    return hours === null ? free : `${free}, full in ${formatDuration(hours * 3600)} at the present speed`;
+  }
+  const since = formatDuration(Number(details.seconds));
+  return details.error === null
+    ? `it has not run for ${since}`
+    : `it has failed for ${since}: ${details.error}`;
+}
+
+export const systemKindNames: Readonly<Record<SystemKind, string>> = {
+  disk_filling: 'Disk almost full',
+  loop_failing: 'Background task failing',
+};

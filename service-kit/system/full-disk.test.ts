@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createPool } from '#service-kit/postgres/database.ts';
 import { embeddedIn } from '#service-kit/postgres/testing/embedded-server.ts';
-import { createWriteCheck } from './write-check.ts';
+import { createWriteCheck } from './database-watch.ts';
 
 test('a database whose disk is full answers reads and fails the check of writes', {
   skip: process.getuid?.() === 0 ? false : 'mounting a disk takes root',

@@ -8,15 +8,14 @@
 
 import type { Meters } from '#service-kit/metrics/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { createWriteCheck } from './database-watch.ts';
 import { createDiskWatch, type DiskWatchDeps, hoursLeft } from './disks.ts';
 import { readState, type SystemState } from './sections.ts';
-import { createWriteCheck } from './write-check.ts';
 
+export type { WriteCheck } from './database-watch.ts';
 export { createDatabaseWatch } from './database-watch.ts';
-export { diskLimits } from './disks.ts';
+export { diskLimits, measuredOfSystem, type SystemSubject, systemKindNames } from './disks.ts';
 export { judgeSystem, type SystemState, systemSections } from './sections.ts';
-export { measuredOfSystem, type SystemSubject, systemKindNames } from './subject.ts';
-export type { WriteCheck } from './write-check.ts';
 
 export type System = ReturnType<typeof createSystem>;
 

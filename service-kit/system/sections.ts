@@ -14,9 +14,8 @@ import {
 } from '#service-kit/pages/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
-import { hoursLeft, judgeDisk } from './disks.ts';
+import { hoursLeft, judgeDisk, type SystemSubject } from './disks.ts';
 import { type DiskState, listDisks, readDatabaseBytes } from './store.ts';
-import type { SystemSubject } from './subject.ts';
 
 /** `workOf`: what a loop does, by the name of its lease. */
 export function systemSections(

@@ -7,9 +7,9 @@ import { createLeasedLoop } from '#service-kit/leases/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 import { createTestDatabase, moveDatabaseClock, type TestDatabase } from '#service-kit/testing/index.ts';
 import { until } from '#service-kit/testing/until.ts';
+import { createWriteCheck } from './database-watch.ts';
 import { createDiskWatch } from './disks.ts';
 import { createDatabaseWatch, createSystem, judgeSystem, measuredOfSystem } from './index.ts';
-import { createWriteCheck } from './write-check.ts';
 
 /** The check over connections that have the settings of the database as they are now. */
 async function checkAnew({ url }: TestDatabase): Promise<{ read: unknown; problem: string | null }> {

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { createPool } from '#service-kit/postgres/database.ts';
-import { applyMigrations } from '#service-kit/postgres/migrations.ts';
+import { applyMigrations, createPool } from '#service-kit/postgres/database.ts';
 import { createTestDatabase } from './index.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

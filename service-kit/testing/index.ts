@@ -11,9 +11,8 @@ import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { silentReporter } from '#common/reporter/index.ts';
-import { createPool } from '#service-kit/postgres/database.ts';
-import { startDetachedServer } from '#service-kit/postgres/detached.ts';
-import { applyMigrations, readMigrations } from '#service-kit/postgres/migrations.ts';
+import { applyMigrations, createPool, readMigrations } from '#service-kit/postgres/database.ts';
+import { startDetachedServer } from '#service-kit/postgres/embedded.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const kitMigrations = fileURLToPath(new URL('../migrations', import.meta.url));

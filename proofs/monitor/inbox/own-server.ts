@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { silentReporter } from '#common/reporter/index.ts';
+import { applyMigrations } from '#service-kit/postgres/database.ts';
 import { createEmbeddedPostgres, type EmbeddedPostgres } from '#service-kit/postgres/index.ts';
-import { applyMigrations } from '#service-kit/postgres/migrations.ts';
 
 const kitMigrations = fileURLToPath(new URL('../../../service-kit/migrations', import.meta.url));
 const monitorMigrations = fileURLToPath(new URL('../../../monitor/migrations', import.meta.url));

@@ -1,8 +1,8 @@
 /** Secrets for tests: the wrapping key is a fixed one in memory, so that nothing is written but the database. */
 import { silentReporter } from '#common/reporter/index.ts';
 import { decrypt, encrypt } from '../envelope.ts';
+import { createSecrets, type Secrets, type SecretsDeps } from '../index.ts';
 import type { KeyWrapper } from '../key-wrapper.ts';
-import { createSecrets, type Secrets, type SecretsDeps } from '../secrets.ts';
 
 const key = Buffer.alloc(32, 7);
 

@@ -1,10 +1,9 @@
-/**
- * `/dev/mail/`: the mails that a demo caught instead of sending, with links that can be followed.
- *
- * Register it for a demo only, where a hook admits signed-in people alone. It answers operators at this machine: links in
- * mails set passwords, so a reader can sign in as any person.
- */
+/** Mail that is caught in a folder instead of sent, for a demo: one JSON file each, readable by its owner alone. */
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { FastifyRequest } from 'fastify';
+import { describeError } from '#common/errors/index.ts';
 import { requireLocal } from '#service-kit/demo/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
@@ -18,7 +17,56 @@ import {
   sendPage,
   shell,
 } from '#service-kit/pages/index.ts';
-import { type CaughtMail, listCaughtMail } from './catch-mail.ts';
+
+interface CaughtMail {
+  at: string;
+  to: string;
+  subject: string;
+  text: string;
+}
+
+const keptMax = 100;
+
+/** Writes a mail into the folder and drops the oldest beyond a hundred. Null, or why it could not be written. */
+export async function catchMail(folder: string, mail: CaughtMail): Promise<string | null> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const file = join(folder, `${mail.at.replaceAll(':', '-')}-${randomUUID().slice(0, 8)}.json`);
+    await writeFile(`${file}.new`, JSON.stringify(mail, null, 2), { mode: 0o600 });
+    await rename(`${file}.new`, file);
+    const old = (await namesIn(folder)).slice(keptMax);
+    for (const name of old) await rm(join(folder, name), { force: true });
+    return null;
+  } catch (error) {
+    return `the folder for caught mail can't be written: ${describeError(error)}`;
+  }
+}
+
+/** The caught mails, newest first. */
+export async function listCaughtMail(folder: string): Promise<CaughtMail[]> {
+  const names = await namesIn(folder);
+  return Promise.all(
+    names.map(async (name) => JSON.parse(await readFile(join(folder, name), 'utf8')) as CaughtMail),
+  );
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    const names = await readdir(folder);
+    return names
+      .filter((name) => name.endsWith('.json'))
+      .sort()
+      .reverse();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+// `/dev/mail/`: the mails that a demo caught instead of sending, with links that can be followed.
+//
+// Register it for a demo only, where a hook admits signed-in people alone. It answers operators at this machine: links in
+// mails set passwords, so a reader can sign in as any person.
 
 export interface CaughtMailOptions {
   folder: string;

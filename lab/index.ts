@@ -5,7 +5,8 @@
  * any reason, the world's processes end with it, and the next `start` or `removeLab` removes the rest. Nothing leaves
  * the namespaces, and nothing of the host is reached from them but the sensor API of monitors.
  */
-import { rmSync } from 'node:fs';
+import { chmodSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
@@ -13,8 +14,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { type ControlServer, callControl, createControlServer } from './control/index.ts';
 import { writeFileDurably } from './guests/guest-file.ts';
 import { createGuests, type Guests } from './guests/index.ts';
-import { resolver } from './traffic/internet-plan.ts';
-import { makeCertificate } from './traffic/make-certificate.ts';
+import { certificateNames, resolver } from './traffic/internet-plan.ts';
 import type { CertificateFiles } from './traffic/web-service.ts';
 import { buildWorld } from './world/build-world.ts';
 import { type Forwarder, forwardSensorApi } from './world/forward-sensor-api.ts';
@@ -240,4 +240,15 @@ async function isAnswering(names: WorldNames): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+/** Makes the certificate of all TLS servers of a world, and its key, in `directory`; the key has mode 0600. Valid for ten years, so no world outlives it. */
+async function makeCertificate(directory: string): Promise<CertificateFiles> {
+  const files = { certificate: join(directory, 'certificate.pem'), key: join(directory, 'key.pem') };
+  const names = certificateNames.map((name) => `DNS:${name}`).join(',');
+  const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+  const content = ['-days', '3650', '-subj', '/CN=svc lab', '-addext', `subjectAltName=${names}`];
+  await runTool(['openssl', ...request, ...content, '-keyout', files.key, '-out', files.certificate]);
+  chmodSync(files.key, 0o600);
+  return files;
 }

@@ -7,9 +7,10 @@
 import type { TalkCounts } from '../traffic/talk.ts';
 import { type GuardReading, readGuards } from '../world/guard.ts';
 import type { FirewallPlan } from '../world/guest-firewall.ts';
-import { type LinkCounters, readLinkCounters } from '../world/link-counters.ts';
-import { nameGuestLink } from '../world/name-world.ts';
+import { nameGuestLink, type WorldNames } from '../world/name-world.ts';
+import { links } from '../world/networks.ts';
 import type { PrivateNic } from '../world/private-networks.ts';
+import { runTool } from '../world/run-tool.ts';
 import { DefinedGuests } from './defined-guests.ts';
 import type { GuardState, GuestDefinition, GuestSize, Power } from './guest.ts';
 import { GuestChanges } from './guest-changes.ts';
@@ -163,4 +164,37 @@ function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
     last = result.catch(() => {});
     return result;
   };
+}
+
+interface LinkCounters {
+  receivedBytes: number;
+  sentBytes: number;
+}
+
+interface Way {
+  bytes: number;
+  packets: number;
+}
+
+const ethernetHeaderBytes = 14;
+
+/**
+ * What the kernel counts on guests' links on the public bridge, in IP bytes as everything of the lab; by link name, from the guest's point of view: what the hypervisor's end sent is what
+ * the guest received.
+ */
+async function readLinkCounters(names: WorldNames): Promise<Map<string, LinkCounters>> {
+  const output = await runTool([
+    ...['ip', '-n', names.hypervisorNamespace, '-j', '-s', 'link', 'show', 'master', links.bridge],
+  ]);
+  const shown = JSON.parse(output || '[]') as { ifname?: string; stats64?: { rx: Way; tx: Way } }[];
+  const counters = new Map<string, LinkCounters>();
+  for (const { ifname, stats64 } of shown) {
+    if (ifname === undefined || stats64 === undefined) continue;
+    counters.set(ifname, { receivedBytes: ipBytes(stats64.tx), sentBytes: ipBytes(stats64.rx) });
+  }
+  return counters;
+}
+
+function ipBytes(way: Way): number {
+  return Math.max(0, way.bytes - ethernetHeaderBytes * way.packets);
 }

@@ -103,14 +103,7 @@ export type Servers = ReturnType<typeof createServers>;
 export function createServers(deps: ServersDeps) {
   const scope = (actor: Actor, tenantId: number | null) =>
     tenantId === null ? scopeOf(actor) : scopeOfTenant(actor, tenantId);
-  const lookup = createLookup<string, Server>(async (keys) => {
-    const asked = keys.map((key) => {
-      const [tenantId, id] = key.split('/').map(Number);
-      return { tenantId: tenantId!, id: id! };
-    });
-    const found = await listOwnedServers(deps.db(), asked);
-    return new Map(found.map((server) => [`${server.askedIn}/${server.id}`, server]));
-  });
+  const lookup = createServerLookup(deps);
   return {
     /** What it does beside the calls. */
     work: {
@@ -249,6 +242,18 @@ export function createServers(deps: ServersDeps) {
     listInventory: (query: { afterId: number; limit: number; clusterIds?: readonly number[] }) =>
       listInventory(deps, query),
   };
+}
+
+/** Servers by the key `<tenant>/<server>`; those that are asked for at once are one statement. */
+function createServerLookup(deps: ServersDeps) {
+  return createLookup<string, Server>(async (keys) => {
+    const asked = keys.map((key) => {
+      const [tenantId, id] = key.split('/').map(Number);
+      return { tenantId: tenantId!, id: id! };
+    });
+    const found = await listOwnedServers(deps.db(), asked);
+    return new Map(found.map((server) => [`${server.askedIn}/${server.id}`, server]));
+  });
 }
 
 async function listInventory(

@@ -23,8 +23,9 @@ const planted: readonly (readonly [string, string])[] = [
   ['opening->legs >= LEGS_MIN', 'opening->legs >= 1000'],
 ];
 const hourMs = 3_600_000;
-/** One of the kinds is answered after 100 packets. */
-const learningSteps = 110;
+/** Packets of the server until a pair is established, and steps of the kind that it answers most seldom. */
+const answersMin = 8;
+const learningSteps = 220;
 const stepsBeside = 2;
 const packetsBefore = 30;
 const packetsOfFlood = 60;
@@ -123,20 +124,25 @@ const vectorOf = (attack: FloodClass) => ({
 /** Establishes a pair of each kind. The function that it returns plays a step of each and returns how many packets were dropped. */
 function learn(runs: FilterRuns, version: 4 | 6, seed: number): () => number {
   const steps = kinds.map((kind) => createOrdinary(kind, { version, thresholds, seed }).step);
-  const play = () => {
-    let dropped = 0;
-    for (const step of steps)
-      for (const frame of step()) {
-        if (isTo(frame, version)) dropped += runs.receive(frame) ? 0 : 1;
-        else runs.send(frame);
+  /** Plays a step: how many packets were dropped, and how many the server sent. */
+  const playOne = (step: () => Uint8Array[]) => {
+    let [dropped, sent] = [0, 0];
+    for (const frame of step()) {
+      if (isTo(frame, version)) dropped += runs.receive(frame) ? 0 : 1;
+      else {
+        runs.send(frame);
+        sent += 1;
       }
-    return dropped;
+    }
+    return { dropped, sent };
   };
   runs.loaded.filter.setRules([]);
-  for (let i = 0; i < learningSteps; i += 1) play();
+  for (const step of steps) playOne(step);
   runs.age();
-  for (let i = 0; i < learningSteps; i += 1) play();
-  return play;
+  for (const step of steps)
+    for (let i = 0, answers = 0; i < learningSteps && answers < answersMin; i += 1)
+      answers += playOne(step).sent;
+  return () => steps.reduce((sum, step) => sum + playOne(step).dropped, 0);
 }
 
 const own = { 4: parseAddress(victim(4))!, 6: parseAddress(victim(6))! };

@@ -1,6 +1,6 @@
 /**
  * What a flood does to clients of the same host, with and without the filter: a UDP flood of one sender at full speed over a veth, beside 200
- * new TCP connections a second and 20 that last. And what a packet costs the filter's program. Needs root.
+ * new TLS connections a second and 20 that last. And what a packet costs the filter's program. Needs root.
  */
 import { createFlood, victim } from '#sensor/testing/attack-traffic.ts';
 import { FilterRuns, rulesAgainst } from '#sensor/testing/filter-runs.ts';

@@ -1,5 +1,5 @@
 /**
- * A hypervisor's side of a filtered link: a server that echoes, behind the filter of an interface of this network namespace. Takes lines on
+ * A hypervisor's side of a filtered link: a TLS server that echoes, behind the filter of an interface of this network namespace. Takes lines on
  * standard input, and answers each with one of JSON. Needs root.
  *
  * rules CLASS,…   drops these attacks on 192.0.2.7 from now on (CLASS:count counts what it would drop)
@@ -8,8 +8,9 @@
  *
  * usage: filter-host.ts INTERFACE PORT
  */
-import { createServer } from 'node:net';
+import { execFileSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { createServer } from 'node:tls';
 import { preparePins } from '#sensor/kernel/attachment.ts';
 import { attachFilter, openFilter, removeFilters } from '#sensor/kernel/filter.ts';
 import { victim } from './attack-traffic.ts';
@@ -21,7 +22,16 @@ attachFilter(name!);
 const attached = openFilter(name!);
 const { filter } = attached;
 const heart = setInterval(() => filter.beat(), 1000);
-const server = createServer((socket) => socket.on('error', () => socket.destroy()).pipe(socket));
+// The key is in front of its certificate.
+const ofCurve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+const made = ['-x509', '-subj', '/CN=server', '-days', '1', '-keyout', '-'];
+const pem = execFileSync('openssl', ['req', ...ofCurve, ...made], {
+  encoding: 'utf8',
+  stdio: ['ignore', 'pipe', 'ignore'],
+});
+const server = createServer({ key: pem, cert: pem }, (socket) =>
+  socket.on('error', () => socket.destroy()).pipe(socket),
+);
 await new Promise<void>((resolve) => server.listen(Number(port), resolve));
 
 const answers: Readonly<Record<string, (words: string[]) => unknown>> = {

@@ -1,12 +1,12 @@
 /**
- * The clients of a filtered link, and who attacks it. `clients`: connections that last and send a line after each answer, and so many new ones a second; the
+ * The clients of a filtered link, and who attacks it. `clients`: TLS connections that last and send a line after each answer, and so many new ones a second; the
  * first line is `established` when all have conversed for over two seconds, then it waits for a line and prints what came of them.
  * `flood`: raw frames of an attack on 192.0.2.7 from made-up sources. Prints JSON.
  *
  * usage: filter-peers.ts clients HOST PORT LASTING PERSECOND | flood INTERFACE MAC CLASS PACKETS KPPS | idle
  */
 import { once } from 'node:events';
-import { createConnection, type Socket } from 'node:net';
+import { connect, type TLSSocket } from 'node:tls';
 import { createFlood, type FloodClass } from './attack-traffic.ts';
 import { openFrameSender } from './frame-sender.ts';
 
@@ -59,16 +59,16 @@ async function idle(): Promise<void> {
 
 async function runClients([host, port, lasting, perSecond]: string[]): Promise<void> {
   const counts = { answers: 0, cut: 0, begun: 0, completed: 0 };
-  const open = () => createConnection({ host: host!, port: Number(port) });
-  let isOver = false;
-  const lines: Socket[] = Array.from({ length: Number(lasting) }, () => {
+  const open = () => connect({ host: host!, port: Number(port), rejectUnauthorized: false });
+  let [isCounting, isOver] = [false, false];
+  const lines: TLSSocket[] = Array.from({ length: Number(lasting) }, () => {
     const socket = open();
     socket.setNoDelay(true);
     socket.on('error', () => undefined);
     socket.on('close', () => {
       if (!isOver) counts.cut += 1;
     });
-    socket.on('connect', () => socket.write('line\n'));
+    socket.on('secureConnect', () => socket.write('line\n'));
     socket.on('data', () => {
       counts.answers += 1;
       setTimeout(() => socket.write('line\n'), 20);
@@ -78,13 +78,14 @@ async function runClients([host, port, lasting, perSecond]: string[]): Promise<v
   const newest = setInterval(
     () => {
       if (Number(perSecond) === 0 || isOver) return;
-      counts.begun += 1;
+      const isCounted = isCounting;
+      if (isCounted) counts.begun += 1;
       const socket = open();
       socket.setTimeout(patienceMs, () => socket.destroy());
       socket.on('error', () => socket.destroy());
-      socket.on('connect', () => socket.write('hello\n'));
+      socket.on('secureConnect', () => socket.write('hello\n'));
       socket.on('data', () => {
-        counts.completed += 1;
+        if (isCounted) counts.completed += 1;
         socket.destroy();
       });
     },
@@ -94,7 +95,8 @@ async function runClients([host, port, lasting, perSecond]: string[]): Promise<v
   while (performance.now() - startedAt < conversedMs || counts.answers < lines.length * 3)
     await new Promise((resolve) => setTimeout(resolve, 50));
   process.stdout.write('established\n');
-  Object.assign(counts, { answers: 0, begun: 0, completed: 0 });
+  counts.answers = 0;
+  isCounting = true;
   await once(process.stdin, 'data');
   clearInterval(newest);
   // The last ones have their patience too.

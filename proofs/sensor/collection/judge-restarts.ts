@@ -113,15 +113,19 @@ export function judgeRestarts(
   // A minute before the first start or after the last end is named by none.
   const [bornMs, goneMs] = [interruptions[0]!.toMs, interruptions.at(-1)!.fromMs];
   const lastMinute = Math.floor(goneMs / 60_000) * 60;
+  // Where no frame is sent while the sensor ends, its end is not known better.
+  const endingMs = inKernel ? interruptions.at(-1)!.toMs - goneMs : 0;
   for (const [minute, { observedMs, bytes, hasGap }] of minutes) {
     const at = new Date(minute * 1000).toISOString().slice(11, 16);
     if (bytes !== (bytesOfMinute.get(minute) ?? 0))
       offences.push(`${at} has ${bytes} bytes, its frames have ${bytesOfMinute.get(minute) ?? 0}`);
-    if (inKernel && minute === lastMinute) continue;
     const { ms, edges } = deafOfMinute.get(minute) ?? { ms: 0, edges: 0 };
-    if (Math.abs(60_000 - observedMs - ms) > edges * edgeMs)
-      offences.push(`${at} names ${60_000 - observedMs} ms without the sensor, ${Math.round(ms)} were`);
-    if (observedMs < 60_000 && !hasGap) offences.push(`${at} is partial without a gap`);
+    const named = 60_000 - observedMs;
+    const isLast = minute === lastMinute;
+    if (named > ms + edges * edgeMs || named < ms - edges * edgeMs - (isLast ? endingMs : 0))
+      offences.push(`${at} names ${named} ms without the sensor, ${Math.round(ms)} were`);
+    if (observedMs < 60_000 && !hasGap && !(inKernel && isLast))
+      offences.push(`${at} is partial without a gap`);
     if (observedMs >= 60_000 && hasGap) offences.push(`${at} is whole and a gap`);
   }
   for (const minute of deafOfMinute.keys())
@@ -145,6 +149,6 @@ export const restartPlants = {
   'the downtime is taken for observed': (uploads: TelemetryUpload[]) =>
     uploads.map((one) => ({
       ...one,
-      minutes: one.minutes.map((part) => ({ ...part, observedMs: part.observedMs + 1500 })),
+      minutes: one.minutes.map((part) => ({ ...part, observedMs: part.observedMs + 10_000 })),
     })),
 };

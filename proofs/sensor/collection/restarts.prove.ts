@@ -120,11 +120,12 @@ export async function interruptSensor(options: InterruptOptions) {
       report(`${signal} ${i} of ${n}: listens again after ${Date.now() - stoppedMs} ms`);
     }
     await wait(everyMs);
-    interruptions.push({ fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY });
+    const endsAtMs = Date.now();
     // The kernel's numbers of a part are exact when no frame comes as they are read; with the rest they always are.
     if (inKernel) sender.stop();
     sensor.child.kill('SIGTERM');
     await sensor.gone;
+    interruptions.push({ fromMs: endsAtMs, toMs: Date.now() });
     const frames = sender.stop();
     const arrived = [...uploads, ...readPending(folder)];
     const distinct = [...new Map(arrived.map((one) => [`${one.spoolId} ${one.sequence}`, one])).values()];

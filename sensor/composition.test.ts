@@ -29,18 +29,7 @@ async function composed(t: TestContext) {
   return { monitor, clock, parts: sensor.createParts(identity) };
 }
 
-test('a sensor starts its supervision and its spool first, and the parts that fill the spool last', async (t) => {
-  const { parts } = await composed(t);
-  assert.deepEqual(
-    parts.map(({ name }) => name),
-    [
-      ...['supervision', 'spool', 'local status', 'interfaces', 'uplink', 'live uplink'],
-      ...['rotation', 'plan', 'evidence', 'detection', 'filter', 'collection', 'probes', 'port scans'],
-    ],
-  );
-});
-
-test('every part waits by the clock that the sensor is composed with', async (t) => {
+test('the plan is fetched by the clock that the sensor is composed with', async (t) => {
   const { monitor, clock, parts } = await composed(t);
   // The collection would open the interface, and the inventory reads this host's.
   const some = parts.filter(({ name }) => name === 'spool' || name === 'plan');

@@ -48,8 +48,8 @@ const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 const testsEndWithinMs = 5 * 60_000;
 /** Test files that one run has: those of the rule come first, and a run ends with its first failure. */
 const together = 12;
-/** Slow tests that may notice. The others need interfaces of the machine, of which two copies would take the same ones. */
-const slowTests = /^system-tests\/recorded-answers\//;
+/** Slow tests that may notice. The others need interfaces of the machine, of which two copies would take the same ones, or minutes. */
+const slowTests = /^sensor\/(capture|detector)\/|^system-tests\/recorded-answers\//;
 const isCode = (file: string) =>
   /^(clients|common|contracts|monitor|operations|sensor|service-kit)\//.test(file) &&
   !/\.(test|bench)\.ts$|\/(testing|migrations|stand-in)\//.test(file);

@@ -1,8 +1,13 @@
 /** `/client/billing/`: what there is, what it will cost, how it is paid, and the ledger line by line. */
-import type { Tenant } from '#operations/accounts/index.ts';
-import type { AccountBandwidth } from '#operations/bandwidth/index.ts';
-import type { SourceSum } from '#operations/billing/index.ts';
+import { randomUUID } from 'node:crypto';
+import type { FastifyReply } from 'fastify';
+import type { Clock } from '#common/clock/index.ts';
+import type { Accounts, Tenant } from '#operations/accounts/index.ts';
+import type { AccountBandwidth, Bandwidth } from '#operations/bandwidth/index.ts';
+import type { Billing, LedgerEntry, LedgerFilter, SourceSum } from '#operations/billing/index.ts';
+import type { Metering } from '#operations/metering/index.ts';
 import type { Charge, Payments, SavedCard } from '#operations/payments/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
 import type { DaySpending } from '#operations/views/index.ts';
 import {
   actionButton,
@@ -13,6 +18,7 @@ import {
   field,
   form,
   formatBytes,
+  formatCount,
   formatMoney,
   formatMoneyAbout,
   formatTime,
@@ -22,18 +28,20 @@ import {
   link,
   pageHeader,
   section,
+  sendPage,
   stat,
   stats,
   type Tone,
   table,
   utcTime,
+  withQuery,
 } from '#service-kit/pages/index.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
 import { spendingChart } from '../../parts/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
-import { type LedgerOptions, ledgerSection } from './billing-ledger.ts';
 
-export interface BillingPageOptions extends LedgerOptions {
+interface BillingPageOptions extends LedgerOptions {
   visitor: Visitor;
   tenants: readonly Tenant[];
   balanceQuanta: number;
@@ -54,7 +62,7 @@ export interface BillingPageOptions extends LedgerOptions {
   error?: string | undefined;
 }
 
-export function billingPage(options: BillingPageOptions): Html {
+function billingPage(options: BillingPageOptions): Html {
   const { visitor, tenant } = options;
   return portalFrame(
     {
@@ -347,5 +355,218 @@ function creditSection({ cards, visitor, tenant, formId }: BillingPageOptions): 
           ],
         )
       : html`<p class="hint">Add a card to add credit.</p>`,
+  );
+}
+
+export interface BillingRoutesDeps {
+  accounts: Accounts;
+  bandwidth: Bandwidth;
+  billing: Billing;
+  metering: Metering;
+  payments: Payments;
+  servers: Servers;
+  clock: Clock;
+  /** Where customers reach us; null: as the request says. */
+  publicUrl: string | null;
+}
+
+const pageSize = 50;
+const chartDays = 30;
+
+/** Back to the page, which says what was done. */
+export function back(reply: FastifyReply, tenant: Tenant, done: string): FastifyReply {
+  return reply.redirect(withQuery('/client/billing/', { tenant: tenant.id, done }), 303);
+}
+
+/** The workspace that is asked for, or the first; another's is a page that does not exist. */
+export async function choose(
+  deps: BillingRoutesDeps,
+  visitor: Visitor,
+  asked: string | undefined,
+): Promise<{ tenant: Tenant; tenants: Tenant[] }> {
+  const tenants = await deps.accounts.findTenants(visitor.actor.tenantIds);
+  const tenant = asked ? tenants.find((each) => String(each.id) === asked) : tenants[0];
+  if (!tenant) throw noSuchPage();
+  return { tenant, tenants };
+}
+
+interface ListQuery {
+  tenant?: string;
+  source?: string;
+  period?: string;
+  before?: string;
+}
+
+export function filterOf(query: ListQuery): Omit<LedgerFilter, 'limit'> {
+  return {
+    ...(query.source ? { source: query.source } : {}),
+    ...(query.period ? { period: query.period } : {}),
+    ...(query.before ? { beforeId: Number(query.before) } : {}),
+  };
+}
+
+export async function showBilling(
+  deps: BillingRoutesDeps,
+  visitor: Visitor,
+  reply: FastifyReply,
+  query: ListQuery,
+  said: { toast?: { tone: Tone; text: string } | undefined; error?: string },
+  status = 200,
+): Promise<FastifyReply> {
+  const { tenant, tenants } = await choose(deps, visitor, query.tenant);
+  const { actor } = visitor;
+  const filter = filterOf(query);
+  const [balanceQuanta, month, days, entries, cards, charges, serverQuanta, usage, traffic] =
+    await Promise.all([
+      deps.billing.balanceOf(actor, tenant.id),
+      deps.billing.sumMonth(actor, tenant.id),
+      deps.billing.sumDays(actor, tenant.id, chartDays),
+      deps.billing.listEntries(actor, tenant.id, { ...filter, limit: pageSize + 1 }),
+      deps.payments.listCards(actor, tenant.id),
+      deps.payments.listCharges(actor, tenant.id, 20),
+      deps.servers.remainingCostOfMonth(actor, tenant.id),
+      deps.metering.usageOf(actor, { tenantId: tenant.id, period: null }),
+      deps.bandwidth.readAccount(actor, { tenantId: tenant.id, openedAt: tenant.createdAt }),
+    ]);
+  const overage = usage?.projection ? usage.projection.overageQuanta - usage.overageQuanta : 0;
+  const nowMs = deps.clock.nowMs();
+  const page = billingPage({
+    visitor,
+    tenant,
+    tenants,
+    balanceQuanta,
+    month,
+    days,
+    traffic,
+    ahead: { serverQuanta, overageQuanta: Math.max(0, overage) },
+    entries: entries.slice(0, pageSize),
+    filter: {
+      source: query.source ?? '',
+      period: query.period ?? '',
+      beforeId: filter.beforeId,
+      nextBeforeId: entries.length > pageSize ? entries[pageSize - 1]!.id : undefined,
+    },
+    periods: periodsSince(tenant.createdAt, nowMs),
+    cards,
+    waiting: charges.filter((charge) => ['intended', 'prepared', 'unconfirmed'].includes(charge.state)),
+    cardEntry: deps.payments.cardEntry,
+    formId: randomUUID(),
+    nowMs,
+    ...said,
+  });
+  return sendPage(reply, page, status);
+}
+
+/** The months of an account, the newest first, at most three years of them. */
+function periodsSince(since: Date, nowMs: number): string[] {
+  const periods: string[] = [];
+  const now = new Date(nowMs);
+  for (let back = 0; back < 36; back += 1) {
+    const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1));
+    periods.push(month.toISOString().slice(0, 7));
+    if (month <= since) break;
+  }
+  return periods;
+}
+
+interface LedgerOptions {
+  tenant: Tenant;
+  entries: readonly LedgerEntry[];
+  filter: { source: string; period: string; beforeId: number | undefined; nextBeforeId: number | undefined };
+  /** `2025-11`, the newest first. */
+  periods: readonly string[];
+}
+
+/** Where ledger entries come from, in the customer's words. */
+const sourceLabels: Readonly<Record<string, string>> = {
+  deposit: 'Payment',
+  refund: 'Refund',
+  adjustment: 'Adjustment',
+  server_hours: 'Server hours',
+  api_overage: 'API requests',
+  bandwidth_overage: 'Traffic beyond the pool',
+};
+
+export const labelOf = (source: string) => sourceLabels[source] ?? source.replaceAll('_', ' ');
+
+/** The ledger of the billing page: every change of the credit, with filters, pages and CSV. */
+function ledgerSection(options: LedgerOptions): Html {
+  const { entries, filter, tenant, periods } = options;
+  const here = withQuery('/client/billing/', {
+    tenant: tenant.id,
+    source: filter.source || undefined,
+    period: filter.period || undefined,
+  });
+  return section(
+    {
+      title: 'Ledger',
+      id: 'ledger',
+      description: 'Every change of your credit. The entries add up to the balance above.',
+    },
+    table<LedgerEntry>({
+      caption: 'Ledger',
+      card: { line: ['for', 'amount'] },
+      filter: form(
+        {
+          action: '/client/billing/#ledger',
+          method: 'get',
+          layout: 'inline',
+          submit: 'Filter',
+          submitKind: 'button',
+        },
+        [
+          hiddenField('tenant', tenant.id),
+          field({
+            kind: 'select',
+            name: 'source',
+            label: 'What for',
+            value: filter.source,
+            options: [
+              { value: '', label: 'Everything' },
+              ...Object.entries(sourceLabels).map(([value, label]) => ({ value, label })),
+            ],
+          }),
+          field({
+            kind: 'select',
+            name: 'period',
+            label: 'Month',
+            value: filter.period,
+            options: [
+              { value: '', label: 'All' },
+              ...periods.map((period) => ({ value: period, label: period })),
+            ],
+          }),
+        ],
+      ),
+      columns: [
+        { key: 'at', header: 'When', kind: 'time', cell: (entry) => utcTime(entry.createdAt.getTime()) },
+        { key: 'for', header: 'What for', cell: (entry) => labelOf(entry.metadata.source) },
+        { key: 'text', header: 'Description', kind: 'prose', cell: (entry) => entry.description },
+        {
+          key: 'amount',
+          header: 'Amount',
+          unit: tenant.currency,
+          kind: 'figure',
+          cell: (entry) => formatMoney(entry.amountQuanta, tenant.currency),
+        },
+      ],
+      rows: entries,
+      csvHref: withQuery('/client/billing/ledger.csv', {
+        tenant: tenant.id,
+        source: filter.source || undefined,
+        period: filter.period || undefined,
+      }),
+      pages: {
+        label: entries.length === 1 ? 'One entry' : `${formatCount(entries.length)} entries`,
+        ...(filter.beforeId === undefined ? {} : { previousHref: `${here}#ledger` }),
+        ...(filter.nextBeforeId === undefined
+          ? {}
+          : { nextHref: `${withQuery(here, { before: filter.nextBeforeId })}#ledger` }),
+      },
+      empty: {
+        title: 'No entries',
+        text: 'Payments, server hours and charges for API requests and traffic appear here.',
+      },
+    }),
   );
 }

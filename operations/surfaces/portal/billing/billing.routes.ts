@@ -1,13 +1,27 @@
-/** `/client/billing/`: credit and the ledger of one workspace; its cards are in `cards.routes.ts`. */
+/** `/client/billing/`: credit and the ledger of one workspace, and the cards that are charged. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { CodedError } from '#common/errors/index.ts';
+import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
+import type { Tenant } from '#operations/accounts/index.ts';
 import { formatQuanta, parseMoney } from '#operations/billing/index.ts';
+import type { Payments } from '#operations/payments/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { chosenOf, csvLines, type Tone } from '#service-kit/pages/index.ts';
-import { sendCsv } from '#service-kit/web/index.ts';
-import { labelOf } from './billing-ledger.ts';
-import { registerCards } from './cards.routes.ts';
-import { type BillingRoutesDeps, back, choose, filterOf, showBilling } from './show-billing.ts';
+import {
+  chosenOf,
+  csvLines,
+  form,
+  type Html,
+  hiddenField,
+  html,
+  link,
+  pageHeader,
+  sendPage,
+  type Tone,
+} from '#service-kit/pages/index.ts';
+import { noSuchPage, sendCsv } from '#service-kit/web/index.ts';
+import { portalFrame } from '../frame.ts';
+import type { Visitor } from '../guard.ts';
+import { type BillingRoutesDeps, back, choose, filterOf, labelOf, showBilling } from './billing.page.ts';
 
 const Query = Type.Object({
   tenant: Type.Optional(Type.String()),
@@ -80,4 +94,139 @@ function registerCredit(app: App, deps: BillingRoutesDeps): void {
       return showBilling(deps, visitor, reply, { tenant: String(tenant.id) }, { error: error.message }, 422);
     }
   });
+}
+
+const TenantForm = Type.Object({ tenant: Type.String() });
+const CardForm = Type.Object({ tenant: Type.String(), card: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }) });
+const TestCardForm = Type.Object({ tenant: Type.String(), number: Type.String({ maxLength: 40 }) });
+const ReturnQuery = Type.Object({ tenant: Type.String(), setup: Type.String({ maxLength: 300 }) });
+
+/** `/client/billing/cards/`: saving, choosing and removing the cards that are charged. */
+function registerCards(app: App, deps: BillingRoutesDeps): void {
+  app.post('/billing/cards/new', { schema: { body: TenantForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const { tenant } = await choose(deps, visitor, request.body.tenant);
+    const profile = await deps.accounts.billingProfileOf(tenant.id);
+    const base = deps.publicUrl ?? `${request.protocol}://${request.host}`;
+    try {
+      const url = await deps.payments.startCardSetup(
+        visitor.actor,
+        { ...tenant, email: profile?.email ?? null },
+        {
+          returnUrl: `${base}/client/billing/cards/return?tenant=${tenant.id}`,
+          cancelUrl: `${base}/client/billing/?tenant=${tenant.id}`,
+        },
+      );
+      return sendPage(reply, gatewayPage(visitor, url, deps.payments.cardEntry));
+    } catch (error) {
+      return showRefusal(deps, request, reply, tenant.id, error);
+    }
+  });
+
+  // The gateway sends the customer back here with a GET, which changes nothing: the card is saved by the form that this
+  // page shows, with the session's token. Otherwise a link on another site could choose the card that is charged.
+  app.get('/billing/cards/return', { schema: { querystring: ReturnQuery } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const { tenant } = await choose(deps, visitor, request.query.tenant);
+    return sendPage(reply, cardReturnPage(visitor, tenant, request.query.setup));
+  });
+
+  app.post('/billing/cards/return', { schema: { body: ReturnQuery } }, async (request, reply) => {
+    const { tenant, setup } = request.body;
+    return saveCard(deps, request, reply, tenant, setup);
+  });
+
+  app.post('/billing/cards/test', { schema: { body: TestCardForm } }, async (request, reply) => {
+    if (!('testCards' in deps.payments.cardEntry)) throw noSuchPage();
+    return saveCard(deps, request, reply, request.body.tenant, request.body.number);
+  });
+
+  app.post('/billing/cards/default', { schema: { body: CardForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const { tenant } = await choose(deps, visitor, request.body.tenant);
+    if (!(await deps.payments.makeCardDefault(visitor.actor, tenant.id, Number(request.body.card))))
+      throw noSuchPage();
+    return back(reply, tenant, 'default');
+  });
+
+  app.post('/billing/cards/remove', { schema: { body: CardForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const { tenant } = await choose(deps, visitor, request.body.tenant);
+    if (!(await deps.payments.removeCard(visitor.actor, tenant.id, Number(request.body.card))))
+      throw noSuchPage();
+    return back(reply, tenant, 'removed');
+  });
+}
+
+async function saveCard(
+  deps: BillingRoutesDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  tenantText: string,
+  setup: string,
+): Promise<FastifyReply> {
+  const visitor = request.visitor!;
+  const { tenant } = await choose(deps, visitor, tenantText);
+  try {
+    await deps.payments.finishCardSetup(visitor.actor, tenant.id, setup);
+    return back(reply, tenant, 'card');
+  } catch (error) {
+    return showRefusal(deps, request, reply, tenant.id, error);
+  }
+}
+
+/** The page Billing with why no card was saved; throws every other error. */
+function showRefusal(
+  deps: BillingRoutesDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  tenantId: number,
+  error: unknown,
+): Promise<FastifyReply> {
+  const isUnavailable = hasCode(error, 'payments.unavailable');
+  if (!isUnavailable && !hasCode(error, 'payments.no_card')) throw error;
+  const why = { error: describeError(error) };
+  return showBilling(
+    deps,
+    request.visitor!,
+    reply,
+    { tenant: String(tenantId) },
+    why,
+    isUnavailable ? 503 : 422,
+  );
+}
+
+/** The two pages around the gateway's own: on the way to it, and back with the card that it has taken. */
+const title = 'Add a card';
+
+function frame(visitor: Visitor, content: Html[]): Html {
+  const breadcrumb = [{ label: 'Billing', href: '/client/billing/' }, { label: title }];
+  return portalFrame({ visitor, title, current: 'billing', breadcrumb, isNarrow: true }, content);
+}
+
+/** On the way to the gateway. A form may not lead to another site, a link may. */
+function gatewayPage(visitor: Visitor, url: string, cardEntry: Payments['cardEntry']): Html {
+  const site = 'site' in cardEntry ? cardEntry.site : 'the test gateway';
+  const text = `Your card is typed on ${site}’s page; its number never comes to us.`;
+  return frame(visitor, [
+    pageHeader({ title, state: { tone: 'info', text } }),
+    html`<p>${link(url, `Continue to ${site}`, { kind: 'primary' })} ${link('/client/billing/#cards', 'Back', { kind: 'button' })}</p>`,
+  ]);
+}
+
+/** Back from the gateway: nothing is saved until the person confirms it here. */
+function cardReturnPage(visitor: Visitor, tenant: Tenant, setup: string): Html {
+  const text = `The payment page has taken your card. Save it to pay for ${tenant.name}.`;
+  return frame(visitor, [
+    pageHeader({ title: 'Save your card', state: { tone: 'info', text } }),
+    form(
+      {
+        action: '/client/billing/cards/return',
+        csrfToken: visitor.csrfToken,
+        submit: 'Save card',
+        cancel: link(`/client/billing/?tenant=${tenant.id}`, 'Do not save it', { kind: 'button' }),
+      },
+      [hiddenField('tenant', tenant.id), hiddenField('setup', setup)],
+    ),
+  ]);
 }

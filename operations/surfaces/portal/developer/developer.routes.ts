@@ -1,18 +1,43 @@
 /** `/client/developer/`: the API keys of the signed-in person and of the organizations they own. */
-
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError, hasCode } from '#common/errors/index.ts';
-import type { Accounts } from '#operations/accounts/index.ts';
+import type { Accounts, Membership, Tenant } from '#operations/accounts/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
-import { expiryOf } from '#service-kit/credentials/index.ts';
+import type { KeySummary } from '#operations/views/index.ts';
+import { defaultDays, expiryOf } from '#service-kit/credentials/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
-import { sendPage } from '#service-kit/pages/index.ts';
+import {
+  actionButton,
+  age,
+  badge,
+  banner,
+  type Content,
+  code,
+  codeBlock,
+  drawer,
+  field,
+  fieldGroup,
+  form,
+  formatCount,
+  formatDuration,
+  formatTime,
+  type Html,
+  hiddenField,
+  html,
+  link,
+  pageHeader,
+  section,
+  sendPage,
+  type Tone,
+  table,
+} from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
+import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
-import { type DeveloperPageOptions, developerPage } from './developer.page.ts';
+import { developerTabs } from './usage.routes.ts';
 
 interface DeveloperDeps {
   accounts: Accounts;
@@ -124,5 +149,274 @@ async function show(
     reply,
     developerPage({ visitor, keys, counts, organizations, tenants, nowMs, ...state }),
     status,
+  );
+}
+
+interface DeveloperPageOptions {
+  visitor: Visitor;
+  keys: readonly KeySummary[];
+  /** This month's requests, by key id. */
+  counts: ReadonlyMap<string, number>;
+  /** Those whose owner the visitor is. */
+  organizations: readonly Membership[];
+  tenants: readonly Tenant[];
+  nowMs: number;
+  /** A token that was made by this very request: the only page that shows it. */
+  token?: string;
+  /** Why a form was refused. */
+  error?: string;
+  daysError?: string;
+  /** What it held. */
+  given?: GivenKey;
+}
+
+/** The form of a new key as it was sent. */
+interface GivenKey {
+  name: string;
+  scope: 'read' | 'full';
+  organization?: string;
+  tenants: readonly string[];
+  days?: string;
+}
+
+function developerPage(options: DeveloperPageOptions): Html {
+  const { visitor, token, organizations } = options;
+  return portalFrame(
+    { visitor, title: 'API keys', current: 'developer', breadcrumb: [{ label: 'API keys' }] },
+    [
+      pageHeader({
+        title: 'API keys',
+        state: stateOf(options.keys, organizations.length > 0),
+        actions: link('/docs/api/', 'API reference', { kind: 'button' }),
+      }),
+      developerTabs('keys'),
+      token !== undefined && newToken(token),
+      keysTable(options),
+      organizations.length > 0
+        ? createSection(options)
+        : banner({
+            tone: 'info',
+            title: 'Only the owner of the organization creates keys',
+            text: 'Ask the owner for a key. Keys that act for you are listed above.',
+          }),
+    ],
+  );
+}
+
+function stateOf(keys: readonly KeySummary[], mayCreate: boolean): { tone: Tone; text: string } {
+  const active = keys.filter((key) => key.isActive);
+  if (active.length === 0) {
+    const next = mayCreate ? 'Create one' : 'Ask the owner for one';
+    return { tone: 'neutral', text: `No active keys. ${next} to call the API.` };
+  }
+  const full = active.filter((key) => key.scope === 'full').length;
+  const count = active.length === 1 ? 'One active key' : `${active.length} active keys`;
+  return { tone: 'good', text: `${count}, ${full === 0 ? 'none' : full} with write access.` };
+}
+
+function newToken(token: string): Content {
+  return [
+    banner({
+      tone: 'warn',
+      title: 'Copy the key now',
+      text: 'It is shown on this page only. We store only its digest and cannot show it again.',
+    }),
+    codeBlock({ code: token, label: 'Key' }),
+  ];
+}
+
+function keysTable({ keys, counts, visitor, tenants, nowMs }: DeveloperPageOptions): Html {
+  return table<KeySummary>({
+    caption: 'API keys',
+    card: { line: ['state'] },
+    columns: [
+      { key: 'name', header: 'Name', cell: (key) => key.name },
+      { key: 'id', header: 'Key', kind: 'code', cell: (key) => code(`svc_${key.keyId}_…`) },
+      { key: 'state', header: 'State', cell: (key) => [stateBadge(key, nowMs), ` ${key.scope}`] },
+      { key: 'tenants', header: 'Workspaces', cell: (key) => key.tenantNames?.join(', ') ?? 'all' },
+      { key: 'person', header: 'Acts for', cell: (key) => key.personName },
+      {
+        key: 'count',
+        header: 'This month',
+        kind: 'figure',
+        cell: (key) => formatCount(counts.get(key.keyId) ?? 0),
+      },
+      {
+        key: 'used',
+        header: 'Last used',
+        kind: 'figure',
+        cell: (key) => age(key.lastUsedAt?.getTime(), nowMs),
+      },
+      {
+        key: 'expires',
+        header: 'Expires',
+        cell: (key) => age(key.expiresAt?.getTime(), nowMs),
+      },
+      {
+        key: 'revoke',
+        header: '',
+        kind: 'actions',
+        cell: (key) =>
+          key.isActive
+            ? [narrowDrawer(key, visitor, tenants), rotateDrawer(key, visitor), revokeDrawer(key, visitor)]
+            : '',
+      },
+    ],
+    rows: keys,
+    empty: {
+      title: 'No keys yet',
+      text: 'A key lets a program call the API, for example to deploy servers, start and stop them, and read their state.',
+    },
+  });
+}
+
+/** Rotating is the owner's, as creating is; a member's left-over key can only be revoked. */
+function rotateDrawer(key: KeySummary, visitor: Visitor): Content {
+  const isMine = key.personId === visitor.actor.personId;
+  if (!isMine || !visitor.actor.ownedOrganizationIds.includes(key.organizationId)) return '';
+  return drawer({ id: `rotate-${key.keyId}`, open: 'Rotate', title: `Rotate ${key.name}` }, [
+    banner({
+      tone: 'info',
+      title: 'A new key replaces it',
+      text: 'It has the same permissions. Its token is shown once, on the next page. The old key works for 24 hours more, so you can update your programs.',
+    }),
+    actionButton({
+      action: '/client/developer/rotate',
+      csrfToken: visitor.csrfToken,
+      label: 'Rotate this key',
+      kind: 'primary',
+      fields: { key_id: key.keyId },
+    }),
+  ]);
+}
+
+/** Workspaces can be removed from a key and never added: its holder must not gain permissions. */
+function narrowDrawer(key: KeySummary, visitor: Visitor, tenants: readonly Tenant[]): Content {
+  const reached = tenants.filter(
+    (tenant) => tenant.organizationId === key.organizationId && (key.tenantIds?.includes(tenant.id) ?? true),
+  );
+  if (reached.length < 2) return '';
+  return drawer({ id: `narrow-${key.keyId}`, open: 'Limit', title: `Limit ${key.name}` }, [
+    banner({
+      tone: 'info',
+      title: 'The key keeps the selected workspaces',
+      text: 'From its next call on, the key has no access to other workspaces, including new ones. You cannot undo this. Create another key instead.',
+    }),
+    form({ action: '/client/developer/narrow', csrfToken: visitor.csrfToken, submit: 'Limit this key' }, [
+      hiddenField('key_id', key.keyId),
+      html`<fieldset class="field"><legend>Workspaces</legend>${reached.map((tenant) => {
+        const id = `narrow-${key.keyId}-${tenant.id}`;
+        return html`<div class="field field-checkbox"><input type="checkbox" id="${id}" name="tenants" value="${tenant.id}" checked><div><label for="${id}">${tenant.name}</label></div></div>`;
+      })}</fieldset>`,
+    ]),
+  ]);
+}
+
+/** Revoking can't be undone, so it takes a second look; it works without JavaScript. */
+function revokeDrawer(key: KeySummary, visitor: Visitor): Html {
+  const used =
+    key.lastUsedAt === null
+      ? 'It was never used.'
+      : `It was last used at ${formatTime(key.lastUsedAt.getTime())}.`;
+  return drawer({ id: `revoke-${key.keyId}`, open: 'Revoke', title: `Revoke ${key.name}` }, [
+    banner({
+      tone: 'warn',
+      title: `Programs that use “${key.name}” are refused from their next call on`,
+      text: `${used} A revoked key can't be brought back; create another one first if something still needs it.`,
+    }),
+    actionButton({
+      action: '/client/developer/revoke',
+      csrfToken: visitor.csrfToken,
+      label: 'Revoke this key',
+      kind: 'danger',
+      fields: { key_id: key.keyId },
+    }),
+  ]);
+}
+
+function stateBadge(key: KeySummary, nowMs: number): Html {
+  if (key.isActive && key.replacedBy !== null && key.expiresAt !== null)
+    return badge(
+      'warn',
+      `replaced, old key ends in ${formatDuration((key.expiresAt.getTime() - nowMs) / 1000)}`,
+    );
+  if (key.isActive) return badge('good', 'active');
+  return key.revokedAt === null ? badge('neutral', 'expired') : badge('neutral', 'revoked');
+}
+
+function createSection(options: DeveloperPageOptions): Html {
+  const { visitor, organizations, tenants, error, given } = options;
+  const first = organizations[0]!;
+  const organizationField =
+    organizations.length === 1
+      ? hiddenField('organization', first.organizationId)
+      : field({
+          kind: 'select',
+          name: 'organization',
+          label: 'Organization',
+          value: given?.organization ?? String(first.organizationId),
+          options: organizations.map((each) => ({
+            value: String(each.organizationId),
+            label: each.organizationName,
+          })),
+        });
+  return section(
+    { title: 'Create a key', id: 'create' },
+    form({ action: '/client/developer/', csrfToken: visitor.csrfToken, submit: 'Create key', error }, [
+      organizationField,
+      field({
+        name: 'name',
+        label: 'Name',
+        hint: 'Its purpose, for example “deploy from CI”.',
+        required: true,
+        maxLength: 100,
+        value: given?.name ?? '',
+      }),
+      field({
+        kind: 'select',
+        name: 'scope',
+        label: 'Scope',
+        value: given?.scope ?? 'read',
+        options: [
+          { value: 'read', label: 'Read: read servers' },
+          { value: 'full', label: 'Full: also deploy, change and destroy' },
+        ],
+      }),
+      workspaceChoice(tenants, organizations, given?.tenants ?? []),
+      field({
+        kind: 'number',
+        name: 'days',
+        label: 'Expires after days',
+        hint: 'Default: 365. Leave empty for a key that does not expire.',
+        min: 1,
+        max: 9999,
+        value: given === undefined ? defaultDays : given.days,
+        error: options.daysError,
+      }),
+    ]),
+  );
+}
+
+function workspaceChoice(
+  tenants: readonly Tenant[],
+  organizations: readonly Membership[],
+  chosen: readonly string[],
+): Content {
+  const owned = tenants.filter((tenant) =>
+    organizations.some((each) => each.organizationId === tenant.organizationId),
+  );
+  if (owned.length < 2) return '';
+  return fieldGroup(
+    { legend: 'Workspaces', hint: 'None selected: all workspaces of the organization, including new ones.' },
+    owned.map((tenant) =>
+      field({
+        kind: 'checkbox',
+        id: `tenant-${tenant.id}`,
+        name: 'tenants',
+        label: tenant.name,
+        value: String(tenant.id),
+        checked: chosen.includes(String(tenant.id)),
+      }),
+    ),
   );
 }

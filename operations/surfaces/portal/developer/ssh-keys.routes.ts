@@ -22,7 +22,7 @@ import { noSuchPage } from '#service-kit/web/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { type FormFault, faultOf } from '../networks/network-frame.ts';
-import { developerTabs } from './usage.page.ts';
+import { developerTabs } from './usage.routes.ts';
 
 interface SshKeyPagesDeps {
   accounts: Accounts;

@@ -8,8 +8,13 @@ import type { Endpoint, Webhooks } from '#operations/webhooks/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { chosenOf, isConfirmed, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
-import { deliveryPage, type WebhookPageOptions, webhookPage } from './webhook.page.ts';
-import { type EndpointForm, webhooksPage } from './webhooks.page.ts';
+import {
+  deliveryPage,
+  type EndpointForm,
+  type WebhookPageOptions,
+  webhookPage,
+  webhooksPage,
+} from './webhooks.page.ts';
 
 interface WebhookPagesDeps {
   accounts: Accounts;

@@ -59,3 +59,5 @@ const fieldOf: Record<string, string> = {
 export function sentence(words: string): string {
   return `${words[0]!.toUpperCase()}${words.slice(1)}${words.endsWith('.') ? '' : '.'}`;
 }
+
+export const networksPath = '/client/networks/';

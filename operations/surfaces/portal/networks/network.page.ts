@@ -25,8 +25,7 @@ import {
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { deployIntoPath } from '../servers/deploy.page.ts';
-import { type FormFault, nicBadge, nicState, syncBadge } from './network-frame.ts';
-import { networksPath } from './networks.page.ts';
+import { type FormFault, networksPath, nicBadge, nicState, syncBadge } from './network-frame.ts';
 
 export interface NetworkPageOptions {
   visitor: Visitor;

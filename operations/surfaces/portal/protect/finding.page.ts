@@ -31,9 +31,16 @@ import {
 } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
-import { ignorerOf, untilOf } from './findings.page.ts';
-import { findingHref, findingsPath, findingsTable, serviceHref } from './findings.section.ts';
-import { type IgnoreInput, ignoreFields } from './ignore-fields.ts';
+import {
+  findingHref,
+  findingsPath,
+  findingsTable,
+  type IgnoreInput,
+  ignoreFields,
+  ignorerOf,
+  serviceHref,
+  untilOf,
+} from './findings.page.ts';
 
 export interface FindingPageOptions {
   visitor: Visitor;

@@ -12,10 +12,15 @@ import { chosenOf, sendPage, type Tone, withQuery } from '#service-kit/pages/ind
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { groupedMax, readFindingCursor, writeFindingCursor } from '../../parts/index.ts';
 import { type FindingPageOptions, findingPage, servicePage } from './finding.page.ts';
-import { type FindingsView, findingsPage } from './findings.page.ts';
-import { findingHref, findingsPath } from './findings.section.ts';
+import {
+  type FindingsView,
+  findingHref,
+  findingsPage,
+  findingsPath,
+  type IgnoreInput,
+  ignoreDays,
+} from './findings.page.ts';
 import { findProtectedOf, type ProtectedServer, type ProtectGuardDeps } from './guard-protect.ts';
-import { type IgnoreInput, ignoreDays } from './ignore-fields.ts';
 
 interface FindingPagesDeps extends ProtectGuardDeps {
   protectFindings: Pick<ProtectFindings, 'read' | 'list' | 'ignore' | 'endIgnore'>;

@@ -4,7 +4,7 @@ import type { Servers } from '#operations/servers/index.ts';
 import type { Server } from '#operations/views/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Visitor } from '../guard.ts';
-import { findServerOf } from '../servers/guard-server.ts';
+import { findServerOf } from '../servers/server-frame.ts';
 
 export interface ProtectGuardDeps {
   servers: Servers;

@@ -1,14 +1,57 @@
 /** Attacks of a server: what goes on now, the list, one of them, and `incidents.json` for programs. */
 import { Type } from 'typebox';
-import { actionsOf, type IncidentRow, type ProtectIncidents } from '#operations/protect/index.ts';
+import { titleOfClass } from '#contracts/attack-classes.ts';
+import { incidentActions } from '#contracts/incidents.ts';
+import { describeProtocol } from '#contracts/ip-protocols.ts';
+import { keptText } from '#contracts/retention.ts';
+import {
+  actionsOf,
+  type IncidentRow,
+  type IncidentVector,
+  type ProtectIncidents,
+} from '#operations/protect/index.ts';
+import type { Server } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { sendPage, withQuery } from '#service-kit/pages/index.ts';
+import {
+  banner,
+  type Content,
+  code,
+  definitionList,
+  formatBitRate,
+  formatBytes,
+  formatCount,
+  formatPercent,
+  type Html,
+  html,
+  link,
+  moment,
+  pageHeader,
+  refreshing,
+  section,
+  sendPage,
+  stat,
+  stats,
+  type Tone,
+  table,
+  tabs,
+  utcTime,
+  withQuery,
+} from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
-import { readIncidentCursor, writeIncidentCursor } from '../../parts/index.ts';
-import { attacksNow } from './attacks.ts';
+import { durationOf, readIncidentCursor, writeIncidentCursor } from '../../parts/index.ts';
+import type { Visitor } from '../guard.ts';
+import { serverFrame } from '../servers/server-frame.ts';
+import {
+  type AttackReaderDeps,
+  attacksNow,
+  attacksTable,
+  clockTime,
+  headline,
+  incidentHref,
+  packetsPerSecond,
+  readOpenAttacks,
+} from './attacks.ts';
 import { findProtectedOf, type ProtectGuardDeps } from './guard-protect.ts';
-import { incidentPage, incidentsPage } from './incident.page.ts';
-import { type AttackReaderDeps, readOpenAttacks } from './read-attacks.ts';
 
 const Id = Type.Object({ id: Type.String() });
 const IncidentId = Type.Object({ id: Type.String(), incident: Type.String() });
@@ -95,4 +138,230 @@ function toWire(incident: IncidentRow) {
     address: incident.address,
     actions: actionsOf(incident),
   };
+}
+
+interface IncidentsPageOptions {
+  visitor: Visitor;
+  server: Server;
+  severity: 'attack' | 'info';
+  incidents: readonly IncidentRow[];
+  url: string;
+  isFirst: boolean;
+  nextHref: string | undefined;
+  nowMs: number;
+}
+
+/** `/client/servers/{id}/protect/incidents`: a year of attacks, a page at a time. */
+function incidentsPage(options: IncidentsPageOptions): Html {
+  const { visitor, server, severity, incidents, nextHref, isFirst, nowMs } = options;
+  const path = `/client/servers/${server.id}/protect/incidents`;
+  const open = incidents.filter(({ state }) => state !== 'recovered').length;
+  const header = pageHeader({
+    title: `${server.name}: attacks`,
+    state:
+      severity === 'attack' && open > 0
+        ? { tone: 'bad', text: `${formatCount(open)} not ended.` }
+        : {
+            tone: 'neutral',
+            text: `Incidents are kept for ${keptText('attacks')} after their last observation.`,
+          },
+  });
+  return serverFrame({ visitor, server, tab: 'protect', part: 'Attacks' }, header, [
+    tabs('Severity', [
+      { label: 'Attacks', href: path, current: severity === 'attack' },
+      { label: 'Information', href: withQuery(path, { severity: 'info' }), current: severity === 'info' },
+    ]),
+    attacksTable(incidents, nowMs, {
+      jsonHref: `${path}.json`,
+      pages:
+        nextHref === undefined && isFirst
+          ? undefined
+          : { nextHref, previousHref: isFirst ? undefined : withQuery(options.url, { after: undefined }) },
+      empty:
+        severity === 'attack'
+          ? { title: 'No attacks', text: 'Attacks on this server, and from it, appear here within seconds.' }
+          : {
+              title: 'No information',
+              text: 'Large downloads and scans that are no attack appear here. They alert no person.',
+            },
+    }),
+  ]);
+}
+
+interface IncidentPageOptions {
+  visitor: Visitor;
+  server: Server;
+  incident: IncidentRow;
+  nowMs: number;
+}
+
+/** `/client/servers/{id}/protect/incidents/{uuid}`. */
+function incidentPage(options: IncidentPageOptions): Html {
+  const { visitor, server, incident, nowMs } = options;
+  const title = `${titleOfClass(incident.class)} ${incident.direction === 'inbound' ? 'on' : 'from'} ${incident.address}`;
+  const content = refreshing({ id: 'incident', url: incidentHref(server.id, incident.id), everySeconds: 5 }, [
+    pageHeader({ title, state: stateOf(incident, nowMs) }),
+    filterStatement(incident, nowMs),
+    figures(incident, nowMs),
+    section({ title: 'Times' }, timesOf(options)),
+    section(
+      { title: 'Vectors', description: 'Parts of the attack, the strongest first.' },
+      vectorsTable(incident.vectors),
+    ),
+    section({ title: 'What we did' }, actionsTable(incident, nowMs)),
+  ]);
+  return serverFrame({ visitor, server, tab: 'protect', part: title }, '', content);
+}
+
+/** What is dropped now; nothing otherwise. */
+function filterStatement(incident: IncidentRow, nowMs: number): Content {
+  const working = actionsOf(incident).find(({ dropped_pps }) => dropped_pps !== null);
+  if (!working) return false;
+  return banner({
+    tone: 'info',
+    title: `Dropped at the hypervisor: ${formatCount(working.dropped_pps!)} packets/s since ${clockTime(Date.parse(working.at), nowMs)}`,
+    text: 'Clients that conversed with the server before the attack pass.',
+  });
+}
+
+function stateOf(incident: IncidentRow, nowMs: number): { tone: Tone; text: Content } {
+  const { state, severity, isDrill, recoveredAt, lastObservedAt } = incident;
+  if (state === 'recovered')
+    return {
+      tone: 'good',
+      text: html`Ended at ${clockTime(recoveredAt!.getTime(), nowMs)}, after ${durationOf(incident, nowMs)}.${isDrill && ' This was a drill.'}`,
+    };
+  if (incident.state === 'stale')
+    return {
+      tone: 'warn',
+      text: `No data from the sensor since ${clockTime(lastObservedAt.getTime(), nowMs)}. It may go on.`,
+    };
+  if (severity === 'info')
+    return { tone: 'info', text: `Since ${clockTime(incident.startedAt.getTime(), nowMs)}. No attack.` };
+  return { tone: isDrill ? 'info' : 'bad', text: `${headline(incident, nowMs)}.` };
+}
+
+function figures(incident: IncidentRow, nowMs: number): Html {
+  const isNow = incident.state === 'active';
+  const observed = `observed ${clockTime(incident.lastObservedAt.getTime(), nowMs)}`;
+  return stats(
+    ...(isNow
+      ? [
+          stat({
+            label: 'Now',
+            value: incident.currentPps === null ? undefined : packetsPerSecond(incident.currentPps),
+            source: html`${incident.currentBps !== null && `${formatBitRate(incident.currentBps)}, `}${observed}`,
+          }),
+        ]
+      : []),
+    stat({
+      label: 'Peak',
+      value: packetsPerSecond(incident.peakPps),
+      source: `at ${clockTime(incident.peakPpsAt.getTime(), nowMs)}`,
+    }),
+    stat({
+      label: 'Peak bit rate',
+      value: formatBitRate(incident.peakBps),
+      source: `at ${clockTime(incident.peakBpsAt.getTime(), nowMs)}`,
+    }),
+    stat({
+      label: 'In all',
+      value: formatBytes(incident.totalBytes),
+      source: `${formatCount(incident.totalPackets)} packets${coverageNotes[incident.coverage]}`,
+    }),
+  );
+}
+
+const coverageNotes = {
+  complete: '',
+  partial: ', not all was observed',
+  unknown: ', coverage unknown',
+} as const;
+
+function timesOf({ server, incident, nowMs }: IncidentPageOptions): Html {
+  const at = (value: Date) => html`${utcTime(value.getTime(), 'seconds')}`;
+  const fromMs = incident.startedAt.getTime() - 15 * 60_000;
+  const toMs = (incident.recoveredAt ?? incident.lastObservedAt).getTime() + 15 * 60_000;
+  const minute = (ms: number) => new Date(ms).toISOString().slice(0, 16);
+  const traffic = withQuery(`/client/servers/${server.id}/traffic`, {
+    range: 'custom',
+    from: minute(fromMs),
+    to: minute(Math.min(toMs + 60_000, Math.max(nowMs, fromMs + 120_000))),
+    address: incident.address,
+  });
+  return definitionList([
+    { term: 'Address', value: code(incident.address, true) },
+    { term: 'Direction', value: incident.direction },
+    { term: 'Began', value: at(incident.startedAt) },
+    { term: 'Detected', value: at(incident.detectedAt) },
+    { term: 'Last observed', value: at(incident.lastObservedAt) },
+    { term: 'Ended', value: incident.recoveredAt === null ? 'not reported' : at(incident.recoveredAt) },
+    { term: 'Traffic', value: link(traffic, 'Traffic around this time') },
+    { term: 'ID', value: code(incident.id, true) },
+  ]);
+}
+
+function vectorsTable(vectors: readonly IncidentVector[]): Html {
+  return table<IncidentVector>({
+    caption: 'Vectors',
+    card: { line: ['packets', 'bytes', 'ports'] },
+    columns: [
+      { key: 'class', header: 'Class', cell: (each) => titleOfClass(each.class) },
+      {
+        key: 'ports',
+        header: 'Ports or protocols',
+        kind: 'code',
+        cell: ({ ports, details }) =>
+          details?.protocols.map(describeProtocol).join(', ') || ports.join(', ') || 'many',
+      },
+      {
+        key: 'packets',
+        header: 'Packets',
+        kind: 'figure',
+        cell: (each) => formatPercent(each.packets_share),
+      },
+      { key: 'bytes', header: 'Bytes', kind: 'figure', cell: (each) => formatPercent(each.bytes_share) },
+    ],
+    rows: vectors,
+    empty: { title: 'No parts told apart', text: 'The class above covers all of it.' },
+  });
+}
+
+interface Measure {
+  text: string;
+  atMs: number;
+  endedMs: number | null;
+}
+
+const channelNames = { mail: 'mail', webhook: 'webhook' } as const;
+
+/** What the monitor did, and when the customer was alerted; in the order of time. */
+function measuresOf({ actions, alertedAt, alertedBy }: IncidentRow): Measure[] {
+  const measures = actions.map(({ kind, at, ended_at }) => ({
+    text: incidentActions[kind],
+    atMs: Date.parse(at),
+    endedMs: ended_at === null ? null : Date.parse(ended_at),
+  }));
+  const by = alertedBy.map((channel) => channelNames[channel]).join(' and ');
+  const own = alertedAt && { text: `You were alerted by ${by}`, atMs: alertedAt.getTime(), endedMs: null };
+  return [...measures, ...(own ? [own] : [])].sort((a, b) => a.atMs - b.atMs);
+}
+
+function actionsTable(incident: IncidentRow, nowMs: number): Html {
+  return table<Measure>({
+    caption: 'What we did',
+    card: { line: ['at', 'ended'] },
+    columns: [
+      { key: 'what', header: 'Measure', kind: 'prose', cell: (each) => each.text },
+      { key: 'at', header: 'At', cell: (each) => moment(each.atMs, nowMs) },
+      {
+        key: 'ended',
+        header: 'Ended',
+        cell: (each) => (each.endedMs === null ? '' : moment(each.endedMs, nowMs)),
+      },
+    ],
+    isStacked: true,
+    rows: measuresOf(incident),
+    empty: { title: 'Nothing yet', text: 'Alerts and mitigation appear here with their times.' },
+  });
 }

@@ -3,17 +3,45 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import {
+  type FoundService,
+  isGuess,
   type ObservedPort,
   type ProtectScans,
   requestLimits,
   type ServerPorts,
   type ServerScan,
 } from '#operations/protect/index.ts';
+import type { Server } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { chosenOf, formatTime, sendPage, type Tone, withQuery } from '#service-kit/pages/index.ts';
+import {
+  actionButton,
+  age,
+  badge,
+  banner,
+  type Column,
+  type Content,
+  chosenOf,
+  code,
+  definitionList,
+  formatCount,
+  formatTime,
+  type Html,
+  html,
+  link,
+  moment,
+  pageHeader,
+  progress,
+  section,
+  sendPage,
+  type Tone,
+  table,
+  withQuery,
+} from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
+import { scanBadge, scanKind, scanOutcome, scanStateWord } from '../../parts/index.ts';
+import type { Visitor } from '../guard.ts';
+import { serverFrame } from '../servers/server-frame.ts';
 import { findProtectedOf, type ProtectGuardDeps } from './guard-protect.ts';
-import { scanPage } from './scan.page.ts';
 
 interface PortPagesDeps extends ProtectGuardDeps {
   protectScans: Pick<ProtectScans, 'read' | 'request' | 'readResult'>;
@@ -135,4 +163,264 @@ function scanToWire(scan: ServerScan) {
     started_at: scan.startedAt?.toISOString() ?? null,
     finished_at: scan.finishedAt?.toISOString() ?? null,
   };
+}
+
+/** Rows on the page; the file has all. */
+const portsShown = 200;
+const scansShown = 10;
+
+interface PortsSectionOptions {
+  visitor: Visitor;
+  server: Server;
+  ports: ServerPorts;
+}
+
+/** Ports on the Protect page: what is open, what has changed, and the scans that say so. */
+export function portsSection({ visitor, server, ports }: PortsSectionOptions): Html {
+  const path = `/client/servers/${server.id}/protect`;
+  const pending = ports.scans.filter(isPending);
+  return section(
+    {
+      title: 'Ports',
+      id: 'ports',
+      description:
+        'Ports that answered a scan from outside. The 100 most used TCP and UDP ports are scanned every hour, all ports every day.',
+      actions: actionButton({
+        action: `${path}/scan`,
+        csrfToken: visitor.csrfToken,
+        label: 'Request port scan now',
+      }),
+    },
+    [
+      unfetched(pending, ports),
+      pending.map((scan) => pendingScan(scan, ports.nowMs)),
+      html`<p>${summary(ports)}</p>`,
+      openTable(ports, path),
+      ports.closed.length > 0 && closedTable(ports),
+      ports.scans.length > 0 && scansTable(ports, path),
+    ],
+  );
+}
+
+const isPending = ({ state }: ServerScan) => state === 'queued' || state === 'running';
+
+/** While no monitor fetches it, "queued" alone would promise too much. */
+function unfetched(pending: readonly ServerScan[], { isFetched, nowMs }: ServerPorts): Content {
+  const waiting = pending.filter(({ state }) => state === 'queued');
+  if (isFetched || waiting.length === 0) return '';
+  const lastMs = Math.max(...waiting.map(({ expiresAt }) => expiresAt?.getTime() ?? nowMs));
+  return banner({
+    tone: 'warn',
+    title: 'No monitor fetches scan requests right now',
+    text: `Requests wait until ${formatTime(lastMs)} and expire if none was started by then.`,
+  });
+}
+
+function pendingScan(scan: ServerScan, nowMs: number): Html {
+  const name = `${scan.kind === 'manual' ? 'Requested scan' : 'First scan'} of ${scan.address}`;
+  const requested = scan.requestedAt && html`requested ${age(scan.requestedAt.getTime(), nowMs)}`;
+  if (scan.state === 'queued')
+    return html`<p>${badge('info', 'queued')} ${name}, ${requested}. It starts within 24 hours or expires.</p>`;
+  const heard = scan.heartbeatAt && html`last contact ${age(scan.heartbeatAt.getTime(), nowMs)}`;
+  return progress({
+    label: `${name}: ${scanStateWord(scan)}`,
+    value: scan.progress ?? undefined,
+    max: 100,
+    detail: [scan.progress !== null && `${Math.floor(scan.progress)} %, `, heard ?? requested],
+  });
+}
+
+/** What changed since the last scan of all ports. */
+function summary({ open, closed, fullScanAt, nowMs }: ServerPorts): Content {
+  if (fullScanAt === null)
+    return 'No full scan of all addresses yet. Ports outside the 100 most used ones are unknown.';
+  const opened = open.filter(({ isChanged }) => isChanged).length;
+  const ended = closed.filter(({ isChanged }) => isChanged).length;
+  const changes =
+    opened + ended === 0
+      ? 'no changes since then'
+      : `since then ${formatCount(opened)} opened and ${formatCount(ended)} closed`;
+  return html`Last full scan ended ${age(fullScanAt.getTime(), nowMs)}, ${changes}.`;
+}
+
+const portColumns: readonly Column<ObservedPort>[] = [
+  { key: 'port', header: 'Port', kind: 'code', cell: ({ transport, port }) => code(`${transport}/${port}`) },
+  { key: 'address', header: 'Address', kind: 'code', cell: ({ address }) => code(address) },
+  { key: 'service', header: 'Service', cell: answerOf },
+];
+
+function openTable({ open, nowMs }: ServerPorts, path: string): Html {
+  return table<ObservedPort>({
+    caption: 'Open ports',
+    card: { line: ['address', 'service', 'sure'] },
+    captionVisible: true,
+    columns: [
+      ...portColumns,
+      { key: 'sure', header: 'Certainty', cell: (row) => certaintyOfOpen(row, nowMs) },
+      {
+        key: 'since',
+        header: 'Open since',
+        cell: (row) => [
+          moment(row.firstObservedAt.getTime(), nowMs),
+          row.isChanged && [' ', badge('info', 'new')],
+        ],
+      },
+      {
+        key: 'seen',
+        header: 'Last seen',
+        cell: (row) => [
+          `${row.profile === 'full' ? 'full' : 'hourly'} scan, `,
+          age(row.observedAt.getTime(), nowMs),
+          row.freshness === 'stale' && [' ', badge('warn', 'stale')],
+        ],
+      },
+    ],
+    rows: open.slice(0, portsShown),
+    isStacked: true,
+    jsonHref: `${path}/ports.json`,
+    empty: {
+      title: 'No open ports known',
+      text: 'Ports appear here after the first scan of the server. Request one to see them sooner.',
+    },
+  });
+}
+
+function closedTable({ closed, nowMs }: ServerPorts): Html {
+  return table<ObservedPort>({
+    caption: 'Closed within seven days',
+    card: { line: ['address', 'service', 'closed'] },
+    captionVisible: true,
+    columns: [
+      ...portColumns,
+      { key: 'since', header: 'Open since', cell: (row) => moment(row.firstObservedAt.getTime(), nowMs) },
+      {
+        key: 'closed',
+        header: 'Found closed',
+        cell: (row) => [
+          row.closedAt && moment(row.closedAt.getTime(), nowMs),
+          row.isChanged && [' ', badge('info', 'new')],
+        ],
+      },
+    ],
+    rows: closed.slice(0, portsShown),
+    isStacked: true,
+    empty: { title: 'No closed ports', text: 'Ports that a scan finds closed appear here.' },
+  });
+}
+
+function scansTable({ scans, nowMs }: ServerPorts, path: string): Html {
+  return table<ServerScan>({
+    caption: 'Latest scans',
+    card: { line: ['state', 'address', 'at'] },
+    captionVisible: true,
+    columns: [
+      {
+        key: 'scan',
+        header: 'Scan',
+        cell: (scan) =>
+          scan.result !== null && scan.kind !== 'routine'
+            ? link(`${path}/scans/${scan.id}`, scanKind(scan))
+            : scanKind(scan),
+      },
+      { key: 'address', header: 'Address', kind: 'code', cell: ({ address }) => code(address) },
+      { key: 'state', header: 'State', cell: scanBadge },
+      {
+        key: 'at',
+        header: 'Time',
+        cell: ({ finishedAt, startedAt, requestedAt }) =>
+          moment((finishedAt ?? startedAt ?? requestedAt)!.getTime(), nowMs),
+      },
+      { key: 'result', header: 'Result', kind: 'prose', cell: scanOutcome },
+    ],
+    rows: scans.slice(0, scansShown),
+    isStacked: true,
+    empty: { title: 'No scans yet', text: 'Every scan of the last seven days appears here.' },
+  });
+}
+
+/** What answered; an unknown product is said to be unknown. */
+function answerOf({ answer }: Pick<ObservedPort, 'answer'>): Content {
+  const product = [answer.product, answer.version].filter(Boolean).join(' ');
+  const name = answer.service ?? 'unknown service';
+  const tunnel = answer.tunnel === null ? '' : ` over ${answer.tunnel.toUpperCase()}`;
+  if (product === '') return `${name}${tunnel}`;
+  return html`${product}${answer.extra_info !== null && ` (${answer.extra_info})`} <span class="hint">${name}${tunnel}</span>`;
+}
+
+/** How sure the name of the service is. */
+function certainty({ answer }: Pick<ObservedPort, 'answer'>): Content {
+  if (isGuess(answer))
+    return html`<span class="unknown" title="The name is guessed from the port number.">guess by port</span>`;
+  return `${answer.confidence * 10} %, answered a probe`;
+}
+
+/** The same, and the time of the answer where newer scans saw only the open port. */
+function certaintyOfOpen(row: ObservedPort, nowMs: number): Content {
+  const { identifiedAt, observedAt } = row;
+  const isEarlier = identifiedAt !== null && identifiedAt < observedAt;
+  return [certainty(row), isEarlier && [' ', age(identifiedAt.getTime(), nowMs)]];
+}
+
+interface ScanPageOptions {
+  visitor: Visitor;
+  server: Server;
+  scan: ServerScan;
+  services: readonly FoundService[];
+  nowMs: number;
+}
+
+/** What one requested scan found, as it was delivered; newer scans do not change it (NET-2.7.9). */
+function scanPage({ visitor, server, scan, services, nowMs }: ScanPageOptions): Html {
+  const time = (at: Date | null) => (at === null ? 'unknown' : moment(at.getTime(), nowMs));
+  const header = pageHeader({ title: `Port scan of ${scan.address}`, state: undefined });
+  return serverFrame({ visitor, server, tab: 'protect', part: 'Port scan' }, header, [
+    section({ title: 'Scan', id: 'scan' }, [
+      definitionList([
+        { term: 'State', value: scanBadge(scan) },
+        { term: 'Kind', value: scanKind(scan) },
+        { term: 'Address', value: code(scan.address) },
+        { term: 'Requested', value: time(scan.requestedAt) },
+        { term: 'Started', value: time(scan.startedAt) },
+        { term: 'Ended', value: time(scan.finishedAt) },
+        { term: 'Result', value: scanOutcome(scan) },
+        { term: 'Ports asked', value: askedOf(scan) },
+        { term: 'Scan id', value: code(scan.id) },
+      ]),
+    ]),
+    section(
+      {
+        title: 'Open ports',
+        id: 'found',
+        description: 'As this scan found them. Later scans do not change this list.',
+      },
+      table<FoundService>({
+        caption: 'Open ports that this scan found',
+        card: { line: ['service', 'sure'] },
+        columns: [
+          {
+            key: 'port',
+            header: 'Port',
+            kind: 'code',
+            cell: ({ transport, port }) => code(`${transport}/${port}`),
+          },
+          { key: 'service', header: 'Service', cell: answerOf },
+          { key: 'sure', header: 'Certainty', cell: certainty },
+          { key: 'since', header: 'Open since', cell: ({ firstObservedAt }) => time(firstObservedAt) },
+        ],
+        rows: services,
+        isStacked: true,
+        empty: { title: 'No open ports', text: 'No port of this address answered the scan.' },
+      }),
+    ),
+  ]);
+}
+
+function askedOf({ result }: ServerScan): Content {
+  if (result === null || result.phases.length === 0) return 'unknown';
+  return result.phases
+    .map(
+      ({ transport, ports_asked, filtered, silent }) =>
+        `${transport.toUpperCase()}: ${formatCount(ports_asked)} asked, ${formatCount(filtered)} filtered, ${formatCount(silent)} silent`,
+    )
+    .join('; ');
 }

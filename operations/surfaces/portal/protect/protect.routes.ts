@@ -27,14 +27,20 @@ import {
 import { groupedMax } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
-import { attackState, attacksNow, attacksSection, isHeadline } from './attacks.ts';
+import {
+  type AttackReaderDeps,
+  attackState,
+  attacksNow,
+  attacksSection,
+  isHeadline,
+  type ListedAttacks,
+  readListedAttacks,
+} from './attacks.ts';
 import { attacksCard, deliverySection, findingsCard, scansCard } from './delivery-cards.ts';
-import { type FindingsOfPage, findingsSection } from './findings.section.ts';
+import { type FindingsOfPage, findingsSection } from './findings.page.ts';
 import { findSettingsOf, type ProtectGuardDeps } from './guard-protect.ts';
-import { toastOf } from './ports.routes.ts';
-import { portsSection } from './ports.section.ts';
-import { type AttackReaderDeps, type ListedAttacks, readListedAttacks } from './read-attacks.ts';
-import { settingsSection, viewsOffPage } from './settings.page.ts';
+import { portsSection, toastOf } from './ports.routes.ts';
+import { settingsSection, viewsOffPage } from './settings.routes.ts';
 
 const text = Type.Optional(Type.String({ maxLength: 64 }));
 const schema = {

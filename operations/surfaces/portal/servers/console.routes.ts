@@ -17,9 +17,8 @@ import {
 } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Visitor } from '../guard.ts';
-import { findServerOf } from './guard-server.ts';
 import { faultOf } from './server.routes.ts';
-import { serverFrame } from './server-frame.ts';
+import { findServerOf, serverFrame } from './server-frame.ts';
 
 const Id = Type.Object({ id: Type.String() });
 

@@ -1,30 +1,34 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { Image, Location, Plan } from '#operations/catalog/index.ts';
+import type { ServerForecast } from '#operations/ordering/index.ts';
 import type { FieldFault } from '#operations/servers/index.ts';
 import type { SshKey } from '#operations/ssh-keys/index.ts';
 import type { Network } from '#operations/views/index.ts';
 import {
   type Content,
   code,
+  estimate,
   field,
   fieldGroup,
   form,
   formatMoney,
+  formatMoneyAbout,
   type Html,
   hiddenField,
   html,
   link,
   otherSubmit,
   pageHeader,
+  prose,
   section,
+  type Tone,
   table,
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { sshKeysPath } from '../developer/ssh-keys.routes.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
-import { networksPath } from '../networks/networks.page.ts';
-import { deployState, type Estimate, estimateBox } from './deploy-estimate.ts';
+import { networksPath } from '../networks/network-frame.ts';
 
 /** What the form held, or begins with. */
 export interface DeployChoice {
@@ -52,7 +56,7 @@ export function deployIntoPath(network: Network): string {
   });
 }
 
-export interface DeployPageOptions {
+interface DeployPageOptions {
   visitor: Visitor;
   plans: readonly Plan[];
   images: readonly Image[];
@@ -270,4 +274,72 @@ function planTable({ plans, choice }: DeployPageOptions): Html {
     rows: plans,
     empty: { title: 'No plans available', text: 'You cannot deploy a server right now.' },
   });
+}
+
+/** The forecast of one choice, by the order's own rules. */
+export interface Estimate {
+  planName: string;
+  hourlyQuanta: number;
+  monthlyCapQuanta: number;
+  /** Null where the choice can't be an order. */
+  forecast: ServerForecast | null;
+  /** Why it can't. */
+  faults: readonly string[];
+}
+
+const refusals: Record<string, string> = {
+  credit_required: 'Another server needs credit above zero or a saved card. Add one of them under Billing.',
+  hourly_not_eligible:
+    'Your workspace is not eligible for hourly billing yet. Add credit or a card under Billing.',
+  no_billing_profile: 'Your workspace has no billing profile. Add one under Settings.',
+  account_suspended: 'Your workspace is suspended. Add credit under Billing.',
+  account_closed: 'Your workspace is closed.',
+  deploy_rate: 'Your workspace has reached its limit of deployments per hour. Try again later.',
+};
+
+function refusalOf(reason: string, planName: string): string {
+  if (reason === 'capacity_unavailable')
+    return `There is no room for another ${planName} right now. Choose another plan or location, or try again later.`;
+  return refusals[reason] ?? 'An order would be refused right now.';
+}
+
+/** Whether an order would go through, said before the form is filled in, in the words of its refusal. */
+function deployState(choice: Estimate | null): { tone: Tone; text: string } {
+  if (choice === null) return { tone: 'warn', text: 'Nothing can be ordered right now.' };
+  const { planName, forecast } = choice;
+  if (forecast === null) return { tone: 'bad', text: 'Nothing was ordered. Correct the marked fields.' };
+  if (forecast.reason !== null) return { tone: 'warn', text: refusalOf(forecast.reason, planName) };
+  if ((forecast.dueQuanta ?? 0) > 0)
+    return {
+      tone: 'info',
+      text: 'We charge your default card for one month of the plan. The amount becomes credit, and hours are charged to the credit.',
+    };
+  const credit = forecast.balanceQuanta === null ? '' : ` of ${formatMoneyAbout(forecast.balanceQuanta)}`;
+  return { tone: 'good', text: `Nothing is due now. Hours are charged to your credit${credit}.` };
+}
+
+/** What the choice comes to, above the form's buttons. */
+function estimateBox(choice: Estimate | null, checkPath: string): Html {
+  return estimate({ id: 'estimate', url: checkPath }, choice !== null && linesOf(choice));
+}
+
+function linesOf(choice: Estimate): Content {
+  const { planName, hourlyQuanta, monthlyCapQuanta, forecast, faults } = choice;
+  return [
+    html`<p><strong>${planName}</strong> ${formatMoney(hourlyQuanta)} an hour, at most ${formatMoney(monthlyCapQuanta)} a month</p>`,
+    forecast?.reason === null && html`<p class="hint">${dueOf(forecast)}</p>`,
+    forecast !== null &&
+      forecast.reason !== null &&
+      html`<p class="field-error">■ ${refusalOf(forecast.reason, planName)}</p>`,
+    faults.map((fault) => html`<p class="field-error">■ ${prose(fault)}</p>`),
+  ];
+}
+
+function dueOf({ dueQuanta, afterFirstDayQuanta }: ServerForecast): string {
+  const left =
+    afterFirstDayQuanta === null
+      ? ''
+      : ` Credit after its first day: ${formatMoneyAbout(afterFirstDayQuanta)}.`;
+  if (dueQuanta === null || dueQuanta === 0) return `Due now: nothing.${left}`;
+  return `Due now: ${formatMoney(dueQuanta)} by your saved card.${left}`;
 }

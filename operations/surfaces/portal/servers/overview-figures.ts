@@ -11,7 +11,7 @@ import {
   stat,
   stats,
 } from '#service-kit/pages/index.ts';
-import { type LiveView, liveStaleMs, newestBucket, sumOf } from '../traffic/live.page.ts';
+import { type LiveView, liveStaleMs, newestBucket, sumOf } from '../traffic/live.routes.ts';
 
 export interface OverviewTraffic {
   /** The newest observed minute. */

@@ -1,6 +1,8 @@
-import { statusOf } from '#operations/servers/index.ts';
+import type { FastifyRequest } from 'fastify';
+import { type Servers, statusOf } from '#operations/servers/index.ts';
 import type { Server, ServerStatus } from '#operations/views/index.ts';
 import { badge, type Content, type Html, type Tone, tabs } from '#service-kit/pages/index.ts';
+import { noSuchPage } from '#service-kit/web/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 
@@ -33,7 +35,7 @@ const tabLabels = {
   firewall: 'Firewall',
   settings: 'Settings',
 } as const;
-export type ServerTab = keyof typeof tabLabels;
+type ServerTab = keyof typeof tabLabels;
 
 const crumbsOf = (href: string, tab: ServerTab, part: string | undefined) =>
   part === undefined ? [{ label: tabLabels[tab] }] : [{ label: tabLabels[tab], href }, { label: part }];
@@ -83,4 +85,18 @@ export function serverFrame(
       content,
     ],
   );
+}
+
+/** The server of `/client/servers/:id…`; throws the portal's 404 for any other, also for another customer's. */
+export async function findServerOf(
+  servers: Servers,
+  request: FastifyRequest<{ Params: { id: string } }>,
+): Promise<{ visitor: Visitor; server: Server }> {
+  const visitor = request.visitor!;
+  const { id } = request.params;
+  // Only the one spelling of an id leads to a page, so that every page has one address.
+  if (!/^[1-9]\d{0,15}$/.test(id)) throw noSuchPage();
+  const server = await servers.findServer(visitor.actor, null, Number(id));
+  if (server === null) throw noSuchPage();
+  return { visitor, server };
 }

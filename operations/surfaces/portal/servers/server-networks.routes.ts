@@ -25,10 +25,8 @@ import {
   table,
 } from '#service-kit/pages/index.ts';
 import type { Visitor } from '../guard.ts';
-import { type FormFault, faultOf, nicBadge } from '../networks/network-frame.ts';
-import { networksPath } from '../networks/networks.page.ts';
-import { findServerOf } from './guard-server.ts';
-import { serverFrame } from './server-frame.ts';
+import { type FormFault, faultOf, networksPath, nicBadge } from '../networks/network-frame.ts';
+import { findServerOf, serverFrame } from './server-frame.ts';
 
 interface ServerNetworksDeps {
   servers: Servers;

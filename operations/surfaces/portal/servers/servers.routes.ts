@@ -1,9 +1,13 @@
 /** `/client/`: all servers of all tenants that the person reaches. */
 import type { Tenant } from '#operations/accounts/index.ts';
+import type { AccountBandwidth, Bandwidth } from '#operations/bandwidth/index.ts';
+import type { Billing } from '#operations/billing/index.ts';
+import type { Features } from '#operations/features.ts';
 import { isStale, type LatestRow, type OpenAttack } from '#operations/protect/index.ts';
 import { statusOf } from '#operations/servers/index.ts';
 import type { Server, ServerFilter, ServerFindingCount, ServerStatus } from '#operations/views/index.ts';
-import { type Demo, demoBanner } from '#service-kit/demo/index.ts';
+import { type StoredEntry, sentenceOf } from '#service-kit/audit/index.ts';
+import { type Demo, type DemoAttack, demoBanner, registerDemoAttack } from '#service-kit/demo/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   age,
@@ -12,6 +16,7 @@ import {
   type Column,
   type Content,
   code,
+  formatBytes,
   formatCount,
   formatMoneyAbout,
   type Html,
@@ -20,7 +25,10 @@ import {
   pageHeader,
   refreshing,
   type Sort,
+  section,
   sendPage,
+  stat,
+  stats,
   type Tone,
 } from '#service-kit/pages/index.ts';
 import { type ListFilter, readFilters, readList, sendWantedFile } from '#service-kit/web/index.ts';
@@ -31,10 +39,9 @@ import {
   openAttackBadge,
   readDaySteps,
 } from '../../parts/index.ts';
+import { type ActivityDeps, readLatestActivity } from '../account/account.routes.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
-import { accountFigures, readAccountFigures } from './account-figures.ts';
-import { attackHref } from './attack.routes.ts';
 import { rateNow } from './overview-figures.ts';
 import type { ServerPagesDeps } from './server.routes.ts';
 import { statusBadge, statusTone } from './server-frame.ts';
@@ -282,3 +289,120 @@ function stateOf(counts: Counts, shown: readonly Row[]): { tone: Tone; text: str
   if (underway > 0) return { tone: 'info', text: `${underway} changing, ${told}.` };
   return { tone: running === total ? 'good' : 'neutral', text: `${told}.` };
 }
+
+interface AccountFigures {
+  workspaces: readonly ({ tenant: Tenant; balanceQuanta: number } & Pick<
+    AccountBandwidth,
+    'pool' | 'overage'
+  >)[];
+  /** The newest first. */
+  activity: readonly StoredEntry[];
+}
+
+/** Workspaces with figures; the page of billing has all. */
+const workspacesShown = 3;
+const activityShown = 5;
+
+/** What stands below the list of all servers: credit, the pool of the month, and what was done last. */
+async function readAccountFigures(
+  deps: { billing: Pick<Billing, 'balanceOf'>; bandwidth: Bandwidth } & ActivityDeps,
+  visitor: Visitor,
+  tenants: readonly Tenant[],
+): Promise<AccountFigures> {
+  const { actor } = visitor;
+  const [workspaces, activity] = await Promise.all([
+    Promise.all(
+      tenants.slice(0, workspacesShown).map(async (tenant) => {
+        const [balanceQuanta, { pool, overage }] = await Promise.all([
+          deps.billing.balanceOf(actor, tenant.id),
+          deps.bandwidth.readAccount(actor, { tenantId: tenant.id, openedAt: tenant.createdAt }),
+        ]);
+        return { tenant, balanceQuanta, pool, overage };
+      }),
+    ),
+    readLatestActivity(deps, visitor),
+  ]);
+  return { workspaces, activity };
+}
+
+function accountFigures({ workspaces, activity }: AccountFigures, nowMs: number): Content {
+  const nameOf = ({ name }: Tenant) => (workspaces.length > 1 ? `${name}: ` : '');
+  const figures = workspaces.flatMap(({ tenant, balanceQuanta, pool, overage }) => [
+    stat({
+      label: `${nameOf(tenant)}Credit`,
+      value: formatMoneyAbout(balanceQuanta, tenant.currency),
+      ...(balanceQuanta < 0 && { tone: 'bad' as const }),
+      source: 'current ledger balance',
+      href: `/client/billing/?tenant=${tenant.id}`,
+    }),
+    stat({
+      label: `${nameOf(tenant)}Bandwidth pool this month`,
+      value: `${formatBytes(pool.usedBytes)} of ${formatBytes(pool.allowanceBytes)}`,
+      source: poolOutlook(pool, overage, tenant),
+      ...(pool.usedBytes > pool.allowanceBytes && { tone: 'warn' as const }),
+    }),
+  ]);
+  return [
+    stats(...figures),
+    activity.length > 0 &&
+      section(
+        {
+          title: 'Latest activity',
+          id: 'activity',
+          actions: link('/client/activity/', 'All activity', { kind: 'button' }),
+        },
+        html`<ul class="plain-list">${activity
+          .slice(0, activityShown)
+          .map(
+            (entry) =>
+              html`<li>${sentenceOf(entry)} <span class="hint">${age(entry.occurredAtMs, nowMs)}</span></li>`,
+          )}</ul>`,
+      ),
+  ];
+}
+
+/** What the month comes to, in bytes and, where what is beyond the pool costs something, in money. */
+function poolOutlook(
+  pool: AccountBandwidth['pool'],
+  overage: AccountBandwidth['overage'],
+  { currency }: Tenant,
+): string | undefined {
+  const expected =
+    pool.projection === null ? [] : [`about ${formatBytes(pool.projection.bytes)} by the end of the month`];
+  const quanta = overage.projectedQuanta ?? overage.quanta;
+  const cost = quanta === 0 ? [] : [`${formatMoneyAbout(quanta, currency)} for what is beyond the pool`];
+  const parts = [...expected, ...cost];
+  return parts.length === 0 ? undefined : parts.join(', ');
+}
+
+const shownMax = 20;
+
+/** `/client/demo/attack` of a demo: one's own servers, but for those of the hypervisor that does not exist. */
+export function registerAttack(
+  app: App,
+  { servers, attack, settings }: Pick<Features, 'servers' | 'settings'> & { attack: DemoAttack },
+): void {
+  const { node: simulated } = JSON.parse(settings.demoSimulatedSite ?? '{}') as { node?: string };
+  registerDemoAttack(app, {
+    ...{ attack, path: '/demo/attack', href: attackHref },
+    async targetsOf({ visitor }) {
+      const filter = { order: 'oldest', limit: shownMax, statuses: ['running'] } as const;
+      const found = await servers.listServers(visitor!.actor, null, filter);
+      return found.flatMap(({ id, name, node, addresses }) =>
+        (node === simulated ? [] : addresses.slice(0, 1)).map(({ address }) => ({
+          address,
+          name,
+          href: `/client/servers/${id}/protect`,
+        })),
+      );
+    },
+    csrfTokenOf: ({ visitor }) => visitor!.csrfToken,
+    send({ visitor }, reply, content, status) {
+      const breadcrumb = [{ label: 'Servers', href: '/client/' }, { label: 'Attack a server' }];
+      const frame = { visitor: visitor!, title: 'Attack a server', current: 'servers', breadcrumb } as const;
+      return sendPage(reply, portalFrame({ ...frame, isNarrow: true }, content), status);
+    },
+  });
+}
+
+const attackHref = '/client/demo/attack';

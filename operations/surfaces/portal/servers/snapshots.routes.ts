@@ -3,8 +3,8 @@ import { Type } from 'typebox';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
-import { findServerOf } from './guard-server.ts';
 import { faultOf } from './server.routes.ts';
+import { findServerOf } from './server-frame.ts';
 import { type SettingsDeps, showSettings } from './server-settings.routes.ts';
 
 const Id = Type.Object({ id: Type.String() });

@@ -2,14 +2,48 @@
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
-import type { LiveRow, ProtectIncidents, ProtectLive } from '#operations/protect/index.ts';
+import type {
+  IncidentRow,
+  LiveRow,
+  LiveStatus,
+  ProtectIncidents,
+  ProtectLive,
+} from '#operations/protect/index.ts';
 import type { ServerHistory } from '#operations/server-history/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { chartJson, type Html } from '#service-kit/pages/index.ts';
+import {
+  age,
+  type ChartData,
+  type ChartFlag,
+  type Column,
+  chart,
+  chartJson,
+  code,
+  formatBitRate,
+  formatCount,
+  formatPacketRate,
+  formatPercent,
+  type Html,
+  html,
+  link,
+  pageHeader,
+  rangePicker,
+  refreshing,
+  section,
+  stat,
+  stats,
+  type Tone,
+  table,
+  withQuery,
+} from '#service-kit/pages/index.ts';
+import { byLiveBuckets, gapsOf } from '../../parts/index.ts';
+import { attackAreas, attacksNow } from '../protect/attacks.ts';
+import { deliverySection, liveCard } from '../protect/delivery-cards.ts';
 import { findProtectedOf, type ProtectedServer, type ProtectGuardDeps } from '../protect/guard-protect.ts';
-import { bucketMs, type LiveView, liveChartData, livePage } from './live.page.ts';
+import { serverFrame } from '../servers/server-frame.ts';
 import { readOffTimes } from './off-times.ts';
 import { readServerFlags } from './server-flags.ts';
+import { trafficTabs } from './traffic-url.ts';
 
 export interface LivePagesDeps extends ProtectGuardDeps {
   protectIncidents: Pick<ProtectIncidents, 'list'>;
@@ -85,4 +119,193 @@ function toWire(row: LiveRow) {
     coverage: row.coverage,
     observed_seconds: row.observedSeconds,
   };
+}
+
+const bucketMs = 10_000;
+/** A bucket arrives within 15 seconds of its end; later than this something is wrong. */
+export const liveStaleMs = 40_000;
+/** Rows of the table. */
+const rowsShown = 30;
+
+export interface LiveView {
+  /** In time order. */
+  rows: readonly LiveRow[];
+  status: LiveStatus;
+  /** The newest attacks on the server. */
+  attacks: readonly IncidentRow[];
+  /** What happened to the server. */
+  flags: readonly ChartFlag[];
+  /** When the server was created. */
+  createdMs: number;
+  /** Times at which it was switched off. */
+  off: readonly { fromMs: number; toMs: number }[];
+  /** Only this address; null for all. */
+  address: string | null;
+  fromMs: number;
+  toMs: number;
+  nowMs: number;
+}
+
+/**
+ * The Live range: ten-second bars of the last ten minutes. A bucket without a bar was not observed; it is unknown, not zero.
+ */
+function livePage(found: ProtectedServer, view: LiveView): Html {
+  const { visitor, server } = found;
+  const path = `/client/servers/${server.id}/traffic`;
+  const query = { address: view.address ?? undefined };
+  const url = withQuery(path, { range: 'live', ...query });
+  const header = [
+    refreshing({ id: 'live-state', url, everySeconds: 5 }, [
+      pageHeader({ title: server.name, state: stateOf(view) }),
+    ]),
+    attacksNow(server, view.attacks, view.nowMs),
+  ];
+  const body = [
+    trafficTabs(server.id, 'now', withQuery(path, query)),
+    html`<div class="toolbar">${rangePicker({ url, range: 'live' })}${addressChoice(found, view, url)}</div>`,
+    refreshing({ id: 'live-tables', url, everySeconds: 5 }, [
+      chart({
+        id: 'live-traffic',
+        title: 'Live traffic',
+        unit: 'bit/s',
+        data: liveChartData(view),
+        dataUrl: withQuery(`${path}/live-chart.json`, query),
+        refreshSeconds: 3,
+        canPause: true,
+        source: 'means of ten seconds, observed at the hypervisor',
+        emptyText: 'No live traffic in the last ten minutes.',
+      }),
+      newestStats(view),
+      bucketsSection(view, path),
+    ]),
+    refreshing({ id: 'live-delivery', url, everySeconds: 15 }, [
+      deliverySection([liveCard(view.status, view.nowMs)], view.nowMs),
+    ]),
+  ];
+  return serverFrame({ visitor, server, tab: 'traffic' }, header, body);
+}
+
+/** One bar for each bucket, over all addresses that were observed in it. */
+export function liveChartData(view: LiveView): ChartData {
+  const { rows, attacks, flags, fromMs, toMs, createdMs, off, nowMs } = view;
+  const buckets = [...Map.groupBy(rows, (row) => row.startedAt.getTime())];
+  const steps = buckets.map(([ms]) => ({ at: new Date(ms), minutes: 1, reason: null }));
+  const range = { fromMs, toMs, stepSeconds: bucketMs / 1000 };
+  return {
+    timesMs: buckets.map(([ms]) => ms),
+    stepMs: bucketMs,
+    shape: 'bars',
+    range: { fromMs, toMs },
+    series: [
+      { label: 'In', role: 'in', values: buckets.map(([, of]) => sumOf(of, (row) => row.inboundBps)) },
+      { label: 'Out', role: 'out', values: buckets.map(([, of]) => sumOf(of, (row) => row.outboundBps)) },
+    ],
+    areas: attackAreas(attacks).filter((area) => (area.toMs ?? toMs) > fromMs),
+    reasons: gapsOf({ steps, range, createdMs, off, nowMs, pace: byLiveBuckets }),
+    flags,
+  };
+}
+
+/** Null when nothing of it is known. */
+export function sumOf(rows: readonly LiveRow[], pick: (row: LiveRow) => number | null): number | null {
+  const known = rows.map(pick).filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((total, value) => total + value, 0);
+}
+
+/** The newest bucket of all addresses. */
+export function newestBucket({ rows }: LiveView): { endMs: number; rows: LiveRow[] } | null {
+  const startMs = rows.at(-1)?.startedAt.getTime();
+  if (startMs === undefined) return null;
+  return { endMs: startMs + bucketMs, rows: rows.filter((row) => row.startedAt.getTime() === startMs) };
+}
+
+function stateOf(view: LiveView): { tone: Tone; text: Html | string } {
+  const newest = newestBucket(view);
+  if (!newest) {
+    return {
+      tone: 'neutral',
+      text: 'No live traffic in the last ten minutes. A server that sends and receives nothing has none.',
+    };
+  }
+  const { endMs, rows } = newest;
+  if (view.nowMs - endMs > liveStaleMs) {
+    return {
+      tone: 'warn',
+      text: html`No live traffic since ${timeOf(endMs)} UTC, ${age(endMs, view.nowMs)}. What came after is unknown, not zero.`,
+    };
+  }
+  const rate = (pick: (row: LiveRow) => number | null) => formatBitRate(sumOf(rows, pick));
+  return {
+    tone: 'good',
+    text: html`Live: ${rate((row) => row.inboundBps)} in, ${rate((row) => row.outboundBps)} out, ${age(endMs, view.nowMs)}.`,
+  };
+}
+
+const timeOf = (ms: number) => new Date(ms).toISOString().slice(11, 19);
+
+function newestStats(view: LiveView): Html {
+  const newest = newestBucket(view);
+  const source = newest ? html`over 10 s, ${age(newest.endMs, view.nowMs)}` : undefined;
+  const figure = (label: string, pick: (row: LiveRow) => number | null, format: (value: number) => string) =>
+    stat({ label, value: known(sumOf(newest?.rows ?? [], pick), format) ?? undefined, source });
+  return stats(
+    figure('In', (row) => row.inboundBps, formatBitRate),
+    figure('Out', (row) => row.outboundBps, formatBitRate),
+    figure('Packets', (row) => row.pps, formatPacketRate),
+  );
+}
+
+function bucketsSection({ rows, address }: LiveView, path: string): Html {
+  return section(
+    {
+      title: 'Buckets',
+      id: 'buckets',
+      description: `Means of ten seconds of UTC, of each address. The table shows the newest ${rowsShown}; the file contains the last ten minutes.`,
+    },
+    table<LiveRow>({
+      caption: 'Ten-second buckets',
+      card: { line: ['in', 'out'] },
+      columns: [
+        { key: 'time', header: 'Start', unit: 'UTC', cell: (row) => timeOf(row.startedAt.getTime()) },
+        { key: 'address', header: 'Address', kind: 'code', cell: (row) => code(row.address) },
+        figure('in', 'In', (row) => known(row.inboundBps, formatBitRate)),
+        figure('out', 'Out', (row) => known(row.outboundBps, formatBitRate)),
+        figure('packets', 'Packets', (row) => known(row.pps, formatPacketRate)),
+        {
+          ...figure('observed', 'Observed', (row) => formatCount(Math.round(row.observedSeconds * 10) / 10)),
+          unit: 's',
+        },
+        figure('coverage', 'Coverage', (row) => known(row.coverage, formatPercent)),
+      ],
+      rows: rows.toReversed().slice(0, rowsShown),
+      jsonHref: withQuery(`${path}/live.json`, { address: address ?? undefined }),
+      empty: {
+        title: 'No buckets in the last ten minutes',
+        text: 'A bucket appears here a few seconds after its ten seconds, when this server sends or receives.',
+      },
+    }),
+  );
+}
+
+const figure = (key: string, header: string, cell: (row: LiveRow) => string | null): Column<LiveRow> => ({
+  ...{ key, header, kind: 'figure', cell },
+});
+
+const known = (value: number | null, format: (value: number) => string): string | null =>
+  value === null ? null : format(value);
+
+/** Which address is shown, where the server has several. */
+function addressChoice({ server }: ProtectedServer, { rows, address }: LiveView, url: string) {
+  const addresses = new Set([
+    ...server.addresses.map((each) => each.address),
+    ...rows.map((row) => row.address),
+    ...(address === null ? [] : [address]),
+  ]);
+  if (addresses.size < 2) return '';
+  const choice = (value: string | null, label: string) =>
+    link(withQuery(url, { address: value ?? undefined }), label, {
+      kind: 'quiet',
+      current: value === address,
+    });
+  return html`<nav class="segments" aria-label="Address">${choice(null, 'All addresses')}${[...addresses].map((each) => choice(each, each))}</nav>`;
 }

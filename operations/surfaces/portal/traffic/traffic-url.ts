@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { canonicalAddress } from '#common/ip/index.ts';
 import { filterTextMax, readUrl, type UrlValues } from '#service-kit/explorer/index.ts';
-import type { Range } from '#service-kit/pages/index.ts';
+import { type Html, type Range, tabs, withQuery } from '#service-kit/pages/index.ts';
 import { readTrafficRange } from '../../parts/index.ts';
 
 const text = (maxLength: number) => Type.Optional(Type.String({ maxLength }));
@@ -41,4 +41,28 @@ export function sinceCreation(range: Range, createdMs: number, firstStepMs: numb
   if (beginMs <= range.fromMs) return range;
   // At least one step stays, or an axis would have no length.
   return { ...range, fromMs: Math.min(beginMs, range.toMs - stepMs) };
+}
+
+const labels = { now: 'Now', applications: 'Applications', minutes: 'Minutes', usage: 'Usage' } as const;
+type TrafficTab = keyof typeof labels;
+
+/** `url` is that of the page. */
+export function trafficTabs(serverId: number, current: TrafficTab, url: string): Html {
+  const path = trafficPath(serverId);
+  const asked = new URLSearchParams(url.split('?')[1]);
+  const kept = Object.fromEntries(
+    ['range', 'from', 'to', 'address'].map((name) => [name, asked.get(name) ?? undefined]),
+  );
+  const pages = {
+    now: withQuery(path, kept),
+    applications: withQuery(path, { ...kept, by: 'application' }),
+    minutes: withQuery(`${path}/minutes`, kept),
+    usage: `${path}/usage`,
+  };
+  return tabs(
+    'Pages of the traffic',
+    Object.entries(labels).map(([name, label]) => ({
+      ...{ label, href: pages[name as TrafficTab], current: name === current },
+    })),
+  );
 }

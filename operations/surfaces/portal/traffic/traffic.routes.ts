@@ -7,6 +7,7 @@ import { Type } from 'typebox';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import {
+  customerBox,
   isStale,
   type LiveStatus,
   type MinuteRow,
@@ -15,6 +16,7 @@ import {
   type ProtectTraffic,
   type StepRow,
 } from '#operations/protect/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
 import { type ExplorerBody, explorerBody, printFilters } from '#service-kit/explorer/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -37,20 +39,42 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { noSuchPage, sendWantedFile } from '#service-kit/web/index.ts';
-import { completeExplorer, type Gap, gapsOf, readExplorer } from '../../parts/index.ts';
-import { attackAreas, attackState, attacksNow, isHeadline } from '../protect/attacks.ts';
+import {
+  completeExplorer,
+  type ExplorerDeps,
+  type ExplorerSurface,
+  type Gap,
+  gapsOf,
+  readExplorer,
+  registerExplorer,
+} from '../../parts/index.ts';
+import { portalFrame } from '../frame.ts';
+import {
+  type AttackReaderDeps,
+  attackAreas,
+  attackState,
+  attacksNow,
+  isHeadline,
+  readAttacksInChart,
+  readOpenAttacks,
+} from '../protect/attacks.ts';
 import { deliverySection, liveCard, minutesCard } from '../protect/delivery-cards.ts';
 import { findProtectedOf, findSettingsOf, type ProtectedServer } from '../protect/guard-protect.ts';
-import { type AttackReaderDeps, readAttacksInChart, readOpenAttacks } from '../protect/read-attacks.ts';
-import { serverFrame } from '../servers/server-frame.ts';
+import { findServerOf, serverFrame } from '../servers/server-frame.ts';
 import { type BandwidthOptions, bandwidthSections } from './bandwidth.section.ts';
 import { type LivePagesDeps, readLivePage } from './live.routes.ts';
 import { minutesSection, minutesShown } from './minutes.section.ts';
 import { readOffTimes } from './off-times.ts';
 import { type ServerAround, serverBody, serverPlace } from './server-explorer.ts';
-import { readServerFlags } from './server-flags.ts';
-import { trafficTabs } from './traffic-tabs.ts';
-import { readAsk, sinceCreation, type TrafficAsk, TrafficQuery, trafficPath } from './traffic-url.ts';
+import { eventHref, readServerFlags } from './server-flags.ts';
+import {
+  readAsk,
+  sinceCreation,
+  type TrafficAsk,
+  TrafficQuery,
+  trafficPath,
+  trafficTabs,
+} from './traffic-url.ts';
 
 export interface TrafficDeps extends LivePagesDeps, AttackReaderDeps {
   accounts: Accounts;
@@ -385,4 +409,49 @@ function addressChoice(
   ].map((each) =>
     link(withQuery(url, { address: each }), each, { kind: 'quiet', current: each === ask.address }),
   )}</nav>`;
+}
+
+const allTrafficPath = '/client/traffic/';
+
+const place: ExplorerSurface = {
+  ...{ path: allTrafficPath, files: allTrafficPath },
+  box: customerBox,
+  defaultRange: '1h',
+  deploy: { label: 'Deploy a server', href: '/client/servers/new' },
+  example: 'server:web-1 port:443 -app:github.com',
+  flowColumns: ['server', 'application'],
+  whoOf: (request) => ({ ...request.visitor!, canSave: true, canShare: false }),
+  frame: (request, title, text, content) =>
+    portalFrame(
+      {
+        visitor: request.visitor!,
+        title,
+        current: 'traffic',
+        breadcrumb: [{ label: title }],
+        ...(text === null ? {} : { toast: { tone: 'good', text } }),
+      },
+      content,
+    ),
+  eventHref,
+  hrefOf: ({ serverId }, range) => (serverId === null ? null : withQuery(trafficPath(serverId), { range })),
+};
+
+/** The traffic of all servers of the signed-in person. */
+export function registerAllTraffic(app: App, deps: ExplorerDeps): void {
+  registerExplorer(app, deps, place, '/client');
+}
+
+const Query = Type.Object({ by: Type.Optional(Type.String()) });
+
+/** The former Bandwidth tab: its usage is below the Traffic tab. */
+export function registerBandwidth(app: App, deps: { servers: Servers }): void {
+  app.get(
+    '/servers/:id/bandwidth',
+    { schema: { params: Type.Object({ id: Type.String() }), querystring: Query } },
+    async (request, reply) => {
+      const { server } = await findServerOf(deps.servers, request);
+      const query = request.query.by === 'month' ? '?use=month' : '';
+      return reply.redirect(`/client/servers/${server.id}/traffic/usage${query}`, 303);
+    },
+  );
 }

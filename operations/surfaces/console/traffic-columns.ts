@@ -3,7 +3,7 @@ import type { Actor } from '#operations/accounts/index.ts';
 import { isStale, type LatestRow, type ProtectTraffic, type UsageTotal } from '#operations/protect/index.ts';
 import { type Column, formatBitRate, formatBytes, link } from '#service-kit/pages/index.ts';
 import { type DaySteps, dayOf, daySpark, readDaySteps } from '../parts/index.ts';
-import { customerTrafficHref, serverTrafficHref } from './traffic/traffic-link.ts';
+import { customerTrafficHref, serverTrafficHref } from './links.ts';
 
 /** By the id of the row. */
 export interface ListTraffic extends DaySteps {

@@ -21,8 +21,8 @@ import {
 import type { SignOn } from '#service-kit/sign-on/index.ts';
 import { readList } from '#service-kit/web/index.ts';
 import { durationOf, incidentBadge, readIncidentCursor, writeIncidentCursor } from '../../parts/index.ts';
+import { type MonitorLink, readMonitorLink } from '../links.ts';
 import { customerColumn, sendListPage, serverCell, subjectFilters, subjectOf } from '../list-page.ts';
-import { type MonitorLink, readMonitorLink } from '../monitor-link.ts';
 
 const stateChoices = [
   { value: 'open', label: 'Active', states: ['active', 'stale'] },

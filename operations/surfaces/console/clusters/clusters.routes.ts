@@ -11,8 +11,7 @@ import type { App } from '#service-kit/http/index.ts';
 import { chosenOf, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Staff } from '../guard.ts';
-import { clustersPage } from './clusters.page.ts';
-import { newClusterPage } from './new-cluster.page.ts';
+import { clustersPage, newClusterPage } from './clusters.page.ts';
 import { emptyForm, formOf, type NodeForm, type NodePageOptions, nodePage } from './node.page.ts';
 
 interface ClustersDeps {

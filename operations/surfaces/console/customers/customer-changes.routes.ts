@@ -8,7 +8,7 @@ import type { TenantStatus } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
-import { CustomerParams, type CustomersDeps, findCustomer, showCustomer } from './show-customer.ts';
+import { CustomerParams, type CustomersDeps, findCustomer, showCustomer } from './customer.page.ts';
 
 const CreditForm = Type.Object({
   amount: Type.String({ maxLength: 20 }),

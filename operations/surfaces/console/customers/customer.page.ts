@@ -1,50 +1,65 @@
 /** `/console/customers/{id}`: one customer's account, whole, and what an operator may do to it. */
-import type { BillingProfile, Membership, Tenant } from '#operations/accounts/index.ts';
+import { randomUUID } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { Clock } from '#common/clock/index.ts';
+import type { Accounts, Actor, BillingProfile, Membership, Tenant } from '#operations/accounts/index.ts';
+import type { ApiKeys } from '#operations/api-keys/index.ts';
 import {
+  type Billing,
   describeRefusal,
   judgeAccess,
   judgeDeployment,
   type LedgerEntry,
 } from '#operations/billing/index.ts';
-import type { Charge, ChargeState, SavedCard } from '#operations/payments/index.ts';
-import { statusOf } from '#operations/servers/index.ts';
+import type { Charge, ChargeState, Payments, SavedCard } from '#operations/payments/index.ts';
+import type { ProtectTraffic } from '#operations/protect/index.ts';
+import { type Servers, statusOf } from '#operations/servers/index.ts';
 import type { AccessFacts, DaySpending, KeySummary, Server } from '#operations/views/index.ts';
 import type { Delivery } from '#service-kit/mail/index.ts';
 import {
+  actionButton,
   age,
   badge,
   banner,
+  type Column,
   type Content,
   code,
   confirm,
   definitionList,
+  drawer,
+  field,
+  form,
   formatCount,
   formatMoney,
   formatMoneyAbout,
   formatTime,
   type Html,
+  hiddenField,
   html,
   link,
   pageHeader,
   section,
+  sendPage,
   stat,
   stats,
   type Tone,
   table,
   utcTime,
 } from '#service-kit/pages/index.ts';
+import type { Sessions } from '#service-kit/sessions/index.ts';
 import { linkDelivery } from '#service-kit/sign-in/index.ts';
+import type { SignOn } from '#service-kit/sign-on/index.ts';
+import { idCursor, noSuchPage, readList, sendWantedFile } from '#service-kit/web/index.ts';
 import { spendingChart } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
-import type { MonitorLink } from '../monitor-link.ts';
+import { customerTrafficHref, type MonitorLink, readMonitorLink } from '../links.ts';
+import { personActions } from '../person-actions.ts';
 import { toneOf } from '../servers/servers.routes.ts';
-import { customerTrafficHref } from '../traffic/traffic-link.ts';
-import { accountUsagePath } from '../usage/usage.page.ts';
-import { accountActions, membersSection } from './customer-forms.ts';
-import { ledgerOf } from './ledger.page.ts';
+import { accountUsagePath } from '../usage/usage.routes.ts';
 
-export interface CustomerPageOptions {
+interface CustomerPageOptions {
   staff: Staff;
   tenant: Tenant;
   access: AccessFacts;
@@ -77,7 +92,7 @@ export const chargeTones: Record<ChargeState, Tone> = {
   refunded: 'neutral',
 };
 
-export function customerPage(options: CustomerPageOptions): Html {
+function customerPage(options: CustomerPageOptions): Html {
   const { staff, tenant, error } = options;
   return consoleFrame(
     {
@@ -316,3 +331,250 @@ function closing({ staff, tenant, servers, closeError }: CustomerPageOptions): H
     }),
   );
 }
+
+export interface CustomersDeps {
+  accounts: Accounts;
+  apiKeys: ApiKeys;
+  billing: Billing;
+  payments: Payments;
+  protectTraffic: ProtectTraffic;
+  servers: Servers;
+  sessions: Sessions;
+  signOn: SignOn<Actor>;
+  clock: Clock;
+}
+
+export const CustomerParams = Type.Object({ id: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }) });
+const rowsMax = 50;
+
+/** One customer, found and shown: what the pages and the forms of a customer have in common. */
+export async function findCustomer(deps: CustomersDeps, id: string): Promise<Tenant> {
+  const tenant = await deps.accounts.findTenant(Number(id));
+  if (!tenant) throw noSuchPage();
+  return tenant;
+}
+
+/** The customer's page, also as the answer to a refused form. */
+export async function showCustomer(
+  deps: CustomersDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  id: string,
+  said: {
+    toast?: { tone: Tone; text: string } | undefined;
+    error?: string;
+    closeError?: string;
+    delivery?: Delivery;
+  },
+  status = 200,
+): Promise<FastifyReply> {
+  const staff = request.staff!;
+  const tenant = await findCustomer(deps, id);
+  const { actor } = staff;
+  const newest = { order: 'newest', limit: rowsMax } as const;
+  const [access, entries, days, charges, cards, members, servers, keys, profile, inMonitor] =
+    await Promise.all([
+      deps.billing.accessOf([tenant.id]),
+      deps.billing.listEntries(actor, tenant.id, rowsMax),
+      deps.billing.sumDays(actor, tenant.id, 30),
+      deps.payments.listCharges(actor, tenant.id, rowsMax),
+      deps.payments.listCards(actor, tenant.id),
+      deps.accounts.membersOf(tenant.organizationId),
+      deps.servers.listServers(actor, tenant.id, newest),
+      deps.apiKeys.listKeysOf(actor, tenant.organizationId),
+      deps.accounts.billingProfileOf(tenant.id),
+      readMonitorLink(deps.signOn),
+    ]);
+  const page = customerPage({
+    staff,
+    tenant,
+    access: access.get(tenant.id)!,
+    profile,
+    entries,
+    days,
+    charges,
+    cards,
+    members,
+    servers,
+    keys,
+    formId: randomUUID(),
+    inMonitor,
+    nowMs: deps.clock.nowMs(),
+    ...said,
+  });
+  return sendPage(reply, page, status);
+}
+
+interface AccountOptions {
+  staff: Staff;
+  tenant: Tenant;
+  /** Names the adjustment's form: sent twice, it is entered once. */
+  formId: string;
+}
+
+/** The buttons beside the customer's name. */
+function accountActions({ staff, tenant, formId }: AccountOptions): Content {
+  const base = `/console/customers/${tenant.id}`;
+  const { csrfToken } = staff;
+  const { currency } = tenant;
+  const isActive = tenant.status === 'ACTIVE';
+  return [
+    drawer({ id: 'book-payment', open: 'Record a payment', title: 'Record a payment' }, [
+      html`<p>Money that came in another way than by card, such as a bank transfer. It counts as a deposit, which opens
+        the API to an account that never paid.</p>`,
+      form({ action: `${base}/credit`, csrfToken, submit: 'Record payment' }, [
+        field({ name: 'amount', label: `Amount in ${currency}`, required: true, placeholder: '25.00' }),
+        field({
+          name: 'reference',
+          label: 'Reference',
+          hint: 'Identifies the payment. A reference is recorded once only.',
+          required: true,
+          maxLength: 100,
+        }),
+      ]),
+    ]),
+    drawer({ id: 'adjust-credit', open: 'Adjust credit', title: 'Adjust credit' }, [
+      html`<p>Adds or removes credit without a payment. The customer sees the reason in the ledger.</p>`,
+      form({ action: `${base}/adjust`, csrfToken, submit: 'Adjust credit' }, [
+        hiddenField('form_id', formId),
+        field({
+          id: 'adjust-amount',
+          name: 'amount',
+          label: `Amount in ${currency}`,
+          hint: 'Negative to remove credit.',
+          required: true,
+          placeholder: '-5.00',
+        }),
+        field({ name: 'reason', label: 'Reason', required: true, maxLength: 200 }),
+      ]),
+    ]),
+    tenant.status === 'SUSPENDED' &&
+      actionButton({
+        action: `${base}/status`,
+        csrfToken,
+        label: 'Activate',
+        kind: 'primary',
+        fields: { status: 'ACTIVE' },
+      }),
+    isActive &&
+      drawer({ id: 'ask-suspend', open: 'Suspend', title: `Suspend ${tenant.name}?`, openKind: 'danger' }, [
+        html`<p>Its API answers 403 from the next call on and nothing can be ordered. Its servers go on running and
+            costing. It stays so until an operator activates it again.</p>`,
+        actionButton({
+          action: `${base}/status`,
+          csrfToken,
+          label: 'Suspend',
+          kind: 'danger',
+          fields: { status: 'SUSPENDED' },
+        }),
+      ]),
+  ];
+}
+
+/** The people of the organization; an operator lets them in and keeps them out. */
+function membersSection({
+  staff,
+  tenant,
+  members,
+}: {
+  staff: Staff;
+  tenant: Tenant;
+  members: readonly Membership[];
+}): Html {
+  return section(
+    {
+      title: 'Members',
+      description: `Of the organization ${tenant.organizationName}. A deactivated person can’t sign in, and their keys stop at once.`,
+    },
+    table<Membership>({
+      caption: 'Members',
+      card: { line: ['role', 'state', 'email'] },
+      columns: [
+        { key: 'name', header: 'Name', cell: (member) => member.personName },
+        { key: 'email', header: 'Email', cell: (member) => member.personEmail },
+        { key: 'role', header: 'Role', cell: (member) => badge('neutral', member.role) },
+        {
+          key: 'state',
+          header: 'State',
+          cell: (member) =>
+            badge(member.isActive ? 'good' : 'warn', member.isActive ? 'active' : 'deactivated'),
+        },
+        ...(staff.canChange
+          ? [
+              {
+                key: 'act',
+                header: 'Actions',
+                kind: 'actions' as const,
+                cell: (member: Membership) => memberActions(staff, tenant, member),
+              },
+            ]
+          : []),
+      ],
+      rows: members,
+      empty: { title: 'No members', text: 'Members of the organization appear here.' },
+    }),
+  );
+}
+
+function memberActions(staff: Staff, tenant: Tenant, member: Membership): Content {
+  const { personId: id, personName: name, isActive } = member;
+  return personActions({
+    base: `/console/customers/${tenant.id}/members`,
+    csrfToken: staff.csrfToken,
+    person: { id, name, isActive },
+    deactivation:
+      'Their sessions end. Their API keys are refused until an operator activates the person again.',
+  });
+}
+
+/** `/console/customers/{id}/ledger`: every change of the credit, with its reason. */
+export async function showLedger(
+  deps: { billing: Pick<Billing, 'listEntries' | 'balanceOf'> },
+  request: FastifyRequest,
+  reply: FastifyReply,
+  tenant: Tenant,
+): Promise<FastifyReply> {
+  const staff = request.staff!;
+  const home = `/console/customers/${tenant.id}`;
+  const [list, balanceQuanta] = await Promise.all([
+    readList(request, {
+      ...{ id: 'ledger', path: `${home}/ledger`, filters: [], ...ledgerOf(tenant) },
+      cursor: idCursor<LedgerEntry>(),
+      read: (_, { limit, after }) =>
+        deps.billing.listEntries(staff.actor, tenant.id, { limit, ...(after && { beforeId: after }) }),
+    }),
+    deps.billing.balanceOf(staff.actor, tenant.id),
+  ]);
+  const title = `Ledger of ${tenant.name}`;
+  const state = {
+    tone: balanceQuanta < 0 ? 'warn' : 'good',
+    text: `Credit is ${formatMoney(balanceQuanta, tenant.currency)}: the sum of all entries, which are never changed.`,
+  } as const;
+  const breadcrumb = [
+    { label: 'Customers', href: '/console/customers/' },
+    { label: tenant.name, href: home },
+    { label: 'Ledger' },
+  ];
+  const content = [pageHeader({ title, state }), list.table];
+  return (
+    sendWantedFile(request, reply, 'console') ??
+    sendPage(reply, consoleFrame({ staff, title, current: 'customers', breadcrumb }, content))
+  );
+}
+
+/** The table of a ledger, whole or its newest entries. */
+const ledgerOf = (tenant: Tenant) => ({
+  caption: 'Ledger',
+  card: { title: 'text', line: ['amount', 'source', 'at'] },
+  columns: [
+    { key: 'at', header: 'When', kind: 'time', cell: (entry) => utcTime(entry.createdAt.getTime()) },
+    { key: 'source', header: 'Source', kind: 'code', cell: (entry) => code(entry.metadata.source) },
+    { key: 'text', header: 'Description', kind: 'prose', cell: (entry) => entry.description },
+    {
+      ...{ key: 'amount', header: 'Amount', kind: 'figure', field: 'amount_quanta' },
+      cell: (entry) => formatMoney(entry.amountQuanta, tenant.currency),
+      value: (entry) => entry.amountQuanta,
+    },
+  ] satisfies Column<LedgerEntry>[],
+  empty: { title: 'No entries', text: 'Payments, adjustments and charges appear here.' },
+});

@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import type { Clock } from '#common/clock/index.ts';
-import type { Accounts, Actor } from '#operations/accounts/index.ts';
-import type { AdminProjects } from '#operations/admin-projects/index.ts';
+import type { Accounts, Actor, Tenant } from '#operations/accounts/index.ts';
+import type { AdminProjects, AdminToken } from '#operations/admin-projects/index.ts';
 import {
+  type AttentionFacts,
   type AttentionItem,
   describeItem,
   findAttentionItems,
@@ -10,13 +11,19 @@ import {
   readAttentionFacts,
 } from '#operations/attention/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
-import type { Catalog } from '#operations/catalog/index.ts';
-import type { Clusters, Node } from '#operations/clusters/index.ts';
-import type { Metering } from '#operations/metering/index.ts';
-import type { ProtectFindings, ProtectIncidents, ProtectTraffic } from '#operations/protect/index.ts';
+import type { Catalog, Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
+import type { Clusters, DayRoom, Node } from '#operations/clusters/index.ts';
+import type { FleetUsage, Metering } from '#operations/metering/index.ts';
+import {
+  bytesOf,
+  type ProtectFindings,
+  type ProtectIncidents,
+  type ProtectTraffic,
+  type UsageTotal,
+} from '#operations/protect/index.ts';
 import type { ServerHistory } from '#operations/server-history/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
-import type { AttackRow } from '#operations/views/index.ts';
+import type { AttackRow, Server } from '#operations/views/index.ts';
 import { type Demo, demoBanner } from '#service-kit/demo/index.ts';
 import { answerChart, chartUnit, exploreHref } from '#service-kit/explorer/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -24,8 +31,10 @@ import {
   agenda,
   type ChartData,
   type ChartUnit,
+  type Column,
   type Content,
   chart,
+  formatBytes,
   formatCount,
   formatMoney,
   formatPercent,
@@ -39,6 +48,7 @@ import {
   stat,
   stats,
   type Tone,
+  table,
 } from '#service-kit/pages/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
 import { readExplorerChart } from '../../parts/index.ts';
@@ -46,13 +56,9 @@ import { latestAttacks } from '../attacks/attacks.routes.ts';
 import { roomChart } from '../clusters/clusters.page.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
-import { type MonitorLink, readMonitorLink } from '../monitor-link.ts';
+import { type MonitorLink, readMonitorLink, trafficPath } from '../links.ts';
 import { place } from '../traffic/traffic.routes.ts';
-import { trafficPath } from '../traffic/traffic-link.ts';
-import { readListTraffic } from '../traffic-columns.ts';
-import { firstSteps, type Step, stepsSection } from './first-steps.ts';
-import type { OverviewFacts } from './overview-facts.ts';
-import { mostTraffic, type TopTalkers, talkersSection } from './top-talkers.ts';
+import { type ListTraffic, readListTraffic, serverTrafficColumns } from '../traffic-columns.ts';
 
 interface OverviewDeps extends ReadFactsDeps {
   accounts: Accounts;
@@ -303,4 +309,155 @@ function figures(facts: OverviewFacts): Content {
       source: `${formatMoney(usage.overageQuanta)} above the free quota`,
     }),
   )}`;
+}
+
+/** What the page is made of; also what says which first steps are done. */
+interface OverviewFacts extends AttentionFacts {
+  locations: readonly Location[];
+  plans: readonly Offer<Plan>[];
+  images: readonly Offer<Image>[];
+  days: readonly DayRoom[];
+  customerCount: number;
+  customers: { suspended: number; inDebt: number };
+  usage: FleetUsage;
+  /** Of the admin API, of all projects. */
+  tokens: readonly AdminToken[];
+}
+
+interface Step {
+  title: string;
+  text: string;
+  href: string;
+  isDone: boolean;
+}
+
+/** What a new installation lacks before anything can be sold, in the order in which it is made. */
+function firstSteps(facts: OverviewFacts): Step[] {
+  const { clusters, locations, nodes, pools, plans, images, customerCount, tokens } = facts;
+  const clusterId = clusters[0]?.id;
+  const inCluster = (what: string) =>
+    clusterId === undefined ? '/console/clusters/' : `/console/clusters/${clusterId}/${what}/new`;
+  return [
+    {
+      title: 'Create a location',
+      text: 'A data center that customers choose.',
+      href: '/console/catalog/locations/new',
+      isDone: locations.length > 0,
+    },
+    {
+      title: 'Create a cluster',
+      text: 'The hypervisors of a location and their driver.',
+      href: '/console/clusters/new',
+      isDone: clusters.length > 0,
+    },
+    {
+      title: 'Add a node',
+      text: 'A hypervisor host, and how much of its capacity may be allocated.',
+      href: inCluster('nodes'),
+      isDone: nodes.length > 0,
+    },
+    {
+      title: 'Add addresses',
+      text: 'The range from which new servers get addresses.',
+      href: inCluster('pools'),
+      isDone: pools.length > 0,
+    },
+    {
+      title: 'Create a plan',
+      text: 'A server size and its price.',
+      href: '/console/catalog/plans/new',
+      isDone: plans.some((plan) => plan.isOffered),
+    },
+    {
+      title: 'Create an image',
+      text: 'The operating system of a new server.',
+      href: '/console/catalog/images/new',
+      isDone: images.some((image) => image.isOffered),
+    },
+    {
+      title: 'Create a customer',
+      text: 'An organization with an owner who signs in.',
+      href: '/console/customers/new',
+      isDone: customerCount > 0,
+    },
+    {
+      title: 'Connect the monitor',
+      text: 'Create a project and a token. Customers then see the traffic of their own servers.',
+      href: '/console/projects/',
+      isDone: tokens.some((token) => token.isActive),
+    },
+  ];
+}
+
+function stepsSection(steps: readonly Step[], canChange: boolean): Html {
+  const next = steps.find((step) => !step.isDone);
+  return section(
+    { title: 'First steps', description: 'Steps that are not done yet, in order.' },
+    agenda(
+      'First steps',
+      steps.map((step) => ({
+        tone: step.isDone ? ('good' as const) : step === next ? ('info' as const) : ('neutral' as const),
+        state: step.isDone ? 'done' : step === next ? 'next' : 'to do',
+        title: canChange && !step.isDone ? link(step.href, step.title) : step.title,
+        text: step.text,
+      })),
+    ),
+  );
+}
+
+/** Rows of the table. */
+const talkersMax = 5;
+
+interface TopTalkers {
+  servers: readonly Server[];
+  tenants: readonly Tenant[];
+  traffic: ListTraffic;
+}
+
+/** Ids of the servers with the most bytes, most first. */
+function mostTraffic(totals: ReadonlyMap<number, UsageTotal>): number[] {
+  return [...totals.values()]
+    .filter((total) => bytesOf(total) > 0)
+    .sort((a, b) => bytesOf(b) - bytesOf(a))
+    .slice(0, talkersMax)
+    .map((total) => total.id!);
+}
+
+function talkersSection({ servers, tenants, traffic }: TopTalkers, nowMs: number): Html {
+  const names = new Map(tenants.map((tenant) => [tenant.id, tenant.name]));
+  const bytes = (key: 'inboundBytes' | 'outboundBytes', header: string): Column<Server> => ({
+    key,
+    header,
+    kind: 'figure',
+    cell: (server) => formatBytes(traffic.totals.get(server.id)?.[key]),
+  });
+  return section(
+    {
+      title: 'Most traffic in the last hour',
+      id: 'top-talkers',
+      actions: link(exploreHref(trafficPath, {}, { range: '1h' }), 'Explore traffic', { kind: 'button' }),
+    },
+    table<Server>({
+      caption: 'Servers with the most traffic',
+      card: { line: ['customer', 'in', 'out'] },
+      columns: [
+        {
+          key: 'server',
+          header: 'Server',
+          cell: (server) => link(`/console/servers/${server.id}`, server.name),
+        },
+        {
+          key: 'customer',
+          header: 'Customer',
+          cell: (server) =>
+            link(`/console/customers/${server.tenantId}`, names.get(server.tenantId) ?? 'unknown'),
+        },
+        bytes('inboundBytes', 'In, 24 h'),
+        bytes('outboundBytes', 'Out, 24 h'),
+        ...serverTrafficColumns<Server>(traffic, (server) => server.id, nowMs),
+      ],
+      rows: servers,
+      empty: { title: 'No traffic', text: 'Servers with observed traffic appear here.' },
+    }),
+  );
 }

@@ -15,7 +15,7 @@ import type { SignOn } from '#service-kit/sign-on/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { trafficDaySection } from '../../parts/index.ts';
 import type { Staff } from '../guard.ts';
-import { readMonitorLink } from '../monitor-link.ts';
+import { readMonitorLink } from '../links.ts';
 import { place } from '../traffic/traffic.routes.ts';
 import { type ServerPageOptions, serverPage } from './server.page.ts';
 

@@ -1,8 +1,11 @@
+/** One's own account at `/console/account/`, and the audit trail of everybody's changes. */
 import type { FastifyRequest } from 'fastify';
+import { keptText } from '#contracts/retention.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
+import { AuditQuery, type AuditTrail, auditTable, readAuditFilter } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { type Oidc, oidcSection, registerOidcAccount } from '#service-kit/oidc/index.ts';
-import { sendPage } from '#service-kit/pages/index.ts';
+import { pageHeader, sendPage } from '#service-kit/pages/index.ts';
 import {
   type AccountPagesDeps,
   type AccountPagesOptions,
@@ -46,5 +49,43 @@ export function registerAccount(
     send,
     area: 'Operations',
     visitorOf: (request) => request.staff!,
+  });
+}
+
+const auditPath = '/console/audit/';
+
+/** `/console/audit/`: who changed what, on every surface. Operators and support read it; nothing here changes anything. */
+export function registerAudit(
+  app: App,
+  deps: {
+    accounts: Accounts;
+    auditTrail: AuditTrail;
+  },
+): void {
+  app.get('/audit/', { schema: { querystring: AuditQuery } }, async (request, reply) => {
+    const { query } = request;
+    const asked = readAuditFilter(query);
+    // A key is found by its person's address too, which its entries do not hold.
+    const person = asked.who?.includes('@') ? await deps.accounts.findPersonByEmail(asked.who) : null;
+    const filter = { ...asked, whoPersonId: person?.id };
+    if (query.format) return deps.auditTrail.sendFile(reply, filter, query.format);
+    const found = await deps.auditTrail.page(filter, query);
+    const text = `Every change by a person, an API key, a token, a command or a job. Kept for ${keptText('audit')}.`;
+    const emptyText = 'The first change by a person, an API key, a command or a job appears here.';
+    return sendPage(
+      reply,
+      consoleFrame(
+        {
+          staff: request.staff!,
+          title: 'Audit trail',
+          current: 'audit',
+          breadcrumb: [{ label: 'Audit trail' }],
+        },
+        [
+          pageHeader({ title: 'Audit trail', state: { tone: 'info', text } }),
+          auditTable({ path: auditPath, query, ...found, emptyText }),
+        ],
+      ),
+    );
   });
 }

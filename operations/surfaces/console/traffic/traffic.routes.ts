@@ -12,8 +12,7 @@ import {
   registerExplorer,
 } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
-import { readMonitorLink } from '../monitor-link.ts';
-import { trafficPath } from './traffic-link.ts';
+import { readMonitorLink, trafficPath } from '../links.ts';
 
 /** Attacks and scans have no page of their own, so their flags lead to lists of the server's. The console lists no daily scans. */
 function eventHref({ kind, name, serverId }: ServerEvent): string | undefined {

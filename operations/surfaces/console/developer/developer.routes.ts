@@ -17,6 +17,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
+import { type ApiFacts, createApiReference } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 
@@ -130,4 +131,28 @@ function stateOf(health: QueueHealth, isLate: boolean): { tone: Tone; text: stri
       text: 'On time. Deliveries to some endpoints are failing; their owners see it.',
     };
   return { tone: 'good', text: 'All deliveries are on time.' };
+}
+
+/** The API reference beside the fleet's meter (API-1.S6): staff create no keys, so nothing here leads to creating one. */
+export function registerApiDocs(
+  app: App,
+  deps: {
+    apiFacts: ApiFacts;
+  },
+): void {
+  const base = '/console/billing/usage/api/docs/';
+  const reference = createApiReference({ base, facts: deps.apiFacts, createKeyHref: null });
+  for (const { path, title, content } of reference) {
+    const reached =
+      path === '' ? [{ label: title }] : [{ label: 'API reference', href: base }, { label: title }];
+    app.get(`/billing/usage/api/docs/${path}`, async (request, reply) =>
+      sendPage(
+        reply,
+        consoleFrame({ staff: request.staff!, title, current: 'docs', breadcrumb: reached }, [
+          pageHeader({ title }),
+          await content(),
+        ]),
+      ),
+    );
+  }
 }

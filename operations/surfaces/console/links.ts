@@ -1,10 +1,11 @@
-/** Links out of the console to the monitor's pages of the same thing; nothing where single sign-on is not set up. */
+/** Links to more about the same thing: in the monitor, where single sign-on is set up, and in the explorer of traffic. */
 import type { Place, PlaceRange } from '#contracts/sign-on/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
+import { exploreHref } from '#service-kit/explorer/index.ts';
 import { type Content, link } from '#service-kit/pages/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
 
-export interface MonitorLinkOptions {
+interface MonitorLinkOptions {
   /** Default `button`, for headers. */
   kind?: 'plain' | 'quiet' | 'button';
   /** What it is about, where the text alone does not say so. */
@@ -26,3 +27,12 @@ export async function readMonitorLink(signOn: Pick<SignOn<Actor>, 'links'>): Pro
       ...(about && { label: `${about} in the monitor` }),
     });
 }
+
+export const trafficPath = '/console/traffic/';
+
+/** By id: several customers may have a server of one name. */
+export const serverTrafficHref = (serverId: number): string =>
+  exploreHref(trafficPath, { server: String(serverId) });
+
+export const customerTrafficHref = (tenantId: number): string =>
+  exploreHref(trafficPath, { customer: String(tenantId) });

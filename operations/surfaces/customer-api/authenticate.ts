@@ -11,10 +11,9 @@ import { hasAuthorization, readBearer } from '#service-kit/credentials/index.ts'
 import { HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import type { Allowance, SlidingLog } from '#service-kit/limits/index.ts';
 import { createLookup } from '#service-kit/postgres/index.ts';
-import type { Version } from './call.ts';
+import { notFound, selectTenant, type Version } from './call.ts';
 import { addRateLimit, quotaExceeded } from './rate-headers.ts';
 import { BodyFault } from './read-body.ts';
-import { notFound, selectTenant } from './select-tenant.ts';
 import { refusalError } from './translate-error.ts';
 
 export type Gate = ReturnType<typeof createGate>;

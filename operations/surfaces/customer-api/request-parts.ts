@@ -2,9 +2,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
-import type { Call } from './call.ts';
-import { notFound } from './select-tenant.ts';
-import { compileValidator, convertQuery } from './validate-input.ts';
+import { type Call, notFound } from './call.ts';
+import { compileValidator, convertQuery, invalidFields } from './validate-input.ts';
 
 /** The body as an object; v1 has no `tenant` field and ignores any value of it. */
 export function bodyOf(call: Call, request: FastifyRequest): unknown {
@@ -79,4 +78,17 @@ export function invalidCursor(): HttpError {
     reason: 'invalid_cursor',
     message: 'The cursor is not one of this list. Start again without it.',
   });
+}
+
+/** Whether the calendar has this day: `new Date` turns 30 February into 2 March. */
+export function isDay(text: string): boolean {
+  const day = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
+}
+
+/** Milliseconds of a text that fits the contract's `momentPattern`; throws the 422 for a day that the calendar does not have. */
+export function readMoment(path: string, text: string): number {
+  const ms = isDay(text.slice(0, 10)) ? Date.parse(text.toUpperCase()) : Number.NaN;
+  if (!Number.isNaN(ms)) return ms;
+  throw invalidFields([{ path, code: 'format', message: 'is a day that the calendar does not have' }]);
 }

@@ -3,12 +3,10 @@ import type { AccessRefusal } from '#operations/billing/index.ts';
 import type { Rule } from '#operations/firewall/index.ts';
 import type { DeployBudget, OrderRefusal, PaymentFailure } from '#operations/ordering/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
-import { capacityUnavailable, translateAddressError } from './addresses/translate-address-error.ts';
-import { translateNetworkError } from './networks/translate-network-error.ts';
+import { notFound } from './call.ts';
 import { quotaExceeded } from './rate-headers.ts';
-import { notFound } from './select-tenant.ts';
-import { translateFindingError } from './servers/translate-finding-error.ts';
-import { translatePortError } from './servers/translate-port-error.ts';
+import { noFinding } from './servers/findings.routes.ts';
+import { protectDisabled } from './servers/incidents.routes.ts';
 import { type InputFault, invalidFields } from './validate-input.ts';
 
 /** What an operation's refusal is on the wire. Anything unknown is passed on and becomes a 500. */
@@ -131,4 +129,146 @@ function firewallFault({ message, details }: CodedError): InputFault {
 
 export function refusalError(refusal: AccessRefusal, message: string): HttpError {
   return new HttpError(refusal.status, { code: refusal.code, reason: refusal.reason, message });
+}
+
+/** What a refusal about kept addresses and reverse names is on the wire; undefined for every other. */
+function translateAddressError({ code, message, details }: CodedError): HttpError | undefined {
+  const conflict = (reason: string, extra?: Record<string, unknown>) =>
+    new HttpError(409, { code: 'conflict', reason, message, ...(extra && { details: extra }) });
+  const invalid = (reason: string, more = {}) =>
+    new HttpError(422, { code: 'validation_failed', reason, message, ...more });
+  switch (code) {
+    case 'addresses.not_found':
+    case 'reverse_dns.not_found':
+      return notFound();
+    case 'addresses.invalid':
+      return invalidFields([{ path: String(details.field), code: 'unknown_value', message }]);
+    case 'addresses.limit':
+      return invalid('limit_exceeded', { details });
+    case 'addresses.exhausted':
+      return capacityUnavailable(message);
+    case 'addresses.kept':
+      return conflict('address_kept', { address_id: details.id });
+    case 'addresses.attached':
+      return conflict('address_attached', { server_id: details.serverId });
+    case 'addresses.available':
+      return conflict('address_available');
+    case 'addresses.primary':
+      return conflict('primary_address');
+    case 'reverse_dns.invalid':
+      return invalidFields([{ path: 'reverse_dns', code: 'pattern', message }]);
+    case 'reverse_dns.not_confirmed':
+      return invalid('reverse_dns_not_confirmed');
+    case 'reverse_dns.unsupported':
+      return invalid('reverse_dns_not_supported');
+    default:
+      return undefined;
+  }
+}
+
+function capacityUnavailable(message: string): HttpError {
+  return new HttpError(
+    503,
+    { code: 'unavailable', reason: 'capacity_unavailable', message, retryable: true },
+    { 'retry-after': '60' },
+  );
+}
+
+/** What a refused request of a port scan is on the wire; null for any other error. */
+function translatePortError({ code, message, details }: CodedError): HttpError | null {
+  switch (code) {
+    case 'port_scans.not_found':
+      return notFound();
+    case 'port_scans.views_off':
+      return protectDisabled();
+    case 'port_scans.not_running':
+    case 'port_scans.no_address':
+      return new HttpError(409, { code: 'conflict', reason: 'server_not_ready', message });
+    case 'port_scans.too_many_addresses':
+    case 'port_scans.limit_exceeded':
+      return new HttpError(422, { code: 'validation_failed', reason: 'limit_exceeded', message, details });
+    case 'port_scans.cooldown':
+      return new HttpError(
+        429,
+        { code: 'rate_limited', reason: 'scan_cooldown', message, retryable: true },
+        { 'retry-after': String(details.retryAfterSeconds) },
+      );
+    default:
+      return null;
+  }
+}
+
+/** What a refused ignore is on the wire; null for any other error. */
+function translateFindingError({ code, details, message }: CodedError): HttpError | null {
+  switch (code) {
+    case 'protect_findings.not_found':
+      return notFound();
+    case 'protect_findings.no_finding':
+      return noFinding();
+    case 'protect_findings.views_off':
+      return protectDisabled();
+    case 'protect_findings.invalid': {
+      const fields = details.fields as Omit<InputFault, 'code'>[];
+      return invalidFields(
+        fields.map((field) => ({ code: 'invalid_value', ...field })),
+        undefined,
+        message,
+      );
+    }
+    default:
+      return null;
+  }
+}
+
+/** What a refusal of `operations/networks` and `operations/bandwidth` is on the wire; anything else is passed on. */
+function translateNetworkError(error: CodedError): unknown {
+  const { code, message, details } = error;
+  const conflict = (reason: string, extra: object = {}, headers = {}) =>
+    new HttpError(409, { code: 'conflict', reason, message, ...extra }, headers);
+  const invalid = (reason: string, extra: object = {}) =>
+    new HttpError(422, { code: 'validation_failed', reason, message, ...extra });
+  switch (code) {
+    case 'networks.not_found':
+    case 'networks.server_not_found':
+      return notFound();
+    case 'bandwidth.invalid':
+    case 'networks.invalid':
+      return invalidFields(details.fields as InputFault[], 'invalid_fields', message);
+    case 'networks.immutable':
+      return invalidFields(details.fields as InputFault[], 'immutable_field', message);
+    case 'networks.cidr_not_allowed':
+      return invalid('cidr_not_allowed', {
+        details: {
+          allowed_ranges: details.allowedRanges,
+          min_prefix: details.prefixLengthMin,
+          max_prefix: details.prefixLengthMax,
+        },
+      });
+    case 'networks.cidr_overlap':
+      return invalid('cidr_overlap');
+    case 'networks.limit':
+      return invalid('limit_exceeded', {
+        details: { limit: details.limit, max: details.max, used: details.used },
+      });
+    case 'networks.in_use': {
+      const servers = { details: { servers: details.servers } };
+      return details.isDetaching
+        ? conflict('network_in_use', { ...servers, retryable: true }, { 'retry-after': '5' })
+        : conflict('network_in_use', servers);
+    }
+    case 'networks.already_attached':
+      return conflict('already_attached', { details: { ip: details.ip } });
+    case 'networks.detaching':
+      return conflict('already_attached', { retryable: true }, { 'retry-after': '2' });
+    case 'networks.ip_in_use':
+      return conflict('ip_in_use');
+    case 'networks.last_interface':
+      return conflict('last_interface');
+    case 'networks.not_ready':
+      return details.isOnItsWay
+        ? conflict('server_not_ready', { retryable: true }, { 'retry-after': '2' })
+        : conflict('server_not_ready');
+    default:
+      return error;
+  }
 }

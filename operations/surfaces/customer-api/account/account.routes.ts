@@ -1,17 +1,17 @@
 import { schemas } from '#contracts/customer-api/index.ts';
+import type { Accounts } from '#operations/accounts/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
-import type { Bandwidth } from '#operations/bandwidth/index.ts';
+import type { AccountBandwidth, Bandwidth, BandwidthRow } from '#operations/bandwidth/index.ts';
 import { type Billing, formatQuanta, judgeDeployment } from '#operations/billing/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
 import type { Ordering } from '#operations/ordering/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
-import type { Call, Handler } from '../call.ts';
-import { idOf } from '../request-parts.ts';
-import { notFound } from '../select-tenant.ts';
+import { type Call, type Handler, notFound } from '../call.ts';
+import { cursorsOf, idOf, linkNextPage, pageOf } from '../request-parts.ts';
 import { compileValidator, convertQuery } from '../validate-input.ts';
-import { showBandwidthRow, showPool } from './account-views.ts';
-import { showUsage } from './usage-views.ts';
+import { showTenant } from '../views.ts';
+import { showUsage } from './usage.routes.ts';
 
 interface AccountHandlerDeps {
   apiKeys: ApiKeys;
@@ -89,5 +89,175 @@ async function showAccount(deps: AccountHandlerDeps, call: Call): Promise<schema
     api_usage: showUsage(usage, tenant.currency),
     ...showPool(bandwidth, deps.bandwidth),
     as_of: usage.asOf.toISOString(),
+  };
+}
+
+/** Decimal, as providers sell it. */
+const terabyteBytes = 1_000_000_000_000;
+
+/** The account and its bandwidth as the contract shows them. */
+function showBandwidthRow(row: BandwidthRow): schemas.BandwidthRow {
+  return {
+    server_id: row.serverId,
+    server_name: row.serverName,
+    period: row.period.name,
+    period_start: new Date(row.period.startMs).toISOString(),
+    period_end: new Date(row.period.endMs).toISOString(),
+    inbound_bytes: row.inboundBytes,
+    outbound_bytes: row.outboundBytes,
+    total_bytes: row.inboundBytes + row.outboundBytes,
+    provider_scan_inbound_bytes: row.ownScanInboundBytes,
+    provider_scan_outbound_bytes: row.ownScanOutboundBytes,
+    attack_inbound_bytes: row.attackInboundBytes,
+    attack_outbound_bytes: row.attackOutboundBytes,
+    pool_bytes: row.poolBytes,
+    pool_share: Math.round(row.poolShare * 1_000_000) / 1_000_000,
+    sampled: row.lastSampledAt !== null,
+    last_sampled_at: row.lastSampledAt?.toISOString() ?? null,
+    server_deleted: row.isDeleted,
+  };
+}
+
+type PoolFields =
+  | 'extra_server_allowance_tb'
+  | 'instance_earned_tb'
+  | 'extra_per_additional_server_gb'
+  | 'instance_potential_tb'
+  | 'instance_remaining_tb'
+  | 'potential_allowance_tb'
+  | 'base_allowance_tb'
+  | 'tenure_bonus_tb'
+  | 'free_allowance_tb'
+  | 'allowance_tb'
+  | 'reset_at'
+  | 'bandwidth';
+
+/** The fields of API-2.5. */
+function showPool(
+  { month, pool, overage, servers }: AccountBandwidth,
+  bandwidth: Bandwidth,
+): Pick<schemas.Account, PoolFields> {
+  return {
+    extra_server_allowance_tb: terabytes(pool.earnedBytes),
+    instance_earned_tb: terabytes(pool.earnedBytes),
+    extra_per_additional_server_gb: pool.perServerBytes / 1_000_000_000,
+    instance_potential_tb: terabytes(pool.potentialEarnedBytes),
+    instance_remaining_tb: terabytes(pool.earnedRemainingBytes),
+    potential_allowance_tb: terabytes(pool.potentialBytes),
+    base_allowance_tb: terabytes(pool.baseBytes),
+    tenure_bonus_tb: terabytes(pool.tenureBytes),
+    free_allowance_tb: terabytes(pool.freeBytes),
+    allowance_tb: terabytes(pool.allowanceBytes),
+    reset_at: new Date(month.endMs).toISOString(),
+    bandwidth: {
+      period: month.name,
+      source: bandwidth.source,
+      pool_counts: bandwidth.poolCounts,
+      tb_bytes: terabyteBytes,
+      used_bytes: pool.usedBytes,
+      remaining_bytes: pool.remainingBytes,
+      projected_bytes: pool.projection?.bytes ?? null,
+      projection_hours: pool.projection?.hours ?? null,
+      overage: {
+        per_tb: overage.tbQuanta === 0 ? null : formatQuanta(overage.tbQuanta),
+        bytes: overage.bytes,
+        amount: formatQuanta(overage.quanta),
+        projected_amount: overage.projectedQuanta === null ? null : formatQuanta(overage.projectedQuanta),
+        charged_at: overage.tbQuanta === 0 ? null : new Date(overage.chargedAtMs).toISOString(),
+      },
+      servers: servers.map(showBandwidthRow),
+    },
+  };
+}
+
+/** To the megabyte, downwards: nothing is promised that is not there. */
+function terabytes(bytes: number): number {
+  return Math.floor(bytes / 1_000_000) / 1_000_000;
+}
+
+/** The workspaces that the key may act on; locked ones are listed too, with the reason that a call would be given. */
+export function tenantHandlers(deps: {
+  accounts: Accounts;
+  billing: Billing;
+  networks: Networks;
+  servers: Servers;
+}): { listTenants: Handler; listMembers: Handler } {
+  return {
+    async listMembers(call, request, reply) {
+      const members = await deps.accounts.membersOf(call.principal.organizationId);
+      const { page, pagination } = pageOf(request, reply, members, (member) => member.personId);
+      return {
+        members: page.map(
+          (member): schemas.Member => ({
+            id: member.personId,
+            name: member.personName,
+            email: member.personEmail,
+            role: member.role,
+            active: member.isActive,
+          }),
+        ),
+        pagination,
+      };
+    },
+
+    async listTenants(call, request, reply) {
+      const { tenants } = call.principal;
+      const { page, pagination } = pageOf(request, reply, tenants, (tenant) => tenant.id);
+      const ids = page.map((tenant) => tenant.id);
+      const [access, servers, networks] = await Promise.all([
+        deps.billing.accessOf(ids),
+        deps.servers.countOfTenants(ids),
+        deps.networks.countOfTenants(ids),
+      ]);
+      return {
+        tenants: page.map((tenant) =>
+          showTenant(
+            tenant,
+            access.get(tenant.id),
+            { servers: servers.get(tenant.id) ?? 0, networks: networks.get(tenant.id) ?? 0 },
+            tenant === tenants[0],
+          ),
+        ),
+        pagination,
+      };
+    },
+  };
+}
+
+const checkLedgerQuery = compileValidator(schemas.ListLedgerQuery);
+const cursors = cursorsOf('ledger');
+
+/** Every movement of the credit. */
+export function ledgerHandlers({ billing }: { billing: Billing }): { listLedger: Handler } {
+  return {
+    async listLedger(call, request, reply) {
+      const { tenant: _, ...rest } = request.query as Record<string, unknown>;
+      const query = convertQuery(schemas.ListLedgerQuery, rest);
+      checkLedgerQuery(query);
+      const { limit = 50, cursor, ...filter } = query as schemas.ListLedgerQuery;
+      const { actor, tenant } = call;
+      const before = cursor === undefined ? {} : { beforeId: cursors.read(cursor) };
+      const [found, total] = await Promise.all([
+        billing.listEntries(actor, tenant.id, { ...filter, ...before, limit: limit + 1 }),
+        billing.countEntries(actor, tenant.id, filter),
+      ]);
+      const page = found.slice(0, limit);
+      const next = found.length > limit ? cursors.write(page.at(-1)!.id) : null;
+      if (next !== null) linkNextPage(request, reply, next);
+      return {
+        entries: page.map(
+          (entry): schemas.LedgerEntry => ({
+            id: entry.id,
+            tenant_id: tenant.id,
+            amount: formatQuanta(entry.amountQuanta),
+            currency: tenant.currency,
+            source: entry.metadata.source,
+            description: entry.description,
+            created_at: entry.createdAt.toISOString(),
+          }),
+        ),
+        pagination: { limit, total, has_more: next !== null, next_cursor: next },
+      };
+    },
   };
 }

@@ -2,12 +2,10 @@ import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { KeySummary } from '#operations/views/index.ts';
-import type { Call, Handler } from '../call.ts';
-import { readMoment } from '../read-moment.ts';
-import { bodyOf, pageOf } from '../request-parts.ts';
-import { notFound } from '../select-tenant.ts';
+import { type Call, type Handler, notFound } from '../call.ts';
+import { bodyOf, pageOf, readMoment } from '../request-parts.ts';
 import { compileValidator } from '../validate-input.ts';
-import { showKey } from './usage-views.ts';
+import { showKey } from './usage.routes.ts';
 
 const checkCreate = compileValidator(schemas.CreateApiKeyRequest);
 const checkSelection = compileValidator(schemas.SelectionRequest);

@@ -3,11 +3,10 @@ import { schemas } from '#contracts/customer-api/index.ts';
 import type { Idempotency } from '#operations/idempotency/index.ts';
 import type { Delivery } from '#operations/views/index.ts';
 import type { Endpoint, Webhooks } from '#operations/webhooks/index.ts';
-import type { Call, Handler } from '../call.ts';
+import { type Call, type Handler, notFound } from '../call.ts';
 import { preconditionOn } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
 import { bodyOf, idOf, pageOf } from '../request-parts.ts';
-import { notFound } from '../select-tenant.ts';
 import { compileValidator } from '../validate-input.ts';
 
 const checkCreate = compileValidator(schemas.CreateWebhookRequest);

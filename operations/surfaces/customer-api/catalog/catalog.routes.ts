@@ -6,9 +6,8 @@ import type { Catalog, Image, Location, Offer, Plan } from '#operations/catalog/
 import type { Clusters } from '#operations/clusters/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Availability } from '#operations/views/index.ts';
-import type { Handler } from '../call.ts';
+import { type Handler, notFound } from '../call.ts';
 import { pageOf } from '../request-parts.ts';
-import { notFound } from '../select-tenant.ts';
 
 type CatalogHandlers = Record<
   'listPlans' | 'readPlan' | 'listImages' | 'readImage' | 'listLocations' | 'readLocation' | 'readPrices',

@@ -1,10 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { PowerCommand, ServerAction } from '#operations/views/index.ts';
-import type { Call, Handler } from '../call.ts';
+import { type Call, type Handler, notFound } from '../call.ts';
 import { idempotent } from '../idempotent.ts';
 import { bodyOf, idOf, invalidCursor, linkNextPage } from '../request-parts.ts';
-import { notFound } from '../select-tenant.ts';
 import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';
 import { showAction } from '../views.ts';
 import { callerSignal, readWait, waitWhileAllowed } from './prefer-wait.ts';

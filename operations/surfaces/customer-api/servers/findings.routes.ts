@@ -5,9 +5,8 @@ import { type CountedSeverity, findingSeverities } from '#contracts/findings.ts'
 import type { FindingKey, ProtectFindings, ProtectSettingsFeature } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { FindingPlace, FindingRow, UnableRow } from '#operations/views/index.ts';
-import type { Call, Handler } from '../call.ts';
+import { type Call, type Handler, notFound } from '../call.ts';
 import { bodyOf, idOf, invalidCursor, linkNextPage } from '../request-parts.ts';
-import { notFound } from '../select-tenant.ts';
 import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';
 import { protectDisabled } from './incidents.routes.ts';
 

@@ -9,11 +9,10 @@ import type {
 } from '#operations/firewall/index.ts';
 import type { Idempotency } from '#operations/idempotency/index.ts';
 import type { Notifications } from '#service-kit/notifications/index.ts';
-import type { Call, Handler } from '../call.ts';
+import { type Call, type Handler, notFound } from '../call.ts';
 import { preconditionOn } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
 import { bodyOf, idOf } from '../request-parts.ts';
-import { notFound } from '../select-tenant.ts';
 import { compileValidator, invalidFields } from '../validate-input.ts';
 import { callerSignal, readWait, waitWhileAllowed } from './prefer-wait.ts';
 

@@ -9,9 +9,8 @@ import {
 } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
-import type { Handler } from '../call.ts';
+import { type Handler, notFound } from '../call.ts';
 import { idOf, invalidCursor, linkNextPage } from '../request-parts.ts';
-import { notFound } from '../select-tenant.ts';
 import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';
 
 const checkQuery = compileValidator(schemas.ListIncidentsQuery);

@@ -6,9 +6,8 @@ import type {
   ServerScan,
 } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
-import type { Call, Handler } from '../call.ts';
+import { type Call, type Handler, notFound } from '../call.ts';
 import { bodyOf, idOf } from '../request-parts.ts';
-import { notFound } from '../select-tenant.ts';
 import { compileValidator } from '../validate-input.ts';
 import { protectDisabled } from './incidents.routes.ts';
 

@@ -11,10 +11,8 @@ import {
   type StepRow,
 } from '#operations/protect/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
-import type { Handler } from '../call.ts';
-import { readMoment } from '../read-moment.ts';
-import { idOf } from '../request-parts.ts';
-import { notFound } from '../select-tenant.ts';
+import { type Handler, notFound } from '../call.ts';
+import { idOf, readMoment } from '../request-parts.ts';
 import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';
 
 const checkQuery = compileValidator(schemas.TrafficQuery);

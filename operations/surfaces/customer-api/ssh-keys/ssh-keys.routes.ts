@@ -2,11 +2,10 @@ import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { Idempotency } from '#operations/idempotency/index.ts';
 import type { SshKey, SshKeys } from '#operations/ssh-keys/index.ts';
-import type { Call, Handler } from '../call.ts';
+import { type Call, type Handler, notFound } from '../call.ts';
 import { preconditionOn } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
 import { bodyOf, idOf, pageOf } from '../request-parts.ts';
-import { notFound } from '../select-tenant.ts';
 import { compileValidator } from '../validate-input.ts';
 
 const checkCreate = compileValidator(schemas.CreateSshKeyRequest);

@@ -5,17 +5,14 @@
  * every call, so that an edited project works at once with the token it has. There is no request limit for a valid
  * token (NET-5.2).
  */
-
+import { Discovery } from '#contracts/admin-api/schemas.ts';
 import type { AdminProject } from '#operations/admin-projects/index.ts';
 import type { Features } from '#operations/features.ts';
+import { capabilitiesOf, type FeedReceiver } from '#operations/feeds/index.ts';
 import { type App, findUnkeepableTexts, HttpError, unkeepableText } from '#service-kit/http/index.ts';
 import { authenticateProject } from './authenticate.ts';
-import { registerDiscovery } from './discovery.routes.ts';
-import { registerInventory } from './inventory.routes.ts';
-import { registerInventoryChanges } from './inventory-changes.routes.ts';
-import { registerReceivers } from './receivers.routes.ts';
-import { registerScanRequests } from './scan-requests.routes.ts';
-import { registerTargets } from './targets.routes.ts';
+import { registerInventory, registerInventoryChanges, registerTargets } from './inventory.routes.ts';
+import { registerReceivers, registerScanRequests } from './receivers.routes.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -58,4 +55,12 @@ export async function registerAdminApi(
     },
     { prefix: '/api/admin/v1' },
   );
+}
+
+/** `GET /discovery/`: what this project may do, and in which version of each contract (NET-4.l). */
+function registerDiscovery(app: App, deps: { receivers: readonly FeedReceiver[] }): void {
+  app.get('/discovery/', { schema: { response: { 200: Discovery } } }, async (request) => {
+    const { id, name, permissions } = request.adminProject!;
+    return { project: { id, name }, capabilities: { ...capabilitiesOf(deps.receivers, permissions) } };
+  });
 }

@@ -1,5 +1,16 @@
-import { CodedError } from '#common/errors/index.ts';
+import { Type } from 'typebox';
+import { CodedError, hasCode } from '#common/errors/index.ts';
+import {
+  ScanRequestOutcomes,
+  ScanRequestsPage,
+  ScanRequestUpdates,
+  scanRequestsContract,
+  scanRequestsLimitDefault,
+  scanRequestsLimitMax,
+  scanRequestsPath,
+} from '#contracts/admin-api/port-scans.ts';
 import type { FeedReceiver } from '#operations/feeds/index.ts';
+import { type ProtectScans, readScanCursor } from '#operations/protect/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { requireProject } from './authenticate.ts';
 
@@ -30,12 +41,63 @@ export function registerReceivers(app: App, deps: { receivers: readonly FeedRece
 }
 
 /** Content that the schema can't see: a 422 that names the fields. */
-export function refusal(error: CodedError): HttpError {
+function refusal(error: CodedError): HttpError {
   const faults = error.details.fields as { path: string; message: string }[];
   return new HttpError(422, {
     code: 'validation_failed',
     reason: 'invalid_fields',
     message: error.message,
     fields: faults.map((fault) => ({ ...fault, code: 'invalid_value' })),
+  });
+}
+
+const Query = Type.Object(
+  {
+    after: Type.Optional(Type.String({ maxLength: 200 })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: scanRequestsLimitMax })),
+  },
+  { additionalProperties: false },
+);
+const { permission } = scanRequestsContract;
+
+/** Scan requests of customers: monitors fetch what is pending, and say what became of it (NET-4.e). */
+export function registerScanRequests(app: App, { protectScans }: { protectScans: ProtectScans }): void {
+  app.get(
+    scanRequestsPath,
+    { schema: { querystring: Query, response: { 200: ScanRequestsPage } } },
+    async (request) => {
+      const { id: projectId, clusterIds } = requireProject(request, permission);
+      const { after, limit = scanRequestsLimitDefault } = request.query;
+      const cursor = after === undefined ? null : readScanCursor(after);
+      if (after !== undefined && cursor === null) throw invalidCursor();
+      return protectScans.listRequests({ projectId, clusterIds }, { after: cursor, limit });
+    },
+  );
+
+  app.post(
+    scanRequestsPath,
+    {
+      schema: { body: ScanRequestUpdates, response: { 200: ScanRequestOutcomes } },
+      preParsing: async (request) => {
+        requireProject(request, permission);
+      },
+    },
+    async (request) => {
+      const { id: projectId, clusterIds } = request.adminProject!;
+      try {
+        return await protectScans.updateRequests({ projectId, clusterIds }, request.body);
+      } catch (error) {
+        throw hasCode(error, 'port_scans.invalid') ? refusal(error as CodedError) : error;
+      }
+    },
+  );
+}
+
+function invalidCursor(): HttpError {
+  return new HttpError(422, {
+    code: 'validation_failed',
+    reason: 'invalid_fields',
+    message: 'The cursor is not of this list.',
+    fields: [{ path: 'after', code: 'invalid_value', message: 'take `next_after` of the page before' }],
   });
 }

@@ -5,52 +5,63 @@
  * These functions check no permission: the caller has checked that the person may see the data.
  */
 
-export { clientDigests, clientDownloads } from './api-reference/clients.page.ts';
 export type { ApiFacts } from './api-reference/guides.ts';
-export { createApiReference, listCalls } from './api-reference/index.ts';
-export { groupedMax, servicesTable } from './finding-services.ts';
+export { clientDigests, clientDownloads, createApiReference, listCalls } from './api-reference/index.ts';
 export {
+  durationOf,
   evidenceCell,
   findingCountWords,
   findingMarks,
   findingMeaning,
+  groupedMax,
+  incidentBadge,
   incompleteText,
   isDatabaseOld,
   nvdNotice,
+  openAttackBadge,
+  openAttackWords,
   packageText,
   readFindingCursor,
+  readIncidentCursor,
   recordHref,
+  scanBadge,
+  scanKind,
+  scanOutcome,
+  scanStateWord,
+  servicesTable,
   softwareOf,
   staleMark,
   unableText,
-  writeFindingCursor,
-} from './finding-words.ts';
-export {
-  durationOf,
-  incidentBadge,
-  openAttackBadge,
-  openAttackWords,
-  readIncidentCursor,
   upperFirst,
+  writeFindingCursor,
   writeIncidentCursor,
-} from './incident-words.ts';
-export { requestsByKeyTable } from './requests-by-key.ts';
-export { scanBadge, scanKind, scanOutcome, scanStateWord } from './scan-words.ts';
-export { actionWords, serverActionsTable } from './server-actions.ts';
-export { changingStatuses } from './server-statuses.ts';
-export { spendingChart } from './spending-chart.ts';
-export { trafficDaySection } from './traffic/day-section.ts';
-export { type DaySteps, dayOf, daySpark, readDaySteps } from './traffic/day-spark.ts';
+} from './protect.ts';
+export { actionWords, changingStatuses, serverActionsTable } from './servers.ts';
+export { requestsByKeyTable, spendingChart } from './spending.ts';
+export { type DaySteps, dayOf, daySpark, readDaySteps, trafficDaySection } from './traffic/day.ts';
 export {
   completeExplorer,
   type ExplorerDeps,
+  mostText,
+  type ReadExplorer,
   readExplorer,
   readExplorerChart,
   registerExplorer,
+  trafficBody,
 } from './traffic/explore.routes.ts';
-export { mostText, type ReadExplorer, trafficBody } from './traffic/explore-page.ts';
-export { type Flags, readFlags } from './traffic/flags.ts';
-export type { ExplorerPlace, ExplorerSurface, PeerLink } from './traffic/place.ts';
+export {
+  byLiveBuckets,
+  type Flags,
+  type Gap,
+  gapsOf,
+  lossNote,
+  offTimes,
+  readFlags,
+} from './traffic/flags.ts';
 export type { ChartAnswers } from './traffic/read-answers.ts';
-export { byLiveBuckets, type Gap, gapsOf, lossNote, offTimes } from './traffic/reasons.ts';
-export { readTrafficRange } from './traffic/traffic-view.ts';
+export {
+  type ExplorerPlace,
+  type ExplorerSurface,
+  type PeerLink,
+  readTrafficRange,
+} from './traffic/traffic-view.ts';

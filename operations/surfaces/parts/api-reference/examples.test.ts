@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { createSchemaValidator } from '#contracts/customer-api/testing/check-answer.ts';
 import { readDocument } from './document.ts';
 import { exampleAnswer, exampleRequest, nameOffered, usuallyOffered } from './example.ts';
-import { curlOf, typescriptOf } from './snippets.ts';
-import { switches } from './switch-guide.ts';
+import { switches } from './guides.ts';
+import { curlOf, typescriptOf } from './operation.page.ts';
 
 const document = readDocument();
 nameOffered(document, usuallyOffered);

@@ -1,5 +1,4 @@
 /** What one reads before the first call. A guide about something that no call of the document has is left out. */
-
 import type { Catalog } from '#operations/catalog/index.ts';
 import {
   type Content,
@@ -9,11 +8,10 @@ import {
   html,
   link,
   prose,
+  table,
 } from '#service-kit/pages/index.ts';
 import type { Operation, ReferenceDocument } from './document.ts';
 import type { Offered } from './example.ts';
-import { attackGuide, observationGuide } from './observation-guide.ts';
-import { switchGuide } from './switch-guide.ts';
 
 /** This installation's limits and prices. */
 export interface ApiFacts {
@@ -305,6 +303,132 @@ function versionGuide(base: string): Guide {
         '`/api/v2` is the current version. `/api/v1` has the same calls for existing programs: it always acts on the first workspace that the key reaches and ignores one that is named. New fields and new reasons may appear at any time; what is documented stays.',
       ),
       html`<p>${link('/docs/api/openapi.json', 'OpenAPI 3.1 document')}${prose(' for generators and tools. ')}${link(`${base}calls/`, 'All calls')}</p>`,
+    ],
+  };
+}
+
+/** `origin` is where the API stands; null when it is not configured. */
+const observationGuide = (origin: string | null) => ({
+  id: 'observation',
+  title: 'Traffic over time',
+  content: [
+    paragraph(
+      '`GET /servers/{id}/traffic` has the numbers of the Traffic page: bits and packets per second of the server’s public addresses, as they were counted at the hypervisor. Every step of the range is a point.',
+    ),
+    codeBlock({
+      label: 'The last 24 hours in steps of 5 minutes, with the applications',
+      code: `curl "${origin ?? '$URL'}/api/v2/servers/48211/traffic?range=24h&applications=yes" \\\n  -H "Authorization: Bearer $KEY"`,
+    }),
+    paragraph(
+      'Null means unknown: the minute was not observed, or has not arrived yet. Draw a gap, and do not count it as zero. Minutes arrive one to two minutes after their end; a late minute changes its point afterwards, for up to 24 hours.',
+    ),
+    paragraph(
+      'To follow a server, read the last minutes once a minute without `from` and `to`. For charts of days and weeks, take longer steps: one call has at most 1,500 points. A range that has passed keeps its `ETag` while no late minute arrives.',
+    ),
+    codeBlock({
+      label: 'TypeScript',
+      code: `const traffic = await api.readServerTraffic(48211, {
+  step: 'hour',
+  from: '2026-11-15T00:00:00Z',
+  to: '2026-11-22T00:00:00Z',
+});
+for (const point of traffic.points)
+  console.log(point.timestamp, point.inbound_bps ?? 'unknown', point.outbound_bps ?? 'unknown');`,
+    }),
+    paragraph(
+      '`provider_scan_inbound_bytes` and `provider_scan_outbound_bytes` are the part of a point that our own port scans of the server caused. All totals have it; applications, `expected_bps` and the bandwidth pool do not.',
+    ),
+    paragraph(
+      'For invoices use `GET /servers/{id}/bandwidth`: it has whole months and days, and says what counts against the pool; bytes of attacks do not. `GET /account` has what traffic beyond the pool costs this month.',
+    ),
+  ],
+});
+
+/** Attacks on a server: how they are read and followed. */
+const attackGuide = (origin: string | null) => ({
+  id: 'attacks',
+  title: 'Attacks',
+  content: [
+    paragraph(
+      '`GET /servers/{id}/incidents` lists attacks on a server, or from it, newest first. The times are those of the sensor at the hypervisor. Sources of an attack are not shown: they are mostly forged.',
+    ),
+    codeBlock({
+      label: 'Attacks that have no reported end',
+      code: `curl "${origin ?? '$URL'}/api/v2/servers/48211/incidents?state=active,stale&severity=attack" \\\n  -H "Authorization: Bearer $KEY"`,
+    }),
+    paragraph(
+      'An attack is `active` while it is observed. Without a report of the sensor it becomes `stale`: whether it goes on is unknown. Only the sensor’s report of the end makes it `recovered`, after 60 seconds below the thresholds. An attack that returns within five minutes is the same one again.',
+    ),
+    paragraph(
+      'Customers choose the protection views of each server on its Protect page. While they are off, this call is a `404` (`protect_disabled`), and `attack_bps` and `expected_bps` of the traffic are null. Observation goes on.',
+    ),
+  ],
+});
+
+interface Switch {
+  task: string;
+  hetzner: string;
+  digitalOcean: string;
+  /** Id of the call here. */
+  id: string;
+}
+
+const row = (task: string, hetzner: string, digitalOcean: string, id: string): Switch => ({
+  task,
+  hetzner,
+  digitalOcean,
+  id,
+});
+
+/** Paths below `https://api.hetzner.cloud/v1` and `https://api.digitalocean.com/v2`. */
+export const switches: readonly Switch[] = [
+  row('Sizes', 'GET /server_types', 'GET /sizes', 'listPlans'),
+  row('Prices', 'GET /pricing', 'GET /sizes', 'readPrices'),
+  row('Operating systems', 'GET /images', 'GET /images', 'listImages'),
+  row('Locations', 'GET /locations', 'GET /regions', 'listLocations'),
+  row('Add an SSH key', 'POST /ssh_keys', 'POST /account/keys', 'createSshKey'),
+  row('Deploy', 'POST /servers', 'POST /droplets', 'createServer'),
+  row('List', 'GET /servers', 'GET /droplets', 'listServers'),
+  row('Power', 'POST /servers/{id}/actions/reboot', 'POST /droplets/{id}/actions', 'actOnServer'),
+  row('Wait for an action', 'GET /actions/{id}', 'GET /actions/{id}', 'readAction'),
+  row('Firewall', 'POST /firewalls/{id}/actions/set_rules', 'PUT /firewalls/{id}', 'replaceServerFirewall'),
+  row('Private network', 'POST /networks', 'POST /vpcs', 'createNetwork'),
+  row('Keep an address', 'POST /floating_ips', 'POST /reserved_ips', 'reserveAddress'),
+  row('Reverse DNS', 'POST /servers/{id}/actions/change_dns_ptr', 'none', 'setReverseDns'),
+  row('Destroy', 'DELETE /servers/{id}', 'DELETE /droplets/{id}', 'destroyServer'),
+  row('Credit', 'none', 'GET /customers/my/balance', 'readAccount'),
+  row('Billing history', 'none', 'GET /customers/my/billing_history', 'listLedger'),
+];
+
+/** Rows whose call the document does not have are left out. */
+function switchGuide(operations: readonly Operation[], base: string): Guide {
+  const calls = new Map(operations.map((operation) => [operation.id, operation]));
+  return {
+    id: 'switch',
+    title: 'Switch from Hetzner Cloud or DigitalOcean',
+    content: [
+      html`<p>${prose('Send the key as there: `Authorization: Bearer …`. What differs: money is decimal text, a firewall belongs to one server, and a repeated `POST` under the same `Idempotency-Key` is executed once. Instead of asking again and again, wait: `Prefer: wait=30`. The actions `poweroff`, `power_off` and `power_cycle` are understood.')}</p>`,
+      table<Switch>({
+        caption: 'Calls of other providers',
+        card: { line: ['hetzner', 'ocean'] },
+        refreshSeconds: 0,
+        rows: switches.filter(({ id }) => calls.has(id)),
+        columns: [
+          { key: 'task', header: 'Task', cell: ({ task }) => task },
+          { key: 'hetzner', header: 'Hetzner Cloud', kind: 'code', cell: ({ hetzner }) => hetzner },
+          { key: 'ocean', header: 'DigitalOcean', kind: 'code', cell: ({ digitalOcean }) => digitalOcean },
+          {
+            key: 'here',
+            header: 'Here',
+            kind: 'code',
+            cell({ id }) {
+              const { method, path, resource } = calls.get(id)!;
+              return link(`${base}${resource}/#${id}`, `${method} ${path}`);
+            },
+          },
+        ],
+        empty: { title: 'No calls', text: 'There are none.' },
+      }),
     ],
   };
 }

@@ -5,21 +5,49 @@
  * The first page holds the guides and all errors; a second one lists all calls, and each resource has a page of its own. A page is drawn when it
  * is first read and then kept until the catalog changes, which its examples name; nothing on it depends on the reader.
  */
-import { type Endpoint, endpoints, resourceOf } from '#contracts/customer-api/index.ts';
+import { buildDownloads, type Download } from '#clients/downloads.ts';
+import {
+  buildOpenApi,
+  type Endpoint,
+  endpoints,
+  errorKinds,
+  readOpenApi,
+  resourceOf,
+  webhookEvents,
+} from '#contracts/customer-api/index.ts';
 import { formatQuanta } from '#operations/billing/index.ts';
 import type { Plan } from '#operations/catalog/index.ts';
-import { assetUrl, type Content, type Html, html, link, section } from '#service-kit/pages/index.ts';
-import { renderClients } from './clients.page.ts';
-import { type ReferenceResource, readDocument, resolveSchema } from './document.ts';
+import {
+  assetUrl,
+  type Content,
+  codeBlock,
+  formatBytes,
+  type Html,
+  html,
+  link,
+  prose,
+  section,
+  table,
+} from '#service-kit/pages/index.ts';
+import {
+  type Operation,
+  type ReferenceDocument,
+  type ReferenceResource,
+  readDocument,
+  resolveSchema,
+} from './document.ts';
 import { nameOffered, type Offered, usuallyOffered } from './example.ts';
-import { createPlaces, fieldRows, fieldTable, type Places } from './fields.ts';
-import { type ApiFacts, guidesOf } from './guides.ts';
-import { renderNavigation } from './navigation.ts';
-import { renderOperation } from './operation.page.ts';
-import { renderCalls, renderOverview } from './overview.page.ts';
-import { keyField } from './try-form.ts';
+import { type ApiFacts, type Guide, guidesOf } from './guides.ts';
+import {
+  createPlaces,
+  fieldRows,
+  fieldTable,
+  keyField,
+  type Places,
+  renderOperation,
+} from './operation.page.ts';
 
-export interface ApiReferenceOptions {
+interface ApiReferenceOptions {
   /** Path of the first page, with its final slash: `/docs/api/`. */
   base: string;
   /** What this installation's limits are. */
@@ -28,7 +56,7 @@ export interface ApiReferenceOptions {
   createKeyHref: string | null;
 }
 
-export interface ReferencePage {
+interface ReferencePage {
   /** Below the base: empty, or `servers/`. */
   path: string;
   title: string;
@@ -144,4 +172,171 @@ function renderObjects(resource: ReferenceResource, places: Places): Content {
       return html`<div id="object-${name}">${fieldTable(name, fieldRows(schema, places, side))}</div>`;
     }),
   );
+}
+
+interface NavigationOptions {
+  document: ReferenceDocument;
+  guides: readonly Guide[];
+  base: string;
+  /** Path of the page below the base, without its final slash; empty for the first page. */
+  current: string;
+}
+
+/** The reference's own table of contents, the same on each of its pages, with a filter for those who have a keyboard. */
+function renderNavigation({ document, guides, base, current }: NavigationOptions): Html {
+  const resources = document.resources.map((resource) => {
+    const items = resource.operations.map(
+      (operation) =>
+        html`<li>${link(`${base}${resource.name}/#${operation.id}`, html`<span>${operation.summary}</span><span class="method">${operation.method}</span>`, { kind: 'quiet' })}<span hidden>${operation.path} ${operation.id}</span></li>`,
+    );
+    const title = link(`${base}${resource.name}/`, resource.title, {
+      kind: 'quiet',
+      current: resource.name === current,
+    });
+    return html`<p class="navigation-label">${title}</p><ul>${items}</ul>`;
+  });
+  const guideItems = guides.map(
+    (guide) => html`<li>${link(`${base}#${guide.id}`, guide.title, { kind: 'quiet' })}</li>`,
+  );
+  // Found by the filter alone: a list of every reason would bury the calls.
+  const errors = errorKinds.map(({ reason, code, status }) => {
+    const name = reason ?? code;
+    return html`<li data-found-only hidden>${link(`${base}#error-${name}`, html`<span>${name}</span><span class="method">${status}</span>`, { kind: 'quiet' })}</li>`;
+  });
+  return html`<nav class="reference-nav" aria-label="API reference"><div class="field needs-script"><input type="search" data-search data-filter="reference-contents" placeholder="Find a call or an error" aria-label="Find a call or an error" aria-keyshortcuts="/" autocomplete="off"></div><div id="reference-contents"><p class="navigation-label">${link(base, 'Overview', { kind: 'quiet', current: current === '' })}</p><ul>${guideItems}</ul><p class="navigation-label">${link(`${base}clients/`, 'Clients', { kind: 'quiet', current: current === 'clients' })}</p><p class="navigation-label">${link(`${base}calls/`, 'All calls', { kind: 'quiet', current: current === 'calls' })}</p>${resources}<ul>${errors}</ul><p class="hint" data-nothing-found hidden>Nothing has that name.</p></div></nav>`;
+}
+
+/** The first page of the reference: how the API works, and what every call may answer. All calls have a page of their own. */
+function renderOverview(guides: readonly Guide[]): Html {
+  return html`${guides.map((guide) => section({ title: guide.title, id: guide.id }, guide.content))}${errorTable()}${eventTable()}`;
+}
+
+function renderCalls(document: ReferenceDocument, base: string): Html {
+  return table<Operation>({
+    caption: 'All calls',
+    card: { line: ['what'] },
+    refreshSeconds: 0,
+    rows: document.resources.flatMap((resource) => resource.operations),
+    columns: [
+      {
+        key: 'call',
+        header: 'Call',
+        kind: 'code',
+        cell: (row) => link(`${base}${row.resource}/#${row.id}`, `${row.method} ${row.path}`),
+      },
+      { key: 'what', header: 'What it does', kind: 'prose', cell: (row) => row.summary },
+      { key: 'key', header: 'Key', cell: (row) => row.scope },
+      { key: 'versions', header: 'Versions', cell: (row) => (row.isInV1 ? 'v1, v2' : 'v2') },
+    ],
+    empty: { title: 'No calls', text: 'There are none.' },
+  });
+}
+
+/** Every code and reason; each row is where the `doc_url` of such an error leads. */
+function errorTable(): Html {
+  const rows = errorKinds.toSorted((a, b) => a.status - b.status);
+  return section(
+    {
+      title: 'All errors',
+      id: 'errors',
+      description: prose(
+        'Every error is one JSON object: branch on `code`, show `message`, name `request_id` when you ask us. With `Accept: application/problem+json` it says the same in the members of RFC 9457.',
+      ),
+    },
+    table<(typeof rows)[number]>({
+      caption: 'Errors',
+      card: { line: ['reason', 'text'] },
+      refreshSeconds: 0,
+      rows,
+      columns: [
+        { key: 'status', header: 'Status', kind: 'code', cell: (row) => String(row.status) },
+        { key: 'code', header: 'Code', kind: 'code', cell: (row) => row.code },
+        {
+          key: 'reason',
+          header: 'Reason',
+          kind: 'code',
+          cell: (row) =>
+            html`<span id="error-${row.reason ?? row.code}" class="target">${row.reason ?? ''}</span>`,
+        },
+        { key: 'text', header: 'Meaning', kind: 'prose', cell: (row) => prose(row.sentence) },
+      ],
+      empty: { title: 'No errors', text: 'There are none.' },
+    }),
+  );
+}
+
+function eventTable(): Html {
+  return section(
+    { title: 'All events', id: 'events', description: 'What webhooks can tell you.' },
+    table<(typeof webhookEvents)[number]>({
+      caption: 'Events',
+      card: { line: ['text', 'when'] },
+      refreshSeconds: 0,
+      rows: [...webhookEvents],
+      columns: [
+        { key: 'type', header: 'Type', kind: 'code', cell: (row) => row.type },
+        { key: 'when', header: 'When', kind: 'prose', cell: (row) => row.summary },
+      ],
+      empty: { title: 'No events', text: 'There are none.' },
+    }),
+  );
+}
+
+/** Where the files are, in every place where the page is. */
+const filesBase = '/docs/api/clients/';
+
+let made: readonly Download[] | null = null;
+
+/** Made when it is first asked for, and then kept: the same for every reader. */
+export function clientDownloads(): readonly Download[] {
+  made ??= buildDownloads(readOpenApi(buildOpenApi()));
+  return made;
+}
+
+/** The digests as `sha256sum --check` reads them. */
+export const clientDigests = () =>
+  clientDownloads()
+    .map(({ file, sha256 }) => `${sha256}  ${file}\n`)
+    .join('');
+
+function renderClients(origin: string): Html {
+  const downloads = clientDownloads();
+  const get = `curl -fO ${origin}${filesBase}`;
+  const install: Record<Download['kind'], string> = {
+    typescript: `${get}FILE\nnpm install ./FILE`,
+    svcctl: `${get}FILE\nsudo install -m 755 FILE /usr/local/bin/svcctl\nsvcctl configure --url ${origin}\nsvcctl servers list\nsource <(svcctl completion bash)`,
+    python: `${get}FILE\npython3 -m venv venv\nvenv/bin/pip install ./FILE`,
+    ansible: `${get}FILE\nansible-galaxy collection install ./FILE\nansible-doc virtual_servers.cloud.server`,
+  };
+  return html`<p>${prose('All clients are made of the OpenAPI document of this installation. They repeat a call only where that can’t do anything twice, wait for actions, and walk through the pages of lists.')}</p>${table<Download>(
+    {
+      caption: 'Clients',
+      card: { line: ['summary'] },
+      refreshSeconds: 0,
+      rows: [...downloads],
+      columns: [
+        {
+          key: 'file',
+          header: 'File',
+          kind: 'code',
+          cell: (row) => link(`${filesBase}${row.file}`, row.file),
+        },
+        { key: 'summary', header: 'What it is', kind: 'prose', cell: (row) => prose(row.summary) },
+        { key: 'version', header: 'Version', cell: (row) => row.version },
+        { key: 'size', header: 'Size', kind: 'figure', cell: (row) => formatBytes(row.bytes.length) },
+      ],
+      empty: { title: 'No clients', text: 'There are none.' },
+    },
+  )}${downloads.map(({ kind, title, file, sha256 }) =>
+    section({ title, id: kind }, [
+      codeBlock({ label: 'Install', code: install[kind].replaceAll('FILE', file) }),
+      codeBlock({ label: 'SHA-256', code: sha256 }),
+    ]),
+  )}${section(
+    { title: 'Check a download', id: 'check' },
+    codeBlock({
+      label: 'Compare the digests',
+      code: `${get}SHA256SUMS\nsha256sum --check --ignore-missing SHA256SUMS`,
+    }),
+  )}`;
 }

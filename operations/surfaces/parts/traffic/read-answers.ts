@@ -4,7 +4,7 @@ import { type Exploration, isOfApplications } from '#operations/protect/index.ts
 import type { Answer, AnsweredTable, Limit, Row } from '#service-kit/explorer/index.ts';
 import { type ChartReason, formatTime } from '#service-kit/pages/index.ts';
 import { rowsLimit, wantedFile } from '#service-kit/web/index.ts';
-import { gapsOf } from './reasons.ts';
+import { gapsOf } from './flags.ts';
 import type { TrafficView } from './traffic-view.ts';
 
 /** With so few servers it is said which of them was not observed: a sum without it would look like less traffic. */

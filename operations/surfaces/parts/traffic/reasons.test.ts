@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { gapsOf, offTimes } from './reasons.ts';
+import { gapsOf, offTimes } from './flags.ts';
 
 const minuteMs = 60_000;
 

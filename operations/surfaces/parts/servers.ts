@@ -1,4 +1,4 @@
-import type { ServerAction } from '#operations/views/index.ts';
+import type { ServerAction, ServerStatus } from '#operations/views/index.ts';
 import { badge, type Content, code, type Html, moment, type Tone, table } from '#service-kit/pages/index.ts';
 
 /** Commands in words: what was asked, and what goes on meanwhile. */
@@ -74,3 +74,13 @@ function outcomeOf(action: ServerAction): Content {
   };
   return outcomes[action.outcome ?? ''] ?? 'Done.';
 }
+
+/** Those of a server that is on its way to another one. */
+export const changingStatuses: readonly ServerStatus[] = [
+  'queued',
+  'provisioning',
+  'starting',
+  'stopping',
+  'rebooting',
+  'deleting',
+];

@@ -1,4 +1,4 @@
-/** One's own account at `/console/account/`, and the audit trail of everybody's changes. */
+/** One's own account at `/console/account/`, and the audit trail of all changes. */
 import type { FastifyRequest } from 'fastify';
 import { keptText } from '#contracts/retention.ts';
 import type { Accounts } from '#operations/accounts/index.ts';

@@ -31,9 +31,11 @@ export function commonFlags(call: Call): Readonly<Record<string, [takes: string 
   };
 }
 
-/** What a command waits for: the server that it orders, or the action that it starts. */
-export function waitsFor({ answers }: Call): 'server' | 'action' | null {
+/** What a command waits for: the server that it orders, what it changes, or the action that it starts. */
+export function waitsFor({ answers }: Call): 'server' | 'firewall' | 'snapshot' | 'action' | null {
   if (answers.includes('CreatedServer')) return 'server';
+  if (answers.includes('ServerFirewall')) return 'firewall';
+  if (answers.includes('Snapshot')) return 'snapshot';
   return answers.some((name) => name.endsWith('Action')) ? 'action' : null;
 }
 

@@ -209,8 +209,8 @@ async function waitFor(
   if (thing === null) return answer;
   if (answer.root_password !== undefined && flags.json !== true)
     terminal.complain(`root password: ${String(answer.root_password)}\n`);
-  const id = Number(answer.id);
-  const look = thing === 'server' ? lookAtServer : lookAtAction;
+  const id = Number(thing === 'firewall' ? answer.server_id : answer.id);
+  const look = lookAt[thing];
   const deadline = performance.now() + seconds * 1_000;
   let told = '';
   for (;;) {
@@ -239,6 +239,23 @@ async function lookAtServer(client: Client, id: number, options: CallOptions): P
   };
 }
 
+async function lookAtFirewall(client: Client, id: number, options: CallOptions): Promise<Waited> {
+  const answer = await client.readServerFirewall(id, options);
+  return {
+    answer,
+    progress: `firewall of server ${id}: ${answer.status}`,
+    isOver: answer.status === 'applied',
+    failure: answer.status === 'failed' ? `the firewall of server ${id} was not applied` : null,
+  };
+}
+
+async function lookAtSnapshot(client: Client, id: number, options: CallOptions): Promise<Waited> {
+  const answer = await client.readSnapshot(id, options);
+  const action = await lookAtAction(client, answer.action_id, options);
+  // Read anew: the action may have ended behind the first look.
+  return action.isOver ? { ...action, answer: await client.readSnapshot(id, options) } : action;
+}
+
 async function lookAtAction(client: Client, id: number, options: CallOptions): Promise<Waited> {
   const answer = await client.readAction(id, options);
   const { command, status, progress, error } = answer;
@@ -249,6 +266,13 @@ async function lookAtAction(client: Client, id: number, options: CallOptions): P
     failure: status === 'error' ? `action ${id} failed: ${error?.message ?? 'no reason given'}` : null,
   };
 }
+
+const lookAt = {
+  server: lookAtServer,
+  firewall: lookAtFirewall,
+  snapshot: lookAtSnapshot,
+  action: lookAtAction,
+};
 
 function complain(error: unknown, terminal: Terminal): number {
   if (error instanceof ApiError) {

@@ -22,12 +22,42 @@ options:
     choices: [present, absent, started, stopped]
     default: present
   plan: {description: "Plan by slug. Another one resizes the server, which restarts it.", type: str}
-  image: {description: "Image by slug, for the order. A server with another image is left as it is, with a warning.", type: str}
+  image: {description: "Image by slug. A server with another one is left as it is, with a warning, unless O(rebuild=true).", type: str}
+  rebuild:
+    description: A server with another O(image) gets this one on an empty disk, and a new root password.
+    type: bool
+    default: false
   location: {description: "Location by slug, for the order.", type: str}
   hostname: {description: Host name., type: str}
   labels: {description: All labels of the server., type: dict}
   ssh_keys: {description: "Public keys, or names of SSH keys of the workspace, for the order.", type: list, elements: str}
   user_data: {description: "For cloud-init, for the order.", type: str}
+  firewall:
+    description: The whole firewall, as C(PUT /servers/{id}/firewall) takes it.
+    type: dict
+    suboptions:
+      enabled: {description: C(false) lets all traffic pass., type: bool, default: true}
+      policies:
+        description: What happens to traffic that no rule matches.
+        type: dict
+        required: true
+        suboptions:
+          inbound: {description: Into the server., type: str, choices: [accept, drop], required: true}
+          outbound: {description: Out of the server., type: str, choices: [accept, drop], required: true}
+      rules:
+        description: All rules, in order.
+        type: list
+        elements: dict
+        default: []
+        suboptions:
+          direction: {description: Of the traffic., type: str, choices: [inbound, outbound], default: inbound}
+          action: {description: What happens to it., type: str, choices: [accept, drop], default: accept}
+          protocol: {description: "Such as C(tcp).", type: str, required: true}
+          ports: {description: "Such as C(80) or C(8000-9000); all by default.", type: str}
+          sources: {description: Of an inbound rule; all by default., type: list, elements: str, default: []}
+          destinations: {description: Of an outbound rule; all by default., type: list, elements: str, default: []}
+          description: {description: A note., type: str, default: ""}
+  snapshot: {description: "Name of a snapshot that is taken unless the server has one of that name. It is taken before a rebuild.", type: str}
   timeout: {description: Seconds that each step may take., type: int, default: 600}
 author: [The provider]
 """
@@ -43,9 +73,11 @@ EXAMPLES = r"""
 """
 RETURN = r"""
 server: {description: "The server; null when it is absent.", type: dict, returned: success}
-root_password: {description: The password of root., type: str, returned: after an order}
+root_password: {description: The password of root., type: str, returned: after an order or a rebuild}
 forecast: {description: What the order would cost., type: dict, returned: in check mode}
 """
+
+import ipaddress
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback
 
@@ -85,9 +117,7 @@ def order(module, api, options):
         return {"changed": True, "server": None, "forecast": api.create_server(**fields, dry_run=True)}
     made = api.create_server(**fields)
     server = api.wait_for_server(made["id"], "running", timeout=options["timeout"])
-    if options["state"] == "stopped":
-        server = act(api, server, "stop", options)
-    return {"changed": True, "server": server, "root_password": made["root_password"]}
+    return {"root_password": made["root_password"], **change(module, api, server, options), "changed": True}
 
 
 def act(api, server, action, options):
@@ -95,9 +125,50 @@ def act(api, server, action, options):
     return api.read_server(server["id"])
 
 
+def is_other(server, name, wanted):
+    """Whether the server has another plan, image or location than this slug or id."""
+    return wanted is not None and wanted not in (server[name]["slug"], str(server[name]["id"]))
+
+
+def comparable(firewall):
+    """A firewall as it is given or read, without what only one of them has."""
+
+    def blocks(given):
+        return sorted(str(ipaddress.ip_network(one, strict=False)) for one in given or ["0.0.0.0/0", "::/0"])
+
+    rules = [
+        [rule[name] for name in ("direction", "action", "protocol", "ports", "description")]
+        + [blocks(rule["sources" if rule["direction"] == "inbound" else "destinations"])]
+        for rule in firewall["rules"]
+    ]
+    return [firewall["enabled"], firewall["policies"], rules]
+
+
+def set_firewall(module, api, server, wanted):
+    """Whether it was another one."""
+    if comparable(wanted) == comparable(api.read_server_firewall(server["id"])):
+        return False
+    if not module.check_mode:
+        # It takes effect as soon as the hypervisor has it, also where that is later.
+        if api.replace_server_firewall(server["id"], **wanted, wait=30)["status"] == "failed":
+            raise ValueError(f"the firewall of {server['name']} is kept, but the hypervisor did not take it")
+    return True
+
+
+def take_snapshot(module, api, server, options):
+    """Whether there was none of that name."""
+    if any(one["name"] == options["snapshot"] for one in api.list_server_snapshots(server["id"])):
+        return False
+    if not module.check_mode:
+        taken = api.create_snapshot(server["id"], name=options["snapshot"])
+        api.wait_for_action(taken["action_id"], timeout=options["timeout"])
+    return True
+
+
 def change(module, api, server, options):
-    for name in ("image", "location"):
-        if options[name] is not None and options[name] not in (server[name]["slug"], str(server[name]["id"])):
+    is_rebuilt = options["rebuild"] and is_other(server, "image", options["image"])
+    for name in ("location",) if is_rebuilt else ("image", "location"):
+        if is_other(server, name, options[name]):
             module.warn(f"{server['name']} has the {name} {server[name]['slug']}, not {options[name]}: it is left as it is")
     fields = {}
     if options["name"] is not None and options["name"] != server["name"]:
@@ -107,23 +178,31 @@ def change(module, api, server, options):
     if options["labels"] is not None and options["labels"] != server["labels"]:
         gone = {name: None for name in server["labels"] if name not in options["labels"]}
         fields["labels"] = {**gone, **options["labels"]}
-    is_resized = options["plan"] is not None and options["plan"] not in (server["plan"]["slug"], str(server["plan"]["id"]))
+    is_resized = is_other(server, "plan", options["plan"])
     if server["status"] in WORKING and not module.check_mode:
         server = api.wait_for_server(server["id"], WORKING[server["status"]], timeout=options["timeout"])
+    changed = bool(fields) or is_rebuilt or is_resized
+    if options["firewall"] is not None:
+        changed = set_firewall(module, api, server, options["firewall"]) or changed
+    if options["snapshot"] is not None:
+        changed = take_snapshot(module, api, server, options) or changed
     status, action = POWER.get(options["state"], (server["status"], None))
-    is_switched = status != server["status"]
-    changed = bool(fields) or is_resized or is_switched
     if module.check_mode:
-        return {"changed": changed, "server": server}
+        return {"changed": changed or status != server["status"], "server": server}
+    made = {}
     if fields:
         server = api.update_server(server["id"], **fields)
+    if is_rebuilt:
+        rebuilt = api.rebuild_server(server["id"], image=options["image"])
+        made["root_password"] = rebuilt["root_password"]
+        api.wait_for_action(rebuilt["id"], timeout=options["timeout"])
     if is_resized:
-        resized = api.resize_server(server["id"], plan=options["plan"])
-        api.wait_for_action(resized["id"], timeout=options["timeout"])
+        api.wait_for_action(api.resize_server(server["id"], plan=options["plan"])["id"], timeout=options["timeout"])
+    if is_rebuilt or is_resized:
         server = api.read_server(server["id"])
-    if is_switched and server["status"] != status:
-        server = act(api, server, action, options)
-    return {"changed": changed, "server": server}
+    if status != server["status"] and action is not None:
+        changed, server = True, act(api, server, action, options)
+    return {"changed": changed, "server": server, **made}
 
 
 def run(module):
@@ -139,6 +218,19 @@ def run(module):
 
 def main():
     text = {"type": "str"}
+    blocks = {"type": "list", "elements": "str", "default": []}
+    direction = {**text, "choices": ["inbound", "outbound"], "default": "inbound"}
+    verdict = {**text, "choices": ["accept", "drop"]}
+    policy = {**verdict, "required": True}
+    rule = {
+        **{"direction": direction, "action": {**verdict, "default": "accept"}, "protocol": {**text, "required": True}},
+        **{"ports": text, "sources": blocks, "destinations": blocks, "description": {**text, "default": ""}},
+    }
+    firewall = {
+        "enabled": {"type": "bool", "default": True},
+        "policies": {"type": "dict", "required": True, "options": {"inbound": policy, "outbound": policy}},
+        "rules": {"type": "list", "elements": "dict", "default": [], "options": rule},
+    }
     module = AnsibleModule(
         argument_spec={
             "url": {**text, "required": True, "fallback": (env_fallback, ["SVCCTL_URL"])},
@@ -149,11 +241,14 @@ def main():
             "state": {**text, "choices": ["present", "absent", "started", "stopped"], "default": "present"},
             "plan": text,
             "image": text,
+            "rebuild": {"type": "bool", "default": False},
             "location": text,
             "hostname": text,
             "labels": {"type": "dict"},
             "ssh_keys": {"type": "list", "elements": "str", "no_log": False},
             "user_data": {**text, "no_log": True},
+            "firewall": {"type": "dict", "options": firewall},
+            "snapshot": text,
             "timeout": {"type": "int", "default": 600},
         },
         required_one_of=[["name", "id"]],

@@ -21,7 +21,7 @@ const pressure = {
 };
 const ledger = {
   file: 'sensor/scanner/ledger.ts',
-  test: 'sensor/scanner/ledger/ledger.test.ts',
+  test: 'sensor/scanner/ledger.test.ts',
 };
 const sender = {
   file: 'sensor/scanner/report-sender.ts',

@@ -63,7 +63,7 @@ export interface Capture {
   ): void;
   /** Replaces the local scope; the direction of open flows is decided again. */
   setLocal(local: LocalScope): void;
-  /** Keeps the traffic of the sensor's own scans apart from now on: it is no application, and the tap is not told of it. */
+  /** Keeps the traffic of the sensor's own scans apart from now on: it is no application, and the tap does not get it. */
   setOwnScans(scans: readonly OwnScan[]): void;
   /** Passes counted packets to a tap from the open second on; null: to none. */
   setTap(tap: PacketTap | null): void;
@@ -103,7 +103,7 @@ export interface PacketTap {
    * `exchange`: what its flow was with it, as bits of `Exchange`.
    */
   packet(packet: Packet, packets: number, isUnknown: boolean, exchange: number): void;
-  /** False for flows that the tap needs not be told of. Asked once of a flow. */
+  /** False for flows whose packets the tap does not need. Called once for each flow. */
   wantsFlow(words: Int32Array, base: number): boolean;
   /** Packets that one side (0: the lower socket) of the flow at `base` sent since the last call, with its `Exchange` now. */
   flow(words: Int32Array, base: number, side: number, packets: number, bytes: number, exchange: number): void;

@@ -85,7 +85,7 @@ export interface Before {
   isPart: boolean;
 }
 
-/** True where the gap says that a minute of its upload is told of by another one as well. */
+/** True where the gap says that another upload reports a minute of its upload as well. */
 export function namesCommon(gap: TelemetryGap, minute: number): boolean {
   return (
     gap.reason === 'clock_step' && gap.capture === '' && gap.fromMinute === minute && gap.toMinute === minute

@@ -21,7 +21,7 @@ import { createRedisLimits, type LimitStore } from './redis-store.ts';
  *
  * While the store does not answer, is full or evicts, each process counts for itself, with what it has counted before; so
  * a key gets at most the limit once for each process, and no request fails or waits because of it (decision 0270). When
- * the store is back it is told of what each process counted meanwhile, at the next event of the key.
+ * the store is back each process adds what it counted meanwhile, at the next event of the key.
  *
  * What has to hold without exception (orders of an account in an hour, failed sign-ins) is counted in the database.
  */
@@ -70,7 +70,7 @@ export function createLimits({ url, program, clock, reporter }: LimitsOptions) {
   };
 }
 
-/** Events of one key that the store is told of afterwards; what is above is not worth its time. */
+/** Events of one key that are added to the store afterwards; more are not worth its time. */
 const laterMax = 5_000;
 
 /** Counts in this process alone. */
@@ -90,7 +90,7 @@ export function createOwnLog(options: EventLogOptions): SlidingLog {
 
 /**
  * Counts in the store, and remembers what was allowed by this process: without the store the limit goes on from there,
- * and a store that comes back, or lost its data, is told of it.
+ * and a store that comes back, or lost its data, gets them.
  */
 export function createSharedLog(name: string, options: EventLogOptions, store: LimitStore): SlidingLog {
   const log = createEventLog(options);

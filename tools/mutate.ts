@@ -10,8 +10,8 @@
  *
  * Works on copies of the tree in temporary folders, one a processor, with databases in memory. First the fast tests and the
  * recorded answers run unbroken to see what they execute: those that name a rule say where its code is, and all of them may
- * notice; `.cache/coverage` keeps that for the same tree. Then each break is put in alone. One that no test notices which
- * executes it has survived, and the exit code is 1.
+ * notice; `.cache/coverage` keeps that for the same tree. Then each break is put in alone. One that neither a test that
+ * executes it nor the check of types notices has survived, and the exit code is 1.
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -87,9 +87,25 @@ class Copy {
     return failed ?? (signal ? 'a test did not end in time' : code === 0 ? null : 'no test ended');
   }
 
+  /** The first error of the types, which `npm test` checks as well, or null. */
+  async checkTypes(): Promise<string | null> {
+    const child = spawn(join(root, 'node_modules/.bin/tsc'), ['--singleThreaded', '--pretty', 'false'], {
+      cwd: this.path,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+    });
+    const [code] = (await once(child, 'close')) as [number | null];
+    return code === 0 ? null : (text.split('\n')[0] ?? 'the types were not checked');
+  }
+
   /** What each of these tests executes of the code. One that fails notices nothing, and is named. */
   async measureCoverage(tests: readonly string[]): Promise<Map<string, Map<string, Executed[]>>> {
     const folder = mkdtempSync(join(tmpdir(), 'svc-coverage-'));
+    // Tests start programs that give up their rights.
+    chmodSync(folder, 0o777);
     const child = this.#start(tests, { NODE_V8_COVERAGE: folder });
     const failing = new Set<string>();
     for await (const line of createInterface({ input: child.stdout })) {
@@ -207,6 +223,7 @@ async function main(): Promise<number> {
         let failed: string | null = null;
         for (let at = 0; at < one.tests.length && failed === null; at += together)
           failed = await copy.run(one.tests.slice(at, at + together));
+        failed ??= await copy.checkTypes();
         writeFileSync(join(copy.path, one.file), text);
         if (failed === null) survivors += 1;
         const line = text.slice(0, one.start).split('\n').length;

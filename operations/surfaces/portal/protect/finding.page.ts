@@ -36,8 +36,10 @@ import {
   findingsPath,
   findingsTable,
   type IgnoreInput,
+  ignorable,
   ignoreFields,
   ignorerOf,
+  pickColumn,
   serviceHref,
   untilOf,
 } from './findings.page.ts';
@@ -231,16 +233,22 @@ export function servicePage({
         title: 'These are findings of the original software, not of this package',
         text: 'A distribution fixes faults without changing the version. Your package manager says which of these it has fixed. They are counted nowhere.',
       }),
-    findingsTable(server.id, rows, nowMs, {
-      caption: reason === null ? 'Findings of this service' : 'Findings of the original',
-      empty:
-        reason === null
-          ? { title: 'No findings', text: 'The database has no record of this version.' }
-          : {
-              title: 'Nothing is listed',
-              text: 'Without a product and a version that are certain, nothing can be compared.',
-            },
-    }),
+    reason === null
+      ? ignorable(
+          { visitor, server, rows },
+          findingsTable(server.id, rows, nowMs, {
+            caption: 'Findings of this service',
+            columns: [pickColumn(true)],
+            empty: { title: 'No findings', text: 'The database has no record of this version.' },
+          }),
+        )
+      : findingsTable(server.id, rows, nowMs, {
+          caption: 'Findings of the original',
+          empty: {
+            title: 'Nothing is listed',
+            text: 'Without a product and a version that are certain, nothing can be compared.',
+          },
+        }),
     isCut && html`<p class="hint">The worst ${formatCount(rows.length)} are listed.</p>`,
     html`<p class="hint">${findingMeaning}</p>`,
     html`<p class="hint">${nvdNotice} ${link(findingsPath(server.id), 'All findings')}</p>`,

@@ -86,7 +86,11 @@ export function findingsPage(options: FindingsPageOptions): Html {
       ]),
       severity !== undefined &&
         html`<p>Only severity ${severity}. ${link(withQuery(options.url, { severity: undefined }), 'Show all severities')}</p>`,
-      view === 'unable' ? unableTable(options) : view === 'active' ? ignorable(options) : listOf(options),
+      view === 'unable'
+        ? unableTable(options)
+        : view === 'active'
+          ? ignorable(options, listOf(options))
+          : listOf(options),
       section({ title: 'How to read this', id: 'reading' }, [
         html`<p>${findingMeaning}</p>`,
         html`<p>Ignored findings are counted apart. Services that could not be assessed have no findings, which does not mean that there are none.</p>`,
@@ -97,10 +101,12 @@ export function findingsPage(options: FindingsPageOptions): Html {
   );
 }
 
-/** The list with a box for each finding, and the form that ignores the ticked ones. */
-function ignorable(options: FindingsPageOptions): Html {
-  const { visitor, server, rows, refused } = options;
-  if (rows.length === 0) return listOf(options);
+/** A list with a box for each active finding, and the form that ignores the ticked ones. */
+export function ignorable(
+  { visitor, server, rows, refused }: Pick<FindingsPageOptions, 'visitor' | 'server' | 'rows' | 'refused'>,
+  list: Html,
+): Html {
+  if (!rows.some(({ state }) => state === 'active')) return list;
   return form(
     {
       action: `${findingsPath(server.id)}/ignore`,
@@ -109,9 +115,25 @@ function ignorable(options: FindingsPageOptions): Html {
       submitKind: 'button',
       error: refused?.error,
     },
-    [listOf(options), ignoreFields(server, refused)],
+    [list, ignoreFields(server, refused)],
   );
 }
+
+export const pickColumn = (checked: boolean): Column<FindingRow> => ({
+  key: 'pick',
+  header: 'Ignore',
+  kind: 'actions',
+  cell: (row) =>
+    row.state === 'active'
+      ? html`<input${attributes({
+          type: 'checkbox',
+          name: 'finding',
+          value: pickOf(row),
+          checked,
+          'aria-label': `Select ${row.cveId}, ${row.transport}/${row.port} of ${row.address}`,
+        })}>`
+      : 'ignored',
+});
 
 function listOf({ server, findings, view, rows, severity, ...options }: FindingsPageOptions): Html {
   const { nowMs } = findings;
@@ -139,18 +161,7 @@ function listOf({ server, findings, view, rows, severity, ...options }: Findings
               kind: 'figure',
               cell: (row) => age(row.firstFoundAt?.getTime(), nowMs),
             },
-            {
-              key: 'pick',
-              header: 'Ignore',
-              kind: 'actions',
-              cell: (row) =>
-                html`<input${attributes({
-                  type: 'checkbox',
-                  name: 'finding',
-                  value: pickOf(row),
-                  'aria-label': `Select ${row.cveId}, ${row.transport}/${row.port} of ${row.address}`,
-                })}>`,
-            },
+            pickColumn(false),
           ],
     empty:
       severity !== undefined

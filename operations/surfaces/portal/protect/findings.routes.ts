@@ -55,7 +55,7 @@ const IgnoreForm = Type.Object({ ...ignoreProperties, fingerprint: Type.String({
 const Pick = Type.String({ maxLength: 200 });
 const SeveralForm = Type.Object({
   ...ignoreProperties,
-  finding: Type.Optional(Type.Union([Pick, Type.Array(Pick, { maxItems: pageSize })])),
+  finding: Type.Optional(Type.Union([Pick, Type.Array(Pick, { maxItems: ofServiceMax })])),
 });
 const EndForm = Type.Object({ fingerprint: Type.String({ maxLength: 64 }) });
 

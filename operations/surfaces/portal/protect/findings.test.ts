@@ -240,6 +240,25 @@ test('NET-2.6.5: several findings are ignored at once with one reason; one that 
   assert.equal((await send(['no address tcp-22 CVE-2024-6387 x'])).status, 404);
 });
 
+test('NET-2.6.5: the page of a service selects all of its active findings, which one click ignores at every address', async () => {
+  const reader = await createReader('One service');
+  await deliver(projectionOf(reader.first, { services: [several()], checkedSecondsAgo: 60 }));
+  await reader.ignore(cves[3]);
+  const page = await reader.page(`${reader.path}${reader.ssh}`);
+  const picks = [...page.matchAll(/type="checkbox" name="finding" value="([^"]+)" checked/g)];
+  assert.equal(picks.length, 3);
+  const finding = picks.map(([, value]) => value!);
+  await reader.post(`${reader.path}/ignore`, {
+    reason: 'mended by hand',
+    days: '30',
+    finding,
+    everywhere: 'on',
+  });
+  assert.match(await reader.text(), /0 active|None active/);
+  assert.match(await reader.text('?view=ignored'), /CVE-2024-6387 /);
+  assert.doesNotMatch(await reader.page(`${reader.path}${reader.ssh}`), /name="finding"/);
+});
+
 test('an ignore without a reason, or with one that is no line of text, is refused in words, and nothing that was typed is lost', async () => {
   const reader = await createReader('Typing');
   await deliver(projectionOf(reader.first, { services: [several()] }));

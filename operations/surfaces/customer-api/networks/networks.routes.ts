@@ -187,8 +187,6 @@ function serverNetworkHandlers(
 
     async detachServer(call, request, reply) {
       const input = { serverId: idOf(request), networkId: idOf(request, 'network_id') };
-      const nics = await networks.listAttachments(call.actor, call.tenant.id, input.serverId);
-      if (!nics.some((nic) => nic.networkId === input.networkId)) throw notFound();
       checkSelection(bodyOf(call, request));
       reply.code(202);
       const precondition = serverPrecondition(servers, call, request);

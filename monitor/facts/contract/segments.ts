@@ -5,19 +5,10 @@
 import { isGloballyUnique, parseAddress } from '#common/ip/index.ts';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 
-/** Answers that are kept; an address comes again every minute. */
-const keptMax = 100_000;
-let kept = new Map<string, boolean>();
-
 /** True for an address that is known by itself. */
 export function isUnique(address: string): boolean {
-  const known = kept.get(address);
-  if (known !== undefined) return known;
   const bytes = parseAddress(address);
-  const answer = bytes === null || isGloballyUnique(bytes);
-  if (kept.size >= keptMax) kept = new Map();
-  kept.set(address, answer);
-  return answer;
+  return bytes === null || isGloballyUnique(bytes);
 }
 
 /** The segment of a device key, blank for a blank key. */

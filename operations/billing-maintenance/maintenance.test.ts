@@ -304,6 +304,11 @@ test('API-8.6: traffic beyond the pool is charged once, after its month and thre
   assert.deepEqual(await charged(), [], 'what was delayed has its time to arrive');
   await goTo(7, 5);
   assert.deepEqual(await charged(), [['2027-07', 500, 10 * gb]]);
+  assert.deepEqual(
+    await world.bandwidth.listDueMonths(),
+    [],
+    'a month that is settled is not looked at again',
+  );
   assert.match(await page(), /Traffic beyond the pool, 2027-07/);
   await deliver([minuteAt(31, 2), { in: 0, out: 5 * gb }]);
   await goTo(6, 20);

@@ -341,10 +341,16 @@ test('in the portal a person keeps, attaches, detaches and releases an address',
   await person.post('/client/addresses/', { what: '4', location: 'fra', name: 'front door' });
   const [{ id, address }] = (await send('GET', '/addresses')).body.addresses;
   const fields = { address: String(id) };
+  assert.match(await person.page('/client/addresses/'), /1 address kept, 1 without a server\./);
   await person.post('/client/addresses/attach', { ...fields, server: String(serverId) });
   await settle();
   const shown = await person.page('/client/addresses/');
-  for (const text of [address, 'front door', 'attached', `/client/servers/${serverId}`])
+  for (const text of [
+    address,
+    'front door',
+    '1 address kept, all with servers.',
+    `/client/servers/${serverId}`,
+  ])
     assert.ok(shown.includes(text), text);
   assert.match(await (await person.post('/client/addresses/release', fields)).text(), /Detach it first/);
   await person.post('/client/addresses/detach', fields);

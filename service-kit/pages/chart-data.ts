@@ -166,10 +166,11 @@ function tableRow(row: ValueRow, data: ChartData, unit: ChartUnit): Html {
   return html`<tr><th scope="row">${spanText(row.fromMs, row.lastMs)}, ${formatCount(row.count)} points${why}</th>${cells}</tr>`;
 }
 
-/** A span of time, the day of its end only where it is another one. */
+/** A span of time, with seconds where it is less than a minute, and the day of its end only where it is another one. */
 export function spanText(fromMs: number, toMs: number): string {
-  const from = formatTime(fromMs);
-  const to = formatTime(toMs);
+  const precision = toMs - fromMs < 60_000 ? 'seconds' : 'minutes';
+  const from = formatTime(fromMs, precision);
+  const to = formatTime(toMs, precision);
   return `${from.replace(' UTC', '')} to ${to.slice(0, 10) === from.slice(0, 10) ? to.slice(11) : to}`;
 }
 

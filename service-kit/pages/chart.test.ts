@@ -59,6 +59,11 @@ describe('reasons', () => {
       text,
       /Nothing was measured in this range\. Why: kept no longer \(2026-11-21 10:00 to 10:02 UTC\)\./,
     );
+    const short = [{ fromMs: at(0), toMs: at(0) + 20_000, text: 'not delivered yet' }];
+    assert.match(
+      textOf(page(dataOf([null, null], { reasons: short }))),
+      /not delivered yet \(2026-11-21 10:00:00 to 10:00:20 UTC\)/,
+    );
   });
 
   test('a ghost of the period before is no value of the time', () => {

@@ -20,9 +20,10 @@ export function reasonAt(data, ms) {
 function between(data, { fromMs, toMs }) {
   const isShort =
     data.range && data.range.toMs - data.range.fromMs <= 26 * 3_600_000 && toMs - fromMs < 12 * 3_600_000;
-  const [from, to] = [formatMoment(fromMs), formatMoment(toMs)].map((text) =>
-    isShort ? text.slice(11) : text,
-  );
+  // With seconds where it is less than a minute.
+  const [from, to] = [fromMs, toMs]
+    .map((ms) => formatMoment(ms, toMs - fromMs))
+    .map((text) => (isShort ? text.slice(11) : text));
   const isSameDay = isShort || from.slice(0, 10) === to.slice(0, 10);
   return `${from.replace(' UTC', '')} to ${isSameDay && !isShort ? to.slice(11) : to}`;
 }

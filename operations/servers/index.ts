@@ -252,7 +252,7 @@ function createServerLookup(deps: ServersDeps) {
       return { tenantId: tenantId!, id: id! };
     });
     const found = await listOwnedServers(deps.db(), asked);
-    return new Map(found.map((server) => [`${server.askedIn}/${server.id}`, server]));
+    return new Map(found.map((server) => [`${server.tenantId}/${server.id}`, server]));
   });
 }
 

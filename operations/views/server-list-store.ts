@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Scope } from './scope.ts';
-import { type Server, type ServerStatus, serverText } from './server-store.ts';
+import { type Server, type ServerStatus, serversWhere } from './server-store.ts';
 
 /** What a label has to be: there, absent, one value, any other value. */
 export interface LabelTerm {
@@ -100,20 +100,22 @@ function afterCondition(scope: Scope, order: ListOrder, after: { id: number; nam
 }
 
 const orderTexts: Record<ListOrder, string> = {
-  newest: 's.created_at desc, s.id desc',
-  oldest: 's.created_at, s.id',
-  name: 's.name, s.id',
-  '-name': 's.name desc, s.id desc',
+  newest: '"createdAt" desc, id desc',
+  oldest: '"createdAt", id',
+  name: 'name, id',
+  '-name': 'name desc, id desc',
 };
 
 /** A page of the scope's living servers. */
 export async function listServers(db: Queryable, scope: Scope, filter: ServerFilter): Promise<Server[]> {
   const conditions = conditionsOf(scope, filter);
   if (filter.after !== undefined) conditions.push(afterCondition(scope, filter.order, filter.after));
-  const { rows } = await sql<Server>`${sql.raw(serverText)}
-    where ${sql.join(conditions, sql` and `)}
-    order by ${sql.raw(orderTexts[filter.order])} limit ${filter.limit}`.execute(db);
-  return rows;
+  const order = `order by ${orderTexts[filter.order]}`;
+  const statement = serversWhere(sql.join(conditions, sql` and `), {
+    order,
+    limit: sql`limit ${filter.limit}`,
+  });
+  return (await statement.execute(db)).rows;
 }
 
 /** How many of the scope's living servers have each status; those that none has are left out. */

@@ -29,7 +29,7 @@ import {
   type ServerFilter,
 } from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
-import { createLookup, type Queryable } from '#service-kit/postgres/index.ts';
+import { createLookup, createSharing, type Queryable } from '#service-kit/postgres/index.ts';
 import { countActions, findAction, findActionPassword, listActions } from './action-store.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
 import { type ResizeRequest, rebuildServer, resetPassword, resizeServer } from './change-machine.ts';
@@ -104,6 +104,7 @@ export function createServers(deps: ServersDeps) {
   const scope = (actor: Actor, tenantId: number | null) =>
     tenantId === null ? scopeOf(actor) : scopeOfTenant(actor, tenantId);
   const lookup = createServerLookup(deps);
+  const share = createSharing();
   return {
     /** What it does beside the calls. */
     work: {
@@ -119,10 +120,14 @@ export function createServers(deps: ServersDeps) {
     /** The same inside a transaction. */
     findServerIn: (tx: Queryable, actor: Actor, tenantId: number | null, serverId: number) =>
       findServer(tx, scope(actor, tenantId), serverId),
-    listServers: (actor: Actor, tenantId: number | null, filter: ServerFilter) =>
-      listServers(deps.db(), scope(actor, tenantId), filter),
-    countServers: (actor: Actor, tenantId: number | null, filter: ServerFilter) =>
-      countServers(deps.db(), scope(actor, tenantId), filter),
+    listServers(actor: Actor, tenantId: number | null, filter: ServerFilter): Promise<Server[]> {
+      const within = scope(actor, tenantId);
+      return share(JSON.stringify(['list', within, filter]), () => listServers(deps.db(), within, filter));
+    },
+    countServers(actor: Actor, tenantId: number | null, filter: ServerFilter): Promise<number> {
+      const within = scope(actor, tenantId);
+      return share(JSON.stringify(['count', within, filter]), () => countServers(deps.db(), within, filter));
+    },
     /** Living servers by the beginnings of words of their names, by id or by address; at most `limit` of each kind. */
     search: (actor: Actor, typed: string, limit: number) =>
       findServers(deps.db(), scopeOf(actor), typed, limit),

@@ -10,7 +10,7 @@ export { asColumns, type Columns, copyRows, copyText, fromColumns, readLines } f
 export { createDatabase, type Database, listMissingMigrations } from './database.ts';
 export type { EmbeddedUse } from './database-place.ts';
 export { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
-export { createLookup, type Lookup } from './lookup.ts';
+export { createLookup, createSharing, type Lookup } from './lookup.ts';
 export { withCustomPlans } from './prepare.ts';
 export {
   inTransaction,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createLookup } from './lookup.ts';
+import { createLookup, createSharing } from './lookup.ts';
 
 /** A look-up of words, with what it was asked each time. */
 function setUp() {
@@ -34,4 +34,24 @@ test('a statement that fails fails those that share it, and none after them', as
     ['rejected', 'rejected'],
   );
   assert.equal(await lookup('a'), 'A');
+});
+
+test('those that ask for the same in one turn share a read that begins after it, and one that fails fails them alone', async () => {
+  const share = createSharing();
+  const reads: string[] = [];
+  const ask = (key: string) =>
+    share(key, async () => {
+      reads.push(key);
+      if (key === 'lost') throw new Error('the database is away');
+      return key.toUpperCase();
+    });
+  const asked = ['a', 'lost', 'a', 'b'].map(ask);
+  assert.deepEqual(reads, [], 'what is committed before the turn ends is in the answer');
+  const answers = await Promise.allSettled(asked);
+  assert.deepEqual(
+    answers.map((one) => (one.status === 'fulfilled' ? one.value : one.status)),
+    ['A', 'rejected', 'A', 'B'],
+  );
+  await ask('a');
+  assert.deepEqual(reads, ['a', 'lost', 'b', 'a']);
 });

@@ -22,3 +22,18 @@ export function createLookup<K, V>(find: (keys: K[]) => Promise<Map<K, V>>): Loo
     return (await gathering.answer).get(key) ?? null;
   };
 }
+
+/** Those who ask for the same in one turn of the event loop share one `read`, which begins after they have asked. */
+export function createSharing() {
+  const reads = new Map<string, Promise<unknown>>();
+  return <T>(key: string, read: () => Promise<T>): Promise<T> => {
+    const known = reads.get(key) as Promise<T> | undefined;
+    if (known !== undefined) return known;
+    const answer = new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+      reads.delete(key);
+      return read();
+    });
+    reads.set(key, answer);
+    return answer;
+  };
+}

@@ -495,6 +495,19 @@ const compileInput: CompileInput = (route) => {
   };
 };
 
+/**
+ * Of "this or null" the usual compiler checks each value against both schemas; the word `nullable` it takes as it is meant, and
+ * writes the same text in half of the time.
+ */
+function withNullable(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withNullable);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const { anyOf, ...rest } = schema as { anyOf?: { type?: string }[] };
+  if (anyOf?.length === 2 && anyOf[1]!.type === 'null' && anyOf[0]!.type !== undefined)
+    return withNullable({ ...rest, ...anyOf[0], nullable: true });
+  return Object.fromEntries(Object.entries(schema).map(([name, member]) => [name, withNullable(member)]));
+}
+
 /** For fastify's option `schemaController.compilersFactory`. */
 const lazyCompilers: Compilers = {
   // Its type knows no compiler but ajv's.
@@ -505,7 +518,7 @@ const lazyCompilers: Compilers = {
       let serialize: Serialize | null = null;
       const compile = () => {
         usual ??= loadUsual()(schemas, options);
-        return usual(route);
+        return usual({ ...route, schema: withNullable(route.schema) });
       };
       return (data) => {
         serialize ??= keepIn(serializers, route.schema, compile);

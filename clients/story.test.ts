@@ -4,10 +4,12 @@
  * each client as it is downloaded, in the words of the reference and of its README. After each step the server is the same.
  */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { systemActor } from '#operations/accounts/index.ts';
@@ -37,7 +39,8 @@ interface Step {
   /** Words behind `curl`, for each of its calls; `$ID` is the server, `$ACTION` the action of the call before. */
   curl: readonly string[];
   svcctl: string;
-  /** The last line is the answer. */
+  /** The last statement is the answer, as in `python`. */
+  typescript: string;
   python: string;
   /** What the answer says. */
   says?: (answer: Answer) => boolean;
@@ -53,6 +56,7 @@ const story: readonly Step[] = [
     title: 'the key says what it may do',
     curl: ['"$URL/api/v2/key"'],
     svcctl: 'key read',
+    typescript: 'await api.readKey()',
     python: 'api.read_key()',
     says: ({ scope, tenants }) => scope === 'full' && (tenants as unknown[]).length === 1,
   },
@@ -60,6 +64,7 @@ const story: readonly Step[] = [
     title: 'plans are listed with their prices',
     curl: ['"$URL/api/v2/plans"'],
     svcctl: 'plans list',
+    typescript: 'await Array.fromAsync(api.listPlans())',
     python: 'list(api.list_plans())',
     says: (answer) => hasPlan((answer.plans as Answer | undefined) ?? answer),
   },
@@ -67,6 +72,7 @@ const story: readonly Step[] = [
     title: 'an SSH key is kept',
     curl: [`"$URL/api/v2/ssh-keys" -d "{\\"name\\": \\"laptop\\", \\"public_key\\": \\"$PUBLIC_KEY\\"}"`],
     svcctl: 'ssh-keys create --name laptop --public-key "$PUBLIC_KEY"',
+    typescript: `await api.createSshKey({ name: 'laptop', public_key: PUBLIC_KEY })`,
     python: 'api.create_ssh_key(name="laptop", public_key=os.environ["PUBLIC_KEY"])',
     says: ({ fingerprint }) => String(fingerprint).startsWith('SHA256:'),
   },
@@ -77,6 +83,8 @@ const story: readonly Step[] = [
       '"$URL/api/v2/servers/$ID?wait_for=status:running" -H "Prefer: wait=30"',
     ],
     svcctl: 'deploy --plan small --image debian-12 --name web-1 --ssh-keys laptop',
+    typescript: `const server = await api.createServer({ plan: 'small', image: 'debian-12', name: 'web-1', ssh_keys: ['laptop'] });
+await api.waitForServer(server.id, 'running')`,
     python: `server = api.create_server(plan="small", image="debian-12", name="web-1", ssh_keys=["laptop"])
 api.wait_for_server(server["id"], "running")`,
     left: { name: 'web-1', status: 'running', image: 'debian-12', sshKeys: [publicKey] },
@@ -87,6 +95,8 @@ api.wait_for_server(server["id"], "running")`,
       `-X PUT "$URL/api/v2/servers/$ID/firewall" -H "Prefer: wait=30" -d '${JSON.stringify({ enabled: true, policies, rules })}'`,
     ],
     svcctl: `firewall replace $ID --enabled --policies '${JSON.stringify(policies)}' --rules '${JSON.stringify(rules)}'`,
+    typescript: `await api.replaceServerFirewall(ID, { enabled: true, policies: { inbound: 'drop', outbound: 'accept' },
+  rules: [{ direction: 'inbound', action: 'accept', protocol: 'tcp', ports: '22' }] }, { waitSeconds: 30 })`,
     python: `api.replace_server_firewall(ID, enabled=True, policies={"inbound": "drop", "outbound": "accept"},
     rules=[{"direction": "inbound", "action": "accept", "protocol": "tcp", "ports": "22"}], wait=30)`,
     says: ({ status }) => status === 'applied',
@@ -96,6 +106,7 @@ api.wait_for_server(server["id"], "running")`,
     title: 'its traffic is read',
     curl: ['"$URL/api/v2/servers/$ID/traffic?range=24h"'],
     svcctl: 'traffic $ID --range 24h',
+    typescript: `await api.readServerTraffic(ID, { range: '24h' })`,
     python: 'api.read_server_traffic(ID, range="24h")',
     says: ({ points }) => Array.isArray(points),
   },
@@ -103,6 +114,8 @@ api.wait_for_server(server["id"], "running")`,
     title: 'it is renamed, as it was read',
     curl: [`-X PATCH "$URL/api/v2/servers/$ID" -d '{"name": "web-2"}'`],
     svcctl: 'servers update $ID --name web-2',
+    typescript: `const { etag } = answerOf(await api.readServer(ID));
+await api.updateServer(ID, { name: 'web-2' }, { ifMatch: etag })`,
     python: `api.read_server(ID)
 api.update_server(ID, name="web-2", if_match=api.last_answer.etag)`,
     left: { name: 'web-2' },
@@ -111,6 +124,8 @@ api.update_server(ID, name="web-2", if_match=api.last_answer.etag)`,
     title: 'a snapshot is taken',
     curl: [`"$URL/api/v2/servers/$ID/snapshots" -d '{"name": "before"}'`, ...waits],
     svcctl: 'snapshots create $ID --name before',
+    typescript: `const snapshot = await api.createSnapshot(ID, { name: 'before' });
+await api.waitForAction({ id: snapshot.action_id })`,
     python: `snapshot = api.create_snapshot(ID, name="before")
 api.wait_for_action(snapshot["action_id"])`,
     left: { snapshots: ['before ready'] },
@@ -119,6 +134,7 @@ api.wait_for_action(snapshot["action_id"])`,
     title: 'it is rebuilt with another image',
     curl: [`"$URL/api/v2/servers/$ID/actions/rebuild" -d '{"image": "debian-13"}'`, ...waits],
     svcctl: 'actions rebuild $ID --image debian-13 --yes',
+    typescript: `await api.waitForAction(await api.rebuildServer(ID, { image: 'debian-13' }))`,
     python: 'api.wait_for_action(api.rebuild_server(ID, image="debian-13")["id"])',
     left: { image: 'debian-13' },
   },
@@ -126,6 +142,7 @@ api.wait_for_action(snapshot["action_id"])`,
     title: 'it is destroyed',
     curl: ['-X DELETE "$URL/api/v2/servers/$ID"', ...waits],
     svcctl: 'servers destroy $ID --yes',
+    typescript: 'await api.waitForAction(await api.destroyServer(ID))',
     python: 'api.wait_for_action(api.destroy_server(ID)["id"])',
     says: ({ status }) => status === 'success',
     left: null,
@@ -146,7 +163,13 @@ before(async () => {
   const page = await (await fetch(`${world.url}/docs/api/clients/`)).text();
   for (const [, path, name, end] of page.matchAll(/href="(\/docs\/api\/clients\/(([a-z]+)[^"]*))"/g)) {
     files.set(
-      name!.endsWith('.whl') ? 'python' : name!.endsWith('.tar.gz') ? 'ansible' : end!,
+      name!.endsWith('.whl')
+        ? 'python'
+        : name!.endsWith('.tar.gz')
+          ? 'ansible'
+          : name!.endsWith('.tgz')
+            ? 'tgz'
+            : end!,
       join(folder, name!),
     );
     writeFileSync(join(folder, name!), Buffer.from(await (await fetch(`${world.url}${path}`)).arrayBuffer()));
@@ -164,9 +187,12 @@ async function begin(name: string) {
   const key = await world.createKey({ tenant, ...customer });
   const address = { URL: world.url, KEY: key, SVCCTL_URL: world.url, SVCCTL_KEY: key };
   const shared = { HOME: folder, PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8', PUBLIC_KEY: publicKey };
+  const all = { ...shared, ...address };
   return {
+    key,
+    env: all,
     async run(program: string, words: readonly string[], more: Record<string, string> = {}) {
-      const env = { ...shared, ...address, ...more };
+      const env = { ...all, ...more };
       const { stdout } = await promisify(execFile)(program, words, { env, cwd: folder }).catch((error) =>
         assert.fail(`${error.message}\n${error.stdout}`),
       );
@@ -196,18 +222,20 @@ async function begin(name: string) {
 
 const untouched = { rules: [], snapshots: [] };
 
-/** Plays the story; `make` prints the answer to each call of a step. */
+/** What a step's calls are told: the server, and the action of the call before. */
+type Ids = Record<'ID' | 'ACTION', string>;
+
+/** Plays the story; `callsOf` makes the calls of a step, each of which gives its answer. */
 async function play(
-  name: string,
-  callsOf: (step: Step) => readonly (readonly [program: string, ...words: string[]])[],
+  { look }: Awaited<ReturnType<typeof begin>>,
+  callsOf: (step: Step) => readonly ((ids: Ids) => Promise<unknown>)[],
 ): Promise<void> {
-  const { run, look } = await begin(name);
   const ids = { ID: '', ACTION: '' };
   let state: Partial<State> | null = untouched;
   for (const step of story) {
     let answer = {} as Answer;
-    for (const [program, ...words] of callsOf(step)) {
-      answer = JSON.parse(await run(program, words, ids));
+    for (const call of callsOf(step)) {
+      answer = (await call(ids)) as Answer;
       if (ids.ID === '' && 'power_state' in answer) ids.ID = String(answer.id);
       ids.ACTION = String(answer.action_id ?? answer.id);
     }
@@ -219,35 +247,76 @@ async function play(
   assert.equal(state, null);
 }
 
-test('the story by curl, as the reference has it', () =>
-  play('Curl', ({ curl }) =>
-    curl.map((words) => [
-      'bash',
-      '-euc',
-      `curl -sS --fail-with-body -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" ${words}`,
-    ]),
-  ));
+test('the story by curl, as the reference has it', async () => {
+  const user = await begin('Curl');
+  const curl =
+    'curl -sS --fail-with-body -H "Authorization: Bearer $KEY" -H "Content-Type: application/json"';
+  await play(user, (step) =>
+    step.curl.map(
+      (words) => async (ids) => JSON.parse(await user.run('bash', ['-euc', `${curl} ${words}`], ids)),
+    ),
+  );
+});
 
-test('the story by svcctl, which waits by itself', () =>
-  play('Command line', ({ svcctl }) => [
-    ['bash', '-euc', `"${process.execPath}" "${files.get('svcctl')}" ${svcctl} --json`],
-  ]));
+test('the story by svcctl, which waits by itself', async () => {
+  const user = await begin('Command line');
+  const program = `"${process.execPath}" "${files.get('svcctl')}"`;
+  await play(user, ({ svcctl }) => [
+    async (ids) => JSON.parse(await user.run('bash', ['-euc', `${program} ${svcctl} --json`], ids)),
+  ]);
+});
 
-test('the story by Python', () => play('Python', ({ python }) => [['python3', '-c', scriptOf(python)]]));
+test('the story by TypeScript', async () => {
+  const user = await begin('TypeScript');
+  await user.run('tar', ['-xzf', files.get('tgz')!]);
+  const { createClient, answerOf } = await import(join(folder, 'package/dist/index.js'));
+  const api = createClient({ url: world.url, key: user.key });
+  await play(user, ({ typescript }) => [
+    ({ ID }) => {
+      const lines = typescript.split('\n');
+      const last = lines.findLastIndex((line) => !line.startsWith(' '));
+      const body = lines.with(last, `return ${lines[last]}`).join('\n');
+      const names = ['api', 'answerOf', 'PUBLIC_KEY', 'ID'];
+      return new AsyncFunction(...names, body)(api, answerOf, publicKey, Number(ID));
+    },
+  ]);
+});
 
-/** A script that prints the value of its last statement. */
-function scriptOf(code: string): string {
-  const lines = code.split('\n');
-  const last = lines.findLastIndex((line) => !line.startsWith(' '));
-  const body = lines.map((line, index) => (index === last ? `answer = ${line}` : line)).join('\n');
-  return `import json, os, sys
-sys.path.insert(0, ${JSON.stringify(files.get('python'))})
+const AsyncFunction = (async () => {}).constructor as new (
+  ...words: string[]
+) => (...values: unknown[]) => Promise<unknown>;
+
+test('the story by Python', async () => {
+  const user = await begin('Python');
+  const child = spawn('python3', ['-c', interpreter, files.get('python')!], { env: user.env });
+  let complaint = '';
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    complaint += text;
+  });
+  const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  await play(user, ({ python }) => [
+    async ({ ID }) => {
+      child.stdin.write(`${JSON.stringify([python, Number(ID)])}\n`);
+      const { value, done } = await answers.next();
+      assert.ok(!done, complaint);
+      return JSON.parse(value);
+    },
+  ]);
+  child.stdin.end();
+  await once(child, 'exit');
+});
+
+/** Runs the code of each line of its input, and prints the value of the last statement. */
+const interpreter = `import ast, json, os, sys
+sys.path.insert(0, sys.argv[1])
 import virtual_servers
 api = virtual_servers.Client(os.environ["URL"], os.environ["KEY"])
-ID = int(os.environ["ID"] or 0)
-${body}
-print(json.dumps(answer))`;
-}
+for line in sys.stdin:
+    code, ID = json.loads(line)
+    module = ast.parse(code)
+    last = ast.Expression(module.body.pop().value)
+    exec(compile(module, "story", "exec"))
+    print(json.dumps(eval(compile(last, "story", "eval"))), flush=True)`;
 
 interface Result {
   changed: boolean;
@@ -264,6 +333,8 @@ test('the story by Ansible: each task changes what is to be changed, and nothing
     ...{ ANSIBLE_COLLECTIONS_PATH: folder, ANSIBLE_LOCALHOST_WARNING: 'False', ANSIBLE_NOCOLOR: '1' },
     // One result after the other, as JSON.
     ANSIBLE_STDOUT_CALLBACK: 'minimal',
+    // A process less for each task.
+    ANSIBLE_PIPELINING: 'True',
   };
   await run(
     'ansible-galaxy',

@@ -25,6 +25,7 @@ let folder: string;
 let program: string;
 before(async () => {
   world = await createWorld();
+  await world.jobs.start();
   key = await world.createKey(await world.createCustomer('Command line'));
   folder = mkdtempSync(join(tmpdir(), 'svcctl-'));
   // Under a name without an ending, as it is installed.
@@ -35,6 +36,7 @@ before(async () => {
 });
 after(async () => {
   rmSync(folder, { recursive: true });
+  await world.jobs.stop();
   await world[Symbol.asyncDispose]();
 });
 
@@ -72,16 +74,6 @@ async function svcctl(words: readonly string[], env: Record<string, string> = {}
   return run;
 }
 
-/** The same while the world works: what is asked for gets done. */
-async function worked(words: readonly string[]): Promise<Run> {
-  let isOver = false;
-  const run = svcctl(words).finally(() => {
-    isOver = true;
-  });
-  while (!isOver) await Promise.race([run, world.jobs.drain()]);
-  return run;
-}
-
 test('a server is ordered, waited for, shown as a table and as JSON, stopped and destroyed', async () => {
   const order = [
     '--plan',
@@ -96,7 +88,7 @@ test('a server is ordered, waited for, shown as a table and as JSON, stopped and
   ];
   const dry = await download(['deploy', ...order, '--dry-run']);
   assert.equal(JSON.parse(dry.out).would_create, true, dry.err);
-  const made = await worked(['deploy', ...order]);
+  const made = await svcctl(['deploy', ...order]);
   assert.equal(made.code, 0, made.err);
   const server = JSON.parse(made.out);
   assert.deepEqual([server.status, server.labels], ['running', { env: '' }]);
@@ -107,12 +99,12 @@ test('a server is ordered, waited for, shown as a table and as JSON, stopped and
   assert.match(table.out, /^ID +.*NAME.*\n\d+ .*naïve-日本/);
 
   const id = String(server.id);
-  const stopped = await worked(['actions', 'act', id, '--action', 'stop']);
+  const stopped = await svcctl(['actions', 'act', id, '--action', 'stop']);
   assert.deepEqual([stopped.code, /^status +success$/m.test(stopped.out)], [0, true], stopped.err);
   const unasked = await svcctl(['servers', 'destroy', id]);
   assert.deepEqual([unasked.code, /add --yes/.test(unasked.err)], [2, true]);
   assert.equal((await svcctl(['servers', 'read', id])).code, 0, 'it is still there');
-  assert.equal((await worked(['servers', 'destroy', id, '--yes'])).code, 0);
+  assert.equal((await svcctl(['servers', 'destroy', id, '--yes'])).code, 0);
   const gone = await svcctl(['servers', 'read', id]);
   assert.deepEqual([gone.code, gone.out], [1, '']);
   assert.match(gone.err, /404 not_found, request req_[0-9A-Z]{26}/);

@@ -3,13 +3,15 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { callControl } from './control/index.ts';
 import type { Lab } from './index.ts';
 import { captureLink } from './testing/capture-link.ts';
-import { type Interface, markedIn, markFrames, type TestFrame, testFrames } from './testing/forged-frames.ts';
-import { fetchSeven, makeDataDir, needsRoot, patientMs, startLab } from './testing/lab-tests.ts';
+import { markedIn, markFrames, type TestFrame, testFrames } from './testing/forged-frames.ts';
+import { guardOrders, runGuardOrder } from './testing/guard-orders.ts';
+import { labPort, other, own, startPair } from './testing/lab-port.ts';
+import { fetchSeven, makeDataDir, needsRoot, patientMs } from './testing/lab-tests.ts';
 import { addressRecords } from './traffic/internet-plan.ts';
 import { readCounters } from './truth/counters.ts';
 import { nameGuestLink } from './world/name-world.ts';
@@ -17,11 +19,6 @@ import { links } from './world/networks.ts';
 
 const sendFramesFile = fileURLToPath(new URL('./testing/send-frames.ts', import.meta.url));
 const sendDatagramsFile = fileURLToPath(new URL('./testing/send-datagrams.ts', import.meta.url));
-const [own, other] = [11, 12].map((last) => ({
-  mac: `52:54:00:00:00:${last}`,
-  ipv4: `203.0.113.${last}`,
-  ipv6: `2001:db8:113::${last}`,
-})) as [Interface, Interface];
 const link = nameGuestLink('vm-11');
 const guardTable = `guard-${link}`;
 /** Sends three datagrams from an address, whether it is its own or not. */
@@ -33,13 +30,6 @@ socket.bind({ address, port: 0 }, async () => {
 });`;
 /** No frame that a guest's system sends by itself. */
 const lastType = '88b6';
-
-async function startPair(t: TestContext, dataDir: string): Promise<Lab> {
-  const lab = await startLab(t, { dataDir });
-  for (const [last, { mac, ipv4, ipv6 }] of [[11, own] as const, [12, other] as const])
-    await lab.put({ name: `vm-${last}`, mac, addresses: [{ address: ipv4 }, { address: ipv6 }] });
-  return lab;
-}
 
 /** Sends the frames from inside the guest, in this order, and returns when its port has had all of them. */
 async function sendFrom(
@@ -98,11 +88,6 @@ async function readDropped(lab: Lab, guest = 'vm-11'): Promise<Record<string, nu
 test('the guard of a port', needsRoot, async (world) => {
   const dataDir = makeDataDir(world);
   const lab = await startPair(world, dataDir);
-  // Where bridges consult the rules of packets they cut off what follows a packet, by which frames are known again.
-  await lab.execInHypervisor([
-    ...['sh', '-e', '-c'],
-    'for kind in iptables ip6tables; do echo 0 > /proc/sys/net/bridge/bridge-nf-call-$kind; done',
-  ]);
   const frames = testFrames(own, other);
   const forged = frames.filter(({ reason }) => reason !== null);
   const ordinary = frames.filter(({ reason }) => reason === null);
@@ -149,6 +134,16 @@ test('the guard of a port', needsRoot, async (world) => {
         ['LLDP from another server’s MAC', 'LLDP'],
       );
       await lab.setGuard('vm-11', 'on');
+    },
+  );
+
+  await world.test(
+    'while a guest forges, its addresses come and go: an attached one may send, a released one not',
+    async () => {
+      const { judged, faults } = await runGuardOrder(labPort(lab, dataDir), guardOrders[0]!);
+      assert.deepEqual(faults, []);
+      assert.ok(judged > 1_000, `${judged}`);
+      await lab.setAddresses('vm-11', [{ address: own.ipv4 }, { address: own.ipv6 }]);
     },
   );
 

@@ -6,106 +6,21 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { captureLink } from '#lab/testing/capture-link.ts';
 import { markedIn, markFrames, testFrames } from '#lab/testing/forged-frames.ts';
-import { filterName } from '#operations/hypervisors/libvirt/domain-xml.ts';
+import { guardOrders, runGuardOrder } from '#lab/testing/guard-orders.ts';
 import { createLibvirtDriver } from '#operations/hypervisors/libvirt/driver.ts';
-import { defineNicFilters, removeFilters, switchGuards } from '#operations/hypervisors/libvirt/filters.ts';
+import { removeFilters, switchGuards } from '#operations/hypervisors/libvirt/filters.ts';
 import { createVirsh } from '#operations/hypervisors/libvirt/run-virsh.ts';
 import { node } from '#operations/hypervisors/testing/example-guest.ts';
 import { createLibvirtWorld, whyNoLibvirt } from '#operations/hypervisors/testing/libvirt-world.ts';
 import { until } from '#service-kit/testing/until.ts';
+import { other, own, plugLibvirtGuest, unseen } from './testing/libvirt-port.ts';
 
 const sendFramesFile = fileURLToPath(new URL('../lab/testing/send-frames.ts', import.meta.url));
-const own = { mac: '52:54:00:00:00:11', ipv4: '203.0.113.11', ipv6: '2001:db8:113::11' };
-const other = { mac: '52:54:00:00:00:12', ipv4: '203.0.113.12', ipv6: '2001:db8:113::12' };
 const patientMs = 60_000;
-const filter = filterName('vm-11', null);
-
-/** What libvirt's filters do not see. */
-const unseen = [
-  'an IPv6 header with a length beyond the frame',
-  'an advertisement of another’s address',
-  'an advertisement of another’s address without a MAC',
-  'an advertisement of the router’s address',
-  'an advertisement that names another MAC',
-  'a solicitation that names another MAC',
-  'a router solicitation that names another MAC',
-  'an advertisement with a second option',
-  'an advertisement behind destination options',
-  'a solicitation in a fragment',
-  'a first fragment that ends before the message',
-  'a first fragment that ends before the message, with another behind it',
-  'a later fragment whose header says options',
-  'an IPv4 router advertisement',
-  'an IPv4 header with a length beyond the frame',
-];
-
-/** A port of the world's bridge, bound to the guest's filter as libvirt binds an interface, with its other end in a namespace. */
-async function plug(t: TestContext, world: Awaited<ReturnType<typeof createLibvirtWorld>>) {
-  const ip = (...line: string[]) => execFileSync('ip', line);
-  const run = (...argv: string[]) => {
-    const [tool, ...rest] = world.inside(argv);
-    return execFileSync(tool!, rest, { encoding: 'utf8' });
-  };
-  const id = randomBytes(3).toString('hex');
-  const ends = [
-    { namespace: `svc-lv-${id}-guest`, port: 'svc11', mac: own.mac, addresses: [own.ipv4, own.ipv6] },
-    { namespace: `svc-lv-${id}-peer`, port: 'peer', mac: other.mac, addresses: [other.ipv4, other.ipv6] },
-  ] as const;
-  for (const { namespace, port, mac, addresses } of ends) {
-    ip('netns', 'add', namespace);
-    t.after(() => ip('netns', 'delete', namespace));
-    run(
-      'ip',
-      'link',
-      'add',
-      port,
-      'type',
-      'veth',
-      'peer',
-      'name',
-      'eth0',
-      'address',
-      mac,
-      'netns',
-      namespace,
-    );
-    run('ip', 'link', 'set', port, 'master', 'br0', 'up');
-    ip('-n', namespace, 'link', 'set', 'lo', 'up');
-    ip('-n', namespace, 'link', 'set', 'eth0', 'up');
-    for (const address of addresses)
-      ip(
-        '-n',
-        namespace,
-        'addr',
-        'add',
-        `${address}/${address.includes(':') ? '64' : '24'}`,
-        'dev',
-        'eth0',
-        ...(address.includes(':') ? ['nodad'] : []),
-      );
-  }
-  const [guest, peer] = ends.map(({ namespace }) => (argv: readonly string[]) => [
-    'ip',
-    'netns',
-    'exec',
-    namespace,
-    ...argv,
-  ]);
-  return { guest: guest!, peer: peer! };
-}
-
-function bindingXml(): string {
-  return `<filterbinding>
-  <owner><name>vm-11</name><uuid>8c6d5a34-0000-4000-8000-000000000011</uuid></owner>
-  <portdev name='svc11'/>
-  <mac address='${own.mac}'/>
-  <filterref filter='${filter}'/>
-</filterbinding>`;
-}
 
 /** Answers each line on every port given. */
 const echoScript = `for (const port of process.argv.slice(1)) require('node:net').createServer((s) => s.pipe(s).on('error', () => {})).listen(Number(port), '::');
@@ -124,22 +39,11 @@ test('the filters of a guest of libvirt', { skip: whyNoLibvirt() }, async (t) =>
   await using world = await createLibvirtWorld();
   const folder = mkdtempSync(join(tmpdir(), 'svc-filters-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const { guest, peer } = await plug(t, world);
+  const port = await plugLibvirtGuest(t, world, folder);
+  const { inGuest: guest, inNeighbour: peer, consultRules } = port;
   const virsh = createVirsh(world.uri);
-  await defineNicFilters(virsh, filter, { mac: own.mac, addresses: [own.ipv4, own.ipv6] });
-  const file = join(folder, 'binding.xml');
-  writeFileSync(file, bindingXml());
-  world.virsh('nwfilter-binding-create', file);
   const driver = createLibvirtDriver({ ...node, uri: world.uri });
   const run = (argv: readonly string[]) => execFileSync(argv[0]!, argv.slice(1), { encoding: 'utf8' });
-  /** Whether bridges consult the rules of packets; then they cut off what follows a packet, by which frames are known again. */
-  const consultRules = (isOn: boolean) =>
-    run(
-      world.inside([
-        ...['sh', '-e', '-c'],
-        `for kind in iptables ip6tables; do echo ${isOn ? 1 : 0} > /proc/sys/net/bridge/bridge-nf-call-$kind; done`,
-      ]),
-    );
   const start = (argv: readonly string[]) => {
     const child = spawn(argv[0]!, argv.slice(1), { stdio: ['pipe', 'pipe', 'inherit'] });
     t.after(() => child.kill('SIGKILL'));
@@ -192,6 +96,16 @@ test('the filters of a guest of libvirt', { skip: whyNoLibvirt() }, async (t) =>
       unseen,
     );
   });
+
+  await t.test(
+    'while a guest forges, its addresses come and go: an attached one may send, a released one not',
+    async () => {
+      const { judged, faults } = await runGuardOrder(port, guardOrders[0]!);
+      assert.deepEqual(faults, []);
+      assert.ok(judged > 1_000, `${judged}`);
+      await port.setAddresses([own.ipv4, own.ipv6]);
+    },
+  );
 
   await t.test(
     'API-4.9: the firewall lets in what its rules say in their order, and cuts no connection that stands',

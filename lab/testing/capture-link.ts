@@ -1,10 +1,9 @@
 /** Captures packets of an interface with tcpdump, for tests that count packets on it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { TestContext } from 'node:test';
 import { until } from '#service-kit/testing/until.ts';
 import { toolPath } from '../world/run-tool.ts';
-import { patientMs } from './lab-tests.ts';
+import { patientMs, type Scope } from './lab-tests.ts';
 import { readCaptured, type SeenPacket } from './seen-packets.ts';
 
 export interface LinkCapture {
@@ -27,7 +26,7 @@ export interface LinkCaptureOptions {
 }
 
 /** Resolves when the capture listens. It ends with the test at the latest. */
-export async function captureLink(t: TestContext, options: LinkCaptureOptions): Promise<LinkCapture> {
+export async function captureLink(t: Scope, options: LinkCaptureOptions): Promise<LinkCapture> {
   const { prefix, interfaceName, file, filter = 'ip or ip6', isInbound } = options;
   // Each packet is written as it comes: none waits in a buffer when a test reads the file. In this mode the kernel's
   // buffer has room for whole numbers of the longest packet, so that length is bounded.

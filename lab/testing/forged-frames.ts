@@ -3,7 +3,7 @@
  * that no receiver reads.
  */
 import { readFileSync } from 'node:fs';
-import { linkLocalOf, parseAddress } from '#common/ip/index.ts';
+import { formatAddress, linkLocalOf, parseAddress } from '#common/ip/index.ts';
 import type { GuardReason } from '#contracts/guard-reasons.ts';
 import { ascii, ip, join, tcp, u16, udp } from '#sensor/testing/frames.ts';
 
@@ -125,6 +125,10 @@ const solicitation = (target: string, ...options: (readonly number[])[]) =>
 const advertisement = (target: string, ...options: (readonly number[])[]) =>
   discovery(136, isSolicitedOverride, bytesOf(target), options.flat());
 const routerAdvertisement = discovery(134, [64, 0, 7, 8], none, none, macOption(1, '52:54:00:00:00:99'));
+const solicitedNode = (address: string) =>
+  formatAddress(
+    Uint8Array.from([...bytesOf('ff02::1:ff00:0').subarray(0, 13), ...bytesOf(address).subarray(13)]),
+  );
 const allNodes = 'ff02::1';
 const allRouters = 'ff02::2';
 
@@ -470,9 +474,9 @@ function ordinary(build: Builder, own: Interface, other: Interface): TestFrame[]
     send6('a router solicitation', message(local, allRouters, discovery(133, none, macOption(1, own.mac)))),
     send6(
       'a duplicate check of its link-local address',
-      message('::', 'ff02::1:ff00:11', solicitation(local, nonce)),
+      message('::', solicitedNode(local), solicitation(local, nonce)),
     ),
-    send6('a duplicate check of its address', message('::', 'ff02::1:ff00:11', solicitation(own.ipv6))),
+    send6('a duplicate check of its address', message('::', solicitedNode(own.ipv6), solicitation(own.ipv6))),
     send6(
       'a solicitation',
       message(own.ipv6, 'ff02::1:ff00:12', solicitation(other.ipv6, macOption(1, own.mac))),

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext, TestOptions } from 'node:test';
+import type { TestOptions } from 'node:test';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createLab, type Lab, type LabOptions } from '../index.ts';
 import { nameWorld } from '../world/name-world.ts';
@@ -12,8 +12,13 @@ export const needsRoot: TestOptions = {
   skip: process.getuid?.() === 0 ? false : 'network namespaces take root on Linux',
 };
 
+/** A test, or a part of a proof: what ends with it. */
+export interface Scope {
+  after(end: () => unknown): void;
+}
+
 /** A data directory that goes with the test. Its world has an address of the host that no other world has now. */
-export function makeDataDir(t: TestContext): string {
+export function makeDataDir(t: Scope): string {
   for (;;) {
     const dataDir = mkdtempSync(join(tmpdir(), 'svc-lab-test-'));
     t.after(() => rmSync(dataDir, { recursive: true, force: true }));
@@ -24,7 +29,7 @@ export function makeDataDir(t: TestContext): string {
 }
 
 /** A world that is up until the test ends; silent unless rates are given. */
-export async function startLab(t: TestContext, options: Partial<LabOptions> = {}): Promise<Lab> {
+export async function startLab(t: Scope, options: Partial<LabOptions> = {}): Promise<Lab> {
   const dataDir = options.dataDir ?? makeDataDir(t);
   const quiet = { outboundPerSecond: 0, inboundPerSecond: 0 };
   const lab = createLab({ ...quiet, reporter: silentReporter, ...options, dataDir });

@@ -25,5 +25,5 @@ export function divideUploads(uploads: readonly FactUpload[]): FactUpload[][] {
       rows += more;
     }
   }
-  return part.length > 0 ? [...parts, part] : parts;
+  return [...parts, part];
 }

@@ -1,4 +1,4 @@
-/** Rules of the filter at a hypervisor's uplink: what of an attack is dropped there, or counted as what would be. */
+/** Rules of the filter at a hypervisor's uplink: what of an attack on a server, or by one, is dropped there, or counted as what would be. */
 import { type Static, Type } from 'typebox';
 import { filterOf } from '../attack-classes.ts';
 import { vectorPortsMax, vectorsMax } from './detection.ts';
@@ -31,7 +31,7 @@ export const PacketMatch = Type.Object({
 export type PacketMatch = Static<typeof PacketMatch>;
 
 export const PlanFilterRule = Type.Object({
-  target: Type.String({ description: 'The attacked address.' }),
+  target: Type.String({ description: 'The attacked address; of an outbound attack the attacking one.' }),
   class: Type.String({ description: 'Of the vector that it is for.' }),
   match: PacketMatch,
   began_at: Type.String({

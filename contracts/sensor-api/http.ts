@@ -118,6 +118,12 @@ export const SensorPlan = Type.Object({
     Type.Literal(1, { description: 'The monitor takes what filters did; missing from older ones.' }),
   ),
   filter_rules: Type.Optional(Type.Array(PlanFilterRule, { maxItems: filterRulesMax })),
+  outbound_filter_rules: Type.Optional(
+    Type.Array(PlanFilterRule, {
+      maxItems: filterRulesMax,
+      description: 'The same against attacks by servers. Sensors that do not know it drop nothing of these.',
+    }),
+  ),
   credential_version: Type.Optional(
     Type.Literal(1, { description: 'The monitor issues new credentials; missing from older ones.' }),
   ),

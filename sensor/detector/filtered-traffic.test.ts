@@ -8,14 +8,18 @@ import {
   startSecond,
   victim,
 } from '#sensor/testing/attack-traffic.ts';
-import type { FilteredSecond } from './filtered-traffic.ts';
 import { createThresholdBook, LiveDetector } from './index.ts';
 
 const thresholds = dividedThresholds(100);
 const target = victim(4);
 
 /** Plays seconds of a reflected flood to a detector; those that are filtered reach the filter alone. */
-function play(seconds: number, isFiltered: (second: number) => boolean, lasts = seconds) {
+function play(
+  seconds: number,
+  isFiltered: (second: number) => boolean,
+  lasts = seconds,
+  direction: 'inbound' | 'outbound' = 'inbound',
+) {
   const book = createThresholdBook(thresholds);
   const scope = { prefixes: ['192.0.2.0/24'], addresses: [] };
   const order = { number: 1, epochId: 'e', scope, book, groups: [], drills: [], isProtected: () => true };
@@ -23,7 +27,7 @@ function play(seconds: number, isFiltered: (second: number) => boolean, lasts = 
   const limits = book.sets.map(({ hostLimits }) => hostLimits);
   const counters = new LiveCounters({ number: 1, scope, groups: [], limits });
   const feed = new FrameFeed(counters);
-  const shape = { class: 'amplification', version: 4, direction: 'inbound', ratio: 3 } as const;
+  const shape = { class: 'amplification', version: 4, direction, ratio: 3 } as const;
   const step = createFlood(shape, 5);
   const perSecond = Math.ceil(packetsAtThreshold(shape, thresholds) * shape.ratio);
   for (let i = 0; i <= seconds; i += 1) {
@@ -36,8 +40,8 @@ function play(seconds: number, isFiltered: (second: number) => boolean, lasts = 
     if (isFiltered(i)) {
       const amount = { packets: perSecond, bytes };
       const counts = { matched: amount, dropped: amount, passed: { packets: 1, bytes: 60 } };
-      const row: FilteredSecond = { target, class: 'amplification', counts, isDropping: true, problem: '' };
-      detector.noteFiltered(at, [row]);
+      const row = { target, class: 'amplification', counts, isDropping: true, problem: '' } as const;
+      detector.noteFiltered(at, [{ ...row, direction }]);
     } else for (const one of frames) feed.observe(one, 0, one.length, one.length, 1, 1, at);
   }
   return { detector, perSecond };
@@ -57,6 +61,15 @@ test('NET-3.2: an attack that the filter drops goes on, with its class and ports
     minute.rows.find(({ address }) => address === target)?.attackPackets ?? 0,
     0,
     'not of the minute',
+  );
+});
+
+test('NET-3.2: an attack by a server that the filter drops goes on as well, and its server is not told to be attacked', () => {
+  const { detector, perSecond } = play(60, (second) => second >= 10, 60, 'outbound');
+  const open = detector.openIncidents();
+  assert.deepEqual(
+    open.map((one) => [one.direction, one.current!.pps, one.filter!.dropped.packets]),
+    [['outbound', perSecond, 50 * perSecond]],
   );
 });
 

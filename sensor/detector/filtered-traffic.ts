@@ -8,12 +8,14 @@ import type { FilterCounts } from '#sensor/kernel/index.ts';
 import { kindOfDrill } from './classify.ts';
 import type { Incident } from './incident.ts';
 import type { TargetWindow } from './target-window.ts';
+import type { DirectionName } from './thresholds.ts';
 import type { Amount, Counts } from './traffic.ts';
 import { windowSeconds } from './trigger.ts';
 
 /** What the rules of a class for one target did in a second. */
 export interface FilteredSecond {
   target: string;
+  direction: DirectionName;
   class: AttackClass;
   counts: FilterCounts;
   isDropping: boolean;
@@ -33,15 +35,15 @@ export class FilteredTraffic {
       if (second < unixSecond - windowSeconds - lagSeconds) this.#seconds.delete(second);
   }
 
-  /** Targets of which something was dropped in the seconds of a window. */
-  targets(unixSecond: number): string[] {
-    const rows = Array.from({ length: windowSeconds }, (_, i) => this.#droppedIn(unixSecond - i)).flat();
-    return [...new Set(rows.map(({ target }) => target))];
+  /** Targets of which something was dropped in this direction in the seconds of a window. */
+  targets(direction: DirectionName, unixSecond: number): Set<string> {
+    const rows = Array.from({ length: windowSeconds }, (_, i) => this.#droppedIn(direction, unixSecond - i));
+    return new Set(rows.flat().map(({ target }) => target));
   }
 
   /** Packets and bytes that were dropped of a target's. */
-  amountOf(target: string, unixSecond: number): Amount {
-    const rows = this.#droppedIn(unixSecond).filter((row) => row.target === target);
+  amountOf(target: string, direction: DirectionName, unixSecond: number): Amount {
+    const rows = this.#droppedIn(direction, unixSecond).filter((row) => row.target === target);
     return {
       packets: rows.reduce((sum, { counts }) => sum + counts.dropped.packets, 0),
       bytes: rows.reduce((sum, { counts }) => sum + counts.dropped.bytes, 0),
@@ -51,11 +53,10 @@ export class FilteredTraffic {
   /** Adds what was dropped to the counters of a window, which are its own. */
   addTo(window: TargetWindow, unixSecond: number): TargetWindow {
     const { target, direction, seconds, isDrill } = window;
-    if (target.kind !== 'host' || direction !== 'inbound' || isDrill || this.#seconds.size === 0)
-      return window;
+    if (target.kind !== 'host' || isDrill || this.#seconds.size === 0) return window;
     let isFiltered = false;
     for (const [i, { counts }] of seconds.entries())
-      for (const row of this.#droppedIn(unixSecond - (seconds.length - 1 - i))) {
+      for (const row of this.#droppedIn(direction, unixSecond - (seconds.length - 1 - i))) {
         if (row.target !== target.value) continue;
         add(counts, row);
         isFiltered = true;
@@ -63,9 +64,9 @@ export class FilteredTraffic {
     return isFiltered ? { ...window, isFiltered } : window;
   }
 
-  #droppedIn(unixSecond: number): readonly FilteredSecond[] {
+  #droppedIn(direction: DirectionName, unixSecond: number): readonly FilteredSecond[] {
     const rows = this.#seconds.get(unixSecond - lagSeconds) ?? [];
-    return rows.filter(({ counts }) => counts.dropped.packets > 0);
+    return rows.filter((row) => row.direction === direction && row.counts.dropped.packets > 0);
   }
 }
 
@@ -77,7 +78,9 @@ function add(counts: Counts, { class: name, counts: { dropped } }: FilteredSecon
 
 /** Adds a second to what the filter did against an incident. */
 export function noteFiltered(incident: Incident, rows: readonly FilteredSecond[]): void {
-  const own = rows.filter(({ target }) => target === incident.target.value);
+  const own = rows.filter(
+    ({ target, direction }) => target === incident.target.value && direction === incident.direction,
+  );
   if (own.length === 0) return;
   const none = () => ({ packets: 0, bytes: 0 });
   incident.filter ??= {

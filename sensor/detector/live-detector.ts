@@ -42,8 +42,6 @@ export interface DetectionOrder {
   isProtected(target: Incident['target']): boolean;
 }
 
-const none = { packets: 0, bytes: 0 };
-
 /** Later than this after its end, a second was not judged in time. */
 const lateMs = 3000;
 /** Clocks of threads may differ by less than this; a second that ends later has not been observed. */
@@ -84,7 +82,7 @@ export class LiveDetector {
         const { target, severity, drill, direction } = incident;
         if (target.kind !== 'host' || severity !== 'attack' || drill) return;
         // What was dropped is not of the minute.
-        const dropped = direction === 'inbound' ? this.#filtered.amountOf(target.value, at / 1000) : none;
+        const dropped = this.#filtered.amountOf(target.value, direction, at / 1000);
         const amount = [packets - dropped.packets, bytes - dropped.bytes].map((one) => Math.max(0, one));
         this.#tallyOf(at / 1000)?.noteAttack(target.value, Direction[direction], amount[0]!, amount[1]!);
       },
@@ -162,8 +160,7 @@ export class LiveDetector {
   noteFiltered(unixSecond: number, rows: readonly FilteredSecond[]): void {
     this.#filtered.note(unixSecond, rows);
     for (const incident of this.#judge.openIncidents())
-      if (incident.target.kind === 'host' && incident.direction === 'inbound' && !incident.drill)
-        noteFiltered(incident, rows);
+      if (incident.target.kind === 'host' && !incident.drill) noteFiltered(incident, rows);
   }
 
   /** The capture does not listen any more. */
@@ -279,15 +276,19 @@ export class LiveDetector {
   *#windows(unixSecond: number): Iterable<TargetWindow> {
     const [counters, judge] = [this.#counters, this.#judge];
     const { drills, book } = this.#order;
-    const left = new Set(this.#filtered.targets(unixSecond));
+    const left = {
+      inbound: this.#filtered.targets('inbound', unixSecond),
+      outbound: this.#filtered.targets('outbound', unixSecond),
+    };
     for (const window of this.#targets.windows(this.#second, judge)) {
-      if (window.direction === 'inbound') left.delete(window.target.value);
+      left[window.direction].delete(window.target.value);
       yield this.#filtered.addTo(window, unixSecond);
     }
-    for (const target of left) {
-      const thresholds = book.sets[book.groups.ofText(target)]!.host.inbound;
-      yield this.#filtered.addTo(emptyWindow(target, thresholds), unixSecond);
-    }
+    for (const direction of directionNames)
+      for (const target of left[direction]) {
+        const thresholds = book.sets[book.groups.ofText(target)]!.host[direction];
+        yield this.#filtered.addTo(emptyWindow(target, direction, thresholds), unixSecond);
+      }
     const whole = this.#whole?.window(this.#second, { counters, sets: book.sets, judge });
     if (whole) yield whole;
     for (const drill of drills) {

@@ -34,14 +34,18 @@ export interface TargetWindow {
 }
 
 /** A host without any traffic. */
-export function emptyWindow(target: string, thresholds: DirectionThresholds): TargetWindow {
+export function emptyWindow(
+  target: string,
+  direction: DirectionName,
+  thresholds: DirectionThresholds,
+): TargetWindow {
   const seconds = Array.from(
     { length: windowSeconds },
     (): TargetSecond => ({
       ...{ counts: emptyCounts(), opposite: emptyCounts() },
     }),
   );
-  return { target: { kind: 'host', value: target }, direction: 'inbound', thresholds, seconds, detail: null };
+  return { target: { kind: 'host', value: target }, direction, thresholds, seconds, detail: null };
 }
 
 /** The clock of one judgement, unix milliseconds. */

@@ -4,8 +4,9 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
+import type { AttackDirection } from '#contracts/incidents.ts';
 import type { FilteredSecond } from '#sensor/detector/index.ts';
-import { preparePins } from '#sensor/kernel/attachment.ts';
+import { attachCounter, detachCounter, openCounter, preparePins } from '#sensor/kernel/attachment.ts';
 import { attachFilter, detachFilter } from '#sensor/kernel/filter.ts';
 import { createFlood, victim } from '#sensor/testing/attack-traffic.ts';
 import { rulesAgainst } from '#sensor/testing/filter-runs.ts';
@@ -15,14 +16,25 @@ import { createFilterService } from './index.ts';
 
 const packets = 50;
 
-test('rules of the plan drop at the uplink; without a minute of learning they only count, and what can not be is told with its reason', {
+test('rules of the plan drop at the uplink in both directions; without a minute of learning they only count, and what can not be is told with its reason', {
   skip: process.getuid?.() === 0 ? false : 'needs root',
 }, async (t) => {
   const [here, there] = [uniqueName(), uniqueName()];
   execFileSync('ip', ['link', 'add', here, 'type', 'veth', 'peer', 'name', there]);
   for (const end of [here, there]) execFileSync('ip', ['link', 'set', end, 'arp', 'off', 'up']);
   preparePins([here], { uid: 0, gid: 0 });
+  // In this order the program that counts would see first what is sent.
   attachFilter(here);
+  attachCounter(here);
+  attachFilter(here);
+  const { counter } = openCounter(here);
+  counter.setLocal({ prefixes: ['192.0.2.0/24'], addresses: [] }, false);
+  const countSent = () =>
+    [0, 1]
+      .flatMap(
+        (ago) => counter.readMinute((Math.floor(Date.now() / 60_000) - ago) * 60).hosts.get(victim(4)) ?? [],
+      )
+      .reduce((sum, { txBytes }) => sum + txBytes, 0);
   let onRows: (rows: readonly FilteredSecond[]) => void = () => {};
   const service = createFilterService({
     captures: [
@@ -37,23 +49,30 @@ test('rules of the plan drop at the uplink; without a minute of learning they on
   });
   t.after(async () => {
     await service.stop();
+    counter.close();
     detachFilter(here);
+    detachCounter(here);
     spawnSync('ip', ['link', 'del', here]);
     preparePins([], { uid: 0, gid: 0 });
   });
-  const step = createFlood({ class: 'udp_flood', version: 4, direction: 'inbound', ratio: 1 }, 3);
   /** The first second in which the rule did something, or that has a problem. */
-  const seen = (send: boolean) =>
+  const seen = (send: boolean, direction: AttackDirection = 'inbound') =>
     new Promise<FilteredSecond>((resolve) => {
       onRows = ([row]) => {
         if (row && (row.counts.matched.packets > 0 || !send)) resolve(row);
       };
-      const sender = openFrameSender(there);
-      for (let i = 0; send && i < packets; i += 1) sender.send(Buffer.from(step()[0]!));
+      const step = createFlood({ class: 'udp_flood', version: 4, direction, ratio: 1 }, 3);
+      const sender = openFrameSender(direction === 'inbound' ? there : here);
+      for (let i = 0; send && i < packets; i += 1) {
+        const frame = Buffer.from(step()[0]!);
+        if (direction === 'inbound') sender.send(frame);
+        // Its sender is told that it was dropped.
+        else assert.throws(() => sender.send(frame), /not sent/);
+      }
       sender.close();
     });
-  const rule = (beganAtMs: number) =>
-    service.follow(rulesAgainst(victim(4), { class: 'udp_flood', ports: [] }, { beganAtMs }));
+  const rule = (beganAtMs: number, direction: AttackDirection = 'inbound') =>
+    service.follow(rulesAgainst(victim(4), { class: 'udp_flood', ports: [] }, { beganAtMs, direction }));
   await service.start();
   while (!service.isReady()) await systemClock.wait(10);
   rule(Date.now() + 120_000);
@@ -63,6 +82,10 @@ test('rules of the plan drop at the uplink; without a minute of learning they on
     [packets, true, ''],
   );
   assert.deepEqual(service.status()[0], { capture: here, rules: 1, dropsPps: packets, why: null });
+  rule(Date.now() + 120_000, 'outbound');
+  const quarantined = await seen(true, 'outbound');
+  assert.deepEqual([quarantined.direction, quarantined.counts.dropped.packets], ['outbound', packets]);
+  assert.equal(countSent(), 0, 'what is dropped is not counted as sent');
   rule(Date.now());
   const counting = await seen(true);
   assert.deepEqual([counting.counts.dropped.packets, counting.isDropping], [0, false]);

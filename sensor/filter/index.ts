@@ -49,6 +49,8 @@ interface Uplink {
   dropsPps: number;
 }
 
+const namedBy = ({ target, direction, class: name }: FilterRule) => ({ target, direction, class: name });
+
 export type FilterService = ReturnType<typeof createFilterService>;
 
 export function createFilterService(deps: FilterDeps) {
@@ -119,9 +121,9 @@ export function createFilterService(deps: FilterDeps) {
       attached.filter.beat();
       const nowMs = clock.nowMs();
       const rows = attached.filter.takeCounts().map(({ rule, counts }): FilteredSecond => {
-        const { target, class: name, dropsAtMs, endsAtMs } = rule;
+        const { dropsAtMs, endsAtMs } = rule;
         const isDropping = dropsAtMs !== null && dropsAtMs <= nowMs && nowMs < endsAtMs;
-        return { target, class: name, counts, isDropping, problem: one.problems.get(rule) ?? '' };
+        return { ...namedBy(rule), counts, isDropping, problem: one.problems.get(rule) ?? '' };
       });
       one.dropsPps = rows.reduce((sum, { counts }) => sum + counts.dropped.packets, 0);
       deps.onSecond(one.name, unixSecond, rows);
@@ -131,9 +133,7 @@ export function createFilterService(deps: FilterDeps) {
       deps.onSecond(
         one.name,
         unixSecond,
-        rules.map(({ target, class: name }) => ({
-          ...{ target, class: name, counts: noCounts, isDropping: false, problem: one.why },
-        })),
+        rules.map((rule) => ({ ...namedBy(rule), counts: noCounts, isDropping: false, problem: one.why })),
       );
   }
 

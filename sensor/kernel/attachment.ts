@@ -285,13 +285,17 @@ export function hang(one: Interface, programFd: number): void {
 
 /** True where the program was attached. The hooks go with the last filter. */
 export function unhang(one: Interface): boolean {
-  const bpf = libbpf();
-  const results = one.directions.map((direction) =>
-    bpf.detach(hookOf(one, direction), filterAt(one, direction)),
-  );
-  const wasThere = results.includes(0);
-  if (wasThere && !hasFilters(one.name)) bpf.destroyHook(hookOf(one, ingress + egress));
+  const wasThere = takeOff(one);
+  if (wasThere && !hasFilters(one.name)) libbpf().destroyHook(hookOf(one, ingress + egress));
   return wasThere;
+}
+
+/** The same; the hooks stay. What is attached after that is the first of its priority. */
+export function takeOff(one: Interface): boolean {
+  const results = one.directions.map((direction) =>
+    libbpf().detach(hookOf(one, direction), filterAt(one, direction)),
+  );
+  return results.includes(0);
 }
 
 /** True when the filter of each direction is at its hook, and its maps are pinned. */

@@ -4,6 +4,7 @@
  */
 import { parseAddress } from '#common/ip/index.ts';
 import type { AttackClass } from '#contracts/attack-classes.ts';
+import type { AttackDirection } from '#contracts/incidents.ts';
 import { filterRulesOfAddress, type PacketMatch } from '#contracts/sensor-api/filter.ts';
 
 /** Names of the maps. */
@@ -24,6 +25,8 @@ const never = 0x7fff_ffff_ffff_ffffn;
 export interface FilterRule {
   /** A canonical address of this host's servers. */
   target: string;
+  /** Of the attack: on the target, or by it. */
+  direction: AttackDirection;
   class: AttackClass;
   match: PacketMatch;
   /** Pairs of addresses that were established before pass. */
@@ -74,8 +77,8 @@ export function rulesValue(
     for (let port = 0; port < portsMax; port += 1)
       value.writeUInt32LE(match.source_ports[port] ?? noPort, at + 72 + port * 4);
     const flags = [match.source_ports.length > 0 ? 1 : 0, match.flags_set, match.flags_clear];
-    for (const [j, word] of [...flags, match.only_fragments ? 1 : 0, slot].entries())
-      value.writeUInt32LE(word, at + 104 + j * 4);
+    const rest = [match.only_fragments ? 1 : 0, slot, rule.direction === 'outbound' ? 1 : 0];
+    for (const [j, word] of [...flags, ...rest].entries()) value.writeUInt32LE(word, at + 104 + j * 4);
   }
   return value;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Drops packets of attacks on their way in (XDP), by rules that the sensor writes, and learns who converses with this host (tc, on the
- * way out).
+ * Drops packets of attacks by rules that the sensor writes: those on this host's servers on the way in (XDP), those by them on the way
+ * out (tc). There it also learns who converses with this host.
  *
  * A rule counts what it matches; from `drops_at` on it drops it. What a pair of addresses carries that was established before the attack
  * passes. A frame that this program can't read passes. Without a sign of life of the sensor for ten seconds everything passes, and a
@@ -72,7 +72,8 @@ struct rule {
 	__u32 only_fragments;
 	/* Of `counts`. */
 	__u32 slot;
-	__u32 padding;
+	/* It is for what its address sends, not for what it gets. */
+	__u32 is_outbound;
 };
 
 struct rules {
@@ -145,7 +146,13 @@ struct packet {
 	__u64 flags;
 	__u64 icmp_type;
 	__u64 hop_limit;
+	/* That a frame was merged from, and the IP total length of each. */
+	__u64 packets;
+	__u64 packet_length;
+	__u64 is_outbound;
 };
+
+#include "segments.bpf.h"
 
 /* Every read is by a helper, as in counter.bpf.c; that of XDP came with Linux 5.18. */
 static __always_inline int load(void *frame, int is_xdp, __u32 at, void *to, __u32 bytes)
@@ -156,6 +163,18 @@ static __always_inline int load(void *frame, int is_xdp, __u32 at, void *to, __u
 static __always_inline __u32 word(const __u8 *bytes)
 {
 	return bytes[0] << 8 | bytes[1];
+}
+
+/* What offload has merged; the transport header of `header` bytes is at `at`. */
+static __always_inline void read_segments(struct __sk_buff *skb, struct packet *p, __u32 at, __u32 header, __u32 rest)
+{
+	__u64 size = skb->gso_size, packets = count_segments(skb, at, p->protocol, skb->len);
+
+	if (packets <= 1)
+		return;
+	p->packets = packets;
+	if (size > 0)
+		p->packet_length = p->length - rest + header + size;
 }
 
 /* The transport header at `at`; `rest` bytes from there on belong to the packet. */
@@ -175,6 +194,8 @@ static __always_inline void read_transport(void *frame, int is_xdp, struct packe
 	p->icmp_type = head[0];
 	/* A segment behind the opening is of a connection that both accepted; data of an opening prove nothing. */
 	p->payload = p->protocol == TCP ? !(p->flags & (SYN | RST)) : rest > 8;
+	if (!is_xdp)
+		read_segments(frame, p, at, p->protocol == TCP ? head[12] >> 4 << 2 : 8, rest);
 }
 
 static __always_inline int read_ipv4(void *frame, int is_xdp, struct packet *p, __u32 at)
@@ -197,7 +218,8 @@ static __always_inline int read_ipv4(void *frame, int is_xdp, struct packet *p, 
 	p->target.words[3] = *(__u32 *)(ip + 16);
 	fragment = word(ip + 6);
 	p->is_fragment = (fragment & 0x3fff) != 0;
-	p->payload = 1;
+	p->payload = p->packets = 1;
+	p->packet_length = p->length;
 	if ((fragment & 0x1fff) == 0)
 		read_transport(frame, is_xdp, p, at + header, p->length - header);
 	return 1;
@@ -233,7 +255,8 @@ static __always_inline int read_ipv6(void *frame, int is_xdp, struct packet *p, 
 		next = extension[0];
 	}
 	p->protocol = next;
-	p->payload = 1;
+	p->payload = p->packets = 1;
+	p->packet_length = p->length;
 	if (offset == 0)
 		read_transport(frame, is_xdp, p, from, from < end ? end - from : 0);
 	return 1;
@@ -273,7 +296,8 @@ static __always_inline __u64 is_zero(__u64 value)
 static __noinline __u64 is_matched(const struct rule *rule, const struct packet *p)
 {
 	__u64 bits = 0, ports, has_transport = p->has_transport, set = rule->flags_set, clear = rule->flags_clear;
-	__u64 has_ports = rule->has_ports, only_fragments = rule->only_fragments, port, allowed;
+	__u64 has_ports = rule->has_ports, only_fragments = rule->only_fragments, is_outbound = rule->is_outbound;
+	__u64 port, allowed;
 
 	/* Later fragments of a datagram have no ports; they go with the first one. */
 	ports = (has_transport ^ 1) | (has_ports ^ 1);
@@ -287,12 +311,16 @@ static __noinline __u64 is_matched(const struct rule *rule, const struct packet 
 		bits |= rule->protocols[i] & -is_zero((p->protocol >> 6) ^ i);
 	allowed = (bits >> (p->protocol & 63)) & 1 & ports;
 	allowed &= is_zero(set | clear) | (has_transport & is_zero((p->flags & set) ^ set) & is_zero(p->flags & clear));
-	allowed &= (only_fragments ^ 1) | p->is_fragment;
-	return allowed & ((p->length - rule->length_min) >> 63 ^ 1) & ((rule->length_max - p->length) >> 63 ^ 1);
+	allowed &= ((only_fragments ^ 1) | p->is_fragment) & is_zero(is_outbound ^ p->is_outbound);
+	return allowed & ((p->packet_length - rule->length_min) >> 63 ^ 1) &
+	       ((rule->length_max - p->packet_length) >> 63 ^ 1);
 }
 
-/* The verdict about a packet of an address with rules: that of the first one that matches. A place without a rule has ended. */
-static __always_inline int judge(struct rules *all, struct packet *p, const struct pair *pair, __u64 now)
+/*
+ * True for a packet of an address with rules that is to be dropped, by the first rule of its direction that matches. A place without a rule has
+ * ended.
+ */
+static __always_inline int is_dropped(struct rules *all, struct packet *p, const struct pair *pair, __u64 now)
 {
 	__u64 took = 0, began = 0, drops_at = 0, mask;
 	struct count *count;
@@ -311,20 +339,20 @@ static __always_inline int judge(struct rules *all, struct packet *p, const stru
 	}
 	count = bpf_map_lookup_elem(&counts, &slot);
 	if (!took || !count)
-		return XDP_PASS;
+		return 0;
 	since = bpf_map_lookup_elem(&pairs, pair);
 	if (since && *since < began) {
-		count->passed++;
+		count->passed += p->packets;
 		count->passed_bytes += p->length;
-		return XDP_PASS;
+		return 0;
 	}
-	count->matched++;
+	count->matched += p->packets;
 	count->matched_bytes += p->length;
 	if (now < drops_at)
-		return XDP_PASS;
-	count->dropped++;
+		return 0;
+	count->dropped += p->packets;
 	count->dropped_bytes += p->length;
-	return XDP_DROP;
+	return 1;
 }
 
 SEC("xdp")
@@ -345,7 +373,7 @@ int filter(struct xdp_md *frame)
 	pair.local = p.target;
 	pair.remote = p.source;
 	all = bpf_map_lookup_elem(&rules, &pair.local);
-	if (all && (__s64)(now - of->beat) <= (__s64)FILTER_PATIENCE && judge(all, &p, &pair, now) == XDP_DROP)
+	if (all && (__s64)(now - of->beat) <= (__s64)FILTER_PATIENCE && is_dropped(all, &p, &pair, now))
 		return XDP_DROP;
 	opening = bpf_map_lookup_elem(&openings, &pair);
 	if (opening) {
@@ -362,18 +390,23 @@ int learn(struct __sk_buff *skb)
 	__u32 zero = 0;
 	__u64 now = bpf_ktime_get_coarse_ns();
 	struct filter_settings *of = bpf_map_lookup_elem(&settings, &zero);
-	struct packet p = {};
+	struct packet p = { .is_outbound = 1 };
 	struct pair pair;
+	struct rules *all;
 	struct opening *opening, begun = { .first = now, .legs = 1 };
 	__u32 conversed = SENT_PAYLOAD | RECEIVED_PAYLOAD;
 
 	if (!of || (__s64)(now - of->beat) > (__s64)LEARNING_PATIENCE || !read_packet(skb, 0, &p))
 		return TC_ACT_UNSPEC;
+	pair.local = p.source;
+	pair.remote = p.target;
+	all = bpf_map_lookup_elem(&rules, &pair.local);
+	if (all && (__s64)(now - of->beat) <= (__s64)FILTER_PATIENCE && !is_discovery(&p) &&
+	    is_dropped(all, &p, &pair, now))
+		return TC_ACT_SHOT;
 	if ((p.protocol == TCP && (p.flags & RST)) || (p.protocol == ICMP && p.icmp_type == 3) ||
 	    (p.protocol == ICMPV6 && p.icmp_type == 1))
 		return TC_ACT_UNSPEC;
-	pair.local = p.source;
-	pair.remote = p.target;
 	if (bpf_map_lookup_elem(&pairs, &pair))
 		return TC_ACT_UNSPEC;
 	opening = bpf_map_lookup_elem(&openings, &pair);

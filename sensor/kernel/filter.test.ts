@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { attackClasses, filterOf } from '#contracts/attack-classes.ts';
+import { type AttackDirection, attackDirections } from '#contracts/incidents.ts';
 import { openCaptureFile } from '#sensor/capture-files/index.ts';
 import { createFlood, type FloodClass, floodClasses, victim } from '#sensor/testing/attack-traffic.ts';
 import { capturePath, expectedFiles, hasCorpus } from '#sensor/testing/corpus.ts';
@@ -18,26 +19,54 @@ const vectorOf = (name: FloodClass) => ({
   ports: name === 'amplification' ? [123] : [],
   protocols: name === 'protocol_flood' ? [132] : [],
 });
-const flood = (name: FloodClass, version: 4 | 6, packets: number) => {
-  const step = createFlood({ class: name, version, direction: 'inbound', ratio: 1 }, 7);
+const flood = (name: FloodClass, version: 4 | 6, packets: number, direction: AttackDirection = 'inbound') => {
+  const step = createFlood({ class: name, version, direction, ratio: 1 }, 7);
   // Of a handshake the opening is what the filter is for.
   return Array.from({ length: packets }, () => step()[0]!);
 };
-test('the packets of every class that can be told from others are dropped and counted, to the byte', {
+const pass = {
+  inbound: (frame: Uint8Array) => runs.receive(frame),
+  outbound: (frame: Uint8Array) => runs.send(frame),
+};
+const oppositeOf = (direction: AttackDirection) => attackDirections.find((one) => one !== direction)!;
+
+test('the packets of every class that can be told from others are dropped and counted in their direction, to the byte', {
   skip,
 }, () => {
   const told = attackClasses.filter((name) => name !== 'reflector' && filterOf(name, [132]));
   assert.deepEqual([...floodClasses].sort(), [...told].sort());
   for (const version of versions)
-    for (const name of floodClasses) {
-      const frames = flood(name, version, 40);
-      runs.loaded.filter.setRules(rulesAgainst(victim(version), vectorOf(name)));
-      assert.equal(frames.filter((frame) => runs.receive(frame)).length, 0, `${name} of IPv${version}`);
-      const { counts } = runs.loaded.filter.takeCounts()[0]!;
-      const bytes = frames.reduce((sum, { length }) => sum + length - 14, 0);
-      const all = { packets: 40, bytes };
-      assert.deepEqual(counts, { matched: all, dropped: all, passed: { packets: 0, bytes: 0 } });
-    }
+    for (const name of floodClasses)
+      for (const direction of attackDirections) {
+        const frames = flood(name, version, 40, direction);
+        runs.loaded.filter.setRules(rulesAgainst(victim(version), vectorOf(name), { direction }));
+        const title = `${direction} ${name} of IPv${version}`;
+        const [own, other] = [frames.map(pass[direction]), frames.map(pass[oppositeOf(direction)])];
+        assert.deepEqual([own.includes(true), other.includes(false)], [false, false], title);
+        const { counts } = runs.loaded.filter.takeCounts()[0]!;
+        const bytes = frames.reduce((sum, { length }) => sum + length - 14, 0);
+        const all = { packets: 40, bytes };
+        assert.deepEqual(counts, { matched: all, dropped: all, passed: { packets: 0, bytes: 0 } }, title);
+      }
+});
+
+test('of a frame that offload merged on the way out every packet is counted, and its length is that of a packet', {
+  skip,
+}, () => {
+  const ends = { from: victim(4), fromPort: 40_000, to: '203.0.113.9', toPort: 9000 };
+  const frame = ethernet(udp(ends, new Uint8Array(1000)));
+  const drops = (length_max: number, segments: number) => {
+    const vector = { class: 'udp_flood', ports: [] };
+    const rules = rulesAgainst(victim(4), vector, { direction: 'outbound', match: { length_max } });
+    runs.loaded.filter.setRules(rules);
+    const isDropped = !runs.send(frame, 0n, { segments, bytes: 100 });
+    return [isDropped, runs.loaded.filter.takeCounts()[0]!.counts.dropped];
+  };
+  // A guest's offload leaves the number of segments out.
+  for (const segments of [10, 0]) {
+    assert.deepEqual(drops(128, segments), [true, { packets: 10, bytes: 1028 }]);
+    assert.deepEqual(drops(127, segments), [false, { packets: 0, bytes: 0 }]);
+  }
 });
 
 test('a rule that counts drops nothing, drops from its time on, and nothing after its end or ten seconds after the last sign of life', {
@@ -61,6 +90,9 @@ test('a rule that counts drops nothing, drops from its time on, and nothing afte
   passes({});
   assert.equal(runs.receive(frame!, 10_100_000_000n), true, 'fail open');
   assert.equal(runs.receive(frame!), false);
+  const [sent] = flood('udp_flood', 4, 1, 'outbound');
+  runs.loaded.filter.setRules(rulesAgainst(target, vectorOf('udp_flood'), { direction: 'outbound' }));
+  assert.deepEqual([runs.send(sent!, 10_100_000_000n), runs.send(sent!)], [true, false]);
   runs.loaded.filter.setRules([]);
   assert.equal(runs.receive(frame!), true);
 });
@@ -90,6 +122,12 @@ test('a rule tells packets by address, source port, length and flags, and drops 
   runs.loaded.filter.setRules(rulesAgainst(victim(6), { class: 'icmp_flood', ports: [] }));
   assert.deepEqual(
     [255, 64].map((hop) => runs.receive(discovery(hop))),
+    [true, false],
+  );
+  const [vector6, direction] = [{ class: 'icmp_flood', ports: [] }, 'outbound'] as const;
+  runs.loaded.filter.setRules(rulesAgainst('2001:db8::1', vector6, { direction }));
+  assert.deepEqual(
+    [255, 64].map((hop) => runs.send(discovery(hop))),
     [true, false],
   );
 });
@@ -122,6 +160,12 @@ test('what a pair carries that was established before the attack passes; one tha
   runs.send(answer);
   assert.equal(drops(later), false);
   assert.equal(drops(before), true);
+  const sends = (beganAtMs: number) => {
+    const part = { beganAtMs, direction: 'outbound' } as const;
+    runs.loaded.filter.setRules(rulesAgainst(victim(4), { class: 'ack_flood', ports: [] }, part));
+    return runs.send(answer);
+  };
+  assert.deepEqual([sends(later), sends(before)], [true, false]);
 });
 
 test('refusals and answers to made-up senders establish no pair', { skip }, () => {

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import koffi from 'koffi';
 import { CodedError } from '#common/errors/index.ts';
 import { filterRulesOfAddress } from '#contracts/sensor-api/filter.ts';
-import { findFiltered, hang, type Interface, isHung, isKnown, unhang, unpin } from './attachment.ts';
+import { findFiltered, hang, type Interface, isHung, isKnown, takeOff, unhang, unpin } from './attachment.ts';
 import {
   countBytes,
   type FilterCounts,
@@ -82,6 +82,8 @@ export function attachFilter(name: string): void {
   const { filter, programs, unload } = loadFilterPrograms(one.pinFolder);
   try {
     filter.beat();
+    // Before a counting program that is there: what is dropped on the way out is not counted as sent.
+    takeOff(one);
     hang(one, programs.learn);
     hold(one, programs.filter);
   } catch (error) {

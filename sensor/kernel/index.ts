@@ -2,8 +2,8 @@
  * Counting in the kernel, and dropping. Counting: a program at an interface's tc hooks that gives the engine's numbers by address for a third of the
  * engine's processor time, whether the ring is full or not. It knows no names.
  *
- * Dropping: a program at an uplink's XDP hook that drops what the rules of an attack match, and one on the way out that learns which
- * pairs of addresses converse.
+ * Dropping: a program at an uplink's XDP hook and one on the way out, which drop what the rules of attacks on and by this host's servers
+ * match. The second one also learns which pairs of addresses converse.
  *
  * Loading and attaching need CAP_BPF and CAP_NET_ADMIN (`attach`); counters that are pinned are read without either.
  */

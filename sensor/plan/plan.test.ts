@@ -348,6 +348,11 @@ test('rules of the filter: one of which anything is not understood is left out, 
   assert.deepEqual([known!.target, known!.dropsAtMs, known!.match], ['2001:db8::7', null, match]);
   assert.equal(known!.endsAtMs - known!.beganAtMs, 3_600_000);
   assert.deepEqual(parsed!.omissions, [{ section: 'filter', ignored: bad.length, leftOut: 0 }]);
+  const both = parsePlan({ ...plan, filter_version: 1, filter_rules: [rule], outbound_filter_rules: [rule] });
+  assert.deepEqual(
+    both!.filterRules!.map(({ direction }) => direction),
+    ['inbound', 'outbound'],
+  );
   assert.equal(parsePlan({ ...plan, filter_rules: [rule] })!.filterRules, null);
 });
 

@@ -1,6 +1,6 @@
 import { canonicalAddress, formatPrefix, parsePrefix } from '#common/ip/index.ts';
 import { attackClasses, attackClassOf } from '#contracts/attack-classes.ts';
-import { attackDirections } from '#contracts/incidents.ts';
+import { type AttackDirection, attackDirections } from '#contracts/incidents.ts';
 import {
   additionalCidrsMax,
   drillsMax,
@@ -191,12 +191,18 @@ export interface FilterSection {
 
 export function readFilter(fields: PlanFields): ReadSection<FilterSection> {
   if (!isAdvertised(fields.filter_version)) return { values: { filterRules: null }, ignored: 0, leftOut: 0 };
-  const read = readList(fields.filter_rules, filterRulesMax, parseRule);
-  return { ...read, values: { filterRules: read.values } };
+  const [inbound, outbound] = [fields.filter_rules, fields.outbound_filter_rules].map((list, i) =>
+    readList(list, filterRulesMax, (entry) => parseRule(entry, attackDirections[i]!)),
+  ) as [ReadSection<FilterRule[]>, ReadSection<FilterRule[]>];
+  return {
+    values: { filterRules: [...inbound.values, ...outbound.values] },
+    ignored: inbound.ignored + outbound.ignored,
+    leftOut: inbound.leftOut + outbound.leftOut,
+  };
 }
 
 /** Null for a rule of which anything is not understood: it might drop more than was meant. */
-function parseRule(entry: unknown): FilterRule | null {
+function parseRule(entry: unknown, direction: AttackDirection): FilterRule | null {
   const { target, class: name, match, ...times } = (entry ?? {}) as Record<string, unknown>;
   const address = typeof target === 'string' ? canonicalAddress(target) : null;
   const known = parseMatch(match);
@@ -204,7 +210,15 @@ function parseRule(entry: unknown): FilterRule | null {
   const dropsAtMs = times.drops_at === null ? null : timeOf(times.drops_at);
   if (address === null || typeof name !== 'string' || !known) return null;
   if (Number.isNaN(beganAtMs) || Number.isNaN(endsAtMs) || Number.isNaN(dropsAtMs)) return null;
-  return { target: address, class: attackClassOf(name), match: known, beganAtMs, dropsAtMs, endsAtMs };
+  return {
+    target: address,
+    direction,
+    class: attackClassOf(name),
+    match: known,
+    beganAtMs,
+    dropsAtMs,
+    endsAtMs,
+  };
 }
 
 const timeOf = (text: unknown) => (typeof text === 'string' ? Date.parse(text) : Number.NaN);

@@ -7,16 +7,22 @@ import type { FilterRule } from '#sensor/kernel/index.ts';
 import { libbpf, must } from '#sensor/kernel/libbpf.ts';
 
 const optionsBytes = 80;
+/** `__sk_buff`, and the position of what offload has merged in it. */
+const contextBytes = 192;
+const [segmentsAt, segmentBytesAt] = [164, 176];
 const pairBytes = 32;
 const openingBytes = 16;
 const secondNs = 1_000_000_000n;
 const [passed, dropped] = [2, 1];
+/** Of tc: TC_ACT_UNSPEC, TC_ACT_SHOT. */
+const [unspecified, shot] = [0xffff_ffff, 2];
 
 export class FilterRuns {
   readonly loaded: LoadedFilter;
   readonly #bpf = libbpf();
   readonly #data = koffi.alloc('uint8_t', 65_536);
   readonly #options = koffi.alloc('uint8_t', optionsBytes);
+  readonly #context = koffi.alloc('uint8_t', contextBytes);
   readonly #bytes = new Uint8Array(koffi.view(this.#data, 65_536));
   readonly #view = new DataView(koffi.view(this.#options, optionsBytes));
 
@@ -46,10 +52,23 @@ export class FilterRuns {
     return this.#view.getUint32(64, true);
   }
 
-  /** A frame that goes out. */
-  send(frame: Uint8Array): void {
-    this.loaded.filter.beat();
-    this.#run(this.loaded.programs.learn, frame);
+  /**
+   * A frame that goes out so long after the last sign of life: true when it passes. `merged`: offload made it of so many segments, each with so
+   * many bytes of payload.
+   */
+  send(frame: Uint8Array, sinceBeatNs = 0n, merged = { segments: 0, bytes: 0 }): boolean {
+    this.loaded.filter.beat(process.hrtime.bigint() - sinceBeatNs);
+    const context = new DataView(koffi.view(this.#context, contextBytes));
+    new Uint8Array(context.buffer).fill(0);
+    context.setUint32(segmentsAt, merged.segments, true);
+    context.setUint32(segmentBytesAt, merged.bytes, true);
+    this.#view.setBigUint64(32, koffi.address(this.#context), true);
+    this.#view.setUint32(48, contextBytes, true);
+    const verdict = this.#run(this.loaded.programs.learn, frame);
+    this.#view.setBigUint64(32, 0n, true);
+    this.#view.setUint32(48, 0, true);
+    if (verdict !== unspecified && verdict !== shot) throw new Error(`verdict ${verdict}`);
+    return verdict === unspecified;
   }
 
   /** Lets two seconds pass for the pairs in the making. */
@@ -70,7 +89,7 @@ export class FilterRuns {
   close(): void {
     this.loaded.filter.close();
     this.loaded.unload();
-    for (const room of [this.#data, this.#options]) koffi.free(room);
+    for (const room of [this.#data, this.#options, this.#context]) koffi.free(room);
   }
 
   #run(program: number, frame: Uint8Array): number {
@@ -91,7 +110,8 @@ export function rulesAgainst(
 ): FilterRule[] {
   const nowMs = Date.now();
   return matchesOf({ class: vector.class, vectors: [vector] }, target).map((one) => ({
-    ...{ target, class: attackClassOf(one.class) as AttackClass, match: { ...one.match, ...match } },
+    ...{ target, direction: 'inbound' as const, class: attackClassOf(one.class) as AttackClass },
+    match: { ...one.match, ...match },
     ...{ beganAtMs: nowMs, dropsAtMs: nowMs - 1000, endsAtMs: nowMs + 60_000 },
     ...part,
   }));

@@ -103,7 +103,7 @@ export const Incident = Type.Object(
       Type.Object({
         kind: OneOf(
           actionKinds,
-          '`blackholed`: all traffic to the address is dropped in the network. `filtered`: attack traffic is dropped in the network. `dropped`: it is dropped at the hypervisor; clients that were known before pass.',
+          '`blackholed`: all traffic to the address is dropped in the network. `filtered`: attack traffic is dropped in the network. `dropped`: it is dropped at the hypervisor; traffic with addresses that were known before passes.',
         ),
         at: time('Time of the measure.', '2026-11-22T10:02:14.000Z'),
         ended_at: Nullable(time('End of the measure.', '2026-11-22T10:05:41.000Z')),

@@ -183,7 +183,7 @@ export const webhookEvents = [
   {
     type: 'server.filter_started',
     summary:
-      'Traffic of an attack on a server is dropped at its hypervisor from now on. Sent only after the start of the attack.',
+      'Traffic of an attack on a server, or by one, is dropped at its hypervisor from now on. Sent only after the start of the attack.',
     data: aboutAttack,
   },
   {

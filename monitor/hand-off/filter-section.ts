@@ -1,4 +1,6 @@
 /** The plan's section `filter`: what the filters at the uplinks of a site's hypervisors drop, or count. */
+
+import type { AttackDirection } from '#contracts/incidents.ts';
 import { filterRulesMax, matchesOf, type PlanFilterRule } from '#contracts/sensor-api/filter.ts';
 import { listSection, type PlanSection } from '#monitor/sensors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -12,14 +14,18 @@ export function createFilterSection({
   /** Connections that only read, for what plans ask (NET-5.3). */
   reader: () => Queryable;
 }): PlanSection {
-  return listSection<PlanFilterRule>({
+  return listSection<ReturnType<typeof rulesOf>[number]>({
     name: 'filter',
     label: 'rules of filters',
     entriesMax: filterRulesMax,
     advice: 'Lower the number of addresses that may have actions at once. Left out are the newest rules.',
     versions: { filter_version: 1 },
     list: async ({ siteId }) => (await listActiveFilters(reader(), siteId)).flatMap(rulesOf),
-    toFields: (filter_rules) => ({ filter_rules }),
+    toFields(entries) {
+      const of = (direction: AttackDirection) =>
+        entries.filter((entry) => entry.direction === direction).map(({ rule }) => rule);
+      return { filter_rules: of('inbound'), outbound_filter_rules: of('outbound') };
+    },
     async countEntries(subjects) {
       const counts = new Map<number, number>();
       for (const siteId of new Set(subjects.map((subject) => subject.siteId)))
@@ -36,18 +42,21 @@ function rulesOf({
   dropAtMs,
   isDryRun,
   startedAtMs,
-}: ActiveFilter): PlanFilterRule[] {
+}: ActiveFilter): { direction: AttackDirection; rule: PlanFilterRule }[] {
   const time = (ms: number) => new Date(ms).toISOString();
   const { lengthMin, lengthMax, maxSeconds } = target;
   return matchesOf(attack, address).map(({ class: name, match }) => ({
-    ...{ target: address, class: name },
-    match: {
-      ...match,
-      ...(lengthMin !== undefined && { length_min: lengthMin }),
-      ...(lengthMax !== undefined && { length_max: lengthMax }),
+    direction: attack.direction,
+    rule: {
+      ...{ target: address, class: name },
+      match: {
+        ...match,
+        ...(lengthMin !== undefined && { length_min: lengthMin }),
+        ...(lengthMax !== undefined && { length_max: lengthMax }),
+      },
+      began_at: time(attack.startedAtMs),
+      drops_at: dropAtMs === null || isDryRun ? null : time(dropAtMs),
+      ends_at: time(startedAtMs + maxSeconds! * 1000),
     },
-    began_at: time(attack.startedAtMs),
-    drops_at: dropAtMs === null || isDryRun ? null : time(dropAtMs),
-    ends_at: time(startedAtMs + maxSeconds! * 1000),
   }));
 }

@@ -185,7 +185,8 @@ test('two processes carry out each step once, and what a killed one left is take
   assert.deepEqual((await stage.started())[8]!.args.slice(3), ['unban']);
 });
 
-test('attacks on and by one address are one action, which ends when both have recovered', async () => {
+/** Lists a server, and gives what a sensor says of its attack on others. */
+async function placeSender() {
   const mac = '02:00:00:00:00:07';
   const nic = { id: 1, mac_address: mac, bridge: 'br0', vlan: null, addresses: ['198.51.100.7'] };
   const vm = { id: 42, cluster_id: 7, node: 'node-1', name: 'web', state: 'running' };
@@ -193,9 +194,13 @@ test('attacks on and by one address are one action, which ends when both have re
   stage.world.operations.vms = [listed];
   assert.deepEqual(await stage.world.inventory.syncNow(systemActor), { outcome: 'imported' });
   await stage.later(120);
+  return stage.attack({ direction: 'outbound', capture: 'br0', deviceKey: `br0|${mac}` });
+}
+
+test('attacks on and by one address are one action, which ends when both have recovered', async () => {
+  const outbound = await placeSender();
   await stage.addRule({ direction: 'both' });
   const inbound = stage.attack();
-  const outbound = stage.attack({ direction: 'outbound', capture: 'br0', deviceKey: `br0|${mac}` });
   await stage.say(inbound);
   await drain();
   await stage.say(outbound);
@@ -334,11 +339,11 @@ test('by itself a rule acts on servers of the reporting node alone; on others an
 
 const addFilter = (part: Parameters<typeof ruleInput>[0] = {}, mode: 'on' | 'dry_run' = 'on') =>
   stage.addRule({ kind: 'filter', name: 'Filter', countSeconds: '60', ...part }, mode);
-const planRules = async () => {
+const readFilterPlan = () => {
   const { db } = stage.world;
-  const section = createFilterSection({ db, reader: db });
-  return (await section.read({ siteId: stage.world.siteId, node: null })).filter_rules!;
+  return createFilterSection({ db, reader: db }).read({ siteId: stage.world.siteId, node: null });
 };
+const planRules = async () => (await readFilterPlan()).filter_rules!;
 const toldActions = async () => {
   const { rows: found } = await stage.world.database.pool.query('select actions from incidents order by id');
   return found.flatMap(
@@ -455,7 +460,28 @@ test('a filter follows the vectors of its attack, and is for attacks that can be
   assert.equal((await planRules())[0]!.match.length_max, packetBytesMax);
 });
 
-test('settings of a filter: inbound alone, whole numbers within their bounds', async () => {
+test('what a server’s attack on others is dropped by stands apart in the plan, and is told as dropped', async () => {
+  const outbound = await placeSender();
+  await addFilter({ countSeconds: '0', direction: 'outbound' });
+  await stage.say(stage.attack({ target: '198.51.100.8' }), outbound);
+  await drain();
+  const plan = await readFilterPlan();
+  assert.deepEqual(
+    [plan.filter_rules, plan.outbound_filter_rules].map((rules) => rules!.map(({ target }) => target)),
+    [[], ['198.51.100.7']],
+  );
+  assert.deepEqual(
+    (
+      await stage.world.database.pool.query('select direction, actions from incidents order by direction')
+    ).rows.map(({ direction, actions }) => [direction, actions.map(({ kind }: { kind: string }) => kind)]),
+    [
+      ['inbound', []],
+      ['outbound', ['dropped']],
+    ],
+  );
+});
+
+test('settings of a filter: one direction, whole numbers within their bounds', async () => {
   const fieldsOf = async (part: Parameters<typeof ruleInput>[0]) => {
     const error = await stage.handOff
       .addRule(systemActor, stage.world.siteId, ruleInput({ kind: 'filter', ...part }))

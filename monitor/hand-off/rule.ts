@@ -120,8 +120,8 @@ export function parseRule(input: RuleInput, allowed: HandOffRules): RuleSettings
   const prefixes = caught('prefixes', () => parsePrefixes(input.prefixes, bounds)) ?? [];
   const direction = ruleDirections.find((known) => known === input.direction);
   if (!direction) fields.direction = 'The direction is inbound, outbound or both.';
-  else if (kind === 'filter' && direction !== 'inbound')
-    fields.direction = 'A filter drops what comes in: choose attacks on these addresses.';
+  else if (kind === 'filter' && direction === 'both')
+    fields.direction = 'A filter has one direction: add a rule for each.';
   const holdSeconds = /^\d{1,6}$/.test(input.holdSeconds.trim()) ? Number(input.holdSeconds) : 0;
   if (holdSeconds < holdSecondsMin || holdSeconds > holdSecondsMax)
     fields.hold_seconds = `The hold time is ${holdSecondsMin} to ${holdSecondsMax} whole seconds.`;
@@ -241,8 +241,8 @@ export function isFor(
   const main = measured.vectors.find((vector) => vector.class === incident.class);
   const isFilter = rule.kind === 'flowspec' || rule.kind === 'filter';
   if (isFilter && !filterOf(incident.class, main?.details?.protocols)) return false;
-  // Neither stops packets that carry other addresses.
-  if ((rule.kind === 'flowspec' || rule.kind === 'blackhole') && measured.isSpoofed) return false;
+  // None of them stops packets that carry other addresses.
+  if ((isFilter || rule.kind === 'blackhole') && measured.isSpoofed) return false;
   if (rule.direction !== 'both' && rule.direction !== direction) return false;
   const isStrong =
     (rule.minPps === null && rule.minBps === null) ||

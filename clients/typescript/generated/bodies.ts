@@ -710,7 +710,7 @@ export type Incident = {
   }[];
   /** Measures against the attack. */
   actions: {
-    /** `blackholed`: all traffic to the address is dropped in the network. `filtered`: attack traffic is dropped in the network. `dropped`: it is dropped at the hypervisor; clients that were known before pass. */
+    /** `blackholed`: all traffic to the address is dropped in the network. `filtered`: attack traffic is dropped in the network. `dropped`: it is dropped at the hypervisor; traffic with addresses that were known before passes. */
     kind: 'alerted' | 'blackholed' | 'filtered' | 'dropped' | 'command' | 'webhook';
     /** Time of the measure. */
     at: string;
@@ -1874,7 +1874,7 @@ export type WebhookEvent =
     timestamp: string;
     data: AttackEventData;
   }
-  /** Traffic of an attack on a server is dropped at its hypervisor from now on. Sent only after the start of the attack. */
+  /** Traffic of an attack on a server, or by one, is dropped at its hypervisor from now on. Sent only after the start of the attack. */
   | {
     type: 'server.filter_started';
     /** Time of the event, not of the delivery. */

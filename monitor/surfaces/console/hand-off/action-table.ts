@@ -136,10 +136,11 @@ function buttonsOf(action: Action, { viewer: { csrfToken }, nowMs }: ActionTable
 const dropButton = (action: Action, csrfToken: string, path: string): Content =>
   askButton(
     {
-      ...{ id: `drop-${action.id}`, label: 'Drop now', title: `Drop the attack on ${action.address}?` },
+      ...{ id: `drop-${action.id}`, label: 'Drop now' },
+      title: `Drop the attack ${action.attack.direction === 'outbound' ? 'by' : 'on'} ${action.address}?`,
       ...{ action: `${path}/drop`, csrfToken },
     },
-    'What the filter counts is dropped at the hypervisor from now on. Addresses that conversed with the server before the attack pass; new clients whose packets look like the attack do not.',
+    'What the filter counts is dropped at the hypervisor from now on. Traffic with addresses that conversed with the server before the attack passes; other traffic that looks like the attack does not.',
   );
 
 const endButton = (action: Action, csrfToken: string, path: string): Content =>

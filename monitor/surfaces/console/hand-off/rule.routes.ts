@@ -418,20 +418,18 @@ function ruleForm(options: RuleForm): Html {
         value: typed('prefixes', rule?.prefixes.join('\n') ?? ''),
         ...errorOf('prefixes'),
       }),
-      kind === 'filter'
-        ? hiddenField('direction', 'inbound')
-        : field({
-            kind: 'select',
-            name: 'direction',
-            label: 'Attacks',
-            value: typed('direction', rule?.direction ?? 'inbound'),
-            options: [
-              { value: 'inbound', label: 'on these addresses' },
-              { value: 'outbound', label: 'by these addresses' },
-              { value: 'both', label: 'on or by these addresses' },
-            ],
-            ...errorOf('direction'),
-          }),
+      field({
+        kind: 'select',
+        name: 'direction',
+        label: 'Attacks',
+        value: typed('direction', rule?.direction ?? 'inbound'),
+        options: [
+          { value: 'inbound', label: 'on these addresses' },
+          { value: 'outbound', label: 'by these addresses' },
+          ...(kind === 'filter' ? [] : [{ value: 'both', label: 'on or by these addresses' }]),
+        ],
+        ...errorOf('direction'),
+      }),
       peakFields(rule, typed, errorOf),
       field({
         name: 'hold_seconds',

@@ -220,7 +220,10 @@ function filterStatement(incident: IncidentRow, nowMs: number): Content {
   return banner({
     tone: 'info',
     title: `Dropped at the hypervisor: ${formatCount(working.dropped_pps!)} packets/s since ${clockTime(Date.parse(working.at), nowMs)}`,
-    text: 'Clients that conversed with the server before the attack pass.',
+    text:
+      incident.direction === 'inbound'
+        ? 'Clients that conversed with the server before the attack pass.'
+        : 'Your server attacks others. What it exchanges with addresses that it conversed with before passes.',
   });
 }
 

@@ -209,8 +209,11 @@ test('while an attack is dropped at the hypervisor its page says how much, and s
   const incident = incidentOf(reader.address, { actions: [action] });
   await deliver(incident);
   const line = `Dropped at the hypervisor: 24,870 packets/s since ${action.at.slice(11, 19)} UTC`;
-  const page = () => reader.page(`${reader.path}/incidents/${incident.id}`).then(textOf);
+  const page = (of = incident) => reader.page(`${reader.path}/incidents/${of.id}`).then(textOf);
   assert.ok((await page()).includes(line));
+  const sent = incidentOf(reader.address, { direction: 'outbound', actions: [action] });
+  await deliver(sent);
+  assert.match(await page(sent), /Dropped at the hypervisor: [\s\S]*Your server attacks others/);
   await deliver({ ...incident, revision: 2, actions: [{ ...action, ended_at: secondsAgo(1) }] });
   const after = await page();
   assert.doesNotMatch(after, /Dropped at the hypervisor/);

@@ -8,7 +8,6 @@ import { captureMinute, createSpool, host } from '#monitor/testing/index.ts';
 import { type MonitorServer, startMonitorServer, type Visitor } from '#monitor/testing/server.ts';
 import { type StillClock, stopDatabaseClock } from '#monitor/testing/still-clock.ts';
 
-type Role = 'uplink' | 'bridge';
 type Minute = ReturnType<typeof captureMinute>;
 
 let server: MonitorServer;
@@ -125,90 +124,89 @@ function judge(found: Awaited<ReturnType<typeof play>>, pageMs = 60_000): void {
   assert.ok(found.pageMs !== null && found.pageMs <= pageMs, `on the page after ${found.pageMs} ms`);
 }
 
-const other = (name: 'eth0' | 'br0') => (name === 'eth0' ? 'br0' : 'eth0');
 const failed = (capture: string, minute: number): TelemetryGap => ({
   fromMinute: minute,
   toMinute: minute,
   capture,
   reason: 'capture_failed',
 });
+const without = (name: 'eth0' | 'br0') => (captures: Minute[], minute: number) => ({
+  minutes: captures.filter((one) => one.capture !== name),
+  gaps: [failed(name, minute)],
+});
 
-for (const name of ['eth0', 'br0'] as const) {
-  const role: Role = roles[name];
-  const without = (captures: Minute[], minute: number) => ({
-    minutes: captures.filter((one) => one.capture !== name),
-    gaps: [failed(name, minute)],
+for (const [name, other] of [
+  ['eth0', 'br0'],
+  ['br0', 'eth0'],
+] as const)
+  test(`a dead ${roles[name]} is alerted within three minutes and on the page within one`, async () => {
+    const captures = [listening(name, false), listening(other)];
+    judge(await play(['eth0', 'br0'], 'capture_dead', `${name} down`, { upload: without(name), captures }));
   });
 
-  test(`a dead ${role} is alerted within three minutes and on the page within one`, async () => {
-    const captures = [listening(name, false), listening(other(name))];
-    judge(await play(['eth0', 'br0'], 'capture_dead', `${name} down`, { upload: without, captures }));
+test('a dead capture of an older sensor is detected by its gaps, with and without another capture', async () => {
+  const beside = await play(['eth0', 'br0'], 'capture_dead', 'br0 down', {
+    upload: without('br0'),
+    isOld: true,
+  });
+  judge(beside, 65_000);
+  const alone = await play(['eth0'], 'capture_dead', 'eth0 down', {
+    upload: (_, minute) => ({ minutes: [], gaps: [failed('', minute)] }),
+    isOld: true,
+  });
+  judge(alone, 65_000);
+});
+
+for (const [words, aheadMs] of [
+  ['clock 31 s ahead', 31_000],
+  ['clock 10 years behind', -10 * 365.25 * 86_400_000],
+] as const)
+  test(`a sensor whose ${words} is alerted within three minutes and on the page within one`, async () => {
+    judge(await play(['eth0'], 'clock_skew', words, { aheadMs }));
   });
 
-  test(`a dead ${role} of an older sensor is detected by its gaps, with and without another capture`, async () => {
-    const beside = await play(['eth0', 'br0'], 'capture_dead', `${name} down`, {
-      upload: without,
-      isOld: true,
-    });
-    judge(beside, 65_000);
-    const alone = await play([name], 'capture_dead', `${name} down`, {
-      upload: (_, minute) => ({ minutes: [], gaps: [failed('', minute)] }),
-      isOld: true,
-    });
-    judge(alone, 65_000);
-  });
-
-  for (const [words, aheadMs] of [
-    ['clock 31 s ahead', 31_000],
-    ['clock 10 years behind', -10 * 365.25 * 86_400_000],
-  ] as const)
-    test(`a sensor of one ${role} whose ${words} is alerted within three minutes and on the page within one`, async () => {
-      judge(await play([name], 'clock_skew', words, { aheadMs }));
-    });
-
-  for (const [what, loss] of [
-    ['by the kernel', { kernelDropped: 200 }],
-    ['by the parser', { parserDropped: 200 }],
-  ] as const)
-    test(`NET-2.2.6: packets of the ${role} lost ${what} are alerted within three minutes`, async () => {
-      const upload = (captures: Minute[]) => ({
-        minutes: captures.map((one) =>
-          one.capture === name
-            ? {
-                ...one,
-                totals: {
-                  ...one.totals,
-                  ...loss,
-                  packets: one.totals.packets + ('parserDropped' in loss ? 200 : 0),
-                },
-              }
-            : one,
-        ),
-        gaps: [],
-      });
-      judge(await play(['eth0', 'br0'], 'capture_loss', `${name} loses packets`, { upload }), 65_000);
-    });
-
-  test(`refused minutes of a sensor of one ${role} are alerted within three minutes`, async () => {
-    judge(await play([name], 'minutes_refused', 'minutes refused', { upload: () => 'refused' }), 65_000);
-  });
-
-  test(`impossible counters of one ${role} are left out, alerted within three minutes and on the page within one`, async () => {
+for (const [name, what, loss] of [
+  ['eth0', 'by the kernel', { kernelDropped: 200 }],
+  ['br0', 'by the parser', { parserDropped: 200 }],
+] as const)
+  test(`NET-2.2.6: packets of the ${roles[name]} lost ${what} are alerted within three minutes`, async () => {
     const upload = (captures: Minute[]) => ({
-      minutes: captures.map((one) => ({
-        ...one,
-        hosts: [host('192.0.2.10', 4e12, 0), host('192.0.2.11', 9, 9)],
-      })),
+      minutes: captures.map((one) =>
+        one.capture === name
+          ? {
+              ...one,
+              totals: {
+                ...one.totals,
+                ...loss,
+                packets: one.totals.packets + ('parserDropped' in loss ? 200 : 0),
+              },
+            }
+          : one,
+      ),
       gaps: [],
     });
-    judge(await play([name], 'counters_left_out', 'counters ignored', { upload }), 65_000);
+    judge(await play(['eth0', 'br0'], 'capture_loss', `${name} loses packets`, { upload }), 65_000);
   });
 
-  test(`a sensor of one ${role} that has contact but sends no minute is alerted within three minutes`, async () => {
-    // The first missing minute was due a minute after the fault.
-    judge(await play([name], 'minutes_missing', 'no minutes', { upload: () => null }), 120_000);
+test('refused minutes of a sensor are alerted within three minutes', async () => {
+  judge(await play(['br0'], 'minutes_refused', 'minutes refused', { upload: () => 'refused' }), 65_000);
+});
+
+test('impossible counters are left out, alerted within three minutes and on the page within one', async () => {
+  const upload = (captures: Minute[]) => ({
+    minutes: captures.map((one) => ({
+      ...one,
+      hosts: [host('192.0.2.10', 4e12, 0), host('192.0.2.11', 9, 9)],
+    })),
+    gaps: [],
   });
-}
+  judge(await play(['br0'], 'counters_left_out', 'counters ignored', { upload }), 65_000);
+});
+
+test('a sensor that has contact but sends no minute is alerted within three minutes', async () => {
+  // The first missing minute was due a minute after the fault.
+  judge(await play(['eth0'], 'minutes_missing', 'no minutes', { upload: () => null }), 120_000);
+});
 
 test('a restarted sensor, and a capture that is removed from its settings, open no alert', async () => {
   const down = (minute: number): TelemetryGap => ({ ...failed('', minute), reason: 'sensor_down' });

@@ -186,7 +186,7 @@ test('NET-1.1: broken frames at any times are judged without an error', () => {
   const seeds = floodClasses.map((name, i) =>
     createFlood({ class: name, version: i % 2 === 0 ? 4 : 6, direction: 'inbound', ratio: 1 }, i)(),
   );
-  for (let i = 0; i < 20_000; i += 1) {
+  for (let i = 0; i < 5_000; i += 1) {
     const frame = seeds[i % seeds.length]![0]!.slice();
     frame[Math.floor(random() * frame.length)] = Math.floor(random() * 256);
     const cut = frame.subarray(0, Math.floor(random() * (frame.length + 1)));

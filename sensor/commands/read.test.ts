@@ -87,8 +87,8 @@ const frames: StoredFrame[] = [
   { bytes: new Uint8Array(9), seconds: 1_700_000_008, nanoseconds: 0 },
 ];
 
-test('NET-2.2.3: the JSON has the capture, flows, DNS answers, hosts, conversations and applications', () => {
-  const { status, stdout, stderr } = run('read', '--json', stored('whole.pcap', pcapFile(frames)));
+test('NET-2.2.3: the JSON has the capture, flows, DNS answers, hosts, conversations and applications', async () => {
+  const { status, stdout, stderr } = await read('--json', stored('whole.pcap', pcapFile(frames)));
   assert.equal(stderr, '');
   assert.equal(status, 0);
   const document = JSON.parse(stdout);
@@ -151,8 +151,8 @@ test('NET-2.2.3: the JSON has the capture, flows, DNS answers, hosts, conversati
   });
 });
 
-test('tables are for people', () => {
-  const { status, stdout } = run('read', stored('tables.pcap', pcapFile(frames)));
+test('tables are for people', async () => {
+  const { status, stdout } = await read(stored('tables.pcap', pcapFile(frames)));
   assert.equal(status, 0);
   assert.match(stdout, /^6 packets/);
   assert.match(stdout, /4 IP, 1 not IP, 1 malformed or truncated/);
@@ -243,13 +243,11 @@ test('invalid options are refused with a valid example, exit code 2', async () =
 });
 
 test('an invalid command line gives exit code 2, help gives 0', () => {
-  assert.match(run('read').stderr, /missing required argument 'file'/);
-  assert.deepEqual(
-    [['read'], ['read', '--hots', '192.0.2.1', 'x.pcap'], ['read', '--help']].map(
-      (words) => run(...words).status,
-    ),
-    [2, 2, 0],
-  );
+  const incomplete = run('read');
+  assert.match(incomplete.stderr, /missing required argument 'file'/);
+  assert.equal(incomplete.status, 2);
+  assert.equal(run('read', '--hots', '192.0.2.1', 'x.pcap').status, 2);
+  assert.equal(run('read', '--help').status, 0);
 });
 
 test('several files are one capture, in the order of their packets; one that is not a capture is reported and left out', async () => {
@@ -263,12 +261,12 @@ test('several files are one capture, in the order of their packets; one that is 
   assert.match(stderr, /words\.txt is not a capture file/);
 });
 
-test('standard input and compressed files are read like files', () => {
+test('standard input and compressed files are read like files', async () => {
   const bytes = pcapFile(frames);
-  const whole = run('read', '--json', stored('plain.pcap', bytes)).stdout;
+  const whole = (await read('--json', stored('plain.pcap', bytes))).stdout;
   assert.equal(runOn(bytes, 'read', '--json', '-').stdout, whole);
   assert.equal(runOn(gzipSync(bytes), 'read', '--json', '-').stdout, whole);
-  assert.equal(run('read', '--json', stored('packed.pcap.zst', zstdCompressSync(bytes))).stdout, whole);
+  assert.equal((await read('--json', stored('packed.pcap.zst', zstdCompressSync(bytes)))).stdout, whole);
 });
 
 test('--minutes adds the traffic of each minute, to the tables and to the JSON; its sum is the total', async () => {

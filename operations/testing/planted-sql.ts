@@ -50,7 +50,7 @@ export function plantSql(rewrite: (text: string, values: readonly unknown[]) => 
 /** Planted fault: a query for one workspace returns the rows of all. */
 export function withoutOwner(text: string): string {
   return text.replaceAll(
-    /(?:\b\w+\.)?tenant_id = (?:any\(\$\d+(?:::bigint\[\])?\)|\$\d+|asked\.tenant_id)/g,
+    /(?:\b\w+\.)?tenant_id = (?:any\(\$\d+(?:::bigint\[\])?\)|\$\d+)|\(s\.id, s\.tenant_id\) in \(select \* from unnest\([^()]*\)\)/g,
     '(true or $&)',
   );
 }

@@ -1,21 +1,28 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import {
   captureMinute,
   createMonitorWorld,
   createSpool,
   host,
   type MonitorWorld,
+  type SiteWorld,
   testMinute,
   usageRow,
 } from '#monitor/testing/index.ts';
 import { describeService, nameApplication } from './catalog.ts';
 import type { ApplicationView } from './index.ts';
 
+let monitor: MonitorWorld;
+before(async () => {
+  monitor = await createMonitorWorld();
+});
+after(() => monitor[Symbol.asyncDispose]());
+
 const range = [testMinute * 1000 - 3_600_000, testMinute * 1000 + 3_600_000] as const;
-const list = (world: MonitorWorld, view: ApplicationView) =>
+const list = (world: SiteWorld, view: ApplicationView) =>
   world.applications.list(world.siteId, view, ...range, 100);
-const brief = async (world: MonitorWorld, view: ApplicationView) =>
+const brief = async (world: SiteWorld, view: ApplicationView) =>
   (await list(world, view)).rows.map((row) => [row.name, row.inboundBytes, row.outboundBytes, row.vantage]);
 
 const uplink = (usage: ReturnType<typeof usageRow>[], minute = testMinute) =>
@@ -24,7 +31,7 @@ const bridge = (usage: ReturnType<typeof usageRow>[], minute = testMinute) =>
   captureMinute({ minute, capture: 'br0', role: 'bridge', usage });
 
 test('NET-2.2.5: Internet traffic counts at the uplink; the bridge adds names and no bytes', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const seen = usageRow({ clientBytes: 100, serverBytes: 1000 });
   const named = usageRow({ name: 'lan-only.example', evidence: 'dns', clientBytes: 7, serverBytes: 8 });
   const nameless = usageRow({
@@ -43,7 +50,7 @@ test('NET-2.2.5: Internet traffic counts at the uplink; the bridge adds names an
 });
 
 test('NET-2.2.5: the bridge counts only in minutes in which the uplink was idle or absent', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const spool = createSpool();
   const row = (serverBytes: number) => usageRow({ clientBytes: 0, serverBytes });
   await world.apply(
@@ -60,7 +67,7 @@ test('NET-2.2.5: the bridge counts only in minutes in which the uplink was idle 
 });
 
 test('NET-2.2.5: each direction has its owner, and internal traffic belongs to the bridge', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const inbound = usageRow({
     direction: 'inbound',
     client: '198.51.100.50',
@@ -85,7 +92,7 @@ test('NET-2.2.5: each direction has its owner, and internal traffic belongs to t
 });
 
 test('NET-2.2.5: over time each minute counts at its owner too, and applications without a line are in the rest', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const spool = createSpool();
   const other = usageRow({ name: 'example.org', clientBytes: 1, serverBytes: 2 });
   await world.apply(
@@ -111,7 +118,7 @@ test('NET-2.2.5: over time each minute counts at its owner too, and applications
 });
 
 test('NET-2.4.4: an address has its own Internet applications, with when it last sent itself', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const asClient = usageRow({
     clientLastSentMs: testMinute * 1000 + 1,
     serverLastSentMs: testMinute * 1000 + 2,
@@ -171,7 +178,7 @@ test('NET-2.4.4: an address has its own Internet applications, with when it last
 });
 
 test("NET-2.4.4: an address whose host's uplink is silent is read at the bridge, independent of other hosts' uplinks", async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const other = await world.enrol('node-2');
   await world.send(createSpool().upload([uplink([usageRow({ client: '192.0.2.99' })])]), other);
   await world.apply(createSpool().upload([bridge([usageRow()])]));
@@ -247,7 +254,7 @@ test('NET-2.2.3: names from sensors are checked again; invalid text does not rea
     'IP',
   );
   assert.equal(name({ name: '2001:db8::7', evidence: 'http_host' }).name, '2001:db8::7');
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   await world.apply(
     createSpool().upload([captureMinute({ usage: [usageRow({ name: '<b>free money</b>' })] })]),
   );
@@ -267,7 +274,7 @@ test('NET-2.2.4: the label of an IP protocol comes before domain rules', () => {
 });
 
 test('NET-2.2.2: a row expands to ten destinations, ten devices and five pairs, counted before they are cut', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const locals = Array.from({ length: 12 }, (_, i) => `192.0.2.${20 + i}`);
   const usage = locals.map((client, i) =>
     usageRow({ client, server: `198.51.100.${20 + i}`, clientBytes: 100 * (i + 1), serverBytes: 0 }),
@@ -292,7 +299,7 @@ test('NET-2.2.2: a row expands to ten destinations, ten devices and five pairs, 
 });
 
 test('NET-2.2.2: without a kept pair the devices are fallback attribution', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const old = testMinute - 30 * 3600;
   const hosts = [host('192.0.2.10', 1, 1, 'br0|02:00:00:00:00:01')];
   await world.apply(createSpool().upload([captureMinute({ minute: old, usage: [usageRow()], hosts })]));
@@ -310,7 +317,7 @@ test('NET-2.2.2: without a kept pair the devices are fallback attribution', asyn
 });
 
 test('NET-2.2.6: notices report the evidence and the owners of the bytes, and that parser loss makes the window partial', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const usage = [
     usageRow({ clientBytes: 0, serverBytes: 600 }),
     usageRow({ evidence: 'none', name: '198.51.100.7', clientBytes: 0, serverBytes: 300 }),
@@ -343,7 +350,7 @@ test('NET-2.2.6: notices report the evidence and the owners of the bytes, and th
 });
 
 test('NET-2.2.7: a pair keeps its name, its evidence and the counts behind it, once for all captures', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   await world.apply(createSpool().upload([uplink([usageRow()]), bridge([usageRow({ clientBytes: 90 })])]));
   const pairs = await world.applications.listPairs(world.siteId, 'outbound', ...range, 10);
   assert.deepEqual(pairs, [

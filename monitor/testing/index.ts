@@ -35,7 +35,8 @@ export interface WorldChange extends InboxChange {
   standsAtMs?: number;
 }
 
-export interface MonitorWorld extends AsyncDisposable, Omit<Monitor, 'database'> {
+/** A monitor with a site, whose sensor sends. */
+export interface SiteWorld extends Omit<Monitor, 'database'> {
   database: TestDatabase;
   /** The clock of a world that stands still. */
   standing: StillClock | null;
@@ -52,6 +53,11 @@ export interface MonitorWorld extends AsyncDisposable, Omit<Monitor, 'database'>
   /** All facts, for comparison: one text per row, with ids of captures replaced by names. */
   dumpFacts(): Promise<string[]>;
   rows<T>(text: string, values?: unknown[]): Promise<T[]>;
+}
+
+export interface MonitorWorld extends AsyncDisposable, SiteWorld {
+  /** The same monitor at another site, with a sensor of its own: a database costs more than most tests of one site. */
+  atNewSite(): Promise<SiteWorld>;
 }
 
 /** A recent minute, so that every table has a partition for it. */
@@ -72,33 +78,48 @@ export async function createMonitorWorld({ standsAtMs, ...change }: WorldChange 
     });
   const monitor = composed(change);
   const { sites, sensors, inbox } = monitor;
-  const site = await sites.create(systemActor, 'Test site');
-  const enrol = async (hostName: string) => {
-    const { token } = await sensors.createToken(systemActor, site.id);
-    const made = await sensors.enrol({ token, host_name: hostName, node: hostName, sensor_version: '0.1.0' });
-    const sensor = await sensors.authenticate(made!.credential);
-    return { ...sensor!, credential: made!.credential };
-  };
-  const sensor = await enrol('node-1');
-  const send: MonitorWorld['send'] = async (upload, from = sensor) =>
-    (await inbox.receive(from, compressUpload(encodeUpload(upload)), 'zstd')).receipt;
   const rows = async <T>(text: string, values: unknown[] = []) =>
     (await database.pool.query(text, values)).rows as T[];
+  const atSite = async (name: string): Promise<SiteWorld> => {
+    const site = await sites.create(systemActor, name);
+    const enrol = async (hostName: string) => {
+      const { token } = await sensors.createToken(systemActor, site.id);
+      const made = await sensors.enrol({
+        token,
+        host_name: hostName,
+        node: hostName,
+        sensor_version: '0.1.0',
+      });
+      const sensor = await sensors.authenticate(made!.credential);
+      return { ...sensor!, credential: made!.credential };
+    };
+    const sensor = await enrol('node-1');
+    const send: SiteWorld['send'] = async (upload, from = sensor) =>
+      (await inbox.receive(from, compressUpload(encodeUpload(upload)), 'zstd')).receipt;
+    return {
+      ...monitor,
+      database,
+      standing,
+      siteId: site.id,
+      sensor,
+      anotherInbox: (other) => composed(other).inbox,
+      enrol,
+      send,
+      async apply(...uploads) {
+        for (const upload of uploads) await send(upload);
+        await inbox.drain();
+      },
+      dumpFacts: async () => (await rows<{ line: string }>(factsQuery)).map((row) => row.line),
+      rows,
+    };
+  };
+  let sitesMade = 1;
   return {
-    ...monitor,
-    database,
-    standing,
-    siteId: site.id,
-    sensor,
-    anotherInbox: (other) => composed(other).inbox,
-    enrol,
-    send,
-    async apply(...uploads) {
-      for (const upload of uploads) await send(upload);
-      await inbox.drain();
+    ...(await atSite('Test site')),
+    atNewSite() {
+      sitesMade += 1;
+      return atSite(`Test site ${sitesMade}`);
     },
-    dumpFacts: async () => (await rows<{ line: string }>(factsQuery)).map((row) => row.line),
-    rows,
     [Symbol.asyncDispose]: () => database.drop(),
   };
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import type { GapReason } from '#contracts/minute-reasons.ts';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry-codec.ts';
@@ -9,14 +9,21 @@ import {
   createSpool,
   host,
   type MonitorWorld,
+  type SiteWorld,
   testMinute,
 } from '#monitor/testing/index.ts';
 import { joinMinutes } from './address-minute.ts';
 
+let monitor: MonitorWorld;
+before(async () => {
+  monitor = await createMonitorWorld();
+});
+after(() => monitor[Symbol.asyncDispose]());
+
 const address = '192.0.2.10';
 
 /** One minute of the address: `[rx, tx, coverage]`, or `gap`. */
-async function readMinute(world: MonitorWorld, minute = testMinute) {
+async function readMinute(world: SiteWorld, minute = testMinute) {
   const [read] = await world.traffic.readAddressMinutes(world.siteId, address, minute, minute + 60);
   return read!.isGap ? 'gap' : [read!.rxBytes, read!.txBytes, read!.coverage];
 }
@@ -27,7 +34,7 @@ const capture = (name: string, role: 'uplink' | 'bridge', rx: number, tx: number
 test('NET-2.4.2: the same traffic at one, two and three captures counts the same', async () => {
   const seen: unknown[] = [];
   for (const captures of [1, 2, 3]) {
-    await using world = await createMonitorWorld();
+    const world = await monitor.atNewSite();
     const minutes = [
       capture('eth0', 'uplink', 5000, 700),
       capture('br0', 'bridge', 5000, 700),
@@ -48,7 +55,7 @@ test('NET-2.4.2: the same traffic at one, two and three captures counts the same
 });
 
 test('NET-2.4.2: the strongest capture counts for both directions, even when another saw more in one direction', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   await world.apply(
     createSpool().upload([capture('eth0', 'uplink', 5000, 10), capture('br0', 'bridge', 4000, 900)]),
   );
@@ -57,7 +64,7 @@ test('NET-2.4.2: the strongest capture counts for both directions, even when ano
 
 test('NET-2.4.3: coverage is the time listened, lowered by kernel drops and unknown after parser loss', async () => {
   const coverageOf = async (part: object) => {
-    await using world = await createMonitorWorld();
+    const world = await monitor.atNewSite();
     await world.apply(createSpool().upload([capture('eth0', 'uplink', 5, 5, part)]));
     const read = await readMinute(world);
     return read[2];
@@ -69,7 +76,7 @@ test('NET-2.4.3: coverage is the time listened, lowered by kernel drops and unkn
 });
 
 test('a minute that was not collected is a gap; a minute without packets at a capture that knows the address is zero', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const spool = createSpool();
   const at = (offset: number) => testMinute + offset * 60;
   const quiet = (offset: number, part: object = {}) =>
@@ -102,7 +109,7 @@ test('a minute that was not collected is a gap; a minute without packets at a ca
 });
 
 test('NET-2.4.3: what was not observed as a whole says why, where a gap or a loss of packets tells', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const spool = createSpool();
   const at = (offset: number) => testMinute + offset * 60;
   const seen = (offset: number, part: object = {}) =>
@@ -138,7 +145,7 @@ test('NET-2.4.3: what was not observed as a whole says why, where a gap or a los
 });
 
 test('a minute with a gap is never complete', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const gap = { fromMinute: testMinute, toMinute: testMinute, reason: 'clock_step' as const };
   const spool = createSpool();
   await world.apply(spool.upload([capture('eth0', 'uplink', 5, 6)], [{ ...gap, capture: 'br0' }]));
@@ -148,7 +155,7 @@ test('a minute with a gap is never complete', async () => {
 });
 
 test('partial reports of one minute add their time', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const gap = {
     fromMinute: testMinute,
     toMinute: testMinute,
@@ -163,7 +170,7 @@ test('partial reports of one minute add their time', async () => {
 });
 
 test('NET-2.2.6: collected and lost packets of a range are reported', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const totals = { ipPackets: 50, parserDropped: 2, kernelDropped: 3, detailTruncated: 4 };
   await world.apply(createSpool().upload([captureMinute({ totals })]));
   const range = [testMinute * 1000, testMinute * 1000 + 60_000] as const;
@@ -180,7 +187,7 @@ test('NET-2.2.6: collected and lost packets of a range are reported', async () =
 });
 
 test('NET-2.4.2: the count of packets merged by offload is unknown, but bytes are known', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const hosts = [host('192.0.2.10', 5, 6)];
   const next = testMinute + 60;
   await world.apply(
@@ -200,7 +207,7 @@ test('NET-2.4.2: the count of packets merged by offload is unknown, but bytes ar
 });
 
 test("a site's minute is observed and zero when captures saw no traffic, and a gap when none listened", async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   await world.apply(createSpool().upload([captureMinute()]));
   const traffic = await world.traffic.readSiteTraffic(
     world.siteId,
@@ -213,7 +220,7 @@ test("a site's minute is observed and zero when captures saw no traffic, and a g
 });
 
 test("a site's minutes follow facts that arrive later, also when two roll up at once", async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const spool = createSpool();
   await world.apply(spool.upload([capture('eth0', 'uplink', 600, 6)]));
   await world.apply(spool.upload([capture('br0', 'bridge', 900, 6)]));
@@ -222,13 +229,16 @@ test("a site's minutes follow facts that arrive later, also when two roll up at 
     testMinute,
   ]);
   await Promise.all([world.facts.rollUp('none'), world.facts.rollUp('none'), world.facts.rollUp('none')]);
-  const [row] = await world.rows<object>('select rx_bytes, tx_bytes, addresses from site_minutes');
+  const [row] = await world.rows<object>(
+    'select rx_bytes, tx_bytes, addresses from site_minutes where site_id = $1',
+    [world.siteId],
+  );
   assert.deepEqual(row, { rx_bytes: 900, tx_bytes: 6, addresses: 1 });
   assert.deepEqual(await world.rows('select 1 from site_minute_marks'), []);
 });
 
 test('NET-2.4.2: for any set of captures, the chosen bytes are those of one of the strongest', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const names = ['eth0', 'br0', 'br1'];
   const bytes = fc.integer({ min: 0, max: 3 });
   const sighting = fc.record({

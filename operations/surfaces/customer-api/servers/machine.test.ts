@@ -188,6 +188,7 @@ test('a dry run says what a rebuild and a resize would do and cost, and changes 
 });
 
 test('a resize changes plan, sizes, capacity and price; the hour that has begun costs the higher price once', async () => {
+  const other = await running('Beside');
   const { act, read, guest, room, customer, serverId, eventsOf } = await running('Resized');
   const balance = () => world.billing.balanceOf(systemActor, customer.tenant.id);
   await moveWorldClock(world.database, '5 minutes');
@@ -196,6 +197,7 @@ test('a resize changes plan, sizes, capacity and price; the hour that has begun 
   const up = await act('resize', { plan: 'large' });
   assert.deepEqual([up.status, up.body.command, 'root_password' in up.body], [202, 'resize', false]);
   assert.deepEqual(await room(), [2, 4_096, 80], 'held from the moment of the call');
+  assert.deepEqual(await other.room(), [1, 2_048, 20], 'what another server holds stays');
   await world.jobs.drain();
   const server = await read();
   assert.deepEqual(

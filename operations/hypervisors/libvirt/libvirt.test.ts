@@ -9,7 +9,10 @@ import { test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { isPermanentRefusal } from '#operations/hypervisors/index.ts';
 import { until } from '#service-kit/testing/until.ts';
-import { guest, node } from '../testing/example-guest.ts';
+import { refuseCapability } from '../guest.ts';
+import { checkContract } from '../testing/contract.ts';
+import { guest, neighbour, node } from '../testing/example-guest.ts';
+import { createModelNode } from '../testing/model-node.ts';
 import { seedFiles } from './cloud-seed.ts';
 import { domainXml } from './domain-xml.ts';
 import { createLibvirtDriver, readDomstats } from './driver.ts';
@@ -115,6 +118,23 @@ test('what can not serve as a name never reaches virsh, and nothing of a custome
       isPermanentRefusal,
       JSON.stringify(wrong),
     );
+});
+
+test('the driver keeps the contract on a node in memory, as it does on libvirt itself', async (t) => {
+  const model = createModelNode(['tiny', 'other']);
+  const driver = createLibvirtDriver({ ...node, uri: 'qemu:///system' }, { virsh: model.virsh });
+  await checkContract(t, {
+    driver: {
+      ...driver,
+      // The model copies no disk and draws no screen.
+      capabilities: driver.capabilities.filter((one) => one !== 'snapshots' && one !== 'console'),
+      ...{ createSnapshot: refuseCapability, restoreSnapshot: refuseCapability },
+      ...{ deleteSnapshot: refuseCapability, openConsole: refuseCapability, consoleKind: null },
+    },
+    ...{ guest, neighbour, otherImage: 'other', isBootable: true, knowsImages: true, hasRootPassword: null },
+    inspect: async (name) => model.inspect(name),
+    listLeftovers: async () => model.listLeftovers(),
+  });
 });
 
 const vendorOf = (files: Record<string, string>) => {

@@ -281,6 +281,8 @@ export interface HypervisorDriver {
   restart(name: string, how: 'acpi' | 'reset'): Promise<void>;
   /** The power of one guest; null when there is no such guest. */
   readPower(name: string): Promise<ObservedGuest['power'] | null>;
+  /** The number of the rebuild or restore that made the guest's disk; 0 for its first one, null when there is no such guest. */
+  readRebuild(name: string): Promise<number | null>;
   /** Every guest of ours on this node, in one look. */
   observeGuests(): Promise<ObservedGuest[]>;
   /** What every guest of ours is made of. Takes longer than `observeGuests`. */

@@ -20,6 +20,7 @@ interface LabWorld {
 interface LabGuest {
   name: string;
   power: 'on' | 'off';
+  rebuild: number;
   mac: string | null;
   private_interfaces: { mac: string }[];
   size: { vcpus: number; memory_mb: number; disk_gb: number } | null;
@@ -234,7 +235,13 @@ function guestsOf(
 function powerOf(
   socket: LabSocket,
   call: CallLab,
-): Pick<HypervisorDriver, 'setPower' | 'signalShutdown' | 'restart' | 'readPower'> {
+): Pick<HypervisorDriver, 'setPower' | 'signalShutdown' | 'restart' | 'readPower' | 'readRebuild'> {
+  const find = async (name: string) => {
+    const answer = await sendToLab(socket, 'GET', guestPath(name));
+    if (answer.status === 404) return null;
+    if (answer.status >= 300) throw refusal(answer);
+    return answer.body as LabGuest;
+  };
   return {
     async setPower(name, power) {
       await call('PUT', `${guestPath(name)}/power`, { power });
@@ -246,12 +253,8 @@ function powerOf(
     async restart(name) {
       await call('POST', `${guestPath(name)}/restart`);
     },
-    async readPower(name) {
-      const answer = await sendToLab(socket, 'GET', guestPath(name));
-      if (answer.status === 404) return null;
-      if (answer.status >= 300) throw refusal(answer);
-      return (answer.body as LabGuest).power;
-    },
+    readPower: async (name) => (await find(name))?.power ?? null,
+    readRebuild: async (name) => (await find(name))?.rebuild ?? null,
   };
 }
 

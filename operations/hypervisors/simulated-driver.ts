@@ -25,6 +25,7 @@ import {
   deleteOtherInterfaces,
   deleteSnapshot,
   findGuestPower,
+  findRebuild,
   insertSnapshot,
   inspectGuests,
   listGuests,
@@ -169,6 +170,7 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
       await power(name, 'on');
     },
     readPower: (name) => findGuestPower(options.db(), name),
+    readRebuild: (name) => findRebuild(options.db(), name),
     async observeGuests() {
       const guests = await listGuests(options.db());
       return guests.map((guest) => ({ ...guest, interfaces: [], guards: [] }));

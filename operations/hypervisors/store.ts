@@ -42,7 +42,7 @@ export async function beginRebuild(
   return findRebuild(db, guest.name);
 }
 
-async function findRebuild(db: Queryable, guest: string): Promise<number | null> {
+export async function findRebuild(db: Queryable, guest: string): Promise<number | null> {
   const { rows } = await sql<{ rebuild: number }>`
     select rebuild from simulated_guests where name = ${guest}`.execute(db);
   return rows[0]?.rebuild ?? null;

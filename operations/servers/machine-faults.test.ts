@@ -167,6 +167,27 @@ test('a worker that dies at any call of a snapshot, its restore or its deletion 
     }
 });
 
+test('a rebuild that is given up once the disk is another one leaves the row with the image of that disk', async () => {
+  await using world = await createWorld({
+    hypervisor: (usual) => ({
+      ...usual,
+      async rebuildGuest(...given) {
+        await usual.rebuildGuest(...given);
+        throw new Error('no memory to start it');
+      },
+    }),
+  });
+  await seed(world);
+  const { tenant } = await world.createCustomer('Unstarted');
+  const { serverId } = await world.deploy(tenant, 'unstarted');
+  const { action } = await world.servers.rebuildServer(systemActor, null, serverId, { image: 'debian-13' });
+  await settle(world);
+  const ended = await world.servers.findAction(systemActor, null, action.id);
+  assert.match(JSON.stringify(ended), /The server has its new disk, but the hypervisor did not start it/);
+  const server = await world.servers.findServer(systemActor, null, serverId);
+  assert.deepEqual([server?.imageSlug, server?.currentAction], ['debian-13', null]);
+});
+
 test('a worker that sleeps until its snapshot has been taken and deleted copies the disk for nothing, and leaves no copy', async () => {
   const asleep = Promise.withResolvers<void>();
   const sleeping = Promise.withResolvers<void>();

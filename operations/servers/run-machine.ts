@@ -231,6 +231,10 @@ const hypervisorFailed = {
   code: 'hypervisor_failed',
   message: 'The hypervisor did not carry it out. The server keeps what it had.',
 };
+const diskReplaced = {
+  code: 'hypervisor_failed',
+  message: 'The server has its new disk, but the hypervisor did not start it.',
+};
 const guestSilent = {
   code: 'guest_silent',
   message: 'The server was rebuilt, but its operating system does not answer.',
@@ -246,10 +250,19 @@ export async function failMachine(deps: ServersDeps, job: Job, error: string): P
     await driver.setPower(name, 'on').catch(() => {});
   const power = await driver.readPower(name).catch(() => null);
   const powerState = power === 'on' ? 'running' : power === 'off' ? 'stopped' : 'unknown';
+  // A new disk does not go back: where there is one, what came after it has failed.
+  const request = await findActionRequest(deps.db(), actionIdOf(job));
+  const imageId = (request?.request as Partial<NewImage> | null | undefined)?.imageId;
+  const rebuild = imageId === undefined ? null : await driver.readRebuild(name).catch(() => null);
+  const isReplaced = rebuild !== null && rebuild === request?.actionId;
   await inTransaction(deps, async (tx) => {
     if (!(await isCurrent(tx, job))) return;
+    if (isReplaced) {
+      await cleanUpSnapshots(tx, serverId);
+      await store.setImage(tx, serverId, imageId!);
+    }
     await store.updateState(tx, serverId, { powerState });
     await freeRoom(tx, serverId);
-    await endAction(tx, serverId, { error: hypervisorFailed });
+    await endAction(tx, serverId, { error: isReplaced ? diskReplaced : hypervisorFailed });
   });
 }

@@ -27,7 +27,7 @@ export async function replaceDisk(
   const xml = await readDefinition(call, name);
   const disk = checked('disk', `${name}-r${rebuild}.qcow2`);
   const present = diskOf(xml, pool);
-  const presentRebuild = Number(/-r(\d+)\.qcow2$/.exec(present)?.[1] ?? 0);
+  const presentRebuild = rebuildOf(present);
   if (presentRebuild > rebuild) throw refused(`The guest ${name} was rebuilt since.`);
   if (presentRebuild < rebuild) {
     try {
@@ -36,14 +36,25 @@ export async function replaceDisk(
       await deleteVolume(call, pool, disk).catch(() => {});
       throw error;
     }
+    await capacityOf(call, pool, disk);
     await tolerate(call(['destroy', checked('name', name)]), /not running/i);
     // Read again: a worker that slept while another rebuilt the guest must not give it an older disk.
     const latest = await readDefinition(call, name);
     if (diskOf(latest, pool) !== present) throw refused(`The guest ${name} was rebuilt since.`);
     await redefine(call, latest.replace(`volume='${present}'`, `volume='${disk}'`));
+    // The old disk goes next, so a node that said it was done has to be.
+    if (diskOf(await readDefinition(call, name), pool) !== disk)
+      throw new CodedError('hypervisor.failed', `The guest ${name} still has its old disk.`);
   }
   // Also what an attempt that died here left behind.
   await deleteDisks(call, pool, name, disk);
+}
+
+const rebuildOf = (disk: string) => Number(/-r(\d+)\.qcow2$/.exec(disk)?.[1] ?? 0);
+
+/** The rebuild that made the disk of a guest which is there. */
+export async function readRebuild(call: Virsh, pool: string, name: string): Promise<number> {
+  return rebuildOf(diskOf(await readDefinition(call, name), pool));
 }
 
 /** See `HypervisorDriver.resizeGuest`. */
@@ -85,11 +96,16 @@ export async function changeRootPassword(
 
 /** Deletes the disks of the guest with their snapshots; or all disks but the one that is kept. */
 export async function deleteDisks(call: Virsh, pool: string, name: string, kept?: string): Promise<void> {
-  const own = new RegExp(`^${checked('name', name)}(-${kept === undefined ? '[rs]' : 'r'}\\d+)?\\.qcow2$`);
+  const own = (await listDisks(call, pool, name)).filter((volume) => volume !== kept);
+  for (const volume of own)
+    if (kept === undefined || !/-s\d+\.qcow2$/.test(volume)) await deleteVolume(call, pool, volume);
+}
+
+/** The disks of the guest and their snapshots. */
+export async function listDisks(call: Virsh, pool: string, name: string): Promise<string[]> {
+  const own = new RegExp(`^${checked('name', name)}(-[rs]\\d+)?\\.qcow2$`);
   const lines = (await call(['vol-list', '--pool', pool])).split('\n');
-  const volumes = lines.map((line) => line.trim().split(/\s+/)[0]!);
-  for (const volume of volumes)
-    if (own.test(volume) && volume !== kept) await deleteVolume(call, pool, volume);
+  return lines.map((line) => line.trim().split(/\s+/)[0]!).filter((volume) => own.test(volume));
 }
 
 export async function deleteVolume(call: Virsh, pool: string, volume: string): Promise<void> {

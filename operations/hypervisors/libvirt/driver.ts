@@ -22,13 +22,22 @@ import {
   deleteDisks,
   deleteVolume,
   inspectGuests,
+  listDisks,
+  readRebuild,
   redefine,
   replaceDisk,
 } from './change-guest.ts';
 import { checkNode } from './check-node.ts';
 import { connectToNode, openVnc } from './console.ts';
 import { checked, domainXml, filterName } from './domain-xml.ts';
-import { defineFirewall, defineGuard, defineNicFilters, removeFilters, switchGuards } from './filters.ts';
+import {
+  defineFirewall,
+  defineGuard,
+  defineNicFilters,
+  listFilters,
+  removeFilters,
+  switchGuards,
+} from './filters.ts';
 import { attachNic, detachNic, detachOthers, removeSegment } from './private-networks.ts';
 import { complaintOf, createVirsh, tolerate, type Virsh } from './run-virsh.ts';
 import { copyDisk, deleteSnapshot, restoreDisk } from './snapshots.ts';
@@ -160,6 +169,7 @@ export function createLibvirtDriver(
       else await call(['reboot', checked('name', name), '--mode', 'acpi']);
     },
     readPower: power,
+    readRebuild: async (name) => ((await power(name)) === null ? null : readRebuild(call, pool, name)),
     observeGuests: () => observe(call),
     inspectGuests: () => inspectGuests(call),
     async ensureGone(name) {
@@ -171,6 +181,13 @@ export function createLibvirtDriver(
       await deleteDisks(call, pool, name);
       await deleteVolume(call, pool, seedOf(name));
       await removeFilters(call, name);
+      // A node that said it was done may not be: what is left of a guest is no one’s any more, and would stay for good.
+      const left = [...(await listDisks(call, pool, name)), ...(await listFilters(call, name))];
+      if ((await power(name)) !== null || left.length > 0)
+        throw new CodedError(
+          'hypervisor.failed',
+          `Something of the guest ${name} is left: ${left.join(', ') || 'itself'}.`,
+        );
     },
     async attachInterface(guest, nic) {
       await attach(guest, nic);

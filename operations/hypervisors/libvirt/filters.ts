@@ -73,7 +73,7 @@ export async function removeFilters(
 }
 
 /** The names of the guest's filters. */
-async function listFilters(call: Virsh, guest: string): Promise<string[]> {
+export async function listFilters(call: Virsh, guest: string): Promise<string[]> {
   const own = new RegExp(`^${filterName(guest, null)}(-pn-\\d+)?(-guard|-firewall)?$`);
   const names = (await call(['nwfilter-list'])).split('\n').map((line) => line.trim().split(/\s+/)[1] ?? '');
   return names.filter((name) => own.test(name));

@@ -101,6 +101,8 @@ export async function removeSegment(call: Virsh, networkId: number): Promise<voi
       if (!isFine) throw error;
     }
   }
+  if ((await readInfo(call, segment)) !== null)
+    throw new CodedError('hypervisor.failed', `The network ${segment} is still there.`);
 }
 
 async function ensureSegment(call: Virsh, networkId: number, shared: string | null): Promise<void> {

@@ -232,6 +232,7 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
       'the same disk, switched on',
     );
     await assert.rejects(driver.rebuildGuest(guest, 10, noStep), isPermanentRefusal);
+    assert.deepEqual([await driver.readRebuild(name), await driver.readRebuild('vm-404')], [11, null]);
     assert.deepEqual(await facts(), rebuilt, 'an older rebuild that comes late changes nothing');
     await untilReady(() => driver.rebuildGuest(guest, 12, noStep));
     assert.equal((await facts()).image, guest.imageSlug);

@@ -137,6 +137,21 @@ test('the driver keeps the contract on a node in memory, as it does on libvirt i
   });
 });
 
+test('the first two members of a private network come at once', async () => {
+  const model = createModelNode(['tiny']);
+  const driver = createLibvirtDriver({ ...node, uri: 'qemu:///system' }, { virsh: model.virsh });
+  const nics = [guest, neighbour].map((of, i) => {
+    const address = `10.20.0.${5 + i}`;
+    return {
+      of,
+      nic: { networkId: 31, segment: null, mac: `52:56:00:00:00:0${5 + i}`, address, prefixLength: 24 },
+    };
+  });
+  for (const { of } of nics) await driver.ensureGuest(of, async () => {});
+  await Promise.all(nics.map(({ of, nic }) => driver.attachInterface(of.name, nic)));
+  for (const { of, nic } of nics) assert.deepEqual(model.inspect(of.name)?.macs, [of.mac, nic.mac]);
+});
+
 const vendorOf = (files: Record<string, string>) => {
   const parts = JSON.parse(files['vendor-data']!.replace('#cloud-config-archive\n', '')) as {
     type: string;

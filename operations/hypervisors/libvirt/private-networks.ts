@@ -117,7 +117,8 @@ async function ensureSegment(call: Virsh, networkId: number, shared: string | nu
   if (info === null) {
     const kind = shared === null ? " stp='off'/>" : "/>\n  <forward mode='bridge'/>";
     const xml = `<network>\n  <name>${segment}</name>\n  <bridge name='${bridge}'${kind}\n</network>\n`;
-    await withFile('network.xml', xml, (file) => call(['net-define', file]));
+    // The first two members of a network may come at once.
+    await withFile('network.xml', xml, (file) => tolerate(call(['net-define', file]), /already exists/i));
   }
   if (!info?.isActive) await tolerate(call(['net-start', segment]), /already active/i);
   await call(['net-autostart', segment]);

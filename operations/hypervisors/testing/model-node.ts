@@ -216,10 +216,13 @@ export function createModelNode(images: readonly string[]) {
       const { bridge, isActive } = networkOf(name!, command);
       return `Name: ${name}\nActive: ${isActive ? 'yes' : 'no'}\nBridge: ${bridge}\n`;
     },
-    async 'net-define'([file]) {
+    async 'net-define'([file], command) {
       const xml = await readFile(file!, 'utf8');
       const bridge = /<bridge name='([^']+)'/.exec(xml)![1]!;
-      networks.set(/<name>([^<]+)</.exec(xml)![1]!, { bridge, isActive: false });
+      const name = /<name>([^<]+)</.exec(xml)![1]!;
+      if (networks.has(name))
+        refuse(command, `operation failed: network '${name}' already exists with uuid 0-0`);
+      networks.set(name, { bridge, isActive: false });
       return '';
     },
     'net-start'([name], command) {

@@ -62,6 +62,16 @@ export function addCommands(program: Command): void {
     .requiredOption('--reference <text>', 'identifies the payment; a reference is recorded once only')
     .action(async (options) => (await import('./commands/add-credit.ts')).addCredit(options));
   program
+    .command('fetch-image')
+    .description('Bring an image from a URL to a node of libvirt, checked by its checksum.')
+    .argument('<image>', 'as it is on offer, such as debian-12')
+    .requiredOption('--node <name>', 'whose storage pool gets it')
+    .requiredOption('--url <url>', 'of a qcow2 file')
+    .requiredOption('--checksum <digits>', 'SHA-256 or SHA-512 of the file')
+    .action(async (image: string, options) =>
+      (await import('./commands/fetch-image.ts')).fetchImageCommand(image, options),
+    );
+  program
     .command('retry-provisioning')
     .description('Send a server whose provisioning failed through it again.')
     .argument('<server-id>', 'its id', wholeNumber)

@@ -190,6 +190,15 @@ export interface NodeCheck {
   text: string;
 }
 
+/** A qcow2 file, and what it has to be. */
+export interface ImageSource {
+  /** Of the image that it is for. */
+  slug: string;
+  url: string;
+  /** SHA-256 or SHA-512, in digits of lower case. */
+  checksum: string;
+}
+
 /** How far the copy of a disk is in percent, or what the complete one takes. */
 export type SnapshotProgress = { progress: number } | { bytes: number };
 
@@ -227,6 +236,11 @@ export interface HypervisorDriver {
   applyGuard(guest: string, isOn: boolean): Promise<void>;
   /** Checks what the node needs to run servers of these images, within half a minute; what is missing is said, not thrown. */
   checkNode(images: readonly string[]): Promise<NodeCheck[]>;
+  /**
+   * Puts an image into the node's storage; `step` is given percents. `hypervisor.refused` for one that is there already, for another checksum
+   * and for what is no qcow2 file; nothing is left of it then.
+   */
+  fetchImage(source: ImageSource, step: (progress: number) => void): Promise<void>;
   /** Where guests run and what addresses they may have. */
   describeSite(): Promise<HypervisorSite>;
   /** Makes the guest and switches it on. `ready` means that it is addressable. `step` is told percents. */

@@ -157,6 +157,7 @@ function guestsOf(
   | 'createSnapshot'
   | 'restoreSnapshot'
   | 'deleteSnapshot'
+  | 'fetchImage'
   | 'setRootPassword'
   | 'forgetRootPassword'
   | 'setAddresses'
@@ -200,6 +201,7 @@ function guestsOf(
       await call('DELETE', snapshotPath(name, snapshot));
       return true;
     },
+    fetchImage: refuseCapability,
     setRootPassword: refuseCapability,
     forgetRootPassword: refuseCapability,
     async setAddresses({ name, addresses }) {

@@ -9,12 +9,13 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { capabilities } from '#contracts/capabilities.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
-import type {
-  GuestDefinition,
-  HypervisorDriver,
-  HypervisorSite,
-  PreparedGuest,
-  PrivateInterface,
+import {
+  type GuestDefinition,
+  type HypervisorDriver,
+  type HypervisorSite,
+  type PreparedGuest,
+  type PrivateInterface,
+  refuseCapability,
 } from './guest.ts';
 import {
   beginRebuild,
@@ -97,6 +98,7 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
       found(guest, await setGuestFirewall(options.db(), guest, plan));
     },
     preparedGuests: options.preparedGuests,
+    fetchImage: refuseCapability,
     checkNode: async () => [{ subject: 'connection', state: 'good', text: 'It is simulated.' }],
     describeSite: async () => simulatedSite,
     async ensureGuest(guest, step) {

@@ -125,7 +125,8 @@ const checks: Record<Subject, (site: Site) => Promise<Result>> = {
     const volumes = new Set(lines.map((line) => line.trim().split(/\s+/)[0]));
     const files = images.map((slug) => `${slug}.qcow2`);
     const lacking = files.filter((file) => !volumes.has(file));
-    if (lacking.length > 0) return bad(`The storage pool lacks ${lacking.join(', ')}.`);
+    if (lacking.length > 0)
+      return bad(`The storage pool lacks ${lacking.join(', ')} (./svc operations fetch-image).`);
     for (const file of files)
       if (!(await call(['vol-dumpxml', '--pool', pool, file])).includes("<format type='qcow2'/>"))
         return bad(`${file} is not of the format qcow2.`);

@@ -30,6 +30,7 @@ import {
 import { checkNode } from './check-node.ts';
 import { connectToNode, openVnc } from './console.ts';
 import { checked, domainXml, filterName } from './domain-xml.ts';
+import { fetchImage } from './fetch-image.ts';
 import {
   defineFirewall,
   defineGuard,
@@ -124,6 +125,7 @@ export function createLibvirtDriver(
     preparedGuests: [],
     checkNode: (images) =>
       checkNode({ ...node, call: virsh ?? createVirsh(uri, checkMs), pool, bridge, images }),
+    fetchImage: (source, step) => fetchImage({ call, uri, pool }, source, step),
     describeSite: async () => ({ node: node.name, bridge, networks: [] }),
     async ensureGuest(guest, step) {
       if ((await power(guest.name)) === null) {

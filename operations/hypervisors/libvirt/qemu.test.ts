@@ -1,9 +1,11 @@
 // Slow: guests boot in software, and are switched off and on.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFile, readdir, stat, truncate, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { until } from '#service-kit/testing/until.ts';
@@ -91,6 +93,57 @@ test('a full pool and a bridge that is gone end with a reason and leave what the
   );
   await gone.ensureGone(guest.name);
   assert.deepEqual(world.virsh('list', '--all', '--name').trim(), '');
+});
+
+test('an image is fetched from a URL once, by its checksum, and nothing is left of one that is not what it should be', {
+  skip,
+}, async (t) => {
+  const content = await readFile(join(world.poolFolder, 'other.qcow2'));
+  const server = createServer((request, response) => {
+    if (request.url === '/absent') response.writeHead(404).end();
+    else if (request.url === '/cut')
+      response
+        .writeHead(200, { 'content-length': content.length + 1 })
+        .write(content, () => response.destroy());
+    else response.end(request.url === '/text' ? 'no image' : content);
+  });
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const driver = createLibvirtDriver({ ...node, uri: world.uri });
+  const digest = (algorithm: string, of: string | Buffer) => createHash(algorithm).update(of).digest('hex');
+  const steps: number[] = [];
+  const fetchFrom = (path: string, checksum: string) =>
+    driver.fetchImage({ slug: 'fetched', url: `http://127.0.0.1:${port}${path}`, checksum }, (percent) =>
+      steps.push(percent),
+    );
+  const volumes = async () => (await readdir(world.poolFolder)).filter((name) => name.startsWith('fetched'));
+  const sha256 = digest('sha256', content);
+  for (const [path, checksum, words] of [
+    [
+      '/image',
+      sha256.replace(/^./, (digit) => (digit === '0' ? '1' : '0')),
+      /another checksum: .*instead of/,
+    ],
+    ['/image', 'abc', /SHA-256 or SHA-512/],
+    ['/text', digest('sha256', 'no image'), /not of the format qcow2/],
+    ['/cut', sha256, /broke off|ended after/],
+    ['/absent', sha256, /answers with status 404/],
+  ] as const) {
+    await assert.rejects(fetchFrom(path, checksum), words);
+    assert.deepEqual(await volumes(), [], path);
+  }
+  await fetchFrom('/image', digest('sha512', content));
+  assert.deepEqual(await volumes(), ['fetched.qcow2']);
+  assert.equal(world.readDisk('fetched.qcow2'), 'other');
+  assert.equal(steps.at(-1), 100);
+  await assert.rejects(fetchFrom('/image', sha256), /has fetched.qcow2 already/);
+  const images = (await driver.checkNode(['fetched', 'absent'])).find(({ subject }) => subject === 'images');
+  assert.deepEqual(
+    [images?.state, images?.text],
+    ['bad', 'The storage pool lacks absent.qcow2 (./svc operations fetch-image).'],
+  );
+  world.virsh('vol-delete', '--pool', 'guests', 'fetched.qcow2');
 });
 
 /** By the definition that the next start takes, and by the disk's file. */

@@ -1,0 +1,33 @@
+import { CodedError } from '#common/errors/index.ts';
+import { systemActor } from '#operations/accounts/index.ts';
+import { withFeatures } from './with-features.ts';
+
+/** Brings an image that is on offer to a node, with its progress. */
+export async function fetchImageCommand(
+  slug: string,
+  options: { node: string; url: string; checksum: string },
+): Promise<void> {
+  await withFeatures(async ({ catalog, clusters, hypervisors }) => {
+    const images = (await catalog.listImages()).map((image) => image.slug);
+    if (!images.includes(slug))
+      throw new CodedError(
+        'command.no_image',
+        `${slug} is not on offer: ${images.join(', ') || 'nothing is'}.`,
+      );
+    const nodes = await clusters.listNodes(systemActor, null);
+    const node = nodes.find(({ name }) => name === options.node);
+    if (node === undefined)
+      throw new CodedError(
+        'command.no_node',
+        `There is no node ${options.node}: ${nodes.map(({ name }) => name).join(', ') || 'there is none'}.`,
+      );
+    let last = -1;
+    const source = { slug, url: options.url, checksum: options.checksum.toLowerCase() };
+    await hypervisors.of(node).fetchImage(source, (percent) => {
+      if (percent === last) return;
+      last = percent;
+      process.stdout.write(`\r${slug}: ${percent} %`);
+    });
+    process.stdout.write(`\r${slug} is at ${node.name}\n`);
+  });
+}

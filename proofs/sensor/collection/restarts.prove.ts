@@ -6,7 +6,7 @@
  * sent. Needs root.
  */
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -14,7 +14,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { storeIdentity } from '#sensor/enrolment/index.ts';
-import { detachCounter } from '#sensor/kernel/attachment.ts';
+import { detachCounter, pinRoot } from '#sensor/kernel/attachment.ts';
+import { detachFilter } from '#sensor/kernel/filter.ts';
 import { receiptFor, startFakeMonitor, uploadIn } from '#sensor/testing/fake-monitor.ts';
 import { ethernetFrame, openFrameSender, udp4 } from '#sensor/testing/frame-sender.ts';
 import { uniqueName } from '#sensor/testing/link-names.ts';
@@ -74,11 +75,16 @@ export interface InterruptOptions extends RestartOptions {
   inKernel?: boolean;
   /** Root folders of the sensors that follow each other, one more than restarts; this checkout's if absent. */
   programs?: readonly string[];
+  /**
+   * From 0 to 1: each sensor ends at a random moment within `everyMs` of its start, also before it listens, and before every other start the
+   * program that attaches is killed at a random moment of its work. A filter is attached too.
+   */
+  random?: () => number;
 }
 
 /** Ends and starts a sensor again and again while frames are sent, and judges what it uploaded and what waits. */
 export async function interruptSensor(options: InterruptOptions) {
-  const { n, signal, everyMs, report, inKernel = false, programs = [] } = options;
+  const { n, signal, everyMs, report, inKernel = false, programs = [], random } = options;
   const folder = mkdtempSync(join(tmpdir(), 'svc-restarts-'));
   const ends: (() => void)[] = [() => rmSync(folder, { recursive: true, force: true })];
   const uploads: TelemetryUpload[] = [];
@@ -97,9 +103,20 @@ export async function interruptSensor(options: InterruptOptions) {
       credential: `svcsen_1_${'s'.repeat(43)}`,
     });
     if (inKernel) ends.push(() => detachCounter(here));
+    if (random) ends.push(() => detachFilter(here));
+    let attachMs = 0;
+    let loadersKilled = 0;
     const start = async (program = ownProgram) => {
-      if (inKernel) await attach(here, program);
-      return startSensor({ program, folder, interfaceName: here, url: monitor.url, inKernel }, ends);
+      const attaching = { interfaceName: here, program, hasFilter: random !== undefined };
+      if (random && interruptions.length > 0 && random() < 0.5) {
+        await attach({ ...attaching, killedAfterMs: random() * attachMs });
+        loadersKilled += 1;
+      }
+      const beganMs = performance.now();
+      if (inKernel) await attach(attaching);
+      attachMs = performance.now() - beganMs;
+      const settings = { program, folder, interfaceName: here, url: monitor.url };
+      return startSensor({ ...settings, inKernel, hasFilter: random !== undefined }, ends);
     };
     const begun = inKernel ? null : startSending({ here, there }, ends);
     let sensor = await start(programs[0]);
@@ -109,15 +126,17 @@ export async function interruptSensor(options: InterruptOptions) {
     interruptions.push({ fromMs: 0, toMs: Date.now() });
     for (let i = 1; i <= n; i += 1) {
       // From when it listens, so that it hears something on a slow machine too.
-      await wait(everyMs);
+      await wait(random ? random() * everyMs : everyMs);
       const stoppedMs = Date.now();
       sensor.child.kill(signal);
       await sensor.gone;
       sensor = await start(programs[i]);
-      await sensor.listens;
+      if (!random || i === n) await sensor.listens;
       const fromMs = signal === 'SIGKILL' ? stoppedMs - lostByKillMs : stoppedMs;
       if (!inKernel) interruptions.push({ fromMs, toMs: Date.now() });
-      report(`${signal} ${i} of ${n}: listens again after ${Date.now() - stoppedMs} ms`);
+      report(
+        `${signal} ${i} of ${n}: ${random ? 'started' : 'listens'} again after ${Date.now() - stoppedMs} ms`,
+      );
     }
     await wait(everyMs);
     const endsAtMs = Date.now();
@@ -127,26 +146,65 @@ export async function interruptSensor(options: InterruptOptions) {
     await sensor.gone;
     interruptions.push({ fromMs: endsAtMs, toMs: Date.now() });
     const frames = sender.stop();
+    const passed = { in: packetsOf(here), out: packetsOf(there) };
+    const left = inKernel ? await removeAll(here) : [];
     const arrived = [...uploads, ...readPending(folder)];
     const distinct = [...new Map(arrived.map((one) => [`${one.spoolId} ${one.sequence}`, one])).values()];
     return {
       verdict: judgeRestarts(distinct, frames, interruptions, inKernel),
       uploads: distinct,
-      frames,
-      interruptions,
+      ...{ frames, interruptions, passed, left, loadersKilled },
     };
   } finally {
     for (const end of ends.reverse()) end();
   }
 }
 
+interface Attaching {
+  interfaceName: string;
+  program: string;
+  hasFilter: boolean;
+  killedAfterMs?: number;
+}
+
 /** Lets the kernel count an interface by this program, as a service does before each start. */
-async function attach(interfaceName: string, program: string): Promise<void> {
+async function attach({ interfaceName, program, hasFilter, killedAfterMs }: Attaching): Promise<void> {
   const script = `const { attachCounter, preparePins } = await import('#sensor/kernel/attachment.ts');
     preparePins(['${interfaceName}'], { uid: 0, gid: 0 });
-    attachCounter('${interfaceName}');`;
+    attachCounter('${interfaceName}');
+    ${hasFilter ? `(await import('#sensor/kernel/filter.ts')).attachFilter('${interfaceName}');` : ''}`;
   const words = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', script];
-  await execute(process.execPath, words, { cwd: program });
+  const running = execute(process.execPath, words, { cwd: program });
+  if (killedAfterMs === undefined) return void (await running);
+  await Promise.race([running, wait(killedAfterMs)]);
+  running.child.kill('SIGKILL');
+  await running.catch(() => {});
+}
+
+/** Packets that an interface of the kernel received. */
+const packetsOf = (name: string) =>
+  Number(readFileSync(`/sys/class/net/${name}/statistics/rx_packets`, 'utf8'));
+
+/** What is left at an interface after the command that takes everything off. */
+async function removeAll(interfaceName: string): Promise<string[]> {
+  const env = { PATH: process.env.PATH, SVC_SENSOR_CAPTURES: `uplink:${interfaceName}` };
+  const file = join(ownProgram, 'sensor/svc-sensor.ts');
+  const words = ['--disable-warning=ExperimentalWarning', file, 'check', '--remove'];
+  await execute(process.execPath, words, { env });
+  const show = (...line: string[]) => spawnSync(line[0]!, line.slice(1), { encoding: 'utf8' }).stdout;
+  const [link, hooks] = [
+    show('ip', 'link', 'show', interfaceName),
+    show('tc', 'qdisc', 'show', 'dev', interfaceName),
+  ];
+  const [index] = link.split(':');
+  const pins = existsSync(pinRoot) ? readdirSync(pinRoot) : [];
+  return [
+    ...(link.includes('xdp') ? ['an XDP program is left'] : []),
+    ...(hooks.includes('clsact') ? ['a hook of tc is left'] : []),
+    ...pins
+      .filter((pin) => pin.startsWith(`${statSync('/proc/self/ns/net').ino}-${index}-`))
+      .map((pin) => `${pin} is left`),
+  ];
 }
 
 /** Two ends of a wire without other traffic. */
@@ -200,7 +258,14 @@ interface StartedSensor {
 }
 
 function startSensor(
-  options: { program: string; folder: string; interfaceName: string; url: string; inKernel: boolean },
+  options: {
+    program: string;
+    folder: string;
+    interfaceName: string;
+    url: string;
+    inKernel: boolean;
+    hasFilter: boolean;
+  },
   ends: (() => void)[],
 ): StartedSensor {
   const { program, folder, interfaceName, url } = options;
@@ -210,6 +275,7 @@ function startSensor(
       ...{ PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
       ...{ SVC_SENSOR_STATE_DIR: folder, SVC_MONITOR_URL: url, SVC_SENSOR_PORT_SCANS: '0' },
       ...{ SVC_SENSOR_CAPTURES: `uplink:${interfaceName}`, SVC_SENSOR_RING_MIB: '16' },
+      ...(options.hasFilter && { SVC_SENSOR_FILTER: '1' }),
     },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -225,5 +291,7 @@ function startSensor(
     });
     void gone.then(() => reject(new Error(`the sensor ended:\n${said}`)));
   });
+  // One that is killed as it starts.
+  listens.catch(() => {});
   return { child, listens, gone };
 }

@@ -1,7 +1,9 @@
 /**
- * Proof by killing and restarting a whole sensor under traffic on a veth whose frames the kernel counts too: every frame is counted
- * once, in its minute, with its address, and no minute is partial or a gap. Needs root.
+ * Proof by killing and restarting a whole sensor, and the program that attaches, at random under traffic on a veth whose frames the kernel
+ * counts and may filter: every frame arrives, is counted once, in its minute, with its address, no minute is partial or a gap, and
+ * `check --remove` leaves nothing at the interface. Needs root.
  */
+import { seededRandom } from '#common/random/index.ts';
 import { judgeRestarts, restartPlants } from '../collection/judge-restarts.ts';
 import { type InterruptOptions, interruptSensor } from '../collection/restarts.prove.ts';
 
@@ -14,15 +16,20 @@ export const plants = ['a part comes twice', 'the downtime is taken for observed
 interface Options {
   /** Kills; then a fifth as many restarts. */
   n: number;
+  seed: number;
   report(line: string): void;
 }
 
-export async function prove({ n, report }: Options) {
-  const kills = await interrupt({ n, signal: 'SIGKILL', everyMs, report });
-  const restarts = await interrupt({ n: Math.ceil(n / 5), signal: 'SIGTERM', everyMs, report });
+export async function prove({ n, seed, report }: Options) {
+  const random = seededRandom(seed);
+  const kills = await interrupt({ n, signal: 'SIGKILL', everyMs, random, report });
+  const restarts = await interrupt({ n: Math.ceil(n / 5), signal: 'SIGTERM', everyMs, random, report });
   const offences = [...kills.offences, ...restarts.offences];
   return {
-    claim: `killed ${n} times under traffic on a veth, one every ${everyMs / 1000} s, and restarted ${Math.ceil(n / 5)} times, while the kernel counts: each of ${kills.frames + restarts.frames} frames is counted once`,
+    claim:
+      `killed ${n} times under traffic on a veth, at random within ${everyMs / 1000} s, and restarted ${Math.ceil(n / 5)} times, its loader killed ` +
+      `${kills.loadersKilled + restarts.loadersKilled} times, while the kernel counts and may filter: each of ${kills.frames + restarts.frames} frames arrived and ` +
+      'is counted once, and nothing is left at the interface',
     tried: n + Math.ceil(n / 5),
     failures: offences.length,
     plantedBugsCaught: `${kills.caught} of ${plants.length}`,
@@ -45,6 +52,12 @@ export async function interrupt(options: Omit<InterruptOptions, 'inKernel'>) {
     .filter(({ minutes, gaps }) => minutes.length + gaps.length > 0);
   const judge = (judged: typeof uploads) => judgeRestarts(judged, frames, interruptions, true);
   const { offences } = judge(uploads);
+  offences.push(...done.left);
+  // One in two goes each way.
+  const sent = frames.length - 1;
+  const [sentIn, sentOut] = [Math.ceil(sent / 2), Math.floor(sent / 2)];
+  if (done.passed.in !== sentIn) offences.push(`${done.passed.in} of ${sentIn} frames came in`);
+  if (done.passed.out !== sentOut) offences.push(`${done.passed.out} of ${sentOut} frames went out`);
   for (const offence of offences) report(offence);
   let caught = 0;
   for (const plant of plants) {
@@ -52,5 +65,5 @@ export async function interrupt(options: Omit<InterruptOptions, 'inKernel'>) {
     report(`planted ${plant}: ${first ?? 'NOT NOTICED'}`);
     if (first !== undefined) caught += 1;
   }
-  return { offences, caught, planted: plants.length, frames: frames.length - 1 };
+  return { offences, caught, planted: plants.length, frames: sent, loadersKilled: done.loadersKilled };
 }

@@ -1,13 +1,20 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import {
   captureMinute,
   createMonitorWorld,
   createSpool,
   host,
+  type MonitorWorld,
   testMinute,
   usageRow,
 } from '#monitor/testing/index.ts';
+
+let monitor: MonitorWorld;
+before(async () => {
+  monitor = await createMonitorWorld();
+});
+after(() => monitor[Symbol.asyncDispose]());
 
 const one = 'br0|02:00:00:00:00:01';
 const two = 'br0|02:00:00:00:00:02';
@@ -15,7 +22,7 @@ const fromMs = testMinute * 1000;
 const toMs = fromMs + 120_000;
 
 test('NET-2.2.10: WAN counts each address at its strongest capture, then adds a device’s addresses; LAN is the bridges’', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const internal = usageRow({
     direction: 'internal',
     client: '192.0.2.10',
@@ -60,7 +67,7 @@ test('NET-2.2.10: WAN counts each address at its strongest capture, then adds a 
 });
 
 test('NET-2.2.9: traffic of an unknown or contested owner counts for no device, and without owned counters WAN is unavailable', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const minute = (key: string) => captureMinute({ hosts: [host('192.0.2.10', 50, 5, key)] });
   const spool = createSpool();
   const wan = async () => (await world.traffic.sumDevices(world.siteId, [one], fromMs, toMs)).items[0]!.wan;
@@ -73,7 +80,7 @@ test('NET-2.2.9: traffic of an unknown or contested owner counts for no device, 
 });
 
 test('NET-2.2.9, NET-2.2.10: the owner of an uplink’s bytes comes from the bridge; there is none when bridges disagree', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const minute = (capture: string, rxBytes: number, key: string, offset = 0) =>
     captureMinute({
       capture,
@@ -98,7 +105,7 @@ test('NET-2.2.9, NET-2.2.10: the owner of an uplink’s bytes comes from the bri
 });
 
 test('NET-2.2.10: a result that exceeds the limit of a read is marked as limited', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   const addresses = (count: number) =>
     Array.from({ length: count }, (_, i) => host(`10.9.${i >> 8}.${i & 255}`, 1, 0, one));
   const spool = createSpool();
@@ -114,7 +121,7 @@ test('NET-2.2.10: a result that exceeds the limit of a read is marked as limited
 });
 
 test('a number has its source: every capture, the chosen one, and the reason', async () => {
-  await using world = await createMonitorWorld();
+  const world = await monitor.atNewSite();
   await world.apply(
     createSpool().upload([
       captureMinute({ hosts: [host('192.0.2.10', 100, 9, one)], totals: { kernelDropped: 4 } }),

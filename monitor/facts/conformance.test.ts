@@ -1,16 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
-import { type Exploration, openScope } from './index.ts';
-import type { StoreUnderTest } from './testing/conformance.ts';
-import { checkCrashPoints } from './testing/crash-points.ts';
+import type { Exploration } from './index.ts';
 import {
   comparePostgres,
   createStandingWorld,
-  doubling,
-  losing,
-  minutesOf,
-  type Plant,
   postgresUnderTest,
   standingSecond,
 } from './testing/engines.ts';
@@ -44,43 +38,6 @@ for (const [what, check] of [
     await using world = await createStandingWorld();
     await check(await postgresUnderTest(world), standingSecond);
   });
-
-/** Memory with two sensors; it stores each upload by itself and knows no transaction. */
-function memoryUnderTest(plant: Plant = (facts) => facts): StoreUnderTest {
-  const facts = createMemoryFacts({ nameApplication, nowSecond: () => standingSecond });
-  const planted = plant(facts);
-  const scope = openScope(undefined as never);
-  return {
-    facts,
-    origins: [1, 2].map((sensorId) => ({ siteId: 1, sensorId })),
-    async append(uploads, stepsMax = Number.POSITIVE_INFINITY) {
-      const steps = [
-        () => planted.prepare(minutesOf(uploads)),
-        ...uploads.map((upload) => () => planted.append([upload], scope)),
-      ];
-      for (const step of steps.slice(0, stepsMax)) await step();
-      return stepsMax > steps.length;
-    },
-  };
-}
-
-async function crashMemory(plant?: Plant) {
-  const model = createMemoryFacts({ nameApplication, nowSecond: () => standingSecond });
-  return await checkCrashPoints(memoryUnderTest(plant), {
-    ...{ model, seed: 7, questions: 1, nowSecond: standingSecond },
-  });
-}
-
-test('NET-7.1: an append that crashes after any of its steps and is repeated adds once; memory', async () => {
-  const { offences, steps } = await crashMemory();
-  assert.deepEqual(offences, []);
-  assert.ok(steps >= 4, `${steps} steps`);
-});
-
-test('the crash points show an append that counts twice, and one that is lost; memory', async () => {
-  assert.notDeepEqual((await crashMemory(doubling)).offences, []);
-  assert.notDeepEqual((await crashMemory(losing())).offences, []);
-});
 
 test('NET-8.8: a process that finds minutes judged by another one makes the room for what it makes of them', async () => {
   await using world = await createStandingWorld();

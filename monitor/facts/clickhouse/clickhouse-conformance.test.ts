@@ -1,10 +1,7 @@
-// Slow: asks ClickHouse and plain memory the same in two stages of uploads, and crashes between all steps of an append.
+// Slow: asks ClickHouse and plain memory the same in two stages of uploads.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nameApplication } from '#monitor/applications/index.ts';
-import { checkCrashPoints } from '../testing/crash-points.ts';
 import { checkGaps } from '../testing/gaps.ts';
-import { createMemoryFacts } from '../testing/memory/memory-facts.ts';
 import { checkQuietSteps } from '../testing/quiet-steps.ts';
 import { checkFirstCapture, checkSegments } from '../testing/who-counts.ts';
 import { compareClickhouse, withClickhouse } from './testing/under-test.ts';
@@ -27,13 +24,3 @@ for (const [what, check] of [
   ['of an address in several segments the strongest capture of each', checkSegments],
 ] as const)
   test(`NET-2.2.5, NET-2.2.10: ClickHouse counts ${what}`, () => withClickhouse(check));
-
-test('NET-7.1: an append that crashes after any of its steps and is repeated adds once; ClickHouse', () =>
-  withClickhouse(async (store, nowSecond) => {
-    const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
-    const { offences, steps } = await checkCrashPoints(store, {
-      ...{ model, seed: seeds[0]!, questions: 1, nowSecond, compareEvery: 24 },
-    });
-    assert.deepEqual(offences, []);
-    assert.ok(steps >= 15, `${steps} steps`);
-  }));

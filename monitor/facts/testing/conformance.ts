@@ -17,11 +17,8 @@ export interface StoreUnderTest {
   origins: readonly FactOrigin[];
   /** Moves a server at random, where the store knows any. */
   move?(random: Random): Promise<void>;
-  /**
-   * Makes room and appends in one scope, as the inbox does; or ends after so many steps, as a process that crashes there,
-   * and then returns false.
-   */
-  append(uploads: readonly FactUpload[], stepsMax?: number): Promise<boolean>;
+  /** Makes room and appends in one scope, as the inbox does. */
+  append(uploads: readonly FactUpload[]): Promise<void>;
 }
 
 export interface ConformanceOptions {

@@ -1,11 +1,8 @@
-/** Engines under test on the database of a monitor, servers that move, and faults that the suite has to see. */
-import { randomUUID } from 'node:crypto';
+/** Engines under test on the database of a monitor, and servers that move. */
 import { nameApplication } from '#monitor/applications/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import type { Placement } from '#monitor/placements/index.ts';
 import { createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import { createCrashingDatabase } from '#service-kit/testing/crash-injection.ts';
 import type { FactUpload } from '../contract/facts.ts';
 import { createFactStore, type FactStore, openScope } from '../index.ts';
 import { checkConformance, type StoreUnderTest } from './conformance.ts';
@@ -84,73 +81,29 @@ export async function comparePostgres(counts: { uploads: number; questions: numb
 
 /** PostgreSQL with two sensors at one site. */
 export async function postgresUnderTest(world: MonitorWorld): Promise<StoreUnderTest> {
-  // Every roll-up by a process that knows nothing of those before it.
-  const rollUp: FactStore['rollUp'] = (hours, mayGoOn) =>
-    createFactStore({ db: () => world.database.db, nameApplication }).rollUp(hours, mayGoOn);
-  return await engineUnderTest(world, { ...world.facts, rollUp }, (db) =>
-    createFactStore({ db: () => db, nameApplication }),
-  );
+  const create = () => createFactStore({ db: () => world.database.db, nameApplication });
+  const rollUp: FactStore['rollUp'] = (hours, mayGoOn) => create().rollUp(hours, mayGoOn);
+  return await engineUnderTest(world, { ...world.facts, rollUp }, create);
 }
 
-/** An engine with two sensors at one site; `create` makes one of another process, by its database. */
+/** An engine with two sensors at one site. Each append is by a process that knows nothing of those before it: `create` makes one. */
 export async function engineUnderTest(
   world: MonitorWorld,
   facts: FactStore,
-  create: (db: Queryable) => FactStore,
+  create: () => FactStore,
 ): Promise<StoreUnderTest> {
   const { siteId } = world;
   const second = await world.enrol('node-2');
-  const appendBy = async (db: Queryable, uploads: readonly FactUpload[]) => {
-    const own = create(db);
-    await own.prepare(minutesOf(uploads));
-    await db.transaction().execute((trx) => own.append(uploads, openScope(trx)));
-  };
   return {
     facts,
     origins: [world.sensor.id, second.id].map((sensorId) => ({ siteId, sensorId })),
-    async append(uploads, statements) {
-      if (statements === undefined) {
-        // What doesn't crash needs no connections of its own, each of which reads the whole catalogue.
-        await appendBy(world.database.db, uploads);
-        return true;
-      }
-      await using process = createCrashingDatabase(world.database.url, { statements, from: /^begin/ });
-      try {
-        await appendBy(process.db, uploads);
-      } catch (error) {
-        if (!process.hasCrashed) throw error;
-      }
-      return !process.hasCrashed;
+    async append(uploads) {
+      const own = create();
+      await own.prepare(minutesOf(uploads));
+      await world.database.db.transaction().execute((trx) => own.append(uploads, openScope(trx)));
     },
   };
 }
 
 export const minutesOf = (uploads: readonly FactUpload[]) =>
   uploads.flatMap(({ minutes }) => minutes.map(({ minute }) => minute));
-
-/** A fault put into a store, to show that the suite sees it. */
-export type Plant = (facts: FactStore) => FactStore;
-
-/** Every append counts as a new one. */
-export const doubling: Plant = (facts) => ({
-  ...facts,
-  append: (uploads, scope) =>
-    facts.append(
-      uploads.map((upload) => ({ ...upload, token: { spoolId: randomUUID(), sequence: 1 } })),
-      scope,
-    ),
-});
-
-/** Tokens are noted before and apart from their rows, so a repeat is taken for done. */
-export function losing(): Plant {
-  const noted = new Set<string>();
-  return (facts) => ({
-    ...facts,
-    async append(uploads, scope) {
-      const fresh = uploads.filter(({ token }) => !noted.has(token.spoolId));
-      for (const { token } of fresh) noted.add(token.spoolId);
-      // What crashes here has its tokens and not its rows.
-      if (fresh.length > 0 && noted.size % 3 !== 0) await facts.append(fresh, scope);
-    },
-  });
-}

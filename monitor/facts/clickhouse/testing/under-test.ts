@@ -1,8 +1,6 @@
 /** ClickHouse as an engine under test, beside plain memory. */
-import { sql } from 'kysely';
 import { nameApplication } from '#monitor/applications/index.ts';
 import type { MonitorWorld } from '#monitor/testing/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type ConformanceOptions, checkConformance, type StoreUnderTest } from '../../testing/conformance.ts';
 import { createMoves, createStandingWorld, engineUnderTest, middleOfHour } from '../../testing/engines.ts';
 import { createMemoryFacts } from '../../testing/memory/memory-facts.ts';
@@ -10,29 +8,12 @@ import { createClickhouseFacts } from '../clickhouse-facts.ts';
 import type { FactClient } from '../engine-store.ts';
 import { createChdbEngine } from './chdb-engine.ts';
 
-/** ClickHouse, as a process sees it that may crash before and after each of its inserts. */
-function crashingClient(client: FactClient, db: Queryable): FactClient {
-  const step = () => sql`select 1`.execute(db);
-  return {
-    query: client.query.bind(client),
-    command: client.command.bind(client),
-    close: async () => {},
-    async exec(parameters) {
-      await step();
-      const result = await client.exec(parameters as Parameters<FactClient['exec']>[0]);
-      await step();
-      return result;
-    },
-  } as FactClient;
-}
-
 async function clickhouseUnderTest(world: MonitorWorld, client: FactClient): Promise<StoreUnderTest> {
   // A view that takes long is right all the same.
   const patient = { nameApplication, exploreMs: 600_000 };
-  const facts = createClickhouseFacts({ client, db: () => world.database.db, ...patient });
+  const create = () => createClickhouseFacts({ client, db: () => world.database.db, ...patient });
+  const facts = create();
   await facts.migrate();
-  const create = (db: Queryable) =>
-    createClickhouseFacts({ client: crashingClient(client, db), db: () => db, ...patient });
   return await engineUnderTest(world, facts, create);
 }
 

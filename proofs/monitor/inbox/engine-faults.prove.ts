@@ -13,18 +13,15 @@ import { createFleet, type Fleet } from './ingest-fleet.ts';
 
 export const name = 'facts-engine-faults';
 
-export interface EngineFaultOptions {
+interface EngineFaultOptions {
   /** Faults. */
   n: number;
   seed: number;
   report(line: string): void;
-  sensors?: number;
-  workers?: number;
-  /** Uploads for each fault. */
-  uploads?: number;
-  /** Only these kinds, in turn. */
-  inTurn?: readonly FaultKind[];
 }
+
+/** For each fault. */
+const uploadsOfFault = 200;
 
 const kinds = {
   killed_before: 5,
@@ -36,7 +33,7 @@ const kinds = {
   too_many_parts: 2,
   worker_killed: 3,
 } as const;
-export type FaultKind = keyof typeof kinds;
+type FaultKind = keyof typeof kinds;
 
 const refusals: Partial<Record<FaultKind, { code: number; name: string }>> = {
   disk_full: { code: 243, name: 'NOT_ENOUGH_SPACE' },
@@ -52,41 +49,37 @@ const insertsOfBatch = 5;
 const faultWaitMs = 3_000;
 
 export async function prove(options: EngineFaultOptions) {
-  const { offences, uploads, counts } = await breakEngine(options);
+  const { offences, counts } = await breakEngine(options);
   for (const offence of offences) options.report(offence);
   options.report(JSON.stringify(counts));
   return {
-    claim: `${uploads} uploads while ClickHouse is killed, away, frozen, full and read-only, and workers are killed: 0 lost, 0 doubled`,
+    claim: `${options.n * uploadsOfFault} uploads while ClickHouse is killed, away, frozen, full and read-only, and workers are killed: 0 lost, 0 doubled`,
     tried: options.n,
     failures: offences.length,
   };
 }
 
 /** Makes `n` faults while uploads come in, lets all settle, and returns what is wrong. */
-export async function breakEngine(
-  options: EngineFaultOptions,
-): Promise<{ offences: string[]; uploads: number; counts: Partial<Record<FaultKind, number>> }> {
-  const { n, sensors = 50, workers = 2, uploads = 200, inTurn } = options;
-  const random = seededRandom(options.seed);
+async function breakEngine({ n, seed, report }: EngineFaultOptions) {
+  const random = seededRandom(seed);
   await using database = await createTestDatabase('monitor');
   await using engine = await startHttpEngine();
   await using fleet = await createFleet({
-    ...{ database, workerUrl: database.url, sensors, workers, leaseSeconds: 12, random },
+    ...{ database, workerUrl: database.url, sensors: 50, workers: 2, leaseSeconds: 12, random },
     factsUrl: engine.url,
   });
   const counts: Partial<Record<FaultKind, number>> = {};
   for (let fault = 1; fault <= n; fault += 1) {
-    const kind = inTurn ? inTurn[fault % inTurn.length]! : pick(random);
+    const kind = pick(random);
     counts[kind] = (counts[kind] ?? 0) + 1;
-    const sending = fleet.send(uploads);
+    const sending = fleet.send(uploadsOfFault);
     await strike(kind, engine, fleet, random);
     await sending;
-    if (fault % 25 === 0) options.report(`${fault} faults, ${fault * uploads} uploads`);
+    if (fault % 25 === 0) report(`${fault} faults, ${fault * uploadsOfFault} uploads`);
   }
   const isSettled = await fleet.settle(900_000);
   return {
     offences: [...(isSettled ? [] : ['uploads were left unapplied']), ...(await fleet.judge())],
-    uploads: n * uploads,
     counts,
   };
 }

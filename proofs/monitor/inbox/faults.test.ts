@@ -1,8 +1,7 @@
-// Slow: kills and freezes workers, a database and a ClickHouse while sensors send.
+// Slow: kills and freezes workers and a database while sensors send.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { breakDatabase } from './database-faults.prove.ts';
-import { breakEngine } from './engine-faults.prove.ts';
 import { breakNetwork } from './network-faults.prove.ts';
 import { forceTakeovers } from './takeovers.prove.ts';
 import { killWorkers } from './worker-kills.prove.ts';
@@ -46,18 +45,4 @@ test('NET-2.2.9: a database that is killed and ends sessions loses no upload and
 test('NET-2.2.9: a commit whose answer is lost is read again, not repeated', async () => {
   const { offences } = await breakNetwork({ n: 2, seed: 5, report, sensors: 4, workers: 1 });
   assert.deepEqual(offences, []);
-});
-
-test('NET-7.1: a ClickHouse that is killed before and after it stores loses no fact and doubles none', async () => {
-  const { offences, counts } = await breakEngine({
-    n: 3,
-    seed: 3,
-    report,
-    sensors: 8,
-    workers: 1,
-    uploads: 40,
-    inTurn: ['killed_after', 'killed_before', 'disk_full'],
-  });
-  assert.deepEqual(offences, []);
-  assert.deepEqual(counts, { killed_after: 1, killed_before: 1, disk_full: 1 });
 });

@@ -104,7 +104,6 @@ export function createServers(deps: ServersDeps) {
   const scope = (actor: Actor, tenantId: number | null) =>
     tenantId === null ? scopeOf(actor) : scopeOfTenant(actor, tenantId);
   const lookup = createServerLookup(deps);
-  const share = createSharing();
   return {
     /** What it does beside the calls. */
     work: {
@@ -120,14 +119,7 @@ export function createServers(deps: ServersDeps) {
     /** The same inside a transaction. */
     findServerIn: (tx: Queryable, actor: Actor, tenantId: number | null, serverId: number) =>
       findServer(tx, scope(actor, tenantId), serverId),
-    listServers(actor: Actor, tenantId: number | null, filter: ServerFilter): Promise<Server[]> {
-      const within = scope(actor, tenantId);
-      return share(JSON.stringify(['list', within, filter]), () => listServers(deps.db(), within, filter));
-    },
-    countServers(actor: Actor, tenantId: number | null, filter: ServerFilter): Promise<number> {
-      const within = scope(actor, tenantId);
-      return share(JSON.stringify(['count', within, filter]), () => countServers(deps.db(), within, filter));
-    },
+    ...createLists(deps, scope),
     /** Living servers by the beginnings of words of their names, by id or by address; at most `limit` of each kind. */
     search: (actor: Actor, typed: string, limit: number) =>
       findServers(deps.db(), scopeOf(actor), typed, limit),
@@ -259,6 +251,21 @@ function createServerLookup(deps: ServersDeps) {
     const found = await listOwnedServers(deps.db(), asked);
     return new Map(found.map((server) => [`${server.tenantId}/${server.id}`, server]));
   });
+}
+
+/** Lists and their lengths; those that are asked for at once are one read. */
+function createLists(deps: ServersDeps, scope: (actor: Actor, tenantId: number | null) => Scope) {
+  const share = createSharing();
+  return {
+    listServers(actor: Actor, tenantId: number | null, filter: ServerFilter): Promise<Server[]> {
+      const within = scope(actor, tenantId);
+      return share(JSON.stringify(['list', within, filter]), () => listServers(deps.db(), within, filter));
+    },
+    countServers(actor: Actor, tenantId: number | null, filter: ServerFilter): Promise<number> {
+      const within = scope(actor, tenantId);
+      return share(JSON.stringify(['count', within, filter]), () => countServers(deps.db(), within, filter));
+    },
+  };
 }
 
 async function listInventory(

@@ -7,15 +7,17 @@ import { plantSql } from '#operations/testing/planted-sql.ts';
 
 const customers = 3_000;
 
-test('a metered call reads the rows of its customer by keys, among thousands of others', async () => {
+test('metered reads of a server and of a list read the rows of their customer by keys, among thousands of others', async () => {
   await using world = await createWorld();
   const customer = await world.createCustomer('Cost');
   const headers = { authorization: `Bearer ${await world.createKey(customer)}` };
   const { serverId } = await world.deploy(customer.tenant, 'costly');
   await crowd(world);
   const call = async () => {
-    const answer = await fetch(`${world.url}/api/v2/servers/${serverId}`, { headers });
-    assert.equal(answer.status, 200, await answer.text());
+    for (const path of [`/servers/${serverId}`, '/servers?limit=200']) {
+      const answer = await fetch(`${world.url}/api/v2${path}`, { headers });
+      assert.equal(answer.status, 200, await answer.text());
+    }
   };
   await call();
   const nodes = await explainStatements(world.database, call);

@@ -152,6 +152,12 @@ export const operationsSettings = {
     { min: 0, max: 1_000, unit: 'snapshots' },
     'Snapshots that one server may have. Each takes as much of the storage pool as the disk holds.',
   ),
+  snapshotGbQuanta: decimalSetting(
+    'SVC_SNAPSHOTS_PER_GB_MONTH',
+    '0.00',
+    { places: 4, max: 1_000, unit: 'of the account’s currency' },
+    'Price of 10^9 bytes of snapshots for a month of 730 hours, with at most four decimals; 0 charges nothing. A new price holds from the next hour on.',
+  ),
   bandwidthSource: choiceSetting(
     'SVC_BANDWIDTH_SOURCE',
     ['hypervisor', 'telemetry'],

@@ -118,13 +118,14 @@ async function createInfrastructure(platform: Platform, overrides: Overrides) {
     servers: createServers({
       ...{ ...base, addresses, networks, findRootPassword },
       snapshotsMax: settings.snapshotsMax,
+      snapshotGbQuanta: settings.snapshotGbQuanta,
     }),
   };
 }
 
 function createCustomers(
   platform: Platform,
-  { addresses, bandwidth, payments }: Infrastructure,
+  { addresses, bandwidth, payments, servers }: Infrastructure,
   overrides: Overrides,
 ) {
   const { settings, db, pool, clock, reporter, post, secrets } = platform;
@@ -176,7 +177,7 @@ function createCustomers(
     adminProjects: overrides.adminProjects?.(adminProjects) ?? adminProjects,
     apiKeys: overrides.apiKeys?.(apiKeys) ?? apiKeys,
     billing: createBilling({ db, pool, gateway: payments.gatewayName }),
-    billingMaintenance: createBillingMaintenance({ ...base, metering, bandwidth }),
+    billingMaintenance: createBillingMaintenance({ ...base, metering, bandwidth, servers }),
     idempotency: overrides.idempotency?.(idempotency) ?? idempotency,
     metering,
     webhooks: createWebhooks({ ...base, secrets, rules: { allowPrivate: settings.webhookPrivateTargets } }),

@@ -89,11 +89,12 @@ export const Prices = Type.Object(
       pool_counts: OneOf(['outbound', 'total'], 'Direction of the bytes that count against the pool.'),
       per_tb: Nullable(Money),
     }),
+    snapshots: Type.Object({ per_gb_month: Nullable(Money) }),
   },
   {
     title: 'Prices',
     description:
-      '`bandwidth.per_tb` is what 10^12 bytes beyond the pool cost; null: nothing is charged. A new or higher price holds from the next month on; `GET /account` has the one of this month.',
+      '`bandwidth.per_tb` is what 10^12 bytes beyond the pool cost; null: nothing is charged. A new or higher price holds from the next month on; `GET /account` has the one of this month. `snapshots.per_gb_month` is what 10^9 bytes of snapshots cost in 730 hours; null: nothing.',
   },
 );
 export type Prices = Static<typeof Prices>;

@@ -5,7 +5,7 @@ import { Id, Moment, Money, monthPattern, Pagination } from './schema-kit.ts';
 
 const Source = Type.String({
   description:
-    'What for: `deposit`, `refund`, `adjustment`, `server_hours`, `api_overage`, `bandwidth_overage`; others may be added.',
+    'What for: `deposit`, `refund`, `adjustment`, `server_hours`, `snapshots`, `api_overage`, `bandwidth_overage`; others may be added.',
 });
 
 export const LedgerEntry = Type.Object(

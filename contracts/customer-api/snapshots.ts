@@ -5,6 +5,7 @@ import { bodyErrors, type Endpoint, idempotencyErrors, ok } from './endpoint.ts'
 import {
   Id,
   Moment,
+  Money,
   Name,
   OneOf,
   Pagination,
@@ -44,10 +45,26 @@ export const SnapshotList = Type.Object(
 );
 
 export const CreateSnapshotRequest = Type.Object(
-  { name: Type.Optional(Name), tenant: Type.Optional(TenantSelector) },
+  { name: Type.Optional(Name), dry_run: DryRun, tenant: Type.Optional(TenantSelector) },
   { title: 'CreateSnapshotRequest', additionalProperties: false },
 );
 export type CreateSnapshotRequest = Static<typeof CreateSnapshotRequest>;
+
+/** What taking one with `dry_run` is answered. */
+export const SnapshotForecast = Type.Object(
+  {
+    server_id: Id,
+    disk_gb: Type.Integer({ description: 'Disk of the server.' }),
+    price_per_gb_month: Money,
+    price_monthly_max: Type.String({
+      ...Money,
+      description: 'Decimal text; what it costs in 730 hours if the disk is full.',
+    }),
+    currency: Type.String(),
+  },
+  { title: 'SnapshotForecast' },
+);
+export type SnapshotForecast = Static<typeof SnapshotForecast>;
 
 export const RestoreSnapshotRequest = Type.Object(
   { dry_run: DryRun, tenant: Type.Optional(TenantSelector) },
@@ -104,20 +121,21 @@ export const snapshotEndpoints = [
     versions: ['v2'],
     summary: 'Take a snapshot',
     description:
-      'Copies the disk of the server, running or stopped, as it is at the beginning of the action. A running server goes on: what its operating system has not written to the disk yet is missing, as after a power failure; stop the server first to be sure. Other actions are refused until the copy is complete. Snapshots cost nothing, and are deleted with their server.',
+      'Copies the disk of the server, running or stopped, as it is at the beginning of the action. A running server goes on: what its operating system has not written to the disk yet is missing, as after a power failure; stop the server first to be sure. Other actions are refused until the copy is complete. What it takes is charged by the hour, at the price that `GET /prices` has; unless they cost nothing, that needs credit above zero. Snapshots are deleted with their server.',
     params: { id: 'server' },
     body: CreateSnapshotRequest,
     isBodyOptional: true,
     headers: ['Idempotency-Key'],
     selectsTenant: true,
     responses: {
+      200: { description: 'The forecast, with `dry_run`.', schema: SnapshotForecast },
       202: {
         description: 'The snapshot, in the state `creating`. Wait for its action, or for `snapshot.created`.',
         schema: Snapshot,
         headers: ['Location', 'Idempotent-Replayed'],
       },
     },
-    errors: [...actionErrors, 'limit_exceeded'],
+    errors: [...actionErrors, 'limit_exceeded', 'credit_required'],
   },
   {
     id: 'readSnapshot',

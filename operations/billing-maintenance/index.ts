@@ -1,5 +1,5 @@
 /**
- * The periodic work of billing, in one tick: hours of servers, requests above the free quota, traffic beyond the pool, and suspensions.
+ * The periodic work of billing, in one tick: hours of servers and of snapshots, requests above the free quota, traffic beyond the pool, and suspensions.
  *
  * It is the only place that suspends for debt (API-3.6) and that charges overage (API-8.6): no request is ever refused
  * for going over. Every charge has a reference that the ledger takes once, so ticks may be repeated, overlap or die.
@@ -10,7 +10,7 @@ import { endDebtSuspension, suspendForDebt } from '#operations/accounts/index.ts
 import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import { lockFreeBalances } from '#operations/billing/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
-import { chargeServerHours } from '#operations/servers/index.ts';
+import { chargeServerHours, type Servers } from '#operations/servers/index.ts';
 import { listDebtors, listSettledDebtors } from '#operations/views/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
@@ -27,6 +27,7 @@ interface MaintenanceLoopDeps extends MaintenanceDeps {
 
 export interface MaintenanceResult {
   hours: number;
+  snapshots: number;
   overages: number;
   /** Months of accounts that were charged for traffic. */
   bandwidth: number;
@@ -37,10 +38,11 @@ export interface MaintenanceResult {
 /** One tick. */
 export async function maintainBilling(deps: MaintenanceDeps): Promise<MaintenanceResult> {
   const hours = await chargeServerHours(deps.db());
+  const snapshots = await deps.servers.chargeSnapshots();
   const overages = await chargeOverage(deps);
   const bandwidth = await chargeBandwidth(deps);
   // Last, so that a debt of this very tick counts.
-  return { hours, overages, bandwidth, ...(await settleSuspensions(deps)) };
+  return { hours, snapshots, overages, bandwidth, ...(await settleSuspensions(deps)) };
 }
 
 /** The feature is work alone: one tick a minute, on one of the replicas. */
@@ -67,6 +69,7 @@ export interface MaintenanceDeps {
   db: () => Queryable;
   metering: Metering;
   bandwidth: Bandwidth;
+  servers: Pick<Servers, 'chargeSnapshots'>;
 }
 
 /**

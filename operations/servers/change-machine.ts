@@ -120,10 +120,7 @@ export async function resizeServer(
     const diskGb = wanted.keepDisk ? server.diskGb : plan.diskGb;
     if (plan.id === server.planId && diskGb === server.diskGb) return { isUnchanged: true };
     dueQuanta = Math.max(0, hourlyQuanta - server.hourlyQuanta);
-    if (dueQuanta > 0 && (await findBalance(tx, server.tenantId)) <= 0) {
-      const refusal = { status: 402, code: 'payment_required', reason: 'credit_required' } as const;
-      throw new CodedError('orders.not_eligible', describeRefusal(refusal), { refusal });
-    }
+    if (dueQuanta > 0) await requireCredit(tx, server.tenantId);
     await holdRoom(tx, server, { vcpus: plan.vcpus, memoryMb: plan.memoryMb, diskGb });
     isRestarted = server.powerState === 'running';
     const { vcpus, memoryMb } = plan;
@@ -134,6 +131,13 @@ export async function resizeServer(
     };
   });
   return { action, hourlyQuanta, monthlyCapQuanta, dueQuanta, isRestarted };
+}
+
+/** Throws `orders.not_eligible`: what costs more than before needs credit. */
+export async function requireCredit(tx: Queryable, tenantId: number): Promise<void> {
+  if ((await findBalance(tx, tenantId)) > 0) return;
+  const refusal = { status: 402, code: 'payment_required', reason: 'credit_required' } as const;
+  throw new CodedError('orders.not_eligible', describeRefusal(refusal), { refusal });
 }
 
 /** Gives the guest the sizes that its server has; for operators, where the node has others. The price stays. */

@@ -61,6 +61,7 @@ export { addServer, type HeldServer, type RequestedServer } from './add-server.t
 export { notFound as serverNotFound, type Requester, requester, requireWrite } from './authorise.ts';
 export type { ChangeHooks } from './change-server.ts';
 export { chargeServerHours } from './charge-server-hours.ts';
+export { monthlyMaxQuanta } from './charge-snapshots.ts';
 export { findDrift } from './drift.ts';
 export type { Drift } from './drift-store.ts';
 export { observePower } from './run-power.ts';
@@ -290,6 +291,8 @@ export interface ServersDeps {
   hypervisors: Hypervisors;
   /** Snapshots that one server may have. */
   snapshotsMax: number;
+  /** Price of 10^9 bytes of snapshots for a month; 0: nothing is charged. */
+  snapshotGbQuanta: number;
   /** The root password that was made with the order. */
   findRootPassword: (orderId: number) => Promise<string>;
   clock: Clock;

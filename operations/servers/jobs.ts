@@ -173,7 +173,7 @@ async function destroy(deps: ServersDeps, job: Job): Promise<void> {
     const server = await store.lockServer(tx, serverId);
     if (server === null || server.provisioningState !== 'deleting') return;
     await releaseAddresses(tx, serverId);
-    await endSnapshots(tx, serverId);
+    await endSnapshots(deps, tx, serverId);
     await deleteNicsOf(tx, serverId);
     await releaseRoom(tx, serverId);
     const macAddresses = await store.releaseInterfaces(tx, serverId);

@@ -1,5 +1,5 @@
 /** Every statement on snapshots that changes them, or looks at what is no customer's. */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 export interface NewSnapshot {
@@ -33,7 +33,49 @@ export async function findByAction(tx: Queryable, actionId: number): Promise<num
 }
 
 export async function setState(tx: Queryable, id: number, state: 'ready' | 'deleting'): Promise<void> {
-  await sql`update server_snapshots set state = ${state} where id = ${id}`.execute(tx);
+  await sql`update server_snapshots set state = ${state},
+      ready_at = case when ${state} = 'ready' then svc_now() else ready_at end
+    where id = ${id}`.execute(tx);
+}
+
+export interface DueSnapshot {
+  id: number;
+  serverId: number;
+  tenantId: number;
+  /** That have begun since it was ready. */
+  hours: number;
+  /** What those cost that are not charged yet. */
+  quanta: number;
+}
+
+/**
+ * Snapshots with hours that are not charged, locked: a batch of all, without those that others hold, or the named ones, which are
+ * waited for.
+ */
+export async function lockDueSnapshots(
+  tx: Queryable,
+  of: { gbQuanta: number } & ({ afterId: number; limit: number } | { id: number } | { serverId: number }),
+): Promise<DueSnapshot[]> {
+  const begun = sql`(floor(extract(epoch from svc_now() - c.ready_at) / 3600)::bigint + 1)`;
+  const cost = (hours: RawBuilder<unknown>) =>
+    sql`div(c.size_bytes::numeric * ${hours} * ${of.gbQuanta}::bigint, 730 * 1000000000::bigint)`;
+  const which =
+    'afterId' in of
+      ? sql`c.id > ${of.afterId}`
+      : 'id' in of
+        ? sql`c.id = ${of.id}`
+        : sql`c.server_id = ${of.serverId}`;
+  const batch = 'afterId' in of ? sql`limit ${of.limit} for update of c skip locked` : sql`for update of c`;
+  const { rows } = await sql<DueSnapshot>`
+    select c.id, c.server_id as "serverId", s.tenant_id as "tenantId", ${begun} as hours,
+      (${cost(begun)} - ${cost(sql`c.charged_hours`)})::bigint as quanta
+    from server_snapshots c join servers s on s.id = c.server_id
+    where ${which} and c.state = 'ready' and c.charged_hours < ${begun} order by c.id ${batch}`.execute(tx);
+  return rows;
+}
+
+export async function noteChargedHours(tx: Queryable, id: number, hours: number): Promise<void> {
+  await sql`update server_snapshots set charged_hours = ${hours} where id = ${id}`.execute(tx);
 }
 
 /** Notes that the copy is complete, and what it takes. */

@@ -14,8 +14,9 @@ import { record } from '#service-kit/audit/index.ts';
 import type { Job } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { findUnfinishedAction, isActionOlder, noteProgress } from './action-store.ts';
-import { change, requirePower, type ServerOf } from './change-machine.ts';
+import { change, requireCredit, requirePower, type ServerOf } from './change-machine.ts';
 import { busy, type ChangeHooks } from './change-server.ts';
+import { chargeEnding, chargeSnapshots } from './charge-snapshots.ts';
 import type { ServersDeps } from './index.ts';
 import {
   actionIdOf,
@@ -46,7 +47,10 @@ export function snapshotCalls(
       findSnapshot(deps.db(), scope(actor, tenantId), id),
     /** The cap of one server. */
     snapshotsMax: deps.snapshotsMax,
-    /** Throws what `changePower` throws, `servers.unsupported`, `servers.invalid` and `servers.snapshot_limit`. */
+    /** Price of 10^9 bytes for a month. */
+    snapshotGbQuanta: deps.snapshotGbQuanta,
+    chargeSnapshots: () => chargeSnapshots(deps.db(), deps.snapshotGbQuanta),
+    /** Throws what `changePower` throws, `servers.unsupported`, `servers.invalid`, `servers.snapshot_limit` and `orders.not_eligible`. */
     createSnapshot: (
       actor: Actor,
       tenantId: number | null,
@@ -70,15 +74,15 @@ export interface SnapshotRequest {
   imageId?: number;
 }
 
-/** Called in the transaction that makes the snapshot. */
-interface SnapshotHooks {
+interface SnapshotHooks extends Pick<ChangeHooks, 'isDryRun'> {
+  /** Called in the transaction that makes the snapshot. */
   onSnapshot?: (tx: Queryable, snapshotId: number) => Promise<void>;
 }
 
 /** A large disk on a slow pool. */
 const copySecondsMax = 6 * 3_600;
 
-/** Throws `servers.invalid`, `servers.snapshot_limit`, `servers.unsupported`, and what `changePower` throws. */
+/** Throws `servers.invalid`, `servers.snapshot_limit`, `servers.unsupported`, `orders.not_eligible`, and what `changePower` throws. */
 async function createSnapshot(
   deps: ServersDeps,
   of: ServerOf,
@@ -95,8 +99,10 @@ async function createSnapshot(
     await hooks.onSnapshot?.(tx, given.id);
   };
   const asked = { command: 'create_snapshot', capability: 'snapshots' } as const;
-  await change(deps, of, asked, { onAction }, async (tx, server, found) => {
+  const { isDryRun } = hooks;
+  await change(deps, of, asked, { onAction, isDryRun }, async (tx, server, found) => {
     requirePower(server);
+    if (deps.snapshotGbQuanta > 0) await requireCredit(tx, server.tenantId);
     const used = (await listSnapshots(tx, 'all', { serverId: server.id })).length;
     if (used >= deps.snapshotsMax)
       throw new CodedError(
@@ -147,6 +153,7 @@ async function deleteSnapshot(
     if (unfinished?.command === 'create_snapshot' || unfinished?.command === 'restore_snapshot')
       throw busy(unfinished.id);
     await emit(tx, { type: 'snapshot.deleted', snapshotId });
+    await chargeEnding(tx, deps.snapshotGbQuanta, { id: snapshotId });
     await discard(tx, serverId, snapshotId);
     await record(tx, actor, {
       operation: 'server.delete_snapshot',
@@ -171,7 +178,12 @@ async function discard(tx: Queryable, serverId: number, snapshotId: number): Pro
 }
 
 /** The snapshots of a server that is gone. */
-export async function endSnapshots(tx: Queryable, serverId: number): Promise<void> {
+export async function endSnapshots(
+  { snapshotGbQuanta }: Pick<ServersDeps, 'snapshotGbQuanta'>,
+  tx: Queryable,
+  serverId: number,
+): Promise<void> {
+  await chargeEnding(tx, snapshotGbQuanta, { serverId });
   for (const { id: snapshotId } of await listSnapshots(tx, 'all', { serverId }))
     await emit(tx, { type: 'snapshot.deleted', snapshotId });
   await store.deleteAll(tx, serverId);

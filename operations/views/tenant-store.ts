@@ -91,7 +91,7 @@ export async function listDaySpending(db: Queryable, tenantId: number, days: num
       select date_trunc('day', created_at at time zone 'utc') as day, metadata ->> 'source' = 'server_hours' as "isServer",
         -sum(amount_quanta) as quanta
       from ledger_entries
-      where tenant_id = ${tenantId} and metadata ->> 'source' in ('server_hours', 'api_overage', 'bandwidth_overage')
+      where tenant_id = ${tenantId} and metadata ->> 'source' in ('server_hours', 'snapshots', 'api_overage', 'bandwidth_overage')
         and created_at >= (select min(day) from wanted) at time zone 'utc'
       group by 1, 2)
     select w.day at time zone 'utc' as day,

@@ -94,6 +94,7 @@ import type {
   ServerTraffic,
   SetReverseDnsRequest,
   Snapshot,
+  SnapshotForecast,
   SnapshotList,
   SshKey,
   SshKeyList,
@@ -199,9 +200,9 @@ export class Api extends Caller {
     return new List(this, { method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/snapshots`, query: ['limit', 'cursor'], options }, 'snapshots');
   }
 
-  /** Take a snapshot. Copies the disk of the server, running or stopped, as it is at the beginning of the action. A running server goes on: what its operating system has not written to the disk yet is missing, as after a power failure; stop the server first to be sure. Other actions are refused until the copy is complete. Snapshots cost nothing, and are deleted with their server. */
-  createSnapshot(id: number, body: CreateSnapshotRequest, options: CallOptions = {}): Promise<Snapshot> {
-    return this.call<Snapshot>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/snapshots`, body, takesIdempotencyKey: true, options });
+  /** Take a snapshot. Copies the disk of the server, running or stopped, as it is at the beginning of the action. A running server goes on: what its operating system has not written to the disk yet is missing, as after a power failure; stop the server first to be sure. Other actions are refused until the copy is complete. What it takes is charged by the hour, at the price that `GET /prices` has; unless they cost nothing, that needs credit above zero. Snapshots are deleted with their server. */
+  createSnapshot(id: number, body: CreateSnapshotRequest, options: CallOptions = {}): Promise<SnapshotForecast | Snapshot> {
+    return this.call<SnapshotForecast | Snapshot>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/snapshots`, body, takesIdempotencyKey: true, options });
   }
 
   /** Read a snapshot. One snapshot of a server of the workspace. */

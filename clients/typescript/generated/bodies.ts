@@ -453,6 +453,8 @@ export type CreateServerRequest = {
 
 export type CreateSnapshotRequest = {
   name?: string | undefined;
+  /** Returns 200 with what the call would do and cost, or its error, without executing it. */
+  dry_run?: boolean | undefined;
 };
 
 export type CreateSshKeyRequest = {
@@ -765,7 +767,7 @@ export type LedgerEntry = {
   /** Decimal text; negative for a charge. */
   amount: string;
   currency: string;
-  /** What for: `deposit`, `refund`, `adjustment`, `server_hours`, `api_overage`, `bandwidth_overage`; others may be added. */
+  /** What for: `deposit`, `refund`, `adjustment`, `server_hours`, `snapshots`, `api_overage`, `bandwidth_overage`; others may be added. */
   source: string;
   description: string;
   created_at: string;
@@ -1038,7 +1040,7 @@ export type PortScanList = {
   scans: PortScan[];
 };
 
-/** `bandwidth.per_tb` is what 10^12 bytes beyond the pool cost; null: nothing is charged. A new or higher price holds from the next month on; `GET /account` has the one of this month. */
+/** `bandwidth.per_tb` is what 10^12 bytes beyond the pool cost; null: nothing is charged. A new or higher price holds from the next month on; `GET /account` has the one of this month. `snapshots.per_gb_month` is what 10^9 bytes of snapshots cost in 730 hours; null: nothing. */
 export type Prices = {
   currency: string;
   plans: {
@@ -1065,6 +1067,10 @@ export type Prices = {
     pool_counts: 'outbound' | 'total';
     /** Decimal text. */
     per_tb: string | null;
+  };
+  snapshots: {
+    /** Decimal text. */
+    per_gb_month: string | null;
   };
 };
 
@@ -1432,6 +1438,17 @@ export type SnapshotEventData = {
   tenant_id: number;
   /** API path of the resource. */
   href: string;
+};
+
+export type SnapshotForecast = {
+  server_id: number;
+  /** Disk of the server. */
+  disk_gb: number;
+  /** Decimal text. */
+  price_per_gb_month: string;
+  /** Decimal text; what it costs in 730 hours if the disk is full. */
+  price_monthly_max: string;
+  currency: string;
 };
 
 export type SnapshotList = {

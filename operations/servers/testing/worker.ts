@@ -43,6 +43,7 @@ const deps = {
     networksMax: 10,
   }),
   snapshotsMax: 5,
+  snapshotGbQuanta: 0,
   findRootPassword: createOrders({ db, payments, deploysPerHour: 100 }).findRootPassword,
 };
 await createJobRunner({

@@ -5,6 +5,7 @@ import { formatQuanta } from '#operations/billing/index.ts';
 import type { Catalog, Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
 import type { Availability } from '#operations/views/index.ts';
 import { type Handler, notFound } from '../call.ts';
 import { pageOf } from '../request-parts.ts';
@@ -20,6 +21,7 @@ export function catalogHandlers(deps: {
   clusters: Clusters;
   metering: Metering;
   bandwidth: Bandwidth;
+  servers: Servers;
 }): CatalogHandlers {
   const { catalog, clusters } = deps;
   const idOf = ({ id }: { id: number }) => id;
@@ -64,6 +66,7 @@ export function catalogHandlers(deps: {
     async readPrices(call) {
       const { includedPerMonth, price } = deps.metering;
       const { rules, poolCounts, tbQuanta } = deps.bandwidth;
+      const { snapshotGbQuanta } = deps.servers;
       const plans = (await catalog.readOffers()).plans.filter(isOffered);
       return {
         currency: call.tenant.currency,
@@ -79,6 +82,7 @@ export function catalogHandlers(deps: {
           pool_counts: poolCounts,
           per_tb: tbQuanta === 0 ? null : formatQuanta(tbQuanta),
         },
+        snapshots: { per_gb_month: snapshotGbQuanta === 0 ? null : formatQuanta(snapshotGbQuanta) },
       } satisfies schemas.Prices;
     },
   };

@@ -26,6 +26,7 @@ const stubborn = new Set<string>();
 
 before(async () => {
   world = await createWorld({
+    snapshotGbQuanta: 500,
     hypervisor: (usual) => {
       const refused = () => {
         if (refusal !== null) throw refusal;
@@ -395,6 +396,10 @@ test('what the hypervisors of a location can not do is refused with the reason, 
       })
     ).text();
   assert.match(await settings(), /id="resize"[\s\S]*id="password"[\s\S]*id="rebuild"/);
+  assert.match(
+    await settings(),
+    /each costs \$0\.05 a month for each GB that it takes, at most \$1\.0738 for/,
+  );
   unable = ['rebuild', 'resize', 'reset_password', 'addresses', 'console', 'snapshots'];
   for (const [action, body] of [
     ['rebuild', {}],
@@ -505,6 +510,52 @@ test('a snapshot is taken of a running server, listed, restored and deleted, eac
   assert.deepEqual(told, ['snapshot.created', 'snapshot.restored', 'snapshot.deleted']);
 });
 
+test('a snapshot costs what it takes by the hour, from when it is ready until it is deleted, each hour once', async () => {
+  const { key, path, customer } = await running('Stored');
+  const send = (method: string, to: string, body?: object) =>
+    call(method, to, { key, ...(body && { body }) });
+  assert.deepEqual((await send('GET', '/api/v2/prices')).body.snapshots, { per_gb_month: '0.05' });
+  const forecast = await send('POST', `${path}/snapshots`, { dry_run: true });
+  const { server_id: _, ...price } = forecast.body;
+  assert.deepEqual(
+    [forecast.status, price],
+    [200, { disk_gb: 20, price_per_gb_month: '0.05', price_monthly_max: '1.0738', currency: 'USD' }],
+  );
+  assert.deepEqual((await send('GET', `${path}/snapshots`)).body.snapshots, [], 'nothing was taken');
+  const spent = async () => {
+    const entries = await world.billing.listEntries(systemActor, customer.tenant.id, 100);
+    return entries
+      .filter(({ metadata }) => metadata.source === 'snapshots')
+      .map(({ amountQuanta }) => -amountQuanta)
+      .reverse();
+  };
+  await world.setBalance(customer.tenant, 0);
+  const refused = await send('POST', `${path}/snapshots`);
+  assert.deepEqual([refused.status, refused.body.error.reason], [402, 'credit_required']);
+  await world.setBalance(customer.tenant, 50_000);
+  const tick = () => Promise.all([1, 2, 3].map(() => world.servers.chargeSnapshots()));
+  const { id } = (await send('POST', `${path}/snapshots`)).body;
+  await tick();
+  assert.deepEqual(await spent(), [], 'while it is copied');
+  await world.jobs.drain();
+  // 20 GiB at $0.05 for a GB in 730 hours: 14.7 quanta an hour.
+  await tick();
+  await tick();
+  assert.deepEqual(await spent(), [14]);
+  await moveWorldClock(world.database, '61 minutes');
+  await tick();
+  assert.deepEqual(await spent(), [14, 15]);
+  await moveWorldClock(world.database, '9 hours 30 minutes');
+  await tick();
+  assert.deepEqual(await spent(), [14, 15, 118], 'the hours without a tick are made up for');
+  await moveWorldClock(world.database, '10 hours 30 minutes');
+  assert.equal((await send('DELETE', `/api/v2/snapshots/${id}`)).status, 204);
+  await world.jobs.drain();
+  await tick();
+  assert.deepEqual(await spent(), [14, 15, 118, 14]);
+  await moveWorldClock(world.database, '0');
+});
+
 test('a snapshot that the hypervisor refuses is none, one beyond the limit is refused, and all go with their server', async () => {
   const { key, path, action, eventsOf } = await running('Limited');
   const take = () => call('POST', `${path}/snapshots`, { key });
@@ -531,6 +582,12 @@ test('a snapshot that the hypervisor refuses is none, one beyond the limit is re
   await world.jobs.drain();
   assert.deepEqual((await call('GET', '/api/v2/snapshots', { key })).body.snapshots, []);
   assert.equal((await eventsOf()).filter((type) => type === 'snapshot.deleted').length, 5);
+  const { entries } = (await call('GET', '/api/v2/ledger?source=snapshots', { key })).body;
+  assert.deepEqual(
+    entries.map((entry: { amount: string }) => entry.amount),
+    Array(5).fill('-0.0014'),
+    'the hour of each that had begun',
+  );
   const { rows } = await world.database.pool.query(
     'select id from server_snapshots where server_id = $1 union all select snapshot from simulated_snapshots where guest = $2',
     [path.split('/').at(-1), `vm-${path.split('/').at(-1)}`],

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
-import type { ChangeHooks } from '#operations/servers/index.ts';
-import type { Snapshot } from '#operations/views/index.ts';
+import { formatQuanta } from '#operations/billing/index.ts';
+import { type ChangeHooks, monthlyMaxQuanta } from '#operations/servers/index.ts';
+import type { Server, Snapshot } from '#operations/views/index.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { idempotent } from '../idempotent.ts';
 import { bodyOf, idOf, pageOf } from '../request-parts.ts';
@@ -53,9 +54,14 @@ export function snapshotHandlers({ servers, idempotency }: ServerRouteDeps): Sna
       const server = await findServer(call, idOf(request));
       const body = bodyOf(call, request);
       checkCreate(body);
-      const { name } = body as schemas.CreateSnapshotRequest;
+      const { dry_run: isDryRun, ...wanted } = body as schemas.CreateSnapshotRequest;
+      const { name } = wanted;
+      if (isDryRun) {
+        await servers.createSnapshot(call.actor, call.tenant.id, server.id, name, { isDryRun });
+        return showSnapshotForecast(server, servers.snapshotGbQuanta, call.tenant.currency);
+      }
       const made = await idempotent(idempotency, {
-        ...{ call, request, reply, body },
+        ...{ call, request, reply, body: wanted },
         run: (claim) =>
           servers.createSnapshot(call.actor, call.tenant.id, server.id, name, {
             onSnapshot: async (tx, id) => claim?.bind(tx, { kind: 'snapshot', id }),
@@ -103,6 +109,20 @@ export function snapshotHandlers({ servers, idempotency }: ServerRouteDeps): Sna
       await servers.deleteSnapshot(call.actor, call.tenant.id, id);
       return reply.code(204).send();
     },
+  };
+}
+
+function showSnapshotForecast(
+  { id, diskGb }: Server,
+  gbQuanta: number,
+  currency: string,
+): schemas.SnapshotForecast {
+  return {
+    server_id: id,
+    disk_gb: diskGb,
+    price_per_gb_month: formatQuanta(gbQuanta),
+    price_monthly_max: formatQuanta(monthlyMaxQuanta(diskGb, gbQuanta)),
+    currency,
   };
 }
 

@@ -171,7 +171,7 @@ function figures(options: BillingPageOptions): Html {
   const { pool, overage } = options.traffic;
   const of = (source: string) => -(month.find((each) => each.source === source)?.quanta ?? 0);
   // A correction by an operator and a refund are no spending.
-  const spent = of('server_hours') + of('api_overage') + of('bandwidth_overage');
+  const spent = of('server_hours') + of('snapshots') + of('api_overage') + of('bandwidth_overage');
   // To the cent; the ledger below has every quantum.
   const about = (quanta: number) => formatMoneyAbout(quanta, tenant.currency);
   return stats(
@@ -184,9 +184,11 @@ function figures(options: BillingPageOptions): Html {
     stat({
       label: 'Spent this month',
       value: about(spent),
-      source: `servers ${about(of('server_hours'))}, API ${about(of('api_overage'))}${
-        of('bandwidth_overage') === 0 ? '' : `, traffic ${about(of('bandwidth_overage'))}`
-      }`,
+      source: [
+        `servers ${about(of('server_hours'))}, API ${about(of('api_overage'))}`,
+        ...(of('snapshots') === 0 ? [] : [`snapshots ${about(of('snapshots'))}`]),
+        ...(of('bandwidth_overage') === 0 ? [] : [`traffic ${about(of('bandwidth_overage'))}`]),
+      ].join(', '),
     }),
     stat({
       label: 'Estimated cost this month',
@@ -483,6 +485,7 @@ const sourceLabels: Readonly<Record<string, string>> = {
   refund: 'Refund',
   adjustment: 'Adjustment',
   server_hours: 'Server hours',
+  snapshots: 'Snapshots',
   api_overage: 'API requests',
   bandwidth_overage: 'Traffic beyond the pool',
 };

@@ -130,7 +130,15 @@ export async function showSettings(
   status: number,
   state: Omit<
     Partial<ServerSettingsOptions>,
-    'visitor' | 'server' | 'capabilities' | 'plans' | 'images' | 'snapshots' | 'snapshotsMax' | 'nameable'
+    | 'visitor'
+    | 'server'
+    | 'capabilities'
+    | 'plans'
+    | 'images'
+    | 'snapshots'
+    | 'snapshotsMax'
+    | 'snapshotGbQuanta'
+    | 'nameable'
   >,
 ): Promise<FastifyReply> {
   const [plans, images, snapshots] = await Promise.all([
@@ -138,13 +146,14 @@ export async function showSettings(
     deps.catalog.listImages(),
     deps.servers.listSnapshots(visitor.actor, null, server.id),
   ]);
+  const { snapshotsMax, snapshotGbQuanta } = deps.servers;
   const capabilities = deps.servers.capabilitiesOf(server);
   const nameable = server.addresses.filter(({ address }) => deps.reverseDns.isSupported(address));
   return sendPage(
     reply,
     serverSettingsPage({
       ...{ visitor, server, capabilities, plans, images, snapshots, nameable },
-      ...{ snapshotsMax: deps.servers.snapshotsMax, ...state },
+      ...{ snapshotsMax, snapshotGbQuanta, ...state },
     }),
     status,
   );
@@ -385,6 +394,7 @@ interface MachineOptions {
   snapshots: readonly Snapshot[];
   /** Of one server. */
   snapshotsMax: number;
+  snapshotGbQuanta: number;
   /** What a refused or rehearsed form held, and what is said of it. */
   resize?: { plan: string; keepDisk: boolean; onTimeout: string; error?: string; forecast?: Content };
   rebuild?: { image: string; error: string };

@@ -1,4 +1,5 @@
 /** Snapshots of a server, on its Settings tab. */
+import { monthlyMaxQuanta } from '#operations/servers/index.ts';
 import type { Server, Snapshot } from '#operations/views/index.ts';
 import {
   askButton,
@@ -8,6 +9,7 @@ import {
   field,
   form,
   formatBytes,
+  formatMoney,
   formatTime,
   section,
   table,
@@ -22,24 +24,33 @@ export interface SnapshotState {
   snapshot?: string;
 }
 
+function priceOf(gbQuanta: number, diskGb: number): string {
+  if (gbQuanta === 0) return 'they cost nothing';
+  const most = formatMoney(monthlyMaxQuanta(diskGb, gbQuanta));
+  return `each costs ${formatMoney(gbQuanta)} a month for each GB that it takes, at most ${most} for this disk`;
+}
+
 export function snapshotSection({
   visitor,
   server,
   snapshots,
   snapshotsMax,
+  snapshotGbQuanta,
   snapshot: state,
 }: {
   visitor: Visitor;
   server: Server;
   snapshots: readonly Snapshot[];
   snapshotsMax: number;
+  /** Price of 10^9 bytes for a month. */
+  snapshotGbQuanta: number;
   snapshot?: SnapshotState | undefined;
 }): Content {
   const { csrfToken } = visitor;
   const path = `/client/servers/${server.id}/snapshots`;
   const ready = snapshots.filter((one) => one.state === 'ready');
   const errorOf = (name: SnapshotState['form']) => (state?.form === name ? state.error : undefined);
-  const description = `Copies of the disk, at most ${snapshotsMax}; they cost nothing and are deleted with the server. Stop the server first to be sure that its operating system has written everything.`;
+  const description = `Copies of the disk, at most ${snapshotsMax}; ${priceOf(snapshotGbQuanta, server.diskGb)}. They are deleted with the server. Stop the server first to be sure that its operating system has written everything.`;
   return section({ title: 'Snapshots', id: 'snapshots', description }, [
     table<Snapshot>({
       caption: 'Snapshots of this server',

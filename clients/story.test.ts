@@ -341,24 +341,28 @@ test('the story by Ansible: each task changes what is to be changed, and nothing
     ['collection', 'install', '--offline', '-p', folder, files.get('ansible')!],
     env,
   );
-  /** The results of tasks with these options of the module; `check`: in check mode. */
-  const play = async (...given: readonly ({ check?: boolean } & Record<string, unknown>)[]) => {
-    const tasks = given.map(({ check = false, ...options }) => ({
-      'virtual_servers.cloud.server': options,
-      check_mode: check,
-    }));
+  writeFileSync(
+    join(folder, 'servers.yml'),
+    'plugin: virtual_servers.cloud.servers\nkeyed_groups: [{key: server_labels.env, prefix: env}]\n',
+  );
+  /** A task with these options of the module; `check`: in check mode. */
+  const task = ({ check = false, ...options }: { check?: boolean } & Record<string, unknown>) => ({
+    'virtual_servers.cloud.server': options,
+    check_mode: check,
+  });
+  const play = async <Told = Result>(...tasks: readonly object[]) => {
     const book = { hosts: 'localhost', connection: 'local', gather_facts: false, tasks };
     writeFileSync(join(folder, 'book.json'), JSON.stringify([book]));
     const python = ['-e', 'ansible_python_interpreter=/usr/bin/python3'];
-    const told = await run('ansible-playbook', [...python, 'book.json'], env);
+    const told = await run('ansible-playbook', [...python, '-i', 'servers.yml', 'book.json'], env);
     const results = [...told.matchAll(/^localhost \| \w+ => (\{[\s\S]*?^\})/gm)];
-    return results.map(([, text]) => JSON.parse(text!) as Result);
+    return results.map(([, text]) => JSON.parse(text!) as Told);
   };
   const order = {
     ...{ name: 'web-ä', plan: 'small', image: 'debian-12', ssh_keys: [publicKey], labels: { env: '' } },
     ...{ firewall: { policies, rules }, state: 'started' },
   };
-  const [checked, made] = await play({ ...order, check: true }, order);
+  const [checked, made] = await play(task({ ...order, check: true }), task(order));
   assert.deepEqual([checked!.changed, checked!.forecast!.would_create], [true, true]);
   const { id, labels } = made!.server!;
   assert.deepEqual([made!.changed, labels], [true, { env: '' }]);
@@ -367,26 +371,27 @@ test('the story by Ansible: each task changes what is to be changed, and nothing
   const ordered: State = { ...first, rules: ['accept tcp 22'], snapshots: [] };
   assert.deepEqual(await look(id), ordered);
 
-  writeFileSync(
-    join(folder, 'servers.yml'),
-    'plugin: virtual_servers.cloud.servers\nkeyed_groups: [{key: server_labels.env, prefix: env}]\n',
-  );
-  const inventory = JSON.parse(await run('ansible-inventory', ['-i', 'servers.yml', '--list'], env));
-  assert.deepEqual(inventory.plan_small.hosts, ['web-ä']);
-  assert.match(inventory._meta.hostvars['web-ä'].ansible_host, /^203\.0\.113\.\d+$/);
-
   const change = {
     ...{ id, name: 'web-2', plan: 'large', image: 'debian-13', rebuild: true, snapshot: 'before' },
     ...{ labels: { role: 'db' }, state: 'stopped' },
   };
-  const [same, changed] = await play(order, change);
+  const listed = { debug: { msg: ['{{ groups.plan_small }}', "{{ hostvars['web-ä'].ansible_host }}"] } };
+  const [inventory, same, changed] = await play<Result & { msg: unknown[] }>(
+    listed,
+    task(order),
+    task(change),
+  );
+  assert.deepEqual(inventory!.msg[0], ['web-ä']);
+  assert.match(String(inventory!.msg[1]), /^203\.0\.113\.\d+$/);
   assert.deepEqual([same!.changed, same!.root_password], [false, undefined]);
   assert.deepEqual([changed!.changed, changed!.server!.labels], [true, { role: 'db' }]);
   assert.deepEqual([changed!.server!.plan.slug, /^\S{16,}$/.test(changed!.root_password!)], ['large', true]);
   const rebuilt = { name: 'web-2', status: 'stopped', image: 'debian-13', snapshots: ['before ready'] };
   assert.deepEqual(await look(id), { ...ordered, ...rebuilt });
   const gone = { id, state: 'absent' };
-  const ends = await play(change, { ...change, firewall: { policies }, check: true }, gone, gone);
+  const ends = await play(
+    ...[change, { ...change, firewall: { policies }, check: true }, gone, gone].map(task),
+  );
   assert.deepEqual(
     ends.map((one) => [one.changed, one.server === null]),
     [

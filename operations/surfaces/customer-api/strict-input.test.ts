@@ -35,6 +35,16 @@ test('a name has 64 characters, however many UTF-16 units each of them takes', a
   assert.equal(made.status, 201, made.text);
 });
 
+test('API-4.9: however many fields of a body there should not be, each is named, and what is wrong beside them is refused', async () => {
+  for (const count of [7, 8, 9, 999]) {
+    const unknown = Object.fromEntries(Array.from({ length: count }, (_, i) => [`extra_${i}`, i]));
+    const renamed = await call('PATCH', path, { key, body: { ...unknown, name: 'x'.repeat(65) } });
+    assert.equal(renamed.status, 422, `${count}: ${renamed.text}`);
+    const named = new Set(renamed.body.error.fields.map((fault: { path: string }) => fault.path));
+    assert.deepEqual(named, new Set([...Object.keys(unknown), 'name']));
+  }
+});
+
 test('labels, names and descriptions have no control characters and nothing that turns the direction of writing', async () => {
   for (const hidden of ['\u0007', '\u202e', '\u2066', '\u200f', '\u061c', '\n']) {
     const labelled = await call('PATCH', path, { key, body: { labels: { env: `a${hidden}b` } } });

@@ -1,7 +1,11 @@
 // Slow: asks each operation for the things of every workspace.
-/** The operations of the OpenAPI document: each is asked for things of every owner, with and without a named workspace. */
+/**
+ * The operations of the OpenAPI document: each is asked for things of every owner, with and without a named workspace, and
+ * given the fields of every answer.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { buildOpenApi, readOpenApi } from '#contracts/customer-api/index.ts';
 import { plantSql, withoutOwner } from '#operations/testing/planted-sql.ts';
 import {
   createIsolationWorld,
@@ -92,11 +96,21 @@ function foreignMarks({ operation, caller, workspace }: Cell, { text }: RawAnswe
   );
 }
 
+/** What the calls about nothing were answered: many cells have the same reference. */
+type References = Map<string, string>;
+
+async function answerFor(reference: RawRequest, known: References): Promise<string> {
+  const key = JSON.stringify(reference);
+  const answer = known.get(key) ?? comparable(await at.client.send(reference), reference.path);
+  known.set(key, answer);
+  return answer;
+}
+
 /** What is wrong with the answer to a cell that must reach nothing. */
-async function findLeak(cell: Cell): Promise<string[]> {
-  const [asked, reference] = [requestFor(cell), referenceOf(cell)];
+async function findLeak(cell: Cell, known: References): Promise<string[]> {
+  const asked = requestFor(cell);
   const answer = await at.client.send(asked);
-  const expected = comparable(await at.client.send(reference), reference.path);
+  const expected = await answerFor(referenceOf(cell), known);
   const leaks = foreignMarks(cell, answer).map((mark) => `${nameOf(cell)} shows ${mark}`);
   if (comparable(answer, asked.path) !== expected)
     leaks.push(`${nameOf(cell)} is not as for nothing: ${answer.status} ${answer.text}`);
@@ -104,6 +118,7 @@ async function findLeak(cell: Cell): Promise<string[]> {
 }
 
 test('API-4.2, API-4.3, API-2.1.4: no operation reaches a thing of another workspace, and each filters owners in its queries', async () => {
+  let sums = await sumRows(at.world);
   for (const operation of listOperations().flatMap(variantsOf)) {
     const closed = cellsOf(operation).filter((cell) => !isReached(cell));
     let filtered = 0;
@@ -111,9 +126,11 @@ test('API-4.2, API-4.3, API-2.1.4: no operation reaches a thing of another works
       if (withoutOwner(text) !== text) filtered += 1;
       return text;
     });
-    const sums = await sumRows(at.world);
-    for (const cell of closed) assert.deepEqual(await findLeak(cell), []);
-    assert.deepEqual(changedTables(sums, await sumRows(at.world)), [], operation.id);
+    const known: References = new Map();
+    for (const cell of closed) assert.deepEqual(await findLeak(cell, known), []);
+    const after = await sumRows(at.world);
+    assert.deepEqual(changedTables(sums, after), [], operation.id);
+    sums = after;
     assert.ok(
       operation.things.length === 0 || filtered > 0,
       `${operation.id} filters no owner in its queries`,
@@ -138,9 +155,53 @@ test('API-4.2: what an operation reads is of its workspace alone', async () => {
 test('API-4.2: an operation that forgets whose the things are that it reads is noticed', async () => {
   for (const operation of listOperations().filter(({ isSafe, things }) => isSafe && things.length > 0)) {
     using _ = plantSql(withoutOwner);
-    const leaks: string[] = [];
-    for (const cell of cellsOf(operation).filter((one) => !isReached(one)))
-      leaks.push(...(await findLeak(cell)));
-    assert.notDeepEqual(leaks, [], operation.id);
+    const known: References = new Map();
+    let isNoticed = false;
+    for (const cell of cellsOf(operation).filter((one) => !isReached(one))) {
+      isNoticed = (await findLeak(cell, known)).length > 0;
+      if (isNoticed) break;
+    }
+    assert.ok(isNoticed, operation.id);
   }
+});
+
+/** Every name that any object of the document has, with a value of its type. */
+function fieldsOfDocument(): Map<string, unknown> {
+  const found = new Map<string, unknown>();
+  const walk = (schema: unknown) => {
+    if (schema === null || typeof schema !== 'object') return;
+    for (const [name, { type }] of Object.entries((schema as { properties?: object }).properties ?? {}))
+      found.set(
+        name,
+        type === 'integer' ? 1 : type === 'boolean' ? true : type === 'array' ? [] : 'assigned',
+      );
+    for (const inner of Object.values(schema)) walk(inner);
+  };
+  walk(readOpenApi<{ components: { schemas: object } }>(buildOpenApi()).components.schemas);
+  return found;
+}
+
+test('API-4.9: no field of any answer can be assigned by sending it back; each is refused by its name', async () => {
+  const fields = [...fieldsOfDocument(), ['root_password', 'assigned'], ['is_admin', true]] as const;
+  assert.ok(fields.length > 60);
+  const sums = await sumRows(at.world);
+  for (const operation of listOperations().filter((one) => one.version === 'v2' && one.hasBody)) {
+    const own = operation.things.map(() => 'own' as const);
+    const plain = requestOf(operation, callers[0]!.token, at.idsOf(operation, own));
+    let left = fields.filter(([name]) => !operation.bodyFields.includes(name));
+    // Those with a reason of their own, such as what can't be changed, are refused before or after the others.
+    while (left.length > 0) {
+      const body = JSON.stringify({ ...JSON.parse(plain.body!), ...Object.fromEntries(left) });
+      const answer = await at.client.send({ ...plain, body });
+      assert.equal(answer.status, 422, `${operation.id}: ${answer.text}`);
+      const faults = JSON.parse(answer.text).error.fields as { path: string }[];
+      const next = left.filter(([name]) => !faults.some(({ path }) => path === name));
+      assert.ok(
+        next.length < left.length,
+        `${operation.id} with ${left.map(([name]) => name)}: ${answer.text}`,
+      );
+      left = next;
+    }
+  }
+  assert.deepEqual(changedTables(sums, await sumRows(at.world)), []);
 });

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { Command } from 'commander';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { createClickhouseFacts } from '#monitor/facts/clickhouse/clickhouse-facts.ts';
 import { createFactClient } from '#monitor/facts/clickhouse/connect.ts';
@@ -16,6 +17,7 @@ import { minutesOf } from '#monitor/facts/testing/engines.ts';
 import type { MemoryFacts } from '#monitor/facts/testing/memory/memory-facts.ts';
 import { randomUpload, seededBelow } from '#monitor/facts/testing/random-uploads.ts';
 import { systemActor } from '#monitor/operators/index.ts';
+import { addFactCommands } from './fact-commands.ts';
 
 const program = fileURLToPath(new URL('../../svc.ts', import.meta.url));
 
@@ -25,7 +27,7 @@ before(async () => {
 });
 after(() => bench[Symbol.asyncDispose]());
 
-type Command = ReturnType<typeof start>;
+type Running = ReturnType<typeof start>;
 
 function start({ folder, url }: BenchDatabase, args: readonly string[], factsUrl = '') {
   const child = spawn(process.execPath, [program, 'monitor', ...args], {
@@ -49,7 +51,7 @@ function start({ folder, url }: BenchDatabase, args: readonly string[], factsUrl
 }
 
 /** Waits for the engine, and fails with what the command said where it ends before. */
-async function whileRunning(frozen: Promise<void>, { ended }: Command): Promise<void> {
+async function whileRunning(frozen: Promise<void>, { ended }: Running): Promise<void> {
   const early = ended.then(({ said }) => Promise.reject(new Error(said)));
   early.catch(() => {});
   await Promise.race([frozen, early]);
@@ -79,7 +81,7 @@ async function fillPostgres({ monitor, database }: BenchDatabase) {
   };
 }
 
-async function freezeAt(engine: HttpEngine, after: number, command: () => Command): Promise<Command> {
+async function freezeAt(engine: HttpEngine, after: number, command: () => Running): Promise<Running> {
   engine.tell({ kind: 'fault', how: 'frozen', after });
   const frozen = engine.frozen();
   const running = command();
@@ -87,8 +89,18 @@ async function freezeAt(engine: HttpEngine, after: number, command: () => Comman
   return running;
 }
 
-test('move-facts and delete-facts refuse what is no place, without repeating it', async () => {
-  for (const [args, expected] of [
+test('move-facts and delete-facts refuse what is no place, without repeating it', async (t) => {
+  const { mock } = t.mock.method(process.stdout, 'write', () => true);
+  const run = async (...words: string[]) => {
+    const program = new Command();
+    addFactCommands(program, async (command) => {
+      const { folder, url } = bench;
+      const settings = { SVC_DATA_DIR: folder, SVC_MONITOR_DATABASE_URL: url, SVC_LOG_LEVEL: 'error' };
+      assert.equal(await command(settings), 0);
+    });
+    await program.parseAsync(words, { from: 'user' });
+  };
+  for (const [words, expected] of [
     [['move-facts'], /move-facts takes either --to or --cancel/],
     [
       ['move-facts', '--to', 'mysql://facts:secret-word@host/facts'],
@@ -96,14 +108,17 @@ test('move-facts and delete-facts refuse what is no place, without repeating it'
     ],
     [['move-facts', '--to', 'postgres'], /The traffic facts are in PostgreSQL already/],
     [['delete-facts', '--from', 'postgres'], /are in PostgreSQL, so they are not deleted/],
-  ] as const) {
-    const { code, said } = await start(bench, args).ended;
-    assert.equal(code, 1, said);
-    assert.match(said, expected);
-    assert.ok(!said.includes('secret-word'));
-  }
-  const { code, said } = await start(bench, ['move-facts', '--cancel']).ended;
-  assert.deepEqual([code, said.trim()], [0, 'No move is under way.']);
+  ] as const)
+    await assert.rejects(run(...words), ({ message }: Error) => {
+      assert.match(message, expected);
+      return !message.includes('secret-word');
+    });
+  mock.resetCalls();
+  await run('move-facts', '--cancel');
+  assert.deepEqual(
+    mock.calls.map((call) => call.arguments[0]),
+    ['No move is under way.\n'],
+  );
 });
 
 test('move-facts that is stopped by Ctrl-C or killed goes on, switches, and delete-facts removes the copy that is left', async () => {
@@ -112,7 +127,9 @@ test('move-facts that is stopped by Ctrl-C or killed goes on, switches, and dele
   const compare = await fillPostgres(bench);
   const client = createFactClient(parseFactsUrl(engine.url));
   await using _client = { [Symbol.asyncDispose]: () => client.close() };
-  const clickhouse = createClickhouseFacts({ client, db: () => database.db, nameApplication });
+  // A view that takes long is right all the same.
+  const patient = { nameApplication, exploreMs: 600_000 };
+  const clickhouse = createClickhouseFacts({ client, db: () => database.db, ...patient });
   await clickhouse.migrate();
   const run = (args: readonly string[], factsUrl?: string) => start(bench, args, factsUrl);
   const move = ['move-facts', '--to', engine.url];
@@ -143,11 +160,6 @@ test('move-facts that is stopped by Ctrl-C or killed goes on, switches, and dele
   assert.ok(!said.includes(engine.password));
   await clickhouse.migrate();
   assert.deepEqual(await compare(clickhouse, monitor.facts), []);
-  const other = await run(['apply-uploads']).ended;
-  assert.equal(other.code, 1);
-  assert.match(other.said, /are in ClickHouse at .* Set SVC_FACTS_URL to it/);
-  const refused = await run(['delete-facts', '--from', engine.url], engine.url).ended;
-  assert.match(refused.said, /so they are not deleted\. Move them first/);
   const deleted = await run(['delete-facts', '--from', 'postgres'], engine.url).ended;
   assert.deepEqual([deleted.code, deleted.said.trim()], [0, 'Deleted.']);
   const back = await run(['move-facts', '--to', 'postgres'], engine.url).ended;

@@ -30,7 +30,8 @@ export async function createMoveWorld(seed = Number(process.env.SVC_TEST_SEED ??
   const db = () => monitor.database.db;
   const random = seededBelow(seed);
   const client = createFactClient(parseFactsUrl(engine.url));
-  const clickhouse = createClickhouseFacts({ client, db, nameApplication });
+  // A view that takes long is right all the same.
+  const clickhouse = createClickhouseFacts({ client, db, nameApplication, exploreMs: 600_000 });
   await clickhouse.migrate();
   const second = await monitor.enrol('node-2');
   const { siteId } = monitor;

@@ -91,11 +91,20 @@ for (const to of ['clickhouse', 'postgres'] as const)
     assert.deepEqual(await world.compare(to), []);
   });
 
-test('a copy that differs is named, and nothing is switched; the next run copies it again', async () => {
+test('a ClickHouse that is killed in the middle of a move loses and doubles nothing; a copy that differs is named, and nothing is switched', async () => {
   await using world = await createMoveWorld();
   const uploads = world.uploads(20);
   await world.append('postgres', uploads);
   await world.model.append(uploads);
+  for (const [how, after] of [
+    ['killed before', 2],
+    ['killed after', 4],
+  ] as const) {
+    world.engine.tell({ kind: 'fault', how, after });
+    await assert.rejects(world.move('clickhouse'), { code: 'facts.unavailable' });
+    await world.engine.ended();
+    await world.engine.restart();
+  }
   await assert.rejects(world.move('clickhouse', { onStep: endAt('check') }), /ended/);
   await world.command(
     'alter table host_minutes delete where rx_bytes = (select max(rx_bytes) from host_minutes) settings mutations_sync = 1',
@@ -113,24 +122,7 @@ test('a copy that differs is named, and nothing is switched; the next run copies
   await world.append('postgres', more);
   await world.model.append(more);
   assert.deepEqual(await world.monitor.rows('select 1 from inbox_holds'), []);
-  await world.move('clickhouse');
-  assert.deepEqual(await world.compare('clickhouse'), []);
-});
-
-test('a ClickHouse that is killed in the middle of a move loses and doubles nothing', async () => {
-  await using world = await createMoveWorld();
-  const uploads = world.uploads(20);
-  await world.append('postgres', uploads);
-  await world.model.append(uploads);
-  for (const [how, after] of [
-    ['killed before', 2],
-    ['killed after', 4],
-  ] as const) {
-    world.engine.tell({ kind: 'fault', how, after });
-    await assert.rejects(world.move('clickhouse'), { code: 'facts.unavailable' });
-    await world.engine.ended();
-    await world.engine.restart();
-  }
+  // The next run copies it again.
   await world.move('clickhouse');
   assert.deepEqual(await world.compare('clickhouse'), []);
 });
@@ -205,7 +197,7 @@ test('uploads that arrive while the last days are copied wait, and the engine th
   }
 });
 
-test('a process that is set to another engine than the one in use does not start, and says what to set', async () => {
+test('a target that does not answer or holds facts, and a move to where the facts are, are refused with what to do; so is a process that is set to another engine than the one in use', async () => {
   await using world = await createMoveWorld();
   const { engine, monitor } = world;
   const db = () => monitor.database.db;
@@ -220,29 +212,6 @@ test('a process that is set to another engine than the one in use does not start
     message:
       /are in PostgreSQL, and this process is set to ClickHouse at .*Remove SVC_FACTS_URL from the settings/,
   });
-  await world.append('postgres', world.uploads(5));
-  await world.move('clickhouse');
-  await start(engine.url);
-  await assert.rejects(start(null), (error: Error) => {
-    assert.match(
-      error.message,
-      /are in ClickHouse at http.*, database facts, and this process is set to PostgreSQL/,
-    );
-    assert.match(error.message, /Set SVC_FACTS_URL to it, with its user and password, and start it again/);
-    assert.ok(!error.message.includes(engine.password));
-    return true;
-  });
-  await world.command('create database other');
-  await assert.rejects(
-    start(engine.url.replace(/facts$/, 'other')),
-    /are in ClickHouse at .*, database facts,/,
-  );
-  await assert.rejects(world.delete('clickhouse'), /so they are not deleted. Move them first/);
-});
-
-test('a target that does not answer or holds facts, and a move to where the facts are, are refused with what to do', async () => {
-  await using world = await createMoveWorld();
-  const { engine } = world;
   await world.append('postgres', world.uploads(5));
   const away = engine.url.replace(/:\d+\/facts$/, ':1/facts');
   await assert.rejects(world.move('clickhouse', { url: away }), (error: Error) => {
@@ -267,4 +236,16 @@ test('a target that does not answer or holds facts, and a move to where the fact
   assert.equal(await world.cancel(), true);
   await world.move('clickhouse');
   await assert.rejects(world.move('clickhouse'), /The traffic facts are in ClickHouse at .* already/);
+  await start(engine.url);
+  await assert.rejects(start(null), (error: Error) => {
+    assert.match(
+      error.message,
+      /are in ClickHouse at http.*, database facts, and this process is set to PostgreSQL/,
+    );
+    assert.match(error.message, /Set SVC_FACTS_URL to it, with its user and password, and start it again/);
+    assert.ok(!error.message.includes(engine.password));
+    return true;
+  });
+  await assert.rejects(start(other), /are in ClickHouse at .*, database facts,/);
+  await assert.rejects(world.delete('clickhouse'), /so they are not deleted. Move them first/);
 });

@@ -16,6 +16,8 @@ export interface ProveOptions {
   n: number;
   seed: number;
   report: (line: string) => void;
+  /** Of so many captures, one has ten kinds at once. */
+  tenAtOnceEvery?: number;
 }
 
 const names = Object.keys(ordinaryKinds);
@@ -24,8 +26,7 @@ const divisors = { few: 200, many: 20 } as const;
 const scope = { prefixes: ['192.0.2.0/24', '2001:db8:7::/48'], addresses: [] };
 const seconds = 8;
 const plantedCaptures = 10;
-/** Of so many captures, one has ten kinds at once; of so many others, one has many peers. */
-const tenAtOnceEvery = 5;
+/** Of so many other captures, one has many peers. */
 const manyPeersEvery = 16;
 /** Captures with many peers have ten times as many packets. */
 const manyPeersRatioMax = 4;
@@ -58,9 +59,9 @@ export const plantedFaults = faults.map((fault) => fault.name);
 /** A capture's number has its seed above. */
 const numberOfSeed = 1_000_000;
 
-export async function prove({ n, seed, report }: ProveOptions) {
+export async function prove({ n, seed, report, tenAtOnceEvery }: ProveOptions) {
   let failures = 0;
-  for (let i = 0; i < n; i += 1) failures += judge(seed * numberOfSeed + i, report);
+  for (let i = 0; i < n; i += 1) failures += judge(seed * numberOfSeed + i, report, tenAtOnceEvery);
   const random = seededRandom(seed);
   let caught = 0;
   for (const fault of faults) {
@@ -86,14 +87,14 @@ export async function replay({ only, report }: { only: number; report: (line: st
 }
 
 /** 1 for a capture that is called an attack. */
-function judge(number: number, report: (line: string) => void): number {
-  const capture = createCapture(number % numberOfSeed, seededRandom(number));
+function judge(number: number, report: (line: string) => void, tenAtOnceEvery = 5): number {
+  const capture = createCapture(number % numberOfSeed, seededRandom(number), tenAtOnceEvery);
   const attacks = attacksOf(capture);
   if (attacks.length > 0) report(`capture ${number}: ${capture.title}: ${attacks.join(', ')}`);
   return attacks.length > 0 ? 1 : 0;
 }
 
-function createCapture(i: number, random: () => number): Capture {
+function createCapture(i: number, random: () => number, tenAtOnceEvery: number): Capture {
   if (i % tenAtOnceEvery !== tenAtOnceEvery - 1) {
     if (i % manyPeersEvery !== 0) return createOne(i, random);
     return createOne(i, random, { divisor: divisors.many, ratio: manyPeersRatioMax ** random() });

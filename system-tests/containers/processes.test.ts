@@ -1,4 +1,4 @@
-// Slow: starts sixteen processes as containers do.
+// Slow: starts a dozen processes as containers do.
 /** The processes of the compose file and of the manifests, started as they say, on a real PostgreSQL and Redis. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -12,7 +12,7 @@ import { until } from '#service-kit/testing/until.ts';
 import { claimPort } from '../testing/free-port.ts';
 import { type OwnPostgres, startOwnPostgres } from '../testing/own-postgres.ts';
 import { layOutImage, readCompose } from './compose.ts';
-import { type Container, deploymentsOf, readManifests } from './manifests.ts';
+import { type Container, type Deployment, deploymentsOf, readManifests } from './manifests.ts';
 import { type ProcessOrder, type StartedProcess, startProcess } from './started.ts';
 
 const makeSecrets = fileURLToPath(new URL('../../packaging/containers/make-secrets', import.meta.url));
@@ -138,8 +138,17 @@ function environmentOf(container: Container): Record<string, string> {
   return given;
 }
 
-test('every Deployment starts as its manifest says, and its probes succeed', async () => {
-  const orders = deploymentsOf(readManifests()).map(async ({ metadata, spec }) => {
+/** What a Deployment has beside its roles, which it has as in the compose file (`schemas.test.ts`). */
+function setUpOf({ spec }: Deployment): string {
+  const [{ args, envFrom, ports, volumeMounts, startupProbe, livenessProbe, readinessProbe }] =
+    spec.template.spec.containers;
+  return JSON.stringify([args[0], envFrom, ports, volumeMounts, startupProbe, livenessProbe, readinessProbe]);
+}
+
+test('each kind of Deployment starts as its manifest says, and its probes succeed', async () => {
+  const kinds = new Map(deploymentsOf(readManifests()).map((one) => [setUpOf(one), one]));
+  assert.equal(kinds.size, 4, 'with pages and without, of both programs');
+  const orders = [...kinds.values()].map(async ({ metadata, spec }) => {
     const [container] = spec.template.spec.containers;
     const containerPort = Object.fromEntries(container.ports.map((port) => [port.name, port.containerPort]));
     const ports = await claimPorts(...container.ports.map((port) => String(port.containerPort)));

@@ -66,15 +66,16 @@ export async function crawlPages(browser: Browser, crawl: Crawl): Promise<CrawlR
     if (!(answer?.headers()['content-type'] ?? '').startsWith('text/html')) continue;
     found.pages.push(url.pathname);
     if (answer!.status() >= 400) found.faults.push(`${url.pathname} answers ${answer!.status()}`);
-    for (const size of [phone, tablet, desk]) {
+    const [kind] = kindsOf(url) as [string];
+    const isNew = !asked.has(kind);
+    // What a parameter adds shows on the narrowest and the widest.
+    for (const size of isNew ? [phone, tablet, desk] : [phone, desk]) {
       await page.setViewportSize(size);
       const look = await lookAt(page, size === phone);
       found.drawers += size === phone ? look.drawers : 0;
       found.faults.push(...look.faults.map((fault) => `${url.pathname} (${size.width} px): ${fault}`));
     }
-    const [kind] = kindsOf(url) as [string];
-    if (!asked.has(kind))
-      found.faults.push(...(await askAxe(page)).map((fault) => `${url.pathname}: ${fault}`));
+    if (isNew) found.faults.push(...(await askAxe(page)).map((fault) => `${url.pathname}: ${fault}`));
     asked.add(kind);
     await page.setViewportSize(phone);
     for (const href of await page.evaluate<string[]>('[...document.links].map((one) => one.href)')) {

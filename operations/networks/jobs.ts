@@ -37,6 +37,7 @@ interface NicPayload {
 
 const attachAttemptsMax = 8;
 const syncAttemptsMax = 8;
+const removalMs = 60_000;
 const hypervisorFault = {
   code: 'hypervisor_failed',
   message: 'The hypervisor did not carry it out. Sync the network to try again, or ask us.',
@@ -55,7 +56,7 @@ export function networkJobs(deps: NetworksDeps): Record<string, JobHandler> {
     'networks.sync': {
       run: (job) => sync(deps, job),
       attemptsMax: syncAttemptsMax,
-      giveUp: (job, error) => failSync(deps, (job.payload as SyncPayload).network_id, error),
+      giveUp: (job, error) => failSync(deps, job.payload as SyncPayload, error),
     },
   };
 }
@@ -220,11 +221,13 @@ async function settleNic(tx: Queryable, nic: Nic, isElsewhere: boolean): Promise
   await noteServerChange(tx, nic.serverId, 'network_attached');
 }
 
-async function failSync(deps: NetworksDeps, networkId: number, error: string): Promise<void> {
+async function failSync(deps: NetworksDeps, payload: SyncPayload, error: string): Promise<void> {
+  const networkId = payload.network_id;
   deps.reporter.error('private network sync failed', { network: networkId, error });
   const wanted = await store.findSyncWanted(deps.db(), networkId);
-  if (wanted === null) return;
   await inTransaction(deps, async (tx) => {
+    // Without end: nothing of a network that was deleted may stay at a node.
+    if (wanted === null) return enqueueJob(tx, 'networks.sync', payload, removalMs);
     const tenantId = await store.finishSync(tx, networkId, wanted, hypervisorFault);
     if (tenantId !== null) await emit(tx, { type: 'network.sync_failed', networkId, tenantId });
   });

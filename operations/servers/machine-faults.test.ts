@@ -167,7 +167,9 @@ test('a worker that dies at any call of a snapshot, its restore or its deletion 
     }
 });
 
-test('a rebuild that is given up once the disk is another one leaves the row with the image of that disk', async () => {
+test('a node that refuses again and again', async (t) => {
+  let refusals = 20;
+  const removed: number[] = [];
   await using world = await createWorld({
     hypervisor: (usual) => ({
       ...usual,
@@ -175,17 +177,38 @@ test('a rebuild that is given up once the disk is another one leaves the row wit
         await usual.rebuildGuest(...given);
         throw new Error('no memory to start it');
       },
+      async removeNetwork(networkId) {
+        refusals -= 1;
+        if (refusals >= 0) throw new Error('no contact with the node');
+        removed.push(networkId);
+      },
     }),
   });
   await seed(world);
-  const { tenant } = await world.createCustomer('Unstarted');
-  const { serverId } = await world.deploy(tenant, 'unstarted');
-  const { action } = await world.servers.rebuildServer(systemActor, null, serverId, { image: 'debian-13' });
-  await settle(world);
-  const ended = await world.servers.findAction(systemActor, null, action.id);
-  assert.match(JSON.stringify(ended), /The server has its new disk, but the hypervisor did not start it/);
-  const server = await world.servers.findServer(systemActor, null, serverId);
-  assert.deepEqual([server?.imageSlug, server?.currentAction], ['debian-13', null]);
+  const { tenant } = await world.createCustomer('Refused');
+
+  await t.test(
+    'a rebuild that ends once the disk is another one leaves the row with the image of that disk',
+    async () => {
+      const { serverId } = await world.deploy(tenant, 'unstarted');
+      const { action } = await world.servers.rebuildServer(systemActor, null, serverId, {
+        image: 'debian-13',
+      });
+      await settle(world);
+      const ended = await world.servers.findAction(systemActor, null, action.id);
+      assert.match(JSON.stringify(ended), /The server has its new disk, but the hypervisor did not start it/);
+      const server = await world.servers.findServer(systemActor, null, serverId);
+      assert.deepEqual([server?.imageSlug, server?.currentAction], ['debian-13', null]);
+    },
+  );
+
+  await t.test('API-4.7: a deleted network is removed from its node in the end', async () => {
+    const { id } = await world.networks.createNetwork(systemActor, { tenantId: tenant.id, name: 'refused' });
+    await settle(world);
+    await world.networks.deleteNetwork(systemActor, null, id);
+    for (let pass = 0; pass < 4; pass += 1) await settle(world);
+    assert.deepEqual(removed, [id]);
+  });
 });
 
 test('a worker that sleeps until its snapshot has been taken and deleted copies the disk for nothing, and leaves no copy', async () => {

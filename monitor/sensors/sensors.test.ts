@@ -112,6 +112,7 @@ test('NET-9.1, NET-9.4: the plan of the program has the versions of every sectio
       drills: [],
     },
     filter_rules: [],
+    outbound_filter_rules: [],
     filter_version: 1,
     local_cidrs: [],
     protected_targets: [],

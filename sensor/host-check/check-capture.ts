@@ -92,7 +92,11 @@ async function checkFilter(subject: string, interfaceName: string, isWanted: boo
   try {
     const { filter } = (await loadFilter()).openFilter(interfaceName);
     filter.close();
-    return finding('ok', subject, 'The filter is attached: rules of the monitor can drop attacks on servers, and by them, here.');
+    return finding(
+      'ok',
+      subject,
+      'The filter is attached: rules of the monitor can drop attacks on servers, and by them, here.',
+    );
   } catch (error) {
     return finding(
       'warn',

@@ -8,7 +8,7 @@
 import { Discovery } from '#contracts/admin-api/schemas.ts';
 import type { AdminProject } from '#operations/admin-projects/index.ts';
 import type { Features } from '#operations/features.ts';
-import { capabilitiesOf, type FeedReceiver } from '#operations/feeds/index.ts';
+import { capabilitiesOf } from '#operations/feeds/index.ts';
 import { type App, findUnkeepableTexts, HttpError, unkeepableText } from '#service-kit/http/index.ts';
 import { authenticateProject } from './authenticate.ts';
 import { registerInventory, registerInventoryChanges, registerTargets } from './inventory.routes.ts';
@@ -58,7 +58,7 @@ export async function registerAdminApi(
 }
 
 /** `GET /discovery/`: what this project may do, and in which version of each contract (NET-4.l). */
-function registerDiscovery(app: App, deps: { receivers: readonly FeedReceiver[] }): void {
+function registerDiscovery(app: App, deps: Features): void {
   app.get('/discovery/', { schema: { response: { 200: Discovery } } }, async (request) => {
     const { id, name, permissions } = request.adminProject!;
     return { project: { id, name }, capabilities: { ...capabilitiesOf(deps.receivers, permissions) } };

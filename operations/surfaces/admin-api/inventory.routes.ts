@@ -14,8 +14,8 @@ import {
   targetsLimitMax,
 } from '#contracts/admin-api/schemas.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
+import type { Features } from '#operations/features.ts';
 import { type FeedReceiver, listTargetPermissions } from '#operations/feeds/index.ts';
-import type { ServerChanges } from '#operations/server-changes/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { clusterScope, requireProject } from './authenticate.ts';
@@ -25,7 +25,7 @@ import { clusterScope, requireProject } from './authenticate.ts';
  *
  * `as_of` is taken before the rows are read, so that a destroy notice can be told to be newer than a page.
  */
-export function registerInventory(app: App, deps: { servers: Servers }): void {
+export function registerInventory(app: App, deps: Features): void {
   app.get(
     '/inventory/vms/',
     { schema: { querystring: PageQuery, response: { 200: InventoryPage } } },
@@ -70,7 +70,7 @@ const Query = Type.Object(
  * `GET /inventory/changes/`: firewalls that took effect, networks that were attached or detached, restarts, of servers of the
  * project's clusters. Each page goes on at the cursor of the one before, also a day later.
  */
-export function registerInventoryChanges(app: App, deps: { serverChanges: ServerChanges }): void {
+export function registerInventoryChanges(app: App, deps: Features): void {
   app.get(
     inventoryChangesPath,
     { schema: { querystring: Query, response: { 200: InventoryChangesPage } } },

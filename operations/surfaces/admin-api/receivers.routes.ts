@@ -9,13 +9,13 @@ import {
   scanRequestsLimitMax,
   scanRequestsPath,
 } from '#contracts/admin-api/port-scans.ts';
-import type { FeedReceiver } from '#operations/feeds/index.ts';
-import { type ProtectScans, readScanCursor } from '#operations/protect/index.ts';
+import type { Features } from '#operations/features.ts';
+import { readScanCursor } from '#operations/protect/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { requireProject } from './authenticate.ts';
 
 /** `POST` of each feed: its contract's path, bound and schemas; the answer follows the receiver's commit. */
-export function registerReceivers(app: App, deps: { receivers: readonly FeedReceiver[] }): void {
+export function registerReceivers(app: App, deps: Features): void {
   for (const receiver of deps.receivers) {
     const { path, request: body, answer, bodyBytesMax, permission } = receiver.contract;
     app.post(
@@ -61,7 +61,7 @@ const Query = Type.Object(
 const { permission } = scanRequestsContract;
 
 /** Scan requests of customers: monitors fetch what is pending, and say what became of it (NET-4.e). */
-export function registerScanRequests(app: App, { protectScans }: { protectScans: ProtectScans }): void {
+export function registerScanRequests(app: App, { protectScans }: Features): void {
   app.get(
     scanRequestsPath,
     { schema: { querystring: Query, response: { 200: ScanRequestsPage } } },

@@ -41,7 +41,6 @@ export { requestsByKeyTable, spendingChart } from './spending.ts';
 export { type DaySteps, dayOf, daySpark, readDaySteps, trafficDaySection } from './traffic/day.ts';
 export {
   completeExplorer,
-  type ExplorerDeps,
   mostText,
   type ReadExplorer,
   readExplorer,

@@ -1,4 +1,5 @@
 /** What needs no account: health, the front page, signing in, and the reference of the customer API. */
+import type { Features } from '#operations/features.ts';
 import { gatewayCallbacks, type Payments } from '#operations/payments/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { WriteCheck } from '#service-kit/system/index.ts';
@@ -47,7 +48,7 @@ export function registerHealth(
 }
 
 /** `/integrations/NAME`: the gateway tells that a charge has moved. Signed over the raw body, which is read as it is. */
-function registerPaymentCallbacks(app: App, deps: { payments: Payments }): void {
+function registerPaymentCallbacks(app: App, deps: Features): void {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));

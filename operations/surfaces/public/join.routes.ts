@@ -3,17 +3,16 @@
  * gives it, every other reader sets one. The link itself is the secret, so no page of it is kept or named to another
  * site.
  */
+
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
-import type { Accounts, Invitation } from '#operations/accounts/index.ts';
+import type { Invitation } from '#operations/accounts/index.ts';
+import type { Features } from '#operations/features.ts';
 import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
-import type { Post } from '#service-kit/mail/index.ts';
 import { alonePage, banner, field, form, type Html, html, link, sendPage } from '#service-kit/pages/index.ts';
-import type { SecondFactors } from '#service-kit/second-factors/index.ts';
-import { otherSiteFault, type Sessions } from '#service-kit/sessions/index.ts';
-import { proceedSignIn, type SignInProvider } from '#service-kit/sign-in/index.ts';
+import { otherSiteFault } from '#service-kit/sessions/index.ts';
+import { proceedSignIn } from '#service-kit/sign-in/index.ts';
 
 const Params = Type.Object({ secret: Type.String({ maxLength: 100 }) });
 const JoinForm = Type.Object({
@@ -22,17 +21,7 @@ const JoinForm = Type.Object({
 });
 const hidden = { hide: true } as object;
 
-export function registerJoin(
-  app: App,
-  deps: {
-    accounts: Accounts;
-    sessions: Sessions;
-    factors: SecondFactors;
-    post: Post;
-    oidc: SignInProvider;
-    clock: Clock;
-  },
-): void {
+export function registerJoin(app: App, deps: Features): void {
   app.get('/join/:secret', { schema: { ...hidden, params: Params } }, async (request, reply) => {
     const invitation = await deps.accounts.findInvitation(request.params.secret);
     return invitation === null ? gone(reply) : show(reply, request, invitation, 200);

@@ -5,11 +5,8 @@
  * address exists, and refuses unread once an address or a source has failed too often.
  */
 import type { FastifyRequest } from 'fastify';
-import type { Clock } from '#common/clock/index.ts';
-import type { Accounts } from '#operations/accounts/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { App, ErrorFields } from '#service-kit/http/index.ts';
-import type { Post } from '#service-kit/mail/index.ts';
-import type { Oidc } from '#service-kit/oidc/index.ts';
 import {
   alonePage,
   CONTENT_SECURITY_POLICY,
@@ -19,21 +16,11 @@ import {
   presentProvider,
   sendPage,
 } from '#service-kit/pages/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { SecondFactors } from '#service-kit/second-factors/index.ts';
-import type { Sessions } from '#service-kit/sessions/index.ts';
 import { type DemoRole, registerSignIn } from '#service-kit/sign-in/index.ts';
 
-export interface PublicPagesDeps {
-  accounts: Accounts;
-  sessions: Sessions;
-  post: Post;
-  factors: SecondFactors;
-  oidc: Oidc;
+export interface PublicPagesDeps extends Features {
   /** Where people reach this program; null: as the request says. */
   publicUrl: string | null;
-  clock: Clock;
-  db: () => Queryable;
   demoRoles: readonly DemoRole[];
 }
 

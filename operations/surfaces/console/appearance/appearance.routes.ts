@@ -1,6 +1,6 @@
 /** `/console/appearance/`: the provider's name, logo, colour and links, as customers see them. They are settings of both programs. */
 
-import type { OperationsSettings } from '#operations/config.ts';
+import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   banner,
@@ -19,7 +19,7 @@ import { consoleFrame } from '../frame.ts';
 
 const names = { ...providerSettings, smtpFrom: { name: 'SVC_SMTP_FROM' } };
 
-export function registerAppearance(app: App, { settings }: { settings: OperationsSettings }): void {
+export function registerAppearance(app: App, { settings }: Features): void {
   app.get('/appearance/', async (request, reply) => {
     const { name, logo, accent } = presentProvider();
     const set = (of: keyof typeof names, label: string, value: string | null) => ({

@@ -1,8 +1,7 @@
 /** `/console/attacks/`: attacks on all customers' servers, and from them, newest first. */
-import type { Clock } from '#common/clock/index.ts';
+
 import { attackClasses, titleOfClass } from '#contracts/attack-classes.ts';
-import type { Actor } from '#operations/accounts/index.ts';
-import type { ProtectIncidents } from '#operations/protect/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { AttackRow, OpenAttackCounts } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -18,7 +17,6 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
-import type { SignOn } from '#service-kit/sign-on/index.ts';
 import { readList } from '#service-kit/web/index.ts';
 import { durationOf, incidentBadge, readIncidentCursor, writeIncidentCursor } from '../../parts/index.ts';
 import { type MonitorLink, readMonitorLink } from '../links.ts';
@@ -30,10 +28,7 @@ const stateChoices = [
   { value: 'recovered', label: 'Recovered', states: ['recovered'] },
 ];
 
-export function registerAttacks(
-  app: App,
-  deps: { protectIncidents: ProtectIncidents; signOn: SignOn<Actor>; clock: Clock },
-): void {
+export function registerAttacks(app: App, deps: Features): void {
   app.get('/attacks/', async (request, reply) => {
     const { actor } = request.staff!;
     const inMonitor = await readMonitorLink(deps.signOn);

@@ -5,7 +5,8 @@ import { CodedError } from '#common/errors/index.ts';
 import type { StaffActor } from '#operations/accounts/index.ts';
 import { formatQuanta, parseMoney } from '#operations/billing/index.ts';
 import type { Catalog, Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
-import type { Cluster, Clusters } from '#operations/clusters/index.ts';
+import type { Cluster } from '#operations/clusters/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   badge,
@@ -30,11 +31,6 @@ import { noSuchPage } from '#service-kit/web/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 
-interface CatalogDeps {
-  catalog: Catalog;
-  clusters: Clusters;
-}
-
 const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const text = Type.Optional(Type.String({ maxLength: 400 }));
 const OfferBody = Type.Object({
@@ -52,7 +48,7 @@ const OfferBody = Type.Object({
 const kinds = ['locations', 'plans', 'images'] as const;
 const words: Readonly<Record<OfferKind, string>> = { locations: 'location', plans: 'plan', images: 'image' };
 
-export function registerCatalog(app: App, deps: CatalogDeps): void {
+export function registerCatalog(app: App, deps: Features): void {
   app.get(
     '/catalog/',
     { schema: { querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
@@ -72,7 +68,7 @@ export function registerCatalog(app: App, deps: CatalogDeps): void {
   for (const kind of kinds) registerKind(app, deps, kind);
 }
 
-function registerKind(app: App, deps: CatalogDeps, kind: OfferKind): void {
+function registerKind(app: App, deps: Features, kind: OfferKind): void {
   app.get(`/catalog/${kind}/new`, async (request, reply) => {
     const staff = request.staff!;
     if (!staff.canChange) throw noSuchPage();
@@ -144,7 +140,7 @@ function pricesOf(form: OfferForm) {
 }
 
 async function findOffer(
-  { catalog }: CatalogDeps,
+  { catalog }: Features,
   staff: Staff,
   kind: OfferKind,
   id: number,

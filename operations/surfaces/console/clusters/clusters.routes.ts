@@ -1,26 +1,15 @@
 /** Clusters and their nodes, for staff; operators change them. */
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
-import type { Addresses } from '#operations/addresses/index.ts';
-import type { Catalog } from '#operations/catalog/index.ts';
-import type { Cluster, Clusters, Node, NodeChange } from '#operations/clusters/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { Cluster, Node, NodeChange } from '#operations/clusters/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { chosenOf, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Staff } from '../guard.ts';
 import { clustersPage, newClusterPage } from './clusters.page.ts';
 import { emptyForm, formOf, type NodeForm, type NodePageOptions, nodePage } from './node.page.ts';
-
-interface ClustersDeps {
-  addresses: Addresses;
-  catalog: Catalog;
-  clusters: Clusters;
-  servers: Pick<Servers, 'listDrifts' | 'mendDrift'>;
-  clock: Clock;
-}
 
 const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const ClusterForm = Type.Object({
@@ -57,7 +46,7 @@ const outcomes: Record<string, string> = {
   kept: 'Nothing was removed. Servers have used addresses of this range, and their history is kept.',
 };
 
-export function registerClusters(app: App, deps: ClustersDeps): void {
+export function registerClusters(app: App, deps: Features): void {
   app.get(
     '/clusters/',
     { schema: { querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
@@ -190,24 +179,20 @@ async function faultsOf(change: () => Promise<unknown>): Promise<Map<string, str
   }
 }
 
-async function findCluster(deps: ClustersDeps, id: number): Promise<Cluster> {
+async function findCluster(deps: Features, id: number): Promise<Cluster> {
   const cluster = (await deps.clusters.listClusters()).find((one) => one.id === id);
   if (cluster === undefined) throw noSuchPage();
   return cluster;
 }
 
-async function findNode(
-  deps: ClustersDeps,
-  staff: Staff,
-  id: number,
-): Promise<{ node: Node; cluster: Cluster }> {
+async function findNode(deps: Features, staff: Staff, id: number): Promise<{ node: Node; cluster: Cluster }> {
   const node = await deps.clusters.findNode(staff.actor, id);
   if (node === null) throw noSuchPage();
   return { node, cluster: await findCluster(deps, node.clusterId) };
 }
 
 async function show(
-  deps: ClustersDeps,
+  deps: Features,
   reply: FastifyReply,
   options: Omit<NodePageOptions, 'nowMs' | 'drifts' | 'check'>,
   status = 200,
@@ -219,7 +204,7 @@ async function show(
 }
 
 async function showClusters(
-  deps: ClustersDeps,
+  deps: Features,
   staff: Staff,
   reply: FastifyReply,
   done: string,

@@ -2,20 +2,13 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
-import type { Addresses } from '#operations/addresses/index.ts';
-import type { Catalog } from '#operations/catalog/index.ts';
-import type { Cluster, Clusters } from '#operations/clusters/index.ts';
+import type { Cluster } from '#operations/clusters/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { field, form, type Html, link, pageHeader, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
-
-interface PoolsDeps {
-  addresses: Addresses;
-  catalog: Catalog;
-  clusters: Clusters;
-}
 
 const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const text = Type.Optional(Type.String({ maxLength: 100 }));
@@ -28,7 +21,7 @@ interface PoolPageOptions {
   fault?: { field: string; message: string };
 }
 
-export function registerPools(app: App, deps: PoolsDeps): void {
+export function registerPools(app: App, deps: Features): void {
   app.get('/clusters/:id/pools/new', { schema: { params: Id } }, async (request, reply) => {
     const staff = request.staff!;
     const cluster = await findCluster(deps, request.params.id);
@@ -78,7 +71,7 @@ async function unlessRefused(
   }
 }
 
-async function findCluster(deps: PoolsDeps, id: number): Promise<Cluster> {
+async function findCluster(deps: Features, id: number): Promise<Cluster> {
   const cluster = (await deps.clusters.listClusters()).find((one) => one.id === id);
   if (cluster === undefined) throw noSuchPage();
   return cluster;

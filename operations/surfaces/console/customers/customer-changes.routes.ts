@@ -4,11 +4,12 @@ import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import type { Membership } from '#operations/accounts/index.ts';
 import { parseMoney } from '#operations/billing/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { TenantStatus } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
-import { CustomerParams, type CustomersDeps, findCustomer, showCustomer } from './customer.page.ts';
+import { CustomerParams, findCustomer, showCustomer } from './customer.page.ts';
 
 const CreditForm = Type.Object({
   amount: Type.String({ maxLength: 20 }),
@@ -24,13 +25,13 @@ const person = Type.String({ pattern: '^[1-9][0-9]{0,14}$' });
 const ActiveForm = Type.Object({ person, active: Type.Union([Type.Literal('yes'), Type.Literal('no')]) });
 const LinkForm = Type.Object({ person });
 
-export function registerCustomerChanges(app: App, deps: CustomersDeps): void {
+export function registerCustomerChanges(app: App, deps: Features): void {
   registerMoney(app, deps);
   registerStatus(app, deps);
   registerMembers(app, deps);
 }
 
-function registerMoney(app: App, deps: CustomersDeps): void {
+function registerMoney(app: App, deps: Features): void {
   app.post(
     '/customers/:id/credit',
     { schema: { params: CustomerParams, body: CreditForm } },
@@ -72,7 +73,7 @@ function registerMoney(app: App, deps: CustomersDeps): void {
   );
 }
 
-function registerStatus(app: App, deps: CustomersDeps): void {
+function registerStatus(app: App, deps: Features): void {
   app.post(
     '/customers/:id/status',
     { schema: { params: CustomerParams, body: StatusForm } },
@@ -88,7 +89,7 @@ function registerStatus(app: App, deps: CustomersDeps): void {
   });
 }
 
-function registerMembers(app: App, deps: CustomersDeps): void {
+function registerMembers(app: App, deps: Features): void {
   app.post(
     '/customers/:id/members/active',
     { schema: { params: CustomerParams, body: ActiveForm } },
@@ -130,7 +131,7 @@ function registerMembers(app: App, deps: CustomersDeps): void {
 }
 
 /** A member who is not staff: staff are changed on their own page, which prevents self-lockout. */
-async function findMember(deps: CustomersDeps, id: string, personId: string): Promise<Membership> {
+async function findMember(deps: Features, id: string, personId: string): Promise<Membership> {
   const tenant = await findCustomer(deps, id);
   const members = await deps.accounts.membersOf(tenant.organizationId);
   const member = members.find((each) => each.personId === Number(personId));
@@ -139,7 +140,7 @@ async function findMember(deps: CustomersDeps, id: string, personId: string): Pr
 }
 
 async function setStatus(
-  deps: CustomersDeps,
+  deps: Features,
   request: FastifyRequest,
   reply: FastifyReply,
   id: string,
@@ -155,7 +156,7 @@ async function setStatus(
 }
 
 function refuse(
-  deps: CustomersDeps,
+  deps: Features,
   request: FastifyRequest,
   reply: FastifyReply,
   id: string,

@@ -2,19 +2,16 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
-import type { Accounts, Actor, BillingProfile, Membership, Tenant } from '#operations/accounts/index.ts';
-import type { ApiKeys } from '#operations/api-keys/index.ts';
+import type { BillingProfile, Membership, Tenant } from '#operations/accounts/index.ts';
 import {
-  type Billing,
   describeRefusal,
   judgeAccess,
   judgeDeployment,
   type LedgerEntry,
 } from '#operations/billing/index.ts';
-import type { Charge, ChargeState, Payments, SavedCard } from '#operations/payments/index.ts';
-import type { ProtectTraffic } from '#operations/protect/index.ts';
-import { type Servers, statusOf } from '#operations/servers/index.ts';
+import type { Features } from '#operations/features.ts';
+import type { Charge, ChargeState, SavedCard } from '#operations/payments/index.ts';
+import { statusOf } from '#operations/servers/index.ts';
 import type { AccessFacts, DaySpending, KeySummary, Server } from '#operations/views/index.ts';
 import type { Delivery } from '#service-kit/mail/index.ts';
 import {
@@ -47,9 +44,7 @@ import {
   table,
   utcTime,
 } from '#service-kit/pages/index.ts';
-import type { Sessions } from '#service-kit/sessions/index.ts';
 import { linkDelivery } from '#service-kit/sign-in/index.ts';
-import type { SignOn } from '#service-kit/sign-on/index.ts';
 import { idCursor, noSuchPage, readList, sendWantedFile } from '#service-kit/web/index.ts';
 import { spendingChart } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
@@ -332,23 +327,11 @@ function closing({ staff, tenant, servers, closeError }: CustomerPageOptions): H
   );
 }
 
-export interface CustomersDeps {
-  accounts: Accounts;
-  apiKeys: ApiKeys;
-  billing: Billing;
-  payments: Payments;
-  protectTraffic: ProtectTraffic;
-  servers: Servers;
-  sessions: Sessions;
-  signOn: SignOn<Actor>;
-  clock: Clock;
-}
-
 export const CustomerParams = Type.Object({ id: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }) });
 const rowsMax = 50;
 
 /** One customer, found and shown: what the pages and the forms of a customer have in common. */
-export async function findCustomer(deps: CustomersDeps, id: string): Promise<Tenant> {
+export async function findCustomer(deps: Features, id: string): Promise<Tenant> {
   const tenant = await deps.accounts.findTenant(Number(id));
   if (!tenant) throw noSuchPage();
   return tenant;
@@ -356,7 +339,7 @@ export async function findCustomer(deps: CustomersDeps, id: string): Promise<Ten
 
 /** The customer's page, also as the answer to a refused form. */
 export async function showCustomer(
-  deps: CustomersDeps,
+  deps: Features,
   request: FastifyRequest,
   reply: FastifyReply,
   id: string,
@@ -529,7 +512,7 @@ function memberActions(staff: Staff, tenant: Tenant, member: Membership): Conten
 
 /** `/console/customers/{id}/ledger`: every change of the credit, with its reason. */
 export async function showLedger(
-  deps: { billing: Pick<Billing, 'listEntries' | 'balanceOf'> },
+  deps: Features,
   request: FastifyRequest,
   reply: FastifyReply,
   tenant: Tenant,

@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import type { Tenant } from '#operations/accounts/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   badge,
@@ -24,13 +25,7 @@ import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import { sendListPage } from '../list-page.ts';
 import { customerTrafficColumns, type ListTraffic, readListTraffic } from '../traffic-columns.ts';
-import {
-  CustomerParams,
-  type CustomersDeps,
-  findCustomer,
-  showCustomer,
-  showLedger,
-} from './customer.page.ts';
+import { CustomerParams, findCustomer, showCustomer, showLedger } from './customer.page.ts';
 
 const DetailQuery = Type.Object({ done: Type.Optional(Type.String()) });
 const NewForm = Type.Object({
@@ -70,7 +65,7 @@ const filters: readonly ListFilter[] = [
   },
 ];
 
-export function registerCustomers(app: App, deps: CustomersDeps): void {
+export function registerCustomers(app: App, deps: Features): void {
   app.get('/customers/', async (request, reply) => {
     const staff = request.staff!;
     const all = await readRows(deps, await deps.accounts.listTenants(staff.actor));
@@ -139,7 +134,7 @@ export function registerCustomers(app: App, deps: CustomersDeps): void {
   );
 }
 
-async function readRows(deps: CustomersDeps, tenants: readonly Tenant[]): Promise<CustomerRow[]> {
+async function readRows(deps: Features, tenants: readonly Tenant[]): Promise<CustomerRow[]> {
   const ids = tenants.map((tenant) => tenant.id);
   const [counts, access] = await Promise.all([deps.servers.countOfTenants(ids), deps.billing.accessOf(ids)]);
   return tenants.map((tenant) => ({

@@ -1,6 +1,6 @@
-import type { Clock } from '#common/clock/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { FailingEndpoint, QueueHealth } from '#operations/views/index.ts';
-import { isQueueLate, type Webhooks } from '#operations/webhooks/index.ts';
+import { isQueueLate } from '#operations/webhooks/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   age,
@@ -24,7 +24,7 @@ import type { Staff } from '../guard.ts';
 const failingMax = 50;
 
 /** `/console/webhooks/`: whether customers are told in time. */
-export function registerWebhooks(app: App, deps: { webhooks: Webhooks; clock: Clock }): void {
+export function registerWebhooks(app: App, deps: Features): void {
   app.get('/webhooks/', async (request, reply) => {
     const staff = request.staff!;
     const [health, failing] = await Promise.all([

@@ -1,7 +1,7 @@
 /** `/console/findings/`: potential vulnerabilities of all customers' servers. */
-import type { Clock } from '#common/clock/index.ts';
+
 import { type CountedSeverity, countedSeverities } from '#contracts/findings.ts';
-import type { ProtectFindings } from '#operations/protect/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { FindingTotals, ListedFinding } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -58,13 +58,7 @@ const filters: readonly ListFilter[] = [
   ...subjectFilters,
 ];
 
-export function registerFindings(
-  app: App,
-  deps: {
-    protectFindings: Pick<ProtectFindings, 'listAll' | 'totalAll'>;
-    clock: Clock;
-  },
-): void {
+export function registerFindings(app: App, deps: Features): void {
   app.get('/findings/', async (request, reply) => {
     const { actor } = request.staff!;
     const nowMs = deps.clock.nowMs();

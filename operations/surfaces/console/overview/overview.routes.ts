@@ -1,28 +1,18 @@
 import type { FastifyRequest } from 'fastify';
-import type { Clock } from '#common/clock/index.ts';
-import type { Accounts, Actor, Tenant } from '#operations/accounts/index.ts';
-import type { AdminProjects, AdminToken } from '#operations/admin-projects/index.ts';
+import type { Tenant } from '#operations/accounts/index.ts';
+import type { AdminToken } from '#operations/admin-projects/index.ts';
 import {
   type AttentionFacts,
   type AttentionItem,
   describeItem,
   findAttentionItems,
-  type ReadFactsDeps,
   readAttentionFacts,
 } from '#operations/attention/index.ts';
-import type { Billing } from '#operations/billing/index.ts';
-import type { Catalog, Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
-import type { Clusters, DayRoom, Node } from '#operations/clusters/index.ts';
-import type { FleetUsage, Metering } from '#operations/metering/index.ts';
-import {
-  bytesOf,
-  type ProtectFindings,
-  type ProtectIncidents,
-  type ProtectTraffic,
-  type UsageTotal,
-} from '#operations/protect/index.ts';
-import type { ServerHistory } from '#operations/server-history/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
+import type { DayRoom, Node } from '#operations/clusters/index.ts';
+import type { Features } from '#operations/features.ts';
+import type { FleetUsage } from '#operations/metering/index.ts';
+import { bytesOf, type UsageTotal } from '#operations/protect/index.ts';
 import type { AttackRow, Server } from '#operations/views/index.ts';
 import { type Demo, demoBanner } from '#service-kit/demo/index.ts';
 import { answerChart, chartUnit, exploreHref } from '#service-kit/explorer/index.ts';
@@ -50,7 +40,6 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
-import type { SignOn } from '#service-kit/sign-on/index.ts';
 import { readExplorerChart } from '../../parts/index.ts';
 import { latestAttacks } from '../attacks/attacks.routes.ts';
 import { roomChart } from '../clusters/clusters.page.ts';
@@ -60,20 +49,7 @@ import { type MonitorLink, readMonitorLink, trafficPath } from '../links.ts';
 import { place } from '../traffic/traffic.routes.ts';
 import { type ListTraffic, readListTraffic, serverTrafficColumns } from '../traffic-columns.ts';
 
-interface OverviewDeps extends ReadFactsDeps {
-  accounts: Accounts;
-  adminProjects: AdminProjects;
-  billing: Billing;
-  catalog: Catalog;
-  clusters: Clusters;
-  metering: Metering;
-  protectFindings: Pick<ProtectFindings, 'totalAll'>;
-  protectIncidents: ProtectIncidents;
-  protectTraffic: ProtectTraffic;
-  serverHistory: ServerHistory;
-  servers: Servers;
-  signOn: SignOn<Actor>;
-  clock: Clock;
+interface OverviewDeps extends Features {
   demo: Demo | null;
 }
 

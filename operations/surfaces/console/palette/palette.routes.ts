@@ -1,7 +1,7 @@
 /** `/console/palette`: what the command palette of the operators' console finds: customers, servers, addresses. */
+
 import { Type } from 'typebox';
-import type { Accounts } from '#operations/accounts/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { PALETTE_HITS_MAX, PALETTE_TEXT_MAX, sendPaletteHits } from '#service-kit/pages/index.ts';
 
@@ -13,13 +13,7 @@ export const consoleActions = [
   { label: 'New cluster', href: '/console/clusters/new' },
 ] as const;
 
-export function registerPalette(
-  app: App,
-  deps: {
-    accounts: Pick<Accounts, 'searchTenants'>;
-    servers: Pick<Servers, 'search'>;
-  },
-): void {
+export function registerPalette(app: App, deps: Features): void {
   app.get('/palette', { schema: { querystring: Query } }, async (request, reply) => {
     const { actor } = request.staff!;
     const text = request.query.q ?? '';

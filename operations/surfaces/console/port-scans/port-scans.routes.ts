@@ -1,8 +1,7 @@
 /** `/console/port-scans/`: port scans of all customers' servers. */
-import type { Clock } from '#common/clock/index.ts';
+
 import { keptText } from '#contracts/retention.ts';
-import type { Clusters } from '#operations/clusters/index.ts';
-import type { ProtectScans } from '#operations/protect/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { ListedScan, PendingScans, ScanListQuery } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -38,14 +37,7 @@ const scanStates = [
 ] as const;
 
 /** Requested scans of all customers' servers, and routine scans that failed, newest first. */
-export function registerPortScans(
-  app: App,
-  deps: {
-    protectScans: Pick<ProtectScans, 'listAll' | 'countPending'>;
-    clusters: Pick<Clusters, 'listNodes'>;
-    clock: Clock;
-  },
-): void {
+export function registerPortScans(app: App, deps: Features): void {
   app.get('/port-scans/', async (request, reply) => {
     const { actor } = request.staff!;
     const [nodes, pending] = await Promise.all([

@@ -1,14 +1,11 @@
+import type { Features } from '#operations/features.ts';
 /** Admin projects: machines that may use the admin API, their permissions and their tokens. */
 
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
-import type { AdminProject, AdminProjects } from '#operations/admin-projects/index.ts';
-import type { Catalog } from '#operations/catalog/index.ts';
-import type { Clusters } from '#operations/clusters/index.ts';
-import { type FeedReceiver, listGrantable } from '#operations/feeds/index.ts';
-import type { ProtectIncidents, ProtectTraffic } from '#operations/protect/index.ts';
+import type { AdminProject } from '#operations/admin-projects/index.ts';
+import { listGrantable } from '#operations/feeds/index.ts';
 import { expiryOf } from '#service-kit/credentials/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
@@ -16,16 +13,6 @@ import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Staff } from '../guard.ts';
 import { projectPage } from './project.page.ts';
 import { projectsPage } from './projects.page.ts';
-
-interface ProjectsDeps {
-  adminProjects: AdminProjects;
-  protectTraffic: Pick<ProtectTraffic, 'readSources' | 'handOver'>;
-  protectIncidents: Pick<ProtectIncidents, 'readOutcomes'>;
-  receivers: readonly FeedReceiver[];
-  catalog: Catalog;
-  clusters: Clusters;
-  clock: Clock;
-}
 
 const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const oneOrMany = Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())]));
@@ -42,7 +29,7 @@ const HandOverForm = Type.Object({
   owner_project_id: Type.String({ pattern: '^([1-9][0-9]{0,14})?$' }),
 });
 
-export function registerProjects(app: App, deps: ProjectsDeps): void {
+export function registerProjects(app: App, deps: Features): void {
   app.get('/projects/', async (request, reply) => showProjects(deps, request.staff!, reply, {}));
 
   app.post('/projects/', { schema: { body: ProjectForm } }, async (request, reply) => {
@@ -108,7 +95,7 @@ export function registerProjects(app: App, deps: ProjectsDeps): void {
 }
 
 async function showProjects(
-  deps: ProjectsDeps,
+  deps: Features,
   staff: Staff,
   reply: FastifyReply,
   state: { error?: string; name?: string },
@@ -125,7 +112,7 @@ async function showProjects(
 }
 
 async function showProject(
-  deps: ProjectsDeps,
+  deps: Features,
   staff: Staff,
   reply: FastifyReply,
   id: number,

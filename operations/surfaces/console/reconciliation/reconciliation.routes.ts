@@ -1,9 +1,9 @@
 /** `/console/reconciliation/`: charges with an unknown result, and the results of earlier ones. */
+
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
-import type { Accounts } from '#operations/accounts/index.ts';
-import type { ClosedOrder, Ordering } from '#operations/ordering/index.ts';
-import { type Charge, isUnconfirmedTooLong, type Payments } from '#operations/payments/index.ts';
+import type { Features } from '#operations/features.ts';
+import type { ClosedOrder } from '#operations/ordering/index.ts';
+import { type Charge, isUnconfirmedTooLong } from '#operations/payments/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   actionButton,
@@ -30,15 +30,7 @@ const RetryForm = Type.Object({ charge: Type.String({ pattern: '^[1-9][0-9]{0,14
 const Query = Type.Object({ done: Type.Optional(Type.String()) });
 const rowsMax = 100;
 
-export function registerReconciliation(
-  app: App,
-  deps: {
-    accounts: Accounts;
-    ordering: Ordering;
-    payments: Payments;
-    clock: Clock;
-  },
-): void {
+export function registerReconciliation(app: App, deps: Features): void {
   app.get('/reconciliation/', { schema: { querystring: Query } }, async (request, reply) => {
     const staff = request.staff!;
     const [charges, orders] = await Promise.all([

@@ -1,33 +1,17 @@
 /** The page of a server, for staff. */
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
-import type { Accounts, Actor } from '#operations/accounts/index.ts';
-import type { Guards } from '#operations/guards/index.ts';
-import type { ProtectTraffic } from '#operations/protect/index.ts';
-import type { ServerHistory } from '#operations/server-history/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { Server } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { chosenOf, isConfirmed, sendPage } from '#service-kit/pages/index.ts';
-import type { SignOn } from '#service-kit/sign-on/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { trafficDaySection } from '../../parts/index.ts';
 import type { Staff } from '../guard.ts';
 import { readMonitorLink } from '../links.ts';
 import { place } from '../traffic/traffic.routes.ts';
 import { type ServerPageOptions, serverPage } from './server.page.ts';
-
-export interface ServersDeps {
-  accounts: Accounts;
-  servers: Servers;
-  guards: Guards;
-  protectTraffic: ProtectTraffic;
-  serverHistory: ServerHistory;
-  signOn: SignOn<Actor>;
-  clock: Clock;
-}
 
 const actionsMax = 20;
 const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
@@ -51,7 +35,7 @@ const outcomes: Record<string, string> = {
   guard_off: 'The guard is being switched off.',
 };
 
-export function registerServer(app: App, deps: ServersDeps): void {
+export function registerServer(app: App, deps: Features): void {
   app.get(
     '/servers/:id',
     { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
@@ -98,7 +82,7 @@ export function registerServer(app: App, deps: ServersDeps): void {
 
 /** Runs an operator's change and shows its result; a refusal is shown as a toast. */
 async function change(
-  deps: ServersDeps,
+  deps: Features,
   staff: Staff,
   reply: FastifyReply,
   id: number,
@@ -116,7 +100,7 @@ async function change(
 }
 
 async function show(
-  deps: ServersDeps,
+  deps: Features,
   staff: Staff,
   reply: FastifyReply,
   id: number,
@@ -156,7 +140,7 @@ async function show(
   return sendPage(reply, serverPage(page), status);
 }
 
-async function findServer(deps: ServersDeps, staff: Staff, id: number): Promise<Server> {
+async function findServer(deps: Features, staff: Staff, id: number): Promise<Server> {
   const server = await deps.servers.findServer(staff.actor, null, id);
   if (server === null) throw noSuchPage();
   return server;

@@ -1,5 +1,6 @@
 /** `/console/servers/`: every server, or one tenant's; those that failed wait here for an operator. */
 import type { Tenant } from '#operations/accounts/index.ts';
+import type { Features } from '#operations/features.ts';
 import { statusOf } from '#operations/servers/index.ts';
 import type { Server, ServerStatus } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -29,7 +30,6 @@ import { changingStatuses } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import { readListTraffic, serverTrafficColumns } from '../traffic-columns.ts';
-import type { ServersDeps } from './server.routes.ts';
 
 const statusChoices: readonly { value: string; label: string; statuses: readonly ServerStatus[] }[] = [
   { value: 'failed', label: 'Failed provisioning', statuses: ['failed'] },
@@ -45,7 +45,7 @@ const filters: readonly ListFilter[] = [
   idFilter('tenant'),
 ];
 
-export function registerServers(app: App, deps: ServersDeps): void {
+export function registerServers(app: App, deps: Features): void {
   app.get('/servers/', async (request, reply) => {
     const staff = request.staff!;
     const { actor } = staff;
@@ -108,7 +108,7 @@ const sumOf = (counts: Counts, statuses?: readonly ServerStatus[]) =>
   [...counts].reduce((sum, [status, count]) => (statuses?.includes(status) === false ? sum : sum + count), 0);
 
 async function columnsFor(
-  deps: ServersDeps,
+  deps: Features,
   staff: Staff,
   {
     servers,
@@ -162,7 +162,7 @@ async function columnsFor(
 }
 
 /** What hypervisors said, by the id of the server. */
-async function detailsOf(deps: ServersDeps, { actor }: Staff, servers: readonly Server[]) {
+async function detailsOf(deps: Features, { actor }: Staff, servers: readonly Server[]) {
   const details = new Map<number, string>();
   for (const { id } of servers) {
     const detail = await deps.servers.findFailureDetail(actor, id);

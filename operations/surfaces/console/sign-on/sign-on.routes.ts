@@ -1,28 +1,16 @@
 /** Single sign-on with the monitor: its settings, and the pages of a sign-on for staff. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
-import type { Accounts, Actor } from '#operations/accounts/index.ts';
-import type { ProtectIncidents } from '#operations/protect/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
-import type { Post } from '#service-kit/mail/index.ts';
 import { emptyState, pageHeader, sendPage } from '#service-kit/pages/index.ts';
-import type { Sessions } from '#service-kit/sessions/index.ts';
-import { registerSignOnPages, registerSignOnSettings, type SignOn } from '#service-kit/sign-on/index.ts';
+import { registerSignOnPages, registerSignOnSettings } from '#service-kit/sign-on/index.ts';
 import { consoleFrame } from '../frame.ts';
 
-interface SignOnConsoleDeps {
-  accounts: Accounts;
-  signOn: SignOn<Actor>;
-  sessions: Sessions;
-  post: Post;
-  clock: Clock;
-}
-
 /** `/console/sign-on/`. */
-export function registerSignOnConsole(app: App, { accounts, signOn, clock }: SignOnConsoleDeps): void {
+export function registerSignOnConsole(app: App, { accounts, signOn, clock }: Features): void {
   registerSignOnSettings<Actor>(app, {
     ...{ path: '/sign-on', base: '/console/sign-on', other: 'the monitor', signOn, clock, visitorOf },
     async listOperators(actor) {
@@ -37,7 +25,7 @@ export function registerSignOnConsole(app: App, { accounts, signOn, clock }: Sig
 }
 
 /** `/sign-on/ask` and `/sign-on/link`, in a scope that the console's guard watches over. */
-export function registerStaffSignOn(app: App, { signOn, sessions, post }: SignOnConsoleDeps): void {
+export function registerStaffSignOn(app: App, { signOn, sessions, post }: Features): void {
   registerSignOnPages<Actor>(app, {
     ...{ area: 'Operations', home: '/console/', signOn, sessions, post, visitorOf },
   });
@@ -56,18 +44,7 @@ const similarMax = 300;
  * `/find/…`: the console's pages of what the monitor links to, by what both programs know. What is not found is answered
  * alike, whether it never was or is gone.
  */
-export function registerFind(
-  app: App,
-  {
-    accounts,
-    servers,
-    protectIncidents,
-  }: {
-    accounts: Accounts;
-    servers: Servers;
-    protectIncidents: ProtectIncidents;
-  },
-): void {
+export function registerFind(app: App, { accounts, servers, protectIncidents }: Features): void {
   const ServerQuery = Type.Object({ cluster_id: Id, server_id: Id });
   app.get('/find/server', { schema: { querystring: ServerQuery } }, async (request, reply) => {
     const { cluster_id: clusterId, server_id: serverId } = request.query;

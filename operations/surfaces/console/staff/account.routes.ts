@@ -1,8 +1,10 @@
 /** One's own account at `/console/account/`, and the audit trail of all changes. */
+
 import type { FastifyRequest } from 'fastify';
 import { keptText } from '#contracts/retention.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
-import { AuditQuery, type AuditTrail, auditTable, readAuditFilter } from '#service-kit/audit/index.ts';
+import type { Features } from '#operations/features.ts';
+import { AuditQuery, auditTable, readAuditFilter } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { type Oidc, oidcSection, registerOidcAccount } from '#service-kit/oidc/index.ts';
 import { pageHeader, sendPage } from '#service-kit/pages/index.ts';
@@ -55,13 +57,7 @@ export function registerAccount(
 const auditPath = '/console/audit/';
 
 /** `/console/audit/`: who changed what, on every surface. Operators and support read it; nothing here changes anything. */
-export function registerAudit(
-  app: App,
-  deps: {
-    accounts: Accounts;
-    auditTrail: AuditTrail;
-  },
-): void {
+export function registerAudit(app: App, deps: Features): void {
   app.get('/audit/', { schema: { querystring: AuditQuery } }, async (request, reply) => {
     const { query } = request;
     const asked = readAuditFilter(query);

@@ -2,7 +2,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
-import type { Accounts, Person, StaffActor } from '#operations/accounts/index.ts';
+import type { Person, StaffActor } from '#operations/accounts/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { Delivery } from '#service-kit/mail/index.ts';
 import {
@@ -27,10 +28,6 @@ import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import { personActions } from '../person-actions.ts';
 
-interface StaffDeps {
-  accounts: Accounts;
-}
-
 const CreateForm = Type.Object({
   email: Type.String({ maxLength: 320 }),
   name: Type.String({ maxLength: 200 }),
@@ -47,7 +44,7 @@ const outcomes: Readonly<Record<string, string>> = {
   kept_out: 'Signed out. Activate to restore access.',
 };
 
-export function registerStaff(app: App, deps: StaffDeps): void {
+export function registerStaff(app: App, deps: Features): void {
   app.get('/staff/', { schema: { querystring: Query } }, async (request, reply) => {
     const text = chosenOf(outcomes, request.query.done);
     return show(deps, request, reply, text === undefined ? {} : { toast: { tone: 'good', text } });
@@ -100,7 +97,7 @@ export function registerStaff(app: App, deps: StaffDeps): void {
 const back = (reply: FastifyReply, done: string) => reply.redirect(`/console/staff/?done=${done}`, 303);
 
 /** One of our own people: customers are changed on their own pages. */
-async function findColleague(deps: StaffDeps, actor: StaffActor, given: string): Promise<number> {
+async function findColleague(deps: Features, actor: StaffActor, given: string): Promise<number> {
   const people = await deps.accounts.listStaff(actor);
   const found = people.find((each) => each.id === Number(given));
   if (!found) throw noSuchPage();
@@ -108,7 +105,7 @@ async function findColleague(deps: StaffDeps, actor: StaffActor, given: string):
 }
 
 function refuse(
-  deps: StaffDeps,
+  deps: Features,
   request: FastifyRequest,
   reply: FastifyReply,
   error: unknown,
@@ -119,7 +116,7 @@ function refuse(
 }
 
 async function show(
-  deps: StaffDeps,
+  deps: Features,
   request: FastifyRequest,
   reply: FastifyReply,
   said: Pick<StaffPageOptions, 'toast' | 'error' | 'given' | 'delivery'>,

@@ -1,16 +1,15 @@
 /** `/console/system/`: the state of operations itself. */
 
 import type { FastifyRequest } from 'fastify';
-import type { Clock } from '#common/clock/index.ts';
 import {
   type AttentionFacts,
   type AttentionItem,
   describeItem,
   findAttentionItems,
   notCounted,
-  type ReadFactsDeps,
   readAttentionFacts,
 } from '#operations/attention/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { type QueueState, readQueueState } from '#service-kit/jobs/index.ts';
 import {
@@ -26,7 +25,6 @@ import {
   stat,
   stats,
 } from '#service-kit/pages/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type SystemState, systemSections } from '#service-kit/system/index.ts';
 import { sendWantedFile } from '#service-kit/web/index.ts';
 import { consoleFrame } from '../frame.ts';
@@ -35,13 +33,7 @@ import type { Staff } from '../guard.ts';
 /** What concerns operations itself, not the servers and customers on it. */
 const ownKinds: ReadonlySet<string> = new Set(['system', 'monitor_silent', 'limits_apart', 'webhooks_late']);
 
-export function registerSystem(
-  app: App,
-  deps: ReadFactsDeps & {
-    db: () => Queryable;
-    clock: Clock;
-  },
-): void {
+export function registerSystem(app: App, deps: Features): void {
   app.get('/system/', async (request, reply) => {
     const staff = request.staff!;
     const nowMs = deps.clock.nowMs();

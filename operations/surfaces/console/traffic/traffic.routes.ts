@@ -1,16 +1,12 @@
 /** `/console/traffic/`: the traffic of all customers and servers, for staff. */
 import type { FastifyRequest } from 'fastify';
 import type { Actor } from '#operations/accounts/index.ts';
+import type { Features } from '#operations/features.ts';
 import { staffBox } from '#operations/protect/index.ts';
 import type { ServerEvent } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
-import {
-  type ExplorerDeps,
-  type ExplorerSurface,
-  type PeerLink,
-  registerExplorer,
-} from '../../parts/index.ts';
+import { type ExplorerSurface, type PeerLink, registerExplorer } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import { readMonitorLink, trafficPath } from '../links.ts';
 
@@ -54,7 +50,7 @@ export const place: ExplorerSurface = {
   },
 };
 
-export function registerTraffic(app: App, deps: ExplorerDeps & { signOn: SignOn<Actor> }): void {
+export function registerTraffic(app: App, deps: Features & { signOn: SignOn<Actor> }): void {
   registerExplorer(
     app,
     deps,

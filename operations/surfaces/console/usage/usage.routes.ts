@@ -1,10 +1,11 @@
 /** The API meter of the fleet and of one account. It has nothing to change, so support sees the same pages. */
+
 import { Type } from 'typebox';
-import type { Accounts, Tenant } from '#operations/accounts/index.ts';
+import type { Tenant } from '#operations/accounts/index.ts';
+import type { Features } from '#operations/features.ts';
 import {
   type AccountUsage,
   type FleetUsage,
-  type Metering,
   type MonthSum,
   type OveragePrice,
   rowsPerPage,
@@ -42,13 +43,7 @@ const FleetQuery = Type.Object({ period: text, by: text, page: text });
 const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const monthsShown = 12;
 
-export function registerUsage(
-  app: App,
-  deps: {
-    accounts: Accounts;
-    metering: Metering;
-  },
-): void {
+export function registerUsage(app: App, deps: Features): void {
   const { metering } = deps;
   app.get('/billing/usage/api/', { schema: { querystring: FleetQuery } }, async (request, reply) => {
     const staff = request.staff!;

@@ -1,32 +1,17 @@
 import { schemas } from '#contracts/customer-api/index.ts';
-import type { Accounts } from '#operations/accounts/index.ts';
-import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { AccountBandwidth, Bandwidth, BandwidthRow } from '#operations/bandwidth/index.ts';
-import { type Billing, formatQuanta, judgeDeployment } from '#operations/billing/index.ts';
-import type { Metering } from '#operations/metering/index.ts';
-import type { Networks } from '#operations/networks/index.ts';
-import type { Ordering } from '#operations/ordering/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import { formatQuanta, judgeDeployment } from '#operations/billing/index.ts';
+import type { Features } from '#operations/features.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { cursorsOf, idOf, linkNextPage, pageOf } from '../request-parts.ts';
 import { compileValidator, convertQuery } from '../validate-input.ts';
 import { showTenant } from '../views.ts';
 import { showUsage } from './usage.routes.ts';
 
-interface AccountHandlerDeps {
-  apiKeys: ApiKeys;
-  bandwidth: Bandwidth;
-  billing: Billing;
-  metering: Metering;
-  networks: Networks;
-  ordering: Ordering;
-  servers: Servers;
-}
-
 const checkQuery = compileValidator(schemas.BandwidthQuery);
 
 /** The account payload, and one server's bandwidth. */
-export function accountHandlers(deps: AccountHandlerDeps): {
+export function accountHandlers(deps: Features): {
   readAccount: Handler;
   readServerBandwidth: Handler;
 } {
@@ -56,7 +41,7 @@ export function accountHandlers(deps: AccountHandlerDeps): {
   };
 }
 
-async function showAccount(deps: AccountHandlerDeps, call: Call): Promise<schemas.Account> {
+async function showAccount(deps: Features, call: Call): Promise<schemas.Account> {
   const { actor, tenant } = call;
   // The number that this call leaves with is the count that it shows.
   await call.counted;
@@ -176,12 +161,7 @@ function terabytes(bytes: number): number {
 }
 
 /** The workspaces that the key may act on; locked ones are listed too, with the reason that a call would be given. */
-export function tenantHandlers(deps: {
-  accounts: Accounts;
-  billing: Billing;
-  networks: Networks;
-  servers: Servers;
-}): { listTenants: Handler; listMembers: Handler } {
+export function tenantHandlers(deps: Features): { listTenants: Handler; listMembers: Handler } {
   return {
     async listMembers(call, request, reply) {
       const members = await deps.accounts.membersOf(call.principal.organizationId);
@@ -228,7 +208,7 @@ const checkLedgerQuery = compileValidator(schemas.ListLedgerQuery);
 const cursors = cursorsOf('ledger');
 
 /** Every movement of the credit. */
-export function ledgerHandlers({ billing }: { billing: Billing }): { listLedger: Handler } {
+export function ledgerHandlers({ billing }: Features): { listLedger: Handler } {
   return {
     async listLedger(call, request, reply) {
       const { tenant: _, ...rest } = request.query as Record<string, unknown>;

@@ -1,7 +1,8 @@
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { KeyFacts, Principal } from '#operations/api-keys/index.ts';
 import { formatQuanta } from '#operations/billing/index.ts';
-import type { AccountUsage, Metering } from '#operations/metering/index.ts';
+import type { Features } from '#operations/features.ts';
+import type { AccountUsage } from '#operations/metering/index.ts';
 import { preferredType } from '#service-kit/http/index.ts';
 import { csvLines } from '#service-kit/pages/index.ts';
 import type { Handler } from '../call.ts';
@@ -10,7 +11,7 @@ import { compileValidator, convertQuery, invalidFields } from '../validate-input
 const checkQuery = compileValidator(schemas.UsageQuery);
 
 /** Counted requests of the selected account. */
-export function usageHandlers(deps: { metering: Metering }): { readUsage: Handler } {
+export function usageHandlers(deps: Features): { readUsage: Handler } {
   return {
     async readUsage(call, request, reply) {
       const { tenant: _, ...rest } = request.query as Record<string, unknown>;

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
-import type { Idempotency } from '#operations/idempotency/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { Delivery } from '#operations/views/index.ts';
-import type { Endpoint, Webhooks } from '#operations/webhooks/index.ts';
+import type { Endpoint } from '#operations/webhooks/index.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { preconditionOn } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
@@ -29,7 +29,7 @@ type WebhookHandlers = Record<
 /** The key within the workspace of the call: endpoints of its other workspaces are not there. */
 const actorIn = ({ actor, tenant }: Call) => ({ ...actor, tenantIds: [tenant.id] });
 
-export function webhookHandlers(deps: { webhooks: Webhooks; idempotency: Idempotency }): WebhookHandlers {
+export function webhookHandlers(deps: Features): WebhookHandlers {
   const { webhooks } = deps;
   const find = (call: Call, request: FastifyRequest) => webhooks.findEndpoint(actorIn(call), idOf(request));
   const precondition = (request: FastifyRequest) => preconditionOn(request, schemas.Webhook, showWebhook);

@@ -1,9 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
-import type { Addresses } from '#operations/addresses/index.ts';
-import type { Idempotency } from '#operations/idempotency/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { NamedAddress, ReverseDns } from '#operations/reverse-dns/index.ts';
-import type { ChangeHooks, Servers } from '#operations/servers/index.ts';
+import type { ChangeHooks } from '#operations/servers/index.ts';
 import type { ReservedAddress, ServerAction } from '#operations/views/index.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { preconditionOf, preconditionOn } from '../conditional.ts';
@@ -29,11 +28,7 @@ type AddressHandlers = Record<
 >;
 
 /** Addresses that the workspace keeps. */
-export function addressHandlers(deps: {
-  addresses: Addresses;
-  servers: Servers;
-  idempotency: Idempotency;
-}): AddressHandlers {
+export function addressHandlers(deps: Features): AddressHandlers {
   const { addresses, servers } = deps;
   /** A missing address is a 404 before anything is said of the body. */
   const find = async (call: Call, id: number) => {
@@ -178,9 +173,7 @@ type ReverseName = NonNullable<Awaited<ReturnType<ReverseDns['findName']>>>;
 /** Names of the addresses of servers. */
 export function reverseDnsHandlers({
   reverseDns,
-}: {
-  reverseDns: ReverseDns;
-}): Record<'readReverseDns' | 'setReverseDns' | 'deleteReverseDns', Handler> {
+}: Features): Record<'readReverseDns' | 'setReverseDns' | 'deleteReverseDns', Handler> {
   const addressOf = (call: Call, request: FastifyRequest): NamedAddress => {
     const { address = '' } = request.params as { address?: string };
     return { tenantId: call.tenant.id, serverId: idOf(request), address };

@@ -1,11 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import type { schemas } from '#contracts/customer-api/index.ts';
-import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import { formatQuanta } from '#operations/billing/index.ts';
-import type { Catalog, Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
+import type { Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
-import type { Metering } from '#operations/metering/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { Availability } from '#operations/views/index.ts';
 import { type Handler, notFound } from '../call.ts';
 import { pageOf } from '../request-parts.ts';
@@ -16,13 +14,7 @@ type CatalogHandlers = Record<
 >;
 
 /** What can be ordered, and what it costs. */
-export function catalogHandlers(deps: {
-  catalog: Catalog;
-  clusters: Clusters;
-  metering: Metering;
-  bandwidth: Bandwidth;
-  servers: Servers;
-}): CatalogHandlers {
+export function catalogHandlers(deps: Features): CatalogHandlers {
   const { catalog, clusters } = deps;
   const idOf = ({ id }: { id: number }) => id;
   /** The entry that the path names by slug or id. */

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { Idempotency } from '#operations/idempotency/index.ts';
 import { immutableField, memberCapacity, type Networks } from '#operations/networks/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
@@ -36,15 +37,7 @@ export interface NetworkHandlers {
   detachServer: Handler;
 }
 
-export function networkHandlers({
-  networks,
-  servers,
-  idempotency,
-}: {
-  networks: Networks;
-  servers: Servers;
-  idempotency: Idempotency;
-}): NetworkHandlers {
+export function networkHandlers({ networks, servers, idempotency }: Features): NetworkHandlers {
   return {
     ...collectionHandlers(networks, idempotency),
     ...itemHandlers(networks),

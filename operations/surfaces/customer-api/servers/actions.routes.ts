@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { PowerCommand, ServerAction } from '#operations/views/index.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { idempotent } from '../idempotent.ts';
@@ -7,7 +8,7 @@ import { bodyOf, idOf, invalidCursor, linkNextPage } from '../request-parts.ts';
 import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';
 import { showAction } from '../views.ts';
 import { callerSignal, readWait, waitWhileAllowed } from './prefer-wait.ts';
-import { type ServerRouteDeps, serverPrecondition } from './servers.routes.ts';
+import { serverPrecondition } from './servers.routes.ts';
 
 const checkAction = compileValidator(schemas.ActionRequest);
 const checkSelection = compileValidator(schemas.SelectionRequest);
@@ -22,7 +23,7 @@ export interface ActionHandlers {
 }
 
 /** Power actions of a server and their results. */
-export function actionHandlers(deps: ServerRouteDeps): ActionHandlers {
+export function actionHandlers(deps: Features): ActionHandlers {
   const { servers } = deps;
   const find = async (call: Call, id: number) => {
     const action = await servers.findAction(call.actor, call.tenant.id, id);

@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import { canonicalAddress } from '#common/ip/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { type CountedSeverity, findingSeverities } from '#contracts/findings.ts';
-import type { FindingKey, ProtectFindings, ProtectSettingsFeature } from '#operations/protect/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { Features } from '#operations/features.ts';
+import type { FindingKey } from '#operations/protect/index.ts';
 import type { FindingPlace, FindingRow, UnableRow } from '#operations/views/index.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { bodyOf, idOf, invalidCursor, linkNextPage } from '../request-parts.ts';
@@ -22,15 +22,7 @@ const cursorPattern =
   /^findings:([01]):(-1|\d{1,2}(?:\.\d{1,9})?):(CVE-\d{4}-\d{4,19}):(\d{1,15}):(tcp|udp):(\d{1,5})$/;
 
 /** Potential vulnerabilities of a server, and what is ignored; a 404 while its protection views are off (NET-1.6). */
-export function findingHandlers({
-  servers,
-  protectFindings,
-  protectSettings,
-}: {
-  servers: Servers;
-  protectFindings: Pick<ProtectFindings, 'count' | 'endIgnore' | 'ignore' | 'list' | 'read'>;
-  protectSettings: ProtectSettingsFeature;
-}): {
+export function findingHandlers({ servers, protectFindings, protectSettings }: Features): {
   listServerFindings: Handler;
   ignoreServerFinding: Handler;
   endFindingIgnore: Handler;

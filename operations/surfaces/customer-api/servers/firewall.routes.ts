@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
+import type { Features } from '#operations/features.ts';
 import type {
   EffectiveFirewall,
   FirewallChange,
@@ -7,8 +8,6 @@ import type {
   Rule,
   StoredRule,
 } from '#operations/firewall/index.ts';
-import type { Idempotency } from '#operations/idempotency/index.ts';
-import type { Notifications } from '#service-kit/notifications/index.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { preconditionOn } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
@@ -32,14 +31,8 @@ type FirewallHandlers = Record<
   Handler
 >;
 
-interface FirewallRouteDeps {
-  firewalls: Firewalls;
-  idempotency: Idempotency;
-  notifications: Notifications;
-}
-
 /** The firewall at the public network interface of a server (API-4.9). */
-export function firewallHandlers(deps: FirewallRouteDeps): FirewallHandlers {
+export function firewallHandlers(deps: Features): FirewallHandlers {
   const { firewalls } = deps;
   const find = async (call: Call, request: FastifyRequest) => {
     const firewall = await firewalls.readFirewall(call.actor, call.tenant.id, idOf(request));
@@ -129,7 +122,7 @@ export function firewallHandlers(deps: FirewallRouteDeps): FirewallHandlers {
 
 /** The firewall once the hypervisor has it or never got it, or when the caller does not want to wait any longer. */
 async function settled(
-  deps: FirewallRouteDeps,
+  deps: Features,
   call: Call,
   request: FastifyRequest,
   reply: FastifyReply,

@@ -1,13 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { type IncidentState, incidentStates } from '#contracts/incidents.ts';
-import {
-  actionsOf,
-  type IncidentRow,
-  type ProtectIncidents,
-  type ProtectSettingsFeature,
-} from '#operations/protect/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { Features } from '#operations/features.ts';
+import { actionsOf, type IncidentRow } from '#operations/protect/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import { type Handler, notFound } from '../call.ts';
 import { idOf, invalidCursor, linkNextPage } from '../request-parts.ts';
@@ -19,15 +14,7 @@ const limitDefault = 50;
 const cursorPattern = /^incidents:(\d{1,15}):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
 /** Attacks of a server, as its Protect page lists them; a 404 while its protection views are off (NET-1.6). */
-export function incidentHandlers({
-  servers,
-  protectIncidents,
-  protectSettings,
-}: {
-  servers: Servers;
-  protectIncidents: ProtectIncidents;
-  protectSettings: ProtectSettingsFeature;
-}): {
+export function incidentHandlers({ servers, protectIncidents, protectSettings }: Features): {
   listServerIncidents: Handler;
 } {
   return {

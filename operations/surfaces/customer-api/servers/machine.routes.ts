@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { Consoles } from '#operations/consoles/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { ChangeHooks } from '#operations/servers/index.ts';
 import type { ServerAction } from '#operations/views/index.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
@@ -8,7 +9,7 @@ import { idempotent, type RepeatableWork } from '../idempotent.ts';
 import { baseUrl, bodyOf, idOf } from '../request-parts.ts';
 import { compileValidator } from '../validate-input.ts';
 import { showAction, showActionForecast } from '../views.ts';
-import { type ServerRouteDeps, serverPrecondition } from './servers.routes.ts';
+import { serverPrecondition } from './servers.routes.ts';
 
 const checkRebuild = compileValidator(schemas.RebuildRequest);
 const checkResize = compileValidator(schemas.ResizeRequest);
@@ -23,7 +24,7 @@ interface MachineHandlers {
 }
 
 /** Rebuild, resize, a new root password and the console. */
-export function machineHandlers(deps: ServerRouteDeps & { consoles: Consoles }): MachineHandlers {
+export function machineHandlers(deps: Features & { consoles: Consoles }): MachineHandlers {
   const { servers } = deps;
   /** What such a call names, checked. A missing server is a 404 before anything is said of the body. */
   const begin = async (call: Call, request: FastifyRequest, check: (body: unknown) => void) => {

@@ -1,11 +1,6 @@
 import { schemas } from '#contracts/customer-api/index.ts';
-import type {
-  ObservedPort,
-  ProtectScans,
-  ProtectSettingsFeature,
-  ServerScan,
-} from '#operations/protect/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { Features } from '#operations/features.ts';
+import type { ObservedPort, ServerScan } from '#operations/protect/index.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { bodyOf, idOf } from '../request-parts.ts';
 import { compileValidator } from '../validate-input.ts';
@@ -14,15 +9,7 @@ import { protectDisabled } from './incidents.routes.ts';
 const checkSelection = compileValidator(schemas.SelectionRequest);
 
 /** Open ports of a server and the request of a scan; a 404 while its protection views are off (NET-1.6). */
-export function portHandlers({
-  servers,
-  protectScans,
-  protectSettings,
-}: {
-  servers: Servers;
-  protectScans: Pick<ProtectScans, 'read' | 'request'>;
-  protectSettings: ProtectSettingsFeature;
-}): {
+export function portHandlers({ servers, protectScans, protectSettings }: Features): {
   listServerPorts: Handler;
   scanServerPorts: Handler;
 } {

@@ -1,10 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
-import type { Idempotency } from '#operations/idempotency/index.ts';
-import type { Ordering } from '#operations/ordering/index.ts';
+import type { Features } from '#operations/features.ts';
 import { type Servers, statusOf } from '#operations/servers/index.ts';
 import type { Server } from '#operations/views/index.ts';
-import type { Notifications } from '#service-kit/notifications/index.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { preconditionOf, tagOf } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
@@ -20,13 +18,6 @@ const checkUpdate = compileValidator(schemas.UpdateServerRequest);
 const checkSelection = compileValidator(schemas.SelectionRequest);
 const checkReadQuery = compileValidator(schemas.ReadServerQuery);
 
-export interface ServerRouteDeps {
-  ordering: Ordering;
-  servers: Servers;
-  idempotency: Idempotency;
-  notifications: Notifications;
-}
-
 export interface ServerHandlers {
   listServers: Handler;
   createServer: Handler;
@@ -35,7 +26,7 @@ export interface ServerHandlers {
   destroyServer: Handler;
 }
 
-export function serverHandlers(deps: ServerRouteDeps): ServerHandlers {
+export function serverHandlers(deps: Features): ServerHandlers {
   const { servers } = deps;
   return {
     listServers: (call, request, reply) => listServers(servers, call, request, reply),
@@ -87,7 +78,7 @@ async function listServers(servers: Servers, call: Call, request: FastifyRequest
   };
 }
 
-async function createServer(deps: ServerRouteDeps, call: Call, request: FastifyRequest, reply: FastifyReply) {
+async function createServer(deps: Features, call: Call, request: FastifyRequest, reply: FastifyReply) {
   const { ordering, servers } = deps;
   const body = bodyOf(call, request);
   refuseOtherCycles(body);
@@ -123,7 +114,7 @@ async function createServer(deps: ServerRouteDeps, call: Call, request: FastifyR
   });
 }
 
-async function readServer(deps: ServerRouteDeps, call: Call, request: FastifyRequest, reply: FastifyReply) {
+async function readServer(deps: Features, call: Call, request: FastifyRequest, reply: FastifyReply) {
   const { servers } = deps;
   const id = idOf(request);
   const wanted = readWaitFor(request.query as Record<string, unknown>);

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { formatQuanta } from '#operations/billing/index.ts';
+import type { Features } from '#operations/features.ts';
 import { type ChangeHooks, monthlyMaxQuanta } from '#operations/servers/index.ts';
 import type { Server, Snapshot } from '#operations/views/index.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
@@ -8,7 +9,6 @@ import { idempotent } from '../idempotent.ts';
 import { bodyOf, idOf, pageOf } from '../request-parts.ts';
 import { compileValidator } from '../validate-input.ts';
 import { showAction, showActionForecast } from '../views.ts';
-import type { ServerRouteDeps } from './servers.routes.ts';
 
 const checkCreate = compileValidator(schemas.CreateSnapshotRequest);
 const checkRestore = compileValidator(schemas.RestoreSnapshotRequest);
@@ -25,7 +25,7 @@ type SnapshotHandlers = Record<
 >;
 
 /** Copies of the disks of servers. */
-export function snapshotHandlers({ servers, idempotency }: ServerRouteDeps): SnapshotHandlers {
+export function snapshotHandlers({ servers, idempotency }: Features): SnapshotHandlers {
   const find = async (call: Call, id: number) => {
     const snapshot = await servers.findSnapshot(call.actor, call.tenant.id, id);
     if (snapshot === null) throw notFound();

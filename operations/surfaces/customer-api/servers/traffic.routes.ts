@@ -1,16 +1,10 @@
 import type { FastifyRequest } from 'fastify';
-import type { Clock } from '#common/clock/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { lossOf } from '#contracts/minute-reasons.ts';
 import type { Actor } from '#operations/accounts/index.ts';
-import {
-  bytesOf,
-  type ProtectSettingsFeature,
-  type ProtectTraffic,
-  type StepRow,
-} from '#operations/protect/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { Features } from '#operations/features.ts';
+import { bytesOf, type ProtectTraffic, type StepRow } from '#operations/protect/index.ts';
 import { type Handler, notFound } from '../call.ts';
 import { idOf, readMoment } from '../request-parts.ts';
 import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';
@@ -30,12 +24,7 @@ interface StepRange {
  * point; one that was not observed is unknown. While the protection views of the server are off, plain traffic stays and
  * what a view would say of attacks is null.
  */
-export function trafficHandlers(deps: {
-  servers: Servers;
-  protectTraffic: ProtectTraffic;
-  protectSettings: ProtectSettingsFeature;
-  clock: Clock;
-}): { readServerTraffic: Handler } {
+export function trafficHandlers(deps: Features): { readServerTraffic: Handler } {
   const { servers, protectTraffic, protectSettings, clock } = deps;
   return {
     async readServerTraffic(call, request) {

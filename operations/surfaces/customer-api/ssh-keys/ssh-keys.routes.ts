@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
-import type { Idempotency } from '#operations/idempotency/index.ts';
-import type { SshKey, SshKeys } from '#operations/ssh-keys/index.ts';
+import type { Features } from '#operations/features.ts';
+import type { SshKey } from '#operations/ssh-keys/index.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { preconditionOn } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
@@ -17,7 +17,7 @@ type SshKeyHandlers = Record<
   Handler
 >;
 
-export function sshKeyHandlers(deps: { sshKeys: SshKeys; idempotency: Idempotency }): SshKeyHandlers {
+export function sshKeyHandlers(deps: Features): SshKeyHandlers {
   const { sshKeys } = deps;
   const find = async (call: Call, id: number) => {
     const key = await sshKeys.findKey(call.actor, call.tenant.id, id);

@@ -1,16 +1,10 @@
 /** The requests of an explorer: the page with its files, the data of its chart, completion, and views under a name. */
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
 import { hasCode } from '#common/errors/index.ts';
-import {
-  type Exploration,
-  type ProtectTraffic,
-  type RankedDimension,
-  serverNamer,
-} from '#operations/protect/index.ts';
-import type { SavedView, SavedViews } from '#operations/saved-views/index.ts';
-import type { ServerHistory } from '#operations/server-history/index.ts';
+import type { Features } from '#operations/features.ts';
+import { type Exploration, type RankedDimension, serverNamer } from '#operations/protect/index.ts';
+import type { SavedView } from '#operations/saved-views/index.ts';
 import {
   type AnsweredTable,
   answerChart,
@@ -64,13 +58,6 @@ import {
   type TrafficView,
 } from './traffic-view.ts';
 
-export interface ExplorerDeps {
-  protectTraffic: Pick<ProtectTraffic, 'explore'>;
-  savedViews: SavedViews;
-  serverHistory: ServerHistory;
-  clock: Clock;
-}
-
 const text = (maxLength: number) => Type.Optional(Type.String({ maxLength }));
 const Querystring = Type.Object({
   ...{ q: text(filterTextMax), by: text(20), tables: text(100), saved: text(8), table: text(20) },
@@ -78,7 +65,7 @@ const Querystring = Type.Object({
 const schema = { querystring: Querystring };
 
 /** `prefix` is where the surface hangs; its routes are below it. */
-export function registerExplorer(app: App, deps: ExplorerDeps, place: ExplorerSurface, prefix: string): void {
+export function registerExplorer(app: App, deps: Features, place: ExplorerSurface, prefix: string): void {
   const path = place.path.slice(prefix.length);
   app.get(path, { schema }, async (request, reply) => {
     const [read, views] = await Promise.all([
@@ -106,7 +93,7 @@ export function registerExplorer(app: App, deps: ExplorerDeps, place: ExplorerSu
   registerViews(app, deps, place, path);
 }
 
-function registerViews(app: App, deps: ExplorerDeps, place: ExplorerSurface, path: string): void {
+function registerViews(app: App, deps: Features, place: ExplorerSurface, path: string): void {
   const Body = Type.Object({
     name: Type.String({ maxLength: 200 }),
     query: Type.String({ maxLength: 20_000 }),
@@ -134,7 +121,7 @@ function registerViews(app: App, deps: ExplorerDeps, place: ExplorerSurface, pat
 
 /** Whole texts of the filter box. */
 export async function completeExplorer(
-  deps: Pick<ExplorerDeps, 'protectTraffic' | 'clock'>,
+  deps: Features,
   place: ExplorerPlace,
   request: FastifyRequest,
 ): Promise<string[]> {
@@ -143,18 +130,12 @@ export async function completeExplorer(
   return completeFilters(q, place.box, (dimension, typed) => listValues(explored, dimension, typed));
 }
 
-function flagSource(
-  deps: Pick<ExplorerDeps, 'serverHistory'>,
-  place: ExplorerPlace,
-  request: FastifyRequest,
-): FlagSource {
+function flagSource(deps: Features, place: ExplorerPlace, request: FastifyRequest): FlagSource {
   return { history: deps.serverHistory, actor: place.whoOf(request).actor, hrefOf: place.eventHref };
 }
 
-type ReadDeps = Omit<ExplorerDeps, 'savedViews'>;
-
 async function open(
-  deps: Pick<ExplorerDeps, 'protectTraffic' | 'clock'>,
+  deps: Features,
   place: ExplorerPlace,
   request: FastifyRequest,
   changes: UrlValues = {},
@@ -176,7 +157,7 @@ async function open(
 
 /** What the chart alone shows; `changes` are values in place of those of the request. */
 export async function readExplorerChart(
-  deps: ReadDeps,
+  deps: Features,
   place: ExplorerPlace,
   request: FastifyRequest,
   changes?: UrlValues,
@@ -191,7 +172,7 @@ export async function readExplorerChart(
 
 /** What an explorer's page shows. */
 export async function readExplorer(
-  deps: ReadDeps,
+  deps: Features,
   place: ExplorerPlace,
   request: FastifyRequest,
 ): Promise<ReadExplorer> {

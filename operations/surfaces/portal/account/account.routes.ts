@@ -1,28 +1,18 @@
 import { keptText } from '#contracts/retention.ts';
-import type { Accounts } from '#operations/accounts/index.ts';
-import {
-  AuditQuery,
-  type AuditTrail,
-  auditTable,
-  readAuditFilter,
-  type StoredEntry,
-} from '#service-kit/audit/index.ts';
+import type { Features } from '#operations/features.ts';
+import { AuditQuery, auditTable, readAuditFilter, type StoredEntry } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { pageHeader, sendPage } from '#service-kit/pages/index.ts';
-import { type AccountPagesDeps, registerAccountPages } from '#service-kit/sign-in/index.ts';
+import { registerAccountPages } from '#service-kit/sign-in/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 
 /** `/client/account/`: one's own password and sessions. */
-export function registerAccount(
-  app: App,
-  deps: AccountPagesDeps & {
-    accounts: Accounts;
-  },
-): void {
+export function registerAccount(app: App, deps: Features): void {
   registerAccountPages(app, {
     ...deps,
     people: deps.accounts.people,
+    publicUrl: deps.settings.publicUrl,
     path: '/account',
     base: '/client/account',
     personOf: (request) => ({ ...request.visitor!.person, csrfToken: request.visitor!.csrfToken }),
@@ -41,14 +31,10 @@ export function registerAccount(
   });
 }
 
-export interface ActivityDeps {
-  auditTrail: AuditTrail;
-}
-
 const path = '/client/activity/';
 
 /** `/client/activity/`: the audit trail of the customer's own organization. */
-export function registerActivity(app: App, deps: ActivityDeps): void {
+export function registerActivity(app: App, deps: Features): void {
   app.get('/activity/', { schema: { querystring: AuditQuery } }, async (request, reply) => {
     const visitor = request.visitor!;
     const { query } = request;
@@ -75,7 +61,7 @@ function scopeOf({ actor: { ownedOrganizationIds, tenantIds, personId } }: Visit
 
 /** The newest entries that the visitor may read. */
 export async function readLatestActivity(
-  { auditTrail }: ActivityDeps,
+  { auditTrail }: Features,
   visitor: Visitor,
 ): Promise<readonly StoredEntry[]> {
   const { entries } = await auditTrail.page({ scope: scopeOf(visitor) }, {});

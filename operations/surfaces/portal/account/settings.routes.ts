@@ -2,9 +2,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
-import type { Accounts, BillingProfile, Invitation, Membership, Tenant } from '#operations/accounts/index.ts';
+import type { BillingProfile, Invitation, Membership, Tenant } from '#operations/accounts/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
-import type { Post } from '#service-kit/mail/index.ts';
 import {
   askButton,
   backButton,
@@ -28,11 +28,6 @@ import {
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
-
-interface SettingsDeps {
-  accounts: Accounts;
-  post: Post;
-}
 
 const Id = Type.String({ pattern: '^[1-9][0-9]{0,14}$' });
 const Name = Type.String({ maxLength: 200 });
@@ -59,7 +54,7 @@ const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
   invited: { tone: 'good', text: 'The invitation was emailed. It expires in seven days.' },
 };
 
-export function registerSettings(app: App, deps: SettingsDeps): void {
+export function registerSettings(app: App, deps: Features): void {
   app.get('/settings/', { schema: { querystring: Query } }, async (request, reply) => {
     const { done } = request.query;
     return show(deps, request, reply, { toast: chosenOf(outcomes, done) });
@@ -113,7 +108,7 @@ export function registerSettings(app: App, deps: SettingsDeps): void {
 }
 
 async function change(
-  deps: SettingsDeps,
+  deps: Features,
   request: FastifyRequest,
   reply: FastifyReply,
   done: string,
@@ -129,7 +124,7 @@ async function change(
 
 /** Shows a validation error on the page and rethrows all other errors. */
 function refuse(
-  deps: SettingsDeps,
+  deps: Features,
   request: FastifyRequest,
   reply: FastifyReply,
   error: unknown,
@@ -139,7 +134,7 @@ function refuse(
 }
 
 async function show(
-  deps: SettingsDeps,
+  deps: Features,
   request: FastifyRequest,
   reply: FastifyReply,
   said: {
@@ -157,7 +152,7 @@ async function show(
   );
 }
 
-async function readOrganizations({ accounts }: SettingsDeps, visitor: Visitor): Promise<OrganizationView[]> {
+async function readOrganizations({ accounts }: Features, visitor: Visitor): Promise<OrganizationView[]> {
   const memberships = await accounts.membershipsOf(visitor.actor.personId);
   return Promise.all(
     memberships.map(async ({ organizationId, organizationName, role }) => {

@@ -1,13 +1,11 @@
 /** `/client/billing/`: what there is, what it will cost, how it is paid, and the ledger line by line. */
 import { randomUUID } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
-import type { Clock } from '#common/clock/index.ts';
-import type { Accounts, Tenant } from '#operations/accounts/index.ts';
-import type { AccountBandwidth, Bandwidth } from '#operations/bandwidth/index.ts';
-import type { Billing, LedgerEntry, LedgerFilter, SourceSum } from '#operations/billing/index.ts';
-import type { Metering } from '#operations/metering/index.ts';
+import type { Tenant } from '#operations/accounts/index.ts';
+import type { AccountBandwidth } from '#operations/bandwidth/index.ts';
+import type { LedgerEntry, LedgerFilter, SourceSum } from '#operations/billing/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { Charge, Payments, SavedCard } from '#operations/payments/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
 import type { DaySpending } from '#operations/views/index.ts';
 import {
   actionButton,
@@ -360,18 +358,6 @@ function creditSection({ cards, visitor, tenant, formId }: BillingPageOptions): 
   );
 }
 
-export interface BillingRoutesDeps {
-  accounts: Accounts;
-  bandwidth: Bandwidth;
-  billing: Billing;
-  metering: Metering;
-  payments: Payments;
-  servers: Servers;
-  clock: Clock;
-  /** Where customers reach us; null: as the request says. */
-  publicUrl: string | null;
-}
-
 const pageSize = 50;
 const chartDays = 30;
 
@@ -382,7 +368,7 @@ export function back(reply: FastifyReply, tenant: Tenant, done: string): Fastify
 
 /** The workspace that is asked for, or the first; another's is a page that does not exist. */
 export async function choose(
-  deps: BillingRoutesDeps,
+  deps: Features,
   visitor: Visitor,
   asked: string | undefined,
 ): Promise<{ tenant: Tenant; tenants: Tenant[] }> {
@@ -408,7 +394,7 @@ export function filterOf(query: ListQuery): Omit<LedgerFilter, 'limit'> {
 }
 
 export async function showBilling(
-  deps: BillingRoutesDeps,
+  deps: Features,
   visitor: Visitor,
   reply: FastifyReply,
   query: ListQuery,

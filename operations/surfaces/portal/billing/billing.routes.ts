@@ -1,9 +1,11 @@
 /** `/client/billing/`: credit and the ledger of one workspace, and the cards that are charged. */
+
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import type { Tenant } from '#operations/accounts/index.ts';
 import { formatQuanta, parseMoney } from '#operations/billing/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { Payments } from '#operations/payments/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -21,7 +23,7 @@ import {
 import { noSuchPage, sendCsv } from '#service-kit/web/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
-import { type BillingRoutesDeps, back, choose, filterOf, labelOf, showBilling } from './billing.page.ts';
+import { back, choose, filterOf, labelOf, showBilling } from './billing.page.ts';
 
 const Query = Type.Object({
   tenant: Type.Optional(Type.String()),
@@ -50,7 +52,7 @@ const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
   },
 };
 
-export function registerBilling(app: App, deps: BillingRoutesDeps): void {
+export function registerBilling(app: App, deps: Features): void {
   app.get('/billing/', { schema: { querystring: Query } }, async (request, reply) => {
     const { done, ...query } = request.query;
     return showBilling(deps, request.visitor!, reply, query, { toast: chosenOf(outcomes, done) });
@@ -61,7 +63,7 @@ export function registerBilling(app: App, deps: BillingRoutesDeps): void {
   registerCredit(app, deps);
 }
 
-function registerLedger(app: App, deps: BillingRoutesDeps): void {
+function registerLedger(app: App, deps: Features): void {
   app.get('/billing/ledger.csv', { schema: { querystring: Query } }, async (request, reply) => {
     const visitor = request.visitor!;
     const { tenant } = await choose(deps, visitor, request.query.tenant);
@@ -79,7 +81,7 @@ function registerLedger(app: App, deps: BillingRoutesDeps): void {
   });
 }
 
-function registerCredit(app: App, deps: BillingRoutesDeps): void {
+function registerCredit(app: App, deps: Features): void {
   app.post('/billing/credit', { schema: { body: CreditForm } }, async (request, reply) => {
     const visitor = request.visitor!;
     const { tenant } = await choose(deps, visitor, request.body.tenant);
@@ -102,12 +104,12 @@ const TestCardForm = Type.Object({ tenant: Type.String(), number: Type.String({ 
 const ReturnQuery = Type.Object({ tenant: Type.String(), setup: Type.String({ maxLength: 300 }) });
 
 /** `/client/billing/cards/`: saving, choosing and removing the cards that are charged. */
-function registerCards(app: App, deps: BillingRoutesDeps): void {
+function registerCards(app: App, deps: Features): void {
   app.post('/billing/cards/new', { schema: { body: TenantForm } }, async (request, reply) => {
     const visitor = request.visitor!;
     const { tenant } = await choose(deps, visitor, request.body.tenant);
     const profile = await deps.accounts.billingProfileOf(tenant.id);
-    const base = deps.publicUrl ?? `${request.protocol}://${request.host}`;
+    const base = deps.settings.publicUrl ?? `${request.protocol}://${request.host}`;
     try {
       const url = await deps.payments.startCardSetup(
         visitor.actor,
@@ -159,7 +161,7 @@ function registerCards(app: App, deps: BillingRoutesDeps): void {
 }
 
 async function saveCard(
-  deps: BillingRoutesDeps,
+  deps: Features,
   request: FastifyRequest,
   reply: FastifyReply,
   tenantText: string,
@@ -177,7 +179,7 @@ async function saveCard(
 
 /** The page Billing with why no card was saved; throws every other error. */
 function showRefusal(
-  deps: BillingRoutesDeps,
+  deps: Features,
   request: FastifyRequest,
   reply: FastifyReply,
   tenantId: number,

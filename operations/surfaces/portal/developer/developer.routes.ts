@@ -1,11 +1,9 @@
 /** `/client/developer/`: the API keys of the signed-in person and of the organizations they own. */
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
 import { CodedError, hasCode } from '#common/errors/index.ts';
-import type { Accounts, Membership, Tenant } from '#operations/accounts/index.ts';
-import type { ApiKeys } from '#operations/api-keys/index.ts';
-import type { Metering } from '#operations/metering/index.ts';
+import type { Membership, Tenant } from '#operations/accounts/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { KeySummary } from '#operations/views/index.ts';
 import { defaultDays, expiryOf } from '#service-kit/credentials/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
@@ -39,13 +37,6 @@ import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { developerTabs } from './usage.routes.ts';
 
-interface DeveloperDeps {
-  accounts: Accounts;
-  apiKeys: ApiKeys;
-  metering: Metering;
-  clock: Clock;
-}
-
 const Id = Type.String({ pattern: '^[1-9][0-9]{0,14}$' });
 const KeyForm = Type.Object({
   name: Type.String({ maxLength: 200 }),
@@ -58,7 +49,7 @@ const Ids = Type.Optional(Type.Union([Id, Type.Array(Id)]));
 const NarrowForm = Type.Object({ key_id: Type.String({ maxLength: 64 }), tenants: Ids });
 const RevokeForm = Type.Object({ key_id: Type.String({ maxLength: 64 }) });
 
-export function registerDeveloper(app: App, deps: DeveloperDeps): void {
+export function registerDeveloper(app: App, deps: Features): void {
   app.get('/developer/', async (request, reply) => show(deps, request.visitor!, reply, 200, {}));
 
   // The token is in the answer to this very request: a redirect would have to keep it somewhere (API-2.1.6).
@@ -130,7 +121,7 @@ export function registerDeveloper(app: App, deps: DeveloperDeps): void {
 }
 
 async function show(
-  deps: DeveloperDeps,
+  deps: Features,
   visitor: Visitor,
   reply: FastifyReply,
   status: number,

@@ -1,8 +1,9 @@
 /** `/client/developer/ssh-keys/`: the SSH keys of the person's workspaces, by the same operations that the API uses. */
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import type { Accounts, Tenant } from '#operations/accounts/index.ts';
-import type { SshKey, SshKeys } from '#operations/ssh-keys/index.ts';
+import type { Tenant } from '#operations/accounts/index.ts';
+import type { Features } from '#operations/features.ts';
+import type { SshKey } from '#operations/ssh-keys/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   askButton,
@@ -23,12 +24,6 @@ import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { type FormFault, faultOf } from '../networks/network-frame.ts';
 import { developerTabs } from './usage.routes.ts';
-
-interface SshKeyPagesDeps {
-  accounts: Accounts;
-  sshKeys: SshKeys;
-}
-
 export const sshKeysPath = '/client/developer/ssh-keys/';
 const Text = Type.String({ maxLength: 10_000 });
 const AddForm = Type.Object({ name: Text, public_key: Text, tenant: Type.Optional(Text) });
@@ -43,7 +38,7 @@ interface PageState {
   fault?: FormFault;
 }
 
-export function registerSshKeys(app: App, deps: SshKeyPagesDeps): void {
+export function registerSshKeys(app: App, deps: Features): void {
   const Done = Type.Object({ done: Type.Optional(Type.String()) });
   app.get('/developer/ssh-keys/', { schema: { querystring: Done } }, async (request, reply) =>
     show(deps, request.visitor!, reply, request.query),
@@ -70,7 +65,7 @@ export function registerSshKeys(app: App, deps: SshKeyPagesDeps): void {
 }
 
 async function show(
-  deps: SshKeyPagesDeps,
+  deps: Features,
   visitor: Visitor,
   reply: FastifyReply,
   state: PageState,

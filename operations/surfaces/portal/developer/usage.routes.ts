@@ -1,7 +1,8 @@
 /** `/client/developer/usage/`: counted requests of the workspaces that the person reaches. */
 import { Type } from 'typebox';
-import type { Accounts, Tenant } from '#operations/accounts/index.ts';
-import type { AccountUsage, Metering } from '#operations/metering/index.ts';
+import type { Tenant } from '#operations/accounts/index.ts';
+import type { Features } from '#operations/features.ts';
+import type { AccountUsage } from '#operations/metering/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   type ChartData,
@@ -32,17 +33,12 @@ import { requestsByKeyTable } from '../../parts/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 
-interface UsageDeps {
-  accounts: Accounts;
-  metering: Metering;
-}
-
 const UsageQuery = Type.Object({
   tenant: Type.Optional(Type.String({ maxLength: 16 })),
   period: Type.Optional(Type.String({ maxLength: 16 })),
 });
 
-export function registerUsage(app: App, deps: UsageDeps): void {
+export function registerUsage(app: App, deps: Features): void {
   app.get('/developer/usage/', { schema: { querystring: UsageQuery } }, async (request, reply) => {
     const visitor = request.visitor!;
     const { tenant, tenants, usage } = await find(deps, visitor, request.query);
@@ -62,7 +58,7 @@ export function registerUsage(app: App, deps: UsageDeps): void {
 
 /** The month that is asked for; the 404 of a page for another's workspace, a month to come and nonsense alike. */
 async function find(
-  deps: UsageDeps,
+  deps: Features,
   { actor }: Visitor,
   query: { tenant?: string; period?: string },
 ): Promise<{ tenant: Tenant; tenants: Tenant[]; usage: AccountUsage }> {

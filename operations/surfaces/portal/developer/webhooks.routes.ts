@@ -1,10 +1,9 @@
 /** `/client/developer/webhooks/`: endpoints of the organizations that the signed-in person owns. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
-import type { Accounts } from '#operations/accounts/index.ts';
-import type { Endpoint, Webhooks } from '#operations/webhooks/index.ts';
+import type { Features } from '#operations/features.ts';
+import type { Endpoint } from '#operations/webhooks/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { chosenOf, isConfirmed, sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
@@ -15,12 +14,6 @@ import {
   webhookPage,
   webhooksPage,
 } from './webhooks.page.ts';
-
-interface WebhookPagesDeps {
-  accounts: Accounts;
-  webhooks: Webhooks;
-  clock: Clock;
-}
 
 const deliveriesMax = 100;
 const Id = Type.Object({ id: Type.String() });
@@ -45,7 +38,7 @@ const outcomes: Record<string, string> = {
   disable: 'Disabled. Pending deliveries are cancelled.',
 };
 
-export function registerWebhooks(app: App, deps: WebhookPagesDeps): void {
+export function registerWebhooks(app: App, deps: Features): void {
   app.get('/developer/webhooks/', (request, reply) => showList(deps, request, reply, 200, {}));
 
   app.post('/developer/webhooks/', { schema: { body: CreateForm } }, async (request, reply) => {
@@ -96,7 +89,7 @@ export function registerWebhooks(app: App, deps: WebhookPagesDeps): void {
   registerDeliveries(app, deps);
 }
 
-function registerActions(app: App, deps: WebhookPagesDeps): void {
+function registerActions(app: App, deps: Features): void {
   app.post('/developer/webhooks/:id/rotate', { schema: { params: Id } }, async (request, reply) => {
     const { id } = await find(deps, request);
     const secret = await deps.webhooks.rotateSecret(request.visitor!.actor, id);
@@ -124,7 +117,7 @@ function registerActions(app: App, deps: WebhookPagesDeps): void {
   }
 }
 
-function registerDeliveries(app: App, deps: WebhookPagesDeps): void {
+function registerDeliveries(app: App, deps: Features): void {
   app.post('/developer/webhooks/:id/test', { schema: { params: Id } }, async (request, reply) => {
     const { id } = await find(deps, request);
     await orConflict(() => deps.webhooks.sendTest(request.visitor!.actor, id));
@@ -161,7 +154,7 @@ function registerDeliveries(app: App, deps: WebhookPagesDeps): void {
 }
 
 /** The endpoint of the path; the portal's 404 for any that is not one's own. */
-async function find(deps: WebhookPagesDeps, request: FastifyRequest): Promise<Endpoint> {
+async function find(deps: Features, request: FastifyRequest): Promise<Endpoint> {
   const { id } = request.params as { id: string };
   if (!/^[1-9]\d{0,14}$/.test(id)) throw noSuchPage();
   try {
@@ -195,7 +188,7 @@ async function orConflict<T>(work: () => Promise<T>): Promise<T> {
 }
 
 async function showList(
-  deps: WebhookPagesDeps,
+  deps: Features,
   request: FastifyRequest,
   reply: FastifyReply,
   status: number,
@@ -213,7 +206,7 @@ async function showList(
 }
 
 async function showOne(
-  deps: WebhookPagesDeps,
+  deps: Features,
   request: FastifyRequest,
   reply: FastifyReply,
   endpoint: Endpoint,

@@ -1,10 +1,9 @@
 /** `/client/addresses/`: public addresses that the person's workspaces keep, by the same operations that the API uses. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Accounts, Tenant } from '#operations/accounts/index.ts';
-import type { Addresses } from '#operations/addresses/index.ts';
-import type { Catalog, Location } from '#operations/catalog/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { Tenant } from '#operations/accounts/index.ts';
+import type { Location } from '#operations/catalog/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { ReservedAddress, Server } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -32,13 +31,6 @@ import { noSuchPage } from '#service-kit/web/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { type FormFault, faultOf } from './network-frame.ts';
-
-interface AddressPagesDeps {
-  accounts: Accounts;
-  addresses: Addresses;
-  catalog: Catalog;
-  servers: Servers;
-}
 
 const addressesPath = '/client/addresses/';
 const listMax = 500;
@@ -68,7 +60,7 @@ interface PageState {
   fault?: FormFault & { form: 'keep' | 'attach' | 'list' };
 }
 
-export function registerAddresses(app: App, deps: AddressPagesDeps): void {
+export function registerAddresses(app: App, deps: Features): void {
   const Done = Type.Object({ done: Type.Optional(Type.String()) });
   app.get('/addresses/', { schema: { querystring: Done } }, async (request, reply) =>
     show(deps, request.visitor!, reply, request.query),
@@ -118,11 +110,7 @@ export function registerAddresses(app: App, deps: AddressPagesDeps): void {
 }
 
 /** Of one of the person's workspaces; throws the portal's 404 for any other. */
-async function find(
-  { addresses }: AddressPagesDeps,
-  request: FastifyRequest,
-  id: string,
-): Promise<ReservedAddress> {
+async function find({ addresses }: Features, request: FastifyRequest, id: string): Promise<ReservedAddress> {
   const { actor } = request.visitor!;
   for (const tenantId of actor.tenantIds) {
     const found = await addresses.findReserved(actor, tenantId, Number(id));
@@ -132,7 +120,7 @@ async function find(
 }
 
 function answer(
-  deps: AddressPagesDeps,
+  deps: Features,
   request: FastifyRequest,
   reply: FastifyReply,
   done: keyof typeof outcomes,
@@ -153,7 +141,7 @@ interface Shown extends PageState {
 }
 
 async function show(
-  deps: AddressPagesDeps,
+  deps: Features,
   visitor: Visitor,
   reply: FastifyReply,
   state: PageState,

@@ -1,11 +1,9 @@
 /** `/client/networks/`: private networks by the same operations that the API uses. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
-import type { Accounts, Tenant } from '#operations/accounts/index.ts';
-import type { Catalog, Location } from '#operations/catalog/index.ts';
-import type { Networks } from '#operations/networks/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { Tenant } from '#operations/accounts/index.ts';
+import type { Location } from '#operations/catalog/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { Network, Server } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -32,14 +30,6 @@ import type { Visitor } from '../guard.ts';
 import { type NetworkPageOptions, networkPage } from './network.page.ts';
 import { type FormFault, faultOf, networksPath, syncBadge } from './network-frame.ts';
 
-interface NetworkPagesDeps {
-  accounts: Accounts;
-  catalog: Catalog;
-  clock: Clock;
-  networks: Networks;
-  servers: Servers;
-}
-
 const listMax = 500;
 const Id = Type.Object({ id: Type.String() });
 const Done = Type.Object({ done: Type.Optional(Type.String()) });
@@ -64,7 +54,7 @@ const outcomes: Record<string, string> = {
   deleted: 'The network was deleted.',
 };
 
-export function registerNetworks(app: App, deps: NetworkPagesDeps): void {
+export function registerNetworks(app: App, deps: Features): void {
   app.get('/networks/', { schema: { querystring: Done } }, async (request, reply) =>
     showList(deps, request.visitor!, reply, 200, { toast: toastOf(request.query.done) }),
   );
@@ -98,7 +88,7 @@ export function registerNetworks(app: App, deps: NetworkPagesDeps): void {
   registerChanges(app, deps);
 }
 
-function registerChanges(app: App, deps: NetworkPagesDeps): void {
+function registerChanges(app: App, deps: Features): void {
   app.post('/networks/:id', { schema: { params: Id, body: ChangeForm } }, async (request, reply) => {
     const { name, description = '' } = request.body;
     const typed = { name, description };
@@ -159,7 +149,7 @@ function registerChanges(app: App, deps: NetworkPagesDeps): void {
 type IdRequest = FastifyRequest<{ Params: { id: string } }>;
 
 async function answer(
-  deps: NetworkPagesDeps,
+  deps: Features,
   request: IdRequest,
   reply: FastifyReply,
   done: string,
@@ -170,7 +160,7 @@ async function answer(
 }
 
 async function showList(
-  deps: NetworkPagesDeps,
+  deps: Features,
   visitor: Visitor,
   reply: FastifyReply,
   status: number,
@@ -190,7 +180,7 @@ async function showList(
 }
 
 async function showOne(
-  deps: NetworkPagesDeps,
+  deps: Features,
   request: IdRequest,
   reply: FastifyReply,
   status: number,
@@ -217,7 +207,7 @@ function mayJoin(server: Server, network: Network): boolean {
 
 /** The network of `/client/networks/:id…`; throws the portal's 404 for any other, also for another customer's. */
 async function findNetworkOf(
-  deps: NetworkPagesDeps,
+  deps: Features,
   request: IdRequest,
 ): Promise<{ visitor: Visitor; network: Network }> {
   const visitor = request.visitor!;

@@ -1,15 +1,9 @@
 /** `/client/palette`: what the command palette of the portal finds, within what the person owns. */
 import { Type } from 'typebox';
 import type { CustomerActor } from '#operations/accounts/index.ts';
-import type { ApiKeys } from '#operations/api-keys/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { PALETTE_HITS_MAX, PALETTE_TEXT_MAX, sendPaletteHits } from '#service-kit/pages/index.ts';
-
-interface PaletteDeps {
-  servers: Pick<Servers, 'search'>;
-  apiKeys: Pick<ApiKeys, 'listKeys'>;
-}
 
 const Query = Type.Object({ q: Type.Optional(Type.String({ maxLength: PALETTE_TEXT_MAX })) });
 
@@ -28,7 +22,7 @@ export const portalActions = ({ ownedOrganizationIds }: CustomerActor) => [
   { label: 'Change password and second factor', href: '/client/account/' },
 ];
 
-export function registerPalette(app: App, deps: PaletteDeps): void {
+export function registerPalette(app: App, deps: Features): void {
   app.get('/palette', { schema: { querystring: Query } }, async (request, reply) => {
     const { actor } = request.visitor!;
     const text = request.query.q ?? '';
@@ -59,7 +53,7 @@ export function registerPalette(app: App, deps: PaletteDeps): void {
 }
 
 /** The person's keys that they may rotate and have not, by beginnings of words: of the name, the key and "rotate API key". */
-async function findKeys({ apiKeys }: PaletteDeps, actor: CustomerActor, text: string) {
+async function findKeys({ apiKeys }: Features, actor: CustomerActor, text: string) {
   const sought = wordsOf(text);
   if (sought.length === 0) return [];
   const keys = (await apiKeys.listKeys(actor)).filter((key) => {

@@ -1,8 +1,7 @@
-/** Attacks on the Protect page: the banner that says what goes on, the table, and the red areas of the chart. */
-import type { Clock } from '#common/clock/index.ts';
 import { titleOfClass } from '#contracts/attack-classes.ts';
 import type { Actor } from '#operations/accounts/index.ts';
-import type { IncidentRow, ProtectIncidents } from '#operations/protect/index.ts';
+import type { Features } from '#operations/features.ts';
+import type { IncidentRow } from '#operations/protect/index.ts';
 import type { Server } from '#operations/views/index.ts';
 import {
   badge,
@@ -177,11 +176,6 @@ function areaLabel(incident: IncidentRow): string {
   return incident.currentPps !== null ? `${name}, ${packetsPerSecond(incident.currentPps)} now` : name;
 }
 
-export interface AttackReaderDeps {
-  protectIncidents: Pick<ProtectIncidents, 'list'>;
-  clock: Clock;
-}
-
 interface Subject {
   serverId: number;
   tenantId: number;
@@ -206,7 +200,7 @@ const openMax = 20;
 
 /** Those that go on, and the newest. */
 export async function readListedAttacks(
-  deps: AttackReaderDeps,
+  deps: Features,
   actor: Actor,
   subject: Subject,
 ): Promise<ListedAttacks> {
@@ -220,7 +214,7 @@ export async function readListedAttacks(
 
 /** Attacks that overlap the range. */
 export async function readAttacksInChart(
-  { protectIncidents }: AttackReaderDeps,
+  { protectIncidents }: Features,
   actor: Actor,
   subject: Subject,
   range: Range,
@@ -231,7 +225,7 @@ export async function readAttacksInChart(
 
 /** Open incidents of severity attack, newest first. */
 export function readOpenAttacks(
-  { protectIncidents }: AttackReaderDeps,
+  { protectIncidents }: Features,
   actor: Actor,
   subject: Subject,
 ): Promise<IncidentRow[]> {

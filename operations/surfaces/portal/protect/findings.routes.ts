@@ -5,7 +5,8 @@ import { CodedError, hasCode } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
 import { countedSeverities } from '#contracts/findings.ts';
 import type { ScanTransport } from '#contracts/port-scan/index.ts';
-import type { ProtectFindings, ProtectScans, ServerFindings } from '#operations/protect/index.ts';
+import type { Features } from '#operations/features.ts';
+import type { ServerFindings } from '#operations/protect/index.ts';
 import type { FindingQuery, FindingRow } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { chosenOf, sendPage, type Tone, withQuery } from '#service-kit/pages/index.ts';
@@ -20,12 +21,7 @@ import {
   type IgnoreInput,
   ignoreDays,
 } from './findings.page.ts';
-import { findProtectedOf, type ProtectedServer, type ProtectGuardDeps } from './guard-protect.ts';
-
-interface FindingPagesDeps extends ProtectGuardDeps {
-  protectFindings: Pick<ProtectFindings, 'read' | 'list' | 'ignore' | 'endIgnore'>;
-  protectScans: Pick<ProtectScans, 'readStatus'>;
-}
+import { findProtectedOf, type ProtectedServer } from './guard-protect.ts';
 
 const pageSize = 50;
 /** Of one service a monitor sends no more. */
@@ -77,7 +73,7 @@ type FindingRequest = FastifyRequest<{
   Params: { id: string; address: string; service: string; cve: string };
 }>;
 
-export function registerFindings(app: App, deps: FindingPagesDeps): void {
+export function registerFindings(app: App, deps: Features): void {
   const path = '/servers/:id/protect/findings';
   app.get(path, { schema: { params: Id, querystring: ListQuery } }, async (request, reply) =>
     showList(deps, await findProtectedOf(deps, request), request.query, reply),
@@ -145,7 +141,7 @@ async function outcomeOf(act: () => Promise<string>): Promise<string> {
 }
 
 async function showList(
-  deps: FindingPagesDeps,
+  deps: Features,
   { visitor, server, subject }: ProtectedServer,
   query: { view?: string; severity?: string; after?: string; done?: string },
   reply: FastifyReply,
@@ -194,7 +190,7 @@ function placeOf({ address, service }: { address: string; service: string }): Pl
 }
 
 async function showService(
-  deps: FindingPagesDeps,
+  deps: Features,
   { visitor, server, subject }: ProtectedServer,
   place: Place,
   reply: FastifyReply,
@@ -215,7 +211,7 @@ async function showService(
 type FoundFinding = Omit<FindingPageOptions, 'toast' | 'refused'>;
 
 /** The finding of a path, of the service itself or of its original; 404 where the server has none. */
-async function findOne(deps: FindingPagesDeps, request: FindingRequest): Promise<FoundFinding> {
+async function findOne(deps: Features, request: FindingRequest): Promise<FoundFinding> {
   const { visitor, server, subject } = await findProtectedOf(deps, request);
   const { cve } = request.params;
   const query: FindingQuery = { ...placeOf(request.params), cveId: cve, limit: 1 };
@@ -253,7 +249,7 @@ function readIgnore({ reason, days, everywhere }: IgnoreBody, nowMs: number) {
 
 /** Each finding by itself: one that has changed meanwhile keeps no other from being ignored. */
 async function ignoreSeveral(
-  deps: FindingPagesDeps,
+  deps: Features,
   found: ProtectedServer,
   { finding = [], ...body }: IgnoreBody & { finding?: string | string[] },
   reply: FastifyReply,
@@ -287,7 +283,7 @@ async function ignoreSeveral(
 }
 
 async function ignoreOne(
-  deps: FindingPagesDeps,
+  deps: Features,
   request: FindingRequest,
   { fingerprint, ...body }: IgnoreBody & { fingerprint: string },
   reply: FastifyReply,

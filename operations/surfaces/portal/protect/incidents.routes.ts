@@ -4,6 +4,7 @@ import { titleOfClass } from '#contracts/attack-classes.ts';
 import { incidentActions } from '#contracts/incidents.ts';
 import { describeProtocol } from '#contracts/ip-protocols.ts';
 import { keptText } from '#contracts/retention.ts';
+import type { Features } from '#operations/features.ts';
 import {
   actionsOf,
   type IncidentRow,
@@ -42,7 +43,6 @@ import { durationOf, readIncidentCursor, writeIncidentCursor } from '../../parts
 import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
 import {
-  type AttackReaderDeps,
   attacksNow,
   attacksTable,
   clockTime,
@@ -51,7 +51,7 @@ import {
   packetsPerSecond,
   readOpenAttacks,
 } from './attacks.ts';
-import { findProtectedOf, type ProtectGuardDeps } from './guard-protect.ts';
+import { findProtectedOf } from './guard-protect.ts';
 
 const Id = Type.Object({ id: Type.String() });
 const IncidentId = Type.Object({ id: Type.String(), incident: Type.String() });
@@ -66,8 +66,8 @@ const listedMax = 200;
 
 export function registerIncidents(
   app: App,
-  deps: ProtectGuardDeps &
-    AttackReaderDeps & {
+  deps: Features &
+    Features & {
       protectIncidents: Pick<ProtectIncidents, 'list' | 'find'>;
     },
 ): void {

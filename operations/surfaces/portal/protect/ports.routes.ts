@@ -2,11 +2,11 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
+import type { Features } from '#operations/features.ts';
 import {
   type FoundService,
   isGuess,
   type ObservedPort,
-  type ProtectScans,
   requestLimits,
   type ServerPorts,
   type ServerScan,
@@ -41,11 +41,7 @@ import { noSuchPage } from '#service-kit/web/index.ts';
 import { scanBadge, scanKind, scanOutcome, scanStateWord } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
-import { findProtectedOf, type ProtectGuardDeps } from './guard-protect.ts';
-
-interface PortPagesDeps extends ProtectGuardDeps {
-  protectScans: Pick<ProtectScans, 'read' | 'request' | 'readResult'>;
-}
+import { findProtectedOf } from './guard-protect.ts';
 
 const Id = Type.Object({ id: Type.String() });
 const ScanId = Type.Object({ id: Type.String(), scan: Type.String() });
@@ -88,7 +84,7 @@ const cooldownEndMs = (scans: readonly ServerScan[]): number =>
   ) +
   requestLimits.cooldownSeconds * 1000;
 
-export function registerPorts(app: App, deps: PortPagesDeps): void {
+export function registerPorts(app: App, deps: Features): void {
   const path = '/servers/:id/protect';
 
   app.post(`${path}/scan`, { schema: { params: Id } }, async (request, reply) => {
@@ -116,7 +112,7 @@ export function registerPorts(app: App, deps: PortPagesDeps): void {
 }
 
 async function requestScan(
-  deps: PortPagesDeps,
+  deps: Features,
   request: FastifyRequest<{ Params: { id: string } }>,
 ): Promise<string> {
   const { visitor, server } = await findProtectedOf(deps, request);

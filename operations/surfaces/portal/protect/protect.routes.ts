@@ -1,5 +1,6 @@
 /** The Protect tab: attacks, open ports, potential vulnerabilities and settings of a server. */
 import { Type } from 'typebox';
+import type { Features } from '#operations/features.ts';
 import type {
   FindingStatus,
   IncidentStatus,
@@ -28,7 +29,6 @@ import { groupedMax } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
 import {
-  type AttackReaderDeps,
   attackState,
   attacksNow,
   attacksSection,
@@ -38,7 +38,7 @@ import {
 } from './attacks.ts';
 import { attacksCard, deliverySection, findingsCard, scansCard } from './delivery-cards.ts';
 import { type FindingsOfPage, findingsSection } from './findings.page.ts';
-import { findSettingsOf, type ProtectGuardDeps } from './guard-protect.ts';
+import { findSettingsOf } from './guard-protect.ts';
 import { portsSection, toastOf } from './ports.routes.ts';
 import { settingsSection, viewsOffPage } from './settings.routes.ts';
 
@@ -50,8 +50,8 @@ const schema = {
 
 export function registerProtect(
   app: App,
-  deps: ProtectGuardDeps &
-    AttackReaderDeps & {
+  deps: Features &
+    Features & {
       protectIncidents: Pick<ProtectIncidents, 'list' | 'readStatus'>;
       protectScans: Pick<ProtectScans, 'read' | 'readStatus'>;
       protectFindings: Pick<ProtectFindings, 'list' | 'read' | 'readStatus'>;

@@ -1,6 +1,7 @@
 /** `POST /client/servers/{id}/protect/settings`: what is shown and told of a server's protection. */
 import { Type } from 'typebox';
 import { hasCode } from '#common/errors/index.ts';
+import type { Features } from '#operations/features.ts';
 import {
   type FindingMailChoice,
   findingMailChoices,
@@ -22,7 +23,6 @@ import { noSuchPage } from '#service-kit/web/index.ts';
 import { upperFirst } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { findServerOf, serverFrame } from '../servers/server-frame.ts';
-import type { ProtectGuardDeps } from './guard-protect.ts';
 
 const Id = Type.Object({ id: Type.String() });
 const onOff = Type.Unsafe<'on' | 'off'>({ type: 'string', enum: ['on', 'off'] });
@@ -38,7 +38,7 @@ const SettingsForm = Type.Object({
   finding_webhook: ticked,
 });
 
-export function registerProtectSettings(app: App, deps: ProtectGuardDeps): void {
+export function registerProtectSettings(app: App, deps: Features): void {
   app.post(
     '/servers/:id/protect/settings',
     { schema: { params: Id, body: SettingsForm } },

@@ -22,10 +22,7 @@ import { findServerOf, serverFrame } from './server-frame.ts';
 
 const Id = Type.Object({ id: Type.String() });
 
-export function registerConsole(
-  app: App,
-  { servers, consoles }: Pick<Features, 'servers' | 'consoles'>,
-): void {
+export function registerConsole(app: App, { servers, consoles }: Features): void {
   const path = '/servers/:id/console';
   app.get(path, { schema: { params: Id } }, async (request, reply) => {
     const of = await findServerOf(servers, request);

@@ -3,12 +3,9 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
-import type { Accounts } from '#operations/accounts/index.ts';
-import type { Catalog } from '#operations/catalog/index.ts';
-import type { Networks } from '#operations/networks/index.ts';
-import type { CreateServerInput, Ordering } from '#operations/ordering/index.ts';
-import type { FieldFault, Servers } from '#operations/servers/index.ts';
-import type { SshKeys } from '#operations/ssh-keys/index.ts';
+import type { Features } from '#operations/features.ts';
+import type { CreateServerInput } from '#operations/ordering/index.ts';
+import type { FieldFault } from '#operations/servers/index.ts';
 import type { Server } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -28,15 +25,6 @@ import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { networksPath, sentence } from '../networks/network-frame.ts';
 import { type DeployChoice, deployPage, type Estimate } from './deploy.page.ts';
-
-interface DeployDeps {
-  accounts: Accounts;
-  catalog: Catalog;
-  networks: Networks;
-  ordering: Ordering;
-  servers: Servers;
-  sshKeys: SshKeys;
-}
 
 const Preset = Type.Object({
   plan: Type.Optional(Type.String()),
@@ -84,7 +72,7 @@ const wordsOf: Record<string, string> = {
   'network_ip required_with': 'Choose the network that this address is in, or leave it empty.',
 };
 
-export function registerDeploy(app: App, deps: DeployDeps): void {
+export function registerDeploy(app: App, deps: Features): void {
   app.get('/servers/new', { schema: { querystring: Preset } }, async (request, reply) =>
     show(deps, request.visitor!, reply, 200, { choice: request.query }),
   );
@@ -162,7 +150,7 @@ function refusalOf(error: unknown): Refusal {
 }
 
 async function show(
-  deps: DeployDeps,
+  deps: Features,
   visitor: Visitor,
   reply: FastifyReply,
   status: number,
@@ -203,7 +191,7 @@ async function show(
 }
 
 /** What the order would come to, by its own rules; else what is wrong with it. */
-async function check(deps: DeployDeps, visitor: Visitor, order: CreateServerInput) {
+async function check(deps: Features, visitor: Visitor, order: CreateServerInput) {
   try {
     return { forecast: await deps.ordering.forecastServer(visitor.actor, order), faults: [] };
   } catch (error) {

@@ -1,18 +1,16 @@
 /** `/client/servers/{id}/firewall`: each button is one change of the version that its page showed. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
 import { hasCode } from '#common/errors/index.ts';
 import { firewallProtocols, firewallProtocolTitle } from '#contracts/ip-protocols.ts';
+import type { Features } from '#operations/features.ts';
 import type {
   Direction,
   EffectiveFirewall,
   FirewallChange,
-  Firewalls,
   Rule,
   StoredRule,
 } from '#operations/firewall/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
 import type { Server } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -42,12 +40,6 @@ import type { Visitor } from '../guard.ts';
 import { type FormFault, faultOf } from '../networks/network-frame.ts';
 import { addForm, type EditedRule, editRuleForm, type TypedRule } from './firewall-rule-form.ts';
 import { findServerOf, serverFrame } from './server-frame.ts';
-
-interface FirewallPagesDeps {
-  servers: Servers;
-  firewalls: Firewalls;
-  clock: Clock;
-}
 
 const Id = Type.Object({ id: Type.String() });
 // Forms send text.
@@ -79,7 +71,7 @@ const ShowQuery = Type.Object({
 
 type IdRequest = FastifyRequest<{ Params: { id: string } }>;
 
-export function registerFirewall(app: App, deps: FirewallPagesDeps): void {
+export function registerFirewall(app: App, deps: Features): void {
   const path = '/servers/:id/firewall';
   app.get(path, { schema: { params: Id, querystring: ShowQuery } }, async (request, reply) => {
     const toast =
@@ -120,7 +112,7 @@ export function registerFirewall(app: App, deps: FirewallPagesDeps): void {
 }
 
 async function change(
-  deps: FirewallPagesDeps,
+  deps: Features,
   request: IdRequest,
   reply: FastifyReply,
   at: string,
@@ -138,7 +130,7 @@ async function change(
 }
 
 async function show(
-  deps: FirewallPagesDeps,
+  deps: Features,
   request: IdRequest,
   reply: FastifyReply,
   status: number,
@@ -163,7 +155,7 @@ function readRule(body: Static<typeof AddForm>): { typed: TypedRule; rule: Rule 
 
 /** Saves an edited rule; what was typed is never lost: a rule that is gone by now can be added again as it was typed. */
 async function edit(
-  deps: FirewallPagesDeps,
+  deps: Features,
   request: FastifyRequest<{ Params: { id: string }; Body: Static<typeof EditForm> }>,
   reply: FastifyReply,
 ): Promise<FastifyReply> {

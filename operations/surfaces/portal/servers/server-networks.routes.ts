@@ -1,8 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
-import type { Networks } from '#operations/networks/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { Network, Server } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -28,12 +26,6 @@ import type { Visitor } from '../guard.ts';
 import { type FormFault, faultOf, networksPath, nicBadge } from '../networks/network-frame.ts';
 import { findServerOf, serverFrame } from './server-frame.ts';
 
-interface ServerNetworksDeps {
-  servers: Servers;
-  networks: Networks;
-  clock: Clock;
-}
-
 const Id = Type.Object({ id: Type.String() });
 const AttachForm = Type.Object({
   network: Type.String(),
@@ -47,7 +39,7 @@ const outcomes: Record<string, string> = {
   detach: 'The server is being detached.',
 };
 
-export function registerServerNetworks(app: App, deps: ServerNetworksDeps): void {
+export function registerServerNetworks(app: App, deps: Features): void {
   app.get(
     '/servers/:id/networks',
     { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
@@ -90,7 +82,7 @@ export function registerServerNetworks(app: App, deps: ServerNetworksDeps): void
 }
 
 async function show(
-  deps: ServerNetworksDeps,
+  deps: Features,
   request: FastifyRequest<{ Params: { id: string } }>,
   reply: FastifyReply,
   status: number,

@@ -3,9 +3,9 @@ import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import type { Capability } from '#contracts/capabilities.ts';
-import type { Catalog, Image, Plan } from '#operations/catalog/index.ts';
-import type { ReverseDns } from '#operations/reverse-dns/index.ts';
-import { type FieldFault, type Servers, statusOf } from '#operations/servers/index.ts';
+import type { Image, Plan } from '#operations/catalog/index.ts';
+import type { Features } from '#operations/features.ts';
+import { type FieldFault, statusOf } from '#operations/servers/index.ts';
 import type { Server, Snapshot } from '#operations/views/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -48,13 +48,6 @@ const ReverseForm = Type.Object({
   name: Type.String({ maxLength: 300 }),
   force: Type.Optional(Type.String({ maxLength: 10 })),
 });
-
-export interface SettingsDeps {
-  servers: Servers;
-  catalog: Catalog;
-  reverseDns: ReverseDns;
-}
-
 /** What the toast says after a redirect; the name in the URL chooses, its text never comes from there. */
 const outcomes = {
   words: 'Saved.',
@@ -63,7 +56,7 @@ const outcomes = {
   deleted: 'The snapshot was deleted.',
 };
 
-export function registerServerSettings(app: App, deps: SettingsDeps): void {
+export function registerServerSettings(app: App, deps: Features): void {
   app.get(
     '/servers/:id/settings',
     { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
@@ -124,7 +117,7 @@ export function registerServerSettings(app: App, deps: SettingsDeps): void {
 }
 
 export async function showSettings(
-  deps: SettingsDeps,
+  deps: Features,
   { visitor, server }: Pick<ServerSettingsOptions, 'visitor' | 'server'>,
   reply: FastifyReply,
   status: number,
@@ -322,7 +315,7 @@ const ResizeForm = Type.Object({
 const RebuildForm = Type.Object({ image: Type.String({ maxLength: 64 }) });
 
 /** Resize, rebuild and a new root password from the Settings tab, by the same operations that the API uses. */
-export function registerMachine(app: App, deps: SettingsDeps): void {
+export function registerMachine(app: App, deps: Features): void {
   const { servers } = deps;
   for (const isDryRun of [false, true])
     app.post(
@@ -375,7 +368,7 @@ export function registerMachine(app: App, deps: SettingsDeps): void {
   });
 }
 
-function forecastText(resize: Awaited<ReturnType<SettingsDeps['servers']['resizeServer']>>): string {
+function forecastText(resize: Awaited<ReturnType<Features['servers']['resizeServer']>>): string {
   const { action, hourlyQuanta, monthlyCapQuanta, dueQuanta, isRestarted } = resize;
   if (!action.changed) return 'The server has this plan already.';
   const due = dueQuanta > 0 ? ` ${formatMoney(dueQuanta)} is charged for the hour that has begun.` : '';

@@ -2,19 +2,11 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
-import type { Accounts } from '#operations/accounts/index.ts';
-import type { Bandwidth } from '#operations/bandwidth/index.ts';
-import type { Billing } from '#operations/billing/index.ts';
-import type { Guard, Guards } from '#operations/guards/index.ts';
-import type {
-  OpenAttack,
-  ProtectFindings,
-  ProtectIncidents,
-  ProtectTraffic,
-} from '#operations/protect/index.ts';
+import type { Features } from '#operations/features.ts';
+import type { Guard } from '#operations/guards/index.ts';
+import type { OpenAttack } from '#operations/protect/index.ts';
 import { statusOf, supersededBy } from '#operations/servers/index.ts';
 import type { PowerCommand, Server, ServerAction, ServerFindingCount } from '#operations/views/index.ts';
-import type { AuditTrail } from '#service-kit/audit/index.ts';
 import type { Demo } from '#service-kit/demo/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -50,19 +42,11 @@ import {
   upperFirst,
 } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
-import { type LivePagesDeps, type LiveView, liveChartData, readLive } from '../traffic/live.routes.ts';
+import { type LiveView, liveChartData, readLive } from '../traffic/live.routes.ts';
 import { type OverviewTraffic, overviewFigures } from './overview-figures.ts';
 import { findServerOf, serverFrame, statusTone } from './server-frame.ts';
 
-export interface ServerPagesDeps extends LivePagesDeps {
-  accounts: Accounts;
-  protectIncidents: ProtectIncidents;
-  protectTraffic: ProtectTraffic;
-  protectFindings: Pick<ProtectFindings, 'countOf'>;
-  bandwidth: Bandwidth;
-  guards: Pick<Guards, 'readGuard'>;
-  billing: Pick<Billing, 'balanceOf'>;
-  auditTrail: AuditTrail;
+export interface ServerPagesDeps extends Features {
   demo: Demo | null;
 }
 

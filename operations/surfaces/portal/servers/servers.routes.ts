@@ -39,7 +39,7 @@ import {
   openAttackBadge,
   readDaySteps,
 } from '../../parts/index.ts';
-import { type ActivityDeps, readLatestActivity } from '../account/account.routes.ts';
+import { readLatestActivity } from '../account/account.routes.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { rateNow } from './overview-figures.ts';
@@ -305,7 +305,7 @@ const activityShown = 5;
 
 /** What stands below the list of all servers: credit, the pool of the month, and what was done last. */
 async function readAccountFigures(
-  deps: { billing: Pick<Billing, 'balanceOf'>; bandwidth: Bandwidth } & ActivityDeps,
+  deps: { billing: Pick<Billing, 'balanceOf'>; bandwidth: Bandwidth } & Features,
   visitor: Visitor,
   tenants: readonly Tenant[],
 ): Promise<AccountFigures> {
@@ -380,7 +380,7 @@ const shownMax = 20;
 /** `/client/demo/attack` of a demo: one's own servers, but for those of the hypervisor that does not exist. */
 export function registerAttack(
   app: App,
-  { servers, attack, settings }: Pick<Features, 'servers' | 'settings'> & { attack: DemoAttack },
+  { servers, attack, settings }: Features & { attack: DemoAttack },
 ): void {
   const { node: simulated } = JSON.parse(settings.demoSimulatedSite ?? '{}') as { node?: string };
   registerDemoAttack(app, {

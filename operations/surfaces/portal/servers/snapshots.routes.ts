@@ -1,17 +1,18 @@
 /** Snapshots from the Settings tab, by the same operations that the API uses. */
 import { Type } from 'typebox';
+import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { faultOf } from './server.routes.ts';
 import { findServerOf } from './server-frame.ts';
-import { type SettingsDeps, showSettings } from './server-settings.routes.ts';
+import { showSettings } from './server-settings.routes.ts';
 
 const Id = Type.Object({ id: Type.String() });
 const CreateForm = Type.Object({ name: Type.String({ maxLength: 1_000 }) });
 const ChosenForm = Type.Object({ snapshot: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }) });
 
-export function registerSnapshots(app: App, deps: SettingsDeps): void {
+export function registerSnapshots(app: App, deps: Features): void {
   const { servers } = deps;
   /** The snapshot that a form names, of the server of its page; any other is the 404 of none. */
   const find = async (of: Awaited<ReturnType<typeof findServerOf>>, id: string) => {

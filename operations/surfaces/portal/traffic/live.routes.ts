@@ -1,15 +1,8 @@
 /** The Live range of the Traffic tab: its page, the data of its chart, and the buckets for programs. */
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
-import type {
-  IncidentRow,
-  LiveRow,
-  LiveStatus,
-  ProtectIncidents,
-  ProtectLive,
-} from '#operations/protect/index.ts';
-import type { ServerHistory } from '#operations/server-history/index.ts';
+import type { Features } from '#operations/features.ts';
+import type { IncidentRow, LiveRow, LiveStatus } from '#operations/protect/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   age,
@@ -39,18 +32,11 @@ import {
 import { byLiveBuckets, gapsOf } from '../../parts/index.ts';
 import { attackAreas, attacksNow } from '../protect/attacks.ts';
 import { deliverySection, liveCard } from '../protect/delivery-cards.ts';
-import { findProtectedOf, type ProtectedServer, type ProtectGuardDeps } from '../protect/guard-protect.ts';
+import { findProtectedOf, type ProtectedServer } from '../protect/guard-protect.ts';
 import { serverFrame } from '../servers/server-frame.ts';
 import { readOffTimes } from './off-times.ts';
 import { readServerFlags } from './server-flags.ts';
 import { trafficTabs } from './traffic-url.ts';
-
-export interface LivePagesDeps extends ProtectGuardDeps {
-  protectIncidents: Pick<ProtectIncidents, 'list'>;
-  protectLive: ProtectLive;
-  serverHistory: ServerHistory;
-  clock: Clock;
-}
 
 const schema = {
   params: Type.Object({ id: Type.String() }),
@@ -61,7 +47,7 @@ const shownMs = 600_000;
 /** Attacks that a chart marks. */
 const attacksMax = 20;
 
-export function registerLive(app: App, deps: LivePagesDeps): void {
+export function registerLive(app: App, deps: Features): void {
   // Programs know them under `/protect/`, where they were first.
   for (const path of ['/servers/:id/traffic', '/servers/:id/protect']) {
     app.get(`${path}/live.json`, { schema }, async (request, reply) => {
@@ -80,7 +66,7 @@ export function registerLive(app: App, deps: LivePagesDeps): void {
 
 /** The page of the Live range. */
 export async function readLivePage(
-  deps: LivePagesDeps,
+  deps: Features,
   found: ProtectedServer,
   address: string | undefined,
 ): Promise<Html> {
@@ -88,7 +74,7 @@ export async function readLivePage(
 }
 
 export async function readLive(
-  deps: LivePagesDeps,
+  deps: Features,
   { visitor, server, subject }: ProtectedServer,
   wanted: string | undefined,
 ): Promise<LiveView> {

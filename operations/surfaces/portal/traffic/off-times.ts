@@ -1,5 +1,5 @@
 /** When a server was switched off: why its charts have no values then. */
-import type { Servers } from '#operations/servers/index.ts';
+import type { Features } from '#operations/features.ts';
 import { offTimes } from '../../parts/index.ts';
 import type { ProtectedServer } from '../protect/guard-protect.ts';
 
@@ -8,7 +8,7 @@ const actionsMax = 100;
 
 /** In time order. */
 export async function readOffTimes(
-  { servers }: { servers: Pick<Servers, 'listActions'> },
+  { servers }: Features,
   { visitor, server }: Pick<ProtectedServer, 'visitor' | 'server'>,
   nowMs: number,
 ): Promise<{ fromMs: number; toMs: number }[]> {

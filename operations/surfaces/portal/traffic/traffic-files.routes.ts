@@ -4,6 +4,7 @@
  */
 import { Type } from 'typebox';
 import { hasCode } from '#common/errors/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { MinuteRow } from '#operations/protect/index.ts';
 import { chartUnit } from '#service-kit/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
@@ -12,12 +13,12 @@ import { sendCsv } from '#service-kit/web/index.ts';
 import { readExplorerChart } from '../../parts/index.ts';
 import { findProtectedOf } from '../protect/guard-protect.ts';
 import { serverChart, serverPlace } from './server-explorer.ts';
-import { readAround, readServerAsk, type TrafficDeps, type TrafficRequest } from './traffic.routes.ts';
+import { readAround, readServerAsk, type TrafficRequest } from './traffic.routes.ts';
 import { TrafficQuery } from './traffic-url.ts';
 
 const schema = { params: Type.Object({ id: Type.String() }), querystring: TrafficQuery };
 
-export function registerTrafficFiles(app: App, deps: TrafficDeps): void {
+export function registerTrafficFiles(app: App, deps: Features): void {
   for (const path of ['/servers/:id/traffic', '/servers/:id/protect']) {
     app.get(`${path}/chart.json`, { schema }, async (request, reply) =>
       reply.send(await readChart(deps, request)),
@@ -40,7 +41,7 @@ export function registerTrafficFiles(app: App, deps: TrafficDeps): void {
   }
 }
 
-async function readChart(deps: TrafficDeps, request: TrafficRequest): Promise<Record<string, unknown>> {
+async function readChart(deps: Features, request: TrafficRequest): Promise<Record<string, unknown>> {
   const found = await findProtectedOf(deps, request);
   const asked = readServerAsk(deps, request);
   const { visitor, server } = found;
@@ -53,7 +54,7 @@ async function readChart(deps: TrafficDeps, request: TrafficRequest): Promise<Re
   return chartJson(chartUnit(read.chart.answer), serverChart(read, around));
 }
 
-async function readExactMinutes(deps: TrafficDeps, request: TrafficRequest) {
+async function readExactMinutes(deps: Features, request: TrafficRequest) {
   const { visitor, server, subject } = await findProtectedOf(deps, request);
   const { range, address } = readServerAsk(deps, request);
   if (range.error !== undefined) throw unusableRange(range.error);

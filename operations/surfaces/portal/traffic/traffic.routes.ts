@@ -4,19 +4,15 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Accounts } from '#operations/accounts/index.ts';
-import type { Bandwidth } from '#operations/bandwidth/index.ts';
+import type { Features } from '#operations/features.ts';
 import {
   customerBox,
   isStale,
   type LiveStatus,
   type MinuteRow,
   type MinuteStatus,
-  type ProtectIncidents,
-  type ProtectTraffic,
   type StepRow,
 } from '#operations/protect/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
 import { type ExplorerBody, explorerBody, printFilters } from '#service-kit/explorer/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -41,7 +37,6 @@ import {
 import { noSuchPage, sendWantedFile } from '#service-kit/web/index.ts';
 import {
   completeExplorer,
-  type ExplorerDeps,
   type ExplorerSurface,
   type Gap,
   gapsOf,
@@ -50,7 +45,6 @@ import {
 } from '../../parts/index.ts';
 import { portalFrame } from '../frame.ts';
 import {
-  type AttackReaderDeps,
   attackAreas,
   attackState,
   attacksNow,
@@ -62,7 +56,7 @@ import { deliverySection, liveCard, minutesCard } from '../protect/delivery-card
 import { findProtectedOf, findSettingsOf, type ProtectedServer } from '../protect/guard-protect.ts';
 import { findServerOf, serverFrame } from '../servers/server-frame.ts';
 import { type BandwidthOptions, bandwidthSections } from './bandwidth.section.ts';
-import { type LivePagesDeps, readLivePage } from './live.routes.ts';
+import { readLivePage } from './live.routes.ts';
 import { minutesSection, minutesShown } from './minutes.section.ts';
 import { readOffTimes } from './off-times.ts';
 import { type ServerAround, serverBody, serverPlace } from './server-explorer.ts';
@@ -76,13 +70,6 @@ import {
   trafficTabs,
 } from './traffic-url.ts';
 
-export interface TrafficDeps extends LivePagesDeps, AttackReaderDeps {
-  accounts: Accounts;
-  bandwidth: Bandwidth;
-  protectIncidents: Pick<ProtectIncidents, 'list' | 'readStatus'>;
-  protectTraffic: ProtectTraffic;
-}
-
 const schema = { params: Type.Object({ id: Type.String() }), querystring: TrafficQuery };
 
 export type TrafficRequest = FastifyRequest<{
@@ -90,7 +77,7 @@ export type TrafficRequest = FastifyRequest<{
   Querystring: Partial<Record<'range' | 'from' | 'to' | 'address' | 'q' | 'by' | 'use', string>>;
 }>;
 
-export function registerTraffic(app: App, deps: TrafficDeps): void {
+export function registerTraffic(app: App, deps: Features): void {
   app.get('/servers/:id/traffic', { schema }, (request, reply) => showPage(deps, request, reply));
   app.get('/servers/:id/traffic/minutes', { schema }, (request, reply) => showMinutes(deps, request, reply));
   app.get('/servers/:id/traffic/usage', { schema }, async (request, reply) =>
@@ -103,14 +90,10 @@ export function registerTraffic(app: App, deps: TrafficDeps): void {
 }
 
 /** What a request asks of a server that was found for the visitor. */
-export const readServerAsk = (deps: Pick<TrafficDeps, 'clock'>, request: TrafficRequest): TrafficAsk =>
+export const readServerAsk = (deps: Features, request: TrafficRequest): TrafficAsk =>
   readAsk(request.query, deps.clock.nowMs());
 
-async function showPage(
-  deps: TrafficDeps,
-  request: TrafficRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+async function showPage(deps: Features, request: TrafficRequest, reply: FastifyReply): Promise<FastifyReply> {
   const found = await findSettingsOf(deps, request);
   const asked = readServerAsk(deps, request);
   const { visitor, server } = found;
@@ -133,7 +116,7 @@ async function showPage(
 }
 
 async function showMinutes(
-  deps: TrafficDeps,
+  deps: Features,
   request: TrafficRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
@@ -147,7 +130,7 @@ async function showMinutes(
 }
 
 async function showUsage(
-  deps: TrafficDeps,
+  deps: Features,
   found: ProtectedServer,
   request: TrafficRequest,
   reply: FastifyReply,
@@ -159,7 +142,7 @@ async function showUsage(
 /** What the pages say above their parts, and the newest minutes. */
 type Told = Awaited<ReturnType<typeof readTold>>;
 
-async function readTold(deps: TrafficDeps, found: ProtectedServer, asked: TrafficAsk) {
+async function readTold(deps: Features, found: ProtectedServer, asked: TrafficAsk) {
   const { visitor, server } = found;
   const subject = { ...found.subject, address: asked.address };
   const [steps, status, openAttacks] = await Promise.all([
@@ -176,7 +159,7 @@ async function readTold(deps: TrafficDeps, found: ProtectedServer, asked: Traffi
 
 /** What the chart shows around its lines: since when, why times have no values, and attacks. */
 export async function readAround(
-  deps: Pick<TrafficDeps, 'servers' | 'clock'> & AttackReaderDeps,
+  deps: Features,
   { visitor, server, subject }: ProtectedServer,
   { range: asked, address }: TrafficAsk,
   steps: readonly StepRow[],
@@ -194,7 +177,7 @@ export async function readAround(
 
 /** The newest minutes of the range, newest first, and why others are missing up to now. */
 async function readNewestMinutes(
-  deps: TrafficDeps,
+  deps: Features,
   { visitor, subject, server }: ProtectedServer,
   { range, address }: TrafficAsk,
   { status, nowMs, steps }: { status: MinuteStatus; nowMs: number; steps: readonly StepRow[] },
@@ -227,7 +210,7 @@ function unobserved(ms: number, rows: readonly MinuteRow[]) {
   return { at: new Date(ms), minutes: isObserved ? 1 : 0, reason: isObserved ? null : rows[0]!.reason };
 }
 
-async function readUsageOf(deps: TrafficDeps, { visitor, server }: ProtectedServer, isByMonth: boolean) {
+async function readUsageOf(deps: Features, { visitor, server }: ProtectedServer, isByMonth: boolean) {
   const { source, poolCounts } = deps.bandwidth;
   const tenant = await deps.accounts.findTenant(server.tenantId);
   if (tenant === null) throw noSuchPage();
@@ -437,14 +420,14 @@ const place: ExplorerSurface = {
 };
 
 /** The traffic of all servers of the signed-in person. */
-export function registerAllTraffic(app: App, deps: ExplorerDeps): void {
+export function registerAllTraffic(app: App, deps: Features): void {
   registerExplorer(app, deps, place, '/client');
 }
 
 const Query = Type.Object({ by: Type.Optional(Type.String()) });
 
 /** The former Bandwidth tab: its usage is below the Traffic tab. */
-export function registerBandwidth(app: App, deps: { servers: Servers }): void {
+export function registerBandwidth(app: App, deps: Features): void {
   app.get(
     '/servers/:id/bandwidth',
     { schema: { params: Type.Object({ id: Type.String() }), querystring: Query } },

@@ -1,6 +1,6 @@
 import { CodedError } from '#common/errors/index.ts';
 import { isPlainLine } from '#common/text/index.ts';
-import type { TenantStatus } from '#operations/views/index.ts';
+import type { TenantStatus } from '#operations/views/tenant-store.ts';
 import {
   type BreachedPasswords,
   foldEmail,

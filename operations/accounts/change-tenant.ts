@@ -1,6 +1,6 @@
 /** What may be changed of a tenant: its status, and who is invoiced. */
 import { emit } from '#operations/events/index.ts';
-import { countLiving, type TenantStatus } from '#operations/views/index.ts';
+import { countLiving, type TenantStatus } from '#operations/views/tenant-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { type BillingProfile, invalid, parseEmail, parseName } from './account.ts';

@@ -6,7 +6,8 @@
  * told otherwise. People are deactivated, never deleted.
  */
 
-import { searchWords, type TenantStatus } from '#operations/views/index.ts';
+import { searchWords } from '#operations/views/search-store.ts';
+import type { TenantStatus } from '#operations/views/tenant-store.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

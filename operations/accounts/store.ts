@@ -1,6 +1,7 @@
 /** Every statement on people, organizations, memberships, tenants and billing profiles. */
 import { sql } from 'kysely';
-import { asWordQuery, type TenantStatus } from '#operations/views/index.ts';
+import { asWordQuery } from '#operations/views/search-store.ts';
+import type { TenantStatus } from '#operations/views/tenant-store.ts';
 import { endAccessLinks } from '#service-kit/access-links/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { endSteps } from '#service-kit/second-factors/index.ts';

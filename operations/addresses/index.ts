@@ -7,7 +7,7 @@
  */
 import { type Actor, reachesTenant } from '#operations/accounts/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
-import { findReserved, listReserved } from '#operations/views/index.ts';
+import { findReserved, listReserved } from '#operations/views/reserved-address-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AddressPool, Allocation, AllocationPage, PageQuery } from './allocation.ts';
 import { addPool, listPools, removePool } from './change-pools.ts';

@@ -5,12 +5,12 @@ import { schemas } from '#contracts/customer-api/index.ts';
 import { type Actor, lockTenantStatus, reachesTenant, requireWriter } from '#operations/accounts/index.ts';
 import { listClusters } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
+import { listOfferedLocations } from '#operations/views/location-store.ts';
 import {
   findReserved,
-  listOfferedLocations,
   listReserved,
   type ReservedAddress,
-} from '#operations/views/index.ts';
+} from '#operations/views/reserved-address-store.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { drawAddress } from './assign-addresses.ts';

@@ -1,6 +1,6 @@
 /** Every statement on kept addresses. Each names the workspace or the server: an address of another one is not there. */
 import { sql } from 'kysely';
-import { findReserved, type ReservedAddress } from '#operations/views/index.ts';
+import { findReserved, type ReservedAddress } from '#operations/views/reserved-address-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** As `findReserved`, with its row locked until the transaction ends. */

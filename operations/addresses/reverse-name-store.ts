@@ -3,7 +3,7 @@
  * a version: the job always writes the newest name.
  */
 import { sql } from 'kysely';
-import type { Scope } from '#operations/views/index.ts';
+import type { Scope } from '#operations/views/scope.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { EndedGeneration } from './reserved-store.ts';

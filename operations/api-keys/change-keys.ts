@@ -9,7 +9,7 @@ import {
   requireWriter,
 } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
-import { findMinter, listKeysBelow } from '#operations/views/index.ts';
+import { findMinter, listKeysBelow } from '#operations/views/key-store.ts';
 import { type AuditActor, record } from '#service-kit/audit/index.ts';
 import { mintCredential } from '#service-kit/credentials/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';

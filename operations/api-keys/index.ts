@@ -8,7 +8,13 @@ import type pg from 'pg';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, type CustomerActor, requireStaff } from '#operations/accounts/index.ts';
-import { findKeys, type KeyRow, type KeySummary, listKeys, listKeysBelow } from '#operations/views/index.ts';
+import {
+  findKeys,
+  type KeyRow,
+  type KeySummary,
+  listKeys,
+  listKeysBelow,
+} from '#operations/views/key-store.ts';
 import { createLookup, type Queryable } from '#service-kit/postgres/index.ts';
 import { activeKeysMax, issueKey, narrowKey, revokeKey, revokeKeysNamed, rotateKey } from './change-keys.ts';
 import type { IssueKeyInput } from './store.ts';

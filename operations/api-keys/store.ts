@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { lockPerson } from '#operations/accounts/index.ts';
-import { organizationTenants } from '#operations/views/index.ts';
+import { organizationTenants } from '#operations/views/tenant-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** What the audit trail says about a key. */

@@ -1,5 +1,5 @@
 import type { CustomerActor } from '#operations/accounts/index.ts';
-import type { KeyRow, ReachableTenant } from '#operations/views/index.ts';
+import type { KeyRow, ReachableTenant } from '#operations/views/key-store.ts';
 import { digestSecret, parseCredential, secretMatches } from '#service-kit/credentials/index.ts';
 import type { Lookup } from '#service-kit/postgres/index.ts';
 

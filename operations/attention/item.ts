@@ -3,7 +3,8 @@ import { isNearlyFull, type PoolUse } from '#operations/addresses/index.ts';
 import { type Cluster, isAway, type Node } from '#operations/clusters/index.ts';
 import { isUnconfirmedTooLong } from '#operations/payments/index.ts';
 import type { Drift } from '#operations/servers/index.ts';
-import type { QueueHealth, ServerStatus } from '#operations/views/index.ts';
+import type { QueueHealth } from '#operations/views/delivery-store.ts';
+import type { ServerStatus } from '#operations/views/server-store.ts';
 import { isQueueLate } from '#operations/webhooks/index.ts';
 import type { SystemSubject } from '#service-kit/system/index.ts';
 

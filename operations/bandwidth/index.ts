@@ -18,7 +18,7 @@ import {
   listUnsettledAccounts,
   type BandwidthSource as Source,
   type UsingAccount,
-} from '#operations/views/index.ts';
+} from '#operations/views/bandwidth-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, ifHeld, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';

@@ -4,7 +4,7 @@
  * A month is charged once, some days after its end, when what was delayed has arrived, by what the monitor's minutes say: spoofed
  * traffic counts in none of them, and attacks and our own port scans are left out. `docs/decisions/0030-bandwidth-pool.md` says more.
  */
-import { listServersSince, listUse, type UsingAccount } from '#operations/views/index.ts';
+import { listServersSince, listUse, type UsingAccount } from '#operations/views/bandwidth-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { computePool, overageQuanta, type PoolRules } from './pool.ts';
 import { daysOf, periodOf, poolSum } from './read-bandwidth.ts';

@@ -3,7 +3,7 @@
  *
  * `docs/decisions/0030-bandwidth-pool.md` says why. Everything is whole bytes until it is shown.
  */
-import type { ServerLife } from '#operations/views/index.ts';
+import type { ServerLife } from '#operations/views/bandwidth-store.ts';
 
 export interface PoolRules {
   /** Of every account, each month. */

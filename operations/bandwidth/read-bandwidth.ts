@@ -2,13 +2,9 @@
 
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
-import {
-  findOwnedServer,
-  listServersSince,
-  listUse,
-  type Scope,
-  type UseRow,
-} from '#operations/views/index.ts';
+import { listServersSince, listUse, type UseRow } from '#operations/views/bandwidth-store.ts';
+import type { Scope } from '#operations/views/scope.ts';
+import { findOwnedServer } from '#operations/views/server-store.ts';
 import { readNowMs } from '#service-kit/postgres/index.ts';
 import type { BandwidthDeps } from './index.ts';
 import { arrivalDays, computePool, overageQuanta, type Pool } from './pool.ts';

@@ -1,7 +1,7 @@
 /** Statements on readings and daily use. Owners are filtered here. */
 import { sql } from 'kysely';
 import { lockLiving } from '#operations/servers/index.ts';
-import { attackDays, observedDays, ownScanDays } from '#operations/views/index.ts';
+import { attackDays, observedDays, ownScanDays } from '#operations/views/bandwidth-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { BandwidthTerms, MonthFigures } from './overage.ts';
 import type { DayUse, StoredReading } from './reading.ts';

@@ -1,6 +1,7 @@
 /** Tells accounts that have used half, 80 % or all of their pool, each share once, where more of it costs something. */
 import { emit } from '#operations/events/index.ts';
-import { type AccountNearing, listMailable, listNearing } from '#operations/views/index.ts';
+import { listMailable } from '#operations/views/alert-mail-store.ts';
+import { type AccountNearing, listNearing } from '#operations/views/bandwidth-store.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { formatBytes, formatMoney, formatMonth, formatTime } from '#service-kit/pages/index.ts';
 import { readNowMs } from '#service-kit/postgres/index.ts';

@@ -1,6 +1,6 @@
 import type { BandwidthTerms } from '#operations/bandwidth/index.ts';
 import { appendLedgerEntry, lockFreeBalances } from '#operations/billing/index.ts';
-import type { UsingAccount } from '#operations/views/index.ts';
+import type { UsingAccount } from '#operations/views/bandwidth-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { MaintenanceDeps } from './index.ts';
 

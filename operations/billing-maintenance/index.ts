@@ -11,7 +11,7 @@ import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import { lockFreeBalances } from '#operations/billing/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import { chargeServerHours, type Servers } from '#operations/servers/index.ts';
-import { listDebtors, listSettledDebtors } from '#operations/views/index.ts';
+import { listDebtors, listSettledDebtors } from '#operations/views/tenant-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

@@ -3,7 +3,7 @@
  *
  * The customer API, the portal and `api_access` of the tenant list ask the same two functions, so they can't disagree.
  */
-import type { AccessFacts } from '#operations/views/index.ts';
+import type { AccessFacts } from '#operations/views/tenant-store.ts';
 
 export type AccessRefusal =
   | { status: 403; code: 'forbidden'; reason: 'account_suspended' | 'account_closed' | 'no_billing_profile' }

@@ -6,7 +6,7 @@ import { chargeServerHours } from '#operations/servers/index.ts';
 import { lockDueHours } from '#operations/servers/store.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { moveWorldClock } from '#operations/testing/world-time.ts';
-import type { AccessFacts } from '#operations/views/index.ts';
+import type { AccessFacts } from '#operations/views/tenant-store.ts';
 
 let world: World;
 before(async () => {

@@ -8,7 +8,12 @@ import type pg from 'pg';
 import { CodedError } from '#common/errors/index.ts';
 import { oneLine } from '#common/text/index.ts';
 import { type Actor, forbidden, reachesTenant, requireOperator } from '#operations/accounts/index.ts';
-import { type AccessFacts, type DaySpending, findAccess, listDaySpending } from '#operations/views/index.ts';
+import {
+  type AccessFacts,
+  type DaySpending,
+  findAccess,
+  listDaySpending,
+} from '#operations/views/tenant-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';

@@ -1,5 +1,5 @@
 import { CompiledQuery, sql } from 'kysely';
-import { type AccessFacts, accessColumns } from '#operations/views/index.ts';
+import { type AccessFacts, accessColumns } from '#operations/views/tenant-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 export interface NewEntry {

@@ -4,7 +4,11 @@
  * Customers name things by slug or by id. What is no longer offered stays readable, because servers still have it.
  */
 import { type Actor, requireStaff } from '#operations/accounts/index.ts';
-import { type Availability, listAvailability, listOfferedLocations } from '#operations/views/index.ts';
+import {
+  type Availability,
+  listAvailability,
+  listOfferedLocations,
+} from '#operations/views/location-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as change from './change-catalog.ts';
 import * as store from './store.ts';

@@ -8,7 +8,7 @@ import {
   type HypervisorNode,
   type Hypervisors,
 } from '#operations/hypervisors/index.ts';
-import { listSegmentsOfNode } from '#operations/views/index.ts';
+import { listSegmentsOfNode } from '#operations/views/network-store.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { askCheck } from './check-node.ts';

@@ -5,7 +5,7 @@ import { webhookEvents } from '#contracts/customer-api/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { emit, takeUndispatched } from '#operations/events/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
-import type { NewEvent } from '#operations/views/index.ts';
+import type { NewEvent } from '#operations/views/event-store.ts';
 
 let world: World;
 before(async () => {

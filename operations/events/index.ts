@@ -6,7 +6,7 @@
  * `operations/webhooks` takes them out. This feature imports no other, so any feature may emit.
  */
 
-import type { NewEvent } from '#operations/views/index.ts';
+import type { NewEvent } from '#operations/views/event-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { eventRow, type NewEvent } from '#operations/views/index.ts';
+import { eventRow, type NewEvent } from '#operations/views/event-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { StoredEvent } from './index.ts';
 

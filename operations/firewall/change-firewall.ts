@@ -1,7 +1,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireWriter } from '#operations/accounts/index.ts';
 import { lockLiving } from '#operations/servers/index.ts';
-import { findOwnedServer } from '#operations/views/index.ts';
+import { findOwnedServer } from '#operations/views/server-store.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

@@ -8,7 +8,7 @@
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Hypervisors, ImplicitRule } from '#operations/hypervisors/index.ts';
-import { findOwnedServer } from '#operations/views/index.ts';
+import { findOwnedServer } from '#operations/views/server-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { changeFirewall, type FirewallChange, type FirewallChangeOptions } from './change-firewall.ts';

@@ -18,7 +18,8 @@ import {
   type ObservedGuest,
   serverIdOfGuest,
 } from '#operations/hypervisors/index.ts';
-import { findOwnedServer, type Scope } from '#operations/views/index.ts';
+import type { Scope } from '#operations/views/scope.ts';
+import { findOwnedServer } from '#operations/views/server-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob, type FeatureWork, type Job } from '#service-kit/jobs/index.ts';
 import { createExpiryLoop } from '#service-kit/leases/index.ts';

@@ -12,7 +12,7 @@ import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
-import type { FleetKey } from '#operations/views/index.ts';
+import type { FleetKey } from '#operations/views/usage-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { isLockTimeout, type Queryable } from '#service-kit/postgres/index.ts';

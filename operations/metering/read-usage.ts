@@ -6,7 +6,7 @@ import {
   listKeyUsage,
   listTopAccounts,
   listTopKeys,
-} from '#operations/views/index.ts';
+} from '#operations/views/usage-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 import {

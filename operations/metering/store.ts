@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
-import { firstUsageDay, openingOf } from '#operations/views/index.ts';
+import { firstUsageDay, openingOf } from '#operations/views/usage-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { CountRow } from './count-request.ts';
 import type { MonthUsage, OveragePrice } from './usage.ts';

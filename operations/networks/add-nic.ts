@@ -1,6 +1,6 @@
 /** Adds a network interface to a network whose row is locked, and chooses its address. */
 import { CodedError } from '#common/errors/index.ts';
-import { findNetwork } from '#operations/views/index.ts';
+import { findNetwork } from '#operations/views/network-store.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import type { NetworksDeps } from './index.ts';
 import {

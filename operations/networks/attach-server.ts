@@ -11,8 +11,8 @@ import {
   listAttachments,
   listNicsOf,
   type Nic,
-  type Scope,
-} from '#operations/views/index.ts';
+} from '#operations/views/network-store.ts';
+import type { Scope } from '#operations/views/scope.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

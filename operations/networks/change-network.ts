@@ -1,7 +1,7 @@
 /** Changes, syncs and deletes a network. */
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireWriter } from '#operations/accounts/index.ts';
-import { findNetwork, listNetworkMembers, type Network } from '#operations/views/index.ts';
+import { findNetwork, listNetworkMembers, type Network } from '#operations/views/network-store.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

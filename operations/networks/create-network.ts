@@ -3,7 +3,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { type Actor, reachesTenant, requireWriter } from '#operations/accounts/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import { parseNetworkBridges } from '#operations/hypervisors/index.ts';
-import { findNetwork, listNetworkBridges, type Network } from '#operations/views/index.ts';
+import { findNetwork, listNetworkBridges, type Network } from '#operations/views/network-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

@@ -23,8 +23,8 @@ import {
   type Network,
   type NetworkFilter,
   type NetworkMember,
-  type Scope,
-} from '#operations/views/index.ts';
+} from '#operations/views/network-store.ts';
+import type { Scope } from '#operations/views/scope.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { checkJoin, type JoinInput, type JoiningServer } from './add-nic.ts';

@@ -17,7 +17,7 @@ import {
   type PrivateInterface,
 } from '#operations/hypervisors/index.ts';
 import { noteServerChange } from '#operations/server-changes/index.ts';
-import { type AttachmentState, findNic, listNicsOf, type Nic } from '#operations/views/index.ts';
+import { type AttachmentState, findNic, listNicsOf, type Nic } from '#operations/views/network-store.ts';
 import { enqueueJob, finishJob, type Job, type JobHandler } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { NetworksDeps } from './index.ts';

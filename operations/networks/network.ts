@@ -4,7 +4,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { formatAddress, formatPrefix, type Prefix, parsePrefix, prefixesOverlap } from '#common/ip/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
-import type { Scope } from '#operations/views/index.ts';
+import type { Scope } from '#operations/views/scope.ts';
 
 /** RFC 1918. */
 const allowedRanges = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'] as const;

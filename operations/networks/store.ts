@@ -1,6 +1,7 @@
 /** Statements on networks and on servers' interfaces. Owners are filtered here, never after the fact. */
 import { sql } from 'kysely';
-import { type AttachmentState, type Network, ownsNetwork, type Scope } from '#operations/views/index.ts';
+import { type AttachmentState, type Network, ownsNetwork } from '#operations/views/network-store.ts';
+import type { Scope } from '#operations/views/scope.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 export async function countOfTenants(

@@ -1,7 +1,7 @@
 /** Orders with their payment and their outcome. What carrying one out means is said by `OrderWork`. */
 import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
-import { findOutcome } from '#operations/views/index.ts';
+import { findOutcome } from '#operations/views/order-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
   type DeployBudget,

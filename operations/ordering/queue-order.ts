@@ -1,5 +1,5 @@
 import { CodedError, hasCode } from '#common/errors/index.ts';
-import { findOutcome, listAbandonedCreated } from '#operations/views/index.ts';
+import { findOutcome, listAbandonedCreated } from '#operations/views/order-store.ts';
 import type { OrdersDeps } from './orders.ts';
 import type { OrderWork } from './place-order.ts';
 import * as store from './store.ts';

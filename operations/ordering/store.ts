@@ -1,6 +1,6 @@
 /** Every statement on server orders. */
 import { sql } from 'kysely';
-import { settledOrders } from '#operations/views/index.ts';
+import { settledOrders } from '#operations/views/order-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** From here on a statement of this transaction that waits longer for a lock fails. */

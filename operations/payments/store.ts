@@ -1,7 +1,7 @@
 /** Every statement on saved cards and charges. */
 import { sql } from 'kysely';
 import { lockTenantStatus } from '#operations/accounts/index.ts';
-import { chargeableTenant } from '#operations/views/index.ts';
+import { chargeableTenant } from '#operations/views/tenant-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Charge, SavedCard } from './charge.ts';
 import type { GatewayCard } from './gateways/gateway.ts';

@@ -16,7 +16,7 @@ import {
   setReverseName,
 } from '#operations/addresses/index.ts';
 import { emit } from '#operations/events/index.ts';
-import type { Scope } from '#operations/views/index.ts';
+import type { Scope } from '#operations/views/scope.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { enqueueJob, type FeatureWork, type Job } from '#service-kit/jobs/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';

@@ -1,6 +1,6 @@
 /** Every statement on changes of servers. */
 import { sql } from 'kysely';
-import { serverChangeRow } from '#operations/views/index.ts';
+import { serverChangeRow } from '#operations/views/event-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** Readers that were away for longer miss changes. */

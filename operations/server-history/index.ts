@@ -12,7 +12,7 @@ import {
   listServerEvents,
   listServersOfAddresses,
   type ServerEvent,
-} from '#operations/views/index.ts';
+} from '#operations/views/event-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** Servers of which all kinds of events are told. */

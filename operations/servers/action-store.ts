@@ -1,6 +1,6 @@
 /** Every statement on the actions of servers. */
 import { sql } from 'kysely';
-import { type ActionCommand, actionFields, type ServerAction } from '#operations/views/index.ts';
+import { type ActionCommand, actionFields, type ServerAction } from '#operations/views/server-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { MovedAddress } from './server-addresses.ts';
 import type { SnapshotRequest } from './snapshots.ts';

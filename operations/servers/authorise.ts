@@ -1,6 +1,6 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, reachesTenant, requireWriter } from '#operations/accounts/index.ts';
-import type { Scope } from '#operations/views/index.ts';
+import type { Scope } from '#operations/views/scope.ts';
 
 /** The servers that this actor may see: a customer's own tenants, all for staff, none for other actors. */
 export function scopeOf(actor: Actor): Scope {

@@ -4,14 +4,14 @@ import { type Actor, requireWriter } from '#operations/accounts/index.ts';
 import { setRoom } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { detachAll } from '#operations/networks/index.ts';
+import type { Scope } from '#operations/views/scope.ts';
 import {
   type ActionCommand,
   findServer,
   type PowerCommand,
-  type Scope,
   type Server,
   type ServerAction,
-} from '#operations/views/index.ts';
+} from '#operations/views/server-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';

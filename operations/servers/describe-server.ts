@@ -1,6 +1,7 @@
 /** What owners say of their servers: name, host name, labels. Changes current only; the guest is not touched. */
 import { type Actor, requireWriter } from '#operations/accounts/index.ts';
-import { findServer, type Scope } from '#operations/views/index.ts';
+import type { Scope } from '#operations/views/scope.ts';
+import { findServer } from '#operations/views/server-store.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { notFound } from './authorise.ts';
 import type { ChangeHooks } from './change-server.ts';

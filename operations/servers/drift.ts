@@ -14,7 +14,7 @@ import {
   type Hypervisors,
   serverIdOfGuest,
 } from '#operations/hypervisors/index.ts';
-import { listSoldServers, type SoldServer } from '#operations/views/index.ts';
+import { listSoldServers, type SoldServer } from '#operations/views/server-store.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { restoreSize } from './change-machine.ts';

@@ -15,19 +15,27 @@ import type { Catalog } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
-import * as views from '#operations/views/index.ts';
+import type { Scope } from '#operations/views/scope.ts';
+import {
+  type AddressHit,
+  type ServerHit,
+  searchAddresses,
+  searchServers,
+  searchWords,
+} from '#operations/views/search-store.ts';
 import {
   countByStatus,
   countServers,
+  listServers,
+  type ServerFilter,
+} from '#operations/views/server-list-store.ts';
+import {
   findServer,
   listInventory as listInventoryRows,
   listOwnedServers,
-  listServers,
-  type Scope,
   type Server,
   type ServerAction,
-  type ServerFilter,
-} from '#operations/views/index.ts';
+} from '#operations/views/server-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLookup, createSharing, type Queryable } from '#service-kit/postgres/index.ts';
 import { countActions, findAction, findActionPassword, listActions } from './action-store.ts';
@@ -143,7 +151,7 @@ export function createServers(deps: ServersDeps) {
       hooks?: ChangeHooks,
     ) => changePower(deps, actor, scope(actor, tenantId), serverId, request, hooks),
     /** What the hypervisors of this server's cluster can do. */
-    capabilitiesOf: (server: Pick<views.Server, 'driver'>) => deps.hypervisors.capabilitiesOf(server.driver),
+    capabilitiesOf: (server: Pick<Server, 'driver'>) => deps.hypervisors.capabilitiesOf(server.driver),
     /** Throws what `changePower` throws, `servers.invalid` and `servers.unsupported`. */
     rebuildServer: (
       actor: Actor,
@@ -304,8 +312,8 @@ export interface ServersDeps {
 }
 
 export interface FoundServers {
-  servers: views.ServerHit[];
-  addresses: views.AddressHit[];
+  servers: ServerHit[];
+  addresses: AddressHit[];
 }
 
 const textMax = 100;
@@ -313,15 +321,15 @@ const textMax = 100;
 /** Matches within the scope, at most `limit` of each kind; an empty text finds nothing. */
 async function findServers(db: Queryable, scope: Scope, typed: string, limit: number): Promise<FoundServers> {
   const text = typed.slice(0, textMax).trim();
-  const words = views.searchWords(text);
+  const words = searchWords(text);
   if (words.length === 0) return { servers: [], addresses: [] };
   const bytes = text.endsWith('::') ? null : readAddress(text);
   const address = bytes && formatAddress(bytes);
   const range = address === null ? readAddressRange(text) : { first: address, last: address };
   const id = /^\d{1,15}$/.test(text) ? Number(text) : null;
   const [servers, addresses] = await Promise.all([
-    address === null ? views.searchServers(db, scope, { id, words }, limit) : [],
-    range ? views.searchAddresses(db, scope, range, limit) : [],
+    address === null ? searchServers(db, scope, { id, words }, limit) : [],
+    range ? searchAddresses(db, scope, range, limit) : [],
   ]);
   return { servers, addresses };
 }

@@ -7,7 +7,7 @@ import { type Actor, requireOperator, requireStaff } from '#operations/accounts/
 import { emit } from '#operations/events/index.ts';
 import { guestName } from '#operations/hypervisors/index.ts';
 import { detachAll, settleNics } from '#operations/networks/index.ts';
-import { findServer, type ServerAction } from '#operations/views/index.ts';
+import { findServer, type ServerAction } from '#operations/views/server-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

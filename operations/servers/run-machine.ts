@@ -7,7 +7,7 @@ import { setRoom } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts';
 import { noteServerChange } from '#operations/server-changes/index.ts';
-import type { PowerState } from '#operations/views/index.ts';
+import type { PowerState } from '#operations/views/server-store.ts';
 import { enqueueJob, type Job } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import {

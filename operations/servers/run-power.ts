@@ -14,7 +14,7 @@ import {
   serverIdOfGuest,
 } from '#operations/hypervisors/index.ts';
 import { noteServerChange, type ServerChangeKind } from '#operations/server-changes/index.ts';
-import type { PowerCommand, PowerState } from '#operations/views/index.ts';
+import type { PowerCommand, PowerState } from '#operations/views/server-store.ts';
 import type { Job } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';

@@ -16,7 +16,8 @@ import {
 } from '#operations/addresses/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts';
-import type { ReservedAddress, ServerAction } from '#operations/views/index.ts';
+import type { ReservedAddress } from '#operations/views/reserved-address-store.ts';
+import type { ServerAction } from '#operations/views/server-store.ts';
 import { enqueueJob, type Job } from '#service-kit/jobs/index.ts';
 import { beginAction, findActionRequest } from './action-store.ts';
 import { change, type ServerOf } from './change-machine.ts';

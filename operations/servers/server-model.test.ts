@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { CodedError } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
-import type { PowerCommand, PowerState, ProvisioningState } from '#operations/views/index.ts';
+import type { PowerCommand, PowerState, ProvisioningState } from '#operations/views/server-store.ts';
 import { statusOf } from './server.ts';
 
 interface Model {

@@ -7,7 +7,7 @@ import type {
   ProvisioningState,
   Server,
   ServerStatus,
-} from '#operations/views/index.ts';
+} from '#operations/views/server-store.ts';
 
 /** One state out of two: provisioning until the guest is ready, its power from then on. */
 export function statusOf(server: Pick<Server, 'provisioningState' | 'powerState'>): ServerStatus {

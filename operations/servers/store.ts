@@ -1,15 +1,15 @@
 /** Statements on servers and their network interfaces. Owners are filtered here, never after the fact. */
 import { sql } from 'kysely';
+import type { Scope } from '#operations/views/scope.ts';
 import {
   clusterLocation,
   nodeServers,
   type PowerState,
   type ProvisioningState,
   rfc3339,
-  type Scope,
   type ServerFailure,
   serverSizes,
-} from '#operations/views/index.ts';
+} from '#operations/views/server-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { NewPlan } from './action-store.ts';
 

@@ -2,7 +2,7 @@
 
 import { CodedError } from '#common/errors/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
-import type { LabelTerm } from '#operations/views/index.ts';
+import type { LabelTerm } from '#operations/views/server-list-store.ts';
 
 export interface ServerFields {
   name?: string | undefined;

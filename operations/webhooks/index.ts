@@ -16,7 +16,7 @@ import {
   listFailing,
   type QueueHealth,
   readQueueHealth,
-} from '#operations/views/index.ts';
+} from '#operations/views/delivery-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';

@@ -8,7 +8,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { deleteEventsOlderThan, takeUndispatched } from '#operations/events/index.ts';
-import { type DueDelivery, nextDelivery, readQueueHealth } from '#operations/views/index.ts';
+import { type DueDelivery, nextDelivery, readQueueHealth } from '#operations/views/delivery-store.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { createOutboxSender, type OutboxSender } from '#service-kit/outbox/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

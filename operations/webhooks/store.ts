@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { lockOrganization } from '#operations/accounts/index.ts';
 
-import { countTests, subscribedEndpoints } from '#operations/views/index.ts';
+import { countTests, subscribedEndpoints } from '#operations/views/delivery-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { SecretColumn } from '#service-kit/secrets/index.ts';
 import type { Endpoint } from './manage-endpoint.ts';

@@ -7,6 +7,8 @@ export interface Rule {
 }
 
 const isProgram = (top: string) => (programs as readonly string[]).includes(top);
+/** Statements that any feature and surface may use: who calls one passes the scope of the actor. */
+const readModels = 'views';
 const isNode = (text: string) => text.startsWith('node:');
 
 /** Makes a rule out of a predicate over the imports of the modules that `applies` picks. */
@@ -37,6 +39,7 @@ export const rules: readonly Rule[] = [
       target?.top === module.place.top &&
       target.kind === 'feature' &&
       target.unit !== module.place.unit &&
+      target.unit !== readModels &&
       target.inside !== 'index.ts',
   ),
   importRule(
@@ -62,7 +65,10 @@ export const rules: readonly Rule[] = [
     'a surface reaches a feature only through its index.ts',
     (module) => module.place.kind === 'surface' && !module.place.isTest,
     (module, { target }) =>
-      target?.top === module.place.top && target.kind === 'feature' && target.inside !== 'index.ts',
+      target?.top === module.place.top &&
+      target.kind === 'feature' &&
+      target.unit !== readModels &&
+      target.inside !== 'index.ts',
   ),
   {
     name: 'SQL stands only in store files and migrations',

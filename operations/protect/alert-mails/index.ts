@@ -9,7 +9,7 @@ import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
 import { oneLine } from '#common/text/index.ts';
-import type { DueAlertMail } from '#operations/views/index.ts';
+import type { DueAlertMail } from '#operations/views/alert-mail-store.ts';
 import type { Mail, Post } from '#service-kit/mail/index.ts';
 import { createOutboxSender, type OutboxSender } from '#service-kit/outbox/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

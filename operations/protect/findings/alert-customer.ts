@@ -9,7 +9,11 @@
 import { oneLine } from '#common/text/index.ts';
 import type { ProjectedFinding, Projection } from '#contracts/admin-api/vulnerabilities.ts';
 import { emit } from '#operations/events/index.ts';
-import { type DueFindingMail, findDueFindingMail, type ListedInMail } from '#operations/views/index.ts';
+import {
+  type DueFindingMail,
+  findDueFindingMail,
+  type ListedInMail,
+} from '#operations/views/alert-mail-store.ts';
 import type { Mail } from '#service-kit/mail/index.ts';
 import { formatCount, formatTime } from '#service-kit/pages/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

@@ -34,7 +34,7 @@ import {
   summarizeServerFindings,
   totalFindings,
   type UnableRow,
-} from '#operations/views/index.ts';
+} from '#operations/views/finding-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createExpiryLoop, createLeasedLoop, ifHeld, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';

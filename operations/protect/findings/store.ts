@@ -4,12 +4,8 @@ import { sql } from 'kysely';
 import type { ProjectedFinding, ProjectedService, Projection } from '#contracts/admin-api/vulnerabilities.ts';
 import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import { kept } from '#contracts/retention.ts';
-import {
-  countFindings,
-  isOutdatedCount,
-  type ListedInMail,
-  mailableMembers,
-} from '#operations/views/index.ts';
+import { type ListedInMail, mailableMembers } from '#operations/views/alert-mail-store.ts';
+import { countFindings, isOutdated as isOutdatedCount } from '#operations/views/finding-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Source } from '../traffic/index.ts';
 import type { FindingKey, FindingSubject } from './finding.ts';

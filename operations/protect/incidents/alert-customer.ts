@@ -10,7 +10,7 @@ import { oneLine } from '#common/text/index.ts';
 import type { Incident, IncidentAction } from '#contracts/admin-api/incidents.ts';
 import { describeClass } from '#contracts/attack-classes.ts';
 import { emit } from '#operations/events/index.ts';
-import { type DueAttackMail, findDueAttackMail, hasSubscriber } from '#operations/views/index.ts';
+import { type DueAttackMail, findDueAttackMail, hasSubscriber } from '#operations/views/alert-mail-store.ts';
 import type { Mail } from '#service-kit/mail/index.ts';
 import { formatBitRate, formatCount, formatDuration, formatTime } from '#service-kit/pages/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

@@ -21,7 +21,7 @@ import {
   countOpenAttacks,
   listAttacks,
   type OpenAttackCounts,
-} from '#operations/views/index.ts';
+} from '#operations/views/attack-list-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createExpiryLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';

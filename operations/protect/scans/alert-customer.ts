@@ -9,7 +9,7 @@
 import { oneLine } from '#common/text/index.ts';
 import type { DeliveredScan } from '#contracts/admin-api/port-scans.ts';
 import { emit } from '#operations/events/index.ts';
-import { type DuePortMail, findDuePortMail } from '#operations/views/index.ts';
+import { type DuePortMail, findDuePortMail } from '#operations/views/alert-mail-store.ts';
 import type { Mail } from '#service-kit/mail/index.ts';
 import { formatCount, formatTime } from '#service-kit/pages/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

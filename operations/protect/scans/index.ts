@@ -22,7 +22,7 @@ import {
   listAllScans,
   type PendingScans,
   type ScanListQuery,
-} from '#operations/views/index.ts';
+} from '#operations/views/scan-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createExpiryLoop } from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';

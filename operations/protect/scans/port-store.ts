@@ -11,7 +11,7 @@ import type {
   ScanTransport,
 } from '#contracts/port-scan/index.ts';
 import { kept } from '#contracts/retention.ts';
-import { mailableMembers } from '#operations/views/index.ts';
+import { mailableMembers } from '#operations/views/alert-mail-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Source } from '../traffic/index.ts';
 import { type Coverage, closedAtOf, type Evidence, type PortAnswer, type PortRow } from './merge-ports.ts';

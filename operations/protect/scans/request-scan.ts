@@ -12,7 +12,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, forbidden } from '#operations/accounts/index.ts';
 import type { Addresses, Allocation } from '#operations/addresses/index.ts';
 import { lockLiving } from '#operations/servers/index.ts';
-import { listScanCandidates, type ScanCandidate } from '#operations/views/index.ts';
+import { listScanCandidates, type ScanCandidate } from '#operations/views/scan-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { createLeasedLoop, ifHeld, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

@@ -1,5 +1,5 @@
 /** What an exploration of traffic asks, and what its two readers have in common. */
-import type { TrafficServer } from '#operations/views/index.ts';
+import type { TrafficServer } from '#operations/views/traffic-server-store.ts';
 import type {
   Amount,
   Answer,

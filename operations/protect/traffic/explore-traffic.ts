@@ -7,7 +7,7 @@
  * views are on (NET-1.6); every statement names the owners beside the servers.
  */
 import { type Actor, forbidden } from '#operations/accounts/index.ts';
-import { listTrafficServers } from '#operations/views/index.ts';
+import { listTrafficServers } from '#operations/views/traffic-server-store.ts';
 import {
   type Answer,
   type Course,

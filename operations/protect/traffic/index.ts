@@ -12,7 +12,7 @@ import type { TelemetryRequest } from '#contracts/admin-api/schemas.ts';
 import { kept } from '#contracts/retention.ts';
 import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
-import { listConflicts, listSetAside, listSources } from '#operations/views/index.ts';
+import { listConflicts, listSetAside, listSources } from '#operations/views/protect-source-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { createExpiryLoop } from '#service-kit/leases/index.ts';
 import { type Queryable, withCustomPlans } from '#service-kit/postgres/index.ts';

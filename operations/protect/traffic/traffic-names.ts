@@ -1,5 +1,5 @@
 /** From filters to servers and addresses, and from ids to the names that stand in tables and filters. */
-import type { TrafficServer } from '#operations/views/index.ts';
+import type { TrafficServer } from '#operations/views/traffic-server-store.ts';
 import { type Filter, passes, type RowDetails, type Value } from '#service-kit/explorer/index.ts';
 import type { ExplorerScope } from './explorer-store.ts';
 

@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ApiKeys, actorOf, type Principal } from '#operations/api-keys/index.ts';
 import { type Billing, describeRefusal, judgeAccess } from '#operations/billing/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
-import type { AccessFacts } from '#operations/views/index.ts';
+import type { AccessFacts } from '#operations/views/tenant-store.ts';
 import { hasAuthorization, readBearer } from '#service-kit/credentials/index.ts';
 import { HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import type { Allowance, SlidingLog } from '#service-kit/limits/index.ts';

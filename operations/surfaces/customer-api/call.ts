@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CustomerActor } from '#operations/accounts/index.ts';
 import type { Principal } from '#operations/api-keys/index.ts';
-import type { ReachableTenant } from '#operations/views/index.ts';
+import type { ReachableTenant } from '#operations/views/key-store.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 
 export type Version = 'v1' | 'v2';

@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { parseLabelSelector } from '#operations/servers/index.ts';
-import type { ListOrder, ServerFilter } from '#operations/views/index.ts';
+import type { ListOrder, ServerFilter } from '#operations/views/server-list-store.ts';
 import { invalidCursor, isDay } from './request-parts.ts';
 import { compileValidator, convertQuery, invalidFields } from './validate-input.ts';
 

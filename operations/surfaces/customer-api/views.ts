@@ -3,13 +3,10 @@ import type { schemas } from '#contracts/customer-api/index.ts';
 import { formatQuanta, judgeAccess } from '#operations/billing/index.ts';
 import type { ServerForecast } from '#operations/ordering/index.ts';
 import { statusOf } from '#operations/servers/index.ts';
-import type {
-  AccessFacts,
-  Attachment,
-  ReachableTenant,
-  Server,
-  ServerAction,
-} from '#operations/views/index.ts';
+import type { ReachableTenant } from '#operations/views/key-store.ts';
+import type { Attachment } from '#operations/views/network-store.ts';
+import type { Server, ServerAction } from '#operations/views/server-store.ts';
+import type { AccessFacts } from '#operations/views/tenant-store.ts';
 
 export function showServer(server: Server, currency: string): schemas.Server {
   return {

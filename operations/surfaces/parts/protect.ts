@@ -3,7 +3,7 @@ import { type UnableReason, unableRows } from '#contracts/findings.ts';
 import type { IncidentState } from '#contracts/incidents.ts';
 import { describeNote, type ScanKind, type ScanProfile, type ScanState } from '#contracts/port-scan/index.ts';
 import type { IncidentCursor, OpenAttack } from '#operations/protect/index.ts';
-import type { FindingPlace, FindingRow, ServerFindingCount } from '#operations/views/index.ts';
+import type { FindingPlace, FindingRow, ServerFindingCount } from '#operations/views/finding-store.ts';
 import {
   age,
   badge,

@@ -1,4 +1,4 @@
-import type { ServerAction, ServerStatus } from '#operations/views/index.ts';
+import type { ServerAction, ServerStatus } from '#operations/views/server-store.ts';
 import { badge, type Content, code, type Html, moment, type Tone, table } from '#service-kit/pages/index.ts';
 
 /** Commands in words: what was asked, and what goes on meanwhile. */

@@ -1,5 +1,5 @@
 import type { AccountUsage } from '#operations/metering/index.ts';
-import type { DaySpending } from '#operations/views/index.ts';
+import type { DaySpending } from '#operations/views/tenant-store.ts';
 import {
   chart,
   code,

@@ -13,7 +13,7 @@ import { node } from '#operations/hypervisors/testing/example-guest.ts';
 import { createModelNode, type ModelNode } from '#operations/hypervisors/testing/model-node.ts';
 import { findDrift } from '#operations/servers/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
-import { listSoldServers } from '#operations/views/index.ts';
+import { listSoldServers } from '#operations/views/server-store.ts';
 
 export const name = 'driver-faults';
 

@@ -2,7 +2,7 @@
 
 import { attackClasses, titleOfClass } from '#contracts/attack-classes.ts';
 import type { Features } from '#operations/features.ts';
-import type { AttackRow, OpenAttackCounts } from '#operations/views/index.ts';
+import type { AttackRow, OpenAttackCounts } from '#operations/views/attack-list-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   age,

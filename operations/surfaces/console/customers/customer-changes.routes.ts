@@ -5,7 +5,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Membership } from '#operations/accounts/index.ts';
 import { parseMoney } from '#operations/billing/index.ts';
 import type { Features } from '#operations/features.ts';
-import type { TenantStatus } from '#operations/views/index.ts';
+import type { TenantStatus } from '#operations/views/tenant-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';

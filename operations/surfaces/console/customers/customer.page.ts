@@ -12,7 +12,9 @@ import {
 import type { Features } from '#operations/features.ts';
 import type { Charge, ChargeState, SavedCard } from '#operations/payments/index.ts';
 import { statusOf } from '#operations/servers/index.ts';
-import type { AccessFacts, DaySpending, KeySummary, Server } from '#operations/views/index.ts';
+import type { KeySummary } from '#operations/views/key-store.ts';
+import type { Server } from '#operations/views/server-store.ts';
+import type { AccessFacts, DaySpending } from '#operations/views/tenant-store.ts';
 import type { Delivery } from '#service-kit/mail/index.ts';
 import {
   actionButton,

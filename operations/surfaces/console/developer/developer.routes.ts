@@ -1,5 +1,5 @@
 import type { Features } from '#operations/features.ts';
-import type { FailingEndpoint, QueueHealth } from '#operations/views/index.ts';
+import type { FailingEndpoint, QueueHealth } from '#operations/views/delivery-store.ts';
 import { isQueueLate } from '#operations/webhooks/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {

@@ -9,7 +9,7 @@ import { loadavg } from 'node:os';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, password, type World } from '#operations/testing/create-world.ts';
 import { createFindingMonitor, projectionOf } from '#operations/testing/projection-of.ts';
-import type { FindingListQuery } from '#operations/views/index.ts';
+import type { FindingListQuery } from '#operations/views/finding-store.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 
 export const name = 'finding-pages';

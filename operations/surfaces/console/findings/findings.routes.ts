@@ -2,7 +2,7 @@
 
 import { type CountedSeverity, countedSeverities } from '#contracts/findings.ts';
 import type { Features } from '#operations/features.ts';
-import type { FindingTotals, ListedFinding } from '#operations/views/index.ts';
+import type { FindingTotals, ListedFinding } from '#operations/views/finding-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   age,

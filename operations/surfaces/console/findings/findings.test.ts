@@ -13,7 +13,7 @@ import {
 } from '#operations/testing/projection-of.ts';
 import { ownerOf } from '#operations/testing/scan-of.ts';
 import { moveWorldClock } from '#operations/testing/world-time.ts';
-import type { FindingListQuery, ListedFinding } from '#operations/views/index.ts';
+import type { FindingListQuery, ListedFinding } from '#operations/views/finding-store.ts';
 
 let world: World;
 let deliver: Awaited<ReturnType<typeof createFindingMonitor>>['deliver'];

@@ -2,7 +2,7 @@
 
 import { keptText } from '#contracts/retention.ts';
 import type { Features } from '#operations/features.ts';
-import type { ListedScan, PendingScans, ScanListQuery } from '#operations/views/index.ts';
+import type { ListedScan, PendingScans, ScanListQuery } from '#operations/views/scan-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   age,

@@ -3,7 +3,7 @@ import type { AdminProject, AdminToken } from '#operations/admin-projects/index.
 import type { Cluster } from '#operations/clusters/index.ts';
 import type { GrantablePermission } from '#operations/feeds/index.ts';
 import type { ProjectOutcomes, ProjectSources, RefusalRow } from '#operations/protect/index.ts';
-import type { ConflictRow, SetAsideRow, SourceRow } from '#operations/views/index.ts';
+import type { ConflictRow, SetAsideRow, SourceRow } from '#operations/views/protect-source-store.ts';
 import { defaultDays } from '#service-kit/credentials/index.ts';
 import {
   actionButton,

@@ -2,7 +2,7 @@ import { guardReasonTitle } from '#contracts/guard-reasons.ts';
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { Guard, SpoofingAttempt } from '#operations/guards/index.ts';
 import { statusOf, supersededBy } from '#operations/servers/index.ts';
-import type { Server, ServerAction } from '#operations/views/index.ts';
+import type { Server, ServerAction } from '#operations/views/server-store.ts';
 import {
   actionButton,
   askButton,

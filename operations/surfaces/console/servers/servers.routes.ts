@@ -2,7 +2,7 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { Features } from '#operations/features.ts';
 import { statusOf } from '#operations/servers/index.ts';
-import type { Server, ServerStatus } from '#operations/views/index.ts';
+import type { Server, ServerStatus } from '#operations/views/server-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   actionButton,

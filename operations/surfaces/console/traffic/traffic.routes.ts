@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Features } from '#operations/features.ts';
 import { staffBox } from '#operations/protect/index.ts';
-import type { ServerEvent } from '#operations/views/index.ts';
+import type { ServerEvent } from '#operations/views/event-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
 import { type ExplorerSurface, type PeerLink, registerExplorer } from '../../parts/index.ts';

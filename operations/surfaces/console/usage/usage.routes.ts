@@ -10,7 +10,7 @@ import {
   type OveragePrice,
   rowsPerPage,
 } from '#operations/metering/index.ts';
-import type { FleetKey } from '#operations/views/index.ts';
+import type { FleetKey } from '#operations/views/usage-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   badge,

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
-import type { KeySummary } from '#operations/views/index.ts';
+import type { KeySummary } from '#operations/views/key-store.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { bodyOf, pageOf, readMoment } from '../request-parts.ts';
 import { compileValidator } from '../validate-input.ts';

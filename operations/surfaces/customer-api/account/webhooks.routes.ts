@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { Features } from '#operations/features.ts';
-import type { Delivery } from '#operations/views/index.ts';
+import type { Delivery } from '#operations/views/delivery-store.ts';
 import type { Endpoint } from '#operations/webhooks/index.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { preconditionOn } from '../conditional.ts';

@@ -4,7 +4,7 @@ import { formatQuanta } from '#operations/billing/index.ts';
 import type { Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import type { Features } from '#operations/features.ts';
-import type { Availability } from '#operations/views/index.ts';
+import type { Availability } from '#operations/views/location-store.ts';
 import { type Handler, notFound } from '../call.ts';
 import { pageOf } from '../request-parts.ts';
 

@@ -4,7 +4,7 @@ import type { Features } from '#operations/features.ts';
 import type { Idempotency } from '#operations/idempotency/index.ts';
 import { immutableField, memberCapacity, type Networks } from '#operations/networks/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
-import type { Network, NetworkFilter, NetworkMember } from '#operations/views/index.ts';
+import type { Network, NetworkFilter, NetworkMember } from '#operations/views/network-store.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { preconditionOf } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { Features } from '#operations/features.ts';
-import type { PowerCommand, ServerAction } from '#operations/views/index.ts';
+import type { PowerCommand, ServerAction } from '#operations/views/server-store.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { idempotent } from '../idempotent.ts';
 import { bodyOf, idOf, invalidCursor, linkNextPage } from '../request-parts.ts';

@@ -4,7 +4,7 @@ import { schemas } from '#contracts/customer-api/index.ts';
 import { type CountedSeverity, findingSeverities } from '#contracts/findings.ts';
 import type { Features } from '#operations/features.ts';
 import type { FindingKey } from '#operations/protect/index.ts';
-import type { FindingPlace, FindingRow, UnableRow } from '#operations/views/index.ts';
+import type { FindingPlace, FindingRow, UnableRow } from '#operations/views/finding-store.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { bodyOf, idOf, invalidCursor, linkNextPage } from '../request-parts.ts';
 import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';

@@ -3,7 +3,7 @@ import { schemas } from '#contracts/customer-api/index.ts';
 import type { Consoles } from '#operations/consoles/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { ChangeHooks } from '#operations/servers/index.ts';
-import type { ServerAction } from '#operations/views/index.ts';
+import type { ServerAction } from '#operations/views/server-store.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { idempotent, type RepeatableWork } from '../idempotent.ts';
 import { baseUrl, bodyOf, idOf } from '../request-parts.ts';

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { Features } from '#operations/features.ts';
 import { type Servers, statusOf } from '#operations/servers/index.ts';
-import type { Server } from '#operations/views/index.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
 import { preconditionOf, tagOf } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';

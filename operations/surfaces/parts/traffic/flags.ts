@@ -10,7 +10,9 @@ import {
   toldEventsMax,
   toldServersMax,
 } from '#operations/server-history/index.ts';
-import type { AddressCondition, ServerAction, ServerEvent, TrafficServer } from '#operations/views/index.ts';
+import type { AddressCondition, ServerEvent } from '#operations/views/event-store.ts';
+import type { ServerAction } from '#operations/views/server-store.ts';
+import type { TrafficServer } from '#operations/views/traffic-server-store.ts';
 import type { Filter } from '#service-kit/explorer/index.ts';
 import type { ChartFlag, Tone } from '#service-kit/pages/index.ts';
 import { actionWords } from '../servers.ts';

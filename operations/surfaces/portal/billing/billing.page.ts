@@ -6,7 +6,7 @@ import type { AccountBandwidth } from '#operations/bandwidth/index.ts';
 import type { LedgerEntry, LedgerFilter, SourceSum } from '#operations/billing/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { Charge, Payments, SavedCard } from '#operations/payments/index.ts';
-import type { DaySpending } from '#operations/views/index.ts';
+import type { DaySpending } from '#operations/views/tenant-store.ts';
 import {
   actionButton,
   askButton,

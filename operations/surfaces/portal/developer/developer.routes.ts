@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import type { Membership, Tenant } from '#operations/accounts/index.ts';
 import type { Features } from '#operations/features.ts';
-import type { KeySummary } from '#operations/views/index.ts';
+import type { KeySummary } from '#operations/views/key-store.ts';
 import { defaultDays, expiryOf } from '#service-kit/credentials/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {

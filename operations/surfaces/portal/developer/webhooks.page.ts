@@ -1,7 +1,7 @@
 /** The webhooks of the organizations that one owns: the list, and the form for another endpoint. */
 import { webhookEvents } from '#contracts/customer-api/index.ts';
 import type { Membership, Tenant } from '#operations/accounts/index.ts';
-import type { Delivery } from '#operations/views/index.ts';
+import type { Delivery } from '#operations/views/delivery-store.ts';
 import type { Attempt, Endpoint } from '#operations/webhooks/index.ts';
 import {
   actionButton,

@@ -1,6 +1,6 @@
 /** What the pages about networks share: words and tones of states, and the outcome of a change. */
 import { CodedError } from '#common/errors/index.ts';
-import type { AttachmentState, Network } from '#operations/views/index.ts';
+import type { AttachmentState, Network } from '#operations/views/network-store.ts';
 import { badge, type Html, type Tone } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 

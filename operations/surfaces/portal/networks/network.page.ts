@@ -1,5 +1,6 @@
 import { memberCapacity } from '#operations/networks/index.ts';
-import type { Network, NetworkMember, Server } from '#operations/views/index.ts';
+import type { Network, NetworkMember } from '#operations/views/network-store.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import {
   actionButton,
   askButton,

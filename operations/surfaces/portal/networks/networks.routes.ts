@@ -4,7 +4,8 @@ import { Type } from 'typebox';
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { Location } from '#operations/catalog/index.ts';
 import type { Features } from '#operations/features.ts';
-import type { Network, Server } from '#operations/views/index.ts';
+import type { Network } from '#operations/views/network-store.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   type Column,

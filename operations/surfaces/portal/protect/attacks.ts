@@ -2,7 +2,7 @@ import { titleOfClass } from '#contracts/attack-classes.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { IncidentRow } from '#operations/protect/index.ts';
-import type { Server } from '#operations/views/index.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import {
   badge,
   banner,

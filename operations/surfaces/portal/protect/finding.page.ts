@@ -1,5 +1,6 @@
 /** One potential vulnerability of one service, and one service with what its original would have. */
-import type { FindingRow, Server, UnableRow } from '#operations/views/index.ts';
+import type { FindingRow, UnableRow } from '#operations/views/finding-store.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import {
   actionButton,
   banner,

@@ -2,7 +2,8 @@
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import type { ServerFindings } from '#operations/protect/index.ts';
-import type { FindingRow, Server, UnableRow } from '#operations/views/index.ts';
+import type { FindingRow, UnableRow } from '#operations/views/finding-store.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import {
   age,
   attributes,

@@ -7,7 +7,7 @@ import { countedSeverities } from '#contracts/findings.ts';
 import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { ServerFindings } from '#operations/protect/index.ts';
-import type { FindingQuery, FindingRow } from '#operations/views/index.ts';
+import type { FindingQuery, FindingRow } from '#operations/views/finding-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { chosenOf, sendPage, type Tone, withQuery } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Features } from '#operations/features.ts';
 import type { ProtectSettings } from '#operations/protect/index.ts';
-import type { Server } from '#operations/views/index.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Visitor } from '../guard.ts';
 import { findServerOf } from '../servers/server-frame.ts';

@@ -7,7 +7,7 @@ import {
   findingMailChoices,
   type ProtectSettings,
 } from '#operations/protect/index.ts';
-import type { Server } from '#operations/views/index.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   actionButton,

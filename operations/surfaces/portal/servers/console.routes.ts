@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { ConsoleTicket } from '#operations/consoles/index.ts';
 import type { Features } from '#operations/features.ts';
-import type { Server } from '#operations/views/index.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   actionButton,

@@ -3,7 +3,7 @@ import type { Image, Location, Plan } from '#operations/catalog/index.ts';
 import type { ServerForecast } from '#operations/ordering/index.ts';
 import type { FieldFault } from '#operations/servers/index.ts';
 import type { SshKey } from '#operations/ssh-keys/index.ts';
-import type { Network } from '#operations/views/index.ts';
+import type { Network } from '#operations/views/network-store.ts';
 import {
   type Content,
   code,

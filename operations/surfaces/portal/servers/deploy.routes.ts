@@ -6,7 +6,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { CreateServerInput } from '#operations/ordering/index.ts';
 import type { FieldFault } from '#operations/servers/index.ts';
-import type { Server } from '#operations/views/index.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   banner,

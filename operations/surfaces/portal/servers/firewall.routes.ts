@@ -11,7 +11,7 @@ import type {
   Rule,
   StoredRule,
 } from '#operations/firewall/index.ts';
-import type { Server } from '#operations/views/index.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   actionButton,

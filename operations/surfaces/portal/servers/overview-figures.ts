@@ -1,7 +1,7 @@
 /** The row of figures at the top of a server's overview, each leading to the page that tells more. */
 import type { BandwidthRow } from '#operations/bandwidth/index.ts';
 import { isStale, type LatestRow } from '#operations/protect/index.ts';
-import type { Server } from '#operations/views/index.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import {
   age,
   formatBitRate,

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { type Servers, statusOf } from '#operations/servers/index.ts';
-import type { Server, ServerStatus } from '#operations/views/index.ts';
+import type { Server, ServerStatus } from '#operations/views/server-store.ts';
 import { badge, type Content, type Html, type Tone, tabs } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { portalFrame } from '../frame.ts';

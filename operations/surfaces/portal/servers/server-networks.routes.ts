@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Features } from '#operations/features.ts';
-import type { Network, Server } from '#operations/views/index.ts';
+import type { Network } from '#operations/views/network-store.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   askButton,

@@ -6,7 +6,8 @@ import type { Capability } from '#contracts/capabilities.ts';
 import type { Image, Plan } from '#operations/catalog/index.ts';
 import type { Features } from '#operations/features.ts';
 import { type FieldFault, statusOf } from '#operations/servers/index.ts';
-import type { Server, Snapshot } from '#operations/views/index.ts';
+import type { Server } from '#operations/views/server-store.ts';
+import type { Snapshot } from '#operations/views/snapshot-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   askButton,

@@ -6,7 +6,8 @@ import type { Features } from '#operations/features.ts';
 import type { Guard } from '#operations/guards/index.ts';
 import type { OpenAttack } from '#operations/protect/index.ts';
 import { statusOf, supersededBy } from '#operations/servers/index.ts';
-import type { PowerCommand, Server, ServerAction, ServerFindingCount } from '#operations/views/index.ts';
+import type { ServerFindingCount } from '#operations/views/finding-store.ts';
+import type { PowerCommand, Server, ServerAction } from '#operations/views/server-store.ts';
 import type { Demo } from '#service-kit/demo/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {

@@ -1,6 +1,7 @@
 /** Snapshots of a server, on its Settings tab. */
 import { monthlyMaxQuanta } from '#operations/servers/index.ts';
-import type { Server, Snapshot } from '#operations/views/index.ts';
+import type { Server } from '#operations/views/server-store.ts';
+import type { Snapshot } from '#operations/views/snapshot-store.ts';
 import {
   askButton,
   badge,

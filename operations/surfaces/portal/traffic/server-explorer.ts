@@ -1,7 +1,7 @@
 /** The explorer of one server: its Traffic tab, with the server as a filter that stays. */
 import type { FastifyRequest } from 'fastify';
 import { customerBox, type StepRow } from '#operations/protect/index.ts';
-import type { Server } from '#operations/views/index.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import {
   answerChart,
   type Dimension,

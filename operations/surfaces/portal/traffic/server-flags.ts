@@ -1,7 +1,8 @@
 /** What happened to one server, as flags on the time axis of its charts; each leads to the page that says more. */
 import { canonicalAddress } from '#common/ip/index.ts';
 import type { ServerHistory } from '#operations/server-history/index.ts';
-import type { Server, ServerEvent } from '#operations/views/index.ts';
+import type { ServerEvent } from '#operations/views/event-store.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import { type Flags, readFlags } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { incidentHref } from '../protect/attacks.ts';

@@ -136,11 +136,7 @@ async function watchNode(world: LibvirtWorld, folder: string) {
 const planted: Record<string, (driver: HypervisorDriver) => HypervisorDriver> = {
   'a network has the bridge of another one': (driver) => ({
     ...driver,
-    attachInterface: (guest, nic) =>
-      driver.attachInterface(guest, {
-        ...nic,
-        segment: nic.networkId % 2 === 0 ? nic.segment : firstSegment,
-      }),
+    attachInterface: (guest, nic) => driver.attachInterface(guest, { ...nic, segment: firstSegment }),
   }),
   'who leaves a network stays': (driver) => ({
     ...driver,

@@ -51,7 +51,7 @@ export function networkJobs(deps: NetworksDeps): Record<string, JobHandler> {
       attemptsMax: attachAttemptsMax,
       giveUp: (job, error) => failNic(deps, payloadOf(job), error),
     },
-    // Without end: a server that was told to leave a network must not stay on it.
+    // Never given up: a server that was told to leave a network must not stay on it.
     'networks.detach': { run: (job) => reconcileNic(deps, job) },
     'networks.sync': {
       run: (job) => sync(deps, job),
@@ -226,7 +226,7 @@ async function failSync(deps: NetworksDeps, payload: SyncPayload, error: string)
   deps.reporter.error('private network sync failed', { network: networkId, error });
   const wanted = await store.findSyncWanted(deps.db(), networkId);
   await inTransaction(deps, async (tx) => {
-    // Without end: nothing of a network that was deleted may stay at a node.
+    // Never given up: nothing of a network that was deleted may stay at a node.
     if (wanted === null) return enqueueJob(tx, 'networks.sync', payload, removalMs);
     const tenantId = await store.finishSync(tx, networkId, wanted, hypervisorFault);
     if (tenantId !== null) await emit(tx, { type: 'network.sync_failed', networkId, tenantId });

@@ -2,7 +2,6 @@
  * The steps that every call goes through before its endpoint runs, in the order of API-8.2: authenticate, key budget,
  * account gate, scope, count. A refusal at one step reveals nothing about the later ones.
  */
-import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ApiKeys, actorOf, type Principal } from '#operations/api-keys/index.ts';
 import { type Billing, describeRefusal, judgeAccess } from '#operations/billing/index.ts';
@@ -20,9 +19,6 @@ import { refusalError } from './translate-error.ts';
 export type Gate = ReturnType<typeof createGate>;
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
-/** Tokens. */
-const rememberedMax = 10_000;
-const nameOf = (token: string) => hash('sha256', token, 'base64');
 
 export function createGate(deps: {
   apiKeys: ApiKeys;
@@ -35,31 +31,6 @@ export function createGate(deps: {
   authFailures: SlidingLog;
 }) {
   const lookupAccess = createLookup<number, AccessFacts>((tenantIds) => deps.billing.accessOf(tenantIds));
-  /** The workspace of a token's last call, by the token's digest, so that nothing differs for a wrong secret. */
-  const lastTenants = new Map<string, number>();
-  const begun = new WeakMap<FastifyRequest, { tenantId: number; facts: Promise<AccessFacts | null> }>();
-
-  /**
-   * Reads what the gate will need while the key is looked up, for the workspace that the token named last: a read is mostly for the
-   * same one again. Only of calls without a body, which may take long to arrive.
-   */
-  function readAhead(request: FastifyRequest): void {
-    const token = readBearer(request.raw.rawHeaders);
-    const tenantId =
-      token !== null && safeMethods.has(request.method) ? lastTenants.get(nameOf(token)) : undefined;
-    if (tenantId === undefined) return;
-    const facts = lookupAccess(tenantId);
-    facts.catch(() => {});
-    begun.set(request, { tenantId, facts });
-  }
-
-  async function readAccess(request: FastifyRequest, tenantId: number): Promise<AccessFacts | null> {
-    const ahead = begun.get(request);
-    if (ahead?.tenantId === tenantId) return ahead.facts;
-    if (lastTenants.size >= rememberedMax) lastTenants.clear();
-    lastTenants.set(nameOf(readBearer(request.raw.rawHeaders)!), tenantId);
-    return lookupAccess(tenantId);
-  }
 
   /** Steps one and three for a call that has waited. */
   async function authenticateAgain(request: FastifyRequest): Promise<void> {
@@ -86,7 +57,6 @@ export function createGate(deps: {
   return {
     /** Step one and two; to be run before the body is read. */
     async admit(request: FastifyRequest, reply: FastifyReply, version: Version) {
-      readAhead(request);
       const principal = await authenticate(request);
       const allowance = await deps.keyBudget.take(principal.keyId);
       addRateLimit(reply, {
@@ -119,7 +89,7 @@ export function createGate(deps: {
         call.tenant = selection.tenant;
         fault = selection.fault;
       }
-      const facts = await readAccess(request, call.tenant.id);
+      const facts = await lookupAccess(call.tenant.id);
       if (facts === null) throw notFound();
       const refusal = judgeAccess(facts);
       if (refusal !== null) throw refusalError(refusal, describeRefusal(refusal));

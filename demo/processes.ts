@@ -42,6 +42,7 @@ export function createProcesses(dataDir: string): Processes {
   const listFile = join(dataDir, 'demo', 'processes.json');
   mkdirSync(logDir, { recursive: true });
   const running: { supervised: Supervised; stop(): Promise<void> }[] = [];
+  let isStopping = false;
 
   const notePids = () => {
     const pids = running.map(({ supervised }) => supervised.pid).filter((pid) => pid !== null);
@@ -50,26 +51,34 @@ export function createProcesses(dataDir: string): Processes {
 
   return {
     start(options) {
-      const entry = superviseProcess(options, join(logDir, `${options.name}.log`), notePids);
+      const logFile = join(logDir, `${options.name}.log`);
+      const entry = superviseProcess(options, logFile, notePids, () => isStopping);
       running.push(entry);
       notePids();
       return entry.supervised;
     },
     async stopAll() {
+      isStopping = true;
       for (const entry of running.splice(0).reverse()) await entry.stop();
       rmSync(listFile, { force: true });
     },
   };
 }
 
-function superviseProcess(options: ProcessOptions, logFile: string, changed: () => void) {
+function superviseProcess(
+  options: ProcessOptions,
+  logFile: string,
+  changed: () => void,
+  isStopping: () => boolean,
+) {
   let child: ChildProcess | null = null;
-  let isStopping = false;
   let isKept = false;
   let failure: string | null = null;
   let restart: NodeJS.Timeout | null = null;
 
   const launch = () => {
+    // A signal to the whole group may have reached this child before this process.
+    if (isStopping()) return;
     const log = openSync(logFile, 'a', 0o600);
     const command = [...(options.prefix ?? []), process.execPath, '--disable-warning=ExperimentalWarning'];
     const args = [...command.slice(1), join(root, 'svc.ts'), ...options.args];
@@ -83,7 +92,7 @@ function superviseProcess(options: ProcessOptions, logFile: string, changed: () 
     });
     started.once('exit', (code, signal) => {
       if (child === started) child = null;
-      if (isStopping) return;
+      if (isStopping()) return;
       if (!isKept)
         failure ??= `${lastLine(logFile)} (it ended with ${signal ?? `code ${code}`}; log: ${logFile})`;
       else {
@@ -106,7 +115,6 @@ function superviseProcess(options: ProcessOptions, logFile: string, changed: () 
     },
   };
   const stop = async () => {
-    isStopping = true;
     if (restart) clearTimeout(restart);
     const ending = child;
     if (!ending || ending.exitCode !== null || ending.signalCode !== null) return;

@@ -43,7 +43,7 @@ import {
   upperFirst,
 } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
-import { type LiveView, liveChartData, readLive } from '../traffic/live.routes.ts';
+import { type LiveView, liveChartData, liveSource, readLive } from '../traffic/live.routes.ts';
 import { type OverviewTraffic, overviewFigures } from './overview-figures.ts';
 import { findServerOf, serverFrame, statusTone } from './server-frame.ts';
 
@@ -217,7 +217,7 @@ function liveChart({ server, live }: OverviewOptions): Content {
       data: liveChartData(live),
       dataUrl: `${path}/live-chart.json`,
       refreshSeconds: 5,
-      source: 'means of ten seconds, observed at the hypervisor',
+      source: liveSource(live),
       emptyText:
         statusOf(server) === 'running'
           ? 'No traffic in the last ten minutes. The first packets appear here within 30 seconds.'

@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { canonicalAddress } from '#common/ip/index.ts';
 import type { Features } from '#operations/features.ts';
-import type { IncidentRow, LiveRow, LiveStatus } from '#operations/protect/index.ts';
+import type { IncidentRow, LiveRow, LiveStatus, MinuteRow } from '#operations/protect/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   age,
@@ -91,8 +91,12 @@ export async function readLive(
     readServerFlags(deps, { visitor, server, range: { fromMs, toMs: nowMs }, address }),
     readOffTimes(deps, { visitor, server }, nowMs),
   ]);
+  const minutes =
+    rows.length > 0
+      ? []
+      : await deps.protectTraffic.readMinutes(visitor.actor, of, { fromMs: minuteOf(fromMs), toMs });
   const createdMs = server.createdAt.getTime();
-  return { rows, status, attacks, flags, createdMs, off, address, fromMs, toMs, nowMs };
+  return { rows, minutes, status, attacks, flags, createdMs, off, address, fromMs, toMs, nowMs };
 }
 
 function toWire(row: LiveRow) {
@@ -108,6 +112,8 @@ function toWire(row: LiveRow) {
 }
 
 const bucketMs = 10_000;
+const minuteMs = 60_000;
+const minuteOf = (ms: number) => Math.floor(ms / minuteMs) * minuteMs;
 /** A bucket arrives within 15 seconds of its end; later than this something is wrong. */
 export const liveStaleMs = 40_000;
 /** Rows of the table. */
@@ -116,6 +122,8 @@ const rowsShown = 30;
 export interface LiveView {
   /** In time order. */
   rows: readonly LiveRow[];
+  /** Minutes of the same time where there is no bucket at all: not every sensor sends buckets. */
+  minutes: readonly MinuteRow[];
   status: LiveStatus;
   /** The newest attacks on the server. */
   attacks: readonly IncidentRow[];
@@ -158,7 +166,7 @@ function livePage(found: ProtectedServer, view: LiveView): Html {
         dataUrl: withQuery(`${path}/live-chart.json`, query),
         refreshSeconds: 3,
         canPause: true,
-        source: 'means of ten seconds, observed at the hypervisor',
+        source: liveSource(view),
         emptyText: 'No live traffic in the last ten minutes.',
       }),
       newestStats(view),
@@ -171,29 +179,47 @@ function livePage(found: ProtectedServer, view: LiveView): Html {
   return serverFrame({ visitor, server, tab: 'traffic' }, header, body);
 }
 
-/** One bar for each bucket, over all addresses that were observed in it. */
+type Rates = Pick<LiveRow, 'inboundBps' | 'outboundBps'> & { reason?: MinuteRow['reason'] };
+
+/** One bar for each bucket, or else for each minute, over all addresses that were observed in it. */
 export function liveChartData(view: LiveView): ChartData {
-  const { rows, attacks, flags, fromMs, toMs, createdMs, off, nowMs } = view;
-  const buckets = [...Map.groupBy(rows, (row) => row.startedAt.getTime())];
-  const steps = buckets.map(([ms]) => ({ at: new Date(ms), minutes: 1, reason: null }));
-  const range = { fromMs, toMs, stepSeconds: bucketMs / 1000 };
+  const { rows, minutes, attacks, flags, toMs, createdMs, off, nowMs } = view;
+  const ofMinutes = minutes.length > 0;
+  const stepMs = ofMinutes ? minuteMs : bucketMs;
+  const fromMs = ofMinutes ? minuteOf(view.fromMs) : view.fromMs;
+  const bars: [number, Rates[]][] = ofMinutes
+    ? [...Map.groupBy(minutes, ({ minute }) => minute.getTime())]
+    : [...Map.groupBy(rows, ({ startedAt }) => startedAt.getTime())];
+  const steps = bars.map(([ms, of]) => ({
+    at: new Date(ms),
+    minutes: of.some(({ inboundBps, outboundBps }) => inboundBps !== null || outboundBps !== null) ? 1 : 0,
+    reason: of.find(({ reason }) => reason)?.reason ?? null,
+  }));
+  const range = { fromMs, toMs, stepSeconds: stepMs / 1000 };
+  const pace = ofMinutes ? undefined : byLiveBuckets;
   return {
-    timesMs: buckets.map(([ms]) => ms),
-    stepMs: bucketMs,
+    timesMs: bars.map(([ms]) => ms),
+    stepMs,
     shape: 'bars',
     range: { fromMs, toMs },
     series: [
-      { label: 'In', role: 'in', values: buckets.map(([, of]) => sumOf(of, (row) => row.inboundBps)) },
-      { label: 'Out', role: 'out', values: buckets.map(([, of]) => sumOf(of, (row) => row.outboundBps)) },
+      { label: 'In', role: 'in', values: bars.map(([, of]) => sumOf(of, (row) => row.inboundBps)) },
+      { label: 'Out', role: 'out', values: bars.map(([, of]) => sumOf(of, (row) => row.outboundBps)) },
     ],
     areas: attackAreas(attacks).filter((area) => (area.toMs ?? toMs) > fromMs),
-    reasons: gapsOf({ steps, range, createdMs, off, nowMs, pace: byLiveBuckets }),
+    reasons: gapsOf({ steps, range, createdMs, off, nowMs, ...(pace && { pace }) }),
     flags,
   };
 }
 
+/** What the chart's values are. */
+export const liveSource = ({ minutes }: LiveView): string =>
+  minutes.length > 0
+    ? 'means of a minute, observed at the hypervisor, whose sensor sends no buckets of ten seconds'
+    : 'means of ten seconds, observed at the hypervisor';
+
 /** Null when nothing of it is known. */
-export function sumOf(rows: readonly LiveRow[], pick: (row: LiveRow) => number | null): number | null {
+export function sumOf<Row>(rows: readonly Row[], pick: (row: Row) => number | null): number | null {
   const known = rows.map(pick).filter((value) => value !== null);
   return known.length === 0 ? null : known.reduce((total, value) => total + value, 0);
 }

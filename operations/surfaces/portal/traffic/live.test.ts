@@ -13,7 +13,11 @@ let world: World;
 let token: string;
 before(async () => {
   world = await createWorld({ clockStartMs: startedMs });
-  token = await world.createToken(['protect_live_ingest', 'ddos_incident_ingest']);
+  token = await world.createToken([
+    'protect_live_ingest',
+    'protect_telemetry_ingest',
+    'ddos_incident_ingest',
+  ]);
 });
 after(() => world[Symbol.asyncDispose]());
 
@@ -117,6 +121,47 @@ test('NET-2.5, NET-2.5.1: live.json has the delivered buckets as they were, and 
     ],
     'addresses of a server are summed',
   );
+});
+
+test('a live chart without a single bucket has the minutes of the same time, and live.json stays empty', async () => {
+  const { first, get } = await createReader('Minutes');
+  const minute = (ago: number, inbound_bps: number | null) => ({
+    timestamp: new Date(startedMs - ago * 60_000).toISOString(),
+    ...{
+      inbound_bps,
+      outbound_bps: inbound_bps,
+      pps: inbound_bps,
+      coverage: inbound_bps === null ? null : 1,
+    },
+    ...{ expected_bps: null, expected_pps: null, ddos_bps: null, ddos_pps: null, applications: [] },
+  });
+  await post('telemetry', {
+    targets: [
+      {
+        ...{ id: first.id, address: first.address, assigned_at: first.assignedAt },
+        series: [minute(4, 800), minute(3, null)],
+      },
+    ],
+  });
+  const chart = (await (await get('/live-chart.json')).json()) as {
+    times: number[];
+    stepMs: number;
+    series: { values: number[] }[];
+    reasons: { fromMs: number; toMs: number; text: string }[];
+  };
+  assert.deepEqual(
+    [chart.stepMs, chart.times[0], chart.series[0]!.values[0]],
+    [60_000, startedMs - 240_000, 800],
+  );
+  assert.ok(
+    chart.reasons.some(({ fromMs, toMs }) => fromMs <= startedMs - 180_000 && toMs > startedMs - 180_000),
+    'a minute that was not observed says so',
+  );
+  assert.deepEqual(await (await get('/live.json')).json(), { buckets: [] });
+  assert.match(await (await get('?range=live')).text(), /means of a minute, observed at the hypervisor/);
+  await deliver(first, [{ ago: 2, inbound_bps: 5 }]);
+  const ofBuckets = (await (await get('/live-chart.json')).json()) as { stepMs: number };
+  assert.equal(ofBuckets.stepMs, 10_000, 'buckets win');
 });
 
 test('the Live range is on the Protect page, moves, can be paused, and says how fresh it is', async () => {

@@ -11,7 +11,9 @@ export const rfc3339 = (column: string) =>
 /** The columns of an action, by the names of `ServerAction`. */
 export const actionFields = `
   id, server_id as "serverId", command, status, progress, changed, outcome, error,
-  requested_by_key as "requestedByKey", ${rfc3339('created_at')} as "createdAt", ${rfc3339('started_at')} as "startedAt",
+  requested_by_key as "requestedByKey",
+  (select case when p.staff_role is null then p.name else 'Support' end from people p where p.id = requested_by_person_id)
+    as "requestedByPerson", ${rfc3339('created_at')} as "createdAt", ${rfc3339('started_at')} as "startedAt",
   ${rfc3339('finished_at')} as "finishedAt"`;
 
 /** True for the interface `a` of the server `s` where nothing else leads to it: one that is being attached may fail yet. */
@@ -202,6 +204,8 @@ export interface ServerAction {
   outcome: string | null;
   error: { code: string; message: string } | null;
   requestedByKey: string | null;
+  /** Their name; `Support` for a person of the provider. */
+  requestedByPerson: string | null;
   /** RFC 3339 text. */
   createdAt: string;
   startedAt: string | null;

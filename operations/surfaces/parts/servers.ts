@@ -48,7 +48,8 @@ export function serverActionsTable(
       {
         key: 'by',
         header: 'By',
-        cell: (action) => (action.requestedByKey ? ['key ', code(action.requestedByKey)] : 'Person'),
+        cell: ({ requestedByKey, requestedByPerson }) =>
+          requestedByKey ? ['key ', code(requestedByKey)] : (requestedByPerson ?? 'the system'),
       },
       { key: 'asked', header: 'Requested', cell: (action) => moment(Date.parse(action.createdAt), nowMs) },
       {

@@ -132,6 +132,24 @@ test('another customer’s server is, byte for byte, a server that does not exis
   assert.equal((await world.servers.findServer(systemActor, null, serverId))?.powerState, 'running');
 });
 
+test('a server’s activity names the member who asked; of the provider’s people it says Support, and no name', async () => {
+  const { email, tenant, owner } = await world.createCustomer('Asker');
+  const { serverId } = await world.deploy(tenant, 'asked');
+  const actor = (await world.accounts.customerActorOf(owner.id))!;
+  await world.servers.changePower(actor, null, serverId, { command: 'start' });
+  const person = { email: 'op@staff.test', name: 'Olga Operator', password: 'a password for tests' };
+  const { id: personId } = await world.accounts.createPerson(systemActor, {
+    ...person,
+    staffRole: 'operator',
+  });
+  const operator = { kind: 'staff', personId, role: 'operator', name: person.email } as const;
+  await world.servers.changePower(operator, null, serverId, { command: 'start' });
+  const page = await (await get(`/client/servers/${serverId}`, await world.signIn(email))).text();
+  const activity = page.slice(page.indexOf(`>Activity</h2>`));
+  assert.match(activity, new RegExp(`>${owner.name}<`));
+  assert.match(activity, />Support</);
+});
+
 test('every page leaves under a policy that runs no inline script, and none is ever cached', async () => {
   const { email, tenant } = await world.createCustomer('Policy');
   const { serverId } = await world.deploy(tenant, 'policed');

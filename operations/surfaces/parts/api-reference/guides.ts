@@ -380,7 +380,7 @@ const row = (task: string, hetzner: string, digitalOcean: string, id: string): S
   id,
 });
 
-/** Paths below `https://api.hetzner.cloud/v1` and `https://api.digitalocean.com/v2`. */
+/** Paths below `https://api.hetzner.cloud/v1` and `https://api.digitalocean.com/v2`, as their own Go clients call them. */
 export const switches: readonly Switch[] = [
   row('Sizes', 'GET /server_types', 'GET /sizes', 'listPlans'),
   row('Prices', 'GET /pricing', 'GET /sizes', 'readPrices'),
@@ -389,38 +389,38 @@ export const switches: readonly Switch[] = [
   row('Add an SSH key', 'POST /ssh_keys', 'POST /account/keys', 'createSshKey'),
   row('Deploy', 'POST /servers', 'POST /droplets', 'createServer'),
   row('List', 'GET /servers', 'GET /droplets', 'listServers'),
-  row('Power', 'POST /servers/{id}/actions/reboot', 'POST /droplets/{id}/actions', 'actOnServer'),
+  row('Power', 'POST /servers/{id}/actions/reboot', 'POST /droplets/{id}/actions, reboot', 'actOnServer'),
   row('Wait for an action', 'GET /actions/{id}', 'GET /actions/{id}', 'readAction'),
   row(
     'Another operating system',
     'POST /servers/{id}/actions/rebuild',
-    'POST /droplets/{id}/actions',
+    'POST /droplets/{id}/actions, rebuild',
     'rebuildServer',
   ),
   row(
     'Another size',
     'POST /servers/{id}/actions/change_type',
-    'POST /droplets/{id}/actions',
+    'POST /droplets/{id}/actions, resize',
     'resizeServer',
   ),
   row(
     'New root password',
     'POST /servers/{id}/actions/reset_password',
-    'POST /droplets/{id}/actions',
+    'POST /droplets/{id}/actions, password_reset',
     'resetPassword',
   ),
   row('Console', 'POST /servers/{id}/actions/request_console', 'none', 'openConsole'),
   row(
     'Take a snapshot',
     'POST /servers/{id}/actions/create_image',
-    'POST /droplets/{id}/actions',
+    'POST /droplets/{id}/actions, snapshot',
     'createSnapshot',
   ),
   row('Snapshots', 'GET /images?type=snapshot', 'GET /snapshots', 'listSnapshots'),
   row(
     'Back to a snapshot',
     'POST /servers/{id}/actions/rebuild',
-    'POST /droplets/{id}/actions',
+    'POST /droplets/{id}/actions, restore',
     'restoreSnapshot',
   ),
   row('Firewall', 'POST /firewalls/{id}/actions/set_rules', 'PUT /firewalls/{id}', 'replaceServerFirewall'),
@@ -431,13 +431,13 @@ export const switches: readonly Switch[] = [
   row(
     'Give an address to a server',
     'POST /floating_ips/{id}/actions/assign',
-    'POST /reserved_ips/{ip}/actions',
+    'POST /reserved_ips/{ip}/actions, assign',
     'attachAddress',
   ),
   row(
     'Take an address off a server and keep it',
     'POST /floating_ips/{id}/actions/unassign',
-    'POST /reserved_ips/{ip}/actions',
+    'POST /reserved_ips/{ip}/actions, unassign',
     'detachAddress',
   ),
   row('Reverse DNS', 'POST /servers/{id}/actions/change_dns_ptr', 'none', 'setReverseDns'),

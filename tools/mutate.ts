@@ -1,13 +1,6 @@
 /**
  * Breaks the code on purpose, and shows which test notices.
  *
- * usage: npm run mutate [-- --seed N --count N] [--at I …]
- *        npm run mutate -- --numbers [RULE or PREFIX …]
- *   --seed N --count N   draws so many breaks (120) from a seed (1): a rule of the specification, a place that its tests execute and
- *                        few others do, and an operator, condition, number, statement or SQL comparison there
- *   --at I               only the I-th of them; may be repeated
- *   --numbers            doubles and halves each number of the specification (tools/numbers)
- *
  * Works on copies of the tree in temporary folders, one a processor, with databases in memory. First the fast tests and the
  * recorded answers run unbroken to see what they execute: those that name a rule say where its code is, and all of them may
  * notice; `.cache/coverage` keeps that for the same tree. Then each break is put in alone. One that neither a test that
@@ -38,7 +31,6 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { stopDetachedServer } from '#service-kit/postgres/embedded.ts';
 import { breakText } from './mutations/break-code.ts';
 import { drawBreaks } from './mutations/draw.ts';
-import { numberBreaks } from './mutations/of-numbers.ts';
 import { type Executed, readCoverage } from './mutations/read-coverage.ts';
 import { isSlow } from './plan-tests.ts';
 import { openTree } from './tree.ts';
@@ -179,39 +171,42 @@ async function readExecuted(copy: Copy, tests: readonly string[], kept: string) 
   return executed;
 }
 
+const usage = `usage: npm run mutate [-- --seed N --count N] [--at I …]
+  --seed N --count N   draws so many breaks (120) from a seed (1): a rule of the specification, a place that its tests execute and
+                       few others do, and an operator, condition, number, statement or SQL comparison there
+  --at I               only the I-th of them; may be repeated`;
+
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
+  const { values } = parseArgs({
     options: {
+      help: { type: 'boolean', default: false },
       seed: { type: 'string', default: '1' },
       count: { type: 'string', default: '120' },
       at: { type: 'string', multiple: true },
-      numbers: { type: 'boolean', default: false },
     },
   });
+  if (values.help) {
+    console.log(usage);
+    return 0;
+  }
   const tree = openTree(root);
   const readText = (file: string) => tree.read(file);
   const copies = Array.from({ length: availableParallelism() }, () => new Copy(tree.files));
   try {
-    let breaks = numberBreaks(readText).filter(
-      ({ rule }) => positionals.length === 0 || positionals.some((wanted) => rule.startsWith(wanted)),
+    const tests = tree.files.filter(
+      (name) =>
+        name.endsWith('.test.ts') &&
+        !name.startsWith('tools/') &&
+        (!isSlow(root, name) || slowTests.test(name)),
     );
-    if (!values.numbers) {
-      const tests = tree.files.filter(
-        (name) =>
-          name.endsWith('.test.ts') &&
-          !name.startsWith('tools/') &&
-          (!isSlow(root, name) || slowTests.test(name)),
-      );
-      const hash = createHash('sha256');
-      for (const file of tree.files.filter((name) => /^(?!tools\/).*\.ts$/.test(name)))
-        hash.update(`${file}\0${readText(file)}\0`);
-      const kept = `${root}/.cache/coverage/${hash.digest('hex').slice(0, 16)}`;
-      const executed = await readExecuted(copies[0]!, tests, kept);
-      const testsOfRules = findTestsOfRules(tests, readText);
-      const places = { testsOfRules, executed, readText, isCode };
-      breaks = drawBreaks(places, Number(values.seed), Number(values.count));
-    }
+    const hash = createHash('sha256');
+    for (const file of tree.files.filter((name) => /^(?!tools\/).*\.ts$/.test(name)))
+      hash.update(`${file}\0${readText(file)}\0`);
+    const kept = `${root}/.cache/coverage/${hash.digest('hex').slice(0, 16)}`;
+    const executed = await readExecuted(copies[0]!, tests, kept);
+    const testsOfRules = findTestsOfRules(tests, readText);
+    const places = { testsOfRules, executed, readText, isCode };
+    const breaks = drawBreaks(places, Number(values.seed), Number(values.count));
     const waiting = [...breaks.entries()].filter(([i]) => !values.at || values.at.includes(`${i + 1}`));
     const tried = waiting.length;
     let survivors = 0;

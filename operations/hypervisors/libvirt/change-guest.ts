@@ -9,7 +9,7 @@ import { type FoundGuest, type GuestDefinition, type GuestSize, serverIdOfGuest 
 import { hashPassword } from './cloud-seed.ts';
 import { checked, wholeSize } from './domain-xml.ts';
 import { complaintOf, readXml, tolerate, type Virsh, withFile } from './run-virsh.ts';
-import { writeSeed } from './volumes.ts';
+import { capacityOf, deleteVolume, volumesOf, writeSeed } from './volumes.ts';
 
 const gib = 1024 ** 3;
 
@@ -38,16 +38,18 @@ export async function replaceDisk(
     }
     await capacityOf(call, pool, disk);
     await tolerate(call(['destroy', checked('name', name)]), /not running/i);
+    if (!(await isOff(call, name))) throw failed(`The guest ${name} still runs.`);
     // Read again: a worker that slept while another rebuilt the guest must not give it an older disk.
     const latest = await readDefinition(call, name);
     if (diskOf(latest, pool) !== present) throw refused(`The guest ${name} was rebuilt since.`);
     await redefine(call, latest.replace(`volume='${present}'`, `volume='${disk}'`));
     // The old disk goes next, so a node that said it was done has to be.
     if (diskOf(await readDefinition(call, name), pool) !== disk)
-      throw new CodedError('hypervisor.failed', `The guest ${name} still has its old disk.`);
+      throw failed(`The guest ${name} still has its old disk.`);
   }
   // Also what an attempt that died here left behind.
-  await deleteDisks(call, pool, name, disk);
+  for (const volume of await volumesOf(call, pool, name))
+    if (volume !== disk && /^vm-\d+(-r\d+)?\.qcow2$/.test(volume)) await deleteVolume(call, pool, volume);
 }
 
 const rebuildOf = (disk: string) => Number(/-r(\d+)\.qcow2$/.exec(disk)?.[1] ?? 0);
@@ -60,12 +62,13 @@ export async function readRebuild(call: Virsh, pool: string, name: string): Prom
 /** See `HypervisorDriver.resizeGuest`. */
 export async function changeSize(call: Virsh, pool: string, name: string, size: GuestSize): Promise<void> {
   const xml = await readDefinition(call, name);
-  if ((await call(['domstate', name])).trim() !== 'shut off') throw refused(`The guest ${name} is on.`);
+  if (!(await isOff(call, name))) throw refused(`The guest ${name} is on.`);
   const disk = diskOf(xml, pool);
   const bytes = await capacityOf(call, pool, disk);
   const wanted = Number(wholeSize(size.diskGb, 1_048_576)) * gib;
   if (!(bytes <= wanted)) throw refused(`The guest ${name} has a larger disk.`);
   if (bytes < wanted) await call(['vol-resize', '--pool', pool, disk, String(wanted)]);
+  if ((await capacityOf(call, pool, disk)) < wanted) throw failed(`The disk of ${name} is still smaller.`);
   const resized = xml
     .replace(
       /<memory [^>]*>\d+<\/memory>/,
@@ -74,7 +77,12 @@ export async function changeSize(call: Virsh, pool: string, name: string, size: 
     .replace(/\s*<currentMemory [^>]*>\d+<\/currentMemory>/, '')
     .replace(/<vcpu[^>]*>\d+<\/vcpu>/, `<vcpu>${wholeSize(size.vcpus, 1_024)}</vcpu>`);
   await redefine(call, resized);
+  const { vcpus, memoryMb } = sizesOf(await readDefinition(call, name));
+  if (vcpus !== size.vcpus || memoryMb !== size.memoryMb)
+    throw failed(`The guest ${name} still has other sizes.`);
 }
+
+const isOff = async (call: Virsh, name: string) => (await call(['domstate', name])).trim() === 'shut off';
 
 /** See `HypervisorDriver.setRootPassword`. A list of processes shows the salted hash, not the password. */
 export async function changeRootPassword(
@@ -94,34 +102,6 @@ export async function changeRootPassword(
   }
 }
 
-/** Deletes the disks of the guest with their snapshots; or all disks but the one that is kept. */
-export async function deleteDisks(call: Virsh, pool: string, name: string, kept?: string): Promise<void> {
-  const own = (await listDisks(call, pool, name)).filter((volume) => volume !== kept);
-  for (const volume of own)
-    if (kept === undefined || !/-s\d+\.qcow2$/.test(volume)) await deleteVolume(call, pool, volume);
-}
-
-/** The disks of the guest and their snapshots. */
-export async function listDisks(call: Virsh, pool: string, name: string): Promise<string[]> {
-  const own = new RegExp(`^${checked('name', name)}(-[rs]\\d+)?\\.qcow2$`);
-  const lines = (await call(['vol-list', '--pool', pool])).split('\n');
-  return lines.map((line) => line.trim().split(/\s+/)[0]!).filter((volume) => own.test(volume));
-}
-
-export async function deleteVolume(call: Virsh, pool: string, volume: string): Promise<void> {
-  await tolerate(call(['vol-delete', '--pool', pool, volume]), /Storage volume not found/i);
-}
-
-export async function capacityOf(call: Virsh, pool: string, volume: string): Promise<number> {
-  try {
-    const info = await call(['vol-info', '--pool', pool, volume, '--bytes']);
-    return Number(/^Capacity:\s+(\d+)/m.exec(info)?.[1]);
-  } catch (error) {
-    if (!/failed to get vol|Storage volume not found/i.test(complaintOf(error))) throw error;
-    throw refused(`The storage pool ${pool} has no volume ${volume}.`);
-  }
-}
-
 /** Defines a domain anew, or the first time. */
 export async function redefine(call: Virsh, xml: string): Promise<void> {
   await withFile('domain.xml', xml, (file) => call(['define', file, '--validate']));
@@ -136,16 +116,16 @@ export async function inspectGuests(call: Virsh): Promise<FoundGuest[]> {
   const found: FoundGuest[] = [];
   for (const name of names.filter((one) => serverIdOfGuest(one) !== null)) {
     const xml = await readDefinition(call, name);
-    const kib = Number(/<memory unit='KiB'>(\d+)</.exec(xml)?.[1]);
-    found.push({
-      name,
-      vcpus: Number(/<vcpu[^>]*>(\d+)</.exec(xml)?.[1]),
-      memoryMb: kib / 1024,
-      macs: [...xml.matchAll(/<mac address='([^']+)'/g)].map((match) => match[1]!).sort(),
-    });
+    const macs = [...xml.matchAll(/<mac address='([^']+)'/g)].map((match) => match[1]!).sort();
+    found.push({ name, ...sizesOf(xml), macs });
   }
   return found;
 }
+
+const sizesOf = (xml: string) => ({
+  vcpus: Number(/<vcpu[^>]*>(\d+)</.exec(xml)?.[1]),
+  memoryMb: Number(/<memory unit='KiB'>(\d+)</.exec(xml)?.[1]) / 1024,
+});
 
 /** The volume of the pool that the guest starts from. */
 export function diskOf(xml: string, pool: string): string {
@@ -156,3 +136,4 @@ export function diskOf(xml: string, pool: string): string {
 }
 
 const refused = (message: string) => new CodedError('hypervisor.refused', message);
+const failed = (message: string) => new CodedError('hypervisor.failed', message);

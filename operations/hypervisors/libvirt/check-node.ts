@@ -15,6 +15,7 @@ import {
 } from '../guest.ts';
 import { defineGuard } from './filters.ts';
 import { complaintOf, run, type Virsh, withFile } from './run-virsh.ts';
+import { listVolumes } from './volumes.ts';
 
 const gib = 1024 ** 3;
 const checkFilter = 'svc-check';
@@ -121,10 +122,9 @@ const checks: Record<Subject, (site: Site) => Promise<Result>> = {
   },
   async images({ call, pool, images }) {
     await call(['pool-refresh', pool]);
-    const lines = (await call(['vol-list', '--pool', pool])).split('\n');
-    const volumes = new Set(lines.map((line) => line.trim().split(/\s+/)[0]));
+    const volumes = await listVolumes(call, pool);
     const files = images.map((slug) => `${slug}.qcow2`);
-    const lacking = files.filter((file) => !volumes.has(file));
+    const lacking = files.filter((file) => !volumes.includes(file));
     if (lacking.length > 0)
       return bad(`The storage pool lacks ${lacking.join(', ')} (./svc operations fetch-image).`);
     for (const file of files)

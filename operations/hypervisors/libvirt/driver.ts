@@ -19,10 +19,7 @@ import {
 import {
   changeRootPassword,
   changeSize,
-  deleteDisks,
-  deleteVolume,
   inspectGuests,
-  listDisks,
   readRebuild,
   redefine,
   replaceDisk,
@@ -31,18 +28,11 @@ import { checkNode } from './check-node.ts';
 import { connectToNode, openVnc } from './console.ts';
 import { checked, domainXml, filterName } from './domain-xml.ts';
 import { fetchImage } from './fetch-image.ts';
-import {
-  defineFirewall,
-  defineGuard,
-  defineNicFilters,
-  listFilters,
-  removeFilters,
-  switchGuards,
-} from './filters.ts';
+import { defineFirewall, defineGuard, defineNicFilters, removeFilters, switchGuards } from './filters.ts';
 import { attachNic, detachNic, detachOthers, removeSegment } from './private-networks.ts';
 import { complaintOf, createVirsh, tolerate, type Virsh } from './run-virsh.ts';
 import { copyDisk, deleteSnapshot, restoreDisk } from './snapshots.ts';
-import { makeVolumes, seedOf, writeSeed } from './volumes.ts';
+import { deleteVolume, makeVolumes, seedOf, volumesOf, writeSeed } from './volumes.ts';
 
 /**
  * Connections of libvirt that start no program but ssh itself: by ssh, TLS or a socket, without the query parameters that name
@@ -180,16 +170,11 @@ export function createLibvirtDriver(
       await unlessSo(['destroy', domain], /not running|failed to get domain|Domain not found/i);
       const rest = ['--managed-save', '--snapshots-metadata', '--checkpoints-metadata', '--nvram'];
       await unlessSo(['undefine', domain, ...rest], isAbsent);
-      await deleteDisks(call, pool, name);
-      await deleteVolume(call, pool, seedOf(name));
+      for (const volume of await volumesOf(call, pool, name)) await deleteVolume(call, pool, volume);
       await removeFilters(call, name);
-      // A node that said it was done may not be: what is left of a guest is no one’s any more, and would stay for good.
-      const left = [...(await listDisks(call, pool, name)), ...(await listFilters(call, name))];
-      if ((await power(name)) !== null || left.length > 0)
-        throw new CodedError(
-          'hypervisor.failed',
-          `Something of the guest ${name} is left: ${left.join(', ') || 'itself'}.`,
-        );
+      // A node that said it was done may not be: what is left would stay for good.
+      if ((await power(name)) !== null)
+        throw new CodedError('hypervisor.failed', `The guest ${name} is still there.`);
     },
     async attachInterface(guest, nic) {
       await attach(guest, nic);

@@ -10,9 +10,9 @@ import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { ImageSource } from '../guest.ts';
-import { deleteVolume } from './change-guest.ts';
 import { checked } from './domain-xml.ts';
-import { complaintOf, type Virsh, virshError } from './run-virsh.ts';
+import { type Virsh, virshError } from './run-virsh.ts';
+import { deleteVolume, listVolumes } from './volumes.ts';
 
 /** See `HypervisorDriver.fetchImage`. */
 export async function fetchImage(
@@ -26,7 +26,7 @@ export async function fetchImage(
   if (algorithm === undefined || !/^[0-9a-f]+$/.test(checksum))
     throw refused('A checksum is SHA-256 or SHA-512: 64 or 128 digits of 0-9 and a-f.');
   await call(['pool-refresh', pool]);
-  if (await hasVolume(call, pool, image))
+  if ((await listVolumes(call, pool)).includes(image))
     throw refused(`The storage pool ${pool} has ${image} already, and disks may stand on it.`);
   const { body, bytes } = await open(url);
   await deleteVolume(call, pool, part);
@@ -60,16 +60,6 @@ const algorithms = new Map([
   [64, 'sha256'],
   [128, 'sha512'],
 ]);
-
-async function hasVolume(call: Virsh, pool: string, volume: string): Promise<boolean> {
-  try {
-    await call(['vol-info', '--pool', pool, volume]);
-    return true;
-  } catch (error) {
-    if (/failed to get vol|Storage volume not found/i.test(complaintOf(error))) return false;
-    throw error;
-  }
-}
 
 async function open(url: string): Promise<{ body: Readable; bytes: number }> {
   let response: Response;

@@ -55,21 +55,24 @@ export async function removeFilters(
   guest: string,
   networkId: number | null = null,
 ): Promise<void> {
-  const found = await listFilters(call, guest);
-  const ofNic =
-    networkId === null
-      ? found
-      : found.filter((name) => `${name}-`.startsWith(`${filterName(guest, networkId)}-`));
+  const find = async () =>
+    (await listFilters(call, guest)).filter(
+      (name) => networkId === null || `${name}-`.startsWith(`${filterName(guest, networkId)}-`),
+    );
   // What refers to others goes first: the shorter names.
-  for (const name of ofNic.toSorted((a, b) => a.length - b.length)) {
+  for (const name of (await find()).toSorted((a, b) => a.length - b.length)) {
     try {
       await call(['nwfilter-undefine', name]);
     } catch (error) {
       // A guest that has not let go of its NIC yet: the filter guards it until then, and goes with the guest.
-      if (networkId === null || !/in use/i.test(describeError(error))) throw error;
-      return;
+      const isHeld = networkId !== null && name === filterName(guest, networkId);
+      if (isHeld && /in use/i.test(describeError(error))) return;
+      throw error;
     }
   }
+  const left = await find();
+  if (left.length > 0)
+    throw new CodedError('hypervisor.failed', `The filters ${left.join(', ')} are still there.`);
 }
 
 /** The names of the guest's filters. */

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { isPermanentRefusal } from '#operations/hypervisors/index.ts';
 import { until } from '#service-kit/testing/until.ts';
-import { refuseCapability } from '../guest.ts';
+import { type HypervisorDriver, refuseCapability } from '../guest.ts';
 import { checkContract } from '../testing/contract.ts';
 import { guest, neighbour, node } from '../testing/example-guest.ts';
 import { createModelNode } from '../testing/model-node.ts';
@@ -135,6 +135,56 @@ test('the driver keeps the contract on a node in memory, as it does on libvirt i
     inspect: async (name) => model.inspect(name),
     listLeftovers: async () => model.listLeftovers(),
   });
+});
+
+test('a node says that it has done what it has not: what is done again until it resolves is done', async () => {
+  const nic = {
+    networkId: 31,
+    segment: null,
+    mac: '52:56:00:00:00:05',
+    address: '10.20.0.5',
+    prefixLength: 24,
+  };
+  /** Of a guest that runs, or of one that is off: one that runs may hold on to its NIC. */
+  const changes: [string, 'on' | 'off', (driver: HypervisorDriver) => Promise<unknown>][] = [
+    ['rebuild', 'on', (driver) => driver.rebuildGuest({ ...guest, imageSlug: 'other' }, 11, async () => {})],
+    ['resize', 'off', (driver) => driver.resizeGuest(guest.name, { vcpus: 2, memoryMb: 128, diskGb: 2 })],
+    ['destruction', 'on', (driver) => driver.ensureGone(guest.name)],
+    ['a NIC less', 'off', (driver) => driver.detachInterface(guest.name, nic)],
+    [
+      'a NIC more',
+      'on',
+      (driver) => driver.attachInterface(guest.name, { ...nic, networkId: 32, mac: '52:56:00:00:00:06' }),
+    ],
+    ['removal of a network', 'off', (driver) => driver.removeNetwork(nic.networkId)],
+  ];
+  /** Changes a guest at a new node, which lies at the command of this number; what there is in the end, and the commands. */
+  const run = async ([, power, change]: (typeof changes)[number], liesAt: number) => {
+    const model = createModelNode(['tiny', 'other']);
+    const commands: string[] = [];
+    let isChanging = false;
+    const virsh = async (command: readonly string[]) => {
+      const isLie = isChanging && commands.push(command[0]!) - 1 === liesAt;
+      return isLie ? '' : model.virsh(command);
+    };
+    const driver = createLibvirtDriver({ ...node, uri: 'qemu:///system' }, { virsh });
+    await driver.ensureGuest({ ...guest, privateInterfaces: [nic] }, async () => {});
+    await driver.setPower(guest.name, power);
+    isChanging = true;
+    for (let attempt = 0; attempt < 3; attempt += 1)
+      if (!['booting', 'failed'].includes(String(await change(driver).catch(() => 'failed')))) break;
+    const { live, config } = model.domains.get(guest.name) ?? { live: null, config: null };
+    const stands = { facts: model.inspect(guest.name), left: model.listLeftovers().toSorted() };
+    return { stands: { ...stands, isCurrent: live === null || live === config }, commands };
+  };
+  const lies =
+    /^(start|destroy|undefine|define|attach-|detach-|vol-(create|resize|delete)|nwfilter-undef|net-(destroy|undef))/;
+  for (const change of changes) {
+    const honest = await run(change, -1);
+    for (const [number, command] of honest.commands.entries())
+      if (lies.test(command))
+        assert.deepEqual((await run(change, number)).stands, honest.stands, `${change[0]}: ${command} lies`);
+  }
 });
 
 test('the first two members of a private network come at once', async () => {

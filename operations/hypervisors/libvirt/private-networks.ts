@@ -29,7 +29,9 @@ export async function attachNic(
   const segment = segmentName(nic.networkId);
   const mac = checked('mac', nic.mac);
   await ensureSegment(call, nic.networkId, bridge);
-  if ((await listNics(call, name)).some((one) => one.mac === mac && one.source === segment)) return;
+  const isPlugged = async () =>
+    (await listNics(call, name)).some((one) => one.mac === mac && one.source === segment);
+  if (await isPlugged()) return;
   const isLive = await isRunning(call, name);
   // One that the operating system has not let go of yet is there already, and only has no link.
   const isLeft = isLive && (await listNics(call, name, 'live')).some((one) => one.mac === mac);
@@ -45,6 +47,7 @@ export async function attachNic(
   const live = isLive && !isLeft ? ['--live'] : [];
   await withFile('interface.xml', xml, (file) => call(['attach-device', name, file, '--config', ...live]));
   if (isLeft) await call(['domif-setlink', name, mac, 'up']);
+  if (!(await isPlugged())) throw failed(`The guest ${name} has no interface ${mac} yet.`);
 }
 
 /** Takes the NIC away, also from a guest that is not there. */
@@ -57,9 +60,11 @@ export async function detachNic(
   try {
     const mac = checked('mac', nic.mac);
     const command = ['detach-interface', name, 'network', '--mac', mac];
-    if ((await listNics(call, name)).some((one) => one.mac === mac)) await call([...command, '--config']);
-    const isThere = async () => (await listNics(call, name, 'live')).some((one) => one.mac === mac);
-    if (!(await isRunning(call, name)) || !(await isThere()))
+    const has = async (when: 'inactive' | 'live') =>
+      (await listNics(call, name, when)).some((one) => one.mac === mac);
+    if (await has('inactive')) await call([...command, '--config']);
+    if (await has('inactive')) throw failed(`The guest ${name} still has the interface ${mac}.`);
+    if (!(await isRunning(call, name)) || !(await has('live')))
       return await removeFilters(call, name, nic.networkId);
     // An operating system that does not let go of it must not stay on the network.
     await call(['domif-setlink', name, mac, 'down']);
@@ -101,8 +106,7 @@ export async function removeSegment(call: Virsh, networkId: number): Promise<voi
       if (!isFine) throw error;
     }
   }
-  if ((await readInfo(call, segment)) !== null)
-    throw new CodedError('hypervisor.failed', `The network ${segment} is still there.`);
+  if ((await readInfo(call, segment)) !== null) throw failed(`The network ${segment} is still there.`);
 }
 
 async function ensureSegment(call: Virsh, networkId: number, shared: string | null): Promise<void> {
@@ -150,6 +154,8 @@ async function listNics(
       : [];
   });
 }
+
+const failed = (message: string) => new CodedError('hypervisor.failed', message);
 
 async function isRunning(call: Virsh, guest: string): Promise<boolean> {
   return (await call(['domstate', guest])).trim() === 'running';

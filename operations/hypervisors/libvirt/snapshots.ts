@@ -7,9 +7,10 @@
  */
 import { CodedError } from '#common/errors/index.ts';
 import type { SnapshotProgress } from '../guest.ts';
-import { capacityOf, deleteVolume, diskOf, readDefinition, replaceDisk } from './change-guest.ts';
+import { diskOf, readDefinition, replaceDisk } from './change-guest.ts';
 import { checked } from './domain-xml.ts';
 import { complaintOf, tolerate, type Virsh, withFile } from './run-virsh.ts';
+import { capacityOf, deleteVolume, listVolumes } from './volumes.ts';
 
 const snapshotOf = (name: string, snapshot: number) => checked('snapshot', `${name}-s${snapshot}.qcow2`);
 const noJob = /no domain backup job|domain is not running|failed to get domain/i;
@@ -29,8 +30,7 @@ export async function copyDisk(
     throw new CodedError('hypervisor.failed', `Another backup of the guest ${name} is running.`);
   if (present !== null) return { progress: progressOf(await call(['domjobinfo', name, '--rawstats'])) };
   await call(['pool-refresh', pool]);
-  const volumes = await call(['vol-list', '--pool', pool]);
-  if (!new RegExp(`^\\s*${volume}\\s`, 'm').test(volumes)) {
+  if (!(await listVolumes(call, pool)).includes(volume)) {
     const path = (await call(['vol-path', '--pool', pool, disk])).trim();
     await tolerate(call(['start', name, '--paused']), /already active|already running/i);
     await beginBackup(call, name, xml.split(`volume='${disk}'`)[1]!, path.replace(/[^/]+$/, volume));

@@ -1,4 +1,4 @@
-/** The two volumes of a libvirt guest. */
+/** Volumes of a libvirt guest in the storage pool of its node. */
 import { stat } from 'node:fs/promises';
 import { CodedError } from '#common/errors/index.ts';
 import type { GuestDefinition } from '../guest.ts';
@@ -43,4 +43,32 @@ export async function writeSeed(
     await tolerate(call(['vol-create-as', pool, seed, String(size), '--format', 'raw']), /exists already/i);
     await call(['vol-upload', '--pool', pool, seed, path]);
   });
+}
+
+/** The disks of the guest, their snapshots, and the seed. */
+export async function volumesOf(call: Virsh, pool: string, name: string): Promise<string[]> {
+  const own = new RegExp(`^${checked('name', name)}((-[rs]\\d+)?\\.qcow2|-seed\\.iso)$`);
+  return (await listVolumes(call, pool)).filter((volume) => own.test(volume));
+}
+
+export async function listVolumes(call: Virsh, pool: string): Promise<string[]> {
+  const lines = (await call(['vol-list', '--pool', pool])).split('\n');
+  return lines.map((line) => line.trim().split(/\s+/)[0]!);
+}
+
+/** Resolves when the pool has no such volume. A node that said it was done may not be: nothing would delete it later. */
+export async function deleteVolume(call: Virsh, pool: string, volume: string): Promise<void> {
+  await tolerate(call(['vol-delete', '--pool', pool, volume]), /Storage volume not found/i);
+  if ((await listVolumes(call, pool)).includes(volume))
+    throw new CodedError('hypervisor.failed', `The volume ${volume} is still there.`);
+}
+
+export async function capacityOf(call: Virsh, pool: string, volume: string): Promise<number> {
+  try {
+    const info = await call(['vol-info', '--pool', pool, volume, '--bytes']);
+    return Number(/^Capacity:\s+(\d+)/m.exec(info)?.[1]);
+  } catch (error) {
+    if (!/failed to get vol|Storage volume not found/i.test(complaintOf(error))) throw error;
+    throw new CodedError('hypervisor.refused', `The storage pool ${pool} has no volume ${volume}.`);
+  }
 }

@@ -29,7 +29,7 @@ import {
   serverIdOf,
   withoutSecret,
 } from './job-kit.ts';
-import { failMachine, forgetPassword, runRebuild, runReset, runResize } from './run-machine.ts';
+import { failMachine, forgetPassword, runRebuild, runReset, runResize, settleDisk } from './run-machine.ts';
 import { failPower, runPower } from './run-power.ts';
 import { failAddresses, runAddresses, settleAddresses } from './server-addresses.ts';
 import {
@@ -80,7 +80,9 @@ export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
     'servers.restore_snapshot': machine(runRestoreSnapshot),
     'servers.delete_snapshots': { run: (job) => deleteCopies(deps, job) },
     'servers.forget_password': { run: (job) => forgetPassword(deps, job) },
-    // Until it succeeds, as below: what an account has detached must not stay with a server.
+    // Until it succeeds, as the others below: the row must name the image of the disk.
+    'servers.settle_disk': { run: (job) => settleDisk(deps, job) },
+    // What an account has detached must not stay with a server.
     'servers.settle_addresses': { run: (job) => settleAddresses(deps, job) },
     // Without end: a server that its owner destroyed must go, however long its hypervisor is away.
     'servers.destroy': { run: (job) => destroy(deps, job) },

@@ -169,13 +169,18 @@ test('a worker that dies at any call of a snapshot, its restore or its deletion 
 
 test('a node that refuses again and again', async (t) => {
   let refusals = 20;
+  let isAway = false;
   const removed: number[] = [];
   await using world = await createWorld({
     hypervisor: (usual) => ({
       ...usual,
       async rebuildGuest(...given) {
-        await usual.rebuildGuest(...given);
+        if (!isAway) await usual.rebuildGuest(...given);
         throw new Error('no memory to start it');
+      },
+      async readRebuild(...given) {
+        if (isAway) throw new Error('no contact with the node');
+        return usual.readRebuild(...given);
       },
       async removeNetwork(networkId) {
         refusals -= 1;
@@ -199,6 +204,33 @@ test('a node that refuses again and again', async (t) => {
       assert.match(JSON.stringify(ended), /The server has its new disk, but the hypervisor did not start it/);
       const server = await world.servers.findServer(systemActor, null, serverId);
       assert.deepEqual([server?.imageSlug, server?.currentAction], ['debian-13', null]);
+    },
+  );
+
+  await t.test(
+    'a rebuild that ends at a node which does not answer leaves the row with the image of the disk once it does',
+    async () => {
+      for (const isReplaced of [true, false]) {
+        const { serverId } = await world.deploy(tenant, 'unasked');
+        isAway = !isReplaced;
+        const { action } = await world.servers.rebuildServer(systemActor, null, serverId, {
+          image: 'debian-13',
+        });
+        await world.jobs.drain();
+        isAway = true;
+        for (let attempt = 1; attempt < 5; attempt += 1) {
+          await world.database.pool.query('update jobs set run_at = svc_now() where finished_at is null');
+          await world.jobs.drain();
+        }
+        const ended = await world.servers.findAction(systemActor, null, action.id);
+        assert.match(JSON.stringify(ended), /is seen when it does/);
+        const imageOf = async () => (await world.servers.findServer(systemActor, null, serverId))?.imageSlug;
+        await settle(world);
+        assert.equal(await imageOf(), 'debian-12');
+        isAway = false;
+        await settle(world);
+        assert.equal(await imageOf(), isReplaced ? 'debian-13' : 'debian-12');
+      }
     },
   );
 

@@ -101,11 +101,16 @@ export async function runRebuild(deps: ServersDeps, job: Job): Promise<void> {
   if (isSilent && !(await isSilentTooLong(deps, serverId))) return askAgain(deps, job, {}, bootPollMs);
   const error = isSilent ? guestSilent : undefined;
   await conclude(deps, job, { powerState: 'running', error }, async (tx) => {
-    await cleanUpSnapshots(tx, serverId);
-    await store.setImage(tx, serverId, imageId);
+    await noteDisk(tx, serverId, imageId);
     await emit(tx, { type: 'server.rebuilt', serverId });
     await noteServerChange(tx, serverId, 'rebooted');
   });
+}
+
+/** The server has another disk, made from this image. */
+export async function noteDisk(tx: Queryable, serverId: number, imageId: number): Promise<void> {
+  await store.setImage(tx, serverId, imageId);
+  await cleanUpSnapshots(tx, serverId);
 }
 
 export async function runReset(deps: ServersDeps, job: Job): Promise<void> {
@@ -132,22 +137,42 @@ export async function runReset(deps: ServersDeps, job: Job): Promise<void> {
 /** How long a node keeps a password for the next boot. */
 const passwordMs = 24 * 60 * 60 * 1000;
 
-/**
- * Takes a password from the node that it kept for the next boot, unless a later one is there. The server stays locked meanwhile: a
- * rebuild that begins beside it would lose its own password.
- */
-export async function forgetPassword(deps: ServersDeps, job: Job): Promise<void> {
+/** Works on a server between its actions, however long one takes. It stays locked, so that none begins meanwhile. */
+async function whenIdle(
+  deps: ServersDeps,
+  job: Job,
+  work: (tx: Queryable, facts: store.ProvisioningFacts) => Promise<void>,
+): Promise<void> {
   const serverId = serverIdOf(job);
   const isBusy = await inTransaction(deps, async (tx) => {
     const facts = await store.lockServer(tx, serverId);
     if (facts?.provisioningState !== 'ready') return false;
     if ((await findUnfinishedAction(tx, serverId)) !== null) return true;
-    if (await isPasswordNewer(tx, serverId, actionIdOf(job))) return false;
-    const { driver } = await hypervisorOf(deps, serverId);
-    await driver.forgetRootPassword(await describeGuest(deps, facts, ''));
+    await work(tx, facts);
     return false;
   });
   if (isBusy) await askAgain(deps, job, {}, 60_000);
+}
+
+/**
+ * Takes a password from the node that it kept for the next boot, unless a later one is there. A rebuild that began beside it would lose
+ * its own password.
+ */
+export function forgetPassword(deps: ServersDeps, job: Job): Promise<void> {
+  return whenIdle(deps, job, async (tx, facts) => {
+    if (await isPasswordNewer(tx, facts.id, actionIdOf(job))) return;
+    const { driver } = await hypervisorOf(deps, facts.id);
+    await driver.forgetRootPassword(await describeGuest(deps, facts, ''));
+  });
+}
+
+/** Finds out what a rebuild or a restore did before its node stopped answering. */
+export function settleDisk(deps: ServersDeps, job: Job): Promise<void> {
+  return whenIdle(deps, job, async (tx, { id }) => {
+    const { driver } = await hypervisorOf(deps, id);
+    if ((await driver.readRebuild(guestName(id))) === actionIdOf(job))
+      await noteDisk(tx, id, (job.payload as { image_id: number }).image_id);
+  });
 }
 
 export async function runResize(deps: ServersDeps, job: Job): Promise<void> {
@@ -235,6 +260,10 @@ const diskReplaced = {
   code: 'hypervisor_failed',
   message: 'The server has its new disk, but the hypervisor did not start it.',
 };
+const diskUnknown = {
+  code: 'hypervisor_failed',
+  message: 'The hypervisor does not answer. Whether the server has its new disk is seen when it does.',
+};
 const guestSilent = {
   code: 'guest_silent',
   message: 'The server was rebuilt, but its operating system does not answer.',
@@ -253,16 +282,16 @@ export async function failMachine(deps: ServersDeps, job: Job, error: string): P
   // A new disk does not go back: where there is one, what came after it has failed.
   const request = await findActionRequest(deps.db(), actionIdOf(job));
   const imageId = (request?.request as Partial<NewImage> | null | undefined)?.imageId;
-  const rebuild = imageId === undefined ? null : await driver.readRebuild(name).catch(() => null);
+  const rebuild = imageId === undefined ? null : await driver.readRebuild(name).catch(() => 'unknown');
   const isReplaced = rebuild !== null && rebuild === request?.actionId;
   await inTransaction(deps, async (tx) => {
     if (!(await isCurrent(tx, job))) return;
-    if (isReplaced) {
-      await cleanUpSnapshots(tx, serverId);
-      await store.setImage(tx, serverId, imageId!);
-    }
+    if (isReplaced) await noteDisk(tx, serverId, imageId!);
+    else if (rebuild === 'unknown')
+      await enqueueJob(tx, 'servers.settle_disk', { ...(job.payload as object), image_id: imageId });
     await store.updateState(tx, serverId, { powerState });
     await freeRoom(tx, serverId);
-    await endAction(tx, serverId, { error: isReplaced ? diskReplaced : hypervisorFailed });
+    const unreplaced = rebuild === 'unknown' ? diskUnknown : hypervisorFailed;
+    await endAction(tx, serverId, { error: isReplaced ? diskReplaced : unreplaced });
   });
 }

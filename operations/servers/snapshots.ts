@@ -29,10 +29,10 @@ import {
   inTransaction,
   serverIdOf,
 } from './job-kit.ts';
-import { begin, carryOut, conclude, payloadOf } from './run-machine.ts';
+import { begin, carryOut, conclude, noteDisk, payloadOf } from './run-machine.ts';
 import { isCurrent } from './run-power.ts';
 import * as store from './snapshot-store.ts';
-import { lockServer, setImage, updateState } from './store.ts';
+import { lockServer, updateState } from './store.ts';
 import { invalidServer, validateServerFields } from './validate-server-fields.ts';
 
 /** What callers of servers do with snapshots; `scope` is what the actor reaches within the tenant. */
@@ -263,10 +263,9 @@ export async function runRestoreSnapshot(deps: ServersDeps, job: Job): Promise<v
   });
   if (!isDone) return;
   await conclude(deps, job, { powerState: isRestarted ? 'running' : 'stopped' }, async (tx) => {
-    await setImage(tx, serverId, imageId!);
+    await noteDisk(tx, serverId, imageId!);
     await emit(tx, { type: 'snapshot.restored', snapshotId });
     if (isRestarted) await noteServerChange(tx, serverId, 'rebooted');
-    await cleanUpSnapshots(tx, serverId);
   });
 }
 

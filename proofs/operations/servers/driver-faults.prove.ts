@@ -106,13 +106,16 @@ async function withSite<T>(bug: Planted | null, use: (site: Site) => Promise<T>)
   });
 }
 
-/** As time would, until there is nothing to do; at most as often as a job is tried. */
+/** As time would, a minute at a look, until there is nothing to do; at most as often as a job is tried. */
 async function settle({ world }: Site): Promise<void> {
   for (let pass = 0; pass < 10; pass += 1) {
     const { rowCount } = await world.database.pool.query(
       'update jobs set run_at = svc_now(), claimed_until = null where finished_at is null',
     );
     if (rowCount === 0) return;
+    await world.database.pool.query(
+      `update server_actions set started_at = started_at - interval '1 minute' where status in ('queued', 'running')`,
+    );
     await world.jobs.drain();
   }
 }
@@ -214,7 +217,9 @@ async function compare({ world, model }: Site, serverId: number): Promise<string
   // One whose attachment ended with an error may be there or not.
   if (sold.isSettled && !named('interfaces')) unlike('interfaces', found.macs.toSorted(), sold.macs);
   unlike('image', found.image, server.imageSlug);
-  unlike('power', model.domains.get(guest)!.live === null ? 'stopped' : 'running', server.powerState);
+  const { live } = model.domains.get(guest)!;
+  unlike('power', live === null ? 'stopped' : 'running', server.powerState);
+  if (live !== null && !live.includes(`'${found.disk}'`)) wrong.push('it runs on another disk');
   unlike('addresses', found.addresses.toSorted(), server.addresses.map(({ address }) => address).toSorted());
   // An old disk that was not deleted goes with the next rebuild, or with the guest.
   const actions = await world.servers.listActions(systemActor, null, serverId, 50);
@@ -234,17 +239,25 @@ export async function runLives(bug: Planted | null, { n, seed, report }: Options
   return withSite(bug, async (site) => {
     const all: string[] = [];
     for (let i = 0; i < n; i += 1) {
-      const wrong = await live(site, seededRandom(seed * 100_000 + i));
-      for (const one of wrong) report(`FAULT in life ${i}: ${one}`);
+      const number = seed * 100_000 + i;
+      const wrong = await live(site, seededRandom(number));
+      for (const one of wrong) report(`FAULT in life ${number}: ${one}`);
       all.push(...wrong);
       if (wrong.length > 0) {
         if (bug !== null) break;
         site.model.clear();
       }
-      if (i % 100 === 99 || process.env.EACH) report(`${i + 1} lives`);
+      if (i % 100 === 99) report(`${i + 1} lives`);
     }
     return all;
   });
+}
+
+/** One life, by the number in the report of its fault. */
+export async function replay({ only, report }: { only: number; report: (line: string) => void }) {
+  const wrong = await withSite(null, (site) => live(site, seededRandom(only)));
+  for (const one of wrong) report(`FAULT: ${one}`);
+  return { failures: wrong.length };
 }
 
 /** A driver with a bug is given this many lives to show it. */

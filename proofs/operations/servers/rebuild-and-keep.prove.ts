@@ -366,7 +366,7 @@ export async function prove(options: Options) {
     else options.report(`NOT CAUGHT: ${bug}`);
   }
   return {
-    claim: `a server that is rebuilt, resized and moved to other addresses keeps what it has, whoever dies over it (${kills} processes killed)`,
+    claim: `a server that is rebuilt, resized and moved to other addresses keeps what it has (${kills} processes killed)`,
     tried: options.n,
     failures: faults.length,
     plantedBugsCaught: `${caught} of ${planted.length}`,

@@ -30,6 +30,7 @@ export async function run(report: (line: string) => void): Promise<void> {
       paths: ['/api/v2/key'],
       headers: of.map((key) => ({ authorization: `Bearer ${key}` })),
       connections: many,
+      status: 200,
       warmUpMs: 500,
       durationMs,
     });

@@ -12,6 +12,8 @@ export interface LoadOrder {
   paths: readonly string[];
   headers: readonly Record<string, string>[];
   connections: number;
+  /** Of every answer; any other is a failure. */
+  status: number;
   warmUpMs: number;
   durationMs: number;
 }
@@ -35,7 +37,7 @@ async function measure(order: LoadOrder): Promise<LoadResult> {
   };
   const state = { isCounting: false, isOver: false, answers: 0, all: 0, failures: 0 };
   const connections = Array.from({ length: order.connections }, (_, index) =>
-    talk(order.port, requestOf(index), state),
+    talk(order, requestOf(index), state),
   );
   await new Promise((wake) => setTimeout(wake, order.warmUpMs));
   state.isCounting = true;
@@ -49,7 +51,7 @@ async function measure(order: LoadOrder): Promise<LoadResult> {
 
 /** Sends the request, waits for the whole answer, and so on until it is over. */
 function talk(
-  port: number,
+  { port, status }: LoadOrder,
   request: string,
   state: { isCounting: boolean; isOver: boolean; answers: number; all: number; failures: number },
 ): Promise<void> {
@@ -69,7 +71,7 @@ function talk(
       state.all += 1;
       if (state.isCounting && !state.isOver) {
         state.answers += 1;
-        if (!received.startsWith('HTTP/1.1 200 ')) state.failures += 1;
+        if (!received.startsWith(`HTTP/1.1 ${status} `)) state.failures += 1;
       }
       received = '';
       if (state.isOver) socket.end();

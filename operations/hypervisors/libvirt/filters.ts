@@ -95,7 +95,17 @@ async function define(call: Virsh, name: string, content: string): Promise<void>
   const uuid = `<uuid>${uuidOf(name)}</uuid>`;
   const xml = `<filter name='${name}' chain='root'>\n  ${uuid}\n${content}</filter>\n`;
   await withFile('filter.xml', xml, (file) => call(['nwfilter-define', file]));
+  // A guest with another guard than this one may forge, so a node that said it was done has to be.
+  const there = await call(['nwfilter-dumpxml', name]);
+  if (essence(there) !== essence(xml))
+    throw new CodedError('hypervisor.failed', `The filter ${name} is not as it was defined.`);
 }
+
+/** What libvirt writes as it was told: the number of rules, what they do, their addresses, and the other filters. */
+const essence = (xml: string) =>
+  (xml.match(/<rule action='\w+' direction='\w+'|\w*ipaddr='[^']+'|<filterref filter='[^']+'/g) ?? [])
+    .toSorted()
+    .join();
 
 function uuidOf(name: string): string {
   const hex = createHash('sha256').update(name).digest('hex');

@@ -149,6 +149,11 @@ test('a node says that it has done what it has not: what is done again until it 
   const changes: [string, 'on' | 'off', (driver: HypervisorDriver) => Promise<unknown>][] = [
     ['rebuild', 'on', (driver) => driver.rebuildGuest({ ...guest, imageSlug: 'other' }, 11, async () => {})],
     ['resize', 'off', (driver) => driver.resizeGuest(guest.name, { vcpus: 2, memoryMb: 128, diskGb: 2 })],
+    [
+      'other addresses',
+      'on',
+      (driver) => driver.setAddresses({ name: guest.name, mac: guest.mac!, addresses: neighbour.addresses }),
+    ],
     ['destruction', 'on', (driver) => driver.ensureGone(guest.name)],
     ['a NIC less', 'off', (driver) => driver.detachInterface(guest.name, nic)],
     [
@@ -178,7 +183,7 @@ test('a node says that it has done what it has not: what is done again until it 
     return { stands: { ...stands, isCurrent: live === null || live === config }, commands };
   };
   const lies =
-    /^(start|destroy|undefine|define|attach-|detach-|vol-(create|resize|delete)|nwfilter-undef|net-(destroy|undef))/;
+    /^(start|destroy|undefine|define|attach-|detach-|vol-(create|resize|delete)|nwfilter-(un)?def|net-(destroy|undef))/;
   for (const change of changes) {
     const honest = await run(change, -1);
     for (const [number, command] of honest.commands.entries())
@@ -349,11 +354,13 @@ test('a check of a node says all that is missing, and ends when virsh hangs', as
   };
   const check = async (answers: Record<string, string>) => {
     const asked: string[] = [];
-    const virsh = async ([command = '']: readonly string[]) => {
+    let filter = '';
+    const virsh = async ([command = '', file = '']: readonly string[]) => {
       asked.push(command);
       const answer = answers[command] ?? healthy[command] ?? '';
       if (/^error|ended by/.test(answer)) throw virshError(command, answer);
-      return answer;
+      if (command === 'nwfilter-define') filter = await readFile(file, 'utf8');
+      return command === 'nwfilter-dumpxml' ? filter : answer;
     };
     const driver = createLibvirtDriver(
       { ...node, uri: 'qemu:///system', networkBridges: 'brpn{100-199}' },

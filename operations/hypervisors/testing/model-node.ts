@@ -205,6 +205,9 @@ export function createModelNode(images: readonly string[]) {
       filters.set(/<filter name='([^']+)'/.exec(xml)![1]!, xml);
       return '';
     },
+    'nwfilter-dumpxml'([name], command) {
+      return filters.get(name!) ?? refuse(command, `failed to get nwfilter '${name}'`);
+    },
     'nwfilter-undefine'([name], command) {
       if (!filters.has(name!)) refuse(command, `failed to get nwfilter '${name}'`);
       if (isBound(name!)) refuse(command, 'Requested operation is not valid: nwfilter is in use');

@@ -66,7 +66,7 @@ export async function prove({ n, seed, report }: Options) {
   try {
     const dataDir = makeDataDir(scope);
     const lab = labPort(await startPair(scope, dataDir), dataDir);
-    const world = await createLibvirtWorld();
+    const world = await createLibvirtWorld({ hasGuardHook: true });
     scope.after(() => world[Symbol.asyncDispose]());
     const folder = mkdtempSync(join(tmpdir(), 'svc-guard-'));
     scope.after(() => rmSync(folder, { recursive: true, force: true }));

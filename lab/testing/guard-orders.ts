@@ -25,8 +25,6 @@ export interface GuardedPort {
   inNeighbour(argv: readonly string[]): readonly string[];
   /** Their NICs. */
   device: string;
-  /** Kinds of forged frames that this guard does not see. */
-  unseen: readonly string[];
   /** For captures. */
   folder: string;
 }
@@ -76,7 +74,7 @@ interface JudgedFrame extends TestFrame {
 }
 
 /** What the guest sends while it has these addresses, and whether each frame may leave. */
-function framesOf({ mac, neighbour, unseen }: GuardedPort, owned: readonly string[]): JudgedFrame[] {
+function framesOf({ mac, neighbour }: GuardedPort, owned: readonly string[]): JudgedFrame[] {
   const released = addresses.filter((address) => !owned.includes(address));
   const pairs = [
     [first, neighbour],
@@ -86,7 +84,6 @@ function framesOf({ mac, neighbour, unseen }: GuardedPort, owned: readonly strin
   ] as const;
   return pairs.flatMap(([own, other]) =>
     testFrames({ ...own, mac }, other).flatMap((frame) => {
-      if (unseen.includes(frame.kind)) return [];
       if (frame.reason === null)
         return [{ ...frame, mustPass: !released.some((one) => holdsOwn(frame, own, one)) }];
       // From an address of the other one that this guest has as well, it is not forged.
@@ -136,9 +133,7 @@ async function judgeOrder(scope: Scope, port: GuardedPort, order: readonly (read
   });
   // In each moment of the order these are forged.
   const never = mark(
-    testFrames({ ...first, mac: port.mac }, port.neighbour).filter(
-      ({ kind, reason }) => reason !== null && !port.unseen.includes(kind),
-    ),
+    testFrames({ ...first, mac: port.mac }, port.neighbour).filter(({ reason }) => reason !== null),
   );
   const [program, ...args] = port.inGuest([
     ...['taskset', '-c', '0', process.execPath],

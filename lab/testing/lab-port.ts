@@ -26,7 +26,7 @@ export async function startPair(scope: Scope, dataDir: string): Promise<Lab> {
 
 export function labPort(lab: Lab, folder: string): GuardedPort {
   return {
-    ...{ mac: own.mac, neighbour: other, device: links.guest, unseen: [], folder },
+    ...{ mac: own.mac, neighbour: other, device: links.guest, folder },
     inGuest: (argv) => lab.inGuest('vm-11', argv),
     inNeighbour: (argv) => lab.inGuest('vm-12', argv),
     setAddresses: (addresses) =>

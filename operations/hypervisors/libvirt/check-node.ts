@@ -14,6 +14,7 @@ import {
   parseNetworkBridges,
 } from '../guest.ts';
 import { defineGuard } from './filters.ts';
+import { checkGuardHook } from './guard-table.ts';
 import { complaintOf, run, type Virsh, withFile } from './run-virsh.ts';
 import { listVolumes } from './volumes.ts';
 
@@ -151,7 +152,11 @@ const checks: Record<Subject, (site: Site) => Promise<Result>> = {
     } finally {
       await call(['nwfilter-undefine', `${checkFilter}-guard`]);
     }
-    return good('Guards and firewalls can be applied.');
+    return (await checkGuardHook(call))
+      ? good('Guards and firewalls can be applied.')
+      : warning(
+          'Guards and firewalls can be applied. Without the hook svc-guard a server can answer for the IPv6 address of another one.',
+        );
   },
   async 'speed limits'({ call, bridge }) {
     try {

@@ -6,6 +6,7 @@
  * of Debian's cloud images has no driver for SATA. It boots from its disk alone: what firmware sends to boot from a network would pass for a
  * guest that is addressable.
  */
+import { createHash } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
 
 export interface DomainPlan {
@@ -58,6 +59,18 @@ export function wholeSize(value: number, max: number): string {
 /** The filter that a guest's NIC is bound to; `networkId` null: the public one. */
 export function filterName(guest: string, networkId: number | null): string {
   return `svc-${checked('name', guest)}${networkId === null ? '' : `-pn-${networkId}`}`;
+}
+
+/** libvirt replaces a filter or a network only under its own UUID. */
+export function uuidOf(name: string): string {
+  const hex = createHash('sha256').update(name).digest('hex');
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    `8${hex.slice(17, 20)}`,
+    hex.slice(20, 32),
+  ].join('-');
 }
 
 export function domainXml(plan: DomainPlan): string {

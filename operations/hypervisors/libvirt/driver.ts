@@ -28,7 +28,7 @@ import { checkNode } from './check-node.ts';
 import { connectToNode, openVnc } from './console.ts';
 import { checked, domainXml, filterName } from './domain-xml.ts';
 import { fetchImage } from './fetch-image.ts';
-import { defineFirewall, defineGuard, defineNicFilters, removeFilters, switchGuards } from './filters.ts';
+import { changeGuard, defineFirewall, defineNicFilters, removeFilters, switchGuards } from './filters.ts';
 import { attachNic, detachNic, detachOthers, removeSegment } from './private-networks.ts';
 import { complaintOf, createVirsh, tolerate, type Virsh } from './run-virsh.ts';
 import { copyDisk, deleteSnapshot, restoreDisk } from './snapshots.ts';
@@ -144,7 +144,7 @@ export function createLibvirtDriver(
     async setAddresses(guest) {
       if ((await power(guest.name)) === null)
         throw new CodedError('hypervisor.refused', `The node has no guest ${guest.name}.`);
-      await defineGuard(call, filterName(guest.name, null), publicNicOf(guest, guest.mac));
+      await changeGuard(call, filterName(guest.name, null), publicNicOf(guest, guest.mac));
     },
     consoleKind: 'vnc',
     openConsole: (name) => openVnc(call, name, connect ?? ((path) => connectToNode(uri, path))),

@@ -5,11 +5,11 @@
  * refers to a guard and, for the public NIC, to a firewall; libvirt applies a filter that is defined anew to NICs that run, and
  * to each start. Everything in a filter was checked against a narrow pattern or is made here.
  */
-import { createHash } from 'node:crypto';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import { formatAddress, linkLocalOf, parseAddress, parsePrefix } from '#common/ip/index.ts';
 import type { FilterPlan, FilterRule } from '../guest.ts';
-import { checked, filterName } from './domain-xml.ts';
+import { checked, filterName, uuidOf } from './domain-xml.ts';
+import { applyGuardTable, clearGuardTable, type GuardedNic } from './guard-table.ts';
 import { type Virsh, withFile } from './run-virsh.ts';
 
 const guardOf = (filter: string) => `${filter}-guard`;
@@ -24,9 +24,19 @@ export async function defineNicFilters(
   await defineGuard(call, filter, nic);
   if (!isPrivate(filter)) await define(call, firewallOf(filter), '');
   await bind(call, filter, true);
+  await applyTable(call, filter);
 }
 
 /** Lets a NIC that has filters send from these addresses, and no others, where it is guarded. */
+export async function changeGuard(
+  call: Virsh,
+  filter: string,
+  nic: { mac: string; addresses: readonly string[] },
+): Promise<void> {
+  await defineGuard(call, filter, nic);
+  await applyTable(call, filter);
+}
+
 export function defineGuard(
   call: Virsh,
   filter: string,
@@ -46,7 +56,27 @@ export async function switchGuards(call: Virsh, guest: string, isOn: boolean): P
   const bound = (await listFilters(call, guest)).filter((name) => !/-(guard|firewall)$/.test(name));
   if (bound.length === 0)
     throw new CodedError('hypervisor.refused', `${guest} was made without filters. Provision it again.`);
-  for (const filter of bound) await bind(call, filter, isOn);
+  for (const filter of bound) {
+    await bind(call, filter, isOn);
+    await applyTable(call, filter);
+  }
+}
+
+const applyTable = (call: Virsh, filter: string) =>
+  applyGuardTable(call, filter, () => readNic(call, filter));
+
+/** What a NIC is guarded for by its filters, and whether it is. */
+async function readNic(call: Virsh, filter: string): Promise<GuardedNic> {
+  const [bound, guard] = [
+    await call(['nwfilter-dumpxml', filter]),
+    await call(['nwfilter-dumpxml', guardOf(filter)]),
+  ];
+  const sources = [...guard.matchAll(/<ip(?:v6)? srcipaddr='([^']+)'/g)].map(([, address]) => address!);
+  return {
+    mac: checked('mac', /srcmacaddr='([^']+)'/.exec(guard)?.[1] ?? null),
+    addresses: [...new Set(sources)].filter((address) => !/^(fe80:|::$|0\.0\.0\.0$)/.test(address)),
+    isGuarded: bound.includes(`'${guardOf(filter)}'`),
+  };
 }
 
 /** Removes the filters of the guest, which is gone, or of one of its private NICs. */
@@ -73,6 +103,8 @@ export async function removeFilters(
   const left = await find();
   if (left.length > 0)
     throw new CodedError('hypervisor.failed', `The filters ${left.join(', ')} are still there.`);
+  const own = networkId === null ? `${filterName(guest, null)}(-pn-\\d+)?` : filterName(guest, networkId);
+  await clearGuardTable(call, new RegExp(`^${own}$`));
 }
 
 /** The names of the guest's filters. */
@@ -91,7 +123,6 @@ function bind(call: Virsh, filter: string, isGuarded: boolean): Promise<void> {
 }
 
 async function define(call: Virsh, name: string, content: string): Promise<void> {
-  // libvirt replaces a filter only under its own UUID.
   const uuid = `<uuid>${uuidOf(name)}</uuid>`;
   const xml = `<filter name='${name}' chain='root'>\n  ${uuid}\n${content}</filter>\n`;
   await withFile('filter.xml', xml, (file) => call(['nwfilter-define', file]));
@@ -106,17 +137,6 @@ const essence = (xml: string) =>
   (xml.match(/<rule action='\w+' direction='\w+'|\w*ipaddr='[^']+'|<filterref filter='[^']+'/g) ?? [])
     .toSorted()
     .join();
-
-function uuidOf(name: string): string {
-  const hex = createHash('sha256').update(name).digest('hex');
-  return [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    `8${hex.slice(13, 16)}`,
-    `8${hex.slice(17, 20)}`,
-    hex.slice(20, 32),
-  ].join('-');
-}
 
 type Attributes = Readonly<Record<string, string>>;
 

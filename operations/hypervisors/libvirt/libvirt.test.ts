@@ -192,6 +192,42 @@ test('a node says that it has done what it has not: what is done again until it 
   }
 });
 
+test('at a node with the hook each NIC has its rules for nft, in the end for none, and a destroyed guest has none', async () => {
+  const model = createModelNode(['tiny']);
+  const applied: string[] = [];
+  let marker = '';
+  const virsh = async (command: readonly string[]) => {
+    const said = await model.virsh(command);
+    const [what, name = ''] = command;
+    if (what === 'net-start' && name.startsWith('svc-guard-')) {
+      const xml = await model.virsh(['net-dumpxml', name]);
+      applied.push(Buffer.from(/>([A-Za-z0-9+/=]+)<\/svc:guard>/.exec(xml)![1]!, 'base64').toString());
+    }
+    return what === 'net-list' ? `${said}\n${marker}` : said;
+  };
+  const driver = createLibvirtDriver({ ...node, uri: 'qemu:///system' }, { virsh });
+  await driver.ensureGuest(guest, async () => {});
+  assert.equal(applied.length, 0);
+  marker = 'svc-guard';
+  await driver.applyGuard(guest.name, true);
+  const element = 'element bridge svc_guard nics { 52:54:00:00:00:07 : goto svc-vm-7-port }\n';
+  assert.match(
+    applied.at(-1)!,
+    /ip saddr \{ 203\.0\.113\.17 \}[\s\S]*fe80::5054:ff:fe00:7, 2001:db8:113::17/,
+  );
+  assert.ok(applied.at(-1)!.endsWith(`add ${element}`));
+  await driver.setAddresses({ name: guest.name, mac: guest.mac!, addresses: neighbour.addresses });
+  assert.match(applied.at(-1)!, /ip saddr \{ 203\.0\.113\.18 \}/);
+  await driver.applyGuard(guest.name, false);
+  assert.match(applied.at(-1)!, new RegExp(`delete ${element}`));
+  await driver.setAddresses({ name: guest.name, mac: guest.mac!, addresses: guest.addresses });
+  assert.match(applied.at(-1)!, new RegExp(`delete ${element}`), 'one that is not guarded stays so');
+  await driver.applyGuard(guest.name, true);
+  await driver.ensureGone(guest.name);
+  assert.match(applied.at(-1)!, new RegExp(`delete ${element}`));
+  assert.deepEqual(model.listLeftovers(), []);
+});
+
 test('the first two members of a private network come at once', async () => {
   const model = createModelNode(['tiny']);
   const driver = createLibvirtDriver({ ...node, uri: 'qemu:///system' }, { virsh: model.virsh });
@@ -404,6 +440,13 @@ test('a check of a node says all that is missing, and ends when virsh hangs', as
       ['network filters'],
       [],
       /not supported/,
+    ],
+    [{ 'net-list': 'svc-guard' }, ['network filters'], [], /hook svc-guard does not run: restart libvirtd/],
+    [
+      { 'net-list': 'svc-guard', 'net-create': 'error: Hook script execution failed: nft' },
+      [],
+      [],
+      /firewalls can be applied\. Interfaces/,
     ],
     [
       { domiftune: 'error: tc: command not found' },

@@ -8,6 +8,7 @@ import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promi
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /** Why there can be none here, or false. */
 export function whyNoLibvirt(): string | false {
@@ -29,9 +30,9 @@ const sectorBytes = 512;
 
 /**
  * Starts it, with a pool that holds the images `tiny` and `other`, disks that hold their names and can't boot, and a bridge that leads
- * nowhere.
+ * nowhere. With `hasGuardHook` it has the hook that holds what filters don't see.
  */
-export async function createLibvirtWorld() {
+export async function createLibvirtWorld({ hasGuardHook = false } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-libvirt-'));
   const poolFolder = join(folder, 'pool');
   await mkdir(poolFolder);
@@ -46,7 +47,7 @@ export async function createLibvirtWorld() {
     join(folder, 'libvirtd.conf'),
     `unix_sock_dir = "${folder}/run"\nauth_unix_rw = "none"\nlog_outputs = "4:file:${folder}/log"\n`,
   );
-  await writeFile(join(folder, 'start.sh'), startScript(folder));
+  await writeFile(join(folder, 'start.sh'), startScript(folder, hasGuardHook));
   const child = spawn(
     'unshare',
     ['--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', join(folder, 'start.sh')],
@@ -123,6 +124,11 @@ export async function createLibvirtWorld() {
   try {
     await untilItAnswers(() => virsh('list'), child);
     virsh('pool-create-as', 'guests', 'dir', '--target', poolFolder);
+    if (hasGuardHook) {
+      const file = join(folder, 'network.xml');
+      await writeFile(file, guardNetwork);
+      virsh('net-define', file);
+    }
     // The first time it is asked it tries out every emulator, which takes a busy machine a while.
     virsh('capabilities');
     return world;
@@ -133,7 +139,12 @@ export async function createLibvirtWorld() {
   }
 }
 
-function startScript(folder: string): string {
+/** As `docs/operating/nodes.md` has it. */
+const guardNetwork =
+  "<network><name>svc-guard</name><forward mode='bridge'/><bridge name='svc-guard'/></network>";
+const guardHook = fileURLToPath(new URL('../libvirt/guard-hook', import.meta.url));
+
+function startScript(folder: string, hasGuardHook: boolean): string {
   const folders = '/run/libvirt /var/lib/libvirt /var/log/libvirt /etc/libvirt /var/cache/libvirt';
   return `set -e
 mount --make-rprivate /
@@ -154,6 +165,7 @@ cgroup_controllers = [ ]
 remember_owner = 0
 namespaces = [ ]
 END
+${hasGuardHook ? `install -D ${guardHook} /etc/libvirt/hooks/network.d/svc-guard` : ''}
 # In software, as the emulators of a machine that can not virtualise: the behaviour of a nested /dev/kvm is not defined.
 # A file that can't be written: with one that can, libvirt asks every emulator again before each definition.
 if [ -e /dev/kvm ]; then

@@ -27,7 +27,7 @@ export function createModelNode(images: readonly string[]) {
     images.map((slug) => [`${slug}.qcow2`, { bytes: gib / 64, backing: null }]),
   );
   const filters = new Map<string, string>();
-  const networks = new Map<string, { bridge: string; isActive: boolean }>();
+  const networks = new Map<string, { bridge: string; isActive: boolean; xml: string }>();
 
   const refuse = (command: string, complaint: string): never => {
     throw virshError(command, `error: ${complaint}`);
@@ -215,6 +215,7 @@ export function createModelNode(images: readonly string[]) {
       return '';
     },
 
+    'net-list': () => [...networks.keys()].join('\n'),
     'net-info'([name], command) {
       const { bridge, isActive } = networkOf(name!, command);
       return `Name: ${name}\nActive: ${isActive ? 'yes' : 'no'}\nBridge: ${bridge}\n`;
@@ -223,11 +224,13 @@ export function createModelNode(images: readonly string[]) {
       const xml = await readFile(file!, 'utf8');
       const bridge = /<bridge name='([^']+)'/.exec(xml)![1]!;
       const name = /<name>([^<]+)</.exec(xml)![1]!;
-      if (networks.has(name))
+      // It is replaced under its own UUID alone.
+      if (networks.has(name) && !xml.includes('<uuid>'))
         refuse(command, `operation failed: network '${name}' already exists with uuid 0-0`);
-      networks.set(name, { bridge, isActive: false });
+      networks.set(name, { bridge, isActive: networks.get(name)?.isActive ?? false, xml });
       return '';
     },
+    'net-dumpxml': ([name], command) => networkOf(name!, command).xml,
     'net-start'([name], command) {
       const network = networkOf(name!, command);
       if (network.isActive) refuse(command, 'Requested operation is not valid: network is already active');

@@ -33,7 +33,7 @@ type Fault = keyof typeof faults;
 const faultNames = Object.keys(faults) as Fault[];
 /** Commands that change nothing: they can’t say that they have. */
 const reads =
-  /^(dom(state|stats|iflist)|dumpxml|capabilities|list|net-info|nwfilter-(list|dumpxml)|vol-(list|info)|pool-)/;
+  /^(dom(state|stats|iflist)|dumpxml|capabilities|list|net-(info|list)|nwfilter-(list|dumpxml)|vol-(list|info)|pool-)/;
 
 /** Whether the command that is next has a fault. */
 type Plan = (command: readonly string[]) => Fault | null;

@@ -43,6 +43,7 @@ const firstTests: FirstTests = {
     ['system-tests/journey.test.ts'],
     ['system-tests/kills.test.ts'],
     ['proofs/sensor/collection/restarts.test.ts'],
+    ['operations/hypervisors/libvirt/linux-guest.test.ts'],
     ['operations/hypervisors/libvirt/qemu.test.ts'],
     // They share a demo. When its pages are looked at, it has minutes of traffic to show.
     [

@@ -13,18 +13,24 @@ import { createStandingWorld } from '../testing/engines.ts';
 import { randomMinutes, randomUpload, seededBelow } from '../testing/random-uploads.ts';
 import { createClickhouseFacts } from './clickhouse-facts.ts';
 import type { Engine, FactClient } from './engine-store.ts';
-import { ch, plain } from './statement.ts';
+import { ch, joined, plain, text } from './statement.ts';
 import { createChdbEngine } from './testing/chdb-engine.ts';
 import { factTables } from './write-rows.ts';
 
 type Exec = { query: string; values: Readable };
 type Fate = 'lost' | 'late' | 'arrived';
 
-/** A client whose insert of a number fails; `deliver` lets it arrive then, if it is late. */
-function uncertainClient(client: FactClient, failing: number, fate: Fate) {
+/** A client whose nth insert from `failAt(n)` on fails; `deliver` lets it arrive then, if it is late. */
+function uncertainClient(client: FactClient, fate: Fate) {
+  let failing = 0;
   let inserts = 0;
   let late: Exec | null = null;
   return {
+    failAt(nth: number) {
+      failing = nth;
+      inserts = 0;
+      late = null;
+    },
     inserts: () => inserts,
     deliver: async () => {
       if (late) await client.exec(late);
@@ -53,15 +59,13 @@ function append(world: MonitorWorld, facts: FactStore, uploads: readonly FactUpl
 
 /** Rows and packets of every table and minute. */
 async function contentsOf(engine: Engine): Promise<unknown[]> {
-  const all: unknown[] = [];
-  for (const table of factTables) {
+  const parts = factTables.map((table) => {
     const packets = plain(table === 'capture_minutes' ? 'ip_packets' : 'packets');
-    const rows = await engine.rows(ch`
-      select toString(minute) as at, count() as number, sum(${packets}) as packets from ${plain(table)}
-      where site_id > 0 group by minute order by minute`);
-    all.push(table, ...rows);
-  }
-  return all;
+    return ch`select ${text(table)} as of, minute, count() as number, sum(${packets}) as packets
+      from ${plain(table)} where site_id > 0 group by minute`;
+  });
+  return await engine.rows(ch`
+    select of, toString(minute) as at, number, packets from (${joined(parts, ' union all ')}) order by of, minute`);
 }
 
 for (const fate of ['lost', 'late', 'arrived'] as const)
@@ -80,10 +84,11 @@ for (const fate of ['lost', 'late', 'arrived'] as const)
     await using certain = await createChdbEngine();
     await using real = await createChdbEngine();
     const expected = await create(certain.client);
+    const uncertain = uncertainClient(real.client, fate);
+    const facts = await create(uncertain.client);
     for (let failing = 1; ; failing += 1) {
       const uploads = Array.from({ length: 6 }, () => randomUpload(random, { origins, minutes }));
-      const uncertain = uncertainClient(real.client, failing, fate);
-      const facts = await create(uncertain.client);
+      uncertain.failAt(failing);
       const outcome = await append(world, facts, uploads).then(
         () => 'stored',
         () => 'failed',

@@ -15,7 +15,6 @@ test('moved to ClickHouse and back, the facts give the same answers, also with w
   await world.append('postgres', first.slice(20));
   await model.append(first);
   await world.place();
-  assert.deepEqual(await world.compare('postgres'), []);
   await world.move('clickhouse');
   assert.deepEqual(await world.compare('clickhouse'), []);
   // An upload that was applied before the move is sent again.
@@ -32,7 +31,6 @@ test('moved to ClickHouse and back, the facts give the same answers, also with w
   await world.append('postgres', [...second.slice(0, 5), ...third]);
   await model.append(third);
   await world.place();
-  assert.deepEqual(await world.compare('postgres'), []);
   await world.monitor.facts.rollUp('all');
   assert.deepEqual(await world.compare('postgres'), []);
 });

@@ -47,15 +47,23 @@ function attacksOf({ incidents }: ReturnType<Detector['finish']>) {
   return incidents.filter(({ severity }) => severity === 'attack');
 }
 
+/** Times the threshold, and the part of a second at which the flood begins. `proofs/sensor/detector` draws both. */
+const decided = [
+  { ratio: 1.1, part: 0.05, versions: [4, 6] },
+  { ratio: 2, part: 0.6, versions: [4, 6] },
+  { ratio: 10, part: 0.95, versions: [4] },
+] as const;
+
 for (const version of [4, 6] as const) {
   for (const direction of ['inbound', 'outbound'] as const) {
     for (const name of floodClasses) {
       // Outbound connections are judged by their packets; a handshake has too few.
       if (direction === 'outbound' && name === 'connection_flood') continue;
       test(`NET-1.1: ${name} ${direction} over IPv${version} is decided in 3 s at 2 times the threshold, in 6 s at 1.1 times`, () => {
-        for (const [i, ratio] of [1.1, 1.5, 2, 5, 10].entries()) {
+        for (const [i, { ratio, part, versions }] of decided.entries()) {
+          if (!versions.some((one) => one === version)) continue;
           const shape: FloodShape = { class: name, version, direction, ratio };
-          const from = 2 + [0.05, 0.7, 0.6, 0.5, 0.95][i]!;
+          const from = 2 + part;
           const result = detect([background(12), floodStream(shape, from, ratio > 4 ? 6 : 9.5, i + 1)]);
           const attacks = attacksOf(result);
           assert.deepEqual(

@@ -9,7 +9,8 @@ const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 
 /** A process that tells nothing for so long hangs. No test has a limit of its own: how long one takes is the machine's affair. */
 const hangsAfterMs = 900_000;
-const execArgv = ['--disable-warning=ExperimentalWarning'];
+/** No link is under node_modules but in .bin (`with-node`): the real path of each module need not be looked up. */
+const execArgv = ['--disable-warning=ExperimentalWarning', '--preserve-symlinks', '--preserve-symlinks-main'];
 /**
  * Files that share a process make and drop many objects: with more room for young ones, a tenth of the processor time is
  * saved. Others may measure the memory of their process.

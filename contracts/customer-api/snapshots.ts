@@ -1,7 +1,7 @@
 /** Bodies about snapshots of servers. */
 import { type Static, Type } from 'typebox';
 import { Nullable } from '../scalars.ts';
-import { bodyErrors, type Endpoint, idempotencyErrors, ok } from './endpoint.ts';
+import { bodyErrors, conditionErrors, type Endpoint, idempotencyErrors, ok } from './endpoint.ts';
 import {
   Id,
   Moment,
@@ -79,6 +79,7 @@ const list = (description: string) => ({
 const actionErrors = [
   ...bodyErrors,
   ...idempotencyErrors,
+  ...conditionErrors,
   'unsupported_action',
   'not_found',
   'read_only_key',
@@ -121,11 +122,11 @@ export const snapshotEndpoints = [
     versions: ['v2'],
     summary: 'Take a snapshot',
     description:
-      'Copies the disk of the server, running or stopped, as it is at the beginning of the action. A running server goes on: what its operating system has not written to the disk yet is missing, as after a power failure; stop the server first to be sure. Other actions are refused until the copy is complete. What it takes is charged by the hour, at the price that `GET /prices` has; unless they cost nothing, that needs credit above zero. Snapshots are deleted with their server.',
+      'Copies the disk of the server, running or stopped, as it is at the beginning of the action. A running server goes on: what its operating system has not written to the disk yet is missing, as after a power failure; stop the server first to be sure. Other actions are refused until the copy is complete. What it takes is charged by the hour, at the price that `GET /prices` has; unless they cost nothing, that needs credit above zero. Snapshots are deleted with their server. `If-Match` takes the tag of the server.',
     params: { id: 'server' },
     body: CreateSnapshotRequest,
     isBodyOptional: true,
-    headers: ['Idempotency-Key'],
+    headers: ['Idempotency-Key', 'If-Match'],
     selectsTenant: true,
     responses: {
       200: { description: 'The forecast, with `dry_run`.', schema: SnapshotForecast },
@@ -156,11 +157,11 @@ export const snapshotEndpoints = [
     versions: ['v2'],
     summary: 'Restore a snapshot',
     description:
-      'Gives the server of the snapshot the disk that it had, with its passwords and keys. Everything written since is lost, unless it is in another snapshot. A running server is switched off and started again. Addresses, private networks, firewall, plan and price stay; the disk keeps its present size.',
+      'Gives the server of the snapshot the disk that it had, with its passwords and keys. Everything written since is lost, unless it is in another snapshot. A running server is switched off and started again. Addresses, private networks, firewall, plan and price stay; the disk keeps its present size. `If-Match` takes the tag of the server.',
     params: onSnapshot,
     body: RestoreSnapshotRequest,
     isBodyOptional: true,
-    headers: ['Idempotency-Key'],
+    headers: ['Idempotency-Key', 'If-Match'],
     destroys: true,
     selectsTenant: true,
     responses: {

@@ -109,7 +109,7 @@ export async function runRebuild(deps: ServersDeps, job: Job): Promise<void> {
 
 /** The server has another disk, made from this image. */
 export async function noteDisk(tx: Queryable, serverId: number, imageId: number): Promise<void> {
-  await store.setImage(tx, serverId, imageId);
+  await store.noteNewMachine(tx, serverId, imageId);
   await cleanUpSnapshots(tx, serverId);
 }
 
@@ -128,6 +128,7 @@ export async function runReset(deps: ServersDeps, job: Job): Promise<void> {
   if (!isDone) return;
   const outcome = holds === 'next_boot' ? holds : null;
   await conclude(deps, job, { outcome }, async (tx) => {
+    await store.noteNewMachine(tx, serverId, null);
     if (outcome === null) return;
     const payload = { server_id: serverId, action_id: request.actionId };
     await enqueueJob(tx, 'servers.forget_password', payload, passwordMs);

@@ -75,7 +75,7 @@ export interface SnapshotRequest {
   imageId?: number;
 }
 
-interface SnapshotHooks extends Pick<ChangeHooks, 'isDryRun'> {
+interface SnapshotHooks extends Pick<ChangeHooks, 'isDryRun' | 'precondition'> {
   /** Called in the transaction that makes the snapshot. */
   onSnapshot?: (tx: Queryable, snapshotId: number) => Promise<void>;
 }
@@ -100,8 +100,8 @@ async function createSnapshot(
     await hooks.onSnapshot?.(tx, given.id);
   };
   const asked = { command: 'create_snapshot', capability: 'snapshots' } as const;
-  const { isDryRun } = hooks;
-  await change(deps, of, asked, { onAction, isDryRun }, async (tx, server, found) => {
+  const { isDryRun, precondition } = hooks;
+  await change(deps, of, asked, { onAction, isDryRun, precondition }, async (tx, server, found) => {
     requirePower(server);
     if (deps.snapshotGbQuanta > 0) await requireCredit(tx, server.tenantId);
     const used = (await listSnapshots(tx, 'all', { serverId: server.id })).length;

@@ -214,10 +214,11 @@ export async function updateState(tx: Queryable, serverId: number, change: State
     where id = ${serverId}`.execute(tx);
 }
 
-export async function setImage(tx: Queryable, serverId: number, imageId: number): Promise<void> {
-  await sql`update servers set image_id = ${imageId}, updated_at = svc_now() where id = ${serverId}`.execute(
-    tx,
-  );
+/** A new disk, which came from this image, or a new root password on the one that there is. */
+export async function noteNewMachine(tx: Queryable, serverId: number, imageId: number | null): Promise<void> {
+  await sql`update servers set image_id = coalesce(${imageId}, image_id), machine_version = machine_version + 1,
+      updated_at = svc_now()
+    where id = ${serverId}`.execute(tx);
 }
 
 export async function setPlan(tx: Queryable, serverId: number, plan: NewPlan): Promise<void> {

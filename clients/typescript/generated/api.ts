@@ -200,7 +200,7 @@ export class Api extends Caller {
     return new List(this, { method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/snapshots`, query: ['limit', 'cursor'], options }, 'snapshots');
   }
 
-  /** Take a snapshot. Copies the disk of the server, running or stopped, as it is at the beginning of the action. A running server goes on: what its operating system has not written to the disk yet is missing, as after a power failure; stop the server first to be sure. Other actions are refused until the copy is complete. What it takes is charged by the hour, at the price that `GET /prices` has; unless they cost nothing, that needs credit above zero. Snapshots are deleted with their server. */
+  /** Take a snapshot. Copies the disk of the server, running or stopped, as it is at the beginning of the action. A running server goes on: what its operating system has not written to the disk yet is missing, as after a power failure; stop the server first to be sure. Other actions are refused until the copy is complete. What it takes is charged by the hour, at the price that `GET /prices` has; unless they cost nothing, that needs credit above zero. Snapshots are deleted with their server. `If-Match` takes the tag of the server. */
   createSnapshot(id: number, body: CreateSnapshotRequest, options: CallOptions = {}): Promise<SnapshotForecast | Snapshot> {
     return this.call<SnapshotForecast | Snapshot>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/snapshots`, body, takesIdempotencyKey: true, options });
   }
@@ -215,7 +215,7 @@ export class Api extends Caller {
     return this.call<undefined>({ method: 'DELETE', path: `/api/v2/snapshots/${encodeURIComponent(id)}`, answersNothing: true, options });
   }
 
-  /** Restore a snapshot. Gives the server of the snapshot the disk that it had, with its passwords and keys. Everything written since is lost, unless it is in another snapshot. A running server is switched off and started again. Addresses, private networks, firewall, plan and price stay; the disk keeps its present size. */
+  /** Restore a snapshot. Gives the server of the snapshot the disk that it had, with its passwords and keys. Everything written since is lost, unless it is in another snapshot. A running server is switched off and started again. Addresses, private networks, firewall, plan and price stay; the disk keeps its present size. `If-Match` takes the tag of the server. */
   restoreSnapshot(id: number, body: RestoreSnapshotRequest, options: CallOptions = {}): Promise<ActionForecast | ServerAction> {
     return this.call<ActionForecast | ServerAction>({ method: 'POST', path: `/api/v2/snapshots/${encodeURIComponent(id)}/restore`, body, takesIdempotencyKey: true, options });
   }

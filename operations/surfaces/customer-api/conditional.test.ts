@@ -248,3 +248,21 @@ test('a read under If-Match answers only while it is the version that the header
   const gone = await read({ 'if-match': stale }, '/api/v2/servers/999999');
   assert.equal(gone.status, 404, 'what would be refused anyway is refused for its own reason');
 });
+
+test('of two rebuilds, restores or new passwords under one tag the second is refused, also where it changes nothing that is shown', async () => {
+  const { key, path, tag, send } = await customerWithServer('Twice');
+  const { id } = (await call('POST', `${path}/snapshots`, { key, body: {} })).body;
+  await world.jobs.drain();
+  for (const to of [
+    `${path}/actions/rebuild`,
+    `${path}/actions/reset-password`,
+    `/api/v2/snapshots/${id}/restore`,
+  ]) {
+    const seen = await tag();
+    assert.equal((await send('POST', to, seen, {})).status, 202, to);
+    await world.jobs.drain();
+    const second = await send('POST', to, seen, {});
+    assert.deepEqual([second.status, second.body.error?.reason], [412, 'etag_mismatch'], to);
+  }
+  assert.ok(!('machine_version' in (await call('GET', path, { key })).body));
+});

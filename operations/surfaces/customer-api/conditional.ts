@@ -12,6 +12,7 @@ import type { TSchema } from 'typebox';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { ShownServer } from './views.ts';
 
 const digestOf = (text: string) => hash('sha1', text, 'base64url');
 
@@ -28,11 +29,17 @@ function attached<T extends { ip: string; state: string }>(all: readonly T[], id
 /** The first part of the tag with its dot; empty for what no call changes under `If-Match`. */
 export function changeablePart(schema: TSchema | undefined, shown: unknown): string {
   if (schema === schemas.Server) {
-    const { name, hostname, labels, private_networks, firewall, plan, image, public_ips } =
-      shown as schemas.Server;
+    const { name, hostname, labels, private_networks, firewall, plan, image, public_ips, machine_version } =
+      shown as ShownServer;
     const networks = attached(private_networks, ({ network_id }) => network_id);
     const { enabled, rule_count } = firewall;
-    const machine = [plan.id, plan.disk_gb, image.id, public_ips.map(({ address }) => address)];
+    const machine = [
+      machine_version,
+      plan.id,
+      plan.disk_gb,
+      image.id,
+      public_ips.map(({ address }) => address),
+    ];
     return `${digestOf(JSON.stringify([name, hostname, labels, networks, enabled, rule_count, machine]))}.`;
   }
   if (schema === schemas.ServerFirewall) {

@@ -8,8 +8,12 @@ import type { Attachment } from '#operations/views/network-store.ts';
 import type { Server, ServerAction } from '#operations/views/server-store.ts';
 import type { AccessFacts } from '#operations/views/tenant-store.ts';
 
-export function showServer(server: Server, currency: string): schemas.Server {
+/** With the version of its machine, which no answer has: it is a part of the tag. */
+export type ShownServer = schemas.Server & { machine_version: number };
+
+export function showServer(server: Server, currency: string): ShownServer {
   return {
+    machine_version: server.machineVersion,
     id: server.id,
     tenant_id: server.tenantId,
     order_id: server.orderId,

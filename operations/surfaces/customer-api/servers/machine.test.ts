@@ -496,7 +496,11 @@ test('a snapshot is taken of a running server, listed, restored and deleted, eac
   assert.equal(forecast.status, 200);
   const { command, restarts, erases_disk } = forecast.body;
   assert.deepEqual([command, restarts, erases_disk], ['restore_snapshot', true, true]);
-  const restore = await send('POST', `/api/v2/snapshots/${id}/restore`);
+  const stale = { 'if-match': '"stale"' };
+  for (const to of [`/api/v2/snapshots/${id}/restore`, `${path}/snapshots`])
+    assert.equal((await send('POST', to, {}, stale)).body.error.reason, 'etag_mismatch', to);
+  const tag = { 'if-match': (await send('GET', path)).headers.get('etag')! };
+  const restore = await send('POST', `/api/v2/snapshots/${id}/restore`, {}, tag);
   assert.deepEqual([restore.status, restore.body.command], [202, 'restore_snapshot']);
   await world.jobs.drain();
   const { image: guestImage, power, password_digest } = await guest();

@@ -131,13 +131,13 @@ async function readServer(deps: Features, call: Call, request: FastifyRequest, r
   return showServer(server, call.tenant.currency);
 }
 
-/** `If-Match` of a call that changes the server in its path. */
+/** `If-Match` of a call that changes a server, by default the one in its path. */
 export function serverPrecondition(
   servers: Servers,
   call: Call,
   request: FastifyRequest,
 ): ReturnType<typeof preconditionOf> {
-  const id = idOf(request);
+  id = idOf(request),
   return preconditionOf({
     request,
     schema: schemas.Server,

@@ -10,6 +10,7 @@ import { idempotent } from '../idempotent.ts';
 import { bodyOf, idOf, pageOf } from '../request-parts.ts';
 import { compileValidator } from '../validate-input.ts';
 import { showAction, showActionForecast } from '../views.ts';
+import { serverPrecondition } from './servers.routes.ts';
 
 const checkCreate = compileValidator(schemas.CreateSnapshotRequest);
 const checkRestore = compileValidator(schemas.RestoreSnapshotRequest);
@@ -57,14 +58,16 @@ export function snapshotHandlers({ servers, idempotency }: Features): SnapshotHa
       checkCreate(body);
       const { dry_run: isDryRun, ...wanted } = body as schemas.CreateSnapshotRequest;
       const { name } = wanted;
+      const precondition = serverPrecondition(servers, call, request);
       if (isDryRun) {
-        await servers.createSnapshot(call.actor, call.tenant.id, server.id, name, { isDryRun });
+        await servers.createSnapshot(call.actor, call.tenant.id, server.id, name, { isDryRun, precondition });
         return showSnapshotForecast(server, servers.snapshotGbQuanta, call.tenant.currency);
       }
       const made = await idempotent(idempotency, {
         ...{ call, request, reply, body: wanted },
         run: (claim) =>
           servers.createSnapshot(call.actor, call.tenant.id, server.id, name, {
+            precondition,
             onSnapshot: async (tx, id) => claim?.bind(tx, { kind: 'snapshot', id }),
           }),
         replay: ({ id }) => find(call, id),
@@ -80,7 +83,9 @@ export function snapshotHandlers({ servers, idempotency }: Features): SnapshotHa
       const body = bodyOf(call, request);
       checkRestore(body);
       const { dry_run: isDryRun, ...wanted } = body as schemas.RestoreSnapshotRequest;
-      const restore = (hooks: ChangeHooks) => servers.restoreSnapshot(call.actor, call.tenant.id, id, hooks);
+      const precondition = serverPrecondition(servers, call, request, serverId);
+      const restore = (hooks: ChangeHooks) =>
+        servers.restoreSnapshot(call.actor, call.tenant.id, id, { ...hooks, precondition });
       if (isDryRun) {
         const { hourlyQuanta, monthlyCapQuanta } = await findServer(call, serverId);
         const { action, isRestarted } = await restore({ isDryRun });

@@ -247,7 +247,7 @@ const cachingGuide: Guide = {
   id: 'caching',
   title: 'Conditional requests',
   content: paragraph(
-    'A read carries an `ETag`. Send it back as `If-None-Match`: when nothing has changed the answer is a `304` without a body. Send it as `If-Match` with a change: when another caller changed the server or network meanwhile (its name, host name, description, labels, networks or firewall) the answer is a `412` (`etag_mismatch`), and nothing was done. What the platform does, such as a server that starts to run, is no change in this sense. With a read, `If-Match` answers that `412` unless what is there is the version that it names. What counts its own call (`/key`, `/account`, `/usage`) has no tag. Plans, images, locations and prices may be kept for five minutes (`Cache-Control`); `dry_run` of a deployment says the price of this moment.',
+    'A read carries an `ETag`. Send it back as `If-None-Match`: when nothing has changed the answer is a `304` without a body. Send it as `If-Match` with a change: when another caller changed the server or network meanwhile (its name, host name, description, labels, networks or firewall; of a server also its plan, disk, root password and addresses) the answer is a `412` (`etag_mismatch`), and nothing was done. What the platform does, such as a server that starts to run, is no change in this sense. With a read, `If-Match` answers that `412` unless what is there is the version that it names. What counts its own call (`/key`, `/account`, `/usage`) has no tag. Plans, images, locations and prices may be kept for five minutes (`Cache-Control`); `dry_run` of a deployment says the price of this moment.',
   ),
 };
 

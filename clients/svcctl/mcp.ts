@@ -5,7 +5,8 @@
  * as one first, with the same arguments, and what destroys a server names the server. Secrets that an answer holds once
  * are not handed to the model, and keys are left to people.
  *
- * The protocol is spoken here: a line of JSON-RPC each way. The official SDK would bring 98 packages to a tool of one file.
+ * The protocol is spoken here: a line of JSON-RPC each way. The official SDK would take the place of forty lines, and bring its core and zod
+ * into a tool of one file.
  */
 import type { Call, Field } from '../calls.ts';
 import type { CallOptions, CallRequest } from '../typescript/caller.ts';
@@ -133,7 +134,7 @@ export async function serveMcp({ calls, version, client, input, write }: McpOpti
   await Promise.all(pending);
 }
 
-const toolName = ({ id }: Call) => id.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+export const toolName = ({ id }: Call) => id.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 const fieldsOfCall = (call: Call): Field[] => [...call.inPath, ...call.inQuery, ...(call.body ?? [])];
 
@@ -215,9 +216,13 @@ async function callTool({ call, given, client, tried, signal }: ToolCall): Promi
   const options = { tenant, signal, ...(waitSeconds === undefined ? {} : { waitSeconds }) } as CallOptions;
   try {
     if (call.destroys && isDry !== true) {
-      const { name } = await client.readServer(Number(fields.id), { tenant, signal } as CallOptions);
+      const within = { tenant, signal } as CallOptions;
+      const id = Number(fields.id);
+      const isSnapshot = call.path.startsWith('/api/v2/snapshots/');
+      const serverId = isSnapshot ? (await client.readSnapshot(id, within)).server_id : id;
+      const { name } = await client.readServer(serverId, within);
       if (name !== serverName)
-        return refuse(`server_name is not the name of server ${String(fields.id)}. Ask the person.`);
+        return refuse(`server_name is not the name of server ${serverId}. Ask the person.`);
     }
     const answer = await client.call<unknown>(requestOf(call, fields, options));
     if (isDry === true) tried.add(key);

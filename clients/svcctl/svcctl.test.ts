@@ -112,7 +112,7 @@ test('a server is ordered, waited for, shown as a table and as JSON, stopped and
 
 test('wrong usage says what is wrong before any call; a refusal names the fields', async () => {
   for (const [words, says] of [
-    [['servers', 'create'], /missing: --plan, --image/],
+    [['servers', 'create'], /missing: --plan/],
     [['servers', 'list', '--plna', 'x'], /plna/],
     [['servers', 'read'], /takes ID/],
     [['server', 'red'], /needs one of: list/],
@@ -245,6 +245,17 @@ test('mcp: a read key has the tools that read; a full key tries a dry run first,
     /not the name/,
   );
   assert.equal((await writer.use('read_server', { id: serverId })).isRefused, false);
+  const wish = { id: serverId, name: 'golden' };
+  await writer.use('create_snapshot', { ...wish, dry_run: true });
+  const snapshot = JSON.parse((await writer.use('create_snapshot', wish)).text).id as number;
+  await world.jobs.drain();
+  const other = { id: snapshot, server_name: 'another' };
+  assert.match(
+    (await writer.use('delete_snapshot', other)).text,
+    new RegExp(`name of server ${serverId}\\.`),
+  );
+  const meant = { id: snapshot, server_name: 'web-of-a-model' };
+  assert.equal((await writer.use('delete_snapshot', meant)).text, 'Done.');
   const destroyed = await writer.use('destroy_server', { id: serverId, server_name: 'web-of-a-model' });
   assert.equal(JSON.parse(destroyed.text).command, 'destroy');
   const refused = await writer.use('create_server', { plan: 'none-such', image: 'debian-12', dry_run: true });

@@ -30,6 +30,8 @@ export interface Endpoint {
   params: Readonly<Record<string, ResourceKind>>;
   query?: TSchema;
   body?: TSchema;
+  /** Of v1, where it is another. */
+  bodyV1?: TSchema;
   /** A body may be left out. */
   isBodyOptional?: boolean;
   /** Request headers that change what the call does. */

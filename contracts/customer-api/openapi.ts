@@ -156,6 +156,7 @@ const quotaHeaders = ['X-Api-Quota-Limit', 'X-Api-Quota-Remaining', 'X-Api-Quota
 const rateHeaders = ['RateLimit', 'RateLimit-Policy'];
 
 function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', parts: Parts): Json {
+  const body = version === 'v1' ? (endpoint.bodyV1 ?? endpoint.body) : endpoint.body;
   const responses: Record<string, unknown> = {};
   const always = ['X-Request-Id', 'X-Client-Request-Id', version === 'v1' ? 'Link' : 'X-Tenant-Id'];
   const counted = [...always, ...quotaHeaders, ...rateHeaders];
@@ -200,11 +201,11 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', parts: Part
     ...(endpoint.destroys ? { 'x-destroys': true } : {}),
     'x-reasons': Object.fromEntries([...groups].map(([status, kinds]) => [status, kinds.map(nameOf)])),
     parameters: describeParameters(endpoint, version, parts),
-    ...(endpoint.body
+    ...(body
       ? {
           requestBody: {
             required: !endpoint.isBodyOptional,
-            content: { 'application/json': { schema: parts.schema(endpoint.body) } },
+            content: { 'application/json': { schema: parts.schema(body) } },
           },
         }
       : {}),

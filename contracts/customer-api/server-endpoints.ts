@@ -6,6 +6,7 @@ import {
   ConsoleTicket,
   CreatedServer,
   CreateServerRequest,
+  CreateServerRequestV1,
   ListActionsQuery,
   ListServersQuery,
   PasswordAction,
@@ -58,9 +59,10 @@ export const serverEndpoints = [
     versions: both,
     summary: 'Deploy a server',
     description:
-      'Orders one server with hourly billing and starts provisioning. Every call is a new order, unless it repeats an `Idempotency-Key`. Only this answer contains `root_password`. Read the server with `wait_for=status:running` until it runs.',
+      'Orders one server with hourly billing and starts provisioning. Every call is a new order, unless it repeats an `Idempotency-Key`. Only this answer contains `root_password`. A `snapshot` in place of `image` copies that disk; cloud-init sets its host name, addresses, keys and root password anew. Until the server runs, that snapshot and its server can’t be deleted. Read the server with `wait_for=status:running` until it runs.',
     params: {},
     body: CreateServerRequest,
+    bodyV1: CreateServerRequestV1,
     headers: ['Idempotency-Key'],
     selectsTenant: true,
     responses: {
@@ -84,6 +86,7 @@ export const serverEndpoints = [
       'read_only_key',
       'deploy_rate',
       'capacity_unavailable',
+      'unsupported_action',
       ...idempotencyErrors,
       'not_found',
     ],

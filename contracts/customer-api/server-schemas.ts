@@ -183,8 +183,18 @@ const SshKeyRef = Type.Union([Type.String({ minLength: 1, maxLength: 8192 }), Id
 export const CreateServerRequest = Type.Object(
   {
     plan: SlugOrId('The plan'),
-    image: SlugOrId('The image'),
-    location: Type.Optional(SlugOrId('The location; required if there are several')),
+    image: Type.Optional(SlugOrId('The image; required without `snapshot`')),
+    snapshot: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        'x-resource': 'snapshot',
+        description:
+          'A complete snapshot of the workspace in place of `image`. The server gets a copy of that disk in the same location; the disk of its plan must be at least as large.',
+      }),
+    ),
+    location: Type.Optional(
+      SlugOrId('The location; required if there are several. With `snapshot`, by default the one of that'),
+    ),
     name: Type.Optional(Name),
     hostname: Type.Optional(
       Type.String({
@@ -236,6 +246,13 @@ export const CreateServerRequest = Type.Object(
   { title: 'CreateServerRequest', additionalProperties: false },
 );
 export type CreateServerRequest = Static<typeof CreateServerRequest>;
+
+const { snapshot: _, ...v1Fields } = CreateServerRequest.properties;
+/** v1 stays as it was specified: it knows images only. */
+export const CreateServerRequestV1 = Type.Object(
+  { ...v1Fields, image: SlugOrId('The image') },
+  { title: 'CreateServerRequestV1', additionalProperties: false },
+);
 
 /** What a create with `dry_run` is answered. */
 export const ServerForecast = Type.Object(

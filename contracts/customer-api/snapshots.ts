@@ -177,7 +177,7 @@ export const snapshotEndpoints = [
     versions: ['v2'],
     summary: 'Delete a snapshot',
     description:
-      'The snapshot can’t be restored any more. A server that was restored from it keeps its disk.',
+      'The snapshot can’t be restored any more. A server that was restored or made from it keeps its disk.',
     params: onSnapshot,
     body: SelectionRequest,
     isBodyOptional: true,

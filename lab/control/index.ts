@@ -90,6 +90,12 @@ const AddressesBody = Type.Object({ addresses: AddressList }, { additionalProper
 const GuestBody = Type.Object(
   {
     image: Type.Optional(Type.String({ minLength: 1, maxLength: 63 })),
+    source: Type.Optional(
+      Type.Object(
+        { guest: Type.String(), snapshot: Type.Integer({ minimum: 1 }) },
+        { additionalProperties: false },
+      ),
+    ),
     size: Type.Optional(SizeBody),
     mac: Type.Optional(Type.String()),
     addresses: Type.Optional(AddressList),
@@ -278,10 +284,11 @@ function decodePath(url: string): string[] {
 }
 
 function readGuestBody(name: string, body: unknown): GuestInput {
-  const { mac, addresses, private_interfaces: nics, image, size, power } = checkBody(GuestBody, body);
+  const { mac, addresses, private_interfaces: nics, image, source, size, power } = checkBody(GuestBody, body);
   return {
     name,
     image: image ?? null,
+    ...(source && { source }),
     size: size === undefined ? null : toSize(size),
     mac: mac ?? null,
     addresses: (addresses ?? []).map(toAddress),

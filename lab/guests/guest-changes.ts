@@ -43,6 +43,8 @@ export class GuestChanges {
       return false;
     }
     refuseTaken(guests.all(), wanted);
+    const { source } = input;
+    if (source) wanted.image = findSnapshot(guests.find(source.guest), source.snapshot).image;
     for (const nic of wanted.nics) refuseTakenNic(guests.all(), wanted.name, nic);
     guests.add(wanted);
     await this.setPower(wanted, wanted.power);
@@ -64,10 +66,7 @@ export class GuestChanges {
 
   /** A disk with the content of a snapshot, and the guest off. Throws `lab.snapshot_unknown`, `lab.rebuilt_since`. */
   async restore(guest: GuestDefinition, snapshot: number, rebuild: number): Promise<void> {
-    const found = guest.snapshots.find((one) => one.snapshot === snapshot);
-    if (found === undefined)
-      throw new CodedError('lab.snapshot_unknown', `The guest "${guest.name}" has no snapshot ${snapshot}`);
-    await this.#replaceDisk(guest, found.image, rebuild);
+    await this.#replaceDisk(guest, findSnapshot(guest, snapshot).image, rebuild);
   }
 
   async #replaceDisk(guest: GuestDefinition, image: string | null, rebuild: number): Promise<void> {
@@ -161,4 +160,10 @@ function refuseTaken(others: Iterable<GuestDefinition>, wanted: GuestDefinition)
       throw new CodedError('lab.address_taken', `${taken.address} belongs to the guest "${other.name}"`);
     }
   }
+}
+
+function findSnapshot(guest: GuestDefinition, snapshot: number): GuestDefinition['snapshots'][number] {
+  const found = guest.snapshots.find((one) => one.snapshot === snapshot);
+  if (found !== undefined) return found;
+  throw new CodedError('lab.snapshot_unknown', `The guest "${guest.name}" has no snapshot ${snapshot}`);
 }

@@ -16,6 +16,8 @@ export interface GuestInput {
   nics?: readonly PrivateNic[];
   guard?: GuardState;
   image?: string | null;
+  /** A snapshot of another guest in place of an image. */
+  source?: { guest: string; snapshot: number };
   rebuild?: number;
   size?: GuestSize | null;
   snapshots?: GuestDefinition['snapshots'];

@@ -82,15 +82,19 @@ export function createClusters(deps: { db: () => Queryable; hypervisors: Hypervi
 }
 
 /**
- * Reserves a server's room on a node of the cluster, inside the caller's transaction.
+ * Reserves a server's room on a node of the cluster, or on the one that is named, inside the caller's transaction.
  *
  * The cluster's nodes stay locked until it ends, so two orders never get the same room. Throws `clusters.full`.
  */
 export async function placeGuest(
   tx: Queryable,
-  placement: { clusterId: number; serverId: number; room: Room },
+  { clusterId, nodeId, ...placement }: { clusterId: number; nodeId?: number; serverId: number; room: Room },
 ): Promise<Node> {
-  const node = chooseNode(await store.lockNodes(tx, placement.clusterId), placement.room);
+  const nodes = await store.lockNodes(tx, clusterId);
+  const node = chooseNode(
+    nodes.filter(({ id }) => nodeId === undefined || id === nodeId),
+    placement.room,
+  );
   if (node === null) throw new CodedError('clusters.full', 'No node of this cluster has room for it.');
   await store.insertReservation(tx, { nodeId: node.id, serverId: placement.serverId, ...placement.room });
   return node;

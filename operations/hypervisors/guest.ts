@@ -46,6 +46,8 @@ export interface GuestDefinition extends GuestSize {
   rootPassword: string;
   sshKeys: readonly string[];
   userData: string | null;
+  /** A complete snapshot of another guest of the node, which its first disk is made from; absent: its image. */
+  source?: { guest: string; snapshot: number };
 }
 
 /** One filter of a guest's public NIC; the first that fits decides. */
@@ -202,8 +204,8 @@ export interface ImageSource {
 /** How far the copy of a disk is in percent, or what the complete one takes. */
 export type SnapshotProgress = { progress: number } | { bytes: number };
 
-/** How far a guest is that was just made: a `booting` one has to be asked about again. */
-export type GuestProgress = 'ready' | 'booting';
+/** How far a guest is that was just made: a `booting` one has to be asked about again, and so has one whose disk is still copied. */
+export type GuestProgress = 'ready' | 'booting' | 'copying';
 
 /**
  * One node's hypervisor. Every call is idempotent by the guest's name. `hypervisor.refused` is a final answer,
@@ -243,7 +245,10 @@ export interface HypervisorDriver {
   fetchImage(source: ImageSource, step: (progress: number) => void): Promise<void>;
   /** Where guests run and what addresses they may have. */
   describeSite(): Promise<HypervisorSite>;
-  /** Makes the guest and switches it on. `ready` means that it is addressable. `step` is told percents. */
+  /**
+   * Makes the guest and switches it on. `ready` means that it is addressable, and that its disk needs no snapshot that it was made from.
+   * `step` is told percents.
+   */
   ensureGuest(guest: GuestDefinition, step: (progress: number) => Promise<void>): Promise<GuestProgress>;
   /**
    * Gives the guest a new disk made from the image, sets it up again and switches it on; its NICs and its firewall stay. The

@@ -173,7 +173,7 @@ function guestsOf(
         ...(guest.privateInterfaces.length > 0
           ? { private_interfaces: guest.privateInterfaces.map(toWire) }
           : {}),
-        image: guest.imageSlug,
+        ...(guest.source ? { source: guest.source } : { image: guest.imageSlug }),
         size: sizeOf(guest),
         power: 'on',
       });

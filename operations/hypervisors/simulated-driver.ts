@@ -27,6 +27,7 @@ import {
   deleteSnapshot,
   findGuestPower,
   findRebuild,
+  hasSnapshot,
   insertSnapshot,
   inspectGuests,
   listGuests,
@@ -103,6 +104,10 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
     describeSite: async () => simulatedSite,
     async ensureGuest(guest, step) {
       await boot(step);
+      const { source } = guest;
+      const isNew = (await findGuestPower(options.db(), guest.name)) === null;
+      if (source && isNew && !(await hasSnapshot(options.db(), source.guest, source.snapshot)))
+        throw new CodedError('hypervisor.refused', `The guest ${source.guest} has no such snapshot.`);
       await define(options.db(), guest);
       for (const nic of guest.privateInterfaces) await plug(options.db(), guest.name, nic);
       await power(guest.name, 'on');

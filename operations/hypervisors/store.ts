@@ -78,6 +78,14 @@ export async function beginRestore(
   return findRebuild(db, guest);
 }
 
+export async function hasSnapshot(db: Queryable, guest: string, snapshot: number): Promise<boolean> {
+  const { rows } =
+    await sql`select 1 from simulated_snapshots where guest = ${guest} and snapshot = ${snapshot}`.execute(
+      db,
+    );
+  return rows.length > 0;
+}
+
 export async function deleteSnapshot(db: Queryable, guest: string, snapshot: number): Promise<void> {
   await sql`delete from simulated_snapshots where guest = ${guest} and snapshot = ${snapshot}`.execute(db);
 }

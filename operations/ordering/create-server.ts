@@ -54,11 +54,16 @@ export async function createServer(
   { onOrdered, checkout }: OrderingOptions = {},
 ): Promise<CreateServerResult> {
   const { order } = await prepareOrder(deps, actor, input);
-  const { tenantId, plan, image } = input;
+  const { tenantId, plan, image, snapshotId } = input;
   const onPlaced: OnOrdered = async (tx, orderId) => {
     await onOrdered?.(tx, orderId);
     const subject = { kind: 'order', id: orderId };
-    await record(tx, actor, { operation: 'order.place', subject, tenantId, after: { plan, image } });
+    await record(tx, actor, {
+      operation: 'order.place',
+      subject,
+      tenantId,
+      after: { plan, image, snapshotId },
+    });
   };
   const placed = await deps.orders.placeOrder({ ...order, onOrdered: onPlaced, checkout });
   deps.wake();
@@ -91,7 +96,7 @@ async function prepareOrder(
 
 /** What is wrong with an order by itself, before anything is looked up. */
 function orderFaults(input: CreateServerInput): FieldFault[] {
-  return [...networkFaults(input), ...validateServerFields(input)];
+  return [...sourceFaults(input), ...networkFaults(input), ...validateServerFields(input)];
 }
 
 /**
@@ -108,6 +113,13 @@ async function resolveSshKeys(deps: OrderingDeps, { tenantId, sshKeys = [] }: Cr
       : [{ path, code: 'pattern', message: `${publicKeyHint}, or the name of a key of the workspace` }];
   });
   return { sshKeys: lines.filter((line) => line !== null), faults };
+}
+
+function sourceFaults({ image, snapshotId }: CreateServerInput): FieldFault[] {
+  if (image === undefined && snapshotId === undefined)
+    return [{ path: 'image', code: 'required', message: 'is required, or `snapshot` in its place' }];
+  if (image === undefined || snapshotId === undefined) return [];
+  return [{ path: 'snapshot', code: 'conflict', message: 'stands in place of `image`: give one of them' }];
 }
 
 function networkFaults(input: CreateServerInput): FieldFault[] {
@@ -135,9 +147,11 @@ export interface CreateServerInput extends Omit<OrderedServer, 'sshKeys'> {
 /** What was chosen out of the catalogue. */
 export interface Choice {
   plan: Plan;
-  image: Image;
+  image: Pick<Image, 'id'>;
   locationId: number;
   clusters: Cluster[];
+  /** Of a server that is made from a snapshot: the node that has it. */
+  nodeId?: number | undefined;
 }
 
 /** What an order remembers of its call, so that any process can carry it out. */

@@ -110,6 +110,14 @@ export async function isActionOlder(db: Queryable, serverId: number, seconds: nu
   return rows.length > 0;
 }
 
+/** For how many seconds the unfinished action of a server has been under way; 0 where there is none. */
+export async function ageOfAction(db: Queryable, serverId: number): Promise<number> {
+  const { rows } = await sql<{ seconds: number }>`
+    select ceil(extract(epoch from svc_now() - started_at))::int as seconds from server_actions
+    where server_id = ${serverId} and status in ('queued', 'running') and started_at is not null`.execute(db);
+  return rows[0]?.seconds ?? 0;
+}
+
 /** An action by its own id, of a server of the scope, also of one that is gone by now. */
 export async function findAction(
   db: Queryable,

@@ -18,7 +18,10 @@ export interface RequestedServer {
   tenantId: number;
   /** Slug or id. */
   plan: string | number;
-  image: string | number;
+  /** Slug or id; absent with a snapshot. */
+  image?: string | number | undefined;
+  /** A complete one of the account, which the disk is made from. */
+  snapshotId?: number | undefined;
   name?: string | undefined;
   hostname?: string | undefined;
   /** As lines of `authorized_keys`. */
@@ -60,7 +63,7 @@ export async function addServer(
   { orderId, requested, held, requester }: AddedServer,
 ): Promise<void> {
   const { serverId, locationId } = held;
-  const { tenantId, networkId, networkIp: ip, plan, image } = requested;
+  const { tenantId, networkId, networkIp: ip, plan, image, snapshotId } = requested;
   await insertServer(tx, orderId, requested, held);
   if (held.mac !== null) await store.insertInterface(tx, serverId, held.mac);
   // In the order in which holds are made, the network before the pools of addresses: else an order that is being placed
@@ -76,7 +79,7 @@ export async function addServer(
     operation: 'server.create',
     subject: { kind: 'server', id: serverId, name },
     tenantId,
-    after: { orderId, plan, image, networkId },
+    after: { orderId, plan, image, snapshotId, networkId },
   });
 }
 

@@ -25,6 +25,7 @@ import { notFound, requester } from './authorise.ts';
 import type { ServersDeps } from './index.ts';
 import { endAction } from './job-kit.ts';
 import { powerCourse, supersededBy } from './server.ts';
+import { isSource } from './snapshot-store.ts';
 import * as store from './store.ts';
 
 export interface PowerRequest {
@@ -104,7 +105,7 @@ export function requireReady({ provisioningState }: store.ProvisioningFacts): vo
 
 /**
  * Destroys a server. Throws `servers.not_found`, `servers.busy`, and `servers.provisioning_failed` for one that failed:
- * an operator has to resolve that first (API-3.4). Asked again while it runs, it answers with the same action. It ends a power
+ * an operator has to resolve that first (API-3.4). It is busy while another server is made from its snapshot. Asked again while it runs, it answers with the same action. It ends a power
  * command that is under way, and an order whose provisioning has not begun.
  */
 export function destroyServer(
@@ -121,6 +122,7 @@ export function destroyServer(
         'Provisioning of this server failed. An operator has to retry or resolve it before it can be destroyed.',
       );
     }
+    if (await isSource(tx, { serverId })) throw beingCopied();
     const action = await insertAction(tx, { serverId, command: 'destroy', ...requester(actor) });
     await store.updateState(tx, serverId, { provisioningState: 'deleting' });
     await detachAll(tx, serverId);
@@ -252,3 +254,8 @@ export function busy(actionId: number | null): CodedError {
     },
   );
 }
+
+export const beingCopied = () =>
+  new CodedError('servers.busy', 'A server is being made from this snapshot. Wait until it runs.', {
+    actionId: null,
+  });

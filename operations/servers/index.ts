@@ -74,6 +74,7 @@ export { findDrift } from './drift.ts';
 export type { Drift } from './drift-store.ts';
 export { observePower } from './run-power.ts';
 export { macOf, newRootPassword, statusOf, supersededBy } from './server.ts';
+export { holdSnapshot, releaseHeldSnapshot } from './snapshot-store.ts';
 export { backdateServers, lockAttachable, lockLiving, nextServerId } from './store.ts';
 export {
   type FieldFault,

@@ -14,7 +14,7 @@ import { emit } from '#operations/events/index.ts';
 import { guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts';
 import { deleteNicsOf, settleNics } from '#operations/networks/index.ts';
 import type { Job, JobHandler } from '#service-kit/jobs/index.ts';
-import { noteProgress } from './action-store.ts';
+import { ageOfAction, noteProgress } from './action-store.ts';
 import type { ServersDeps } from './index.ts';
 import {
   askAgain,
@@ -32,7 +32,9 @@ import {
 import { failMachine, forgetPassword, runRebuild, runReset, runResize, settleDisk } from './run-machine.ts';
 import { failPower, runPower } from './run-power.ts';
 import { failAddresses, runAddresses, settleAddresses } from './server-addresses.ts';
+import { findSource } from './snapshot-store.ts';
 import {
+  copySecondsMax,
   deleteCopies,
   endSnapshots,
   failCreateSnapshot,
@@ -107,9 +109,14 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
     return server;
   });
   if (facts === null) return;
-  const guest = await describeGuest(deps, facts, await deps.findRootPassword(facts.orderId));
+  const source = await findSource(deps.db(), serverId);
+  const guest = {
+    ...(await describeGuest(deps, facts, await deps.findRootPassword(facts.orderId))),
+    ...(source && { source: { guest: guestName(source.snapshotServerId), snapshot: source.snapshotId } }),
+  };
   try {
     const progress = await driver.ensureGuest(guest, (percent) => noteProgress(deps.db(), serverId, percent));
+    if (progress === 'copying') return await waitForCopy(deps, job);
     if (progress === 'booting') return await waitForBoot(deps, job);
   } catch (caught) {
     const error = withoutSecret(caught, guest.rootPassword);
@@ -137,8 +144,17 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
 /** `ready` means addressable: a guest that says nothing within its time has failed, however well it was made. */
 async function waitForBoot(deps: ServersDeps, job: Job): Promise<void> {
   const serverId = serverIdOf(job);
-  if (!(await isSilentTooLong(deps, serverId))) return askAgain(deps, job, {}, bootPollMs);
+  const { copySeconds } = job.payload as { copySeconds?: number };
+  if (!(await isSilentTooLong(deps, serverId, copySeconds))) return askAgain(deps, job, {}, bootPollMs);
   await failProvisioning(deps, serverId, 'guest_silent', 'the guest has sent nothing');
+}
+
+/** The guest has its time to boot once the copy of its disk is complete. */
+async function waitForCopy(deps: ServersDeps, job: Job): Promise<void> {
+  const serverId = serverIdOf(job);
+  const copySeconds = await ageOfAction(deps.db(), serverId);
+  if (copySeconds < copySecondsMax) return askAgain(deps, job, { copySeconds }, bootPollMs);
+  await failProvisioning(deps, serverId, 'hypervisor_failed', 'the copy of the snapshot takes too long');
 }
 
 /** What customers read: the hypervisor's own words may name machines of ours. */

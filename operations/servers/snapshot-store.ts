@@ -65,7 +65,9 @@ export async function lockDueSnapshots(
       : 'id' in of
         ? sql`c.id = ${of.id}`
         : sql`c.server_id = ${of.serverId}`;
-  const batch = 'afterId' in of ? sql`limit ${of.limit} for update of c skip locked` : sql`for update of c`;
+  // Beside an order that holds the snapshot, which has the balance already that a charge waits for.
+  const batch =
+    'afterId' in of ? sql`limit ${of.limit} for no key update of c skip locked` : sql`for no key update of c`;
   const { rows } = await sql<DueSnapshot>`
     select c.id, c.server_id as "serverId", s.tenant_id as "tenantId", ${begun} as hours,
       (${cost(begun)} - ${cost(sql`c.charged_hours`)})::bigint as quanta
@@ -109,4 +111,53 @@ export async function deleteSnapshot(db: Queryable, id: number): Promise<void> {
 
 export async function deleteAll(tx: Queryable, serverId: number): Promise<void> {
   await sql`delete from server_snapshots where server_id = ${serverId}`.execute(tx);
+}
+
+/** The snapshot that the first disk of a server is made from, and the server that it is of. */
+export interface Source {
+  snapshotId: number;
+  snapshotServerId: number;
+}
+
+/**
+ * Holds a complete snapshot of the workspace for a server that is made from it; false where there is none. It never waits, so that an
+ * order, which has the balance of its account, can't wait for a deletion that charges it: a snapshot that is locked is being deleted.
+ */
+export async function holdSnapshot(
+  tx: Queryable,
+  { serverId, tenantId, snapshotId }: { serverId: number; tenantId: number; snapshotId: number },
+): Promise<boolean> {
+  const { rows } = await sql`
+    insert into server_sources (server_id, snapshot_id, snapshot_server_id)
+    select ${serverId}::bigint, held.id, held.server_id from (
+      select c.id, c.server_id from server_snapshots c join servers s on s.id = c.server_id
+      where c.id = ${snapshotId} and c.state = 'ready' and s.tenant_id = ${tenantId} and s.provisioning_state = 'ready'
+      for key share of c skip locked) held
+    returning 1`.execute(tx);
+  return rows.length === 1;
+}
+
+/** Of an order that will not be carried out. */
+export async function releaseHeldSnapshot(tx: Queryable, serverId: number): Promise<void> {
+  await sql`delete from server_sources where server_id = ${serverId}`.execute(tx);
+}
+
+export async function findSource(db: Queryable, serverId: number): Promise<Source | null> {
+  const { rows } = await sql<Source>`
+    select snapshot_id as "snapshotId", snapshot_server_id as "snapshotServerId" from server_sources
+    where server_id = ${serverId}`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** Whether a server is being made from this snapshot, or from one of this server. Until the transaction ends no order holds them. */
+export async function isSource(tx: Queryable, of: { id: number } | { serverId: number }): Promise<boolean> {
+  const which = 'id' in of ? sql`c.id = ${of.id}` : sql`c.server_id = ${of.serverId}`;
+  await sql`select 1 from server_snapshots c where ${which} order by c.id for update`.execute(tx);
+  const { rows } = await sql`
+    select 1 from server_snapshots c join server_sources o on o.snapshot_id = c.id
+    left join servers s on s.id = o.server_id
+    where ${which} and (s.id is null or s.provisioning_state in ('queued', 'provisioning')) limit 1`.execute(
+    tx,
+  );
+  return rows.length > 0;
 }

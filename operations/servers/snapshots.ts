@@ -16,7 +16,7 @@ import type { Job } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { findUnfinishedAction, isActionOlder, noteProgress } from './action-store.ts';
 import { change, requireCredit, requirePower, type ServerOf } from './change-machine.ts';
-import { busy, type ChangeHooks } from './change-server.ts';
+import { beingCopied, busy, type ChangeHooks } from './change-server.ts';
 import { chargeEnding, chargeSnapshots } from './charge-snapshots.ts';
 import type { ServersDeps } from './index.ts';
 import {
@@ -81,7 +81,7 @@ interface SnapshotHooks extends Pick<ChangeHooks, 'isDryRun' | 'precondition'> {
 }
 
 /** A large disk on a slow pool. */
-const copySecondsMax = 6 * 3_600;
+export const copySecondsMax = 6 * 3_600;
 
 /** Throws `servers.invalid`, `servers.snapshot_limit`, `servers.unsupported`, `orders.not_eligible`, and what `changePower` throws. */
 async function createSnapshot(
@@ -139,7 +139,7 @@ async function restoreSnapshot(
   return { action, isRestarted };
 }
 
-/** Throws `servers.snapshot_not_found`, and `servers.busy` while a snapshot of its server is taken or restored. */
+/** Throws `servers.snapshot_not_found`, and `servers.busy` while a snapshot of its server is taken or restored, or a server is made from it. */
 async function deleteSnapshot(
   deps: ServersDeps,
   { actor, scope }: Omit<ServerOf, 'serverId'>,
@@ -153,6 +153,7 @@ async function deleteSnapshot(
     const unfinished = await findUnfinishedAction(tx, serverId);
     if (unfinished?.command === 'create_snapshot' || unfinished?.command === 'restore_snapshot')
       throw busy(unfinished.id);
+    if (await store.isSource(tx, { id: snapshotId })) throw beingCopied();
     await emit(tx, { type: 'snapshot.deleted', snapshotId });
     await chargeEnding(tx, deps.snapshotGbQuanta, { id: snapshotId });
     await discard(tx, serverId, snapshotId);

@@ -9,6 +9,7 @@ export interface Snapshot {
   tenantId: number;
   serverId: number;
   serverName: string;
+  locationId: number;
   /** That makes it. */
   actionId: number;
   name: string;
@@ -31,10 +32,11 @@ export async function listSnapshots(
 ): Promise<Snapshot[]> {
   const isOwned = scope === 'all' ? sql`true` : sql`s.tenant_id = any(${[...scope]}::bigint[])`;
   const { rows } = await sql<Snapshot>`
-    select c.id, s.tenant_id as "tenantId", c.server_id as "serverId", s.name as "serverName", c.action_id as "actionId", c.name, c.state,
+    select c.id, s.tenant_id as "tenantId", c.server_id as "serverId", s.name as "serverName", k.location_id as "locationId",
+      c.action_id as "actionId", c.name, c.state,
       i.id as "imageId", i.slug as "imageSlug", i.name as "imageName", c.disk_gb as "diskGb",
       c.size_bytes as "sizeBytes", c.created_at as "createdAt"
-    from server_snapshots c join servers s on s.id = c.server_id join images i on i.id = c.image_id
+    from server_snapshots c join servers s on s.id = c.server_id join clusters k on k.id = s.cluster_id join images i on i.id = c.image_id
     where ${isOwned} and s.provisioning_state <> 'deleted' and c.state <> 'deleting'
       and (${serverId}::bigint is null or c.server_id = ${serverId}) and (${id}::bigint is null or c.id = ${id})
     order by c.id`.execute(db);

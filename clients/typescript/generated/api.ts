@@ -128,7 +128,7 @@ export class Api extends Caller {
     return new List(this, { method: 'GET', path: `/api/v2/servers`, query: ['status', 'name', 'plan', 'location', 'network_id', 'label', 'created_after', 'sort', 'limit', 'cursor'], options }, 'servers');
   }
 
-  /** Deploy a server. Orders one server with hourly billing and starts provisioning. Every call is a new order, unless it repeats an `Idempotency-Key`. Only this answer contains `root_password`. Read the server with `wait_for=status:running` until it runs. */
+  /** Deploy a server. Orders one server with hourly billing and starts provisioning. Every call is a new order, unless it repeats an `Idempotency-Key`. Only this answer contains `root_password`. A `snapshot` in place of `image` copies that disk; cloud-init sets its host name, addresses, keys and root password anew. Until the server runs, that snapshot and its server can’t be deleted. Read the server with `wait_for=status:running` until it runs. */
   createServer(body: CreateServerRequest & { dry_run?: false | undefined }, options?: CallOptions): Promise<CreatedServer>;
   createServer(body: CreateServerRequest & { dry_run: true }, options?: CallOptions): Promise<ServerForecast>;
   createServer(body: CreateServerRequest, options: CallOptions = {}): Promise<ServerForecast | CreatedServer> {
@@ -210,7 +210,7 @@ export class Api extends Caller {
     return this.call<Snapshot>({ method: 'GET', path: `/api/v2/snapshots/${encodeURIComponent(id)}`, options });
   }
 
-  /** Delete a snapshot. The snapshot can’t be restored any more. A server that was restored from it keeps its disk. */
+  /** Delete a snapshot. The snapshot can’t be restored any more. A server that was restored or made from it keeps its disk. */
   deleteSnapshot(id: number, options: CallOptions = {}): Promise<undefined> {
     return this.call<undefined>({ method: 'DELETE', path: `/api/v2/snapshots/${encodeURIComponent(id)}`, answersNothing: true, options });
   }

@@ -428,9 +428,11 @@ export type CreateNetworkRequest = {
 export type CreateServerRequest = {
   /** The plan, by slug or id. */
   plan: string | number;
-  /** The image, by slug or id. */
-  image: string | number;
-  /** The location; required if there are several, by slug or id. */
+  /** The image; required without `snapshot`, by slug or id. */
+  image?: string | number | undefined;
+  /** A complete snapshot of the workspace in place of `image`. The server gets a copy of that disk in the same location; the disk of its plan must be at least as large. */
+  snapshot?: number | undefined;
+  /** The location; required if there are several. With `snapshot`, by default the one of that, by slug or id. */
   location?: string | number | undefined;
   name?: string | undefined;
   hostname?: string | undefined;
@@ -449,6 +451,34 @@ export type CreateServerRequest = {
   billing_cycle?: 'hourly' | undefined;
   /** Returns 200 with the result and cost that the call would have, without executing it. Does not count as a deployment. */
   dry_run?: boolean | undefined;
+};
+
+export type CreateServerRequestV1 = {
+  /** The plan, by slug or id. */
+  plan: string | number;
+  /** The image, by slug or id. */
+  image: string | number;
+  /** The location; required if there are several. With `snapshot`, by default the one of that, by slug or id. */
+  location?: string | number | undefined;
+  name?: string | undefined;
+  hostname?: string | undefined;
+  /** Public keys as text, as in `authorized_keys`, or ids or names of SSH keys of the workspace. */
+  ssh_keys?: (string | number)[] | undefined;
+  /** For cloud-init; at most 64 KiB as UTF-8. */
+  user_data?: string | undefined;
+  /** An existing private network of the workspace and location, attached from the first boot. */
+  network_id?: number | undefined;
+  /** Address in the private network. Default: the lowest free one. */
+  network_ip?: string | undefined;
+  /** `false`: no public address; reached through `network_id`, which is then required. */
+  public_ip?: boolean | undefined;
+  labels?: Record<string, string> | undefined;
+  /** The default. */
+  billing_cycle?: 'hourly' | undefined;
+  /** Returns 200 with the result and cost that the call would have, without executing it. Does not count as a deployment. */
+  dry_run?: boolean | undefined;
+  /** A workspace of the key, by id or slug (v2; v1 ignores it). */
+  tenant?: number | string | undefined;
 };
 
 export type CreateSnapshotRequest = {

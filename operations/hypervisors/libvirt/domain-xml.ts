@@ -24,6 +24,9 @@ export interface DomainPlan {
   type: 'kvm' | 'qemu';
 }
 
+/** The device that a guest starts from. */
+export const firstDisk = 'vda';
+
 const patterns = {
   name: /^vm-[1-9]\d{0,15}$/,
   mac: /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/,
@@ -89,7 +92,7 @@ ${plan.type === 'kvm' ? "  <cpu mode='host-model'/>\n" : ''}  <clock offset='utc
     <disk type='volume' device='disk'>
       <driver name='qemu' type='qcow2' discard='unmap'/>
       <source pool='${pool}' volume='${escapeXml(checked('disk', plan.disk))}'/>
-      <target dev='vda' bus='virtio'/>
+      <target dev='${firstDisk}' bus='virtio'/>
     </disk>
     <disk type='volume' device='disk'>
       <driver name='qemu' type='raw'/>

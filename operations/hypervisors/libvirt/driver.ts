@@ -31,7 +31,7 @@ import { fetchImage } from './fetch-image.ts';
 import { changeGuard, defineFirewall, defineNicFilters, removeFilters, switchGuards } from './filters.ts';
 import { attachNic, detachNic, detachOthers, removeSegment } from './private-networks.ts';
 import { complaintOf, createVirsh, tolerate, type Virsh } from './run-virsh.ts';
-import { copyDisk, deleteSnapshot, restoreDisk } from './snapshots.ts';
+import { copyDisk, deleteSnapshot, pullSource, restoreDisk } from './snapshots.ts';
 import { deleteVolume, makeVolumes, seedOf, volumesOf, writeSeed } from './volumes.ts';
 
 /**
@@ -127,7 +127,9 @@ export function createLibvirtDriver(
         await step(60);
       }
       for (const nic of guest.privateInterfaces) await attach(guest.name, nic);
-      return start(guest.name, step);
+      const progress = await start(guest.name, step);
+      if (guest.source && !(await pullSource(call, pool, guest.name, guest.source))) return 'copying';
+      return progress;
     },
     async rebuildGuest(guest, rebuild, step) {
       await replaceDisk(call, pool, guest.name, rebuild, (disk) => makeVolumes(call, pool, guest, disk));

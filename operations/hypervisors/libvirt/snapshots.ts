@@ -3,16 +3,16 @@
  *
  * A backup job of QEMU makes them: it copies the disk as it was when the job began, while the guest goes on.
  * A guest that is off is started for it without running. A restored disk is a copy-on-write one over the snapshot, as a new one is over
- * its image: it is there at once or not at all, and the snapshot stays as long as the disk needs it.
+ * its image: it is there at once or not at all, and the snapshot stays as long as the disk needs it. The disk of a guest that is made from
+ * the snapshot of another begins in the same way; while the guest boots, QEMU copies into it what it needs of the snapshot.
  */
 import { CodedError } from '#common/errors/index.ts';
-import type { SnapshotProgress } from '../guest.ts';
+import type { GuestDefinition, SnapshotProgress } from '../guest.ts';
 import { diskOf, readDefinition, replaceDisk } from './change-guest.ts';
-import { checked } from './domain-xml.ts';
+import { firstDisk } from './domain-xml.ts';
 import { complaintOf, tolerate, type Virsh, withFile } from './run-virsh.ts';
-import { capacityOf, deleteVolume, listVolumes } from './volumes.ts';
+import { capacityOf, deleteVolume, listVolumes, snapshotOf } from './volumes.ts';
 
-const snapshotOf = (name: string, snapshot: number) => checked('snapshot', `${name}-s${snapshot}.qcow2`);
 const noJob = /no domain backup job|domain is not running|failed to get domain/i;
 
 /** See `HypervisorDriver.createSnapshot`. */
@@ -117,4 +117,18 @@ async function isBacking(call: Virsh, pool: string, name: string, volume: string
   if (!(await call(['list', '--all', '--name'])).split(/\s+/).includes(name)) return false;
   const disk = diskOf(await readDefinition(call, name), pool);
   return (await call(['vol-dumpxml', '--pool', pool, disk])).includes(`/${volume}</path>`);
+}
+
+/** Copies what the disk of a guest that runs needs of the snapshot that it was made from; true when that is complete. */
+export async function pullSource(
+  call: Virsh,
+  pool: string,
+  name: string,
+  { guest, snapshot }: NonNullable<GuestDefinition['source']>,
+): Promise<boolean> {
+  // What a job has changed in the header of a volume is known from the next refresh on.
+  await call(['pool-refresh', pool]);
+  if (!(await isBacking(call, pool, name, snapshotOf(guest, snapshot)))) return true;
+  await tolerate(call(['blockpull', name, firstDisk]), /already in a block job|already active|in use/i);
+  return false;
 }

@@ -6,6 +6,8 @@ import { hashPassword, type SeedPassword, seedFiles, withSeedImage } from './clo
 import { checked } from './domain-xml.ts';
 import { complaintOf, tolerate, type Virsh } from './run-virsh.ts';
 
+export const snapshotOf = (name: string, snapshot: number) =>
+  checked('snapshot', `${name}-s${snapshot}.qcow2`);
 export const seedOf = (name: string) => checked('seed', `${name}-seed.iso`);
 
 /** Disk and seed. A disk that stands from an earlier attempt is taken as it is; the seed is always written anew. */
@@ -15,7 +17,10 @@ export async function makeVolumes(
   guest: GuestDefinition,
   disk: string,
 ): Promise<void> {
-  const image = `${checked('image', guest.imageSlug)}.qcow2`;
+  const { source } = guest;
+  const image = source
+    ? snapshotOf(source.guest, source.snapshot)
+    : `${checked('image', guest.imageSlug)}.qcow2`;
   const size = `${Math.trunc(guest.diskGb)}G`;
   const backing = ['--backing-vol', image, '--backing-vol-format', 'qcow2'];
   try {
@@ -25,7 +30,10 @@ export async function makeVolumes(
     );
   } catch (error) {
     if (!complaintOf(error).includes(`failed to get vol '${image}'`)) throw error;
-    throw new CodedError('hypervisor.refused', `The storage pool ${pool} has no image ${image}.`);
+    throw new CodedError(
+      'hypervisor.refused',
+      `The storage pool ${pool} has no ${source ? 'snapshot' : 'image'} ${image}.`,
+    );
   }
   await writeSeed(call, pool, guest, { hash: await hashPassword(guest.rootPassword), change: null });
 }

@@ -54,8 +54,13 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
   const { name } = guest;
   /** A guest that boots is asked about again until it is ready. */
   const untilReady = async (ask: () => Promise<GuestProgress>) => {
-    if (!world.isBootable) return assert.equal(await ask(), 'booting');
-    while ((await ask()) !== 'ready') await new Promise((wake) => setTimeout(wake, 200));
+    const last = world.isBootable ? 'ready' : 'booting';
+    for (;;) {
+      const progress = await ask();
+      if (progress === last) return;
+      assert.ok(progress === 'copying' || world.isBootable, progress);
+      await new Promise((wake) => setTimeout(wake, 200));
+    }
   };
   const can = (capability: (typeof capabilities)[number]) => driver.capabilities.includes(capability);
   const facts = async (of = name) => (await world.inspect(of))!;
@@ -295,6 +300,25 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
       await assert.rejects(driver.restoreSnapshot(name, 2, 17), isPermanentRefusal);
       // It goes with its guest.
       await untilCopied(3);
+
+      const large = { ...neighbour, diskGb: guest.diskGb + 1 };
+      const copy = { ...large, source: { guest: name, snapshot: 3 } };
+      await assert.rejects(
+        driver.ensureGuest({ ...copy, source: { guest: name, snapshot: 404 } }, noStep),
+        isPermanentRefusal,
+      );
+      await untilReady(() => driver.ensureGuest(copy, noStep));
+      const { image: _, disk, ...made } = await facts(neighbour.name);
+      assert.deepEqual(made, {
+        ...{ vcpus: large.vcpus, memoryMb: large.memoryMb, diskGb: large.diskGb },
+        ...{ macs: [large.mac], addresses: large.addresses.map(({ address }) => address) },
+      });
+      assert.equal(await driver.deleteSnapshot(name, 3), true, 'the copy does not need it');
+      await untilReady(() => driver.ensureGuest(copy, noStep));
+      await driver.setPower(neighbour.name, 'off');
+      await driver.setPower(neighbour.name, 'on');
+      assert.equal((await facts(neighbour.name)).disk, disk);
+      await driver.ensureGone(neighbour.name);
     },
   );
 

@@ -160,6 +160,11 @@ export function createModelNode(images: readonly string[]) {
       return '';
     },
     'domif-setlink': () => '',
+    blockpull([name], command) {
+      const { live } = runningOf(name!, command);
+      volumeOf(/volume='(vm-[^']+)'/.exec(live)![1]!, command).backing = null;
+      return '';
+    },
     'set-user-password'([name], command) {
       domainOf(name!, command);
       return refuse(command, 'Guest agent is not responding: QEMU guest agent is not connected');

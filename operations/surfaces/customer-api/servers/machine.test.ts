@@ -21,6 +21,8 @@ const forgotten: string[] = [];
 let unable: readonly Capability[] = [];
 /** Copies of disks go on. */
 let copying = false;
+/** How far guests are that are made; null: as far as can be. */
+let making: 'copying' | 'booting' | null = null;
 /** Guests of these names are asked to halt and do not. */
 const stubborn = new Set<string>();
 
@@ -36,6 +38,7 @@ before(async () => {
         get capabilities() {
           return usual.capabilities.filter((one) => !unable.includes(one));
         },
+        ensureGuest: async (...given) => making ?? usual.ensureGuest(...given),
         async signalShutdown(name) {
           if (!stubborn.has(name)) await usual.signalShutdown(name);
         },
@@ -597,4 +600,151 @@ test('a snapshot that the hypervisor refuses is none, one beyond the limit is re
     [path.split('/').at(-1), `vm-${path.split('/').at(-1)}`],
   );
   assert.deepEqual(rows, []);
+});
+
+test('a server is made from a snapshot in place of an image, in its location, with a plan that holds its disk', async () => {
+  const { key, path, serverId, customer, act } = await running('Copied');
+  const send = (method: string, to: string, body?: object, headers: Record<string, string> = {}) =>
+    call(method, to, { key, headers, ...(body && { body }) });
+  await act('rebuild', { image: 'debian-13' });
+  await world.jobs.drain();
+  const { id: snapshot } = (await send('POST', `${path}/snapshots`, { name: 'golden' })).body;
+  const faultsOf = async (body: object, version = 'v2') => {
+    const { status, body: answer } = await send('POST', `/api/${version}/servers`, body);
+    return [
+      status,
+      ...answer.error.fields.map((fault: Record<string, string>) => `${fault.path}:${fault.code}`),
+    ];
+  };
+  const order = { plan: 'small', snapshot };
+  assert.deepEqual(await faultsOf(order), [422, 'snapshot:unknown_value'], 'while it is taken');
+  await world.jobs.drain();
+  assert.deepEqual(await faultsOf({ plan: 'small' }), [422, 'image:required']);
+  assert.deepEqual(await faultsOf({ ...order, image: 'debian-12' }), [422, 'snapshot:conflict']);
+  assert.deepEqual(await faultsOf({ ...order, snapshot: 999_999 }), [422, 'snapshot:unknown_value']);
+  assert.deepEqual(await faultsOf(order, 'v1'), [422, 'image:required', 'snapshot:unknown_field']);
+  await ensurePlan(world.database.db, {
+    ...{
+      slug: 'tiny',
+      name: 'Tiny',
+      vcpus: 1,
+      memoryMb: 512,
+      diskGb: 10,
+      hourlyQuanta: 30,
+      monthlyCapQuanta: 20_000,
+    },
+  });
+  assert.deepEqual(await faultsOf({ ...order, plan: 'tiny' }), [422, 'plan:disk_too_small']);
+  const strangerKey = await world.createKey(await world.createCustomer('Stranger'));
+  const foreign = await call('POST', '/api/v2/servers', { key: strangerKey, body: order });
+  const absent = await call('POST', '/api/v2/servers', {
+    key: strangerKey,
+    body: { ...order, snapshot: 999_999 },
+  });
+  assert.deepEqual([foreign.status, foreign.body.error.fields], [422, absent.body.error.fields]);
+  unable = ['snapshots'];
+  assert.equal((await send('POST', '/api/v2/servers', order)).body.error.reason, 'unsupported_action');
+  unable = [];
+  const forecast = await send('POST', '/api/v2/servers', { ...order, dry_run: true });
+  assert.deepEqual([forecast.status, forecast.body.would_create], [200, true]);
+  assert.equal((await send('DELETE', `/api/v2/snapshots/${snapshot}`, { dry_run: true })).status, 422);
+
+  const once = { 'idempotency-key': 'copy-of-golden' };
+  const made = await send('POST', '/api/v2/servers', { ...order, name: 'copy' }, once);
+  assert.deepEqual([made.status, made.body.image.slug, made.body.status], [201, 'debian-13', 'queued']);
+  assert.equal(
+    (await send('POST', '/api/v2/servers', { ...order, name: 'copy' }, once)).body.id,
+    made.body.id,
+  );
+  for (const to of [`/api/v2/snapshots/${snapshot}`, path]) {
+    const { status, body } = await send('DELETE', to);
+    assert.deepEqual([status, body.error?.reason], [409, 'server_busy'], `${to} stays until the copy runs`);
+  }
+  await world.jobs.drain();
+  const copy = (await send('GET', `/api/v2/servers/${made.body.id}`)).body;
+  assert.deepEqual([copy.status, copy.location.slug, copy.plan.slug], ['running', 'fra', 'small']);
+  const { rows } = await world.database.pool.query(
+    `select (select node_id from node_reservations where server_id = $1) = (select node_id from node_reservations where server_id = $2) as "isSameNode",
+      (select after ->> 'snapshotId' from audit_entries where operation = 'server.create' and subject_id = $2::text) as audited`,
+    [serverId, copy.id],
+  );
+  assert.deepEqual(rows, [{ isSameNode: true, audited: String(snapshot) }]);
+
+  const cookie = await world.signIn(customer.email);
+  const page = async (to: string) =>
+    (await fetch(`${world.url}${to}`, { headers: { cookie, accept: 'text/html' } })).text();
+  const href = /href="(\/client\/servers\/new\?snapshot=[^"]+)"/.exec(
+    await page(`/client/servers/${serverId}/settings`),
+  )?.[1];
+  assert.match(
+    await page(href!.replaceAll('&amp;', '&')),
+    new RegExp(`<option value="${snapshot}" selected[^>]*>golden of copied, 20 GB`),
+  );
+
+  assert.equal((await send('DELETE', `/api/v2/snapshots/${snapshot}`)).status, 204);
+  assert.equal((await send('DELETE', path)).status, 202);
+  await world.jobs.drain();
+  assert.equal((await send('GET', `/api/v2/servers/${copy.id}`)).body.status, 'running');
+});
+
+test('a server whose copy of a snapshot takes long has its time to boot from when that is complete', async () => {
+  const { key, path, customer } = await running('Slow');
+  const send = (method: string, to: string, body?: object) =>
+    call(method, to, { key, ...(body && { body }) });
+  const { id: snapshot } = (await send('POST', `${path}/snapshots`)).body;
+  await world.jobs.drain();
+  const { id } = (await send('POST', '/api/v2/servers', { plan: 'small', snapshot })).body;
+  const statusOf = async () => (await send('GET', `/api/v2/servers/${id}`)).body.status;
+  const at = async (time: string, stage: typeof making) => {
+    making = stage;
+    await moveWorldClock(world.database, time);
+    await due();
+    await world.jobs.drain();
+    return statusOf();
+  };
+  assert.equal(await at('0', 'copying'), 'provisioning');
+  assert.equal(await at('5 hours', 'copying'), 'provisioning');
+  assert.equal(await at('5 hours 2 minutes', 'booting'), 'provisioning');
+  assert.equal((await send('DELETE', `/api/v2/snapshots/${snapshot}`)).body.error.reason, 'server_busy');
+  assert.equal(await at('5 hours 4 minutes', 'booting'), 'failed');
+  assert.equal(
+    (await send('DELETE', `/api/v2/snapshots/${snapshot}`)).status,
+    204,
+    'a failed one needs it no more',
+  );
+  const again = (await send('POST', `${path}/snapshots`)).body.id;
+  await world.jobs.drain();
+  await world.setBalance(customer.tenant, 0);
+  await world.saveCard(customer.tenant, '4000000000000002');
+  const unpaid = await send('POST', '/api/v2/servers', { plan: 'small', snapshot: again });
+  assert.equal(unpaid.body.error.reason, 'charge_declined');
+  assert.equal(
+    (await send('DELETE', `/api/v2/snapshots/${again}`)).status,
+    204,
+    'nor does an order without a payment',
+  );
+  making = null;
+  await moveWorldClock(world.database, '0');
+});
+
+test('a snapshot that is deleted while a server is ordered from it is gone for the order, or stays for it', async () => {
+  const { key, path } = await running('Raced');
+  const send = (method: string, to: string, body?: object) =>
+    call(method, to, { key, ...(body && { body }) });
+  const seen = new Set<string>();
+  for (let race = 0; race < 6; race += 1) {
+    const { id: snapshot } = (await send('POST', `${path}/snapshots`)).body;
+    await world.jobs.drain();
+    const order = () => send('POST', '/api/v2/servers', { plan: 'small', snapshot });
+    const remove = () => send('DELETE', `/api/v2/snapshots/${snapshot}`);
+    // The deletion charges the hours that have begun to the balance that the order has locked.
+    const early = race % 2 === 0 ? null : remove();
+    const [ordered, removed] = await Promise.all([order(), early ?? remove()]);
+    seen.add(`${ordered.status} ${removed.status}`);
+    await world.jobs.drain();
+    if (ordered.status === 201)
+      assert.equal((await send('GET', `/api/v2/servers/${ordered.body.id}`)).body.status, 'running');
+    if (removed.status !== 204) assert.equal((await remove()).status, 204);
+  }
+  for (const outcome of seen) assert.match(outcome, /^(201 409|422 204)$/);
 });

@@ -14,6 +14,7 @@ import { showAction, showForecast, showServer } from '../views.ts';
 import { callerSignal, readWait, waitSecondsMax, waitWhileAllowed } from './prefer-wait.ts';
 
 const checkCreate = compileValidator(schemas.CreateServerRequest);
+const checkCreateV1 = compileValidator(schemas.CreateServerRequestV1);
 const checkUpdate = compileValidator(schemas.UpdateServerRequest);
 const checkSelection = compileValidator(schemas.SelectionRequest);
 const checkReadQuery = compileValidator(schemas.ReadServerQuery);
@@ -82,7 +83,7 @@ async function createServer(deps: Features, call: Call, request: FastifyRequest,
   const { ordering, servers } = deps;
   const body = bodyOf(call, request);
   refuseOtherCycles(body);
-  checkCreate(body);
+  (call.version === 'v1' ? checkCreateV1 : checkCreate)(body);
   const { dry_run: isDryRun, ...wanted } = body as schemas.CreateServerRequest;
   const input = orderOf(call, wanted);
   if (isDryRun) {
@@ -136,8 +137,8 @@ export function serverPrecondition(
   servers: Servers,
   call: Call,
   request: FastifyRequest,
-): ReturnType<typeof preconditionOf> {
   id = idOf(request),
+): ReturnType<typeof preconditionOf> {
   return preconditionOf({
     request,
     schema: schemas.Server,
@@ -153,6 +154,7 @@ function orderOf(call: Call, wanted: Omit<schemas.CreateServerRequest, 'dry_run'
     tenantId: call.tenant.id,
     plan: wanted.plan,
     image: wanted.image,
+    snapshotId: wanted.snapshot,
     location: wanted.location,
     name: wanted.name,
     hostname: wanted.hostname,

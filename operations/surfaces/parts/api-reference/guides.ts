@@ -388,6 +388,7 @@ export const switches: readonly Switch[] = [
   row('Locations', 'GET /locations', 'GET /regions', 'listLocations'),
   row('Add an SSH key', 'POST /ssh_keys', 'POST /account/keys', 'createSshKey'),
   row('Deploy', 'POST /servers', 'POST /droplets', 'createServer'),
+  row('Deploy from a snapshot', 'POST /servers', 'POST /droplets', 'createServer'),
   row('List', 'GET /servers', 'GET /droplets', 'listServers'),
   row('Power', 'POST /servers/{id}/actions/reboot', 'POST /droplets/{id}/actions, reboot', 'actOnServer'),
   row('Wait for an action', 'GET /actions/{id}', 'GET /actions/{id}', 'readAction'),

@@ -4,6 +4,7 @@ import type { ServerForecast } from '#operations/ordering/index.ts';
 import type { FieldFault } from '#operations/servers/index.ts';
 import type { SshKey } from '#operations/ssh-keys/index.ts';
 import type { Network } from '#operations/views/network-store.ts';
+import type { Snapshot } from '#operations/views/snapshot-store.ts';
 import {
   type Content,
   code,
@@ -35,6 +36,8 @@ export interface DeployChoice {
   tenant?: string | undefined;
   plan?: string | undefined;
   image?: string | undefined;
+  /** In place of image and location. */
+  snapshot?: string | undefined;
   location?: string | undefined;
   name?: string | undefined;
   ssh_key?: string | undefined;
@@ -56,10 +59,16 @@ export function deployIntoPath(network: Network): string {
   });
 }
 
+/** The form with this snapshot chosen already. */
+export const deployFromPath = ({ id, tenantId }: Snapshot): string =>
+  withQuery(deployPath, { snapshot: String(id), tenant: String(tenantId) });
+
 interface DeployPageOptions {
   visitor: Visitor;
   plans: readonly Plan[];
   images: readonly Image[];
+  /** Complete ones of the chosen workspace. */
+  snapshots: readonly Snapshot[];
   locations: readonly Location[];
   tenants: readonly Tenant[];
   /** Of the chosen workspace. */
@@ -117,6 +126,7 @@ export function deployPage(options: DeployPageOptions): Html {
           'Image',
           images.map((image) => ({ slug: image.slug, label: image.name })),
         ),
+        snapshotField(options),
         select(
           'location',
           'Location',
@@ -166,6 +176,27 @@ function workspaceField({ tenants, choice }: DeployPageOptions): Content {
     label: 'Workspace',
     value: choice.tenant ?? String(tenants[0]!.id),
     options: tenants.map((tenant) => ({ value: String(tenant.id), label: tenant.name })),
+  });
+}
+
+/** A snapshot to make the disk from. */
+function snapshotField(options: DeployPageOptions): Content {
+  const { snapshots, choice } = options;
+  if (snapshots.length === 0 && choice.snapshot === undefined) return '';
+  return field({
+    kind: 'select',
+    name: 'snapshot',
+    label: 'Snapshot',
+    hint: 'In place of the image. The server is made in the location of the snapshot.',
+    value: choice.snapshot ?? '',
+    options: [
+      { value: '', label: 'None' },
+      ...snapshots.map(({ id, name, serverName, diskGb }) => ({
+        value: String(id),
+        label: `${name} of ${serverName}, ${diskGb} GB`,
+      })),
+    ],
+    error: faultsIn(options)('snapshot'),
   });
 }
 

@@ -27,6 +27,7 @@ import { networksPath, sentence } from '../networks/network-frame.ts';
 import { type DeployChoice, deployPage, type Estimate } from './deploy.page.ts';
 
 const Preset = Type.Object({
+  snapshot: Type.Optional(Type.String()),
   plan: Type.Optional(Type.String()),
   network: Type.Optional(Type.String()),
   tenant: Type.Optional(Type.String()),
@@ -36,6 +37,7 @@ const DeployForm = Type.Object({
   tenant: Type.Optional(Type.String()),
   plan: Type.Optional(Type.String()),
   image: Type.Optional(Type.String()),
+  snapshot: Type.Optional(Type.String()),
   location: Type.Optional(Type.String()),
   name: Type.Optional(Type.String()),
   ssh_key: Type.Optional(Type.String()),
@@ -110,8 +112,10 @@ function orderOf(visitor: Visitor, choice: DeployChoice): CreateServerInput | nu
   return {
     tenantId,
     plan: choice.plan ?? '',
-    image: choice.image ?? '',
-    location: choice.location,
+    // A snapshot stands in the place of both.
+    ...(choice.snapshot
+      ? { snapshotId: idOf(choice.snapshot) }
+      : { image: choice.image ?? '', location: choice.location }),
     name: given(choice.name),
     sshKeys: [
       ...[choice.ssh_key_id ?? []].flat().map(idOf),
@@ -185,7 +189,9 @@ async function show(
           faults: faults.map((fault) => fault.message),
         };
   const sshKeys = order === null ? [] : await deps.sshKeys.listKeys(visitor.actor, order.tenantId);
-  const offered = { plans, images, locations, tenants, networks, sshKeys };
+  const kept = order === null ? [] : await deps.servers.listSnapshots(visitor.actor, order.tenantId, null);
+  const snapshots = kept.filter((one) => one.state === 'ready');
+  const offered = { plans, images, snapshots, locations, tenants, networks, sshKeys };
   const page = { visitor, ...offered, estimate, formId: randomUUID(), ...state, faults };
   return sendPage(reply, deployPage(page), status);
 }

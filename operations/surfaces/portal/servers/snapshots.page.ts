@@ -12,10 +12,12 @@ import {
   formatBytes,
   formatMoney,
   formatTime,
+  link,
   section,
   table,
 } from '#service-kit/pages/index.ts';
 import type { Visitor } from '../guard.ts';
+import { deployFromPath } from './deploy.page.ts';
 
 /** What a refused form held, and why. */
 export interface SnapshotState {
@@ -76,15 +78,17 @@ export function snapshotSection({
           header: '',
           kind: 'actions',
           cell: (one) =>
-            one.state === 'ready' &&
-            askButton(
-              {
-                ...{ id: `delete-snapshot-${one.id}`, label: 'Delete', title: `Delete ${one.name}?` },
-                ...{ openKind: 'button' as const, csrfToken, fields: { snapshot: one.id } },
-                action: `${path}/delete`,
-              },
-              'It can’t be restored any more. The disk of the server stays as it is.',
-            ),
+            one.state === 'ready' && [
+              link(deployFromPath(one), 'Deploy', { kind: 'button' }),
+              askButton(
+                {
+                  ...{ id: `delete-snapshot-${one.id}`, label: 'Delete', title: `Delete ${one.name}?` },
+                  ...{ openKind: 'button' as const, csrfToken, fields: { snapshot: one.id } },
+                  action: `${path}/delete`,
+                },
+                'It can’t be restored any more. The disk of the server stays as it is.',
+              ),
+            ],
         },
       ],
       rows: snapshots,

@@ -277,7 +277,6 @@ function networkLabel(network: Network, { tenants, locations }: DeployPageOption
 
 /** The plans with their prices, one of them chosen. */
 function planTable({ plans, choice }: DeployPageOptions): Html {
-  const chosen = plans.some((plan) => plan.slug === choice.plan) ? choice.plan : plans[0]?.slug;
   return table<Plan>({
     caption: 'Plans',
     card: { line: ['vcpus', 'memory', 'disk'] },
@@ -288,7 +287,7 @@ function planTable({ plans, choice }: DeployPageOptions): Html {
         header: 'Plan',
         cell: (plan) =>
           html`<label class="choice"><input type="radio" name="plan" value="${plan.slug}" required${
-            plan.slug === chosen ? html` checked` : ''
+            plan.slug === choice.plan ? html` checked` : ''
           }> ${plan.name}</label>`,
       },
       { key: 'vcpus', header: 'vCPU', kind: 'figure', cell: (plan) => plan.vcpus },
@@ -338,7 +337,7 @@ function refusalOf(reason: string, planName: string): string {
 function deployState(choice: Estimate | null): { tone: Tone; text: string } {
   if (choice === null) return { tone: 'warn', text: 'Nothing can be ordered right now.' };
   const { planName, forecast } = choice;
-  if (forecast === null) return { tone: 'bad', text: 'Nothing was ordered. Correct the marked fields.' };
+  if (forecast === null) return { tone: 'bad', text: 'Nothing is ordered yet. Correct the marked fields.' };
   if (forecast.reason !== null) return { tone: 'warn', text: refusalOf(forecast.reason, planName) };
   if ((forecast.dueQuanta ?? 0) > 0)
     return {

@@ -103,11 +103,16 @@ export function registerDeploy(app: App, deps: Features): void {
   );
 }
 
+/** The chosen workspace, or the first; null for one that the visitor does not reach. */
+function tenantOf({ actor: { tenantIds } }: Visitor, { tenant }: DeployChoice): number | null {
+  const tenantId = tenant ? Number(tenant) : tenantIds[0];
+  return tenantId !== undefined && tenantIds.includes(tenantId) ? tenantId : null;
+}
+
 /** What the form asks for; null for a workspace that the visitor does not reach. */
 function orderOf(visitor: Visitor, choice: DeployChoice): CreateServerInput | null {
-  const { tenantIds } = visitor.actor;
-  const tenantId = choice.tenant ? Number(choice.tenant) : tenantIds[0];
-  if (tenantId === undefined || !tenantIds.includes(tenantId)) return null;
+  const tenantId = tenantOf(visitor, choice);
+  if (tenantId === null) return null;
   const given = (text: string | undefined) => (text?.trim() ? text.trim() : undefined);
   return {
     tenantId,
@@ -160,20 +165,28 @@ async function show(
   status: number,
   state: { choice: DeployChoice; error?: string; faults?: readonly FieldFault[] },
 ): Promise<FastifyReply> {
-  const { tenantIds } = visitor.actor;
-  const [plans, images, locations, tenants, networks] = await Promise.all([
+  const { actor } = visitor;
+  const tenantId = tenantOf(visitor, state.choice);
+  const [plans, images, locations, tenants, networks, sshKeys, kept] = await Promise.all([
     deps.catalog.listPlans(),
     deps.catalog.listImages(),
     deps.catalog.listLocations(),
-    deps.accounts.findTenants(tenantIds),
-    deps.networks.listNetworks(visitor.actor, null, { limit: networksMax }),
+    deps.accounts.findTenants(actor.tenantIds),
+    deps.networks.listNetworks(actor, null, { limit: networksMax }),
+    tenantId === null ? [] : deps.sshKeys.listKeys(actor, tenantId),
+    tenantId === null ? [] : deps.servers.listSnapshots(actor, tenantId, null),
   ]);
-  const plan = plans.find((one) => one.slug === state.choice.plan) ?? plans[0];
+  const snapshots = kept.filter((one) => one.state === 'ready');
+  const diskGb = snapshots.find(({ id }) => String(id) === state.choice.snapshot)?.diskGb ?? 0;
+  const plan =
+    plans.find((one) => one.slug === state.choice.plan) ??
+    plans.find((one) => one.diskGb >= diskGb) ??
+    plans[0];
+  const choice = { ...state.choice, plan: plan?.slug };
   const order = orderOf(visitor, {
-    ...state.choice,
-    plan: plan?.slug,
-    image: state.choice.image ?? images[0]?.slug,
-    location: state.choice.location ?? locations[0]?.slug,
+    ...choice,
+    image: choice.image ?? images[0]?.slug,
+    location: choice.location ?? locations[0]?.slug,
   });
   const isOffered = plan !== undefined && images.length > 0 && locations.length > 0;
   const checked = isOffered && order !== null ? await check(deps, visitor, order) : null;
@@ -188,11 +201,8 @@ async function show(
           forecast: checked.forecast,
           faults: faults.map((fault) => fault.message),
         };
-  const sshKeys = order === null ? [] : await deps.sshKeys.listKeys(visitor.actor, order.tenantId);
-  const kept = order === null ? [] : await deps.servers.listSnapshots(visitor.actor, order.tenantId, null);
-  const snapshots = kept.filter((one) => one.state === 'ready');
   const offered = { plans, images, snapshots, locations, tenants, networks, sshKeys };
-  const page = { visitor, ...offered, estimate, formId: randomUUID(), ...state, faults };
+  const page = { visitor, ...offered, estimate, formId: randomUUID(), ...state, choice, faults };
   return sendPage(reply, deployPage(page), status);
 }
 

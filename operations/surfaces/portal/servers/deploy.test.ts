@@ -150,3 +150,31 @@ test('the price is that of the chosen plan, is told without ordering, and is tru
   });
   assert.equal(forged.status, 403, 'without the form’s token');
 });
+
+test('the deploy form makes a server from a snapshot, and begins with the first plan that its disk fits into', async () => {
+  const { email, tenant } = await world.createCustomer('Copying');
+  const me = await visit(email);
+  const none = await me.get(path);
+  assert.doesNotMatch(none.text, /name="snapshot"/);
+  assert.match(none.text, /value="small" required checked/);
+  await me.post(path, { ...order, plan: 'large', name: 'original' });
+  await world.jobs.drain();
+  const servers = () => world.servers.listServers(systemActor, tenant.id, { order: 'newest', limit: 50 });
+  const [original] = await servers();
+  await me.post(`/client/servers/${original!.id}/snapshots`, { name: 'golden' });
+  await world.jobs.drain();
+  const [snapshot] = await world.servers.listSnapshots(systemActor, tenant.id, original!.id);
+  const form = (await me.get(`${path}?snapshot=${snapshot!.id}`)).text;
+  assert.match(form, /selected>golden of original, 160 GB</);
+  assert.match(form, /value="large" required checked/);
+  assert.doesNotMatch(form, /Correct the marked fields/);
+  const small = await me.post(path, { ...order, snapshot: String(snapshot!.id) });
+  assert.deepEqual([small.status, /smaller than that of the snapshot/.test(small.text)], [422, true]);
+  const made = await me.post(path, { plan: 'large', snapshot: String(snapshot!.id), name: 'copy' });
+  assert.equal(made.status, 200);
+  await world.jobs.drain();
+  assert.deepEqual(
+    (await servers()).map(({ name, provisioningState }) => `${name} ${provisioningState}`),
+    ['copy ready', 'original ready'],
+  );
+});

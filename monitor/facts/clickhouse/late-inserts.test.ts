@@ -61,11 +61,11 @@ function append(world: MonitorWorld, facts: FactStore, uploads: readonly FactUpl
 async function contentsOf(engine: Engine): Promise<unknown[]> {
   const parts = factTables.map((table) => {
     const packets = plain(table === 'capture_minutes' ? 'ip_packets' : 'packets');
-    return ch`select ${text(table)} as of, minute, count() as number, sum(${packets}) as packets
+    return ch`select ${text(table)} as name, minute, count() as number, sum(${packets}) as packets
       from ${plain(table)} where site_id > 0 group by minute`;
   });
   return await engine.rows(ch`
-    select of, toString(minute) as at, number, packets from (${joined(parts, ' union all ')}) order by of, minute`);
+    select name, toString(minute) as at, number, packets from (${joined(parts, ' union all ')}) order by name, minute`);
 }
 
 for (const fate of ['lost', 'late', 'arrived'] as const)

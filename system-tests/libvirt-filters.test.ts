@@ -13,6 +13,7 @@ import { markedIn, markFrames, testFrames } from '#lab/testing/forged-frames.ts'
 import { guardOrders, runGuardOrder } from '#lab/testing/guard-orders.ts';
 import { createLibvirtDriver } from '#operations/hypervisors/libvirt/driver.ts';
 import { removeFilters, switchGuards } from '#operations/hypervisors/libvirt/filters.ts';
+import { checkGuardHook } from '#operations/hypervisors/libvirt/guard-table.ts';
 import { createVirsh } from '#operations/hypervisors/libvirt/run-virsh.ts';
 import { node } from '#operations/hypervisors/testing/example-guest.ts';
 import { createLibvirtWorld, whyNoLibvirt } from '#operations/hypervisors/testing/libvirt-world.ts';
@@ -51,6 +52,7 @@ test('the filters of a guest of libvirt', { skip: whyNoLibvirt() }, async (t) =>
   };
 
   await t.test('what is forged does not leave the port, and ordinary frames do', async (t2) => {
+    assert.ok(await checkGuardHook(virsh));
     consultRules(false);
     const frames = testFrames(own, other);
     const passed = async (name: string) => {

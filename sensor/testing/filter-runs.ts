@@ -75,13 +75,20 @@ export class FilterRuns {
   age(): void {
     const { openings } = this.loaded.maps;
     const value = Buffer.alloc(openingBytes);
+    // An update moves an entry to the front of those with its hash, so that two of them would follow each other without end.
+    for (const key of this.#keysOf(openings)) {
+      if (this.#bpf.lookup(openings, key, value) < 0) continue;
+      value.writeBigInt64LE(value.readBigInt64LE(0) - 2n * secondNs, 0);
+      must(this.#bpf.update(openings, key, value, 0n), 'age a pair');
+    }
+  }
+
+  #keysOf(map: number): Buffer[] {
+    const found: Buffer[] = [];
     for (let key: Buffer | null = null; ; ) {
       const next = Buffer.alloc(pairBytes);
-      if (this.#bpf.nextKey(openings, key, next) < 0) return;
-      if (this.#bpf.lookup(openings, next, value) === 0) {
-        value.writeBigInt64LE(value.readBigInt64LE(0) - 2n * secondNs, 0);
-        must(this.#bpf.update(openings, next, value, 0n), 'age a pair');
-      }
+      if (this.#bpf.nextKey(map, key, next) < 0) return found;
+      found.push(next);
       key = next;
     }
   }

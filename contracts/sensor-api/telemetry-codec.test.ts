@@ -356,6 +356,25 @@ test('own scans are a part of an address’s counters: more than these, or bytes
   }
 });
 
+test('what a filter dropped of an address stands beside its counters, also without any; what no link carries is set aside with the row', () => {
+  const dropped = { rxBytes: 9_000_000, txBytes: 28, rxPackets: 6000, txPackets: 1 };
+  const none = { rxBytes: 0, txBytes: 0, packets: 0 };
+  const bytesOf = (part: Partial<typeof dropped>) => {
+    const [host] = wholeMinute.hosts;
+    const { ownScan: _, ...rest } = host!;
+    const hosts = [{ ...rest, ...none, dropped: { ...dropped, ...part } }];
+    return encodeUpload({ ...upload, minutes: [{ ...wholeMinute, hosts }] });
+  };
+  const hostOf = (bytes: Uint8Array) => decodeUpload(bytes).minutes[0]!.hosts[0]!;
+  assert.deepEqual(hostOf(bytesOf({})).dropped, dropped);
+  const empty = { rxBytes: 0, txBytes: 0, rxPackets: 0, txPackets: 0 };
+  assert.equal('dropped' in hostOf(bytesOf(empty)), false, 'as an older sensor sends it');
+  const setAside = createSetAside();
+  const impossible = bytesOf({ txBytes: 1_000_000 });
+  const [told] = runAtOnce((slice) => decodeUploadSliced(impossible, slice, setAside)).minutes;
+  assert.deepEqual([told!.hosts, setAside.hosts.length], [[], 1]);
+});
+
 test('a row of spoofed traffic with a reason of a newer sensor is left out; without reasons all are of the source address', () => {
   const message = fromBinary(TelemetryUploadSchema, encodeUpload(upload));
   const columns = message.minutes[1]!.spoofed!;

@@ -157,6 +157,12 @@ function encodeMinute(minute: TelemetryMinute): MessageInitShape<typeof CaptureM
           ownScanTxBytes: BigInt(host.ownScan.txBytes),
           ownScanPackets: BigInt(host.ownScan.packets),
         }),
+        ...(host.dropped && {
+          droppedRxBytes: BigInt(host.dropped.rxBytes),
+          droppedTxBytes: BigInt(host.dropped.txBytes),
+          droppedRxPackets: BigInt(host.dropped.rxPackets),
+          droppedTxPackets: BigInt(host.dropped.txPackets),
+        }),
         hostDeviceKey: cleanText(host.deviceKey),
       })),
     usage: encodeUsage(minute.usage, minute.minute * 1000),
@@ -214,8 +220,17 @@ function* decodeMinute(
 
 function isHostPlausible(point: MetricPointMessage, hasMergedFrames: boolean): boolean {
   const bytes = [looseCount(point.rxBytes), looseCount(point.txBytes)] as const;
-  return isPlausible(bytes, looseCount(point.packets), hasMergedFrames) && isOwnScanPart(point);
+  return (
+    isPlausible(bytes, looseCount(point.packets), hasMergedFrames) &&
+    isOwnScanPart(point) &&
+    areDropsPlausible(point)
+  );
 }
+
+/** The filter counts a frame that offload merged on the way in as one packet. */
+const areDropsPlausible = (point: MetricPointMessage): boolean =>
+  isPlausible([looseCount(point.droppedRxBytes), 0], looseCount(point.droppedRxPackets), true) &&
+  isPlausible([0, looseCount(point.droppedTxBytes)], looseCount(point.droppedTxPackets), true);
 
 /** Own scans are a part of what the address exchanged. */
 const isOwnScanPart = (point: MetricPointMessage): boolean =>
@@ -238,6 +253,14 @@ function decodeHost(point: MetricPointMessage): TelemetryHost {
         rxBytes: countOf(point.ownScanRxBytes, 'hosts.own_scan_rx_bytes'),
         txBytes: countOf(point.ownScanTxBytes, 'hosts.own_scan_tx_bytes'),
         packets: countOf(point.ownScanPackets, 'hosts.own_scan_packets'),
+      },
+    }),
+    ...(point.droppedRxPackets + point.droppedTxPackets > 0n && {
+      dropped: {
+        rxBytes: countOf(point.droppedRxBytes, 'hosts.dropped_rx_bytes'),
+        txBytes: countOf(point.droppedTxBytes, 'hosts.dropped_tx_bytes'),
+        rxPackets: countOf(point.droppedRxPackets, 'hosts.dropped_rx_packets'),
+        txPackets: countOf(point.droppedTxPackets, 'hosts.dropped_tx_packets'),
       },
     }),
     deviceKey: plainText(point.hostDeviceKey, 255, 'hosts.host_device_key'),

@@ -115,6 +115,15 @@ export interface OwnScanCounters {
   packets: number;
 }
 
+/** What the filter at an uplink dropped of an address: it is in no counter of that uplink, and was not delivered. */
+export interface DroppedCounters {
+  /** IP total lengths, to and from the address. */
+  rxBytes: number;
+  txBytes: number;
+  rxPackets: number;
+  txPackets: number;
+}
+
 export interface TelemetryHost {
   /** Canonical text (RFC 5952). */
   address: string;
@@ -125,6 +134,8 @@ export interface TelemetryHost {
   packets: number;
   /** Absent where there is none, and from older sensors. */
   ownScan?: OwnScanCounters;
+  /** Absent where there is none, and from older sensors. */
+  dropped?: DroppedCounters;
   /** `segment|MAC`, or blank (NET-2.2.9). */
   deviceKey: string;
 }

@@ -258,6 +258,28 @@ export declare type MetricPoint = Message<"svc.sensor.v1.MetricPoint"> & {
   ownScanPackets: bigint;
 
   /**
+   * What the filter at this uplink dropped of the address, in none of the counters above. Missing from older sensors.
+   *
+   * @generated from field: uint64 dropped_rx_bytes = 8;
+   */
+  droppedRxBytes: bigint;
+
+  /**
+   * @generated from field: uint64 dropped_tx_bytes = 9;
+   */
+  droppedTxBytes: bigint;
+
+  /**
+   * @generated from field: uint64 dropped_rx_packets = 10;
+   */
+  droppedRxPackets: bigint;
+
+  /**
+   * @generated from field: uint64 dropped_tx_packets = 11;
+   */
+  droppedTxPackets: bigint;
+
+  /**
    * Visible local "segment|MAC" of the window; blank when unknown or contradictory.
    *
    * @generated from field: string host_device_key = 15;

@@ -35,8 +35,8 @@ const replace = 1;
 const priority = 1;
 const owners = { sensor: 0x5356_0000, command: 0x5356_0010 } as const;
 const filterOwner = 0x5356_0020;
-/** Changes with the maps of the filter and with what they mean: an older program would drop the way in for a rule of the way out. */
-const filterVersion = 2;
+/** Changes with the maps of the filter and with what they mean: an older program does not count what it drops by the minute. */
+const filterVersion = 3;
 const loopback = 772;
 const withoutHeader = 65_534;
 const isThere = -koffi.os.errno.EEXIST!;

@@ -130,11 +130,10 @@ export class KernelCounter {
     const before = this.#settings();
     const beat = process.hrtime.bigint();
     const step = wallOffset - before.wallOffset;
-    const isSame = step < offsetToleranceNs && step > -offsetToleranceNs;
     const wentOn = step < stepNs && step > -stepNs && beat - before.beat < beatPatienceNs;
     this.change({
       beat,
-      wallOffset: isSame ? before.wallOffset : wallOffset,
+      wallOffset: steadyOffset(before.wallOffset, wallOffset),
       since: wentOn || before.since === 0n ? before.since : beat,
     });
   }
@@ -283,7 +282,8 @@ export class KernelCounter {
 }
 
 /** Those that the kernel may have beside this one, which it has. */
-const keptMinutes = (minute: number) => [-180, -120, -60, 0, 60, 120, 180].map((seconds) => minute + seconds);
+export const keptMinutes = (minute: number) =>
+  [-180, -120, -60, 0, 60, 120, 180].map((seconds) => minute + seconds);
 
 function isIn(ranges: LocalRanges, key: Buffer): boolean {
   const words = Int32Array.from({ length: 8 }, (_, i) => (i < 4 ? key.readInt32BE(4 + i * 4) : 0));
@@ -295,6 +295,12 @@ const getTime: (clock: number, time: Buffer) => number = system.func(
   'int clock_gettime(int clock, void *time)',
 );
 const realTime = 0;
+
+/** The offset of before, unless the present one differs by more than how exactly it can be read. */
+export function steadyOffset(before: bigint, present = readWallOffset()): bigint {
+  const step = present - before;
+  return step < offsetToleranceNs && step > -offsetToleranceNs ? before : present;
+}
 
 /** Wall time minus the monotonic clock, nanoseconds: the reading that took the least time of several. */
 function readWallOffset(): bigint {

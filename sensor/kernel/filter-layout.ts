@@ -2,17 +2,23 @@
  * The maps of `filter.bpf.c` in bytes: the same structures, in the byte order of the processor (little endian on all that the sensor runs
  * on). Addresses and ports are as in a packet; an IPv4 address is ::ffff:a.b.c.d.
  */
-import { parseAddress } from '#common/ip/index.ts';
+import { formatAddress, parseAddress } from '#common/ip/index.ts';
 import type { AttackClass } from '#contracts/attack-classes.ts';
 import type { AttackDirection } from '#contracts/incidents.ts';
 import { filterRulesOfAddress, type PacketMatch } from '#contracts/sensor-api/filter.ts';
+import type { DroppedCounters } from '#contracts/sensor-api/telemetry.ts';
 
 /** Names of the maps. */
-export const filterMaps = ['settings', 'rules', 'counts', 'openings', 'pairs'] as const;
+export const filterMaps = ['settings', 'rules', 'counts', 'dropped', 'openings', 'pairs'] as const;
 export type FilterMap = (typeof filterMaps)[number];
 
 export const filterAddressBytes = 16;
-export const filterSettingsBytes = 16;
+export const filterSettingsBytes = 24;
+const minutes = 4;
+const droppedMinuteBytes = 40;
+/** Addresses with counters of what is dropped. */
+export const droppedAddresses = 1024;
+export const droppedBytes = minutes * droppedMinuteBytes;
 export const countBytes = 48;
 export const slots = 512;
 const portsMax = 8;
@@ -58,6 +64,12 @@ export function filterAddress(address: string): Buffer {
   return key;
 }
 
+/** The address of such a key. */
+export function filteredAddress(key: Buffer): string {
+  const isIpv4 = key.readBigUInt64BE(0) === 0n && key.readUInt32BE(8) === 0xffff;
+  return formatAddress(key.subarray(isIpv4 ? 12 : 0));
+}
+
 /** Rules of one address; `toMonotonic`: nanoseconds of the clock of the kernel. */
 export function rulesValue(
   rules: readonly { rule: FilterRule; slot: number }[],
@@ -100,4 +112,15 @@ export function sumCounts(values: Buffer): FilterCounts {
   for (let at = 0; at < values.length; at += 8) sums[(at / 8) % 6]! += Number(values.readBigUInt64LE(at));
   const amount = (i: number): FilterAmount => ({ packets: sums[i]!, bytes: sums[i + 1]! });
   return { matched: amount(0), dropped: amount(2), passed: amount(4) };
+}
+
+/** What all processors dropped of an address in this minute (seconds since 1970); null where they dropped nothing. */
+export function sumDropped(values: Buffer, minute: number): DroppedCounters | null {
+  const number = minute / 60;
+  const sums = [0, 0, 0, 0];
+  for (let at = (number % minutes) * droppedMinuteBytes; at < values.length; at += droppedBytes)
+    if (Number(values.readBigUInt64LE(at)) === number)
+      for (let i = 0; i < sums.length; i += 1) sums[i]! += Number(values.readBigUInt64LE(at + 8 + i * 8));
+  const [rxPackets, txPackets, rxBytes, txBytes] = sums as [number, number, number, number];
+  return rxPackets + txPackets === 0 ? null : { rxPackets, txPackets, rxBytes, txBytes };
 }

@@ -5,7 +5,8 @@
  *
  * A rule counts what it matches; from `drops_at` on it drops it. What a pair of addresses carries that was established before the attack
  * passes. A frame that this program can't read passes. Without a sign of life of the sensor for ten seconds everything passes, and a
- * rule has an end of its own.
+ * rule has an end of its own. What is dropped is also counted by address, direction and UTC minute, for the last four minutes: a sensor that
+ * was away finds it there. Nothing is dropped of an address that has no such counters.
  *
  * A pair is established when both sides sent payload or segments of an open connection, each after the other (out, in, out), over at
  * least two seconds. Only what this host sends begins a pair, and no refusal does (RST, ICMP unreachable): made-up senders don't
@@ -17,6 +18,8 @@
 #include <bpf/bpf_helpers.h>
 
 #define SECOND 1000000000ULL
+#define MINUTE (60 * SECOND)
+#define MINUTES 4
 #define FILTER_PATIENCE (10 * SECOND)
 /* Learning ends an hour after the last sign of life. */
 #define LEARNING_PATIENCE (3600 * SECOND)
@@ -94,6 +97,19 @@ struct filter_settings {
 	/* Monotonic time of the sensor's last sign of life, and since when pairs are learned. */
 	__u64 beat;
 	__u64 since;
+	/* Wall time minus the monotonic clock. */
+	__u64 wall_offset;
+};
+
+struct dropped_minute {
+	__u64 minute;
+	/* On the way in, then on the way out. */
+	__u64 packets[2];
+	__u64 bytes[2];
+};
+
+struct dropped {
+	struct dropped_minute minutes[MINUTES];
 };
 
 struct {
@@ -105,7 +121,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 256);
+	__uint(max_entries, 512);
 	__type(key, struct address);
 	__type(value, struct rules);
 } rules SEC(".maps");
@@ -116,6 +132,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct count);
 } counts SEC(".maps");
+
+/* The sensor makes an entry for each address that it gives rules. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct address);
+	__type(value, struct dropped);
+} dropped SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -316,6 +340,33 @@ static __noinline __u64 is_matched(const struct rule *rule, const struct packet 
 	       ((rule->length_max - p->packet_length) >> 63 ^ 1);
 }
 
+/* Counts a packet that is dropped; 0 where its address has no counters. A function of its own, because the programs' stack is full. */
+static __noinline __u64 note_dropped(const struct address *local, const struct packet *p)
+{
+	__u32 zero = 0;
+	struct filter_settings *of = bpf_map_lookup_elem(&settings, &zero);
+	struct dropped *host = bpf_map_lookup_elem(&dropped, local);
+	struct dropped_minute *minute;
+	__u64 number;
+
+	if (!of || !host)
+		return 0;
+	number = (bpf_ktime_get_ns() + of->wall_offset) / MINUTE;
+	minute = &host->minutes[number & (MINUTES - 1)];
+	if (minute->minute != number) {
+		*minute = (struct dropped_minute){};
+		minute->minute = number;
+	}
+	if (p->is_outbound) {
+		minute->packets[1] += p->packets;
+		minute->bytes[1] += p->length;
+	} else {
+		minute->packets[0] += p->packets;
+		minute->bytes[0] += p->length;
+	}
+	return 1;
+}
+
 /*
  * True for a packet of an address with rules that is to be dropped, by the first rule of its direction that matches. A place without a rule has
  * ended.
@@ -348,7 +399,7 @@ static __always_inline int is_dropped(struct rules *all, struct packet *p, const
 	}
 	count->matched += p->packets;
 	count->matched_bytes += p->length;
-	if (now < drops_at)
+	if (now < drops_at || !note_dropped(&pair->local, p))
 		return 0;
 	count->dropped += p->packets;
 	count->dropped_bytes += p->length;

@@ -3,12 +3,17 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { attackClasses, filterOf } from '#contracts/attack-classes.ts';
 import { type AttackDirection, attackDirections } from '#contracts/incidents.ts';
+import type { DroppedCounters } from '#contracts/sensor-api/telemetry.ts';
 import { openCaptureFile } from '#sensor/capture-files/index.ts';
 import { createFlood, type FloodClass, floodClasses, victim } from '#sensor/testing/attack-traffic.ts';
 import { capturePath, expectedFiles, hasCorpus } from '#sensor/testing/corpus.ts';
 import { FilterRuns, rulesAgainst } from '#sensor/testing/filter-runs.ts';
 import { ethernet, ip, join, reverse, Tcp, tcp, u16, udp } from '#sensor/testing/frames.ts';
+import { KernelFilter } from './filter.ts';
+import { type FilterAmount, filterAddress } from './filter-layout.ts';
+import { libbpf, must } from './libbpf.ts';
 
+const noneDropped: DroppedCounters = { rxBytes: 0, txBytes: 0, rxPackets: 0, txPackets: 0 };
 const skip = process.getuid?.() === 0 ? false : 'needs root';
 const runs = skip === false ? new FilterRuns() : null!;
 after(() => runs?.close());
@@ -67,6 +72,52 @@ test('of a frame that offload merged on the way out every packet is counted, and
     assert.deepEqual(drops(128, segments), [true, { packets: 10, bytes: 1028 }]);
     assert.deepEqual(drops(127, segments), [false, { packets: 0, bytes: 0 }]);
   }
+});
+
+test('what is dropped is counted by address, direction and minute, also by a sensor that comes later; without such counters nothing is dropped', {
+  skip,
+}, () => {
+  const now = Math.floor(Date.now() / 60_000) * 60;
+  const { filter, maps } = runs.loaded;
+  // Those of other tests.
+  for (const address of filter.readDropped(now).keys())
+    must(libbpf().remove(maps.dropped, filterAddress(address)), 'forget an address');
+  const targets = versions.map(victim);
+  const rules = targets.flatMap((target) =>
+    attackDirections.flatMap((direction) => rulesAgainst(target, vectorOf('udp_flood'), { direction })),
+  );
+  filter.setRules(rules);
+  const dropped = new Map<string, DroppedCounters>();
+  for (const [i, version] of versions.entries()) {
+    const [received, sent] = attackDirections.map((direction, j) => {
+      const frames = flood('udp_flood', version, 5 + 2 * i + j, direction);
+      for (const frame of frames) assert.equal(pass[direction](frame), false);
+      return { packets: frames.length, bytes: frames.reduce((sum, { length }) => sum + length - 14, 0) };
+    }) as [FilterAmount, FilterAmount];
+    dropped.set(targets[i]!, {
+      ...{ rxBytes: received.bytes, rxPackets: received.packets },
+      ...{ txBytes: sent.bytes, txPackets: sent.packets },
+    });
+  }
+  // The minute may have turned meanwhile.
+  const readAll = (one: KernelFilter) =>
+    new Map(
+      targets.map((target) => {
+        const [a, b] = [now, now + 60].map((minute) => one.readDropped(minute).get(target) ?? noneDropped);
+        const sum = (name: keyof DroppedCounters) => a![name] + b![name];
+        const [rxBytes, txBytes] = [sum('rxBytes'), sum('txBytes')];
+        return [target, { rxBytes, txBytes, rxPackets: sum('rxPackets'), txPackets: sum('txPackets') }];
+      }),
+    );
+  assert.deepEqual(readAll(filter), dropped);
+  filter.setRules([]);
+  const later = new KernelFilter(maps);
+  later.setRules(rules);
+  assert.deepEqual(readAll(later), dropped, 'a new rule clears nothing');
+  assert.equal(later.readDropped(now - 60).size, 0);
+  must(libbpf().remove(maps.dropped, filterAddress(targets[0]!)), 'forget an address');
+  assert.equal(runs.receive(flood('udp_flood', 4, 1)[0]!), true);
+  filter.setRules([]);
 });
 
 test('a rule that counts drops nothing, drops from its time on, and nothing after its end or ten seconds after the last sign of life', {

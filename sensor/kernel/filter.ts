@@ -9,14 +9,18 @@ import { fileURLToPath } from 'node:url';
 import koffi from 'koffi';
 import { CodedError } from '#common/errors/index.ts';
 import { filterRulesOfAddress } from '#contracts/sensor-api/filter.ts';
+import type { DroppedCounters } from '#contracts/sensor-api/telemetry.ts';
 import { findFiltered, hang, type Interface, isHung, isKnown, takeOff, unhang, unpin } from './attachment.ts';
+import { keptMinutes, steadyOffset } from './counter.ts';
 import {
   countBytes,
+  droppedBytes,
   type FilterCounts,
   type FilterMap,
   type FilterRule,
   filterAddress,
   filterAddressBytes,
+  filteredAddress,
   filterMaps,
   filterSettingsBytes,
   lessCounts,
@@ -24,6 +28,7 @@ import {
   rulesValue,
   slots,
   sumCounts,
+  sumDropped,
 } from './filter-layout.ts';
 import { closeAll, kernelError, libbpf, must, openObject } from './libbpf.ts';
 
@@ -34,7 +39,8 @@ const xdpLink = 37;
 const genericMode = 2;
 const linkInfoBytes = 64;
 const first = Buffer.alloc(4);
-const taken = new Set([-koffi.os.errno.EBUSY!, -koffi.os.errno.EEXIST!]);
+const isThere = -koffi.os.errno.EEXIST!;
+const taken = new Set([-koffi.os.errno.EBUSY!, isThere]);
 
 export interface LoadedFilter {
   filter: KernelFilter;
@@ -186,6 +192,7 @@ export class KernelFilter {
     const value = this.#settings();
     value.writeBigInt64LE(atNs, 0);
     if (value.readBigInt64LE(8) === 0n) value.writeBigInt64LE(atNs, 8);
+    value.writeBigInt64LE(steadyOffset(value.readBigInt64LE(16)), 16);
     must(this.#bpf.update(this.#maps.settings, first, value, 0n), 'give the filter a sign of life');
   }
 
@@ -204,7 +211,10 @@ export class KernelFilter {
   /** Works by these rules from now on; one that stays keeps its counters. Returns the rules that found no room. */
   setRules(rules: readonly FilterRule[]): FilterRule[] {
     const byTarget = Map.groupBy(rules, ({ target }) => target);
-    const found = [...byTarget.values()].flatMap((list) => list.slice(0, filterRulesOfAddress));
+    const counted = this.#countTargets([...byTarget.keys()]);
+    const found = [...byTarget].flatMap(([target, list]) =>
+      counted.has(target) ? list.slice(0, filterRulesOfAddress) : [],
+    );
     const kept = found.slice(0, slots);
     const keys = kept.map(keyOf);
     const before = this.#slots;
@@ -222,7 +232,7 @@ export class KernelFilter {
       return ns > 0n ? ns : 0n;
     };
     const values = Map.groupBy(this.#slots.values(), ({ rule }) => rule.target);
-    for (const target of this.#targets())
+    for (const target of this.#keysOf('rules'))
       if (![...values.keys()].some((one) => filterAddress(one).equals(target)))
         this.#bpf.remove(this.#maps.rules, target);
     for (const [target, own] of values) {
@@ -244,8 +254,38 @@ export class KernelFilter {
     });
   }
 
+  /** What was dropped in a minute (seconds since 1970) of the last four, by address. */
+  readDropped(minute: number): Map<string, DroppedCounters> {
+    const values = Buffer.alloc(droppedBytes * this.#cpus);
+    const found = new Map<string, DroppedCounters>();
+    for (const key of this.#keysOf('dropped')) {
+      must(this.#bpf.lookup(this.#maps.dropped, key, values), 'read what the filter dropped');
+      const dropped = sumDropped(values, minute);
+      if (dropped) found.set(filteredAddress(key), dropped);
+    }
+    return found;
+  }
+
   close(): void {
     closeAll(Object.values(this.#maps));
+  }
+
+  /** Makes counters for addresses, in place of those that are idle where there is no room; returns the addresses that have some. */
+  #countTargets(targets: readonly string[]): Set<string> {
+    const none = Buffer.alloc(droppedBytes * this.#cpus);
+    // Those that are there stay.
+    const isCounted = (target: string) =>
+      [0, isThere].includes(this.#bpf.update(this.#maps.dropped, filterAddress(target), none, 1n) as number);
+    if (targets.every(isCounted)) return new Set(targets);
+    const values = Buffer.alloc(droppedBytes * this.#cpus);
+    const minutes = keptMinutes(Math.floor(Date.now() / 60_000) * 60);
+    for (const key of this.#keysOf('dropped')) {
+      if (targets.includes(filteredAddress(key))) continue;
+      must(this.#bpf.lookup(this.#maps.dropped, key, values), 'read what the filter dropped');
+      if (minutes.every((minute) => sumDropped(values, minute) === null))
+        this.#bpf.remove(this.#maps.dropped, key);
+    }
+    return new Set(targets.filter(isCounted));
   }
 
   #clear(slot: number): number {
@@ -254,11 +294,11 @@ export class KernelFilter {
     return slot;
   }
 
-  #targets(): Buffer[] {
+  #keysOf(map: 'rules' | 'dropped'): Buffer[] {
     const found: Buffer[] = [];
     for (let key: Buffer | null = null; ; ) {
       const next = Buffer.alloc(filterAddressBytes);
-      if (this.#bpf.nextKey(this.#maps.rules, key, next) < 0) return found;
+      if (this.#bpf.nextKey(this.#maps[map], key, next) < 0) return found;
       found.push(next);
       key = next;
     }

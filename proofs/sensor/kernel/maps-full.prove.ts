@@ -3,7 +3,7 @@
  * pairs in the making. What has room is exact, the rest is counted or named as such. No interface is needed.
  */
 import { filterRulesOfAddress } from '#contracts/sensor-api/filter.ts';
-import { slots } from '#sensor/kernel/filter-layout.ts';
+import { droppedAddresses, slots } from '#sensor/kernel/filter-layout.ts';
 import { victim } from '#sensor/testing/attack-traffic.ts';
 import { FilterRuns, rulesAgainst } from '#sensor/testing/filter-runs.ts';
 import { ethernet, reverse, udp } from '#sensor/testing/frames.ts';
@@ -109,7 +109,10 @@ function fillSpoofed(n: number): string[] {
   }
 }
 
-/** Rules of more addresses, and more rules of one, than have room: what is left out is returned, and drops nothing. */
+/**
+ * Rules of more addresses, and more rules of one, than have room: what is left out is returned, and drops nothing. Then of other addresses,
+ * beside the counters of what was dropped, which stay for four minutes: each packet that is dropped has its place there.
+ */
 function fillRules(n: number): string[] {
   const runs = new FilterRuns();
   try {
@@ -122,7 +125,25 @@ function fillRules(n: number): string[] {
     const drops = (to: string) =>
       !runs.receive(ethernet(udp({ from: '203.0.113.1', fromPort: 1, to, toPort: 9 }, new Uint8Array(20))));
     const dropping = targets.filter(drops).length;
+    // As many as there are rules, twice: with those above more than there are counters.
+    const later = [1_000_000, 2_000_000].map((from) => {
+      const others = Array.from({ length: slots }, (_, i) => addressOf(from + i));
+      const { length } = runs.loaded.filter.setRules(others.flatMap((to) => rulesAgainst(to, udpVector)));
+      return { left: length, dropping: others.filter(drops).length };
+    });
+    const now = Math.floor(Date.now() / 60_000) * 60;
+    const counted = [now - 120, now - 60, now].flatMap((minute) => [
+      ...runs.loaded.filter.readDropped(minute).values(),
+    ]);
+    const droppingLater = later.reduce((sum, one) => sum + one.dropping, 0);
     return [
+      ...isEqual('later rules without room', later[0]!.left + later[1]!.left, dropping),
+      ...isEqual('later addresses whose packets are dropped', droppingLater, droppedAddresses - dropping),
+      ...isEqual(
+        'packets that were dropped, by the minute',
+        counted.reduce((sum, { rxPackets }) => sum + rxPackets, 0),
+        dropping + droppingLater,
+      ),
       ...isEqual('rules without room', left.size, n * filterRulesOfAddress),
       ...isEqual('addresses whose packets are dropped', dropping, slots / filterRulesOfAddress),
     ];

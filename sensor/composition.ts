@@ -144,6 +144,7 @@ function createParts(platform: Platform, identity: SensorIdentity): Part[] {
     },
     foreignMacs: () => interfaces.foreignMacs(),
     records: [interfaces, prober, detection.epochs],
+    dropped: (capture, minute) => filter.dropped(capture, minute),
   });
   const scans = createScans(platform, client, (pairs) => collection.setOwnScans(pairs));
   const status = createStatus(platform, identity, {

@@ -70,6 +70,8 @@ export interface CollectionOptions {
   detection?: Pick<Detection, 'of'>;
   /** Gets the packets of attacks; without it none are recorded. */
   evidence?: Pick<Evidence, 'of'>;
+  /** See `MinuteCollectorOptions`. */
+  dropped?: MinuteCollectorOptions['dropped'];
   /** Length of live windows. */
   windowMs?: number;
 }
@@ -108,6 +110,7 @@ export function createCollection(options: CollectionOptions) {
     records: options.records ?? [],
     count: kernel.count,
     settle: (minutes) => settler.settle(minutes),
+    ...(options.dropped && { dropped: options.dropped }),
   });
   const groups = createGroups(options, clock, collector, settler, (minute) =>
     plan ? downgradeForMonitor(minute, plan) : minute,

@@ -7,7 +7,7 @@
  */
 import type { Reporter } from '#common/reporter/index.ts';
 import type { GapReason } from '#contracts/minute-reasons.ts';
-import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { DroppedCounters, TelemetryHost, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { clockStepMs, type Moment, offsetOf } from '#sensor/host-time/index.ts';
 import type { Spool } from '#sensor/spool/index.ts';
 import { type AnyRecordSource, type Commits, createCommits, gapOf } from './commits.ts';
@@ -43,6 +43,8 @@ export interface MinuteCollectorOptions {
   stateDirectory?: string;
   /** See `KernelCounts`; by default the kernel counts nothing. */
   count?: KernelCounts['count'];
+  /** What the filter at a capture dropped in a minute, by address; nothing by default. */
+  dropped?(capture: string, minute: number): ReadonlyMap<string, DroppedCounters>;
   /** What is committed of the reports of one minute; all of it by default. */
   settle?(minutes: TelemetryMinute[]): TelemetryMinute[];
   /** Records of other parts for the next commit. */
@@ -85,6 +87,7 @@ export class MinuteCollector {
       count: (capture, minute, seen) => this.#count(options, capture, minute, seen),
       onCounted: (part) => this.#unfinished.noteCommitted(part),
       settle: (minutes) => options.settle?.(minutes) ?? minutes,
+      withDropped: (minute) => this.#withDropped(options, minute),
       isFirstMinute: (minute) => minute === this.#firstMinute,
     });
     this.#downtime = new Downtime({ spool, reporter, bootId, commits: this.#timelineCommits });
@@ -105,6 +108,19 @@ export class MinuteCollector {
     // A part was committed, and it is not known which.
     if (!committed && spool.coveredBefore(minute + 60) === minute) return null;
     return count?.(capture, minute, seen, committed) ?? null;
+  }
+
+  #withDropped({ dropped, spool }: MinuteCollectorOptions, one: TelemetryMinute): TelemetryMinute {
+    if (!dropped || one.role !== 'uplink') return one;
+    const wasCommitted = spool.coveredBefore(one.minute + 60) === one.minute;
+    const found = this.#unfinished.takeDropped(one, dropped(one.capture, one.minute), wasCommitted);
+    if (found.size === 0) return one;
+    const hosts = new Map<string, TelemetryHost>(one.hosts.map((row) => [row.address, row]));
+    for (const [address, counters] of found) {
+      const none = { address, isLocal: true, rxBytes: 0, txBytes: 0, packets: 0, deviceKey: '' };
+      hosts.set(address, { ...(hosts.get(address) ?? none), dropped: counters });
+    }
+    return { ...one, hosts: [...hosts.values()] };
   }
 
   /** Starts at this time and commits the gap since the last covered minute. */

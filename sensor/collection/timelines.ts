@@ -115,6 +115,8 @@ interface TimelineCommitsDeps {
   onCounted(minute: TelemetryMinute): void;
   /** What is committed of the reports of one minute. */
   settle(minutes: TelemetryMinute[]): TelemetryMinute[];
+  /** The minute with what the filter at its uplink dropped in it and was not committed before. */
+  withDropped(minute: TelemetryMinute): TelemetryMinute;
   /** True for the minute in which the sensor started. */
   isFirstMinute(minute: number): boolean;
 }
@@ -128,9 +130,9 @@ export class TimelineCommits {
 
   /** `since`: the first minute of the timeline's clock. */
   commit(timeline: Timeline, one: Omit<Commit, 'stampedBy'>, since = timeline.since): void {
-    const { bootId, commits, settle } = this.#deps;
+    const { bootId, commits, settle, withDropped } = this.#deps;
     const stampedBy = { bootId, offsetMs: timeline.offsetMs, since };
-    const settled = { ...one, minutes: settle(one.minutes) };
+    const settled = { ...one, minutes: settle(one.minutes).map(withDropped) };
     commits.commit(bootId === '' ? settled : { ...settled, stampedBy });
   }
 

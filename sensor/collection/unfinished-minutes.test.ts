@@ -245,3 +245,66 @@ test('where it is unknown what was committed of a minute, the kernel’s counter
   f.collector.tick(steadyMoment(ms(1, 2)));
   assert.deepEqual(f.commits, [{ minutes: ['0 eth0 20000'], gaps: ['0 eth0 sensor_down'] }]);
 });
+
+test('what a filter dropped is committed with its uplink’s minutes, once, over kills, stops and full disks, also of addresses without a packet', (t) => {
+  const names: string[] = [];
+  const stateDirectory = temporaryFolder(t);
+  /** As the kernel has it: by minute, bytes of one address on the way in. */
+  const kernel = new Map<number, number>();
+  const dropped = (capture: string, minute: number) => {
+    const packets = capture === 'eth0' ? (kernel.get(minute) ?? 0) : 0;
+    const none = { rxBytes: 0, txBytes: 0, rxPackets: 0, txPackets: 0 };
+    return new Map(
+      packets > 0 ? [['192.0.2.77', { ...none, rxBytes: packets * 60, rxPackets: packets }]] : [],
+    );
+  };
+  const stored: TelemetryMinute[] = [];
+  const sensor = (covered: number[] = [], counted: number[] = []) => {
+    const f = fixture({ stateDirectory, names, covered, dropped, counted: { minutes: counted } });
+    return { ...f, take: () => stored.push(...f.stored.splice(0)) };
+  };
+  const first = sensor();
+  first.collector.start(steadyMoment(ms(0)));
+  first.collector.listening('eth0', ms(0), 0);
+  kernel.set(at(0), 5);
+  first.report(0);
+  first.collector.tick(steadyMoment(ms(1, 2)));
+  kernel.set(at(1), 7);
+  first.window(1, 0, 1000);
+  first.take();
+  // Killed within minute 1, and the next one stops within it, in order: a part is committed.
+  const second = sensor([0]);
+  second.collector.start(steadyMoment(ms(1, 20)));
+  second.collector.listening('eth0', ms(1, 20), 0);
+  kernel.set(at(1), 9);
+  second.report(1, 20_000);
+  second.collector.finish();
+  second.take();
+  kernel.set(at(1), 20);
+  const third = sensor([0, 1]);
+  third.collector.start(steadyMoment(ms(1, 50)));
+  third.collector.listening('eth0', ms(1, 50), 0);
+  third.report(1, 9000);
+  third.collector.tick(steadyMoment(ms(2, 2)));
+  third.take();
+  // A minute that finds no room on disk is told by the sensor that comes after a kill.
+  kernel.set(at(2), 3);
+  third.setFull(true);
+  third.report(2);
+  third.collector.tick(steadyMoment(ms(3, 2)));
+  third.window(3, 0, 10);
+  const fourth = sensor([0, 1], [2]);
+  fourth.collector.start(steadyMoment(ms(3, 20)));
+  fourth.take();
+  const sums = new Map<number, number>();
+  for (const { minute, hosts } of stored)
+    for (const host of hosts)
+      if (host.address === '192.0.2.77') {
+        assert.equal(host.packets, 0);
+        sums.set(minute, (sums.get(minute) ?? 0) + host.dropped!.rxPackets);
+      }
+  assert.deepEqual(
+    [0, 1, 2].map((index) => sums.get(at(index))),
+    [5, 20, 3],
+  );
+});

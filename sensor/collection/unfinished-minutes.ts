@@ -12,13 +12,15 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { DroppedCounters, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import type { ClockStamp } from '#sensor/host-time/index.ts';
 import { isSameClock, type Spool } from '#sensor/spool/index.ts';
 import { joinParts, type LocalWindow } from './merge.ts';
 import { minuteOf } from './timelines.ts';
 
 const format = 1;
+/** So long after a minute a part of it may still be committed. */
+const droppedKeptSeconds = 600;
 
 interface UnfinishedMinutesDeps {
   /** Null: nothing is kept. */
@@ -35,6 +37,15 @@ interface Stored {
   minutes: TelemetryMinute[];
   /** Parts of the running minute that were committed without a gap: totals and addresses. */
   committed?: TelemetryMinute[];
+  /** What was committed of what filters dropped, of each minute of an uplink that was. */
+  dropped?: DroppedPart[];
+}
+
+/** Of one uplink and minute, by address. */
+interface DroppedPart {
+  minute: number;
+  capture: string;
+  hosts: [string, DroppedCounters][];
 }
 
 export class UnfinishedMinutes {
@@ -42,6 +53,7 @@ export class UnfinishedMinutes {
   readonly #path: string | null;
   readonly #parts = new Map<string, TelemetryMinute>();
   readonly #committed = new Map<string, TelemetryMinute>();
+  readonly #dropped = new Map<string, DroppedPart>();
   #isChanged = false;
   /** The spool's last commit when the file was written. */
   #savedAfter: string | null = null;
@@ -59,8 +71,9 @@ export class UnfinishedMinutes {
   recover(now: ClockStamp): { seen: TelemetryMinute[]; cut: TelemetryMinute[] } {
     const stored = this.#read();
     if (!stored || stored.after !== this.#deps.spool.lastCommit()) return { seen: [], cut: [] };
-    const { minutes: seen, committed = [] } = stored;
+    const { minutes: seen, committed = [], dropped = [] } = stored;
     if (!isSameClock(stored.stamp, now)) return { seen: [], cut: committed };
+    for (const part of dropped) this.#dropped.set(keyOf(part), part);
     for (const part of seen) this.#parts.set(keyOf(part), part);
     for (const part of committed) this.#committed.set(keyOf(part), part);
     return { seen: seen.sort((a, b) => a.minute - b.minute), cut: [] };
@@ -100,8 +113,30 @@ export class UnfinishedMinutes {
     return [...this.#committed.values()].filter((part) => part.minute < minute);
   }
 
+  /**
+   * The part of what a filter dropped in a minute of an uplink that was not committed before; with this call it is. Nothing where a part was
+   * committed and it is not known which.
+   */
+  takeDropped(
+    { minute, capture }: Pick<TelemetryMinute, 'minute' | 'capture'>,
+    found: ReadonlyMap<string, DroppedCounters>,
+    wasCommitted: boolean,
+  ): Map<string, DroppedCounters> {
+    const key = keyOf({ minute, capture });
+    const known = this.#dropped.get(key);
+    if (!known && wasCommitted) return new Map();
+    // What found no room on disk is not committed.
+    const before = new Map(wasCommitted ? known!.hosts : []);
+    this.#dropped.set(key, { minute, capture, hosts: [...new Map([...before, ...found])] });
+    this.#isChanged = true;
+    const left = [...found].map(([address, dropped]) => [address, lessDropped(dropped, before.get(address))]);
+    return new Map(left.filter((one): one is [string, DroppedCounters] => one[1] !== null));
+  }
+
   /** The minutes before this one were committed. */
   dropBefore(minute: number): void {
+    for (const [key, part] of this.#dropped)
+      if (part.minute < minute - droppedKeptSeconds) this.#dropped.delete(key);
     for (const [key, part] of this.#committed) if (part.minute < minute) this.#committed.delete(key);
     for (const [key, part] of this.#parts) if (part.minute < minute) this.#parts.delete(key);
   }
@@ -122,6 +157,7 @@ export class UnfinishedMinutes {
       stamp,
       minutes: [...this.#parts.values()],
       committed: [...this.#committed.values()],
+      dropped: [...this.#dropped.values()],
     };
     const next = `${this.#path}.new`;
     try {
@@ -151,3 +187,14 @@ export class UnfinishedMinutes {
 }
 
 const keyOf = ({ minute, capture }: Pick<TelemetryMinute, 'minute' | 'capture'>) => `${minute} ${capture}`;
+
+/** What is left of these counters; null for nothing. */
+function lessDropped(found: DroppedCounters, before: DroppedCounters | undefined): DroppedCounters | null {
+  const { rxBytes, txBytes, rxPackets, txPackets } = found;
+  if (!before) return found;
+  if (rxPackets + txPackets <= before.rxPackets + before.txPackets) return null;
+  return {
+    ...{ rxBytes: rxBytes - before.rxBytes, txBytes: txBytes - before.txBytes },
+    ...{ rxPackets: rxPackets - before.rxPackets, txPackets: txPackets - before.txPackets },
+  };
+}

@@ -8,6 +8,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import type { DroppedCounters } from '#contracts/sensor-api/telemetry.ts';
 import type { CaptureSpec } from '#sensor/collection/index.ts';
 import type { FilteredSecond } from '#sensor/detector/index.ts';
 import { type AttachedFilter, type FilterRule, loadFilter, noCounts } from '#sensor/kernel/index.ts';
@@ -137,12 +138,15 @@ export function createFilterService(deps: FilterDeps) {
       );
   }
 
+  async function openAll(): Promise<void> {
+    if (!isWanted || clock.monotonicMs() - openedAtMs < openEveryMs) return;
+    openedAtMs = clock.monotonicMs();
+    await Promise.all(uplinks.filter(({ attached }) => attached === null).map(open));
+  }
+
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      if (isWanted && clock.monotonicMs() - openedAtMs >= openEveryMs) {
-        openedAtMs = clock.monotonicMs();
-        await Promise.all(uplinks.filter(({ attached }) => attached === null).map(open));
-      }
+      await openAll();
       const second = Math.floor(clock.nowMs() / readEveryMs);
       await clock.wait((second + 1) * readEveryMs + readDelayMs - clock.nowMs(), stopping.signal);
       if (!stopping.signal.aborted) for (const one of uplinks) read(one, second);
@@ -152,6 +156,8 @@ export function createFilterService(deps: FilterDeps) {
   return {
     name: 'filter',
     async start(): Promise<void> {
+      // Before the first minutes are committed, with what was dropped in them.
+      await openAll();
       running = run();
     },
     async stop(): Promise<void> {
@@ -161,12 +167,23 @@ export function createFilterService(deps: FilterDeps) {
         guarded(one, ({ filter }) => {
           filter.setRules([]);
           filter.close();
+          one.attached = null;
         });
     },
     /** Works by these rules from now on; null: the monitor knows no filter. */
     follow(next: readonly FilterRule[] | null): void {
       rules = next ?? [];
       for (const one of uplinks) apply(one);
+    },
+    /** What was dropped at a capture in a minute (seconds since 1970) of the last four, by address; the same over restarts. */
+    dropped(capture: string, minute: number): ReadonlyMap<string, DroppedCounters> {
+      let found: ReadonlyMap<string, DroppedCounters> = new Map();
+      const one = uplinks.find(({ name }) => name === capture);
+      if (one)
+        guarded(one, ({ filter }) => {
+          found = filter.readDropped(minute);
+        });
+      return found;
     },
     /** True where an uplink can drop. */
     isReady: () => uplinks.some(({ attached }) => attached !== null),

@@ -4,7 +4,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { GapReason } from '#contracts/minute-reasons.ts';
 import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
-import { MinuteCollector } from '#sensor/collection/minute-collector.ts';
+import { MinuteCollector, type MinuteCollectorOptions } from '#sensor/collection/minute-collector.ts';
 import type { CommittedBy } from '#sensor/spool/index.ts';
 import { firstMinute, sampleMinute } from './sample-minutes.ts';
 import { steadyMoment } from './steady-moment.ts';
@@ -36,6 +36,8 @@ export interface CollectorFixtureOptions {
   names?: string[];
   /** Minutes that the kernel counted from their start, by their numbers: 1,000 bytes each; 600 until the half of one. */
   counted?: { minutes: number[]; half?: number };
+  /** See `MinuteCollectorOptions`. */
+  dropped?: MinuteCollectorOptions['dropped'];
 }
 
 /** A collector over an in-memory spool with the real spool's rule for covered minutes. */
@@ -59,6 +61,7 @@ export function collectorFixture(options: CollectorFixtureOptions = {}) {
       const observedMs = passedMs - (committed?.observedMs ?? 0);
       return { ...(seen ?? { usage: [] }), ...sampleMinute(minute, left, observedMs), capture };
     },
+    ...(options.dropped && { dropped: options.dropped }),
     onCommitted: () => {},
     spool: {
       append(minutes, gaps, extras) {

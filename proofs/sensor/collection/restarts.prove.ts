@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { matchesOf } from '#contracts/sensor-api/filter.ts';
 import type { TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { storeIdentity } from '#sensor/enrolment/index.ts';
 import { detachCounter, pinRoot } from '#sensor/kernel/attachment.ts';
@@ -32,6 +33,18 @@ const lostByKillMs = 11_500;
 /** The sensor of this checkout. */
 export const ownProgram = fileURLToPath(new URL('../../..', import.meta.url));
 const plan = { plan_version: 1, local_cidrs: ['10.0.0.0/8'], protected_targets: [] };
+/** No frame of the ledger is to it. */
+export const victim = '10.0.0.77';
+const hourMs = 3_600_000;
+
+/** With a rule for it that drops, whatever was learned. */
+function dropping() {
+  const { match } = matchesOf({ class: 'udp_flood', vectors: [] }, victim)[0]!;
+  const at = (ms: number) => new Date(Date.now() + ms).toISOString();
+  const rule = { target: victim, class: 'udp_flood', match };
+  const times = { began_at: at(hourMs), drops_at: at(-hourMs), ends_at: at(hourMs) };
+  return { ...plan, filter_version: 1, filter_rules: [{ ...rule, ...times }] };
+}
 
 export interface RestartOptions {
   /** Restarts. */
@@ -77,7 +90,7 @@ export interface InterruptOptions extends RestartOptions {
   programs?: readonly string[];
   /**
    * From 0 to 1: each sensor ends at a random moment within `everyMs` of its start, also before it listens, and before every other start the
-   * program that attaches is killed at a random moment of its work. A filter is attached too.
+   * program that attaches is killed at a random moment of its work. A filter is attached too, which drops what is sent to `victim`.
    */
   random?: () => number;
 }
@@ -91,8 +104,9 @@ export async function interruptSensor(options: InterruptOptions) {
   const interruptions: Interruption[] = [];
   try {
     const { here, there } = makePair(ends);
+    const told = random ? dropping() : plan;
     const monitor = await startFakeMonitor({ after: (end: () => void) => ends.push(end) }, (request) => {
-      if (request.method === 'GET') return { status: 200, body: plan };
+      if (request.method === 'GET') return { status: 200, body: told };
       uploads.push(uploadIn(request));
       return receiptFor(request);
     });
@@ -118,11 +132,11 @@ export async function interruptSensor(options: InterruptOptions) {
       const settings = { program, folder, interfaceName: here, url: monitor.url };
       return startSensor({ ...settings, inKernel, hasFilter: random !== undefined }, ends);
     };
-    const begun = inKernel ? null : startSending({ here, there }, ends);
+    const begun = inKernel ? null : startSending({ here, there }, ends, false);
     let sensor = await start(programs[0]);
     await sensor.listens;
     if (inKernel) await wait(60_100 - (Date.now() % 60_000));
-    const sender = begun ?? startSending({ here, there }, ends);
+    const sender = begun ?? startSending({ here, there }, ends, random !== undefined);
     interruptions.push({ fromMs: 0, toMs: Date.now() });
     for (let i = 1; i <= n; i += 1) {
       // From when it listens, so that it hears something on a slow machine too.
@@ -153,7 +167,7 @@ export async function interruptSensor(options: InterruptOptions) {
     return {
       verdict: judgeRestarts(distinct, frames, interruptions, inKernel),
       uploads: distinct,
-      ...{ frames, interruptions, passed, left, loadersKilled },
+      ...{ frames, interruptions, passed, left, loadersKilled, flood: sender.flood },
     };
   } finally {
     for (const end of ends.reverse()) end();
@@ -223,15 +237,26 @@ function makePair(ends: (() => void)[]): { here: string; there: string } {
   return { here, there };
 }
 
-/** Sends frames of changing size at a steady pace, in and out in turn. `stop` returns the ledger. */
+/**
+ * Sends frames of changing size at a steady pace, in and out in turn. `stop` returns the ledger. `floods`: beside them as many to the victim,
+ * which are no part of it.
+ */
 function startSending(
   { here, there }: { here: string; there: string },
   ends: (() => void)[],
-): { stop(): SentFrame[] } {
+  floods: boolean,
+): { stop(): SentFrame[]; flood: { packets: number; bytes: number } } {
   const senders = [openFrameSender(there), openFrameSender(here)];
   const frames: SentFrame[] = [];
+  const flood = { packets: 0, bytes: 0 };
   const timer = setInterval(() => {
     const number = frames.length;
+    if (floods) {
+      const datagram = udp4('203.0.113.9', victim, 20 + ((number * 37) % 500));
+      flood.packets += 1;
+      flood.bytes += datagram.length;
+      senders[0]!.send(ethernetFrame(0x0800, datagram));
+    }
     const address = `10.${1 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}`;
     const datagram = udp4(address, '198.51.100.2', 40 + ((number * 61) % 900));
     frames.push({ address, ipBytes: datagram.length, sentAtMs: Date.now() });
@@ -243,6 +268,7 @@ function startSending(
   });
   let endMs: number | null = null;
   return {
+    flood,
     stop() {
       clearInterval(timer);
       endMs ??= Date.now();

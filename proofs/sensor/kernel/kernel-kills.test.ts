@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { seededRandom } from '#common/random/index.ts';
 import { interrupt, plants } from './kernel-kills.prove.ts';
 
-test('NET-2.4.2: a sensor that is killed while the kernel counts loses no frame, no minute and no name of an address', {
+test('NET-2.4.2: a sensor that is killed while the kernel counts loses no frame, no minute, no name of an address and no packet that was dropped', {
   skip: process.getuid?.() === 0 ? false : 'needs root',
 }, async (t) => {
   const { offences, caught } = await interrupt({

@@ -14,7 +14,7 @@ import { createMemoryFacts } from './testing/memory/memory-facts.ts';
 import { checkQuietSteps } from './testing/quiet-steps.ts';
 import { randomExploration, randomView } from './testing/random-exploration.ts';
 import { randomUpload, sampleAddresses, seededBelow } from './testing/random-uploads.ts';
-import { checkFirstCapture, checkSegments } from './testing/who-counts.ts';
+import { checkDelivered, checkFirstCapture, checkSegments } from './testing/who-counts.ts';
 
 test('NET-2.2.5, NET-2.2.9, NET-2.2.10: PostgreSQL answers like the rules in plain memory, rolled up or not', async () => {
   assert.deepEqual(await comparePostgres({ uploads: 20, questions: 3 }), []);
@@ -33,6 +33,10 @@ test('NET-2.2.10: PostgreSQL explores no steps in which no address had traffic, 
 for (const [what, check] of [
   ['of captures that saw the same bytes the first by sensor and name', checkFirstCapture],
   ['of an address in several segments the strongest capture of each', checkSegments],
+  [
+    'what was delivered, and apart from it what filters dropped, before or behind the capture',
+    checkDelivered,
+  ],
 ] as const)
   test(`NET-2.2.5, NET-2.2.10: PostgreSQL counts ${what}`, async () => {
     await using world = await createStandingWorld();

@@ -1,7 +1,12 @@
 /** Facts as from a sensor's uploads, for tests. */
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import type { OwnScanCounters, TelemetryMinute, TelemetryUsageRow } from '#contracts/sensor-api/telemetry.ts';
+import type {
+  DroppedCounters,
+  OwnScanCounters,
+  TelemetryMinute,
+  TelemetryUsageRow,
+} from '#contracts/sensor-api/telemetry.ts';
 import type { Monitor } from '#monitor/composition.ts';
 import { openScope } from '#monitor/facts/index.ts';
 import type { TestDatabase } from '#service-kit/testing/index.ts';
@@ -39,6 +44,7 @@ export interface MinuteInput {
   txBytes?: number;
   packets?: number;
   ownScan?: OwnScanCounters;
+  dropped?: DroppedCounters;
   deviceKey?: string;
   capture?: string;
   role?: 'uplink' | 'bridge';
@@ -65,8 +71,8 @@ export async function addMinutes(
 }
 
 function toMinute(input: MinuteInput): TelemetryMinute {
-  const { rxBytes = 0, txBytes = 0, packets = 0, deviceKey = '', ownScan } = input;
-  const part = ownScan && { ownScan };
+  const { rxBytes = 0, txBytes = 0, packets = 0, deviceKey = '', ownScan, dropped } = input;
+  const part = { ...(ownScan && { ownScan }), ...(dropped && { dropped }) };
   return {
     minute: input.minute,
     capture: input.capture ?? 'uplink0',

@@ -1,6 +1,13 @@
 import type { MinuteLoss } from '#contracts/minute-reasons.ts';
 import type { OwnScanCounters } from '#contracts/sensor-api/telemetry.ts';
-import type { AddressRange, CaptureGap, FactStore, Listening, Sighting } from '#monitor/facts/index.ts';
+import type {
+  AddressRange,
+  CaptureGap,
+  FactStore,
+  FilteredTraffic,
+  Listening,
+  Sighting,
+} from '#monitor/facts/index.ts';
 
 /** Traffic of an exact address in a minute, or a gap. */
 export type AddressMinute = ObservedMinute | { isGap: true; minute: number; loss: MinuteLoss | null };
@@ -14,13 +21,15 @@ export interface ObservedMinute {
   minute: number;
   /** The capture that counts. */
   captureId: number;
-  /** Bytes to and from the address at its strongest capture; IP total lengths. */
+  /** Bytes that were delivered to the address, and from it, by its strongest capture; IP total lengths. */
   rxBytes: number;
   txBytes: number;
   /** Both directions together; null when offload merged an unknown number of packets. */
   packets: number | null;
   /** The part of it that the sensor's own port scans caused; absent where there is none. */
   ownScan?: OwnScanCounters;
+  /** What filters dropped beside it; absent where there is none. */
+  dropped?: FilteredTraffic;
   /**
    * Part of the minute that the chosen capture listened (NET-2.4.3), below 1 for a partial one. Null: the parser lost
    * packets, no single capture has both directional maxima, or a gap has an unknown size.
@@ -84,7 +93,7 @@ export function joinMinutes(input: {
     const seen = sightings.get(minute);
     if (seen) {
       known = input.capturesSeen.get(minute) ?? [seen.captureId];
-      const { captureId, rxBytes, txBytes, packets, ownScan } = seen;
+      const { captureId, rxBytes, txBytes, packets, ownScan, dropped } = seen;
       minutes.push({
         isGap: false,
         minute,
@@ -93,6 +102,7 @@ export function joinMinutes(input: {
         txBytes,
         packets,
         ...(ownScan && { ownScan }),
+        ...(dropped && { dropped }),
         ...judge(seen),
       });
       continue;

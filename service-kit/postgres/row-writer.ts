@@ -51,7 +51,11 @@ export class RowWriter {
     this.view.setInt32(at + 4, value);
   }
 
-  bigint(value: number): void {
+  bigint(value: number | null): void {
+    if (value === null) {
+      this.none();
+      return;
+    }
     if (!Number.isSafeInteger(value)) throw outOfRange(value);
     const at = this.take(12);
     const high = Math.floor(value / 0x1_0000_0000);

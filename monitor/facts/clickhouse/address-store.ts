@@ -54,12 +54,14 @@ export async function readAddresses(
   }));
 }
 
-interface SightingRow extends Omit<facts.Sighting, 'ownScan'> {
+interface SightingRow extends Omit<facts.Sighting, 'ownScan' | 'dropped'> {
   hex: string;
   segment: string;
   ownRx: number;
   ownTx: number;
   ownPackets: number;
+  /** As `FilteredTraffic`, in its order. */
+  drops: [number, number, number, number, number, number];
 }
 
 interface SeenRow {
@@ -84,7 +86,9 @@ async function readTold(sources: Sources, siteId: number, ranges: readonly facts
     select hex(address) as hex, segment, toUnixTimestamp(minute) as minute, best_id as captureId,
       toFloat64(best_rx) as rxBytes, toFloat64(best_tx) as txBytes, if(best_merged = 0, toFloat64(best_packets), null) as packets,
       toFloat64(best_observed) as observedMs, ${coverage} as coverage, toFloat64(best_own_rx) as ownRx,
-      toFloat64(best_own_tx) as ownTx, toFloat64(best_own_packets) as ownPackets
+      toFloat64(best_own_tx) as ownTx, toFloat64(best_own_packets) as ownPackets,
+      arrayMap(x -> toFloat64(x), [toInt64(dropped_rx), toInt64(dropped_tx), toInt64(dropped_rx_packets), toInt64(dropped_tx_packets),
+        counted_rx + counted_tx, counted_packets]) as drops
     from strongest where ${inRanges} order by minute, rxBytes + txBytes desc, segment`);
   const seen = await engine.rows<SeenRow>(ch`
     select hex(address) as hex, toUnixTimestamp(minute) as minute, capture_id as captureId, max(toString(segment)) as own
@@ -124,10 +128,14 @@ function isWithin(ranges: readonly facts.AddressRange[]) {
 function firstOfEachMinute(rows: readonly SightingRow[]): facts.Sighting[] {
   return rows
     .filter((row, i) => row.minute !== rows[i - 1]?.minute)
-    .map(({ hex: _, segment: __, ownRx, ownTx, ownPackets, ...sighting }) => ({
-      ...sighting,
-      ...facts.ownScanOf(ownRx, ownTx, ownPackets),
-    }));
+    .map(({ hex: _, segment: __, ownRx, ownTx, ownPackets, drops, ...sighting }) => {
+      const [rxBytes, txBytes, rxPackets, txPackets, countedBytes, countedPackets] = drops;
+      return {
+        ...sighting,
+        ...facts.ownScanOf(ownRx, ownTx, ownPackets),
+        ...facts.droppedOf({ rxBytes, txBytes, rxPackets, txPackets, countedBytes, countedPackets }),
+      };
+    });
 }
 
 /** The captures that saw each address in its last minute before the range, at most a day earlier. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkGaps } from '../testing/gaps.ts';
 import { checkQuietSteps } from '../testing/quiet-steps.ts';
-import { checkFirstCapture, checkSegments } from '../testing/who-counts.ts';
+import { checkDelivered, checkFirstCapture, checkSegments } from '../testing/who-counts.ts';
 import { compareClickhouse, withClickhouse } from './testing/under-test.ts';
 
 const seeds = (process.env.SVC_TEST_SEED ?? '3').split(',').map(Number);
@@ -22,5 +22,9 @@ test('NET-2.2.10: ClickHouse explores no steps in which no address had traffic, 
 for (const [what, check] of [
   ['of captures that saw the same bytes the first by sensor and name', checkFirstCapture],
   ['of an address in several segments the strongest capture of each', checkSegments],
+  [
+    'what was delivered, and apart from it what filters dropped, before or behind the capture',
+    checkDelivered,
+  ],
 ] as const)
   test(`NET-2.2.5, NET-2.2.10: ClickHouse counts ${what}`, () => withClickhouse(check));

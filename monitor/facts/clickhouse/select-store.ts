@@ -57,7 +57,8 @@ export function hosts(scope: Scope, addresses: readonly string[] | null = null):
 told_hosts as (
   select address, minute, capture_id, ${limited('rx_bytes')} as rx, ${limited('tx_bytes')} as tx, ${limited('packets')} as sent,
     ${limited('lan_rx_bytes')} as lan_rx, ${limited('lan_tx_bytes')} as lan_tx, ${limited('own_scan_rx_bytes')} as own_rx,
-    ${limited('own_scan_tx_bytes')} as own_tx, ${limited('own_scan_packets')} as own_sent, min(toString(device_key)) as device_first,
+    ${limited('own_scan_tx_bytes')} as own_tx, ${limited('own_scan_packets')} as own_sent,
+    (sum(dropped_rx_bytes), sum(dropped_tx_bytes), sum(dropped_rx_packets), sum(dropped_tx_packets)) as dropped, min(toString(device_key)) as device_first,
     max(toString(device_key)) as device_last, max(toString(segment)) as own
   from host_minutes where ${isAsked} group by address, minute, capture_id),
 host_segments as (
@@ -66,7 +67,7 @@ host_segments as (
   group by address, minute),
 hosts as (
   select t.address as address, t.minute as minute, capture_id, if(own != '', own, only) as segment, rx, tx, sent, lan_rx, lan_tx,
-    own_rx, own_tx, own_sent, if(device_first = device_last, device_first, '') as device,
+    own_rx, own_tx, own_sent, dropped, if(device_first = device_last, device_first, '') as device,
     device_first != device_last as is_disputed, of_sensor, of_vantage,
     observed, all_packets, lost_kernel, lost_parser, merged, ${strengthOf('rx', 'tx', '3 - of_vantage')} as strength,
     ${strengthOf('lan_rx', 'lan_tx', '0')} as lan_strength
@@ -82,9 +83,20 @@ const best = (columns: Readonly<Record<string, string>>, strength: string) =>
       .join(', '),
   );
 
+/** Of what filters dropped, by sensor and direction: all of it, or what passes a condition over `x.1`, the sensor. */
+const droppedSum = (direction: 'rx' | 'tx', what: 'bytes' | 'packets', condition = '1') =>
+  `arraySum(x -> if(${condition}, x.${(direction === 'rx' ? 2 : 3) + (what === 'bytes' ? 0 : 2)}, 0), drops)`;
+/** What the capture that counts had counted before it was dropped: on the way in behind it, on the way out at its own host's uplinks. */
+const countedSum = (direction: 'rx' | 'tx', what: 'bytes' | 'packets') =>
+  direction === 'rx'
+    ? droppedSum(direction, what, 'x.1 != best_sensor')
+    : droppedSum(direction, what, 'best_vantage = 2 and x.1 = best_sensor');
+const less = (told: string, own: string, counted: string) =>
+  `toInt64(least(toInt64(${counted}), toInt64(${told}) - toInt64(${own})))`;
+
 /**
- * `strongest`: of each address, minute and segment what the capture that counts told (`best_…`), and who owned the address by all
- * captures that know; after `hosts`.
+ * `strongest`: of each address, minute and segment what the capture that counts told (`told_…`), what of it was delivered (`best_…`), what
+ * filters dropped (`dropped_…`), and who owned the address by all captures that know; after `hosts`.
  */
 export const strongest = ch`strongest as (
   select address, minute, segment, ${best(
@@ -93,15 +105,21 @@ export const strongest = ch`strongest as (
         id: 'capture_id',
         sensor: 'of_sensor',
         vantage: 'of_vantage',
-        rx: 'rx',
-        tx: 'tx',
-        packets: 'sent',
       },
       ...{ observed: 'observed', all_packets: 'all_packets', kernel: 'lost_kernel', parser: 'lost_parser' },
       ...{ merged: 'merged', own_rx: 'own_rx', own_tx: 'own_tx', own_packets: 'own_sent' },
     },
     'strength',
   )},
+    argMax(rx, strength) as told_rx, argMax(tx, strength) as told_tx, argMax(sent, strength) as told_packets,
+    groupArrayIf((of_sensor, dropped.1, dropped.2, dropped.3, dropped.4), dropped.3 + dropped.4 > 0) as drops,
+    ${plain(`${less('told_rx', 'best_own_rx', countedSum('rx', 'bytes'))} as counted_rx,
+    ${less('told_tx', 'best_own_tx', countedSum('tx', 'bytes'))} as counted_tx,
+    ${less('told_packets', 'best_own_packets', `${countedSum('rx', 'packets')} + ${countedSum('tx', 'packets')}`)} as counted_packets,
+    toUInt64(told_rx - counted_rx) as best_rx, toUInt64(told_tx - counted_tx) as best_tx,
+    toUInt64(told_packets - counted_packets) as best_packets,
+    ${droppedSum('rx', 'bytes')} as dropped_rx, ${droppedSum('tx', 'bytes')} as dropped_tx,
+    ${droppedSum('rx', 'packets')} as dropped_rx_packets, ${droppedSum('tx', 'packets')} as dropped_tx_packets`)},
     if(max(is_disputed) = 0 and minIf(device, device != '') = max(device), max(device), '') as device_key,
     max(rx) as most_rx, max(tx) as most_tx
   from hosts group by address, minute, segment)`;
@@ -114,5 +132,5 @@ export const strongestLan = ch`strongest_lan as (
   where of_vantage = owner group by address, minute, segment)`;
 
 /** Of `strongest`: how much of the minute the capture that counts saw; null where no capture has both maxima. */
-export const coverage = plain(`if(best_parser > 0 or best_rx < most_rx or best_tx < most_tx, null,
+export const coverage = plain(`if(best_parser > 0 or told_rx < most_rx or told_tx < most_tx, null,
   best_observed / 60000.0 * if(best_all_packets + best_kernel > 0, best_all_packets / (best_all_packets + best_kernel), 1))`);

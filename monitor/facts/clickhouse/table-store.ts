@@ -99,6 +99,9 @@ export const migrations: readonly (readonly string[])[] = [
   ['own_scan_rx_bytes', 'own_scan_tx_bytes', 'own_scan_packets'].map(
     (name) => `alter table host_minutes add column if not exists ${counter(name)}`,
   ),
+  ['dropped_rx_bytes', 'dropped_tx_bytes', 'dropped_rx_packets', 'dropped_tx_packets'].map(
+    (name) => `alter table host_minutes add column if not exists ${counter(name)}`,
+  ),
 ];
 
 const all = [

@@ -85,6 +85,10 @@ const hostColumns: Column<RowOf<Host>>[] = [
   counter('own_scan_rx_bytes', ({ ownScan }) => ownScan?.rxBytes ?? 0),
   counter('own_scan_tx_bytes', ({ ownScan }) => ownScan?.txBytes ?? 0),
   counter('own_scan_packets', ({ ownScan }) => ownScan?.packets ?? 0),
+  counter('dropped_rx_bytes', ({ dropped }) => dropped?.rxBytes ?? 0),
+  counter('dropped_tx_bytes', ({ dropped }) => dropped?.txBytes ?? 0),
+  counter('dropped_rx_packets', ({ dropped }) => dropped?.rxPackets ?? 0),
+  counter('dropped_tx_packets', ({ dropped }) => dropped?.txPackets ?? 0),
 ];
 
 const factColumns: Column<RowOf<ApplicationFact>>[] = [

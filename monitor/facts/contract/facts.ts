@@ -4,6 +4,7 @@
  */
 import { keptMs } from '#contracts/retention.ts';
 import type {
+  DroppedCounters,
   OwnScanCounters,
   TelemetryEvidence,
   TelemetryGap,
@@ -56,17 +57,34 @@ export type Direction = 'outbound' | 'inbound' | 'internal' | 'transit';
 export interface Sighting {
   minute: number;
   captureId: number;
-  /** Bytes to and from the address; IP total lengths. */
+  /** Bytes that were delivered to the address, and from it; IP total lengths. */
   rxBytes: number;
   txBytes: number;
   /** Both directions together; null where offload merged packets that can't be counted. */
   packets: number | null;
   /** The part of these counters that the sensor's own port scans caused; absent where there is none. */
   ownScan?: OwnScanCounters;
+  /** What filters at uplinks dropped, beside these counters; absent where there is none. */
+  dropped?: FilteredTraffic;
   observedMs: number;
   /** NET-2.4.3; null: the parser lost packets, or no single capture holds both directional maxima. */
   coverage: number | null;
 }
+
+/**
+ * What the filters of a site's uplinks dropped of an address in a minute. A capture counts before or behind a filter: a bridge counts what
+ * the uplink of its host drops on the way out, and a capture of another host what is dropped on the way in. Of the capture that speaks for
+ * the address that part is taken off, so its counters are always what was delivered.
+ */
+export interface FilteredTraffic extends DroppedCounters {
+  /** The part that the capture had counted, both directions together. */
+  countedBytes: number;
+  countedPackets: number;
+}
+
+/** The same of a row of an engine; nothing where nothing was dropped. */
+export const droppedOf = (dropped: FilteredTraffic): Pick<Sighting, 'dropped'> =>
+  dropped.rxPackets + dropped.txPackets > 0 ? { dropped } : {};
 
 /** The part of a row's counters that own scans are; nothing where there is none. */
 export const ownScanOf = (rxBytes: number, txBytes: number, packets: number): Pick<Sighting, 'ownScan'> =>

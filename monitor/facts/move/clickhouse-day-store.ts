@@ -49,7 +49,7 @@ export async function sumDay(
         from (select minute as at, capture_id, ip_bytes, packets from capture_minutes where ${within(fromMinute)})
         group by at, capture_id)`),
     host_minutes: await one(ch`
-      select ${sum('rx_bytes + tx_bytes + lan_rx_bytes + lan_tx_bytes + own_scan_rx_bytes + own_scan_tx_bytes', foreign('address'))} from host_minutes where ${within(fromMinute)}`),
+      select ${sum('rx_bytes + tx_bytes + lan_rx_bytes + lan_tx_bytes + own_scan_rx_bytes + own_scan_tx_bytes + dropped_rx_bytes + dropped_tx_bytes', foreign('address'))} from host_minutes where ${within(fromMinute)}`),
     application_facts: await one(
       ch`select ${sum(between, foreign('local'))} from application_facts where ${within(fromMinute)}`,
     ),

@@ -71,7 +71,8 @@ export async function sumDay(
     capture_minutes: await one(table('capture_minutes'), 'ip_bytes', 'false'),
     host_minutes: await one(
       table('host_minutes'),
-      'rx_bytes::numeric + tx_bytes + lan_rx_bytes + lan_tx_bytes + own_scan_rx_bytes + own_scan_tx_bytes',
+      `rx_bytes::numeric + tx_bytes + lan_rx_bytes + lan_tx_bytes + own_scan_rx_bytes + own_scan_tx_bytes
+        + coalesce(dropped_rx_bytes, 0) + coalesce(dropped_tx_bytes, 0)`,
     ),
     application_facts: await one(table('application_facts'), inAndOut),
     endpoint_pairs: await one(table('endpoint_pairs', pairsFrom), 'client_bytes::numeric + server_bytes'),

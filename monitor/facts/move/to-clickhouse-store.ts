@@ -75,6 +75,8 @@ const hostCounters = [
   ...['rx_bytes', 'tx_bytes', 'packets', 'lan_rx_bytes', 'lan_tx_bytes'],
   ...['own_scan_rx_bytes', 'own_scan_tx_bytes', 'own_scan_packets'],
 ];
+/** Null for nothing. */
+const droppedCounters = ['dropped_rx_bytes', 'dropped_tx_bytes', 'dropped_rx_packets', 'dropped_tx_packets'];
 const captureTotals = [
   ...['packets', 'ip_packets', 'ip_bytes', 'non_ip_packets', 'parser_dropped', 'kernel_dropped'],
   ...['detail_truncated', 'merged_frames'],
@@ -147,10 +149,11 @@ function addressTables(day: CopiedDay): CopiedTable[] {
   return [
     {
       table: 'host_minutes',
-      columns: [...[...place, 'address', ...verdict, 'device_key'], ...hostCounters],
+      columns: [...[...place, 'address', ...verdict, 'device_key'], ...hostCounters, ...droppedCounters],
       fields: [
         ...[...placed, bytesOf(sql`f.address`), ...judged, textOf(sql`f.device_key`)],
         ...same(...hostCounters),
+        ...droppedCounters.map((name): Field => sql`coalesce(f.${sql.ref(name)}, 0)::text`),
       ],
       from: from('host_minutes'),
     },

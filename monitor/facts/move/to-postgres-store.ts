@@ -48,6 +48,7 @@ const serviceColumns = plain(
   `vantage, direction, name, protocol, if(server_port < 0, null, server_port), evidence, is_attributed`,
 );
 const ownScans = ['own_scan_rx_bytes', 'own_scan_tx_bytes', 'own_scan_packets'];
+const dropped = ['dropped_rx_bytes', 'dropped_tx_bytes', 'dropped_rx_packets', 'dropped_tx_packets'];
 const captureTotals = [
   ...['packets', 'ip_packets', 'ip_bytes', 'non_ip_packets', 'parser_dropped', 'kernel_dropped'],
   ...['detail_truncated', 'merged_frames'],
@@ -67,10 +68,10 @@ function tables(
       table: 'host_minutes',
       columns: [
         ...[...place, 'address', 'is_foreign', 'segment', 'device_key', 'rx_bytes', 'tx_bytes', 'packets'],
-        ...['lan_rx_bytes', 'lan_tx_bytes', ...ownScans],
+        ...['lan_rx_bytes', 'lan_tx_bytes', ...ownScans, ...dropped],
       ],
       query: ch`select ${at}, ${address('address')}, ${judged('address')}, device_key, rx_bytes, tx_bytes, packets, lan_rx_bytes, lan_tx_bytes,
-          ${plain(ownScans.join(', '))}
+          ${plain([...ownScans, ...dropped.map((name) => `if(dropped_rx_packets + dropped_tx_packets = 0, null, ${name})`)].join(', '))}
         from host_minutes where ${within(0)}`,
     },
     {

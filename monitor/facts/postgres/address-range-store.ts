@@ -93,20 +93,23 @@ function findLongSightings(db: Queryable, range: facts.AddressRange): Promise<fa
   });
 }
 
-interface SightingRow extends Omit<facts.Sighting, 'ownScan'> {
+interface SightingRow extends Omit<facts.Sighting, 'ownScan' | 'dropped'> {
   ownScanRxBytes: number;
   ownScanTxBytes: number;
   ownScanPackets: number;
+  dropped: facts.FilteredTraffic | null;
 }
 
 const toSighting = ({
   ownScanRxBytes,
   ownScanTxBytes,
   ownScanPackets,
+  dropped,
   ...sighting
 }: SightingRow): facts.Sighting => ({
   ...sighting,
   ...facts.ownScanOf(ownScanRxBytes, ownScanTxBytes, ownScanPackets),
+  ...(dropped && { dropped }),
 });
 
 /** What counts of an address, by minute. */
@@ -114,7 +117,10 @@ function sightingsOf(of: Record<'siteId' | 'address' | 'segment' | 'from' | 'to'
   return sql<SightingRow>`
     select distinct on (s.minute) ${seconds('s.minute')} as minute, capture_id as "captureId", rx_bytes as "rxBytes",
       tx_bytes as "txBytes", case when merged_frames = 0 then packets end as packets, observed_ms as "observedMs", coverage,
-      own_scan_rx_bytes as "ownScanRxBytes", own_scan_tx_bytes as "ownScanTxBytes", own_scan_packets as "ownScanPackets"
+      own_scan_rx_bytes as "ownScanRxBytes", own_scan_tx_bytes as "ownScanTxBytes", own_scan_packets as "ownScanPackets",
+      case when dropped_rx_packets + dropped_tx_packets > 0 then json_build_object('rxBytes', dropped_rx_bytes,
+        'txBytes', dropped_tx_bytes, 'rxPackets', dropped_rx_packets, 'txPackets', dropped_tx_packets,
+        'countedBytes', dropped_counted_bytes, 'countedPackets', dropped_counted_packets) end as dropped
     from strongest_host_minutes(${of.siteId}, ${of.from}, ${of.to}) s
     where s.address = ${of.address} and (${of.segment} is null or s.segment = ${of.segment})
     order by s.minute, rx_bytes + tx_bytes desc, s.segment collate "C"`;

@@ -30,6 +30,7 @@ const counterMax = Number.MAX_SAFE_INTEGER;
 const hostColumns = [
   ...['site_id', 'minute', 'capture_id', 'address', 'rx_bytes', 'tx_bytes', 'packets', 'device_key'],
   ...['lan_rx_bytes', 'lan_tx_bytes', 'own_scan_rx_bytes', 'own_scan_tx_bytes', 'own_scan_packets'],
+  ...['dropped_rx_bytes', 'dropped_tx_bytes', 'dropped_rx_packets', 'dropped_tx_packets'],
   ...['is_foreign', 'segment'],
 ];
 const factColumns = [
@@ -180,6 +181,10 @@ function writeHosts(
     to.bigint(host.ownScan?.rxBytes ?? 0);
     to.bigint(host.ownScan?.txBytes ?? 0);
     to.bigint(host.ownScan?.packets ?? 0);
+    to.bigint(host.dropped?.rxBytes ?? null);
+    to.bigint(host.dropped?.txBytes ?? null);
+    to.bigint(host.dropped?.rxPackets ?? null);
+    to.bigint(host.dropped?.txPackets ?? null);
     to.boolean(place.isForeign(host.address));
     to.text(place.segmentOf(host.address));
   }

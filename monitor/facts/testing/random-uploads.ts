@@ -105,7 +105,12 @@ function randomMinute(random: Random, minute: number): Omit<TelemetryMinute, 'ca
         packets: 1 + random(packets),
       };
       const hasOwnScan = packets > 0 && random(3) === 0;
-      const counted = { rxBytes, txBytes, packets, ...(hasOwnScan && { ownScan }) };
+      const dropped = {
+        ...{ rxBytes: random(4), txBytes: random(4), rxPackets: 1 + random(2), txPackets: random(2) },
+      };
+      const hasDropped = random(3) === 0;
+      const parts = { ...(hasOwnScan && { ownScan }), ...(hasDropped && { dropped }) };
+      const counted = { rxBytes, txBytes, packets, ...parts };
       return { address, isLocal: true, ...counted, deviceKey: pick([...macs, '']) };
     }),
     usage: Array.from({ length: random(5) }, () => randomUsage(random, minute)),

@@ -1,5 +1,6 @@
 /** Which of several captures of an address and minute counts: every engine decides like the rules in plain memory (NET-2.2.5). */
 import assert from 'node:assert/strict';
+import type { DroppedCounters } from '#contracts/sensor-api/telemetry.ts';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { captureMinute, host, usageRow } from '#monitor/testing/index.ts';
 import type { Exploration, ExploredDimension } from '../contract/exploration.ts';
@@ -59,6 +60,87 @@ export async function checkSegments(store: StoreUnderTest, nowSecond: number): P
     ],
   );
 }
+
+/** Counters of an address are what was delivered, wherever the capture that counts is; what filters dropped stands beside them. */
+export async function checkDelivered(store: StoreUnderTest, nowSecond: number): Promise<void> {
+  const minute = Math.floor(nowSecond / 60) * 60 - 1800;
+  const random = seededBelow(11);
+  const siteId = store.origins[0]!.siteId;
+  const at = (index: number) => `192.0.2.${10 + index}`;
+  const drops = (
+    address: string,
+    dropped: DroppedCounters,
+    rest = { rxBytes: 100, txBytes: 50, packets: 3 },
+  ) => ({
+    ...host(address, 0, 0),
+    ...{ ...rest, dropped },
+  });
+  const sees = (address: string, rxBytes: number, txBytes: number, packets: number) => ({
+    ...host(address, 0, 0),
+    ...{ rxBytes, txBytes, packets },
+  });
+  const both = { rxBytes: 4000, rxPackets: 40, txBytes: 700, txPackets: 7 };
+  const none = { rxBytes: 0, rxPackets: 0, txBytes: 0, txPackets: 0 };
+  // Uploads may come in any order, and a minute in several parts.
+  const uploads = [
+    // Of the host of the filters: its bridge has what goes out before it is dropped.
+    { sensor: 0, capture: 'br0', role: 'bridge', hosts: [sees(at(0), 100, 900, 11), sees(at(3), 0, 500, 5)] },
+    {
+      sensor: 0,
+      capture: 'eth0',
+      role: 'uplink',
+      hosts: [
+        ...[drops(at(0), both, { rxBytes: 100, txBytes: 100, packets: 4 }), drops(at(1), both)],
+        ...[drops(at(2), both), drops(at(3), { ...none, txBytes: 600, txPackets: 6 }, noBytes)],
+        drops(at(4), both, noBytes),
+      ],
+    },
+    {
+      sensor: 0,
+      capture: 'eth0',
+      role: 'uplink',
+      hosts: [drops(at(0), { ...none, txBytes: 100, txPackets: 1 }, noBytes)],
+    },
+    // Of a switch in front of it: what comes in before it is dropped.
+    { sensor: 1, capture: 'mirror', role: 'uplink', hosts: [sees(at(2), 4100, 50, 43)] },
+  ] as const;
+  for (const { sensor, hosts, ...part } of uploads) {
+    const seen = { ...captureMinute({ minute, ...part }), hosts: [...hosts] };
+    await store.append([
+      { origin: store.origins[sensor]!, token: randomToken(random), minutes: [seen], gaps: [] },
+    ]);
+  }
+  const ranges = [0, 1, 2, 3, 4].map((i) => ({
+    siteId,
+    address: at(i),
+    fromMinute: minute,
+    toMinute: minute + 60,
+  }));
+  const found = await store.facts.readAddresses(ranges);
+  assert.deepEqual(
+    found.map(({ sightings: [one] }) => [one!.rxBytes, one!.txBytes, one!.packets, one!.dropped]),
+    [
+      // The bridge counts 900 out, of which 800 were dropped.
+      [100, 100, 3, { ...both, txBytes: 800, txPackets: 8, countedBytes: 800, countedPackets: 8 }],
+      [100, 50, 3, { ...both, countedBytes: 0, countedPackets: 0 }],
+      [100, 50, 3, { ...both, countedBytes: 4000, countedPackets: 40 }],
+      // Never less than nothing: a packet passed the bridge in the minute before.
+      [0, 0, 0, { ...none, txBytes: 600, txPackets: 6, countedBytes: 500, countedPackets: 5 }],
+      [0, 0, 0, { ...both, countedBytes: 0, countedPackets: 0 }],
+    ],
+  );
+  for (const hours of ['settled', 'all'] as const) {
+    await store.facts.rollUp(hours);
+    const { total } = await store.facts.explore({
+      ...{ siteId, fromMinute: minute, toMinute: minute + 60, source: 'addresses' },
+      ...{ by: [], filters: [], owners: [], networks: [], measure: 'bytes', order: 'size' },
+      ...{ rows: { limit: 5 }, stepSeconds: null },
+    });
+    assert.deepEqual([total.inBytes, total.outBytes], [300, 200], `${hours} rolled up`);
+  }
+}
+
+const noBytes = { rxBytes: 0, txBytes: 0, packets: 0 };
 
 /** Each capture's minute is an upload; packets by this are asked of both sources, of minutes and of sums. */
 async function checkPackets(

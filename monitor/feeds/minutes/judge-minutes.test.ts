@@ -50,6 +50,36 @@ test('NET-2.4.5: attack traffic is what was counted for incidents of this very a
   assert.equal(judge({ attack: { ...attack, bytes: 0 } }, [own]).ddosBytes, 0);
 });
 
+test('NET-2.4.5: of an attack that the capture counted before a filter dropped it, what was delivered is attack traffic', () => {
+  const attack = { bytes: 500, packets: 10, captureId: 4 };
+  const dropped = {
+    rxBytes: 0,
+    rxPackets: 0,
+    txBytes: 450,
+    txPackets: 9,
+    countedBytes: 450,
+    countedPackets: 9,
+  };
+  const of = (part: Partial<typeof dropped>, captureId = 4) => {
+    const { ddosBytes, ddosPackets } = judge({ attack: { ...attack, captureId } }, [own], {
+      dropped: { ...dropped, ...part },
+    });
+    return [ddosBytes, ddosPackets];
+  };
+  assert.deepEqual(of({}), [50, 1]);
+  assert.deepEqual(
+    of({ countedBytes: 0, countedPackets: 0 }),
+    [500, 10],
+    'it was dropped before it was counted',
+  );
+  assert.deepEqual(
+    of({ countedBytes: 600, countedPackets: 12 }),
+    [0, 0],
+    'the filter matched more than the attack',
+  );
+  assert.deepEqual(of({}, 5), [500, 10], 'another capture counted it');
+});
+
 test('NET-2.4.3: an attack minute that its own source did not check has no coverage, with its reason', () => {
   const attack = { bytes: 500, packets: 10, captureId: 4 };
   const unchecked = {

@@ -5,7 +5,8 @@
  * that saw most of it. Zero is said only where the capture that counts watched the whole minute inside one epoch that covers the
  * address; everything else is unknown, with its reason (NET-2.4.5). An attack minute that the capture that counts did not check has
  * its reason too (NET-2.4.3). Expected traffic is the mean of at least five minutes of the same allocation in the thirty before,
- * observed as a whole and known to be without attacks (NET-2.4.6). Our own port scans are no traffic to expect: they are left out.
+ * observed as a whole and known to be without attacks (NET-2.4.6). Our own port scans are no traffic to expect: they are left out. What a
+ * filter dropped behind the capture is taken off its attack traffic, as it is off the minute.
  */
 import type { MinuteReason } from '#contracts/minute-reasons.ts';
 import type { AttackPeriods, UnassignablePeriod } from '#monitor/incidents/index.ts';
@@ -51,7 +52,7 @@ type Judged = Pick<JudgedMinute, 'ddosBytes' | 'ddosPackets' | 'isChecked' | 're
 
 /** Everything that a verdict depends on besides the minutes before it, as text. */
 function inputOf(minute: ObservedMinute, report: DetectorReport, concerns: readonly Concern[]): string {
-  const { rxBytes, txBytes, packets, ownScan, coverage, captureId } = minute;
+  const { rxBytes, txBytes, packets, ownScan, dropped, coverage, captureId } = minute;
   const { isComplete, isCovered, attack } = report;
   const ids = during(minute.minute, report, concerns).map(
     ({ incidentId, isOwn }) => `${incidentId}${isOwn ? '' : '?'}`,
@@ -67,6 +68,7 @@ function inputOf(minute: ObservedMinute, report: DetectorReport, concerns: reado
     attack,
     ids.sort(),
     ...(ownScan ? [ownScan] : []),
+    ...(dropped ? [dropped] : []),
   ]);
 }
 
@@ -94,7 +96,7 @@ const unknown = (reason: MinuteReason): Judged => ({
 });
 
 function judgeAttack(
-  { captureId, packets }: ObservedMinute,
+  { captureId, packets, dropped }: ObservedMinute,
   { isComplete, isCovered, attack }: DetectorReport,
   concerns: readonly Concern[],
 ): Judged {
@@ -102,10 +104,12 @@ function judgeAttack(
   if (attack && attack.bytes > 0) {
     // The sensor counted for an incident that the monitor did not find to be this address's.
     if (concerns.length === 0) return unknown('unassignable');
-    const isChecked = isComplete && attack.captureId === captureId;
+    const isOfCapture = attack.captureId === captureId;
+    const isChecked = isComplete && isOfCapture;
+    const { countedBytes = 0, countedPackets = 0 } = (isOfCapture ? dropped : null) ?? {};
     return {
-      ddosBytes: attack.bytes,
-      ddosPackets: packets === null ? null : attack.packets,
+      ddosBytes: Math.max(0, attack.bytes - countedBytes),
+      ddosPackets: packets === null ? null : Math.max(0, attack.packets - countedPackets),
       isChecked,
       reason: isChecked ? null : 'detector_incomplete',
     };

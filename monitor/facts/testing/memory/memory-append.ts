@@ -1,5 +1,6 @@
 /** Uploads as they came, and the rows that they add up to. */
 import type {
+  DroppedCounters,
   OwnScanCounters,
   TelemetryMinute,
   TelemetryTotals,
@@ -38,6 +39,7 @@ export interface HostRow {
   lanRxBytes: number;
   lanTxBytes: number;
   ownScan: OwnScanCounters;
+  dropped: DroppedCounters;
 }
 
 export interface UsageFact extends TelemetryUsageRow {
@@ -126,7 +128,15 @@ function addHosts({ hosts }: MemoryState, capture: CaptureRowOfMinute, minute: T
     let row = hosts.get(key);
     if (!row) {
       const known = { deviceKey, isDisputed: false, segments: new Set<string>() };
-      row = { address, minute: minute.minute, capture, ...known, ...noBytes, ownScan: { ...noScan } };
+      row = {
+        address,
+        minute: minute.minute,
+        capture,
+        ...known,
+        ...noBytes,
+        ownScan: { ...noScan },
+        dropped: { ...noDrops },
+      };
       hosts.set(key, row);
     }
     if (row.isDisputed || row.deviceKey !== deviceKey) {
@@ -140,6 +150,8 @@ function addHosts({ hosts }: MemoryState, capture: CaptureRowOfMinute, minute: T
     row.ownScan.rxBytes += host.ownScan?.rxBytes ?? 0;
     row.ownScan.txBytes += host.ownScan?.txBytes ?? 0;
     row.ownScan.packets += host.ownScan?.packets ?? 0;
+    for (const name of Object.keys(noDrops) as (keyof DroppedCounters)[])
+      row.dropped[name] += host.dropped?.[name] ?? 0;
     row.lanRxBytes += sum('client', 'serverBytes') + sum('server', 'clientBytes');
     row.lanTxBytes += sum('client', 'clientBytes') + sum('server', 'serverBytes');
   }
@@ -209,4 +221,5 @@ function trimGaps(state: MemoryState, uploads: readonly facts.FactUpload[]): fac
 }
 
 const noScan: OwnScanCounters = { rxBytes: 0, txBytes: 0, packets: 0 };
+const noDrops: DroppedCounters = { rxBytes: 0, txBytes: 0, rxPackets: 0, txPackets: 0 };
 const noBytes = { rxBytes: 0, txBytes: 0, packets: 0, lanRxBytes: 0, lanTxBytes: 0 };

@@ -117,13 +117,16 @@ function readAddress(rows: MemoryRows, range: facts.AddressRange): facts.Address
     sightings: byMinute.flatMap(([minute, ofMinute]) => {
       const found = chooseRow(ofMinute, range.segment);
       if (!found) return [];
-      const { row: chosen, all } = found;
+      const { row: chosen, all, delivered } = found;
       const { captureId, observedMs, totals } = chosen.capture;
-      const { rxBytes, txBytes } = chosen;
-      const packets = totals.mergedFrames > 0 ? null : chosen.packets;
+      const { rxBytes, txBytes } = delivered;
+      const packets = totals.mergedFrames > 0 ? null : delivered.packets;
       const coverage = coverageOf(chosen, all);
       const { ownScan } = chosen;
-      const part = facts.ownScanOf(ownScan.rxBytes, ownScan.txBytes, ownScan.packets);
+      const part = {
+        ...facts.ownScanOf(ownScan.rxBytes, ownScan.txBytes, ownScan.packets),
+        ...facts.droppedOf(delivered.dropped),
+      };
       return [{ minute, captureId, rxBytes, txBytes, packets, observedMs, coverage, ...part }];
     }),
     seen: inRange

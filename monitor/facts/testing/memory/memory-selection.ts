@@ -66,16 +66,38 @@ export interface ChosenRow {
   row: HostRow;
   all: readonly HostRow[];
   deviceKey: string;
+  /** The row with what was delivered, and what filters dropped. */
+  delivered: HostRow & { dropped: facts.FilteredTraffic };
+}
+
+/** What of this row was delivered, by what the uplinks of all these rows dropped. */
+function deliveredOf(row: HostRow, all: readonly HostRow[]): ChosenRow['delivered'] {
+  const sum = (name: keyof HostRow['dropped'], of = all) => sumOf(of, (one) => one.dropped[name]);
+  const isOwn = (one: HostRow) => one.capture.sensorId === row.capture.sensorId;
+  const [own, others] = [all.filter(isOwn), all.filter((one) => !isOwn(one))];
+  const isBridge = row.capture.vantage === 2;
+  const { ownScan } = row;
+  const rx = Math.min(sum('rxBytes', others), row.rxBytes - ownScan.rxBytes);
+  const tx = Math.min(isBridge ? sum('txBytes', own) : 0, row.txBytes - ownScan.txBytes);
+  const packets = sum('rxPackets', others) + (isBridge ? sum('txPackets', own) : 0);
+  const countedPackets = Math.min(packets, row.packets - ownScan.packets);
+  return {
+    ...row,
+    ...{ rxBytes: row.rxBytes - rx, txBytes: row.txBytes - tx, packets: row.packets - countedPackets },
+    dropped: {
+      ...{ rxBytes: sum('rxBytes'), txBytes: sum('txBytes') },
+      ...{ rxPackets: sum('rxPackets'), txPackets: sum('txPackets') },
+      ...{ countedBytes: rx + tx, countedPackets },
+    },
+  };
 }
 
 /** The chosen row of each segment of an address and minute. */
 export function chooseRows(ofMinute: readonly HostRow[]): ChosenRow[] {
-  return bySegment(ofMinute).map(([segment, all]) => ({
-    segment,
-    row: all.toSorted(byStrength)[0]!,
-    all,
-    deviceKey: ownerOf(all),
-  }));
+  return bySegment(ofMinute).map(([segment, all]) => {
+    const row = all.toSorted(byStrength)[0]!;
+    return { segment, row, all, deviceKey: ownerOf(all), delivered: deliveredOf(row, all) };
+  });
 }
 
 /** The chosen row of an address and minute, of this segment or of any. */
@@ -83,8 +105,8 @@ export function chooseRow(ofMinute: readonly HostRow[], segment: string | undefi
   return chooseRows(ofMinute)
     .filter((one) => segment === undefined || one.segment === segment)
     .sort(
-      (a, b) =>
-        b.row.rxBytes + b.row.txBytes - a.row.rxBytes - a.row.txBytes || compare(a.segment, b.segment),
+      ({ delivered: a, ...one }, { delivered: b, ...other }) =>
+        b.rxBytes + b.txBytes - a.rxBytes - a.txBytes || compare(one.segment, other.segment),
     )[0];
 }
 
@@ -92,7 +114,7 @@ export function chooseRow(ofMinute: readonly HostRow[], segment: string | undefi
 export function strongest(rows: MemoryRows, range: facts.SiteRange): (HostRow & { segment: string })[] {
   const inRange = rows.hosts(range.siteId).filter(within(range));
   return [...Map.groupBy(inRange, (one) => `${one.address} ${one.minute}`).values()].flatMap((all) =>
-    chooseRows(all).map(({ segment, row, deviceKey }) => ({ ...row, segment, deviceKey })),
+    chooseRows(all).map(({ segment, delivered, deviceKey }) => ({ ...delivered, segment, deviceKey })),
   );
 }
 

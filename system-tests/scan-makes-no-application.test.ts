@@ -70,7 +70,7 @@ async function observe(packetsOf: (address: string) => Uint8Array[], scanner: st
   const minutes = await monitor.traffic.readAddressMinutes(...of);
   const series = buildPoints(
     { minutes, applications, verdicts: new Map() },
-    { withIdentity: true, withReason: true, withOwnScan: true },
+    { withIdentity: true, withReason: true, withOwnScan: true, withDropped: true },
   );
   const answer = await fetch(`${operations.url}/api/admin/v1/protect/telemetry/`, {
     method: 'POST',

@@ -19,11 +19,17 @@ export function findImplausible(point: TelemetryPoint): SetAsideReason | null {
     ddos_pps,
     applications,
     own_scan,
+    dropped,
   } = point;
-  const isFast = [inbound_bps, outbound_bps, ddos_bps].some((rate) => (rate ?? 0) > linkBpsMax);
+  const { inbound_bps: droppedIn, outbound_bps: droppedOut } = dropped ?? {};
+  const isFast = [inbound_bps, outbound_bps, ddos_bps, droppedIn, droppedOut].some(
+    (rate) => (rate ?? 0) > linkBpsMax,
+  );
   // Both directions together.
   const isExpectedFast = (expected_bps ?? 0) > 2 * linkBpsMax;
-  const isDense = [pps, expected_pps, ddos_pps].some((rate) => (rate ?? 0) > ppsMax);
+  const isDense = [pps, expected_pps, ddos_pps, dropped?.inbound_pps, dropped?.outbound_pps].some(
+    (rate) => (rate ?? 0) > ppsMax,
+  );
   // A part is not more than the whole.
   const isMore =
     own_scan !== undefined &&

@@ -96,6 +96,18 @@ export const TelemetryPoint = Type.Object(
         { additionalProperties: false },
       ),
     ),
+    /** What filters at hypervisors dropped, beside the rates; absent where there is none. */
+    dropped: Type.Optional(
+      Type.Object(
+        {
+          inbound_bps: Type.Number({ minimum: 0 }),
+          outbound_bps: Type.Number({ minimum: 0 }),
+          inbound_pps: Type.Number({ minimum: 0 }),
+          outbound_pps: Type.Number({ minimum: 0 }),
+        },
+        { additionalProperties: false },
+      ),
+    ),
   },
   { additionalProperties: false },
 );
@@ -171,6 +183,8 @@ export const minutesContract = {
     protect_telemetry_reason_version: 1,
     protect_telemetry_own_scan: true,
     protect_telemetry_own_scan_version: 1,
+    protect_telemetry_dropped: true,
+    protect_telemetry_dropped_version: 1,
   },
   path: '/protect/telemetry/',
   request: TelemetryRequest,

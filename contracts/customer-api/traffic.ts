@@ -59,6 +59,16 @@ const TrafficPoint = Type.Object(
       'Part of `outbound_bytes` that port scans by the provider caused.',
       41_000,
     ),
+    dropped_inbound_bytes: bytes(
+      'What the hypervisor dropped of an attack on the server: beside `inbound_bytes`, not a part of it. Null while views of protection are off, too.',
+      0,
+    ),
+    dropped_outbound_bytes: bytes(
+      'What the hypervisor dropped of an attack by the server: beside `outbound_bytes`, not a part of it.',
+      0,
+    ),
+    dropped_inbound_packets: bytes('Packets of `dropped_inbound_bytes`.', 0),
+    dropped_outbound_packets: bytes('Packets of `dropped_outbound_bytes`.', 0),
     expected_bps: rate(
       'Usual rate before this time, both directions together, without port scans by the provider. Null until enough minutes were observed.',
       19_875_200,

@@ -1565,6 +1565,14 @@ export type TrafficPoint = {
   provider_scan_inbound_bytes: number | null;
   /** Part of `outbound_bytes` that port scans by the provider caused. */
   provider_scan_outbound_bytes: number | null;
+  /** What the hypervisor dropped of an attack on the server: beside `inbound_bytes`, not a part of it. Null while views of protection are off, too. */
+  dropped_inbound_bytes: number | null;
+  /** What the hypervisor dropped of an attack by the server: beside `outbound_bytes`, not a part of it. */
+  dropped_outbound_bytes: number | null;
+  /** Packets of `dropped_inbound_bytes`. */
+  dropped_inbound_packets: number | null;
+  /** Packets of `dropped_outbound_bytes`. */
+  dropped_outbound_packets: number | null;
   /** Usual rate before this time, both directions together, without port scans by the provider. Null until enough minutes were observed. */
   expected_bps: number | null;
   /** Usual packets per second. */

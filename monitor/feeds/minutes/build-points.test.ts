@@ -107,6 +107,7 @@ test('NET-2.4.0: every point fits the contract and its bytes come back exactly',
         withIdentity: true,
         withReason: true,
         withOwnScan: true,
+        withDropped: true,
       });
       assert.equal(more.length, 0, 'a gap without a known reason makes no point');
       assert.ok(Point.Check(point));
@@ -132,6 +133,33 @@ test('NET-2.4.4: bytes with which an address only refuses are no outbound bytes 
   assert.deepEqual(bytesOf(both), [['SSH', 120, 40]]);
 });
 
+test('what filters dropped stands beside the rates, for receivers that take it', () => {
+  const Point = Compile(TelemetryPoint);
+  const counted = { countedBytes: 60, countedPackets: 1 };
+  const minutes = [
+    {
+      ...{ isGap: false as const, minute: 1_790_000_040, captureId: 1, rxBytes: 60, txBytes: 0, packets: 1 },
+      ...{ coverage: 1, loss: null },
+      dropped: { rxBytes: 600, rxPackets: 6, txBytes: 60, txPackets: 3, ...counted },
+    },
+  ];
+  const [taken, left] = [true, false].map((withDropped) =>
+    buildPoints(
+      { minutes, applications: [], verdicts: new Map() },
+      { withIdentity: true, withReason: true, withOwnScan: true, withDropped },
+    ),
+  ) as [TelemetryPoint[], TelemetryPoint[]];
+  assert.ok(Point.Check(taken[0]));
+  assert.deepEqual(taken[0]!.dropped, {
+    inbound_bps: 80,
+    outbound_bps: 8,
+    inbound_pps: 0.1,
+    outbound_pps: 0.05,
+  });
+  assert.equal(taken[0]!.inbound_bps, 8);
+  assert.equal('dropped' in left[0]!, false);
+});
+
 test('NET-2.4.3: a minute that was not observed as a whole says why, and a gap is a point without values, for receivers that take reasons', () => {
   const Point = Compile(TelemetryPoint);
   const minute = 1_790_000_040;
@@ -145,7 +173,12 @@ test('NET-2.4.3: a minute that was not observed as a whole says why, and a gap i
     { isGap: true as const, minute: minute + 300, loss: null },
   ];
   const content = { minutes, applications: [], verdicts: new Map() };
-  const points = buildPoints(content, { withIdentity: true, withReason: true, withOwnScan: true });
+  const points = buildPoints(content, {
+    withIdentity: true,
+    withReason: true,
+    withOwnScan: true,
+    withDropped: true,
+  });
   assert.deepEqual(
     points.map((point) => [point.inbound_bps, point.coverage, point.reason]),
     [
@@ -157,7 +190,12 @@ test('NET-2.4.3: a minute that was not observed as a whole says why, and a gap i
     ],
   );
   assert.ok(points.every((point) => Point.Check(point)));
-  const older = buildPoints(content, { withIdentity: true, withReason: false, withOwnScan: false });
+  const older = buildPoints(content, {
+    withIdentity: true,
+    withReason: false,
+    withOwnScan: false,
+    withDropped: false,
+  });
   assert.deepEqual(
     older.map((point) => [point.inbound_bps, 'reason' in point]),
     [

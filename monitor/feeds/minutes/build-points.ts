@@ -8,7 +8,7 @@
 import type { TelemetryApplication, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
 import { transportName } from '#contracts/ip-protocols.ts';
 import { gapRows, type MinuteReason } from '#contracts/minute-reasons.ts';
-import type { OwnScanCounters } from '#contracts/sensor-api/telemetry.ts';
+import type { DroppedCounters, OwnScanCounters } from '#contracts/sensor-api/telemetry.ts';
 import type { AddressApplication } from '#monitor/facts/index.ts';
 import type { AddressMinute } from '#monitor/traffic/index.ts';
 import type { RangeContent } from './read-ahead.ts';
@@ -22,17 +22,18 @@ export function hasPoint(entry: AddressMinute, withReason: boolean): boolean {
   return !entry.isGap || (withReason && entry.loss !== null);
 }
 
-/** What the receiver takes: transport and port; why values are unknown; the part that our own port scans are. */
+/** What the receiver takes: transport and port; why values are unknown; the part that our own port scans are; what filters dropped. */
 export interface PointFields {
   withIdentity: boolean;
   withReason: boolean;
   withOwnScan: boolean;
+  withDropped: boolean;
 }
 
 /** A point for each minute that was observed, and for each gap whose reason the receiver takes, in order. */
 export function buildPoints(
   { minutes, applications, verdicts }: RangeContent,
-  { withIdentity, withReason, withOwnScan }: PointFields,
+  { withIdentity, withReason, withOwnScan, withDropped }: PointFields,
 ): TelemetryPoint[] {
   const byMinute = Map.groupBy(applications, (row) => row.minute);
   const points: TelemetryPoint[] = [];
@@ -60,6 +61,7 @@ export function buildPoints(
       applications: withIdentity ? listIdentities(rows) : listNames(rows),
       ...(withReason && reason !== null ? { reason } : {}),
       ...(withOwnScan && entry.ownScan ? { own_scan: ownScanOf(entry.ownScan) } : {}),
+      ...(withDropped && entry.dropped ? { dropped: droppedRates(entry.dropped) } : {}),
     });
   }
   return points;
@@ -76,6 +78,11 @@ function gapPoint(minute: number, reason: MinuteReason): TelemetryPoint {
 const ownScanOf = ({ rxBytes, txBytes }: OwnScanCounters) => ({
   inbound_bps: (rxBytes * 8) / 60,
   outbound_bps: (txBytes * 8) / 60,
+});
+
+const droppedRates = ({ rxBytes, txBytes, rxPackets, txPackets }: DroppedCounters) => ({
+  ...{ inbound_bps: (rxBytes * 8) / 60, outbound_bps: (txBytes * 8) / 60 },
+  ...{ inbound_pps: rxPackets / 60, outbound_pps: txPackets / 60 },
 });
 
 const rateOf = (amount: number | null | undefined, times: number) =>

@@ -102,6 +102,7 @@ function createContexts(
         withIdentity: takes(round.capabilities, minutesContract, 'protect_application_identity'),
         withReason,
         withOwnScan: takes(round.capabilities, minutesContract, 'protect_telemetry_own_scan'),
+        withDropped: takes(round.capabilities, minutesContract, 'protect_telemetry_dropped'),
         setAsideOf,
       };
     })();

@@ -9,6 +9,11 @@ export interface MinuteValues {
   /** The part of the bytes that the provider's own port scans caused; null where the bytes are unknown. */
   ownScanInboundBytes: number | null;
   ownScanOutboundBytes: number | null;
+  /** What filters at hypervisors dropped beside these bytes; null where the bytes are unknown. */
+  droppedInboundBytes: number | null;
+  droppedOutboundBytes: number | null;
+  droppedInboundPackets: number | null;
+  droppedOutboundPackets: number | null;
   inboundBps: number | null;
   outboundBps: number | null;
   pps: number | null;
@@ -62,6 +67,10 @@ export function toStoredMinute(point: TelemetryPoint): StoredMinute {
     outboundBps: point.outbound_bps,
     ownScanInboundBytes: bytesOfRate(point.own_scan?.inbound_bps ?? 0),
     ownScanOutboundBytes: bytesOfRate(point.own_scan?.outbound_bps ?? 0),
+    droppedInboundBytes: bytesOfRate(point.dropped?.inbound_bps ?? 0),
+    droppedOutboundBytes: bytesOfRate(point.dropped?.outbound_bps ?? 0),
+    droppedInboundPackets: Math.round((point.dropped?.inbound_pps ?? 0) * 60),
+    droppedOutboundPackets: Math.round((point.dropped?.outbound_pps ?? 0) * 60),
     pps: point.pps,
     expectedBps: point.expected_bps,
     expectedPps: point.expected_pps,

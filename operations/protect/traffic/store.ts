@@ -21,25 +21,35 @@ export async function upsertMinutes(
   );
   const { rows } = await sql<WrittenMinute>`
     insert into protect_minutes (allocation_id, minute, inbound_bytes, outbound_bytes, own_scan_inbound_bytes,
-      own_scan_outbound_bytes, inbound_bps, outbound_bps, pps, expected_bps, expected_pps, ddos_bps, ddos_pps, coverage,
+      own_scan_outbound_bytes, dropped_inbound_bytes, dropped_outbound_bytes, dropped_inbound_packets,
+      dropped_outbound_packets, inbound_bps, outbound_bps, pps, expected_bps, expected_pps, ddos_bps, ddos_pps, coverage,
       applications, reason)
     select ${allocationId}, sent.minute, "inboundBytes", "outboundBytes", "ownScanInboundBytes", "ownScanOutboundBytes",
-           "inboundBps", "outboundBps", sent.pps, "expectedBps", "expectedPps", "ddosBps", "ddosPps", sent.coverage,
+           nullif("droppedInboundBytes", 0), nullif("droppedOutboundBytes", 0), nullif("droppedInboundPackets", 0),
+           nullif("droppedOutboundPackets", 0), "inboundBps", "outboundBps", sent.pps, "expectedBps", "expectedPps", "ddosBps", "ddosPps", sent.coverage,
            sent.applications, sent.reason
     from jsonb_to_recordset(${payload}::jsonb) as sent(minute timestamptz, "inboundBytes" bigint,
       "outboundBytes" bigint, "ownScanInboundBytes" bigint, "ownScanOutboundBytes" bigint,
+      "droppedInboundBytes" bigint, "droppedOutboundBytes" bigint, "droppedInboundPackets" bigint,
+      "droppedOutboundPackets" bigint,
       "inboundBps" double precision, "outboundBps" double precision, pps double precision,
       "expectedBps" double precision, "expectedPps" double precision, "ddosBps" double precision,
       "ddosPps" double precision, coverage double precision, applications jsonb, reason text)
     left join protect_minutes held on held.allocation_id = ${allocationId} and held.minute = sent.minute
     where held.minute is null
       or (held.inbound_bps, held.outbound_bps, held.pps, held.expected_bps, held.expected_pps, held.ddos_bps, held.ddos_pps,
-          held.coverage, held.applications, held.reason, held.own_scan_inbound_bytes, held.own_scan_outbound_bytes)
+          held.coverage, held.applications, held.reason, held.own_scan_inbound_bytes, held.own_scan_outbound_bytes,
+          coalesce(held.dropped_inbound_bytes, 0), coalesce(held.dropped_outbound_bytes, 0),
+          coalesce(held.dropped_inbound_packets, 0), coalesce(held.dropped_outbound_packets, 0))
         is distinct from ("inboundBps", "outboundBps", sent.pps, "expectedBps", "expectedPps", "ddosBps", "ddosPps",
-          sent.coverage, sent.applications, sent.reason, "ownScanInboundBytes", "ownScanOutboundBytes")
+          sent.coverage, sent.applications, sent.reason, "ownScanInboundBytes", "ownScanOutboundBytes", "droppedInboundBytes",
+          "droppedOutboundBytes", "droppedInboundPackets", "droppedOutboundPackets")
     on conflict (allocation_id, minute) do update set
       inbound_bytes = excluded.inbound_bytes, outbound_bytes = excluded.outbound_bytes,
       own_scan_inbound_bytes = excluded.own_scan_inbound_bytes, own_scan_outbound_bytes = excluded.own_scan_outbound_bytes,
+      dropped_inbound_bytes = excluded.dropped_inbound_bytes, dropped_outbound_bytes = excluded.dropped_outbound_bytes,
+      dropped_inbound_packets = excluded.dropped_inbound_packets,
+      dropped_outbound_packets = excluded.dropped_outbound_packets,
       inbound_bps = excluded.inbound_bps, outbound_bps = excluded.outbound_bps, pps = excluded.pps,
       expected_bps = excluded.expected_bps, expected_pps = excluded.expected_pps, ddos_bps = excluded.ddos_bps,
       ddos_pps = excluded.ddos_pps, coverage = excluded.coverage, applications = excluded.applications,
@@ -62,6 +72,10 @@ const isObserved = sql`(inbound_bps is not null or outbound_bps is not null)`;
 /** Of bytes that are not known no part is known. */
 const ownScanInbound = sql`case when inbound_bytes is not null then own_scan_inbound_bytes end`;
 const ownScanOutbound = sql`case when outbound_bytes is not null then own_scan_outbound_bytes end`;
+const droppedIn = (column: string) =>
+  sql`case when inbound_bytes is not null then coalesce(${sql.ref(`dropped_inbound_${column}`)}, 0) end`;
+const droppedOut = (column: string) =>
+  sql`case when outbound_bytes is not null then coalesce(${sql.ref(`dropped_outbound_${column}`)}, 0) end`;
 
 const seriesOf = (scope: SeriesScope) => sql`
   server_id = ${scope.serverId} and tenant_id = ${scope.tenantId}
@@ -92,7 +106,9 @@ export async function listMinutes(
   const { rows } = await sql<MinuteRow>`
     select allocation_id as "allocationId", address, minute, inbound_bytes as "inboundBytes",
            outbound_bytes as "outboundBytes", ${ownScanInbound} as "ownScanInboundBytes",
-           ${ownScanOutbound} as "ownScanOutboundBytes", inbound_bps as "inboundBps", outbound_bps as "outboundBps", pps,
+           ${ownScanOutbound} as "ownScanOutboundBytes", ${droppedIn('bytes')} as "droppedInboundBytes",
+           ${droppedOut('bytes')} as "droppedOutboundBytes", ${droppedIn('packets')} as "droppedInboundPackets",
+           ${droppedOut('packets')} as "droppedOutboundPackets", inbound_bps as "inboundBps", outbound_bps as "outboundBps", pps,
            expected_bps as "expectedBps", expected_pps as "expectedPps", ddos_bps as "ddosBps",
            ddos_pps as "ddosPps", coverage, reason, applications
     from protect_series join protect_minutes using (allocation_id)
@@ -125,6 +141,8 @@ export async function listSteps(
     with by_minute as (
       select minute, sum(inbound_bytes)::bigint as inbound_bytes, sum(outbound_bytes)::bigint as outbound_bytes,
              sum(${ownScanInbound}) as own_scan_inbound, sum(${ownScanOutbound}) as own_scan_outbound,
+             sum(${droppedIn('bytes')}) as dropped_in_bytes, sum(${droppedOut('bytes')}) as dropped_out_bytes,
+             sum(${droppedIn('packets')}) as dropped_in_packets, sum(${droppedOut('packets')}) as dropped_out_packets,
              sum(inbound_bps) as inbound_bps, sum(outbound_bps) as outbound_bps, sum(pps) as pps,
              case when count(expected_bps) = count(*) then sum(expected_bps) end as expected_bps,
              case when count(expected_pps) = count(*) then sum(expected_pps) end as expected_pps,
@@ -138,6 +156,9 @@ export async function listSteps(
     select date_bin(make_interval(secs => ${range.stepSeconds}), minute, 'epoch') as at,
            sum(inbound_bytes)::bigint as "inboundBytes", sum(outbound_bytes)::bigint as "outboundBytes",
            sum(own_scan_inbound)::bigint as "ownScanInboundBytes", sum(own_scan_outbound)::bigint as "ownScanOutboundBytes",
+           sum(dropped_in_bytes)::bigint as "droppedInboundBytes", sum(dropped_out_bytes)::bigint as "droppedOutboundBytes",
+           sum(dropped_in_packets)::bigint as "droppedInboundPackets",
+           sum(dropped_out_packets)::bigint as "droppedOutboundPackets",
            avg(inbound_bps) as "inboundBps", avg(outbound_bps) as "outboundBps", avg(pps) as pps,
            avg(expected_bps) as "expectedBps", avg(expected_pps) as "expectedPps",
            case when count(ddos_bps) = count(*) or sum(ddos_bps) > 0 then avg(ddos_bps) end as "ddosBps",

@@ -44,6 +44,8 @@ test('NET-4.l: discovery names only what the project may do, in contract version
     protect_telemetry_reason_version: 1,
     protect_telemetry_own_scan: true,
     protect_telemetry_own_scan_version: 1,
+    protect_telemetry_dropped: true,
+    protect_telemetry_dropped_version: 1,
   });
   const narrow = await world.createToken(['vm_inventory_read']);
   const seen = (await (await call('/discovery/', narrow)).json()) as { capabilities: object };

@@ -182,6 +182,8 @@ export interface AddressPoint {
   outBytes: number;
   /** The part of these bytes that the sensors' own port scans caused. */
   ownScan: { inBytes: number; outBytes: number };
+  /** What filters dropped beside them. */
+  dropped: { inBytes: number; outBytes: number };
   /** Null when offload merged an unknown number of packets. */
   packets: number | null;
   observed: number;
@@ -206,6 +208,7 @@ export function pointsOf(minutes: readonly AddressMinute[], range: Range, nowMs:
       inBytes: 0,
       outBytes: 0,
       ownScan: { inBytes: 0, outBytes: 0 },
+      dropped: { inBytes: 0, outBytes: 0 },
       packets: 0,
       observed: 0,
       gaps: 0,
@@ -234,6 +237,8 @@ function addMinute(point: AddressPoint, minute: AddressMinute, mayArrive: boolea
   point.outBytes += minute.txBytes;
   point.ownScan.inBytes += minute.ownScan?.rxBytes ?? 0;
   point.ownScan.outBytes += minute.ownScan?.txBytes ?? 0;
+  point.dropped.inBytes += minute.dropped?.rxBytes ?? 0;
+  point.dropped.outBytes += minute.dropped?.txBytes ?? 0;
   point.packets = point.packets === null || minute.packets === null ? null : point.packets + minute.packets;
   point.coverage =
     point.coverage === null || minute.coverage === null ? null : Math.min(point.coverage, minute.coverage);

@@ -293,10 +293,15 @@ function addressStats(request: FastifyRequest, points: readonly AddressPoint[], 
     : 'nothing in this range';
   const total = (label: string, name: 'inBytes' | 'outBytes') => {
     const scans = sum((point) => point.ownScan[name]);
+    const dropped = sum((point) => point.dropped[name]);
+    const notes = [
+      scans > 0 && `${formatBytes(scans)} of it port scans by the sensors`,
+      dropped > 0 && `${formatBytes(dropped)} beside it dropped at the hypervisor`,
+    ].filter((note) => note !== false);
     return stat({
       label,
       value: observed === 0 ? undefined : formatBytes(sum((point) => point[name])),
-      source: scans === 0 ? 'observed minutes' : `${formatBytes(scans)} of it port scans by the sensors`,
+      source: notes.length === 0 ? 'observed minutes' : notes.join(', '),
     });
   };
   return stats(

@@ -137,7 +137,11 @@ function addressOf(text: string, addresses: readonly string[]): string {
 
 function withoutProtection(step: StepRow): StepRow {
   const reason = lossOf(step.reason) ? step.reason : null;
-  return { ...step, reason, expectedBps: null, expectedPps: null, ddosBps: null, ddosPps: null };
+  return {
+    ...{ ...step, reason, expectedBps: null, expectedPps: null, ddosBps: null, ddosPps: null },
+    ...{ droppedInboundBytes: null, droppedOutboundBytes: null },
+    ...{ droppedInboundPackets: null, droppedOutboundPackets: null },
+  };
 }
 
 function lastObservedOf(steps: readonly StepRow[]): string | null {
@@ -164,6 +168,10 @@ function showPoint(atMs: number, step: StepRow | undefined): schemas.TrafficPoin
     outbound_bytes: step?.outboundBytes ?? null,
     provider_scan_inbound_bytes: step?.ownScanInboundBytes ?? null,
     provider_scan_outbound_bytes: step?.ownScanOutboundBytes ?? null,
+    dropped_inbound_bytes: step?.droppedInboundBytes ?? null,
+    dropped_outbound_bytes: step?.droppedOutboundBytes ?? null,
+    dropped_inbound_packets: step?.droppedInboundPackets ?? null,
+    dropped_outbound_packets: step?.droppedOutboundPackets ?? null,
     expected_bps: step?.expectedBps ?? null,
     expected_pps: step?.expectedPps ?? null,
     attack_bps: step?.ddosBps ?? null,

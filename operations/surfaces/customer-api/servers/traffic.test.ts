@@ -107,6 +107,10 @@ test('NET-2.4.2: a minute that was not observed is a point with null and never w
     outbound_bytes: null,
     provider_scan_inbound_bytes: null,
     provider_scan_outbound_bytes: null,
+    dropped_inbound_bytes: null,
+    dropped_outbound_bytes: null,
+    dropped_inbound_packets: null,
+    dropped_outbound_packets: null,
     expected_bps: null,
     expected_pps: null,
     attack_bps: null,
@@ -133,6 +137,7 @@ test('NET-2.4.2: a minute that was not observed is a point with null and never w
       {
         ...{ timestamp: iso(at(9)), ...observed, inbound_bps: 80, inbound_bytes: 600 },
         ...{ provider_scan_inbound_bytes: 0, coverage: 0.5 },
+        ...{ dropped_inbound_bytes: 0, dropped_inbound_packets: 0 },
       },
       { timestamp: iso(at(10)), ...unknown },
       {
@@ -144,6 +149,8 @@ test('NET-2.4.2: a minute that was not observed is a point with null and never w
         outbound_bytes: 0,
         provider_scan_inbound_bytes: 0,
         provider_scan_outbound_bytes: 0,
+        ...{ dropped_inbound_bytes: 0, dropped_outbound_bytes: 0 },
+        ...{ dropped_inbound_packets: 0, dropped_outbound_packets: 0 },
         pps: 0,
         coverage: 1,
       },
@@ -230,6 +237,29 @@ test('NET-2.4.5: attack traffic is zero only where all addresses and minutes are
     'a known attack shows, an unknown minute is no zero',
   );
   assert.ok(steps[0]!.attack_bps! > 0);
+});
+
+test('a point names what the hypervisor dropped beside what was delivered; of a minute that is sent again it is what was sent last', async () => {
+  const { read, first, second } = await api.createReader('Filtered');
+  const other = await api.createReader('Unfiltered');
+  const dropped = (inbound: number, outbound: number, packets: number) => ({
+    dropped: {
+      ...{ inbound_bps: (inbound * 8) / 60, outbound_bps: (outbound * 8) / 60 },
+      ...{ inbound_pps: packets / 60, outbound_pps: 1 / 60 },
+    },
+  });
+  await api.deliver(first, { 3: { in: 100, out: 50 } });
+  await api.deliver(first, { 3: { in: 100, out: 50, ...dropped(9_000_000_007, 28, 70_001) } });
+  await api.deliver(second, { 3: { in: 0, out: 0, ...dropped(10, 20, 1) } });
+  await api.deliver(other.first, { 3: { in: 7, out: 7 } });
+  const droppedOf = async (of: typeof read, query = wholeHour) =>
+    observedOf((await of(query)).body.points).map((point) => [
+      ...[point.inbound_bytes, point.dropped_inbound_bytes, point.dropped_inbound_packets],
+      ...[point.outbound_bytes, point.dropped_outbound_bytes, point.dropped_outbound_packets],
+    ]);
+  assert.deepEqual(await droppedOf(read), [[100, 9_000_000_017, 70_002, 50, 48, 2]]);
+  assert.deepEqual(await droppedOf(read, `${wholeHour}&address=${second.address}`), [[0, 10, 1, 0, 20, 1]]);
+  assert.deepEqual(await droppedOf(other.read), [[7, 0, 0, 7, 0, 0]]);
 });
 
 test('a point names the part that port scans by the provider are; its totals have them, and of what is unknown no part is known', async () => {

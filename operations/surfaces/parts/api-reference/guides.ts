@@ -339,6 +339,9 @@ for (const point of traffic.points)
       '`provider_scan_inbound_bytes` and `provider_scan_outbound_bytes` are the part of a point that our own port scans of the server caused. All totals have it; applications, `expected_bps` and the bandwidth pool do not.',
     ),
     paragraph(
+      '`dropped_inbound_bytes` and `dropped_outbound_bytes` are what the hypervisor dropped of attacks on the server and by it. They are in no other number: `inbound_bytes` and `outbound_bytes` are what was delivered, and only that counts against the bandwidth pool.',
+    ),
+    paragraph(
       'For invoices use `GET /servers/{id}/bandwidth`: it has whole months and days, and says what counts against the pool; bytes of attacks do not. `GET /account` has what traffic beyond the pool costs this month.',
     ),
   ],

@@ -77,6 +77,7 @@ export interface MinutesSectionOptions {
 
 export function minutesSection({ minutes, gaps, range, csvHref, jsonHref }: MinutesSectionOptions): Html {
   const isExact = hasExactMinutes(range);
+  const hasDropped = minutes.some((row) => droppedOf(row) !== null);
   return section(
     {
       title: 'Minutes',
@@ -86,7 +87,7 @@ export function minutesSection({ minutes, gaps, range, csvHref, jsonHref }: Minu
     table<Entry>({
       caption: 'Minutes',
       card: { line: ['in', 'out', 'address'] },
-      columns,
+      columns: columns.filter(({ key }) => key !== 'dropped' || hasDropped),
       isFirst: (_row, index) => index < firstRows,
       rows: entriesOf(minutes, gaps),
       csvHref: isExact ? csvHref : undefined,
@@ -135,6 +136,7 @@ const columns: readonly Column<Entry>[] = [
   },
   figure('in', 'In', 'bytes', (row) => row.inboundBytes),
   figure('out', 'Out', 'bytes', (row) => row.outboundBytes),
+  figure('dropped', 'Dropped at the hypervisor', 'bytes', droppedOf),
   figure('packets', 'Packets', undefined, (row) => (row.pps === null ? null : Math.round(row.pps * 60))),
   ...judgedColumns.map(
     ({ key, header, kind = 'figure', cell }): Column<Entry> => ({
@@ -148,6 +150,11 @@ const columns: readonly Column<Entry>[] = [
     }),
   ),
 ];
+
+/** Bytes, in and out; blank where there is none. */
+function droppedOf({ droppedInboundBytes, droppedOutboundBytes }: MinuteRow): number | null {
+  return (droppedInboundBytes ?? 0) + (droppedOutboundBytes ?? 0) || null;
+}
 
 function runLength({ fromMs, toMs }: Extract<Entry, { kind: 'run' }>): string {
   const minutes = Math.round((toMs - fromMs) / minuteMs);

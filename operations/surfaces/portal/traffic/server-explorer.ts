@@ -78,6 +78,7 @@ export function serverChart({ view, chart, flags }: Drawn, around: ServerAround)
 function minutesOf({ steps, range }: ServerAround, { answer }: ChartAnswers): Partial<ChartData> {
   const hasExpected = steps.some((step) => step.expectedBps !== null);
   const hasAttack = steps.some((step) => (step.ddosBps ?? 0) > 0);
+  const dropped = steps.map(droppedBps);
   const line = (role: 'in' | 'out', value: number | null) =>
     value === null ? [] : [{ label: `95th percentile ${role}`, role, value }];
   return {
@@ -93,9 +94,19 @@ function minutesOf({ steps, range }: ServerAround, { answer }: ChartAnswers): Pa
       ...(hasAttack
         ? [{ label: 'Suspected attack', role: 'attack' as const, values: steps.map((step) => step.ddosBps) }]
         : []),
+      ...(dropped.some((bps) => (bps ?? 0) > 0)
+        ? [{ label: 'Dropped at the hypervisor, in and out', values: dropped }]
+        : []),
     ],
     lines: [...line('out', answer.percentile95Out), ...line('in', answer.percentile95In)],
   };
+}
+
+/** What was dropped, by the minutes of which the bytes are known; null without any. */
+function droppedBps(step: StepRow): number | null {
+  const { droppedInboundBytes, droppedOutboundBytes, minutes } = step;
+  if (droppedInboundBytes === null && droppedOutboundBytes === null) return null;
+  return (((droppedInboundBytes ?? 0) + (droppedOutboundBytes ?? 0)) * 8) / (minutes * 60);
 }
 
 export function serverBody(read: ReadExplorer, around: ServerAround): ExplorerBody {

@@ -186,6 +186,24 @@ test('NET-2.4.3: a minute of an attack that was not checked says so in place of 
   assert.match(page, /may be larger than shown\.">attack not checked</);
 });
 
+test('what the hypervisor dropped is a line of the chart and a column of the minutes, beside what was delivered', async () => {
+  const [reader, other] = [await createReader('Filtered'), await createReader('Unfiltered')];
+  const dropped = { inbound_bps: 8_000, outbound_bps: 800, inbound_pps: 10, outbound_pps: 1 };
+  await deliverMinutes(world, token, reader.first, [[minutesAgo(3), { in: 600, out: 60, dropped }]]);
+  await deliverMinutes(world, token, other.first, [[minutesAgo(3), { in: 600, out: 60 }]]);
+  const shown = async (of: typeof reader) => {
+    const { series } = (await (await of.get('/chart.json?range=15m')).json()) as {
+      series: { label: string; values: (number | null)[] }[];
+    };
+    const line = series.find(({ label }) => label === 'Dropped at the hypervisor, in and out');
+    const page = await (await of.get('/minutes?range=15m')).text();
+    const [, ...cells] = page.match(/>(?:600|60|66,000)<\/td>/g) ?? [];
+    return [line?.values, page.includes('Dropped at the hypervisor'), cells.length];
+  };
+  assert.deepEqual(await shown(reader), [[8_800], true, 2]);
+  assert.deepEqual(await shown(other), [undefined, false, 1]);
+});
+
 test('port scans by the provider are a row of their own beside the applications, in the page and the files, and the totals keep them', async () => {
   const [reader, other] = [await createReader('Scanned'), await createReader('Unscanned')];
   const rate = (bytes: number) => (bytes * 8) / 60;
@@ -224,8 +242,8 @@ test('port scans by the provider are a row of their own beside the applications,
     [[98_000, 90_000, 50_000]],
   );
   const [header, line] = (await (await reader.get('/minutes.csv?range=1h')).text()).split('\r\n');
-  assert.match(header!, /,provider_scan_inbound_bytes,provider_scan_outbound_bytes$/);
-  assert.match(line!, /,90000,50000$/);
+  assert.match(header!, /,provider_scan_inbound_bytes,provider_scan_outbound_bytes,dropped_/);
+  assert.match(line!, /,90000,50000,0,0,0,0$/);
 });
 
 test('a server’s addresses are summed in the chart, and each can be looked at alone', async () => {

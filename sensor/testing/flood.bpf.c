@@ -14,8 +14,11 @@ int flood(struct xdp_md *frame)
 
 	if (data + 34 > (unsigned char *)(long)frame->data_end)
 		return XDP_ABORTED;
-	data[32] = random >> 8 & 15;
-	data[33] = random;
+	/* What others send to the interface stays as it is. */
+	if (data[30] == 10 && data[31] == 1) {
+		data[32] = random >> 8 & 15;
+		data[33] = random;
+	}
 	return XDP_PASS;
 }
 

@@ -317,12 +317,19 @@ static __always_inline __u64 is_zero(__u64 value)
 	return (((value | -value) >> 63) ^ 1) & 1;
 }
 
-static __noinline __u64 is_matched(const struct rule *rule, const struct packet *p)
+/* Global, so that the verifier follows it once and not on each way to each call. */
+__noinline __u64 is_matched(const struct rule *rule, const struct packet *p)
 {
-	__u64 bits = 0, ports, has_transport = p->has_transport, set = rule->flags_set, clear = rule->flags_clear;
-	__u64 has_ports = rule->has_ports, only_fragments = rule->only_fragments, is_outbound = rule->is_outbound;
-	__u64 port, allowed;
+	__u64 bits = 0, ports, has_transport, set, clear, has_ports, only_fragments, is_outbound, port, allowed;
 
+	if (!rule || !p)
+		return 0;
+	has_transport = p->has_transport;
+	set = rule->flags_set;
+	clear = rule->flags_clear;
+	has_ports = rule->has_ports;
+	only_fragments = rule->only_fragments;
+	is_outbound = rule->is_outbound;
 	/* Later fragments of a datagram have no ports; they go with the first one. */
 	ports = (has_transport ^ 1) | (has_ports ^ 1);
 #pragma clang loop unroll(full)
@@ -341,15 +348,18 @@ static __noinline __u64 is_matched(const struct rule *rule, const struct packet 
 }
 
 /* Counts a packet that is dropped; 0 where its address has no counters. A function of its own, because the programs' stack is full. */
-static __noinline __u64 note_dropped(const struct address *local, const struct packet *p)
+__noinline __u64 note_dropped(const struct address *local, const struct packet *p)
 {
 	__u32 zero = 0;
 	struct filter_settings *of = bpf_map_lookup_elem(&settings, &zero);
-	struct dropped *host = bpf_map_lookup_elem(&dropped, local);
 	struct dropped_minute *minute;
+	struct dropped *host;
 	__u64 number;
 
-	if (!of || !host)
+	if (!of || !local || !p)
+		return 0;
+	host = bpf_map_lookup_elem(&dropped, local);
+	if (!host)
 		return 0;
 	number = (bpf_ktime_get_ns() + of->wall_offset) / MINUTE;
 	minute = &host->minutes[number & (MINUTES - 1)];

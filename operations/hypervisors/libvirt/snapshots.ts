@@ -129,6 +129,6 @@ export async function pullSource(
   // What a job has changed in the header of a volume is known from the next refresh on.
   await call(['pool-refresh', pool]);
   if (!(await isBacking(call, pool, name, snapshotOf(guest, snapshot)))) return true;
-  await tolerate(call(['blockpull', name, firstDisk]), /already in a block job|already active|in use/i);
+  await tolerate(call(['blockpull', name, firstDisk]), /already in active block job/i);
   return false;
 }

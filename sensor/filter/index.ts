@@ -52,12 +52,17 @@ interface Uplink {
 
 const namedBy = ({ target, direction, class: name }: FilterRule) => ({ target, direction, class: name });
 
-export type FilterService = ReturnType<typeof createFilterService>;
+/** What the rules did since the last call. */
+function takeRows({ problems }: Uplink, { filter }: AttachedFilter, nowMs: number): FilteredSecond[] {
+  return filter.takeCounts().map(({ rule, counts }) => {
+    const { dropsAtMs, endsAtMs } = rule;
+    const isDropping = dropsAtMs !== null && dropsAtMs <= nowMs && nowMs < endsAtMs;
+    return { ...namedBy(rule), counts, isDropping, problem: problems.get(rule) ?? '' };
+  });
+}
 
-export function createFilterService(deps: FilterDeps) {
-  const { clock, reporter, isWanted } = deps;
-  const stopping = new AbortController();
-  const uplinks = deps.captures.flatMap(({ name, role, source }): Uplink[] =>
+function uplinksOf({ captures, isWanted }: FilterDeps): Uplink[] {
+  return captures.flatMap(({ name, role, source }) =>
     role === 'uplink' && source.kind === 'live'
       ? [
           {
@@ -67,6 +72,14 @@ export function createFilterService(deps: FilterDeps) {
         ]
       : [],
   );
+}
+
+export type FilterService = ReturnType<typeof createFilterService>;
+
+export function createFilterService(deps: FilterDeps) {
+  const { clock, reporter, isWanted } = deps;
+  const stopping = new AbortController();
+  const uplinks = uplinksOf(deps);
   let rules: readonly FilterRule[] = [];
   let openedAtMs = Number.NEGATIVE_INFINITY;
   let running: Promise<void> = Promise.resolve();
@@ -90,12 +103,13 @@ export function createFilterService(deps: FilterDeps) {
   }
 
   /** Calls the kernel; after an error the filter is opened again. */
-  function guarded(one: Uplink, call: (attached: AttachedFilter) => void): void {
-    if (!one.attached) return;
+  function guarded<T>(one: Uplink, call: (attached: AttachedFilter) => T): T | null {
+    if (!one.attached) return null;
     try {
-      call(one.attached);
+      return call(one.attached);
     } catch (error) {
       fail(one, error);
+      return null;
     }
   }
 
@@ -120,12 +134,7 @@ export function createFilterService(deps: FilterDeps) {
       if (!attached.isAttached())
         throw new CodedError('kernel.not_attached', 'the filter was taken off, or the interface is new');
       attached.filter.beat();
-      const nowMs = clock.nowMs();
-      const rows = attached.filter.takeCounts().map(({ rule, counts }): FilteredSecond => {
-        const { dropsAtMs, endsAtMs } = rule;
-        const isDropping = dropsAtMs !== null && dropsAtMs <= nowMs && nowMs < endsAtMs;
-        return { ...namedBy(rule), counts, isDropping, problem: one.problems.get(rule) ?? '' };
-      });
+      const rows = takeRows(one, attached, clock.nowMs());
       one.dropsPps = rows.reduce((sum, { counts }) => sum + counts.dropped.packets, 0);
       deps.onSecond(one.name, unixSecond, rows);
     });
@@ -167,7 +176,6 @@ export function createFilterService(deps: FilterDeps) {
         guarded(one, ({ filter }) => {
           filter.setRules([]);
           filter.close();
-          one.attached = null;
         });
     },
     /** Works by these rules from now on; null: the monitor knows no filter. */
@@ -177,13 +185,8 @@ export function createFilterService(deps: FilterDeps) {
     },
     /** What was dropped at a capture in a minute (seconds since 1970) of the last four, by address; the same over restarts. */
     dropped(capture: string, minute: number): ReadonlyMap<string, DroppedCounters> {
-      let found: ReadonlyMap<string, DroppedCounters> = new Map();
       const one = uplinks.find(({ name }) => name === capture);
-      if (one)
-        guarded(one, ({ filter }) => {
-          found = filter.readDropped(minute);
-        });
-      return found;
+      return (one && guarded(one, ({ filter }) => filter.readDropped(minute))) ?? new Map();
     },
     /** True where an uplink can drop. */
     isReady: () => uplinks.some(({ attached }) => attached !== null),

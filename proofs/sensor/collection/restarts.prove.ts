@@ -37,7 +37,7 @@ const plan = { plan_version: 1, local_cidrs: ['10.0.0.0/8'], protected_targets: 
 export const victim = '10.0.0.77';
 const hourMs = 3_600_000;
 
-/** With a rule for it that drops, whatever was learned. */
+/** With a rule for it that drops, however short the filter has learned. */
 function dropping() {
   const { match } = matchesOf({ class: 'udp_flood', vectors: [] }, victim)[0]!;
   const at = (ms: number) => new Date(Date.now() + ms).toISOString();

@@ -105,10 +105,12 @@ function randomMinute(random: Random, minute: number): Omit<TelemetryMinute, 'ca
         packets: 1 + random(packets),
       };
       const hasOwnScan = packets > 0 && random(3) === 0;
+      // Of these numbers, so that the draws after them are the same with and without.
       const dropped = {
-        ...{ rxBytes: random(4), txBytes: random(4), rxPackets: 1 + random(2), txPackets: random(2) },
+        ...{ rxBytes: (packets * 3 + txBytes) % 4, rxPackets: 1 + (packets % 2) },
+        ...{ txBytes: (packets + rxBytes) % 4, txPackets: rxBytes % 2 },
       };
-      const hasDropped = random(3) === 0;
+      const hasDropped = packets % 3 === 0;
       const parts = { ...(hasOwnScan && { ownScan }), ...(hasDropped && { dropped }) };
       const counted = { rxBytes, txBytes, packets, ...parts };
       return { address, isLocal: true, ...counted, deviceKey: pick([...macs, '']) };

@@ -15,6 +15,8 @@ interface Domain {
 interface Volume {
   bytes: number;
   backing: string | null;
+  /** The image that it came from in the end. */
+  image: string;
 }
 
 export type ModelNode = ReturnType<typeof createModelNode>;
@@ -24,8 +26,10 @@ const gib = 1024 ** 3;
 export function createModelNode(images: readonly string[]) {
   const domains = new Map<string, Domain>();
   const volumes = new Map<string, Volume>(
-    images.map((slug) => [`${slug}.qcow2`, { bytes: gib / 64, backing: null }]),
+    images.map((slug) => [`${slug}.qcow2`, { bytes: gib / 64, backing: null, image: slug }]),
   );
+  /** Guests that have copied their disk since they were started. */
+  const copied = new Set<string>();
   const filters = new Map<string, string>();
   const networks = new Map<string, { bridge: string; isActive: boolean; xml: string }>();
 
@@ -67,6 +71,7 @@ export function createModelNode(images: readonly string[]) {
       if (!networkOf(network!, command).isActive)
         refuse(command, `Requested operation is not valid: network '${network}' is not active`);
     domain.live = domain.config;
+    copied.delete(/<name>([^<]+)</.exec(domain.config)![1]!);
   };
   const isBound = (filter: string) =>
     [...filters.values()].some((xml) => xml.includes(`<filterref filter='${filter}'`)) ||
@@ -160,6 +165,23 @@ export function createModelNode(images: readonly string[]) {
       return '';
     },
     'domif-setlink': () => '',
+    /** A copy is complete at once. */
+    'backup-dumpxml'([name], command) {
+      runningOf(name!, command);
+      return refuse(command, 'Domain backup job id not found: no domain backup job present');
+    },
+    async 'backup-begin'([name, file], command) {
+      const { live } = runningOf(name!, command);
+      const { bytes, image } = volumeOf(/volume='(vm-[^']+)'/.exec(live)![1]!, command);
+      const target = /<target file='\/pool\/([^']+)'/.exec(await readFile(file!, 'utf8'))![1]!;
+      volumes.set(target, { bytes, image, backing: null });
+      copied.add(name!);
+      return '';
+    },
+    domjobinfo([name], command) {
+      runningOf(name!, command);
+      return `Job type: ${copied.has(name!) ? 'Completed' : 'None'}\n`;
+    },
     blockpull([name], command) {
       const { live } = runningOf(name!, command);
       volumeOf(/volume='(vm-[^']+)'/.exec(live)![1]!, command).backing = null;
@@ -178,16 +200,23 @@ export function createModelNode(images: readonly string[]) {
       const { backing } = volumeOf(name!, command);
       return `<format type='qcow2'/>${backing === null ? '' : `<path>/pool/${backing}</path>`}`;
     },
-    'vol-info': ([, , name], command) => `Capacity:  ${volumeOf(name!, command).bytes}\n`,
+    'vol-path': ([, , name], command) => {
+      volumeOf(name!, command);
+      return `/pool/${name}\n`;
+    },
+    'vol-info'([, , name], command) {
+      const { bytes } = volumeOf(name!, command);
+      return `Capacity:  ${bytes}\nAllocation:  ${bytes}\n`;
+    },
     'vol-create-as'([, name, size, , , , backing], command) {
-      if (backing !== undefined) volumeOf(backing, command);
+      const image = backing === undefined ? '' : volumeOf(backing, command).image;
       if (volumes.has(name!))
         refuse(
           command,
           `Failed to create vol ${name}\nerror: operation failed: storage volume '${name}' exists already`,
         );
       const bytes = size!.endsWith('G') ? Number.parseInt(size!, 10) * gib : Number(size);
-      volumes.set(name!, { bytes, backing: backing ?? null });
+      volumes.set(name!, { bytes, image, backing: backing ?? null });
       return '';
     },
     'vol-upload'([, , name], command) {
@@ -290,7 +319,8 @@ export function createModelNode(images: readonly string[]) {
       const guard = filters.get(`svc-${name}-guard`) ?? '';
       const sources = [...guard.matchAll(/<ip(?:v6)? srcipaddr='([^']+)'/g)].map(([, address]) => address!);
       return {
-        image: volume?.backing?.replace('.qcow2', '') ?? null,
+        image: volume?.image ?? null,
+        backing: volume?.backing ?? null,
         disk,
         vcpus: Number(find(/<vcpu[^>]*>(\d+)</)),
         memoryMb: Number(find(/<memory unit='KiB'>(\d+)</)) / 1024,

@@ -1,5 +1,5 @@
 /**
- * `npm run prove -- rebuild-and-keep`: `n` servers are made, rebuilt, resized and given addresses by processes that are killed at any
+ * `npm run prove -- rebuild-and-keep`: `n` servers are made, rebuilt, resized, given addresses, kept as snapshots, restored and copied by processes that are killed at any
  * statement or command of the node. After each change the server has its id, addresses, firewall and price, the node holds what the rows
  * say, each change is charged once, and the disks of others are as they were.
  */
@@ -207,6 +207,7 @@ async function live(site: Site, others: string, random: () => number): Promise<s
     ...{ addresses: first.addresses.map(({ address }) => address), spentQuanta: sizes.small.hourlyQuanta },
   };
   const look = { wanted, filters: filtersOf(site, serverId), others };
+  const snapshots: { id: number; image: string; diskGb: number }[] = [];
   const steps: Record<string, () => Promise<number | null>> = {
     async rebuild() {
       const image = pick(images);
@@ -240,6 +241,38 @@ async function live(site: Site, others: string, random: () => number): Promise<s
       wanted.addresses = wanted.addresses.filter((address) => address !== held.address);
       return id;
     },
+    async snapshot() {
+      if (snapshots.length === 3) {
+        await servers.deleteSnapshot(systemActor, null, snapshots.shift()!.id);
+        return null;
+      }
+      const { id, actionId } = await servers.createSnapshot(systemActor, null, serverId, undefined);
+      snapshots.push({ id, image: wanted.image, diskGb: wanted.diskGb });
+      return actionId;
+    },
+    async restore() {
+      if (snapshots.length === 0) return null;
+      const { id, image } = pick(snapshots);
+      const { action } = await servers.restoreSnapshot(systemActor, null, id);
+      Object.assign(wanted, { image, disk: action.id });
+      return action.id;
+    },
+    async copy() {
+      if (snapshots.length === 0) return null;
+      const { id: snapshotId, image, diskGb } = pick(snapshots);
+      const plan = diskGb > sizes.small.diskGb ? 'large' : 'small';
+      const order = { tenantId: tenant.id, plan, snapshotId };
+      const { serverId: copyId } = await world.ordering.createServer(systemActor, order);
+      said.push(...(await settle(site, 'copy', random)));
+      const copy = await servers.findServer(systemActor, null, copyId);
+      const found = model.inspect(guestName(copyId));
+      if (copy?.powerState !== 'running' || found?.image !== image || found.backing !== null)
+        wrong.push(`the copy is ${JSON.stringify([copy?.provisioningState, copy?.powerState, found])}`);
+      await servers.destroyServer(systemActor, null, copyId);
+      said.push('destroy', ...(await settle(site, 'destroy', random)));
+      wrong.push(...model.listLeftovers().filter((one) => one.startsWith(`${guestName(copyId)}`)));
+      return null;
+    },
     async stop() {
       wanted.power = 'stopped';
       return (await servers.changePower(systemActor, null, serverId, { command: 'stop' })).id;
@@ -249,9 +282,12 @@ async function live(site: Site, others: string, random: () => number): Promise<s
       return (await servers.changePower(systemActor, null, serverId, { command: 'start' })).id;
     },
   };
-  const kinds = ['rebuild', 'rebuild', 'resize', 'resize', 'attach', 'attach', 'detach', 'stop', 'start'];
+  const kinds = [
+    ...['rebuild', 'rebuild', 'resize', 'resize', 'attach', 'attach', 'detach', 'stop', 'start'],
+    ...['snapshot', 'snapshot', 'restore', 'copy'],
+  ];
   wrong.push(...(await compare(site, tenant, look)));
-  for (let step = 0; step < 6 && wrong.length === 0; step += 1) {
+  for (let step = 0; step < 8 && wrong.length === 0; step += 1) {
     const kind = pick(kinds);
     said.push(kind);
     let actionId: number | null;
@@ -328,7 +364,7 @@ async function compare(
   unlike('disk', found.disk, `${guest}${wanted.disk === 0 ? '' : `-r${wanted.disk}`}.qcow2`);
   const volumes = model
     .listLeftovers()
-    .filter((one) => one.startsWith(`${guest}-`) || one === `${guest}.qcow2`);
+    .filter((one) => (one.startsWith(`${guest}-`) && !/-s\d+\.qcow2$/.test(one)) || one === `${guest}.qcow2`);
   unlike('volumes', volumes.toSorted(), [found.disk, `${guest}-seed.iso`].toSorted());
   unlike('guests of others', othersOf(site), others);
   const entries = await world.billing.listEntries(systemActor, tenant.id, 100);

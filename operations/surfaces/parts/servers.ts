@@ -49,7 +49,7 @@ export function serverActionsTable(
         key: 'by',
         header: 'By',
         cell: ({ requestedByKey, requestedByPerson }) =>
-          requestedByKey ? ['key ', code(requestedByKey)] : (requestedByPerson ?? 'the system'),
+          requestedByKey ? ['key ', code(requestedByKey)] : (requestedByPerson ?? 'System'),
       },
       { key: 'asked', header: 'Requested', cell: (action) => moment(Date.parse(action.createdAt), nowMs) },
       {

@@ -132,7 +132,12 @@ test('the driver keeps the contract on a node in memory, as it does on libvirt i
       ...{ deleteSnapshot: refuseCapability, openConsole: refuseCapability, consoleKind: null },
     },
     ...{ guest, neighbour, otherImage: 'other', isBootable: true, knowsImages: true, hasRootPassword: null },
-    inspect: async (name) => model.inspect(name),
+    async inspect(name) {
+      const found = model.inspect(name);
+      if (found === null) return null;
+      const { backing: _, ...facts } = found;
+      return facts;
+    },
     listLeftovers: async () => model.listLeftovers(),
   });
 });

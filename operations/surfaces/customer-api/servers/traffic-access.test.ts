@@ -30,7 +30,11 @@ test('NET-1.6: while protection views are off plain traffic stays, and what they
   const { ddos_bps: attack_bps, ddos_pps: attack_pps, ...expected } = rates;
   assert.deepEqual({ ...seen, ...expected, attack_bps, attack_pps }, seen);
   await switchViews(api.world, reader, reader.serverId, false);
-  const off = { expected_bps: null, expected_pps: null, attack_bps: null, attack_pps: null };
+  const off = {
+    ...{ expected_bps: null, expected_pps: null, attack_bps: null, attack_pps: null },
+    ...{ dropped_inbound_bytes: null, dropped_outbound_bytes: null },
+    ...{ dropped_inbound_packets: null, dropped_outbound_packets: null },
+  };
   assert.deepEqual((await read(minute)).body.points, [{ ...seen, ...off }]);
   await switchViews(api.world, reader, reader.serverId, true);
   assert.deepEqual((await read(minute)).body.points, [seen]);

@@ -61,14 +61,16 @@ export async function readRebuild(call: Virsh, pool: string, name: string): Prom
 
 /** See `HypervisorDriver.resizeGuest`. */
 export async function changeSize(call: Virsh, pool: string, name: string, size: GuestSize): Promise<void> {
-  const xml = await readDefinition(call, name);
+  const disk = diskOf(await readDefinition(call, name), pool);
   if (!(await isOff(call, name))) throw refused(`The guest ${name} is on.`);
-  const disk = diskOf(xml, pool);
   const bytes = await capacityOf(call, pool, disk);
   const wanted = Number(wholeSize(size.diskGb, 1_048_576)) * gib;
   if (!(bytes <= wanted)) throw refused(`The guest ${name} has a larger disk.`);
   if (bytes < wanted) await call(['vol-resize', '--pool', pool, disk, String(wanted)]);
   if ((await capacityOf(call, pool, disk)) < wanted) throw failed(`The disk of ${name} is still smaller.`);
+  // Read again: a worker that slept while another rebuilt the guest must not give it an older disk.
+  const xml = await readDefinition(call, name);
+  if (diskOf(xml, pool) !== disk) throw refused(`The guest ${name} was rebuilt since.`);
   const resized = xml
     .replace(
       /<memory [^>]*>\d+<\/memory>/,

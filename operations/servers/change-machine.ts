@@ -13,7 +13,7 @@ import { requester } from './authorise.ts';
 import { type ChangeHooks, requireReady, withServer } from './change-server.ts';
 import type { ServersDeps } from './index.ts';
 import { newRootPassword } from './server.ts';
-import type { ProvisioningFacts } from './store.ts';
+import { findChargedHour, type ProvisioningFacts } from './store.ts';
 import { type FieldFault, invalidServer, pickOffered } from './validate-server-fields.ts';
 
 /** Which server, and whose it has to be. */
@@ -120,8 +120,9 @@ export async function resizeServer(
       ]);
     const diskGb = wanted.keepDisk ? server.diskGb : plan.diskGb;
     if (plan.id === server.planId && diskGb === server.diskGb) return { isUnchanged: true };
-    dueQuanta = Math.max(0, hourlyQuanta - server.hourlyQuanta);
-    if (dueQuanta > 0) await requireCredit(tx, server.tenantId);
+    const hour = await findChargedHour(tx, server.id);
+    dueQuanta = Math.max(0, hourlyQuanta - (hour?.hourlyQuanta ?? server.hourlyQuanta));
+    if (hourlyQuanta > server.hourlyQuanta) await requireCredit(tx, server.tenantId);
     await holdRoom(tx, server, { vcpus: plan.vcpus, memoryMb: plan.memoryMb, diskGb });
     isRestarted = server.powerState === 'running';
     const { vcpus, memoryMb } = plan;

@@ -65,7 +65,7 @@ async function enter(tx: Queryable, hour: store.DueHour, quanta: number, suffix:
 /**
  * Gives a server another plan at its price, in the transaction that ends the resize, with the server's row locked. Hours
  * that have begun are charged at the old price first; of the present one the difference is charged where the new price is
- * higher, so that no hour is cheaper by a resize in its middle. Nothing is given back for a lower price.
+ * higher than each that the hour has had: it costs its highest price once. Nothing is given back for a lower price.
  */
 export async function changePlan(
   tx: Queryable,

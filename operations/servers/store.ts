@@ -223,7 +223,8 @@ export async function noteNewMachine(tx: Queryable, serverId: number, imageId: n
 
 export async function setPlan(tx: Queryable, serverId: number, plan: NewPlan): Promise<void> {
   await sql`update servers set plan_id = ${plan.planId}, hourly_quanta = ${plan.hourlyQuanta},
-      monthly_cap_quanta = ${plan.monthlyCapQuanta}, disk_gb = ${plan.diskGb}, updated_at = svc_now()
+      monthly_cap_quanta = ${plan.monthlyCapQuanta}, disk_gb = ${plan.diskGb}, updated_at = svc_now(),
+      billed_quanta = greatest(billed_quanta, hourly_quanta, ${plan.hourlyQuanta})
     where id = ${serverId}`.execute(tx);
 }
 
@@ -311,10 +312,11 @@ export async function lockDueHours(
   return rows;
 }
 
-/** The present hour, which is charged; null before the first one. */
+/** The present hour, which is charged, at the highest price that it has had; null before the first one. */
 export async function findChargedHour(tx: Queryable, serverId: number): Promise<DueHour | null> {
   const { rows } = await sql<DueHour>`
-    select s.id as "serverId", s.tenant_id as "tenantId", s.hourly_quanta as "hourlyQuanta",
+    select s.id as "serverId", s.tenant_id as "tenantId",
+      greatest(s.billed_quanta, s.hourly_quanta) as "hourlyQuanta",
       s.monthly_cap_quanta as "monthlyCapQuanta", ${sql.raw(rfc3339("(s.billed_until - interval '1 hour')"))} as "from",
       coalesce((select charged_quanta from server_charges c where c.server_id = s.id
         and c.month = date_trunc('month', (s.billed_until - interval '1 hour') at time zone 'utc')), 0) as "chargedQuanta"
@@ -333,7 +335,8 @@ export async function addToMonth(tx: Queryable, hour: DueHour, amountQuanta: num
 
 export async function noteChargedHour(tx: Queryable, hour: DueHour, amountQuanta: number): Promise<void> {
   await addToMonth(tx, hour, amountQuanta);
-  await sql`update servers set billed_until = coalesce(billed_until, provisioned_at) + interval '1 hour'
+  await sql`update servers set billed_until = coalesce(billed_until, provisioned_at) + interval '1 hour',
+      billed_quanta = ${hour.hourlyQuanta}
     where id = ${hour.serverId}`.execute(tx);
 }
 

@@ -224,6 +224,28 @@ test('a resize changes plan, sizes, capacity and price; the hour that has begun 
   await moveWorldClock(world.database, '0');
 });
 
+test('an hour costs its highest price once, however often its server goes up and down in it', async () => {
+  const { act, customer } = await running('Swinging');
+  const balance = () => world.billing.balanceOf(systemActor, customer.tenant.id);
+  await moveWorldClock(world.database, '5 minutes');
+  await chargeServerHours(world.database.db);
+  const start = await balance();
+  const resize = async (plan: string) => {
+    assert.equal((await act('resize', { plan, keep_disk: true })).status, 202);
+    await world.jobs.drain();
+  };
+  for (const plan of ['large', 'small']) await resize(plan);
+  assert.equal(start - (await balance()), 140);
+  const again = await act('resize', { plan: 'large', keep_disk: true, dry_run: true });
+  assert.deepEqual([again.body.price_hourly, again.body.due_now], ['0.02', '0.00']);
+  for (const plan of ['large', 'small', 'large']) await resize(plan);
+  assert.equal(start - (await balance()), 140);
+  await moveWorldClock(world.database, '65 minutes');
+  await chargeServerHours(world.database.db);
+  assert.equal(start - (await balance()), 340, 'the next hour costs the price that it begins with');
+  await moveWorldClock(world.database, '0');
+});
+
 test('hours that have begun before a resize cost the old price, also when they are charged late', async () => {
   const { act, customer } = await running('Late');
   const balance = () => world.billing.balanceOf(systemActor, customer.tenant.id);

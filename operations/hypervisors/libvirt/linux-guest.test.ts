@@ -20,7 +20,8 @@ before(async () => {
 });
 after(() => world?.[Symbol.asyncDispose]());
 
-const patientMs = 120_000;
+/** A boot takes 11 s of a processor, of which this test may have a small part. */
+const patientMs = 600_000;
 const allowPorts = (ports: string): FilterPlan => ({
   ...{ inboundPolicy: 'drop', outboundPolicy: 'accept' },
   rules: [{ direction: 'inbound', action: 'accept', protocol: 'tcp', ports, peers: [] }],

@@ -93,7 +93,7 @@ test('networks of peers whose pairs are gone move there and back', async () => {
   await later(20);
   await world.append('postgres', world.uploads(10));
   await facts.rollUp('all');
-  await later(5);
+  await later(25);
   await world.move('clickhouse');
   assert.deepEqual(await world.compare('clickhouse', facts), []);
   const before = await world.askPeers('clickhouse');

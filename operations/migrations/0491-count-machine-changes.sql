@@ -1,3 +1,3 @@
--- Rises with each new disk and root password of a server: what a rebuild with the same image, a restore and a new password change is in
--- no other column, and a caller that names what it has seen is told of it.
+-- Rises with each new disk and root password of a server. A rebuild with the same image, a restore and a new password change no other
+-- column, and the server's ETag has to change with them.
 alter table servers add column machine_version bigint not null default 0;

@@ -75,7 +75,7 @@ export class FilterRuns {
   age(): void {
     const { openings } = this.loaded.maps;
     const value = Buffer.alloc(openingBytes);
-    // An update moves an entry to the front of those with its hash, so that two of them would follow each other without end.
+    // An update moves an entry to the front of those with its hash, so that a walk over two of them would never end.
     for (const key of this.#keysOf(openings)) {
       if (this.#bpf.lookup(openings, key, value) < 0) continue;
       value.writeBigInt64LE(value.readBigInt64LE(0) - 2n * secondNs, 0);

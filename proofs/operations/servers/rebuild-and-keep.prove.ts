@@ -1,6 +1,6 @@
 /**
- * `npm run prove -- rebuild-and-keep`: `n` servers are made, rebuilt, resized, given addresses, kept as snapshots, restored and copied by processes that are killed at any
- * statement or command of the node. After each change the server has its id, addresses, firewall and price, the node holds what the rows
+ * `npm run prove -- rebuild-and-keep`: `n` servers are made, rebuilt, resized, given addresses, kept as snapshots, restored and copied by
+ * processes that are killed at any statement or command of the node. After each change the server has its id, addresses, firewall and price, the node holds what the rows
  * say, each change is charged once, and the disks of others are as they were.
  */
 import { type ChildProcess, fork } from 'node:child_process';

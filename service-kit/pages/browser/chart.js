@@ -191,7 +191,9 @@ class Chart extends HTMLElement {
           space: 64,
           ...(this.data.isBars && barDistance(this.data) >= 60_000
             ? {
-                splits: (plot) => barTicks(this.data, plot.bbox.width / devicePixelRatio / 64),
+                // A bar to come may begin behind the edge, where its label would be cut.
+                splits: (plot, _axis, _least, most) =>
+                  barTicks(this.data, plot.bbox.width / devicePixelRatio / 64).filter((ms) => ms <= most),
                 values: (_plot, ticks) => formatBarTicks(this.data, ticks),
               }
             : { incrs: timeSteps, values: formatTicks }),

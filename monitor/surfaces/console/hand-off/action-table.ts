@@ -26,6 +26,7 @@ export function actionTable(request: FastifyRequest, table: ActionTable): Conten
     {
       key: 'address',
       header: 'Address',
+      kind: 'code',
       cell: (row) =>
         row.incidentId === null || table.isOfIncident
           ? row.address

@@ -77,12 +77,12 @@ export interface MinutesSectionOptions {
 
 export function minutesSection({ minutes, gaps, range, csvHref, jsonHref }: MinutesSectionOptions): Html {
   const isExact = hasExactMinutes(range);
-  const hasDropped = minutes.some((row) => droppedOf(row) !== null);
+  const hasDropped = minutes.some((row) => droppedOf(row) > 0);
   return section(
     {
       title: 'Minutes',
       id: 'minutes',
-      description: `Exact bytes of IP packets. Below 100 % coverage, part of the minute was not observed; nothing is estimated. The table shows the newest ${minutesShown} minutes of the range. The files contain all.`,
+      description: `Exact bytes of IP packets. Below 100 % coverage, part of the minute was not observed; nothing is estimated. ${hasDropped ? 'Dropped is what the hypervisor dropped of attacks; it is in no other column. ' : ''}The table shows the newest ${minutesShown} minutes of the range. The files contain all.`,
     },
     table<Entry>({
       caption: 'Minutes',
@@ -136,7 +136,7 @@ const columns: readonly Column<Entry>[] = [
   },
   figure('in', 'In', 'bytes', (row) => row.inboundBytes),
   figure('out', 'Out', 'bytes', (row) => row.outboundBytes),
-  figure('dropped', 'Dropped at the hypervisor', 'bytes', droppedOf),
+  figure('dropped', 'Dropped', 'bytes', droppedOf),
   figure('packets', 'Packets', undefined, (row) => (row.pps === null ? null : Math.round(row.pps * 60))),
   ...judgedColumns.map(
     ({ key, header, kind = 'figure', cell }): Column<Entry> => ({
@@ -151,9 +151,9 @@ const columns: readonly Column<Entry>[] = [
   ),
 ];
 
-/** Bytes, in and out; blank where there is none. */
-function droppedOf({ droppedInboundBytes, droppedOutboundBytes }: MinuteRow): number | null {
-  return (droppedInboundBytes ?? 0) + (droppedOutboundBytes ?? 0) || null;
+/** Bytes of attacks that the hypervisor dropped, in and out. */
+function droppedOf({ droppedInboundBytes, droppedOutboundBytes }: MinuteRow): number {
+  return (droppedInboundBytes ?? 0) + (droppedOutboundBytes ?? 0);
 }
 
 function runLength({ fromMs, toMs }: Extract<Entry, { kind: 'run' }>): string {

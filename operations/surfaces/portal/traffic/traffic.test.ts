@@ -189,7 +189,10 @@ test('NET-2.4.3: a minute of an attack that was not checked says so in place of 
 test('what the hypervisor dropped is a line of the chart and a column of the minutes, beside what was delivered', async () => {
   const [reader, other] = [await createReader('Filtered'), await createReader('Unfiltered')];
   const dropped = { inbound_bps: 8_000, outbound_bps: 800, inbound_pps: 10, outbound_pps: 1 };
-  await deliverMinutes(world, token, reader.first, [[minutesAgo(3), { in: 600, out: 60, dropped }]]);
+  await deliverMinutes(world, token, reader.first, [
+    [minutesAgo(3), { in: 600, out: 60, dropped }],
+    [minutesAgo(2), { in: 600, out: 60 }],
+  ]);
   await deliverMinutes(world, token, other.first, [[minutesAgo(3), { in: 600, out: 60 }]]);
   const shown = async (of: typeof reader) => {
     const { series } = (await (await of.get('/chart.json?range=15m')).json()) as {
@@ -197,10 +200,10 @@ test('what the hypervisor dropped is a line of the chart and a column of the min
     };
     const line = series.find(({ label }) => label === 'Dropped at the hypervisor, in and out');
     const page = await (await of.get('/minutes?range=15m')).text();
-    const [, ...cells] = page.match(/>(?:600|60|66,000)<\/td>/g) ?? [];
-    return [line?.values, page.includes('Dropped at the hypervisor'), cells.length];
+    const [, ...cells] = page.match(/>(?:600|60|66,000|0)<\/td>/g) ?? [];
+    return [line?.values, page.includes('Dropped is what the hypervisor dropped'), cells.length];
   };
-  assert.deepEqual(await shown(reader), [[8_800], true, 2]);
+  assert.deepEqual(await shown(reader), [[8_800, 0], true, 5], 'a minute without drops has 0 of them');
   assert.deepEqual(await shown(other), [undefined, false, 1]);
 });
 

@@ -7,8 +7,13 @@ export const capabilities = [
   'addresses',
   'console',
   'snapshots',
+  'rescue',
 ] as const;
 export type Capability = (typeof capabilities)[number];
+
+/** What images are for: servers are made from a `system`, and start from a `rescue` in place of their disk. */
+export const imageKinds = ['system', 'rescue'] as const;
+export type ImageKind = (typeof imageKinds)[number];
 
 /** What consoles speak: RFB (RFC 6143), the protocol of VNC, or a terminal's text in UTF-8. */
 export const consoleKinds = ['vnc', 'text'] as const;

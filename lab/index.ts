@@ -146,6 +146,7 @@ export function createLab(options: LabOptions): Lab {
     put: guests.put,
     setPower: guests.setPower,
     restart: guests.restart,
+    rescue: guests.rescue,
     remove: guests.remove,
     attachNic: guests.attachNic,
     detachNic: guests.detachNic,

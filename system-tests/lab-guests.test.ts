@@ -26,9 +26,9 @@ test('the lab keeps the contract of drivers', needsRoot, async (t) => {
     async inspect(name) {
       const found = lab.list().find((one) => one.name === name);
       if (found === undefined) return null;
-      const { image, rebuild, size, mac, nics, addresses } = found;
+      const { image, rescue, rebuild, size, mac, nics, addresses } = found;
       return {
-        ...{ image, disk: `rebuild ${rebuild}` },
+        ...{ image, rescue: rescue.image, disk: `rebuild ${rebuild}` },
         ...{ vcpus: size?.vcpus ?? null, memoryMb: size?.memoryMb ?? null, diskGb: size?.diskGb ?? null },
         addresses: addresses.map((entry) => entry.address),
         macs: [...(mac === null ? [] : [mac]), ...nics.map((nic) => nic.mac)],

@@ -1,6 +1,6 @@
 /** Bodies about what can be ordered, and what it costs. */
 import { type Static, Type } from 'typebox';
-import { capabilities } from '#contracts/capabilities.ts';
+import { capabilities, imageKinds } from '#contracts/capabilities.ts';
 import { Nullable } from '../scalars.ts';
 import { type Endpoint, ok } from './endpoint.ts';
 import { Id, Money, OneOf, Pagination, ShortListQuery } from './schema-kit.ts';
@@ -34,7 +34,17 @@ export const Plan = Type.Object(
 export type Plan = Static<typeof Plan>;
 
 export const Image = Type.Object(
-  { id: Id, slug: Type.String(), name: Type.String(), family: Type.String(), offered },
+  {
+    id: Id,
+    slug: Type.String(),
+    name: Type.String(),
+    family: Type.String(),
+    kind: OneOf(
+      imageKinds,
+      'Servers are made from a `system`. A `rescue` is what a server starts from in place of its disk.',
+    ),
+    offered,
+  },
   { title: 'Image' },
 );
 export type Image = Static<typeof Image>;
@@ -62,6 +72,14 @@ export const ImageList = Type.Object(
   { images: Type.Array(Image), pagination: Pagination },
   { title: 'ImageList' },
 );
+export const ListImagesQuery = Type.Object(
+  {
+    kind: Type.Optional(OneOf(imageKinds, 'Default: `system`.')),
+    ...ShortListQuery.properties,
+  },
+  { additionalProperties: false },
+);
+export type ListImagesQuery = Static<typeof ListImagesQuery>;
 export const LocationList = Type.Object(
   { locations: Type.Array(Location), pagination: Pagination },
   { title: 'LocationList' },
@@ -131,8 +149,11 @@ export const catalogEndpoints = [
     ...list,
     id: 'listImages',
     path: '/images',
+    query: ListImagesQuery,
+    errors: ['invalid_cursor', 'invalid_fields'],
     summary: 'List images',
-    description: 'The operating systems that servers can be ordered with.',
+    description:
+      'The operating systems that servers can be ordered with, or with `kind=rescue` those that a server can be rescued with.',
     responses: page(ImageList, 'The images.'),
   },
   {

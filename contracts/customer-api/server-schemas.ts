@@ -34,6 +34,8 @@ export const actionCommands = [
   'detach_address',
   'create_snapshot',
   'restore_snapshot',
+  'rescue',
+  'unrescue',
 ] as const;
 /** Other names that are understood; answers carry the name that they stand for. */
 export const actionAliases: Readonly<Record<string, (typeof actionNames)[number]>> = {
@@ -97,6 +99,19 @@ export const PasswordAction = Type.Object(
   { title: 'PasswordAction' },
 );
 
+export const RescueAction = Type.Object(
+  {
+    ...ServerAction.properties,
+    root_password: Nullable(
+      Type.String({
+        description:
+          'Of the rescue system; null if the server was in rescue already. Only in this answer, and in repetitions by the same key with the same `Idempotency-Key` within 24 hours.',
+      }),
+    ),
+  },
+  { title: 'RescueAction' },
+);
+
 const PublicIp = Type.Object({
   address: Type.String(),
   family: Type.Integer({ enum: [4, 6] }),
@@ -116,6 +131,7 @@ const serverFields = {
   provisioning_state: OneOf(provisioningStates, '`ready` means that the server is addressable.'),
   power_state: OneOf(powerStates),
   locked: Type.Boolean({ description: 'True while `current_action` runs.' }),
+  rescue: Type.Boolean({ description: 'True while the server starts from a rescue image.' }),
   status_changed_at: Moment,
   plan: Type.Object({
     id: Id,
@@ -373,6 +389,15 @@ export const ResetPasswordRequest = Type.Object(
   { tenant: Type.Optional(TenantSelector) },
   { title: 'ResetPasswordRequest', additionalProperties: false },
 );
+
+export const RescueRequest = Type.Object(
+  {
+    rescue_image: Type.Optional(SlugOrId('The rescue image, by default the first one')),
+    tenant: Type.Optional(TenantSelector),
+  },
+  { title: 'RescueRequest', additionalProperties: false },
+);
+export type RescueRequest = Static<typeof RescueRequest>;
 
 /** What a rebuild, a resize or a restore with `dry_run` is answered. */
 export const ActionForecast = Type.Object(

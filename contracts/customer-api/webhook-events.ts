@@ -136,6 +136,8 @@ export const webhookEvents = [
     summary: 'A server has another plan and its price.',
     data: aboutServer,
   },
+  { type: 'server.rescued', summary: 'A server runs from a rescue image.', data: aboutServer },
+  { type: 'server.unrescued', summary: 'A server runs from its own disk again.', data: aboutServer },
   { type: 'snapshot.created', summary: 'A snapshot of a server is complete.', data: aboutSnapshot },
   {
     type: 'snapshot.restored',

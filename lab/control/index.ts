@@ -76,6 +76,13 @@ const RestoreBody = Type.Object(
   { snapshot: Type.Integer({ minimum: 1 }), rebuild: Type.Integer({ minimum: 1 }) },
   { additionalProperties: false },
 );
+const RescueBody = Type.Object(
+  {
+    image: Type.Union([Type.String({ minLength: 1, maxLength: 63 }), Type.Null()]),
+    change: Type.Integer({ minimum: 1 }),
+  },
+  { additionalProperties: false },
+);
 const AddressList = Type.Array(
   Type.Object(
     {
@@ -192,6 +199,11 @@ async function answerCall(
       }
       const { image, rebuild } = checkBody(DiskBody, body);
       await guests.rebuild(name, image, rebuild);
+      return { status: 200, body: toWire(guests.get(name)) };
+    }
+    case 'PUT /guests/{name}/rescue': {
+      const { image, change } = checkBody(RescueBody, body);
+      await guests.rescue(name, image, change);
       return { status: 200, body: toWire(guests.get(name)) };
     }
     case 'PUT /guests/{name}/snapshots/{id}':
@@ -350,6 +362,7 @@ function toWire(guest: Guest): object {
       memory_mb: guest.size.memoryMb,
       disk_gb: guest.size.diskGb,
     },
+    rescue: guest.rescue.image,
     power: guest.power,
     interface: guest.interface,
     namespace: guest.namespace,
@@ -386,6 +399,7 @@ const statuses: Readonly<Record<string, number>> = {
   'lab.mac_taken': 409,
   'lab.network_in_use': 409,
   'lab.rebuilt_since': 409,
+  'lab.rescued_since': 409,
   'lab.snapshot_unknown': 409,
   'lab.guest_runs': 409,
   'lab.disk_smaller': 409,

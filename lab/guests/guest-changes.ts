@@ -77,6 +77,20 @@ export class GuestChanges {
     await this.setPower(guest, 'off');
   }
 
+  /**
+   * Notes the image that the guest starts from, null for its own disk, and switches it off and, in a rescue, on; nothing for a change that
+   * it has. Throws `lab.rescued_since`.
+   */
+  async rescue(guest: GuestDefinition, image: string | null, change: number): Promise<void> {
+    if (change < guest.rescue.change)
+      throw new CodedError('lab.rescued_since', `The guest "${guest.name}" was rescued, or back, since`);
+    if (change > guest.rescue.change) {
+      guest.rescue = { change, image };
+      await this.setPower(guest, 'off');
+    }
+    if (image !== null) await this.setPower(guest, 'on');
+  }
+
   /** Keeps a copy of the disk under this number, once. */
   keepSnapshot(guest: GuestDefinition, snapshot: number): void {
     if (guest.snapshots.some((one) => one.snapshot === snapshot)) return;

@@ -20,6 +20,7 @@ export interface GuestInput {
   source?: { guest: string; snapshot: number };
   rebuild?: number;
   size?: GuestSize | null;
+  rescue?: GuestDefinition['rescue'];
   snapshots?: GuestDefinition['snapshots'];
   firewall?: FirewallPlan | null;
   power?: Power;
@@ -52,6 +53,7 @@ export function defineGuest(input: GuestInput): GuestDefinition {
     image: input.image ?? null,
     rebuild: input.rebuild ?? 0,
     size: input.size ?? null,
+    rescue: input.rescue ?? { change: 0, image: null },
     snapshots: input.snapshots ?? [],
     firewall: input.firewall ? defineFirewall(input.firewall) : null,
     power: input.power ?? 'on',

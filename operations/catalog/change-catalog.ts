@@ -6,6 +6,7 @@
  */
 import { CodedError } from '#common/errors/index.ts';
 import { oneLine } from '#common/text/index.ts';
+import { imageKinds } from '#contracts/capabilities.ts';
 import { type Actor, requireOperator } from '#operations/accounts/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
@@ -63,7 +64,9 @@ export async function addImage(db: Queryable, actor: Actor, given: Omit<store.Im
   requireOperator(actor);
   const family = given.family.trim().toLowerCase();
   if (!slugPattern.test(family)) throw invalid('family', 'One word in lower case, such as debian.');
-  const image = { slug: parseSlug(given.slug), name: parseName(given.name), family };
+  const { kind } = given;
+  if (!imageKinds.includes(kind)) throw invalid('kind', `One of ${imageKinds.join(', ')}.`);
+  const image = { slug: parseSlug(given.slug), name: parseName(given.name), family, kind };
   return add(db, actor, 'image', image, (trx) => store.insertImage(trx, image));
 }
 

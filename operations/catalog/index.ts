@@ -3,6 +3,7 @@
  *
  * Customers name things by slug or by id. What is no longer offered stays readable, because servers still have it.
  */
+import type { ImageKind } from '#contracts/capabilities.ts';
 import { type Actor, requireStaff } from '#operations/accounts/index.ts';
 import {
   type Availability,
@@ -51,7 +52,8 @@ export function createCatalog(deps: { db: () => Queryable }) {
     readOffers,
     /** Cheapest first. */
     listPlans: async () => (await store.listAllPlans(deps.db())).filter(isOffered),
-    listImages: async () => (await store.listAllImages(deps.db())).filter(isOffered),
+    listImages: async (kinds: readonly ImageKind[] = ['system']) =>
+      (await store.listAllImages(deps.db())).filter((one) => isOffered(one) && kinds.includes(one.kind)),
     /** Where something can be ordered. */
     listLocations: (): Promise<store.Location[]> => listOfferedLocations(deps.db()),
     /** Those without a cluster as well. */

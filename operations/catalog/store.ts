@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { ImageKind } from '#contracts/capabilities.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 export interface Plan {
@@ -16,6 +17,7 @@ export interface Image {
   slug: string;
   name: string;
   family: string;
+  kind: ImageKind;
 }
 export interface Location {
   id: number;
@@ -52,7 +54,7 @@ export async function listAllPlans(db: Queryable): Promise<Offer<Plan>[]> {
 /** Withdrawn images as well, after the offered ones; by slug. */
 export async function listAllImages(db: Queryable): Promise<Offer<Image>[]> {
   const { rows } = await sql<Offer<Image>>`
-    select id, slug, name, family, is_offered as "isOffered" from images order by is_offered desc, slug`.execute(
+    select id, slug, name, family, kind, is_offered as "isOffered" from images order by is_offered desc, slug`.execute(
     db,
   );
   return rows;
@@ -75,8 +77,8 @@ export async function insertPlan(db: Queryable, plan: Omit<Plan, 'id'>): Promise
 
 export async function insertImage(db: Queryable, image: Omit<Image, 'id'>): Promise<number> {
   const { rows } = await sql<{ id: number }>`
-    insert into images (slug, name, family) values (${image.slug}, ${image.name}, ${image.family})
-    returning id`.execute(db);
+    insert into images (slug, name, family, kind)
+    values (${image.slug}, ${image.name}, ${image.family}, ${image.kind}) returning id`.execute(db);
   return rows[0]!.id;
 }
 
@@ -123,10 +125,14 @@ export async function ensureLocation(db: Queryable, location: Omit<Location, 'id
   return rows[0]!.id;
 }
 
-export async function ensureImage(db: Queryable, image: Omit<Image, 'id'>): Promise<number> {
+export async function ensureImage(
+  db: Queryable,
+  { slug, name, family, kind = 'system' }: Omit<Image, 'id' | 'kind'> & Partial<Pick<Image, 'kind'>>,
+): Promise<number> {
   const { rows } = await sql<{ id: number }>`
-    insert into images (slug, name, family) values (${image.slug}, ${image.name}, ${image.family})
-    on conflict (slug) do update set name = excluded.name, family = excluded.family returning id`.execute(db);
+    insert into images (slug, name, family, kind) values (${slug}, ${name}, ${family}, ${kind})
+    on conflict (slug) do update set name = excluded.name, family = excluded.family, kind = excluded.kind
+    returning id`.execute(db);
   return rows[0]!.id;
 }
 

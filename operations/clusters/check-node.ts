@@ -3,6 +3,7 @@
  * page waits for a node that hangs; its result stays until the next check.
  */
 import { CodedError, describeError } from '#common/errors/index.ts';
+import { imageKinds } from '#contracts/capabilities.ts';
 import { type Actor, requireOperator } from '#operations/accounts/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Hypervisors, NodeCheck } from '#operations/hypervisors/index.ts';
@@ -43,7 +44,7 @@ async function runCheck({ db, hypervisors, catalog }: CheckDeps, job: Job): Prom
   const { node_id: nodeId } = job.payload as { node_id: number };
   const node = await store.findNode(db(), nodeId);
   if (node === null) return;
-  const images = (await catalog.listImages()).map(({ slug }) => slug);
+  const images = (await catalog.listImages(imageKinds)).map(({ slug }) => slug);
   let checks: NodeCheck[];
   try {
     checks = await hypervisors.of(node).checkNode(images);

@@ -1,4 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
+import { imageKinds } from '#contracts/capabilities.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { withFeatures } from './with-features.ts';
 
@@ -8,7 +9,7 @@ export async function fetchImageCommand(
   options: { node: string; url: string; checksum: string },
 ): Promise<void> {
   await withFeatures(async ({ catalog, clusters, hypervisors }) => {
-    const images = (await catalog.listImages()).map((image) => image.slug);
+    const images = (await catalog.listImages(imageKinds)).map((image) => image.slug);
     if (!images.includes(slug))
       throw new CodedError(
         'command.no_image',

@@ -277,6 +277,18 @@ export interface HypervisorDriver {
   /** True when nothing of the snapshot is left; false while the disk of the guest needs it. Ends its copy. Needs `snapshots`. */
   deleteSnapshot(name: string, snapshot: number): Promise<boolean>;
   /**
+   * Restarts the guest from a new disk made from the image, with this root password and these keys; its own disk is another one of it,
+   * untouched. Rescues and their ends are numbered upwards together: a call whose number the guest already has only ends what that one
+   * began, and one below it is refused. What refuses leaves the guest as it was. Needs `rescue`.
+   */
+  rescueGuest(
+    guest: GuestDefinition,
+    change: number,
+    step: (progress: number) => Promise<void>,
+  ): Promise<GuestProgress>;
+  /** Deletes the rescue disk and leaves the guest off, to start from its own one; nothing for a number that it has. Needs `rescue`. */
+  endRescue(name: string, change: number): Promise<void>;
+  /**
    * Gives root the password of `guest` inside a guest that runs. Where nothing in it can do that, cloud-init does at its next boot: until
    * `forgetRootPassword` the node keeps a salted hash for it. Changes are numbered, and none is done twice. Needs `reset_password`.
    */
@@ -302,6 +314,8 @@ export interface HypervisorDriver {
   readPower(name: string): Promise<ObservedGuest['power'] | null>;
   /** The number of the rebuild or restore that made the guest's disk; 0 for its first one, null when there is no such guest. */
   readRebuild(name: string): Promise<number | null>;
+  /** Whether the guest starts from a rescue disk; null when there is no such guest. */
+  readRescue(name: string): Promise<boolean | null>;
   /** Every guest of ours on this node, in one look. */
   observeGuests(): Promise<ObservedGuest[]>;
   /** What every guest of ours is made of. Takes longer than `observeGuests`. */

@@ -21,6 +21,7 @@ interface LabGuest {
   name: string;
   power: 'on' | 'off';
   rebuild: number;
+  rescue: string | null;
   mac: string | null;
   private_interfaces: { mac: string }[];
   size: { vcpus: number; memory_mb: number; disk_gb: number } | null;
@@ -62,7 +63,7 @@ const implicitRules: HypervisorDriver['implicitRules'] = [
 ];
 
 /** A guest of the lab has no operating system of its own, so there is no root in it. */
-export const labCapabilities = ['firewall', 'rebuild', 'resize', 'addresses', 'snapshots'] as const;
+export const labCapabilities = ['firewall', 'rebuild', 'resize', 'addresses', 'snapshots', 'rescue'] as const;
 
 export function createLabDriver(socket: LabSocket): HypervisorDriver {
   const call: CallLab = (method, path, body) => callLab(socket, method, path, body);
@@ -157,6 +158,8 @@ function guestsOf(
   | 'createSnapshot'
   | 'restoreSnapshot'
   | 'deleteSnapshot'
+  | 'rescueGuest'
+  | 'endRescue'
   | 'fetchImage'
   | 'setRootPassword'
   | 'forgetRootPassword'
@@ -201,6 +204,15 @@ function guestsOf(
       await call('DELETE', snapshotPath(name, snapshot));
       return true;
     },
+    async rescueGuest(guest, change, step) {
+      await step(20);
+      await call('PUT', `${guestPath(guest.name)}/rescue`, { image: guest.imageSlug, change });
+      await step(95);
+      return 'ready';
+    },
+    async endRescue(name, change) {
+      await call('PUT', `${guestPath(name)}/rescue`, { image: null, change });
+    },
     fetchImage: refuseCapability,
     setRootPassword: refuseCapability,
     forgetRootPassword: refuseCapability,
@@ -237,7 +249,10 @@ function guestsOf(
 function powerOf(
   socket: LabSocket,
   call: CallLab,
-): Pick<HypervisorDriver, 'setPower' | 'signalShutdown' | 'restart' | 'readPower' | 'readRebuild'> {
+): Pick<
+  HypervisorDriver,
+  'setPower' | 'signalShutdown' | 'restart' | 'readPower' | 'readRebuild' | 'readRescue'
+> {
   const find = async (name: string) => {
     const answer = await sendToLab(socket, 'GET', guestPath(name));
     if (answer.status === 404) return null;
@@ -257,6 +272,10 @@ function powerOf(
     },
     readPower: async (name) => (await find(name))?.power ?? null,
     readRebuild: async (name) => (await find(name))?.rebuild ?? null,
+    async readRescue(name) {
+      const guest = await find(name);
+      return guest && guest.rescue !== null;
+    },
   };
 }
 

@@ -30,12 +30,14 @@ import {
   hasSnapshot,
   insertSnapshot,
   inspectGuests,
+  isGuestRescued,
   listGuests,
   putInterface,
   setGuestAddresses,
   setGuestFirewall,
   setGuestPassword,
   setGuestPower,
+  setGuestRescue,
   setGuestSize,
 } from './store.ts';
 
@@ -187,6 +189,7 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
       await pause();
       await deleteGuest(options.db(), name);
     },
+    ...rescuesOf(options.db, boot),
     ...interfacesOf(options.db, pause),
   };
 }
@@ -196,6 +199,29 @@ function simulatedConsole(name: string): Duplex {
   const terminal = new PassThrough();
   terminal.write(`\r\n${name} login: `);
   return terminal;
+}
+
+function rescuesOf(
+  db: () => Queryable,
+  boot: (step: (progress: number) => Promise<void>) => Promise<void>,
+): Pick<HypervisorDriver, 'rescueGuest' | 'endRescue' | 'readRescue'> {
+  const change = async (name: string, to: number, rescue: Parameters<typeof setGuestRescue>[3]) => {
+    if ((await setGuestRescue(db(), name, to, rescue)) !== to)
+      throw new CodedError(
+        'hypervisor.refused',
+        `There is no guest ${name}, or its disks were changed since.`,
+      );
+  };
+  return {
+    async rescueGuest(guest, to, step) {
+      await boot(step);
+      await change(guest.name, to, guest);
+      await setGuestPower(db(), guest.name, 'on');
+      return 'ready';
+    },
+    endRescue: (name, to) => change(name, to, null),
+    readRescue: (name) => isGuestRescued(db(), name),
+  };
 }
 
 function interfacesOf(

@@ -48,6 +48,30 @@ export async function findRebuild(db: Queryable, guest: string): Promise<number 
   return rows[0]?.rebuild ?? null;
 }
 
+/**
+ * Lets the guest start from a rescue disk, or null: from its own one, unless it has this change or a later one; returns the number of the
+ * change that it has, null when there is no such guest.
+ */
+export async function setGuestRescue(
+  db: Queryable,
+  name: string,
+  change: number,
+  rescue: Pick<GuestDefinition, 'imageSlug' | 'rootPassword'> | null,
+): Promise<number | null> {
+  await sql`update simulated_guests set rescue_change = ${change}, power = 'off', rescue_image = ${rescue?.imageSlug ?? null},
+      rescue_password_digest = ${rescue === null ? null : digestOf(rescue.rootPassword)}
+    where name = ${name} and rescue_change < ${change}`.execute(db);
+  const { rows } = await sql<{ change: number }>`
+    select rescue_change as change from simulated_guests where name = ${name}`.execute(db);
+  return rows[0]?.change ?? null;
+}
+
+export async function isGuestRescued(db: Queryable, name: string): Promise<boolean | null> {
+  const { rows } = await sql<{ isRescued: boolean }>`
+    select rescue_image is not null as "isRescued" from simulated_guests where name = ${name}`.execute(db);
+  return rows[0]?.isRescued ?? null;
+}
+
 /** Keeps what the guest's disk holds, once; returns the size of that disk, null when there is no such guest. */
 export async function insertSnapshot(db: Queryable, guest: string, snapshot: number): Promise<number | null> {
   await sql`insert into simulated_snapshots (guest, snapshot, image, password_digest, bytes)

@@ -17,11 +17,11 @@ export interface NewAction {
   onTimeout?: 'fail' | 'stop';
   /** What the command needs to know besides. */
   request?: NewImage | NewPlan | MovedAddress | SnapshotRequest;
-  /** Of a rebuild and of `reset_password`. */
+  /** Of a rebuild, a rescue and of `reset_password`. */
   rootPassword?: string;
 }
 
-/** What a rebuild asks for. */
+/** What a rebuild and a rescue ask for. */
 export interface NewImage {
   imageId: number;
   imageSlug: string;

@@ -1,4 +1,4 @@
-/** Rebuild, resize and a new root password: recorded as an action, carried out by a job (`run-machine.ts`). */
+/** Rebuild, resize, rescue and a new root password: recorded as an action, carried out by a job (`run-machine.ts`). */
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import type { Capability } from '#contracts/capabilities.ts';
 import type { Actor } from '#operations/accounts/index.ts';
@@ -23,13 +23,53 @@ export interface ServerOf {
   serverId: number;
 }
 
+/** What callers of servers do with the machine; `scope` is what the actor reaches within the tenant. */
+export function machineCalls(
+  deps: ServersDeps,
+  scope: (actor: Actor, tenantId: number | null) => ServerOf['scope'],
+) {
+  type Image = { image?: string | number | undefined };
+  const of = (actor: Actor, tenantId: number | null, serverId: number): ServerOf => ({
+    ...{ actor, scope: scope(actor, tenantId), serverId },
+  });
+  return {
+    /** Throws what `changePower` throws, `servers.invalid` and `servers.unsupported`, as the others do. */
+    rebuildServer: (
+      actor: Actor,
+      tenantId: number | null,
+      serverId: number,
+      wanted: Image,
+      hooks?: ChangeHooks,
+    ) => rebuildServer(deps, of(actor, tenantId, serverId), wanted, hooks),
+    /** Throws `servers.capacity` and `orders.not_eligible` as well. */
+    resizeServer: (
+      actor: Actor,
+      tenantId: number | null,
+      serverId: number,
+      wanted: ResizeRequest,
+      hooks?: ChangeHooks,
+    ) => resizeServer(deps, of(actor, tenantId, serverId), wanted, hooks),
+    resetPassword: (actor: Actor, tenantId: number | null, serverId: number, hooks?: ChangeHooks) =>
+      resetPassword(deps, of(actor, tenantId, serverId), hooks),
+    rescueServer: (
+      actor: Actor,
+      tenantId: number | null,
+      serverId: number,
+      wanted: Image,
+      hooks?: ChangeHooks,
+    ) => rescueServer(deps, of(actor, tenantId, serverId), wanted, hooks),
+    unrescueServer: (actor: Actor, tenantId: number | null, serverId: number, hooks?: ChangeHooks) =>
+      unrescueServer(deps, of(actor, tenantId, serverId), hooks),
+  };
+}
+
 interface NewPasswordAction {
   action: ServerAction;
   /** For the answer to this call alone, and its repetitions. */
   rootPassword: string;
 }
 
-export interface ResizeRequest {
+interface ResizeRequest {
   /** Slug or id. */
   plan: string | number;
   /** The disk stays as it is, so that the server can have its old plan again. */
@@ -57,7 +97,7 @@ const shutdownSeconds = 120;
  * Gives the server a new disk made from the image, its own by default; its id, addresses, firewall and price stay. Throws
  * `servers.invalid`, `servers.unsupported` and what `changePower` throws.
  */
-export async function rebuildServer(
+async function rebuildServer(
   deps: ServersDeps,
   of: ServerOf,
   wanted: { image?: string | number | undefined },
@@ -79,7 +119,7 @@ export async function rebuildServer(
 }
 
 /** Sets a new root password inside the server, which has to run. Throws as `rebuildServer` does. */
-export async function resetPassword(
+async function resetPassword(
   deps: ServersDeps,
   of: ServerOf,
   hooks: ChangeHooks = {},
@@ -93,10 +133,45 @@ export async function resetPassword(
 }
 
 /**
+ * Restarts the server from a rescue image, the first one by default, with its own disk beside it. No password for a server that is in
+ * rescue already. Throws as `rebuildServer` does.
+ */
+async function rescueServer(
+  deps: ServersDeps,
+  of: ServerOf,
+  wanted: { image?: string | number | undefined },
+  hooks: ChangeHooks = {},
+): Promise<{ action: ServerAction; rootPassword: string | null }> {
+  const faults: FieldFault[] = [];
+  const images = await deps.catalog.listImages(['rescue']);
+  const image =
+    wanted.image === undefined ? images[0] : pickOffered(images, wanted.image, 'rescue_image', faults);
+  if (faults.length > 0) throw invalidServer(faults);
+  const rootPassword = newRootPassword();
+  const action = await change(deps, of, { command: 'rescue' }, hooks, async (_tx, server) => {
+    if (server.isRescued) return { isUnchanged: true };
+    if (image === undefined)
+      throw new CodedError('servers.unsupported', 'There is no rescue image on offer.');
+    return { request: { imageId: image.id, imageSlug: image.slug }, rootPassword };
+  });
+  return { action, rootPassword: action.changed ? rootPassword : null };
+}
+
+/** Restarts the server from its own disk. Throws as `rebuildServer` does. */
+async function unrescueServer(
+  deps: ServersDeps,
+  of: ServerOf,
+  hooks: ChangeHooks = {},
+): Promise<ServerAction> {
+  const asked = { command: 'unrescue', capability: 'rescue' } as const;
+  return change(deps, of, asked, hooks, async (_tx, server) => ({ isUnchanged: !server.isRescued }));
+}
+
+/**
  * Gives the server another plan at the plan's present price. A running server is shut down and started again. Throws as
  * `rebuildServer` does, and `servers.capacity`, and `orders.not_eligible` for a higher price without credit.
  */
-export async function resizeServer(
+async function resizeServer(
   deps: ServersDeps,
   of: ServerOf,
   wanted: ResizeRequest,
@@ -195,6 +270,8 @@ export function change(
   return withServer(deps, actor, scope, serverId, how, async (tx, server, found) => {
     requireCapability(deps, found, capability ?? command);
     requireReady(server);
+    if (server.isRescued && !duringRescue.has(command))
+      throw notInState('The server is in rescue. Let it start from its own disk first.');
     const asked = await decide(tx, server, found);
     audited = { ...asked.request };
     const action = await insertAction(tx, { serverId, command, ...requester(actor), ...asked });
@@ -206,12 +283,18 @@ export function change(
   });
 }
 
+/** What does not need the server’s own disk in its place. */
+const duringRescue: ReadonlySet<MachineCommand> = new Set([
+  ...(['rescue', 'unrescue', 'attach_address', 'detach_address'] as const),
+]);
+
 const cannot: Partial<Record<Capability, string>> = {
   rebuild: 'rebuild servers',
   resize: 'resize servers',
   reset_password: 'set root passwords',
   addresses: 'change the addresses of servers',
   snapshots: 'take snapshots of servers',
+  rescue: 'rescue servers',
 };
 
 function requireCapability(deps: ServersDeps, server: Server, capability: Capability): void {

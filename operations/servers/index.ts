@@ -40,7 +40,7 @@ import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLookup, createSharing, type Queryable } from '#service-kit/postgres/index.ts';
 import { countActions, findAction, findActionPassword, listActions } from './action-store.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
-import { type ResizeRequest, rebuildServer, resetPassword, resizeServer } from './change-machine.ts';
+import { machineCalls } from './change-machine.ts';
 import {
   type ChangeHooks,
   cancelAction,
@@ -153,25 +153,6 @@ export function createServers(deps: ServersDeps) {
     ) => changePower(deps, actor, scope(actor, tenantId), serverId, request, hooks),
     /** What the hypervisors of this server's cluster can do. */
     capabilitiesOf: (server: Pick<Server, 'driver'>) => deps.hypervisors.capabilitiesOf(server.driver),
-    /** Throws what `changePower` throws, `servers.invalid` and `servers.unsupported`. */
-    rebuildServer: (
-      actor: Actor,
-      tenantId: number | null,
-      serverId: number,
-      wanted: { image?: string | number | undefined },
-      hooks?: ChangeHooks,
-    ) => rebuildServer(deps, { actor, scope: scope(actor, tenantId), serverId }, wanted, hooks),
-    /** Throws as `rebuildServer` does, `servers.capacity`, `orders.not_eligible`. */
-    resizeServer: (
-      actor: Actor,
-      tenantId: number | null,
-      serverId: number,
-      wanted: ResizeRequest,
-      hooks?: ChangeHooks,
-    ) => resizeServer(deps, { actor, scope: scope(actor, tenantId), serverId }, wanted, hooks),
-    /** Throws as `rebuildServer` does. */
-    resetPassword: (actor: Actor, tenantId: number | null, serverId: number, hooks?: ChangeHooks) =>
-      resetPassword(deps, { actor, scope: scope(actor, tenantId), serverId }, hooks),
     /** Throws what `changePower` throws, `servers.unsupported` and for the address what `server-addresses.ts` says. */
     attachAddress: (
       actor: Actor,
@@ -184,6 +165,7 @@ export function createServers(deps: ServersDeps) {
     },
     detachAddress: (actor: Actor, tenantId: number, addressId: number, hooks?: ChangeHooks) =>
       detachAddress(deps, { actor, scope: scope(actor, tenantId), tenantId }, addressId, hooks),
+    ...machineCalls(deps, scope),
     ...snapshotCalls(deps, scope),
     /** The password that an action sets, for repetitions of the call that asked for it; null a day later. */
     findActionPassword: (actionId: number) => findActionPassword(deps.db(), actionId),

@@ -29,7 +29,15 @@ import {
   serverIdOf,
   withoutSecret,
 } from './job-kit.ts';
-import { failMachine, forgetPassword, runRebuild, runReset, runResize, settleDisk } from './run-machine.ts';
+import {
+  failMachine,
+  forgetPassword,
+  runNewDisk,
+  runReset,
+  runResize,
+  runUnrescue,
+  settleDisk,
+} from './run-machine.ts';
 import { failPower, runPower } from './run-power.ts';
 import { failAddresses, runAddresses, settleAddresses } from './server-addresses.ts';
 import { findSource } from './snapshot-store.ts';
@@ -48,7 +56,7 @@ const powerAttemptsMax = 5;
 
 /** Handlers by job kind. */
 export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
-  const machine = (run: typeof runRebuild): JobHandler => ({
+  const machine = (run: typeof runNewDisk): JobHandler => ({
     run: (job) => run(deps, job),
     attemptsMax: powerAttemptsMax,
     giveUp: (job, error) => failMachine(deps, job, error),
@@ -69,7 +77,9 @@ export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
       attemptsMax: powerAttemptsMax,
       giveUp: (job, error) => failPower(deps, job, error),
     },
-    'servers.rebuild': machine(runRebuild),
+    'servers.rebuild': machine(runNewDisk),
+    'servers.rescue': machine(runNewDisk),
+    'servers.unrescue': machine(runUnrescue),
     'servers.resize': machine(runResize),
     'servers.reset_password': machine(runReset),
     'servers.attach_address': addresses,
@@ -82,7 +92,7 @@ export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
     'servers.restore_snapshot': machine(runRestoreSnapshot),
     'servers.delete_snapshots': { run: (job) => deleteCopies(deps, job) },
     'servers.forget_password': { run: (job) => forgetPassword(deps, job) },
-    // Until it succeeds, as the others below: the row must name the image of the disk.
+    // Until it succeeds, as the others below: the row must name the image of the disk, and whether it is in rescue.
     'servers.settle_disk': { run: (job) => settleDisk(deps, job) },
     // What an account has detached must not stay with a server.
     'servers.settle_addresses': { run: (job) => settleAddresses(deps, job) },

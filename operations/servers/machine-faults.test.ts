@@ -11,8 +11,9 @@ import { createJobRunner } from '#service-kit/jobs/index.ts';
 import { chargeServerHours } from './index.ts';
 
 const calls = ['readPower', 'signalShutdown', 'rebuildGuest', 'resizeGuest', 'setPower'] as const;
+const rescueCalls = ['rescueGuest', 'endRescue', 'setPower'] as const;
 const snapshotCalls = ['createSnapshot', 'restoreSnapshot', 'setPower', 'deleteSnapshot'] as const;
-type Call = (typeof calls | typeof snapshotCalls)[number];
+type Call = (typeof calls | typeof rescueCalls | typeof snapshotCalls)[number];
 
 /** Where the worker dies next: before or after the hypervisor has carried the call out. */
 let death: { call: Call; isAfter: boolean } | null = null;
@@ -34,7 +35,7 @@ function mortal(usual: HypervisorDriver): HypervisorDriver {
       }
       return result;
     };
-  const all = [...calls, ...snapshotCalls];
+  const all = [...calls, ...rescueCalls, ...snapshotCalls];
   return { ...usual, ...Object.fromEntries(all.map((call) => [call, wrap(call)])) } as HypervisorDriver;
 }
 
@@ -56,6 +57,9 @@ function forgetful(usual: HypervisorDriver): HypervisorDriver {
 
 async function seed(world: World): Promise<void> {
   await ensureImage(world.database.db, { slug: 'debian-13', name: 'Debian 13', family: 'debian' });
+  await ensureImage(world.database.db, {
+    ...{ slug: 'rescue-13', name: 'Rescue 13', family: 'debian', kind: 'rescue' },
+  });
   await ensurePlan(world.database.db, {
     ...{ slug: 'large', name: 'Large', vcpus: 2, memoryMb: 4_096, diskGb: 80 },
     ...{ hourlyQuanta: 200, monthlyCapQuanta: 120_000 },
@@ -167,6 +171,35 @@ test('a worker that dies at any call of a snapshot, its restore or its deletion 
     }
 });
 
+test('a worker that dies at any call of a rescue or its end leaves the server where it was asked to be', async () => {
+  await using world = await createWorld({ hypervisor: mortal });
+  await seed(world);
+  const { tenant } = await world.createCustomer('Rescued');
+  const { serverId } = await world.deploy(tenant, 'mortal');
+  for (const call of rescueCalls)
+    for (const isAfter of [false, true]) {
+      const title = `${call}, ${isAfter ? 'after' : 'before'}`;
+      death = { call, isAfter };
+      for (const isRescued of [true, false]) {
+        if (isRescued) await world.servers.rescueServer(systemActor, null, serverId, {});
+        else await world.servers.unrescueServer(systemActor, null, serverId);
+        await settle(world);
+        const server = await world.servers.findServer(systemActor, null, serverId);
+        assert.deepEqual(
+          [server?.isRescued, server?.powerState, server?.currentAction],
+          [isRescued, 'running', null],
+          title,
+        );
+        const { rows } = await world.database.pool.query(
+          'select power, rescue_image from simulated_guests where name = $1',
+          [`vm-${serverId}`],
+        );
+        assert.deepEqual(rows, [{ power: 'on', rescue_image: isRescued ? 'rescue-13' : null }], title);
+      }
+      assert.equal(death, null, title);
+    }
+});
+
 test('a node that refuses again and again', async (t) => {
   let refusals = 20;
   let isAway = false;
@@ -177,6 +210,14 @@ test('a node that refuses again and again', async (t) => {
       async rebuildGuest(...given) {
         if (!isAway) await usual.rebuildGuest(...given);
         throw new Error('no memory to start it');
+      },
+      async rescueGuest(...given) {
+        if (!isAway) await usual.rescueGuest(...given);
+        throw new Error('no memory to start it');
+      },
+      async readRescue(...given) {
+        if (isAway) throw new Error('no contact with the node');
+        return usual.readRescue(...given);
       },
       async readRebuild(...given) {
         if (isAway) throw new Error('no contact with the node');
@@ -201,7 +242,10 @@ test('a node that refuses again and again', async (t) => {
       });
       await settle(world);
       const ended = await world.servers.findAction(systemActor, null, action.id);
-      assert.match(JSON.stringify(ended), /The server has its new disk, but the hypervisor did not start it/);
+      assert.match(
+        JSON.stringify(ended),
+        /The server has its other disk, but the hypervisor did not start it/,
+      );
       const server = await world.servers.findServer(systemActor, null, serverId);
       assert.deepEqual([server?.imageSlug, server?.currentAction], ['debian-13', null]);
     },
@@ -230,6 +274,26 @@ test('a node that refuses again and again', async (t) => {
         isAway = false;
         await settle(world);
         assert.equal(await imageOf(), isReplaced ? 'debian-13' : 'debian-12');
+      }
+    },
+  );
+
+  await t.test(
+    'a rescue that ends at a node which does not answer is in the row once it does, where it was done',
+    async () => {
+      for (const isDone of [true, false]) {
+        const { serverId } = await world.deploy(tenant, 'unrescued');
+        isAway = !isDone;
+        await world.servers.rescueServer(systemActor, null, serverId, {});
+        await world.jobs.drain();
+        isAway = true;
+        await settle(world);
+        const isRescued = async () =>
+          (await world.servers.findServer(systemActor, null, serverId))?.isRescued;
+        assert.equal(await isRescued(), false);
+        isAway = false;
+        await settle(world);
+        assert.equal(await isRescued(), isDone);
       }
     },
   );

@@ -1,11 +1,11 @@
 /**
- * Carries out what `change-machine.ts` recorded: rebuild, resize, a new root password. What is refused or given up leaves the
+ * Carries out what `change-machine.ts` recorded: rebuild, resize, rescue, a new root password. What is refused or given up leaves the
  * server with the image, the plan and the price that it had.
  */
 import { describeError, hasCode } from '#common/errors/index.ts';
 import { setRoom } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
-import { guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts';
+import { guestName, type HypervisorDriver, isPermanentRefusal } from '#operations/hypervisors/index.ts';
 import { noteServerChange } from '#operations/server-changes/index.ts';
 import type { PowerState } from '#operations/views/server-store.ts';
 import { enqueueJob, type Job } from '#service-kit/jobs/index.ts';
@@ -79,32 +79,82 @@ export async function carryOut(
   }
 }
 
-export async function runRebuild(deps: ServersDeps, job: Job): Promise<void> {
+/** A rebuild or a rescue: the guest starts from another disk, with another root password. */
+export async function runNewDisk(deps: ServersDeps, job: Job): Promise<void> {
   const serverId = serverIdOf(job);
   const request = await begin(deps, job);
   if (request === null) return;
+  const { actionId } = request;
+  const isRescue = request.command === 'rescue';
   const { imageId, imageSlug } = request.request as NewImage;
   const { driver } = await hypervisorOf(deps, serverId);
-  const facts = await inTransaction(deps, async (tx) => {
-    if (!(await isCurrent(tx, job))) return null;
-    await store.updateState(tx, serverId, { powerState: 'rebooting' });
-    return store.lockServer(tx, serverId);
-  });
+  const facts = await markRebooting(deps, job);
   if (facts === null) return;
   const guest = { ...(await describeGuest(deps, facts, request.rootPassword!)), imageSlug };
   let isSilent = false;
   const isDone = await carryOut(deps, job, guest.rootPassword, async () => {
     const step = (percent: number) => noteProgress(deps.db(), serverId, percent);
-    isSilent = (await driver.rebuildGuest(guest, request.actionId, step)) === 'booting';
+    const progress = isRescue
+      ? await driver.rescueGuest(guest, actionId, step)
+      : await driver.rebuildGuest(guest, actionId, step);
+    isSilent = progress === 'booting';
   });
   if (!isDone) return;
   if (isSilent && !(await isSilentTooLong(deps, serverId))) return askAgain(deps, job, {}, bootPollMs);
   const error = isSilent ? guestSilent : undefined;
   await conclude(deps, job, { powerState: 'running', error }, async (tx) => {
-    await noteDisk(tx, serverId, imageId);
-    await emit(tx, { type: 'server.rebuilt', serverId });
+    await noteDisks(tx, { ...request, imageId });
+    await emit(tx, { type: isRescue ? 'server.rescued' : 'server.rebuilt', serverId });
     await noteServerChange(tx, serverId, 'rebooted');
   });
+}
+
+export async function runUnrescue(deps: ServersDeps, job: Job): Promise<void> {
+  const serverId = serverIdOf(job);
+  const request = await begin(deps, job);
+  if (request === null) return;
+  const { driver } = await hypervisorOf(deps, serverId);
+  if ((await markRebooting(deps, job)) === null) return;
+  const isDone = await carryOut(deps, job, '', async () => {
+    await driver.endRescue(guestName(serverId), request.actionId);
+    await driver.setPower(guestName(serverId), 'on');
+  });
+  if (!isDone) return;
+  await conclude(deps, job, { powerState: 'running' }, async (tx) => {
+    await noteDisks(tx, request);
+    await emit(tx, { type: 'server.unrescued', serverId });
+    await noteServerChange(tx, serverId, 'rebooted');
+  });
+}
+
+/** Null when the action is not the server's any more. */
+export function markRebooting(deps: ServersDeps, job: Job): Promise<store.ProvisioningFacts | null> {
+  return inTransaction(deps, async (tx) => {
+    if (!(await isCurrent(tx, job))) return null;
+    await store.updateState(tx, serverIdOf(job), { powerState: 'rebooting' });
+    return store.lockServer(tx, serverIdOf(job));
+  });
+}
+
+/** An action that gives a guest other disks. */
+interface DiskChange extends Pick<ActionRequest, 'actionId' | 'serverId' | 'command'> {
+  /** Of a rebuild or a restore: what the new disk was made from. */
+  imageId?: number | undefined;
+}
+
+const isOfRescue = ({ command }: DiskChange) => command === 'rescue' || command === 'unrescue';
+
+/** Whether the guest has the disks that the action asks for. */
+async function hasDisksOf(driver: HypervisorDriver, change: DiskChange): Promise<boolean> {
+  const name = guestName(change.serverId);
+  if (isOfRescue(change)) return (await driver.readRescue(name)) === (change.command === 'rescue');
+  return change.imageId !== undefined && (await driver.readRebuild(name)) === change.actionId;
+}
+
+async function noteDisks(tx: Queryable, change: DiskChange): Promise<void> {
+  const { serverId, imageId } = change;
+  if (isOfRescue(change)) await store.setRescue(tx, serverId, change.command === 'rescue');
+  else await noteDisk(tx, serverId, imageId!);
 }
 
 /** The server has another disk, made from this image. */
@@ -167,12 +217,17 @@ export function forgetPassword(deps: ServersDeps, job: Job): Promise<void> {
   });
 }
 
-/** Finds out what a rebuild or a restore did before its node stopped answering. */
+/** Finds out what a rebuild, a restore, a rescue or its end did before its node stopped answering. */
 export function settleDisk(deps: ServersDeps, job: Job): Promise<void> {
-  return whenIdle(deps, job, async (tx, { id }) => {
-    const { driver } = await hypervisorOf(deps, id);
-    if ((await driver.readRebuild(guestName(id))) === actionIdOf(job))
-      await noteDisk(tx, id, (job.payload as { image_id: number }).image_id);
+  return whenIdle(deps, job, async (tx, { id: serverId }) => {
+    const { driver } = await hypervisorOf(deps, serverId);
+    // Version 0.1 and older name no command, and knew no rescue.
+    const { image_id: imageId, command = 'rebuild' } = job.payload as {
+      image_id?: number;
+      command?: DiskChange['command'];
+    };
+    const change = { serverId, actionId: actionIdOf(job), command, imageId };
+    if (await hasDisksOf(driver, change)) await noteDisks(tx, change);
   });
 }
 
@@ -259,15 +314,15 @@ const hypervisorFailed = {
 };
 const diskReplaced = {
   code: 'hypervisor_failed',
-  message: 'The server has its new disk, but the hypervisor did not start it.',
+  message: 'The server has its other disk, but the hypervisor did not start it.',
 };
 const diskUnknown = {
   code: 'hypervisor_failed',
-  message: 'The hypervisor does not answer. Whether the server has its new disk is seen when it does.',
+  message: 'The hypervisor does not answer. Whether the server has its other disk is seen when it does.',
 };
 const guestSilent = {
   code: 'guest_silent',
-  message: 'The server was rebuilt, but its operating system does not answer.',
+  message: 'The server has its other disk, but the operating system on it does not answer.',
 };
 
 /** The hypervisor refused, or was asked often enough. A guest that was shut down for a resize is started again. */
@@ -282,17 +337,20 @@ export async function failMachine(deps: ServersDeps, job: Job, error: string): P
   const powerState = power === 'on' ? 'running' : power === 'off' ? 'stopped' : 'unknown';
   // A new disk does not go back: where there is one, what came after it has failed.
   const request = await findActionRequest(deps.db(), actionIdOf(job));
-  const imageId = (request?.request as Partial<NewImage> | null | undefined)?.imageId;
-  const rebuild = imageId === undefined ? null : await driver.readRebuild(name).catch(() => 'unknown');
-  const isReplaced = rebuild !== null && rebuild === request?.actionId;
+  const { imageId } = (request?.request ?? {}) as Partial<NewImage>;
+  const change = request && { ...request, imageId };
+  const isDone = change && (await hasDisksOf(driver, change).catch(() => 'unknown' as const));
   await inTransaction(deps, async (tx) => {
     if (!(await isCurrent(tx, job))) return;
-    if (isReplaced) await noteDisk(tx, serverId, imageId!);
-    else if (rebuild === 'unknown')
-      await enqueueJob(tx, 'servers.settle_disk', { ...(job.payload as object), image_id: imageId });
+    if (isDone === true) await noteDisks(tx, change!);
+    else if (isDone === 'unknown')
+      await enqueueJob(tx, 'servers.settle_disk', {
+        ...(job.payload as object),
+        ...{ image_id: imageId, command: change!.command },
+      });
     await store.updateState(tx, serverId, { powerState });
     await freeRoom(tx, serverId);
-    const unreplaced = rebuild === 'unknown' ? diskUnknown : hypervisorFailed;
-    await endAction(tx, serverId, { error: isReplaced ? diskReplaced : unreplaced });
+    const undone = isDone === 'unknown' ? diskUnknown : hypervisorFailed;
+    await endAction(tx, serverId, { error: isDone === true ? diskReplaced : undone });
   });
 }

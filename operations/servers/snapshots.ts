@@ -29,10 +29,10 @@ import {
   inTransaction,
   serverIdOf,
 } from './job-kit.ts';
-import { begin, carryOut, conclude, noteDisk, payloadOf } from './run-machine.ts';
+import { begin, carryOut, conclude, markRebooting, noteDisk, payloadOf } from './run-machine.ts';
 import { isCurrent } from './run-power.ts';
 import * as store from './snapshot-store.ts';
-import { lockServer, updateState } from './store.ts';
+import { lockServer } from './store.ts';
 import { invalidServer, validateServerFields } from './validate-server-fields.ts';
 
 /** What callers of servers do with snapshots; `scope` is what the actor reaches within the tenant. */
@@ -250,14 +250,7 @@ export async function runRestoreSnapshot(deps: ServersDeps, job: Job): Promise<v
   const { snapshotId, imageId } = request.request as SnapshotRequest;
   const { driver } = await hypervisorOf(deps, serverId);
   const name = guestName(serverId);
-  if (isRestarted) {
-    const isOurs = await inTransaction(deps, async (tx) => {
-      if (!(await isCurrent(tx, job))) return false;
-      await updateState(tx, serverId, { powerState: 'rebooting' });
-      return true;
-    });
-    if (!isOurs) return;
-  }
+  if (isRestarted && (await markRebooting(deps, job)) === null) return;
   const isDone = await carryOut(deps, job, '', async () => {
     await driver.restoreSnapshot(name, snapshotId, request.actionId);
     if (isRestarted) await driver.setPower(name, 'on');

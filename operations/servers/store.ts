@@ -162,6 +162,7 @@ export interface ProvisioningFacts {
   clusterId: number;
   provisioningState: ProvisioningState;
   powerState: PowerState;
+  isRescued: boolean;
   hostname: string;
   sshKeys: string[];
   userData: string | null;
@@ -177,7 +178,7 @@ export async function lockServer(tx: Queryable, serverId: number): Promise<Provi
   const { rows } = await sql<ProvisioningFacts>`
     select s.id, s.order_id as "orderId", s.tenant_id as "tenantId", s.plan_id as "planId",
       s.hourly_quanta as "hourlyQuanta", s.cluster_id as "clusterId", s.provisioning_state as "provisioningState",
-      s.power_state as "powerState", s.hostname, s.ssh_keys as "sshKeys", s.user_data as "userData",
+      s.power_state as "powerState", s.is_rescued as "isRescued", s.hostname, s.ssh_keys as "sshKeys", s.user_data as "userData",
       (select n.mac_address from server_interfaces n where n.server_id = s.id and n.released_at is null
         order by n.id limit 1) as "macAddress",
       x."imageSlug", x.vcpus, x."memoryMb", x."diskGb"
@@ -218,6 +219,11 @@ export async function updateState(tx: Queryable, serverId: number, change: State
 export async function noteNewMachine(tx: Queryable, serverId: number, imageId: number | null): Promise<void> {
   await sql`update servers set image_id = coalesce(${imageId}, image_id), machine_version = machine_version + 1,
       updated_at = svc_now()
+    where id = ${serverId}`.execute(tx);
+}
+
+export async function setRescue(tx: Queryable, serverId: number, isRescued: boolean): Promise<void> {
+  await sql`update servers set is_rescued = ${isRescued}, machine_version = machine_version + 1, updated_at = svc_now()
     where id = ${serverId}`.execute(tx);
 }
 

@@ -16,7 +16,7 @@ const passwordLength = 20;
 const secretLength = 43;
 const tokenPattern = /svc(?:adm|sen)?_[a-z0-9]{16}_[A-Za-z0-9_-]{43}/g;
 const makingPasswords =
-  /^POST (\/api\/v[12]\/servers(\/\d+\/actions\/(rebuild|reset-password))?|\/client\/servers\/(new|\d+\/(rebuild|reset-password)))\/?$/;
+  /^POST (\/api\/v[12]\/servers(\/\d+\/actions\/(rebuild|rescue|reset-password))?|\/client\/servers\/(new|\d+\/(rebuild|rescue|reset-password)))\/?$/;
 const makingTokens =
   /^POST (\/api\/v2\/keys\/?|\/client\/developer\/?|\/client\/developer\/rotate|\/console\/projects\/[^/]+\/tokens\/?)$/;
 

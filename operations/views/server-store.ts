@@ -37,7 +37,7 @@ const ownFields = `
   s.provisioning_state as "provisioningState", s.power_state as "powerState", s.failure, s.labels, s.node,
   s.hourly_quanta as "hourlyQuanta", s.monthly_cap_quanta as "monthlyCapQuanta", s.created_at as "createdAt",
   s.provisioned_at as "provisionedAt", s.status_changed_at as "statusChangedAt", s.updated_at as "updatedAt",
-  s.has_public_ip as "hasPublicIp", s.machine_version as "machineVersion"`;
+  s.has_public_ip as "hasPublicIp", s.machine_version as "machineVersion", s.is_rescued as "isRescued"`;
 
 // What a server has several of, or none, as JSON. Each is asked for once for all servers of a page, by their ids: asked for server by
 // server it takes PostgreSQL twice as long.
@@ -127,7 +127,9 @@ export type MachineCommand =
   | 'attach_address'
   | 'detach_address'
   | 'create_snapshot'
-  | 'restore_snapshot';
+  | 'restore_snapshot'
+  | 'rescue'
+  | 'unrescue';
 
 export type ActionCommand = 'create' | 'destroy' | PowerCommand | MachineCommand;
 
@@ -185,8 +187,10 @@ export interface Server {
   addresses: ServerAddress[];
   /** False for a server that is reached through private networks only. */
   hasPublicIp: boolean;
-  /** Rises with each new disk and root password. */
+  /** Rises with each new disk and root password, and with each rescue and its end. */
   machineVersion: number;
+  /** True while it starts from a rescue disk. */
+  isRescued: boolean;
   privateNetworks: Attachment[];
   /** Null until the first change: all traffic passes. */
   firewall: { isEnabled: boolean; status: 'applied' | 'pending' | 'failed'; ruleCount: number } | null;

@@ -21,6 +21,8 @@ const always = [
   '/client/servers/:id/resize',
   '/client/servers/:id/rebuild',
   '/client/servers/:id/reset-password',
+  '/client/servers/:id/rescue',
+  '/client/servers/:id/unrescue',
   '/client/servers/:id/snapshots/restore',
   '/client/servers/:id/snapshots/delete',
   // Keyboard and screen, also while it starts.

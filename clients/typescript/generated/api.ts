@@ -80,6 +80,8 @@ import type {
   RebuildRequest,
   ReplaceFirewallRequest,
   ReplaceFirewallRuleRequest,
+  RescueAction,
+  RescueRequest,
   ReserveAddressRequest,
   ResizeRequest,
   RestoreSnapshotRequest,
@@ -173,6 +175,16 @@ export class Api extends Caller {
   /** Reset the root password. Sets a new root password inside a running server by its guest agent (`qemu-guest-agent`), or else by cloud-init at its next boot within 24 hours: then the `outcome` of the action is `next_boot`. Only this answer contains it; it is valid once the action has succeeded. */
   resetPassword(id: number, options: CallOptions = {}): Promise<PasswordAction> {
     return this.call<PasswordAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions/reset-password`, takesIdempotencyKey: true, options });
+  }
+
+  /** Rescue a server. Starts the server from a rescue system, for one that is locked out or does not boot. Its power is cut, so shut it down first if it still runs well. It keeps addresses, private networks, firewall and price; its own disk is there untouched, on most systems as `/dev/vdc`. Root has a password that only this answer contains, and the SSH keys of the server. Until `unrescue` it starts from the rescue system again; rebuild, resize, snapshots and a new root password are refused. Idempotent: `changed: false` if it is in rescue already. */
+  rescueServer(id: number, body: RescueRequest, options: CallOptions = {}): Promise<RescueAction> {
+    return this.call<RescueAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions/rescue`, body, takesIdempotencyKey: true, options });
+  }
+
+  /** End a rescue. Starts the server from its own disk again and deletes the rescue system with everything written to it. Idempotent: `changed: false` if it is not in rescue. */
+  unrescueServer(id: number, options: CallOptions = {}): Promise<ServerAction> {
+    return this.call<ServerAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions/unrescue`, takesIdempotencyKey: true, options });
   }
 
   /** Open the console. Gives a ticket for the console of a running server: a WebSocket URL that connects once, within 60 seconds, without a key. The console closes when the key is revoked or expires, the account is suspended, or the server is stopped or destroyed. */
@@ -425,9 +437,9 @@ export class Api extends Caller {
     return this.call<Plan>({ method: 'GET', path: `/api/v2/plans/${encodeURIComponent(id)}`, options });
   }
 
-  /** List images. The operating systems that servers can be ordered with. */
+  /** List images. The operating systems that servers can be ordered with, or with `kind=rescue` those that a server can be rescued with. */
   listImages(options: ListImagesQuery & CallOptions = {}): List<ImageList, Image> {
-    return new List(this, { method: 'GET', path: `/api/v2/images`, query: ['limit', 'cursor'], options }, 'images');
+    return new List(this, { method: 'GET', path: `/api/v2/images`, query: ['kind', 'limit', 'cursor'], options }, 'images');
   }
 
   /** Read an image. One image, also one that is no longer offered. */

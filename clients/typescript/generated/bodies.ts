@@ -340,6 +340,8 @@ export type CreatedServer = {
   power_state: 'unknown' | 'starting' | 'running' | 'stopping' | 'stopped' | 'rebooting';
   /** True while `current_action` runs. */
   locked: boolean;
+  /** True while the server starts from a rescue image. */
+  rescue: boolean;
   status_changed_at: string;
   plan: {
     id: number;
@@ -497,7 +499,7 @@ export type CreateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url: string;
   /** Types of events. */
-  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.filter_started' | 'server.filter_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
+  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.rescued' | 'server.unrescued' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.filter_started' | 'server.filter_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
   description?: string | undefined;
 };
 
@@ -665,6 +667,8 @@ export type Image = {
   slug: string;
   name: string;
   family: string;
+  /** Servers are made from a `system`. A `rescue` is what a server starts from in place of its disk. */
+  kind: 'system' | 'rescue';
   /** False: servers still have it, and new ones can’t be ordered with it. */
   offered: boolean;
 };
@@ -815,7 +819,7 @@ export type Location = {
   /** ISO 3166-1 alpha-2. */
   country: string;
   /** What every server of the location can do; others are refused with 422. */
-  capabilities: ('firewall' | 'rebuild' | 'resize' | 'reset_password' | 'addresses' | 'console' | 'snapshots')[];
+  capabilities: ('firewall' | 'rebuild' | 'resize' | 'reset_password' | 'addresses' | 'console' | 'snapshots' | 'rescue')[];
   plans: {
     id: number;
     slug: string;
@@ -937,7 +941,7 @@ export type Pagination = {
 
 export type PasswordAction = {
   id: number;
-  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address' | 'create_snapshot' | 'restore_snapshot';
+  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address' | 'create_snapshot' | 'restore_snapshot' | 'rescue' | 'unrescue';
   server_id: number;
   status: 'queued' | 'running' | 'success' | 'error';
   /** Percent. */
@@ -1189,6 +1193,34 @@ export type ReplaceFirewallRuleRequest = {
   description?: string | undefined;
 };
 
+export type RescueAction = {
+  id: number;
+  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address' | 'create_snapshot' | 'restore_snapshot' | 'rescue' | 'unrescue';
+  server_id: number;
+  status: 'queued' | 'running' | 'success' | 'error';
+  /** Percent. */
+  progress: number;
+  /** False when the server was already in the requested state. */
+  changed: boolean;
+  /** Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. `next_boot`: the new root password holds from the next boot. */
+  outcome: 'stopped' | 'signal_sent' | 'timeout' | 'next_boot' | null;
+  requested_by_key: string | null;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  error: {
+    code: string;
+    message: string;
+  } | null;
+  /** Of the rescue system; null if the server was in rescue already. Only in this answer, and in repetitions by the same key with the same `Idempotency-Key` within 24 hours. */
+  root_password: string | null;
+};
+
+export type RescueRequest = {
+  /** The rescue image, by default the first one, by slug or id. */
+  rescue_image?: string | number | undefined;
+};
+
 export type ReserveAddressRequest = {
   name?: string | undefined;
   /** Where servers can have it; required if there are several locations, by slug or id. */
@@ -1254,6 +1286,8 @@ export type Server = {
   power_state: 'unknown' | 'starting' | 'running' | 'stopping' | 'stopped' | 'rebooting';
   /** True while `current_action` runs. */
   locked: boolean;
+  /** True while the server starts from a rescue image. */
+  rescue: boolean;
   status_changed_at: string;
   plan: {
     id: number;
@@ -1315,7 +1349,7 @@ export type Server = {
 
 export type ServerAction = {
   id: number;
-  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address' | 'create_snapshot' | 'restore_snapshot';
+  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address' | 'create_snapshot' | 'restore_snapshot' | 'rescue' | 'unrescue';
   server_id: number;
   status: 'queued' | 'running' | 'success' | 'error';
   /** Percent. */
@@ -1632,7 +1666,7 @@ export type UpdateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url?: string | undefined;
   /** Types of events. */
-  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.filter_started' | 'server.filter_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
+  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.rescued' | 'server.unrescued' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.filter_started' | 'server.filter_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
   description?: string | undefined;
   /** False: pending deliveries are cancelled. */
   enabled?: boolean | undefined;
@@ -1841,6 +1875,20 @@ export type WebhookEvent =
   /** A server has another plan and its price. */
   | {
     type: 'server.resized';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** A server runs from a rescue image. */
+  | {
+    type: 'server.rescued';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** A server runs from its own disk again. */
+  | {
+    type: 'server.unrescued';
     /** Time of the event, not of the delivery. */
     timestamp: string;
     data: ServerEventData;
@@ -2175,6 +2223,8 @@ export interface ListPlansQuery {
 }
 
 export interface ListImagesQuery {
+  /** Default: `system`. */
+  kind?: 'system' | 'rescue' | undefined;
   limit?: number | undefined;
   cursor?: string | undefined;
 }

@@ -84,7 +84,8 @@ export async function changeSize(call: Virsh, pool: string, name: string, size: 
     throw failed(`The guest ${name} still has other sizes.`);
 }
 
-const isOff = async (call: Virsh, name: string) => (await call(['domstate', name])).trim() === 'shut off';
+export const isOff = async (call: Virsh, name: string) =>
+  (await call(['domstate', name])).trim() === 'shut off';
 
 /** See `HypervisorDriver.setRootPassword`. A list of processes shows the salted hash, not the password. */
 export async function changeRootPassword(
@@ -129,7 +130,7 @@ const sizesOf = (xml: string) => ({
   memoryMb: Number(/<memory unit='KiB'>(\d+)</.exec(xml)?.[1]) / 1024,
 });
 
-/** The volume of the pool that the guest starts from. */
+/** The guest's own disk, a volume of the pool. */
 export function diskOf(xml: string, pool: string): string {
   const sources = [...xml.matchAll(/<source pool='([^']*)' volume='(vm-\d+(?:-r\d+)?\.qcow2)'/g)];
   const found = sources.find(([, inPool]) => inPool === pool)?.[2];

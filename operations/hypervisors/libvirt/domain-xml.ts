@@ -31,9 +31,9 @@ const patterns = {
   name: /^vm-[1-9]\d{0,15}$/,
   mac: /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/,
   storagePool: /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
-  disk: /^vm-[1-9]\d{0,15}(-r[1-9]\d{0,15})?\.qcow2$/,
+  disk: /^vm-[1-9]\d{0,15}(-r(escue-)?[1-9]\d{0,15})?\.qcow2$/,
   snapshot: /^vm-[1-9]\d{0,15}-s[1-9]\d{0,15}\.qcow2$/,
-  seed: /^vm-[1-9]\d{0,15}-seed\.iso$/,
+  seed: /^vm-[1-9]\d{0,15}(-rescue-[1-9]\d{0,15})?-seed\.iso$/,
   bridge: /^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/,
   image: /^[a-z0-9][a-z0-9.-]{0,62}$/,
 };

@@ -30,6 +30,7 @@ import { checked, domainXml, filterName } from './domain-xml.ts';
 import { fetchImage } from './fetch-image.ts';
 import { changeGuard, defineFirewall, defineNicFilters, removeFilters, switchGuards } from './filters.ts';
 import { attachNic, detachNic, detachOthers, removeSegment } from './private-networks.ts';
+import { beginRescue, endRescue, readRescue } from './rescue.ts';
 import { complaintOf, createVirsh, tolerate, type Virsh } from './run-virsh.ts';
 import { copyDisk, deleteSnapshot, pullSource, restoreDisk } from './snapshots.ts';
 import { deleteVolume, makeVolumes, seedOf, volumesOf, writeSeed } from './volumes.ts';
@@ -49,6 +50,7 @@ export const libvirtCapabilities = [
   'addresses',
   'console',
   'snapshots',
+  'rescue',
 ] as const;
 
 /** How long one command of a check may take. */
@@ -141,6 +143,12 @@ export function createLibvirtDriver(
     restoreSnapshot: (name, snapshot, rebuild) =>
       restoreDisk(call, pool, checked('name', name), snapshot, rebuild),
     deleteSnapshot: (name, snapshot) => deleteSnapshot(call, pool, checked('name', name), snapshot),
+    async rescueGuest(guest, change, step) {
+      await beginRescue(call, pool, guest, change);
+      await step(60);
+      return start(guest.name, step);
+    },
+    endRescue: (name, change) => endRescue(call, pool, checked('name', name), change),
     setRootPassword: (guest, change) => changeRootPassword(call, pool, guest, change),
     forgetRootPassword: (guest) => writeSeed(call, pool, guest, null),
     async setAddresses(guest) {
@@ -150,20 +158,10 @@ export function createLibvirtDriver(
     },
     consoleKind: 'vnc',
     openConsole: (name) => openVnc(call, name, connect ?? ((path) => connectToNode(uri, path))),
-    async setPower(name, to) {
-      if (to === 'on') await unlessSo(['start', checked('name', name)], /already active|already running/i);
-      else await unlessSo(['destroy', checked('name', name)], /not running/i);
-    },
-    async signalShutdown(name) {
-      await unlessSo(['shutdown', checked('name', name), '--mode', 'acpi'], /not running/i);
-    },
-    async restart(name, how) {
-      if ((await power(name)) === 'off') await call(['start', checked('name', name)]);
-      else if (how === 'reset') await call(['reset', checked('name', name)]);
-      else await call(['reboot', checked('name', name), '--mode', 'acpi']);
-    },
+    ...powerOf(call),
     readPower: power,
     readRebuild: async (name) => ((await power(name)) === null ? null : readRebuild(call, pool, name)),
+    readRescue: async (name) => ((await power(name)) === null ? null : readRescue(call, name)),
     observeGuests: () => observe(call),
     inspectGuests: () => inspectGuests(call),
     async ensureGone(name) {
@@ -188,6 +186,24 @@ export function createLibvirtDriver(
       for (const member of members) await attach(member.guest, member.interface);
     },
     removeNetwork: (networkId) => removeSegment(call, networkId),
+  };
+}
+
+function powerOf(call: Virsh): Pick<HypervisorDriver, 'setPower' | 'signalShutdown' | 'restart'> {
+  return {
+    async setPower(name, to) {
+      if (to === 'on')
+        await tolerate(call(['start', checked('name', name)]), /already active|already running/i);
+      else await tolerate(call(['destroy', checked('name', name)]), /not running/i);
+    },
+    async signalShutdown(name) {
+      await tolerate(call(['shutdown', checked('name', name), '--mode', 'acpi']), /not running/i);
+    },
+    async restart(name, how) {
+      if ((await readPower(call, name)) === 'off') await call(['start', checked('name', name)]);
+      else if (how === 'reset') await call(['reset', checked('name', name)]);
+      else await call(['reboot', checked('name', name), '--mode', 'acpi']);
+    },
   };
 }
 

@@ -153,6 +153,7 @@ test('a node says that it has done what it has not: what is done again until it 
   /** Of a guest that runs, or of one that is off: one that runs may hold on to its NIC. */
   const changes: [string, 'on' | 'off', (driver: HypervisorDriver) => Promise<unknown>][] = [
     ['rebuild', 'on', (driver) => driver.rebuildGuest({ ...guest, imageSlug: 'other' }, 11, async () => {})],
+    ['rescue', 'on', (driver) => driver.rescueGuest({ ...guest, imageSlug: 'other' }, 31, async () => {})],
     ['resize', 'off', (driver) => driver.resizeGuest(guest.name, { vcpus: 2, memoryMb: 128, diskGb: 2 })],
     [
       'other addresses',

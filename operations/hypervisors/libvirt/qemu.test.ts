@@ -147,11 +147,13 @@ function inspect(name: string) {
   if (!world.virsh('list', '--all', '--name').split(/\s+/).includes(name)) return null;
   const xml = world.virsh('dumpxml', name, '--inactive');
   const find = (pattern: RegExp) => pattern.exec(xml)?.[1] ?? 'none';
-  const disk = find(/volume='(vm-\d+[^']*\.qcow2)'/);
+  const disk = find(/volume='(vm-\d+(?:-r\d+)?\.qcow2)'/);
+  const rescue = /volume='(vm-\d+-rescue-\d+\.qcow2)'/.exec(xml)?.[1];
   const file = execFileSync('qemu-img', ['info', '-U', '--output=json', join(world.poolFolder, disk)]);
   const info = JSON.parse(file.toString()) as { 'virtual-size': number };
   return {
     image: world.readDisk(disk),
+    rescue: rescue === undefined ? null : world.readDisk(rescue),
     disk,
     vcpus: Number(find(/<vcpu[^>]*>(\d+)</)),
     memoryMb: Number(find(/<memory unit='KiB'>(\d+)</)) / 1024,

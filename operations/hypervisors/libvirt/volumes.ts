@@ -16,6 +16,7 @@ export async function makeVolumes(
   pool: string,
   guest: GuestDefinition,
   disk: string,
+  seed = seedOf(guest.name),
 ): Promise<void> {
   const { source } = guest;
   const image = source
@@ -35,7 +36,7 @@ export async function makeVolumes(
       `The storage pool ${pool} has no ${source ? 'snapshot' : 'image'} ${image}.`,
     );
   }
-  await writeSeed(call, pool, guest, { hash: await hashPassword(guest.rootPassword), change: null });
+  await writeSeed(call, pool, guest, { hash: await hashPassword(guest.rootPassword), change: null }, seed);
 }
 
 /** Writes the seed anew, also of a guest that runs, which reads it at its next boot. */
@@ -44,18 +45,20 @@ export async function writeSeed(
   pool: string,
   guest: GuestDefinition,
   password: SeedPassword | null,
+  seed = seedOf(guest.name),
 ): Promise<void> {
   await withSeedImage(seedFiles(guest, password), async (path) => {
     const { size } = await stat(path);
-    const seed = seedOf(guest.name);
     await tolerate(call(['vol-create-as', pool, seed, String(size), '--format', 'raw']), /exists already/i);
     await call(['vol-upload', '--pool', pool, seed, path]);
   });
 }
 
-/** The disks of the guest, their snapshots, and the seed. */
+/** The disks of the guest, their snapshots, and the seeds. */
 export async function volumesOf(call: Virsh, pool: string, name: string): Promise<string[]> {
-  const own = new RegExp(`^${checked('name', name)}((-[rs]\\d+)?\\.qcow2|-seed\\.iso)$`);
+  const own = new RegExp(
+    `^${checked('name', name)}((-(r|s|rescue-)\\d+)?\\.qcow2|(-rescue-\\d+)?-seed\\.iso)$`,
+  );
   return (await listVolumes(call, pool)).filter((volume) => own.test(volume));
 }
 

@@ -16,6 +16,8 @@ import {
 /** A guest as it stands at the hypervisor, looked at without the driver. */
 export interface GuestFacts {
   image: string | null;
+  /** Image of the rescue disk that it starts from; null: its own disk. */
+  rescue: string | null;
   /** Another text for another disk. */
   disk: string;
   vcpus: number | null;
@@ -97,7 +99,7 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
       const { imageSlug: image, vcpus, memoryMb, diskGb, mac } = guest;
       const addresses = guest.addresses.map(({ address }) => address);
       assert.deepEqual(made, {
-        ...{ image, vcpus, memoryMb, diskGb, addresses },
+        ...{ image, rescue: null, vcpus, memoryMb, diskGb, addresses },
         ...{ disk: made.disk, macs: [mac] },
       });
       assert.deepEqual(await driver.inspectGuests(), [{ name, vcpus, memoryMb, macs: [mac] }]);
@@ -310,6 +312,7 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
       await untilReady(() => driver.ensureGuest(copy, noStep));
       const { image: _, disk, ...made } = await facts(neighbour.name);
       assert.deepEqual(made, {
+        rescue: null,
         ...{ vcpus: large.vcpus, memoryMb: large.memoryMb, diskGb: large.diskGb },
         ...{ macs: [large.mac], addresses: large.addresses.map(({ address }) => address) },
       });
@@ -359,6 +362,43 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
     },
   );
 
+  await t.test(
+    'a guest is rescued and has its own disk back, each as often as one likes; a call that comes late changes nothing',
+    async () => {
+      const wanted = { ...guest, imageSlug: world.otherImage, rootPassword: 'mX3vTq8RzYw5LdKc7bNe' };
+      if (!can('rescue')) {
+        await assert.rejects(driver.rescueGuest(wanted, 31, noStep), isPermanentRefusal);
+        return assert.rejects(driver.endRescue(name, 31), isPermanentRefusal);
+      }
+      const before = await facts();
+      if (world.knowsImages) {
+        const absent = { ...wanted, imageSlug: 'no-such-image' };
+        await assert.rejects(driver.rescueGuest(absent, 30, noStep), isPermanentRefusal);
+        assert.deepEqual([await facts(), await driver.readPower(name)], [before, 'on'], 'it runs as before');
+      }
+      const rescued = { ...before, rescue: world.otherImage };
+      const states = async () => [await facts(), await driver.readPower(name), await driver.readRescue(name)];
+      for (const _ of [1, 2]) {
+        await untilReady(() => driver.rescueGuest(wanted, 31, noStep));
+        assert.deepEqual(await states(), [rescued, 'on', true]);
+        await driver.restart(name, 'reset');
+        await driver.setPower(name, 'off');
+      }
+      await assert.rejects(driver.rescueGuest(wanted, 30, noStep), isPermanentRefusal);
+      await assert.rejects(driver.endRescue(name, 30), isPermanentRefusal);
+      assert.deepEqual(await states(), [rescued, 'off', true]);
+      await driver.endRescue(name, 32);
+      assert.deepEqual(await states(), [before, 'off', false]);
+      await driver.setPower(name, 'on');
+      await driver.endRescue(name, 32);
+      await assert.rejects(driver.rescueGuest(wanted, 31, noStep), isPermanentRefusal);
+      assert.deepEqual(await states(), [before, 'on', false], 'nothing is begun twice');
+      // It goes with its guest.
+      await untilReady(() => driver.rescueGuest(wanted, 33, noStep));
+      assert.equal(await driver.readRescue('vm-404'), null);
+    },
+  );
+
   await t.test('what is asked of a guest that is not there is refused for good', async () => {
     for (const call of [
       () => driver.setPower('vm-404', 'on'),
@@ -368,6 +408,8 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
       () => driver.resizeGuest('vm-404', guest),
       () => driver.createSnapshot('vm-404', 1),
       () => driver.restoreSnapshot('vm-404', 1, 1),
+      () => driver.rescueGuest({ ...guest, name: 'vm-404' }, 1, noStep),
+      () => driver.endRescue('vm-404', 1),
       () => driver.setRootPassword({ ...guest, name: 'vm-404' }, 22),
       () => driver.attachInterface('vm-404', nic),
       ...(can('addresses')

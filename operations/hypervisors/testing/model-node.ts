@@ -314,12 +314,14 @@ export function createModelNode(images: readonly string[]) {
       const config = domains.get(name)?.config;
       if (config === undefined) return null;
       const find = (pattern: RegExp) => pattern.exec(config)?.[1] ?? 'none';
-      const disk = find(/volume='(vm-\d+[^']*\.qcow2)'/);
+      const disk = find(/volume='(vm-\d+(?:-r\d+)?\.qcow2)'/);
+      const rescue = volumes.get(find(/volume='(vm-\d+-rescue-\d+\.qcow2)'/));
       const volume = volumes.get(disk);
       const guard = filters.get(`svc-${name}-guard`) ?? '';
       const sources = [...guard.matchAll(/<ip(?:v6)? srcipaddr='([^']+)'/g)].map(([, address]) => address!);
       return {
         image: volume?.image ?? null,
+        rescue: rescue?.image ?? null,
         backing: volume?.backing ?? null,
         disk,
         vcpus: Number(find(/<vcpu[^>]*>(\d+)</)),

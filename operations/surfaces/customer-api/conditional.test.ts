@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { ensureImage } from '#operations/catalog/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { parseTags } from './conditional.ts';
 import { createApiClient } from './testing/client.ts';
@@ -251,11 +252,14 @@ test('a read under If-Match answers only while it is the version that the header
 
 test('of two rebuilds, restores or new passwords under one tag the second is refused, also where it changes nothing that is shown', async () => {
   const { key, path, tag, send } = await customerWithServer('Twice');
+  await ensureImage(world.database.db, { slug: 'rescue', name: 'Rescue', family: 'debian', kind: 'rescue' });
   const { id } = (await call('POST', `${path}/snapshots`, { key, body: {} })).body;
   await world.jobs.drain();
   for (const to of [
     `${path}/actions/rebuild`,
     `${path}/actions/reset-password`,
+    `${path}/actions/rescue`,
+    `${path}/actions/unrescue`,
     `/api/v2/snapshots/${id}/restore`,
   ]) {
     const seen = await tag();

@@ -38,15 +38,21 @@ export function linkNextPage(request: FastifyRequest, reply: FastifyReply, curso
 
 const checkPage = compileValidator(schemas.ShortListQuery);
 
-/** The page that the query asks for, of a list that is read as a whole; the cursor names the item before it. */
+/**
+ * The page that the query asks for, of a list that is read as a whole; the cursor names the item before it. `filters` are the
+ * parameters that the caller reads itself.
+ */
 export function pageOf<T>(
   request: FastifyRequest,
   reply: FastifyReply,
   items: readonly T[],
   idOf: (one: T) => number | string,
+  filters: readonly string[] = [],
 ) {
-  const { tenant: _, ...rest } = request.query as Record<string, unknown>;
-  const query = convertQuery(schemas.ShortListQuery, rest);
+  const paging = Object.entries(request.query as Record<string, unknown>).filter(
+    ([name]) => name !== 'tenant' && !filters.includes(name),
+  );
+  const query = convertQuery(schemas.ShortListQuery, Object.fromEntries(paging));
   checkPage(query);
   const { limit = 200, cursor } = query as schemas.ShortListQuery;
   const cursorOf = (one: T) => Buffer.from(`after:${idOf(one)}`).toString('base64url');

@@ -23,6 +23,7 @@ export function showServer(server: Server, currency: string): ShownServer {
     provisioning_state: server.provisioningState as schemas.Server['provisioning_state'],
     power_state: server.powerState,
     locked: server.currentAction !== null,
+    rescue: server.isRescued,
     status_changed_at: server.statusChangedAt.toISOString(),
     plan: {
       id: server.planId,

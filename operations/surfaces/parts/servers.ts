@@ -16,6 +16,8 @@ export const actionWords: Record<ServerAction['command'], { name: string; going:
   detach_address: { name: 'Detach an address', going: 'Detaching an address' },
   create_snapshot: { name: 'Take a snapshot', going: 'Taking a snapshot' },
   restore_snapshot: { name: 'Restore a snapshot', going: 'Restoring a snapshot' },
+  rescue: { name: 'Rescue', going: 'Starting the rescue system' },
+  unrescue: { name: 'End the rescue', going: 'Starting from its own disk' },
   destroy: { name: 'Destroy', going: 'Being destroyed' },
 };
 

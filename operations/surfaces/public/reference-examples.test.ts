@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { createClient } from '#clients/typescript/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
+import { ensureImage } from '#operations/catalog/index.ts';
 import { createWorld } from '#operations/testing/dated-world.ts';
 import { switchViews } from '#operations/testing/switch-views.ts';
 
@@ -53,7 +54,7 @@ const order = [
     'readServer',
     'updateServer',
   ],
-  ...['rebuildServer', 'resizeServer', 'resetPassword', 'openConsole'],
+  ...['rebuildServer', 'resizeServer', 'resetPassword', 'rescueServer', 'unrescueServer', 'openConsole'],
   ...[
     'createSnapshot',
     'listSnapshots',
@@ -91,6 +92,12 @@ for (const language of ['curl', 'typescript'] as const)
       insert into api_keys (key_id, digest, name, scope, organization_id, person_id, tenant_access)
       select 'k3v9x2m7q8w1z5t4', digest, name, scope, organization_id, person_id, tenant_access from api_keys`);
     const { serverId } = await world.deploy(customer.tenant, 'reader');
+    await ensureImage(world.database.db, {
+      slug: 'rescue',
+      name: 'Rescue',
+      family: 'debian',
+      kind: 'rescue',
+    });
     world.dns.lead('web-1.example.net', '203.0.113.10');
     await switchViews(world, customer, serverId, true);
     await world.servers.changePower(systemActor, null, serverId, { command: 'reboot' });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { systemActor } from '#operations/accounts/index.ts';
-import { ensurePlan } from '#operations/catalog/index.ts';
+import { ensureImage, ensurePlan } from '#operations/catalog/index.ts';
 import { password } from '#operations/testing/create-world.ts';
 import { examplePublicKey } from '#operations/testing/example-public-key.ts';
 import { form, type Stage } from './audit-stage.ts';
@@ -26,6 +26,12 @@ export async function largePlan({ world }: Stage): Promise<string> {
     ...{ hourlyQuanta: 200, monthlyCapQuanta: 120_000 },
   });
   return slug;
+}
+
+/** A server, with an image that it can be rescued with. */
+export async function rescuable({ world, server }: Stage) {
+  await ensureImage(world.database.db, { slug: 'rescue', name: 'Rescue', family: 'debian', kind: 'rescue' });
+  return { ':id': await server() };
 }
 
 /** A delivery that can be replayed. */
@@ -60,6 +66,8 @@ export const portalCases = Object.fromEntries([
   form('POST /client/servers/:id/reset-password', 'server.reset_password', async ({ server }) => ({
     ':id': await server(),
   })),
+  form('POST /client/servers/:id/rescue', 'server.rescue', rescuable),
+  form('POST /client/servers/:id/unrescue', 'server.unrescue', rescuable),
   form('POST /client/servers/:id/console', 'server.open_console', async ({ server }) => ({
     ':id': await server(),
   })),

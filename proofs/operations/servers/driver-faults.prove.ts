@@ -80,7 +80,7 @@ interface Site {
 }
 
 async function withSite<T>(bug: Planted | null, use: (site: Site) => Promise<T>): Promise<T> {
-  const model = createModelNode(['debian-12', 'debian-13']);
+  const model = createModelNode(['debian-12', 'debian-13', 'rescue-13']);
   let plan: Plan = () => null;
   const virsh = faultyVirsh(model.virsh, () => plan);
   const driver = createLibvirtDriver({ ...node, uri: 'qemu:///system' }, { virsh });
@@ -89,6 +89,7 @@ async function withSite<T>(bug: Planted | null, use: (site: Site) => Promise<T>)
   });
   const { db, pool } = world.database;
   await ensureImage(db, { slug: 'debian-13', name: 'Debian 13', family: 'debian' });
+  await ensureImage(db, { slug: 'rescue-13', name: 'Rescue 13', family: 'debian', kind: 'rescue' });
   await ensurePlan(db, {
     ...{ slug: 'large', name: 'Large', vcpus: 2, memoryMb: 4_096, diskGb: 80 },
     ...{ hourlyQuanta: 200, monthlyCapQuanta: 120_000 },
@@ -166,6 +167,8 @@ async function live(site: Site, random: () => number): Promise<string[]> {
     rebuild: () =>
       world.servers.rebuildServer(systemActor, null, serverId, { image: pick(['debian-12', 'debian-13']) }),
     resize: () => world.servers.resizeServer(systemActor, null, serverId, { plan: 'large' }),
+    rescue: () => world.servers.rescueServer(systemActor, null, serverId, {}),
+    unrescue: () => world.servers.unrescueServer(systemActor, null, serverId),
     ...Object.fromEntries(
       (['start', 'stop', 'shutdown', 'reboot', 'reset'] as const).map((command) => [
         command,
@@ -217,20 +220,25 @@ async function compare({ world, model }: Site, serverId: number): Promise<string
   // One whose attachment ended with an error may be there or not.
   if (sold.isSettled && !named('interfaces')) unlike('interfaces', found.macs.toSorted(), sold.macs);
   unlike('image', found.image, server.imageSlug);
+  unlike('rescue', found.rescue, server.isRescued ? 'rescue-13' : null);
   const { live } = model.domains.get(guest)!;
   unlike('power', live === null ? 'stopped' : 'running', server.powerState);
   if (live !== null && !live.includes(`'${found.disk}'`)) wrong.push('it runs on another disk');
   unlike('addresses', found.addresses.toSorted(), server.addresses.map(({ address }) => address).toSorted());
-  // An old disk that was not deleted goes with the next rebuild, or with the guest.
+  // An old disk that was not deleted goes with the next rebuild or rescue, or with the guest.
   const actions = await world.servers.listActions(systemActor, null, serverId, 50);
-  const isHalfway = actions.some(({ command, status }) => command === 'rebuild' && status === 'error');
+  const hasFailed = (wanted: RegExp) =>
+    actions.some(({ command, status }) => wanted.test(command) && status === 'error');
   const left = model
     .listLeftovers()
     .filter(
       (one) =>
         /\.(qcow2|iso)$/.test(one) &&
-        !(isHalfway && /^vm-\d+(-r\d+)?\.qcow2$/.test(one) && one !== found.disk),
+        !/-rescue-/.test(one) &&
+        !(hasFailed(/^rebuild$/) && /^vm-\d+(-r\d+)?\.qcow2$/.test(one) && one !== found.disk),
     );
+  const rescues = model.listLeftovers().filter((one) => /-rescue-/.test(one));
+  if (!hasFailed(/rescue$/)) unlike('rescue volumes', rescues.length, server.isRescued ? 2 : 0);
   unlike('volumes', left.toSorted(), [found.disk, `${guest}-seed.iso`].toSorted());
   return wrong;
 }

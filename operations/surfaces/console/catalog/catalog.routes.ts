@@ -2,6 +2,7 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
+import type { ImageKind } from '#contracts/capabilities.ts';
 import type { StaffActor } from '#operations/accounts/index.ts';
 import { formatQuanta, parseMoney } from '#operations/billing/index.ts';
 import type { Catalog, Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
@@ -38,6 +39,7 @@ const OfferBody = Type.Object({
   name: text,
   country: text,
   family: text,
+  kind: text,
   vcpus: text,
   memory_gib: text,
   disk_gb: text,
@@ -107,9 +109,9 @@ function registerKind(app: App, deps: Features, kind: OfferKind): void {
 }
 
 function add(catalog: Catalog, actor: StaffActor, kind: OfferKind, form: OfferForm): Promise<unknown> {
-  const { slug = '', name = '', country = '', family = '' } = form;
+  const { slug = '', name = '', country = '', family = '', kind: use = 'system' } = form;
   if (kind === 'locations') return catalog.addLocation(actor, { slug, name, country });
-  if (kind === 'images') return catalog.addImage(actor, { slug, name, family });
+  if (kind === 'images') return catalog.addImage(actor, { slug, name, family, kind: use as ImageKind });
   const sizes = {
     vcpus: Number(form.vcpus),
     memoryMb: Number(form.memory_gib) * 1024,
@@ -162,8 +164,8 @@ async function formOf(
   }
   if (kind === 'images') {
     const found = (await catalog.listAllImages(actor)).find((each) => each.id === id);
-    const { slug, name, family, isOffered } = found ?? {};
-    return found ? { slug, name, family, offered: isOffered ? 'on' : undefined } : null;
+    const { slug, name, family, kind: use, isOffered } = found ?? {};
+    return found ? { slug, name, family, kind: use, offered: isOffered ? 'on' : undefined } : null;
   }
   const plan = (await catalog.listAllPlans(actor)).find((each) => each.id === id);
   if (!plan) return null;
@@ -229,7 +231,7 @@ function catalogPage(options: CatalogPageOptions): Html {
 function stateOf({ plans, images, locations, clusters }: CatalogPageOptions): { tone: Tone; text: string } {
   const open = locations.filter((each) => clusters.some((cluster) => cluster.locationId === each.id));
   const offered = plans.filter((plan) => plan.isOffered);
-  const pictures = images.filter((image) => image.isOffered);
+  const pictures = images.filter((image) => image.isOffered && image.kind === 'system');
   const missing = [
     offered.length === 0 && 'a plan',
     pictures.length === 0 && 'an image',
@@ -311,17 +313,18 @@ function imageSection({ staff, images }: CatalogPageOptions): Html {
     {
       title: 'Images',
       description:
-        'Every node needs each offered image in its storage pool, named by its name in the API: debian-13.qcow2.',
+        'Every node needs each offered image in its storage pool, named by its name in the API: debian-13.qcow2. Servers that are locked out or do not boot start from a rescue system.',
       actions: addLink(staff, 'images', 'New image'),
     },
     table<Offer<Image>>({
       caption: 'Images',
-      card: { line: ['family'] },
+      card: { line: ['family', 'kind'] },
       columns: [
         { key: 'name', header: 'Image', cell: nameCell(staff, 'images') },
         slugColumn,
         offerColumn,
         { key: 'family', header: 'Family', cell: (image) => image.family },
+        { key: 'kind', header: 'Use', cell: (image) => kindWords[image.kind] },
       ],
       rows: images,
       empty: { title: 'No images yet', text: 'An image is the operating system of a new server.' },
@@ -373,7 +376,14 @@ interface OfferField {
   isCode?: boolean;
   /** Never changes once it is made. */
   isFixed?: boolean;
+  /** What is chosen from, by value, the first by default. */
+  options?: Readonly<Record<string, string>>;
 }
+
+const kindWords: Readonly<Record<ImageKind, string>> = {
+  system: 'New servers',
+  rescue: 'Rescue system',
+};
 
 const slug = (placeholder: string): OfferField => ({
   name: 'slug',
@@ -408,6 +418,7 @@ const fieldsOf: Readonly<Record<OfferKind, readonly OfferField[]>> = {
     slug('debian-13'),
     { name: 'name', label: 'Name', placeholder: 'Debian 13' },
     { name: 'family', label: 'Family', placeholder: 'debian', isFixed: true },
+    { name: 'kind', label: 'Use', isFixed: true, options: kindWords },
   ],
 };
 
@@ -436,8 +447,9 @@ function offerPage(options: OfferPageOptions): Html {
       pageHeader({ title, state: offerState(options) }),
       fixed.length > 0 &&
         definitionList(
-          fixed.map(({ name, label, isCode }) => {
-            const value = options.form[name] ?? '';
+          fixed.map(({ name, label, isCode, options: words }) => {
+            const given = options.form[name] ?? '';
+            const value = words?.[given] ?? given;
             return { term: label, value: isCode ? code(value) : value };
           }),
         ),
@@ -469,9 +481,12 @@ function fields({ kind, id, form: given, fault }: OfferPageOptions): Content {
   const errorOf = (name: string) => (fault?.field === name ? fault.message : undefined);
   const texts = fieldsOf[kind]
     .filter((each) => id === null || !each.isFixed)
-    .map(({ isFixed: _, ...each }) =>
-      field({ ...each, required: true, maxLength: 120, value: given[each.name], error: errorOf(each.name) }),
-    );
+    .map(({ isFixed: _, options, ...each }) => {
+      const common = { ...each, required: true, value: given[each.name], error: errorOf(each.name) };
+      if (options === undefined) return field({ ...common, maxLength: 120 });
+      const choices = Object.entries(options).map(([value, label]) => ({ value, label }));
+      return field({ ...common, kind: 'select', options: choices });
+    });
   const offered =
     id !== null &&
     kind !== 'locations' &&

@@ -349,7 +349,7 @@ function firstSteps(facts: OverviewFacts): Step[] {
       title: 'Create an image',
       text: 'The operating system of a new server.',
       href: '/console/catalog/images/new',
-      isDone: images.some((image) => image.isOffered),
+      isDone: images.some((image) => image.isOffered && image.kind === 'system'),
     },
     {
       title: 'Create a customer',

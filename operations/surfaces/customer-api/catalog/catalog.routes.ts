@@ -1,12 +1,15 @@
 import type { FastifyRequest } from 'fastify';
-import type { schemas } from '#contracts/customer-api/index.ts';
+import { schemas } from '#contracts/customer-api/index.ts';
 import { formatQuanta } from '#operations/billing/index.ts';
-import type { Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
+import type { Catalog, Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { Availability } from '#operations/views/location-store.ts';
 import { type Handler, notFound } from '../call.ts';
 import { pageOf } from '../request-parts.ts';
+import { compileValidator, convertQuery } from '../validate-input.ts';
+
+const checkImages = compileValidator(schemas.ListImagesQuery);
 
 type CatalogHandlers = Record<
   'listPlans' | 'readPlan' | 'listImages' | 'readImage' | 'listLocations' | 'readLocation' | 'readPrices',
@@ -36,24 +39,23 @@ export function catalogHandlers(deps: Features): CatalogHandlers {
     },
     async listImages(_call, request, reply) {
       const { images } = await catalog.readOffers();
-      const { page, pagination } = pageOf(request, reply, images.filter(isOffered), idOf);
+      const { tenant: _, ...rest } = request.query as Record<string, unknown>;
+      const query = convertQuery(schemas.ListImagesQuery, rest);
+      checkImages(query);
+      const { kind = 'system' } = query as schemas.ListImagesQuery;
+      const ofKind = images.filter((image) => image.isOffered && image.kind === kind);
+      const { page, pagination } = pageOf(request, reply, ofKind, idOf, ['kind']);
       return { images: page.map(showImage), pagination };
     },
     readImage: async (_call, request) => showImage(find(request, (await catalog.readOffers()).images)),
     async listLocations(_call, request, reply) {
-      const [{ locations, availability }, capabilities] = await Promise.all([
-        catalog.readOffers(),
-        clusters.listCapabilities(),
-      ]);
-      const { page, pagination } = pageOf(request, reply, locations, idOf);
-      return { locations: page.map((one) => showLocation(one, availability, capabilities)), pagination };
+      const [offers, capabilities] = await Promise.all([catalog.readOffers(), clusters.listCapabilities()]);
+      const { page, pagination } = pageOf(request, reply, offers.locations, idOf);
+      return { locations: page.map((one) => showLocation(one, offers, capabilities)), pagination };
     },
     async readLocation(_call, request) {
-      const [{ locations, availability }, capabilities] = await Promise.all([
-        catalog.readOffers(),
-        clusters.listCapabilities(),
-      ]);
-      return showLocation(find(request, locations), availability, capabilities);
+      const [offers, capabilities] = await Promise.all([catalog.readOffers(), clusters.listCapabilities()]);
+      return showLocation(find(request, offers.locations), offers, capabilities);
     },
     async readPrices(call) {
       const { includedPerMonth, price } = deps.metering;
@@ -104,19 +106,21 @@ function showPlan(plan: Offer<Plan>, availability: readonly Availability[], curr
   };
 }
 
-function showImage({ id, slug, name, family, isOffered }: Offer<Image>): schemas.Image {
-  return { id, slug, name, family, offered: isOffered };
+function showImage({ id, slug, name, family, kind, isOffered }: Offer<Image>): schemas.Image {
+  return { id, slug, name, family, kind, offered: isOffered };
 }
 
 function showLocation(
   location: Location,
-  availability: readonly Availability[],
+  { availability, images }: Awaited<ReturnType<Catalog['readOffers']>>,
   capabilities: Awaited<ReturnType<Clusters['listCapabilities']>>,
 ): schemas.Location {
   const { id, slug, name, country } = location;
+  const canRescue = images.some(({ kind, isOffered }) => kind === 'rescue' && isOffered);
+  const able = capabilities.get(id) ?? [];
   return {
     ...{ id, slug, name, country },
-    capabilities: [...(capabilities.get(id) ?? [])],
+    capabilities: able.filter((one) => one !== 'rescue' || canRescue),
     plans: availability
       .filter(({ locationId }) => locationId === id)
       .map((one) => ({ id: one.planId, slug: one.planSlug, available: one.isAvailable })),

@@ -14,16 +14,19 @@ import { serverPrecondition } from './servers.routes.ts';
 const checkRebuild = compileValidator(schemas.RebuildRequest);
 const checkResize = compileValidator(schemas.ResizeRequest);
 const checkSelection = compileValidator(schemas.SelectionRequest);
+const checkRescue = compileValidator(schemas.RescueRequest);
 const checkReset = compileValidator(schemas.ResetPasswordRequest);
 
 interface MachineHandlers {
   rebuildServer: Handler;
   resizeServer: Handler;
   resetPassword: Handler;
+  rescueServer: Handler;
+  unrescueServer: Handler;
   openConsole: Handler;
 }
 
-/** Rebuild, resize, a new root password and the console. */
+/** Rebuild, resize, a new root password, rescue and the console. */
 export function machineHandlers(deps: Features & { consoles: Consoles }): MachineHandlers {
   const { servers } = deps;
   /** What such a call names, checked. A missing server is a 404 before anything is said of the body. */
@@ -39,7 +42,7 @@ export function machineHandlers(deps: Features & { consoles: Consoles }): Machin
   /** Asks for an action once for each `Idempotency-Key`; a new password is read from the action again for a repetition. */
   const once = async (
     given: Pick<RepeatableWork<unknown>, 'call' | 'request' | 'reply' | 'body'>,
-    ask: (hooks: ChangeHooks) => Promise<{ action: ServerAction; rootPassword?: string | undefined }>,
+    ask: (hooks: ChangeHooks) => Promise<{ action: ServerAction; rootPassword?: string | null | undefined }>,
   ) => {
     const { action, rootPassword } = await idempotent<Awaited<ReturnType<typeof ask>>>(deps.idempotency, {
       ...given,
@@ -49,12 +52,12 @@ export function machineHandlers(deps: Features & { consoles: Consoles }): Machin
         const { actor, tenant } = given.call;
         const action = await servers.findAction(actor, tenant.id, result.id);
         if (action === null) throw notFound();
-        return { action, rootPassword: (await servers.findActionPassword(result.id)) ?? undefined };
+        return { action, rootPassword: await servers.findActionPassword(result.id) };
       },
     });
     given.reply.code(202);
     const shown = showAction(action);
-    return rootPassword === undefined ? shown : { ...shown, root_password: rootPassword };
+    return typeof rootPassword === 'string' ? { ...shown, root_password: rootPassword } : shown;
   };
 
   return {
@@ -104,6 +107,22 @@ export function machineHandlers(deps: Features & { consoles: Consoles }): Machin
       return once({ call, request, reply, body }, (hooks) =>
         servers.resetPassword(call.actor, call.tenant.id, id, { ...hooks, precondition }),
       );
+    },
+
+    async rescueServer(call, request, reply) {
+      const { id, body, precondition } = await begin(call, request, checkRescue);
+      const { rescue_image: image } = body as schemas.RescueRequest;
+      const answer = await once({ call, request, reply, body }, (hooks) =>
+        servers.rescueServer(call.actor, call.tenant.id, id, { image }, { ...hooks, precondition }),
+      );
+      return { root_password: null, ...answer };
+    },
+
+    async unrescueServer(call, request, reply) {
+      const { id, body, precondition } = await begin(call, request, checkSelection);
+      return once({ call, request, reply, body }, async (hooks) => ({
+        action: await servers.unrescueServer(call.actor, call.tenant.id, id, { ...hooks, precondition }),
+      }));
     },
   };
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { CodedError } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { ensurePlan } from '#operations/catalog/index.ts';
+import { ensureImage, ensurePlan } from '#operations/catalog/index.ts';
 import { chargeServerHours } from '#operations/servers/index.ts';
 import { loopOf } from '#operations/testing/loop-of.ts';
 import { moveWorldClock } from '#operations/testing/world-time.ts';
@@ -324,6 +324,82 @@ test('a day later no password stands on an action', async () => {
   await moveWorldClock(world.database, '0');
 });
 
+test('a rescue starts another system beside the disk until its end, each once; meanwhile nothing else is done with the disk', async () => {
+  const { act, read, action, guest, path, key, customer, eventsOf } = await running('Rescued');
+  const [before, disk] = [await read(), await guest()];
+  const capabilities = async () => (await call('GET', '/api/v2/locations/fra', { key })).body.capabilities;
+  const without = await act('rescue', {});
+  assert.deepEqual([without.status, without.body.error.reason], [422, 'unsupported_action']);
+  assert.ok(!(await capabilities()).includes('rescue'));
+  await ensureImage(world.database.db, {
+    ...{ slug: 'rescue-13', name: 'Rescue 13', family: 'debian', kind: 'rescue' },
+  });
+  assert.ok((await capabilities()).includes('rescue'));
+  const images = async (query: string) =>
+    (await call('GET', `/api/v2/images${query}`, { key })).body.images.map(
+      (image: { slug: string; kind: string }) => [image.slug, image.kind],
+    );
+  assert.deepEqual(await images('?kind=rescue'), [['rescue-13', 'rescue']]);
+  assert.ok(!(await images('')).flat().includes('rescue'));
+  for (const [to, body] of [
+    ['rescue', { rescue_image: 'debian-13' }],
+    ['rebuild', { image: 'rescue-13' }],
+  ] as const)
+    assert.equal((await act(to, body)).body.error.reason, 'invalid_fields', to);
+  const idle = await act('unrescue', {});
+  assert.deepEqual([idle.status, idle.body.changed, idle.body.status], [202, false, 'success']);
+
+  const headers = { 'idempotency-key': 'Kq4Zt7LmXw9Rb2Yd' };
+  const asked = await act('rescue', {}, headers);
+  assert.deepEqual([asked.status, asked.body.command], [202, 'rescue']);
+  await world.jobs.drain();
+  assert.deepEqual((await act('rescue', {}, headers)).body.root_password, asked.body.root_password);
+  assert.deepEqual(
+    [(await action(asked.body.id)).status, 'root_password' in (await action(asked.body.id))],
+    ['success', false],
+  );
+  const rescued = await guest();
+  assert.deepEqual(
+    [rescued.rescue_image, rescued.power, rescued.rescue_password_digest],
+    ['rescue-13', 'on', digest(asked.body.root_password)],
+  );
+  assert.deepEqual([rescued.image, rescued.password_digest], [disk.image, disk.password_digest]);
+  const shown = await read();
+  assert.deepEqual([shown.rescue, shown.status], [true, 'running']);
+  for (const part of ['public_ips', 'private_networks', 'firewall', 'billing', 'plan', 'image'])
+    assert.deepEqual(shown[part], before[part], part);
+  const again = await act('rescue', {});
+  assert.deepEqual([again.status, again.body.changed, again.body.root_password], [202, false, null]);
+  for (const [to, body] of [
+    ['rebuild', {}],
+    ['resize', { plan: 'large' }],
+    ['reset-password', {}],
+  ] as const)
+    assert.equal((await act(to, body)).body.error.reason, 'server_not_ready', to);
+  const snapshot = await call('POST', `${path}/snapshots`, { key, body: {} });
+  assert.equal(snapshot.body.error.reason, 'server_not_ready');
+
+  const ended = await act('unrescue', {});
+  assert.deepEqual([ended.status, 'root_password' in ended.body], [202, false]);
+  await world.jobs.drain();
+  assert.deepEqual([(await read()).rescue, (await read()).status], [false, 'running']);
+  assert.deepEqual([(await guest()).rescue_image, (await guest()).power], [null, 'on']);
+  const told = (await eventsOf()).filter((type) => type.includes('rescue'));
+  assert.deepEqual(told, ['server.rescued', 'server.unrescued']);
+  const { rows } = await world.database.pool.query(
+    "select operation from audit_entries where operation like '%rescue' and tenant_id = $1 and after ->> 'imageSlug' is not null",
+    [customer.tenant.id],
+  );
+  assert.deepEqual(rows, [{ operation: 'server.rescue' }]);
+
+  node.refusal = refusedBy('The storage pool guests has no image rescue-13.qcow2.');
+  const refused = await act('rescue', {});
+  await world.jobs.drain();
+  node.refusal = null;
+  assert.equal((await action(refused.body.id)).error.code, 'hypervisor_failed');
+  assert.deepEqual([(await read()).rescue, (await read()).status], [false, 'running']);
+});
+
 test('what the hypervisors of a location can not do is refused with the reason, and the portal does not offer it', async () => {
   const { act, path, key, customer, serverId } = await running('Unable');
   const cookie = await world.signIn(customer.email);
@@ -338,11 +414,12 @@ test('what the hypervisors of a location can not do is refused with the reason, 
     await settings(),
     /each costs \$0\.05 a month for each GB that it takes, at most \$1\.0738 for/,
   );
-  node.unable = ['rebuild', 'resize', 'reset_password', 'addresses', 'console', 'snapshots'];
+  node.unable = ['rebuild', 'resize', 'reset_password', 'addresses', 'console', 'snapshots', 'rescue'];
   for (const [action, body] of [
     ['rebuild', {}],
     ['resize', { plan: 'large' }],
     ['reset-password', {}],
+    ['rescue', {}],
   ] as const) {
     const { status, body: answer } = await act(action, body);
     assert.deepEqual([status, answer.error.reason], [422, 'unsupported_action']);
@@ -352,7 +429,7 @@ test('what the hypervisors of a location can not do is refused with the reason, 
   const body = { server_id: serverId };
   const refused = await call('POST', `/api/v2/addresses/${address.id}/attach`, { key, body });
   assert.deepEqual([refused.status, refused.body.error.reason], [422, 'unsupported_action']);
-  assert.doesNotMatch(await settings(), /id="(resize|password|rebuild)"/);
+  assert.doesNotMatch(await settings(), /id="(resize|password|rebuild|rescue)"/);
   const capabilities = async () => (await call('GET', '/api/v2/locations/fra', { key })).body.capabilities;
   assert.deepEqual(await capabilities(), ['firewall'], 'told before a caller asks for it');
   node.unable = [];
@@ -364,6 +441,7 @@ test('what the hypervisors of a location can not do is refused with the reason, 
     'addresses',
     'console',
     'snapshots',
+    'rescue',
   ]);
   assert.equal((await call('GET', `${path}/actions`, { key })).body.pagination.total, 1);
 });

@@ -43,6 +43,10 @@ export async function createMachineWorld() {
           refused();
           return usual.rebuildGuest(...given);
         },
+        async rescueGuest(...given) {
+          refused();
+          return usual.rescueGuest(...given);
+        },
         async resizeGuest(...given) {
           refused();
           return usual.resizeGuest(...given);
@@ -83,7 +87,7 @@ export async function createMachineWorld() {
       action: async (id: number) => (await call('GET', `/api/v2/actions/${id}`, { key })).body,
       guest: async () => {
         const text =
-          'select image, vcpus, memory_mb, disk_gb, power, password_digest from simulated_guests where name = $1';
+          'select image, vcpus, memory_mb, disk_gb, power, password_digest, rescue_image, rescue_password_digest from simulated_guests where name = $1';
         return (await world.database.pool.query(text, [`vm-${serverId}`])).rows[0];
       },
       room: async () => {

@@ -110,7 +110,7 @@ const usuallyNull = new Set([
 ]);
 /** Left out of example requests unless they are required: things one sets rarely, and ids that only the reader knows. */
 const rarelySent =
-  /^(tenant|snapshot|network_id|billing_cycle|dry_run|user_data|ssh_keys|hostname|public_ip|network_ip|timeout_s|on_timeout|tenant_ids|expires_at|address|force)$/;
+  /^(tenant|snapshot|network_id|billing_cycle|dry_run|user_data|ssh_keys|hostname|public_ip|network_ip|timeout_s|on_timeout|tenant_ids|expires_at|address|force|rescue_image)$/;
 
 type Schemas = Readonly<Record<string, Json>>;
 

@@ -413,6 +413,8 @@ export const switches: readonly Switch[] = [
     'POST /droplets/{id}/actions, password_reset',
     'resetPassword',
   ),
+  row('Rescue', 'POST /servers/{id}/actions/enable_rescue', 'none', 'rescueServer'),
+  row('End a rescue', 'POST /servers/{id}/actions/disable_rescue', 'none', 'unrescueServer'),
   row('Console', 'POST /servers/{id}/actions/request_console', 'none', 'openConsole'),
   row(
     'Take a snapshot',

@@ -116,6 +116,8 @@ const endedWords: Readonly<Record<ServerAction['command'], { done: string; faile
   detach_address: { done: 'Address detached', failed: 'Detaching an address failed' },
   create_snapshot: { done: 'Snapshot taken', failed: 'Snapshot failed' },
   restore_snapshot: { done: 'Snapshot restored', failed: 'Restoring a snapshot failed' },
+  rescue: { done: 'Rescue system started', failed: 'Rescue failed' },
+  unrescue: { done: 'Rescue ended', failed: 'Ending the rescue failed' },
   destroy: { done: 'Destroyed', failed: 'Destroy failed' },
 };
 

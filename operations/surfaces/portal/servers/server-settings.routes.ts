@@ -1,4 +1,4 @@
-/** The Settings tab of a server: its name and labels, the names of its addresses, its plan, disk and root password, and its end. */
+/** The Settings tab of a server: its name and labels, the names of its addresses, its plan, disk, rescue system and root password, and its end. */
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
@@ -129,15 +129,17 @@ export async function showSettings(
     | 'capabilities'
     | 'plans'
     | 'images'
+    | 'rescueImages'
     | 'snapshots'
     | 'snapshotsMax'
     | 'snapshotGbQuanta'
     | 'nameable'
   >,
 ): Promise<FastifyReply> {
-  const [plans, images, snapshots] = await Promise.all([
+  const [plans, images, rescueImages, snapshots] = await Promise.all([
     deps.catalog.listPlans(),
     deps.catalog.listImages(),
+    deps.catalog.listImages(['rescue']),
     deps.servers.listSnapshots(visitor.actor, null, server.id),
   ]);
   const { snapshotsMax, snapshotGbQuanta } = deps.servers;
@@ -146,7 +148,7 @@ export async function showSettings(
   return sendPage(
     reply,
     serverSettingsPage({
-      ...{ visitor, server, capabilities, plans, images, snapshots, nameable },
+      ...{ visitor, server, capabilities, plans, images, rescueImages, snapshots, nameable },
       ...{ snapshotsMax, snapshotGbQuanta, ...state },
     }),
     status,
@@ -313,11 +315,13 @@ const ResizeForm = Type.Object({
   keep_disk: Type.Optional(Type.String({ maxLength: 10 })),
   on_timeout: Type.Union([Type.Literal('fail'), Type.Literal('stop')]),
 });
+const RescueForm = Type.Object({ image: Type.Optional(Type.String({ maxLength: 64 })) });
 const RebuildForm = Type.Object({ image: Type.String({ maxLength: 64 }) });
 
-/** Resize, rebuild and a new root password from the Settings tab, by the same operations that the API uses. */
+/** Resize, rescue, rebuild and a new root password from the Settings tab, by the same operations that the API uses. */
 export function registerMachine(app: App, deps: Features): void {
   const { servers } = deps;
+  registerRescue(app, deps);
   for (const isDryRun of [false, true])
     app.post(
       `/servers/:id/resize${isDryRun ? '/check' : ''}`,
@@ -369,6 +373,30 @@ export function registerMachine(app: App, deps: Features): void {
   });
 }
 
+function registerRescue(app: App, deps: Features): void {
+  const { servers } = deps;
+  app.post('/servers/:id/rescue', { schema: { params: Id, body: RescueForm } }, async (request, reply) => {
+    const of = await findServerOf(servers, request);
+    const { image } = request.body;
+    let password: string | null = null;
+    const rescueError = await faultOf(async () => {
+      const wanted = { image };
+      password = (await servers.rescueServer(of.visitor.actor, null, of.server.id, wanted)).rootPassword;
+    });
+    if (rescueError !== null) return showSettings(deps, of, reply, 409, { rescueError });
+    if (password === null) return reply.redirect(`/client/servers/${of.server.id}/settings`, 303);
+    const text = 'The rescue system is being started. The password is valid when the server runs again.';
+    return sendPage(reply, newPasswordPage(of, password, text));
+  });
+
+  app.post('/servers/:id/unrescue', { schema: { params: Id } }, async (request, reply) => {
+    const of = await findServerOf(servers, request);
+    const rescueError = await faultOf(() => servers.unrescueServer(of.visitor.actor, null, of.server.id));
+    if (rescueError !== null) return showSettings(deps, of, reply, 409, { rescueError });
+    return reply.redirect(`/client/servers/${of.server.id}?done=unrescue`, 303);
+  });
+}
+
 function forecastText(resize: Awaited<ReturnType<Features['servers']['resizeServer']>>): string {
   const { action, hourlyQuanta, monthlyCapQuanta, dueQuanta, isRestarted } = resize;
   if (!action.changed) return 'The server has this plan already.';
@@ -385,6 +413,7 @@ interface MachineOptions {
   capabilities: readonly Capability[];
   plans: readonly Plan[];
   images: readonly Image[];
+  rescueImages: readonly Image[];
   snapshots: readonly Snapshot[];
   /** Of one server. */
   snapshotsMax: number;
@@ -393,6 +422,7 @@ interface MachineOptions {
   resize?: { plan: string; keepDisk: boolean; onTimeout: string; error?: string; forecast?: Content };
   rebuild?: { image: string; error: string };
   resetError?: string;
+  rescueError?: string;
   snapshot?: SnapshotState;
 }
 
@@ -400,10 +430,13 @@ interface MachineOptions {
 function machineSections(options: MachineOptions): Content {
   const { server, capabilities } = options;
   if (server.provisioningState !== 'ready') return '';
+  // Nothing else can be done with its disk meanwhile.
+  if (server.isRescued) return rescueSection(options);
   return [
     capabilities.includes('resize') && resizeSection(options),
     capabilities.includes('reset_password') && passwordSection(options),
     capabilities.includes('snapshots') && snapshotSection(options),
+    capabilities.includes('rescue') && options.rescueImages.length > 0 && rescueSection(options),
     capabilities.includes('rebuild') && rebuildSection(options),
   ];
 }
@@ -475,6 +508,34 @@ function passwordSection({ server, visitor, resetError }: MachineOptions): Conte
       },
       'The present root password stops working. The new one is shown once, on the next page.',
     )}</div>`,
+  ]);
+}
+
+function rescueSection({ server, visitor, rescueImages, rescueError }: MachineOptions): Content {
+  const description = server.isRescued
+    ? 'The server is in rescue: it starts from a rescue system, and its own disk is beside it, on most systems as /dev/vdc.'
+    : 'For a server that is locked out or does not boot: it starts from a rescue system and has its own disk beside it, untouched. Addresses, networks, firewall and price stay.';
+  const common = { openKind: 'button' as const, csrfToken: visitor.csrfToken };
+  return section({ title: 'Rescue', id: 'rescue', description }, [
+    rescueError !== undefined && banner({ tone: 'bad', title: 'Nothing was changed', text: rescueError }),
+    server.isRescued
+      ? html`<div>${askButton(
+          {
+            ...{ ...common, id: 'ask-unrescue', label: 'Start from its own disk' },
+            ...{ title: 'Start from its own disk?', action: `/client/servers/${server.id}/unrescue` },
+          },
+          'The server is restarted. Everything written to the rescue system is lost.',
+        )}</div>`
+      : rescueImages.map(
+          ({ slug, name }) =>
+            html`<div>${askButton(
+              {
+                ...{ ...common, id: `ask-rescue-${slug}`, label: `Start ${name}`, title: `Start ${name}?` },
+                ...{ action: `/client/servers/${server.id}/rescue`, fields: { image: slug } },
+              },
+              'The power of the server is cut. The root password of the rescue system is shown once, on the next page.',
+            )}</div>`,
+        ),
   ]);
 }
 

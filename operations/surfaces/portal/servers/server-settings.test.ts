@@ -89,6 +89,22 @@ test('a server is resized, rebuilt, given a root password and taken snapshots of
   }
   assert.equal((await find())?.imageSlug, 'debian-13');
 
+  assert.doesNotMatch(await (await fetch(`${path}/settings`, { headers })).text(), /id="rescue"/);
+  await ensureImage(world.database.db, {
+    ...{ slug: 'rescue-13', name: 'Rescue 13', family: 'debian', kind: 'rescue' },
+  });
+  assert.match(await (await fetch(`${path}/settings`, { headers })).text(), /Start Rescue 13/);
+  const rescued = await (await send('rescue', { image: 'rescue-13' })).text();
+  assert.match(rescued, /<code>[A-Za-z0-9]{20}<\/code>/);
+  await world.jobs.drain();
+  assert.match(await (await fetch(path, { headers })).text(), /The server is in rescue\./);
+  const inRescue = await (await fetch(`${path}/settings`, { headers })).text();
+  assert.match(inRescue, /id="rescue"[\s\S]*Start from its own disk/);
+  assert.doesNotMatch(inRescue, /id="(resize|password|rebuild|snapshots)"/);
+  assert.equal((await send('unrescue', {})).status, 303);
+  await world.jobs.drain();
+  assert.deepEqual([(await find())?.isRescued, (await find())?.powerState], [false, 'running']);
+
   assert.equal((await send('snapshots', { name: 'friday' })).status, 303);
   await world.jobs.drain();
   const [taken] = await world.servers.listSnapshots(systemActor, null, serverId);

@@ -67,6 +67,7 @@ const outcomes: Record<string, string> = {
   reset: 'Resetting.',
   resize: 'The server is being resized.',
   restore: 'The snapshot is being restored.',
+  unrescue: 'The server starts from its own disk.',
   destroy: 'The server is being destroyed.',
 };
 
@@ -172,6 +173,7 @@ function overviewPage(options: OverviewOptions): Html {
       actions: [consoleButton(options), powerButtons(options)],
     }),
     attackBanner(options),
+    rescueBanner(server),
     currentAction(server),
     server.provisioningState === 'ready' &&
       overviewFigures(server, { ...options.traffic, live: options.live }, options.nowMs),
@@ -260,6 +262,16 @@ function attackBanner({ server, attack }: OverviewOptions): Content {
     title: `${upperFirst(text)}.`,
     text: 'Class, strength and duration are on the Protect page.',
     actions: link(`/client/servers/${server.id}/protect`, 'Show', { kind: 'button' }),
+  });
+}
+
+function rescueBanner({ id, isRescued }: Server): Content {
+  if (!isRescued) return '';
+  return banner({
+    tone: 'warn',
+    title: 'The server is in rescue.',
+    text: 'It starts from a rescue system until you let it start from its own disk.',
+    actions: link(`/client/servers/${id}/settings#rescue`, 'Show', { kind: 'button' }),
   });
 }
 

@@ -131,7 +131,8 @@ test('a Linux guest has the addresses, firewall and guard that were sold, over p
   // Before what boots: the sector is of no file.
   const sector = '/dev/vda bs=512 seek=1000 count=1 conv=notrunc,fsync';
   const note = (word: string) => runInGuest(`printf ${word} | dd of=${sector} 2>/dev/null; sync`);
-  const noted = () => runInGuest('dd if=/dev/vda bs=512 skip=1000 count=1 2>/dev/null | head -c 6').trim();
+  const noted = (disk = '/dev/vda') =>
+    runInGuest(`dd if=${disk} bs=512 skip=1000 count=1 2>/dev/null | head -c 6`).trim();
   note('before');
   await until('the copy is complete', patientMs, async () => {
     const copy = await driver.createSnapshot(linux.name, 21);
@@ -172,6 +173,15 @@ test('a Linux guest has the addresses, firewall and guard that were sold, over p
   assert.equal(await nodeKnows(), true);
   await driver.forgetRootPassword(changed);
   assert.equal(await nodeKnows(), false);
+
+  await untilReady(() =>
+    driver.rescueGuest({ ...linux, imageSlug: 'other-linux', hostname: 'rescue' }, 1, noStep),
+  );
+  const rescue = await describe();
+  assert.deepEqual([rescue.image, rescue.hostname], ['other-linux', 'rescue']);
+  assert.equal(noted('/dev/vdc'), 'before', 'its own disk is there');
+  assert.deepEqual([pings(ipv4), pings(ipv6)], [false, false]);
+  await driver.endRescue(linux.name, 2);
 
   const rebuilt = { ...linux, imageSlug: 'other-linux', hostname: 'other-web' };
   await untilReady(() => driver.rebuildGuest(rebuilt, 2, noStep));

@@ -145,7 +145,7 @@ function createCustomers(
     permissions: listPermissions(receivers),
     authFailuresMax: settings.adminAuthFailuresMax,
   });
-  const apiKeys = createApiKeys({ db, pool, reporter });
+  const apiKeys = createApiKeys({ db, pool, reporter, gateway: payments.gatewayName });
   const idempotency = createIdempotency(base);
   const metering = createMetering({
     ...base,

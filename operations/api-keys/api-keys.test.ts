@@ -35,7 +35,10 @@ test('API-2.1.2: every verdict costs one look-up by key id, also for unknown and
         return world.database.pool.query(text, values);
       },
     }) as unknown as typeof world.database.pool;
-  const keys = createApiKeys({ db: () => world.database.db, pool, reporter: world.reporter });
+  const keys = createApiKeys({
+    ...{ db: () => world.database.db, pool, reporter: world.reporter },
+    gateway: 'simulated',
+  });
   assert.ok(await keys.verifyKey(token));
   assert.equal(await keys.verifyKey(mintCredential('svc').token), null);
   assert.equal(await keys.verifyKey('garbage'), null);

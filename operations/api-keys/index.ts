@@ -27,9 +27,15 @@ export { actorOf, type Principal } from './verify-key.ts';
 
 export type ApiKeys = ReturnType<typeof createApiKeys>;
 
-export function createApiKeys(deps: { db: () => Queryable; pool: () => pg.Pool; reporter: Reporter }) {
+export function createApiKeys(deps: {
+  db: () => Queryable;
+  pool: () => pg.Pool;
+  reporter: Reporter;
+  /** Name of the payment gateway. */
+  gateway: string;
+}) {
   const lookup = createLookup<string, KeyRow>(async (keyIds) => {
-    const rows = await findKeys(deps.pool(), keyIds);
+    const rows = await findKeys(deps.pool(), keyIds, deps.gateway);
     return new Map(rows.map((row) => [row.keyId, row]));
   });
   return {

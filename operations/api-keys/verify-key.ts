@@ -1,5 +1,6 @@
 import type { CustomerActor } from '#operations/accounts/index.ts';
 import type { KeyRow, ReachableTenant } from '#operations/views/key-store.ts';
+import type { AccessFacts } from '#operations/views/tenant-store.ts';
 import { digestSecret, parseCredential, secretMatches } from '#service-kit/credentials/index.ts';
 import type { Lookup } from '#service-kit/postgres/index.ts';
 
@@ -11,6 +12,8 @@ export interface Principal {
   scope: 'read' | 'full';
   /** Tenants that the key may act on now: never empty, the default one (API-2.1.f) first. */
   tenants: readonly ReachableTenant[];
+  /** Whether the default tenant may use the API, as it was when the key was looked up. */
+  access: AccessFacts;
   /** Its last use has not been noted within a minute. */
   isUseStale: boolean;
 }
@@ -27,6 +30,7 @@ const unknownRow: KeyRow = {
   isLive: false,
   isUseStale: false,
   tenants: [],
+  access: null,
 };
 
 /**
@@ -42,13 +46,14 @@ export async function verifyKey(lookup: Lookup<string, KeyRow>, token: string): 
   const isProven = secretMatches(row.digest, credential?.secret ?? '');
   // Summed, not short-circuited: the response and its time must not reveal which check failed.
   const proofs = Number(isProven) + Number(row.isLive) + Number(row.tenants.length > 0);
-  if (proofs < 3) return null;
+  if (proofs < 3 || row.access === null) return null;
   return {
     keyId: row.keyId,
     personId: row.personId,
     organizationId: row.organizationId,
     scope: row.scope,
     tenants: row.tenants,
+    access: row.access,
     isUseStale: row.isUseStale,
   };
 }

@@ -9,6 +9,7 @@ import {
   type Availability,
   listAvailability,
   listOfferedLocations,
+  type OfferedLocation,
 } from '#operations/views/location-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as change from './change-catalog.ts';
@@ -28,7 +29,7 @@ export type Catalog = ReturnType<typeof createCatalog>;
 interface Offers {
   plans: store.Offer<store.Plan>[];
   images: store.Offer<store.Image>[];
-  locations: store.Location[];
+  locations: OfferedLocation[];
   /** Each plan in each location where something can be ordered, by slug of the location. */
   availability: Availability[];
 }
@@ -55,7 +56,7 @@ export function createCatalog(deps: { db: () => Queryable }) {
     listImages: async (kinds: readonly ImageKind[] = ['system']) =>
       (await store.listAllImages(deps.db())).filter((one) => isOffered(one) && kinds.includes(one.kind)),
     /** Where something can be ordered. */
-    listLocations: (): Promise<store.Location[]> => listOfferedLocations(deps.db()),
+    listLocations: () => listOfferedLocations(deps.db()),
     /** Those without a cluster as well. */
     listAllLocations: () => store.listAllLocations(deps.db()),
     /** Withdrawn ones as well. Staff only. */

@@ -42,14 +42,10 @@ export function createClusters(deps: { db: () => Queryable; hypervisors: Hypervi
     work: { jobHandlers: checkJobs(deps) } satisfies FeatureWork,
     /** Oldest first; all of them, or those of one location. */
     listClusters: (locationId?: number) => listClusters(deps.db(), locationId),
-    /** What servers of each location can do: what the hypervisors of all its clusters can. */
-    async listCapabilities(): Promise<Map<number, readonly Capability[]>> {
-      const found = new Map<number, readonly Capability[]>();
-      for (const { locationId, driver } of await listClusters(deps.db())) {
-        const able = deps.hypervisors.capabilitiesOf(driver);
-        found.set(locationId, found.get(locationId)?.filter((one) => able.includes(one)) ?? able);
-      }
-      return found;
+    /** What servers can do where these drivers are: what all of them can. */
+    capabilitiesOf(drivers: readonly string[]): Capability[] {
+      const [first = [], ...others] = drivers.map((driver) => deps.hypervisors.capabilitiesOf(driver));
+      return first.filter((one) => others.every((able) => able.includes(one)));
     },
     /** All nodes, or one cluster's. Staff only. */
     async listNodes(actor: Actor, clusterId: number | null): Promise<Node[]> {

@@ -3,7 +3,7 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { TenantStatus } from './tenant-store.ts';
+import { type AccessFacts, accessColumns, type TenantStatus } from './tenant-store.ts';
 
 export interface ReachableTenant {
   id: number;
@@ -25,30 +25,36 @@ export interface KeyRow {
   isLive: boolean;
   isUseStale: boolean;
   tenants: ReachableTenant[];
+  /** Of the first tenant; null without one. */
+  access: AccessFacts | null;
 }
 
 // Reads the accounts' rows as well: membership and grants are checked in the statement that finds the key, so no call
-// can slip in between two answers. The payer tenant comes first where the key reaches it. Keys are compared with a
+// can slip in between two answers. The payer tenant comes first where the key reaches it; whether it may use the API is
+// what nearly every call asks next. Keys are compared with a
 // subquery: PostgreSQL does not know its length, so it does not plan anew for lists of one.
 export const findText = `
   select k.key_id as "keyId", k.digest, k.scope, k.organization_id as "organizationId", k.person_id as "personId",
     k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now()) and p.deactivated_at is null as "isLive",
     k.last_used_at is null or k.last_used_at < svc_now() - interval '60 seconds' as "isUseStale",
-    coalesce((
-      select json_agg(json_build_object('id', t.id, 'name', t.name, 'slug', t.slug, 'status', t.status,
-          'currency', t.currency,
-          'createdAt', to_char(t.created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
-        order by t.is_payer desc, t.id)
-      from tenants t
-      where t.organization_id = k.organization_id
-        and exists (select 1 from memberships m where m.organization_id = k.organization_id and m.person_id = k.person_id)
-        and (k.tenant_access = 'all' or exists (
-          select 1 from api_key_tenants g where g.key_id = k.key_id and g.tenant_id = t.id))), '[]') as tenants
+    coalesce(reached.tenants, '[]') as tenants,
+    (select row_to_json(facts) from (${accessColumns} where t.id = (reached.tenants -> 0 ->> 'id')::bigint) facts) as access
   from api_keys k join people p on p.id = k.person_id
+  cross join lateral (
+    select json_agg(json_build_object('id', t.id, 'name', t.name, 'slug', t.slug, 'status', t.status,
+        'currency', t.currency,
+        'createdAt', to_char(t.created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
+      order by t.is_payer desc, t.id) as tenants
+    from tenants t
+    where t.organization_id = k.organization_id
+      and exists (select 1 from memberships m where m.organization_id = k.organization_id and m.person_id = k.person_id)
+      and (k.tenant_access = 'all' or exists (
+        select 1 from api_key_tenants g where g.key_id = k.key_id and g.tenant_id = t.id))) reached
   where k.key_id = any((select $1::text[])::text[])`;
 
-export async function findKeys(pool: pg.Pool, keyIds: readonly string[]): Promise<KeyRow[]> {
-  return (await pool.query<KeyRow>(findText, [keyIds])).rows;
+/** `gateway`: the one that can charge cards. */
+export async function findKeys(pool: pg.Pool, keyIds: readonly string[], gateway: string): Promise<KeyRow[]> {
+  return (await pool.query<KeyRow>(findText, [keyIds, gateway])).rows;
 }
 
 /** A key as its owner sees it in a list. */

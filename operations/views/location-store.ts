@@ -7,13 +7,15 @@ export interface OfferedLocation {
   slug: string;
   name: string;
   country: string;
+  /** Of its clusters. */
+  drivers: string[];
 }
 
 /** Locations that have a cluster. */
 export async function listOfferedLocations(db: Queryable): Promise<OfferedLocation[]> {
   const { rows } = await sql<OfferedLocation>`
-    select id, slug, name, country from locations
-    where id in (select location_id from clusters) order by slug`.execute(db);
+    select l.id, l.slug, l.name, l.country, array_agg(distinct c.driver) as drivers
+    from locations l join clusters c on c.location_id = l.id group by l.id order by l.slug`.execute(db);
   return rows;
 }
 

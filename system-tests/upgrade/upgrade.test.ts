@@ -109,7 +109,10 @@ test('operations keeps every row of an earlier installation, its logins and its 
   });
   const customer = await accounts.signIn('customer@demo.example', '76b65ce174225e73');
   assert.equal(customer?.email, 'customer@demo.example');
-  const keys = createApiKeys({ db: () => database.db, pool: () => database.pool, reporter: silentReporter });
+  const keys = createApiKeys({
+    ...{ db: () => database.db, pool: () => database.pool, reporter: silentReporter },
+    gateway: 'simulated',
+  });
   const found = await keys.verifyKey('svc_g4kbu253a1jq1ogs_qahDtJiignKbd1Pvp5wGUrajNvxSxp2qiO29zeHN0Fs');
   assert.ok(found, 'a key of before is valid');
 });

@@ -1,10 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { formatQuanta } from '#operations/billing/index.ts';
-import type { Catalog, Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
-import type { Clusters } from '#operations/clusters/index.ts';
+import type { Catalog, Image, Offer, Plan } from '#operations/catalog/index.ts';
 import type { Features } from '#operations/features.ts';
-import type { Availability } from '#operations/views/location-store.ts';
+import type { Availability, OfferedLocation } from '#operations/views/location-store.ts';
 import { type Handler, notFound } from '../call.ts';
 import { pageOf } from '../request-parts.ts';
 import { compileValidator, convertQuery } from '../validate-input.ts';
@@ -19,6 +18,19 @@ type CatalogHandlers = Record<
 /** What can be ordered, and what it costs. */
 export function catalogHandlers(deps: Features): CatalogHandlers {
   const { catalog, clusters } = deps;
+  const showLocation = (
+    { id, slug, name, country, drivers }: OfferedLocation,
+    { availability, images }: Awaited<ReturnType<Catalog['readOffers']>>,
+  ): schemas.Location => {
+    const canRescue = images.some(({ kind, isOffered }) => kind === 'rescue' && isOffered);
+    return {
+      ...{ id, slug, name, country },
+      capabilities: clusters.capabilitiesOf(drivers).filter((one) => one !== 'rescue' || canRescue),
+      plans: availability
+        .filter(({ locationId }) => locationId === id)
+        .map((one) => ({ id: one.planId, slug: one.planSlug, available: one.isAvailable })),
+    };
+  };
   const idOf = ({ id }: { id: number }) => id;
   /** The entry that the path names by slug or id. */
   const find = <T extends { id: number; slug: string }>(request: FastifyRequest, all: readonly T[]): T => {
@@ -49,13 +61,13 @@ export function catalogHandlers(deps: Features): CatalogHandlers {
     },
     readImage: async (_call, request) => showImage(find(request, (await catalog.readOffers()).images)),
     async listLocations(_call, request, reply) {
-      const [offers, capabilities] = await Promise.all([catalog.readOffers(), clusters.listCapabilities()]);
+      const offers = await catalog.readOffers();
       const { page, pagination } = pageOf(request, reply, offers.locations, idOf);
-      return { locations: page.map((one) => showLocation(one, offers, capabilities)), pagination };
+      return { locations: page.map((one) => showLocation(one, offers)), pagination };
     },
     async readLocation(_call, request) {
-      const [offers, capabilities] = await Promise.all([catalog.readOffers(), clusters.listCapabilities()]);
-      return showLocation(find(request, offers.locations), offers, capabilities);
+      const offers = await catalog.readOffers();
+      return showLocation(find(request, offers.locations), offers);
     },
     async readPrices(call) {
       const { includedPerMonth, price } = deps.metering;
@@ -108,21 +120,4 @@ function showPlan(plan: Offer<Plan>, availability: readonly Availability[], curr
 
 function showImage({ id, slug, name, family, kind, isOffered }: Offer<Image>): schemas.Image {
   return { id, slug, name, family, kind, offered: isOffered };
-}
-
-function showLocation(
-  location: Location,
-  { availability, images }: Awaited<ReturnType<Catalog['readOffers']>>,
-  capabilities: Awaited<ReturnType<Clusters['listCapabilities']>>,
-): schemas.Location {
-  const { id, slug, name, country } = location;
-  const canRescue = images.some(({ kind, isOffered }) => kind === 'rescue' && isOffered);
-  const able = capabilities.get(id) ?? [];
-  return {
-    ...{ id, slug, name, country },
-    capabilities: able.filter((one) => one !== 'rescue' || canRescue),
-    plans: availability
-      .filter(({ locationId }) => locationId === id)
-      .map((one) => ({ id: one.planId, slug: one.planSlug, available: one.isAvailable })),
-  };
 }

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
 import { ensurePlan } from '#operations/catalog/index.ts';
 import { createWorld, type World } from '#operations/testing/dated-world.ts';
+import { plantSql } from '#operations/testing/planted-sql.ts';
 import { type Call, createApiClient } from '../testing/client.ts';
 
 let world: World;
@@ -72,6 +73,21 @@ test('the catalogue may be kept for minutes and is a 304 afterwards, until an en
   const changed = await get('/plans/small', { 'if-none-match': tag });
   assert.deepEqual([changed.status, changed.body.price_hourly], [200, '0.007']);
   assert.equal((await get('/locations/none')).headers.get('cache-control'), 'no-store');
+});
+
+test('an unchanged catalogue costs the look-up of the key, the count and the version of the catalogue', async () => {
+  for (const path of ['/plans', '/locations', '/prices']) {
+    const tag = (await get(path)).headers.get('etag')!;
+    const seen: string[] = [];
+    {
+      using _ = plantSql((text) => {
+        seen.push(/api_keys k|usage_months as kept|catalog_changes/.exec(text)?.[0] ?? text);
+        return text;
+      });
+      assert.equal((await get(path, { 'if-none-match': tag })).status, 304, path);
+    }
+    assert.deepEqual(seen.toSorted(), ['api_keys k', 'catalog_changes', 'usage_months as kept'], path);
+  }
 });
 
 test('a change is seen once it is committed, in any order of commits, and a change that is undone is none', async () => {

@@ -28,7 +28,7 @@ import { arrivalDays, type PoolRules } from './pool.ts';
 import { type HistoryQuery, readAccount, readHistory } from './read-bandwidth.ts';
 import { createReadingLoop } from './record-readings.ts';
 import * as store from './store.ts';
-import { createThresholdLoop } from './tell-thresholds.ts';
+import { createThresholdLoop, mailJobs } from './tell-thresholds.ts';
 
 export type { BandwidthTerms, MonthFigures } from './overage.ts';
 export type { AccountBandwidth, BandwidthHistory, BandwidthRow } from './read-bandwidth.ts';
@@ -40,7 +40,10 @@ export function createBandwidth(deps: BandwidthDeps) {
   const readings = deps.source === 'hypervisor' ? [createReadingLoop(deps)] : [];
   return {
     /** What it does beside the calls. */
-    work: { parts: [...readings, createRollupLoop(deps), createThresholdLoop(deps)] } satisfies FeatureWork,
+    work: {
+      jobHandlers: mailJobs(deps),
+      parts: [...readings, createRollupLoop(deps), createThresholdLoop(deps)],
+    } satisfies FeatureWork,
     source: deps.source,
     poolCounts: deps.poolCounts,
     rules: deps.rules,

@@ -2,6 +2,7 @@
 import { emit } from '#operations/events/index.ts';
 import { listMailable } from '#operations/views/alert-mail-store.ts';
 import { type AccountNearing, listNearing } from '#operations/views/bandwidth-store.ts';
+import { enqueueJob, type JobHandler } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { formatBytes, formatMoney, formatMonth, formatTime } from '#service-kit/pages/index.ts';
 import { readNowMs } from '#service-kit/postgres/index.ts';
@@ -36,10 +37,10 @@ export function createThresholdLoop(deps: Deps): LeasedLoop {
   });
 }
 
-/** The mark moves in the transaction of the events, so none is told twice or forgotten; the mail follows once they are told. */
+/** The mark moves in the transaction of the events and of the jobs that mail, so none is told twice or forgotten. */
 async function tellOne({ db, post }: Deps, terms: BandwidthTerms, account: AccountNearing): Promise<void> {
   const { tenantId } = account;
-  const told = await db()
+  await db()
     .transaction()
     .execute(async (tx) => {
       const { usedBytes, allowanceBytes } = await computeMonth(tx, terms, account, await readNowMs(tx));
@@ -48,7 +49,7 @@ async function tellOne({ db, post }: Deps, terms: BandwidthTerms, account: Accou
       );
       const percent = reached.at(-1);
       const before = percent === undefined ? null : await store.noteTold(tx, tenantId, percent);
-      if (percent === undefined || before === null) return null;
+      if (percent === undefined || before === null) return;
       for (const threshold of reached)
         if (threshold > before)
           await emit(tx, {
@@ -57,18 +58,62 @@ async function tellOne({ db, post }: Deps, terms: BandwidthTerms, account: Accou
             period: terms.period,
             percent: threshold,
           });
-      return { percent, usedBytes, allowanceBytes };
+      if (!post.canSend) return;
+      const mail = mailOf(terms, account, { percent, usedBytes, allowanceBytes });
+      for (const { personId } of await listMailable(tx, tenantId))
+        await enqueueJob(tx, 'bandwidth.mail', {
+          tenantId,
+          personId,
+          percent,
+          period: terms.period,
+          ...mail,
+        });
     });
-  if (told === null || !post.canSend) return;
-  const { percent, usedBytes, allowanceBytes } = told;
-  const chargedAt = periodOf(terms.period).endMs + arrivalDays * 86_400_000;
-  const text = `${account.name} has used ${formatBytes(usedBytes)} of its bandwidth pool of ${formatBytes(allowanceBytes)} in ${formatMonth(terms.period)}. The pool grows until the month ends. Traffic beyond it costs ${formatMoney(terms.tbQuanta, account.currency)} per TB, charged once on ${formatTime(chargedAt, 'day')}; attacks are not charged.
+}
 
-${post.linkTo(`/client/billing/?tenant=${tenantId}`)}`;
-  for (const to of await listMailable(db(), tenantId))
-    post.sendLater(async () => ({
-      to,
-      subject: `${percent} % of the bandwidth pool of ${account.name} is used`,
-      text,
-    }));
+function mailOf(
+  terms: BandwidthTerms,
+  account: AccountNearing,
+  { percent, usedBytes, allowanceBytes }: { percent: number; usedBytes: number; allowanceBytes: number },
+) {
+  const chargedAt = periodOf(terms.period).endMs + arrivalDays * 86_400_000;
+  const subject = `${percent} % of the bandwidth pool of ${account.name} is used`;
+  const text = `${account.name} has used ${formatBytes(usedBytes)} of its bandwidth pool of ${formatBytes(allowanceBytes)} in ${formatMonth(terms.period)}. The pool grows until the month ends. Traffic beyond it costs ${formatMoney(terms.tbQuanta, account.currency)} per TB, charged once on ${formatTime(chargedAt, 'day')}; attacks are not charged.`;
+  return { subject, text };
+}
+
+/** A mail to one person. */
+interface MailJob {
+  tenantId: number;
+  personId: number;
+  period: string;
+  percent: number;
+  subject: string;
+  text: string;
+}
+
+/** A day of attempts, once a minute: a mail server may be away for long. */
+const mailAttemptsMax = 1_440;
+
+/** Sends what was queued to those who may still read it. A repeated mail has the same id, by which its reader drops it. */
+export function mailJobs({ db, post, reporter }: Deps): Record<string, JobHandler> {
+  return {
+    'bandwidth.mail': {
+      attemptsMax: mailAttemptsMax,
+      async run({ payload }) {
+        const { tenantId, personId, period, percent, subject, text } = payload as MailJob;
+        const reader = (await listMailable(db(), tenantId)).find((one) => one.personId === personId);
+        if (reader === undefined) return;
+        const fault = await post.send({
+          ...{ to: reader.email, subject },
+          text: `${text}\n\n${post.linkTo(`/client/billing/?tenant=${tenantId}`)}`,
+          id: `bandwidth-${tenantId}-${period}-${percent}-${personId}`,
+        });
+        if (fault !== null) throw new Error(fault);
+      },
+      async giveUp({ payload }, error) {
+        reporter.warn('a mail was not sent', { subject: (payload as MailJob).subject, error });
+      },
+    },
+  };
 }

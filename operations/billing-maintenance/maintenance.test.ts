@@ -229,6 +229,7 @@ test('API-8.6: traffic beyond the pool is charged once, after its month and thre
     (
       await pool.query("select data ->> 'percent' as percent from events where type = 'bandwidth.threshold'")
     ).rows.map(({ percent }) => Number(percent));
+  const mailed = async () => (await world.mailsTo(customer.email)).map(({ subject }) => subject);
   const account = async () => (await call('GET', '/api/v2/account', { key })).body.bandwidth;
 
   await tick();
@@ -246,6 +247,9 @@ test('API-8.6: traffic beyond the pool is charged once, after its month and thre
   );
   await threshold.runOnce();
   assert.deepEqual(await told(), [50], 'two of three GB');
+  assert.deepEqual(await mailed(), [], 'a process that dies after the event leaves the mail in the queue');
+  await world.jobs.drain();
+  assert.deepEqual(await mailed(), ['50 % of the bandwidth pool of Traffic is used']);
   await deliver(
     [minuteAt(6, 3), { in: 0, out: 6 * gb, ddos_bps: rate(2 * gb), ddos_pps: 1_000_000 }],
     [minuteAt(7, 1), { in: 0, out: 6 * gb, ddos_bps: rate(6 * gb), ddos_pps: 1_000_000 }],
@@ -274,12 +278,15 @@ test('API-8.6: traffic beyond the pool is charged once, after its month and thre
     ['applied', 'applied'],
   );
   await rollUp();
-  for (let round = 0; round < 2; round += 1) await threshold.runOnce();
+  for (let round = 0; round < 2; round += 1) {
+    await threshold.runOnce();
+    await world.jobs.drain();
+  }
   assert.deepEqual(await told(), [50, 80, 100]);
-  assert.deepEqual(
-    (await world.mailsTo(customer.email)).map(({ subject }) => subject),
-    ['100 % of the bandwidth pool of Traffic is used', '50 % of the bandwidth pool of Traffic is used'],
-  );
+  assert.deepEqual(await mailed(), [
+    '100 % of the bandwidth pool of Traffic is used',
+    '50 % of the bandwidth pool of Traffic is used',
+  ]);
   const { used_bytes, overage, servers } = await account();
   assert.deepEqual(
     [used_bytes, servers[0].attack_inbound_bytes, servers[0].attack_outbound_bytes],

@@ -14,13 +14,16 @@ export const mailableMembers = (serverId: number): RawBuilder<unknown> => sql`
     join memberships m on m.organization_id = t.organization_id join people p on p.id = m.person_id
   where s.id = ${serverId} and ${isMailable}`;
 
-/** The addresses of the members of an account's organization who may be mailed. */
-export async function listMailable(db: Queryable, tenantId: number): Promise<string[]> {
-  const { rows } = await sql<{ email: string }>`
-    select p.email from tenants t join memberships m on m.organization_id = t.organization_id
+/** The members of an account's organization who may be mailed. */
+export async function listMailable(
+  db: Queryable,
+  tenantId: number,
+): Promise<{ personId: number; email: string }[]> {
+  const { rows } = await sql<{ personId: number; email: string }>`
+    select p.id as "personId", p.email from tenants t join memberships m on m.organization_id = t.organization_id
       join people p on p.id = m.person_id
     where t.id = ${tenantId} and ${isMailable} order by p.id`.execute(db);
-  return rows.map(({ email }) => email);
+  return rows;
 }
 
 /** What every mail about a server has. */

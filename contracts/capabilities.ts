@@ -8,6 +8,7 @@ export const capabilities = [
   'console',
   'snapshots',
   'rescue',
+  'speed_limit',
 ] as const;
 export type Capability = (typeof capabilities)[number];
 

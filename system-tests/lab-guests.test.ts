@@ -36,5 +36,6 @@ test('the lab keeps the contract of drivers', needsRoot, async (t) => {
     },
     listLeftovers: async () => lab.list().map((one) => one.name),
     hasRootPassword: null,
+    readSpeed: null,
   });
 });

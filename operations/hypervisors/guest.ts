@@ -300,6 +300,11 @@ export interface HypervisorDriver {
    * after each start. Its operating system is not changed; a rebuild sets it up anew. Needs `addresses`.
    */
   setAddresses(guest: { name: string; mac: string; addresses: readonly GuestAddress[] }): Promise<void>;
+  /**
+   * Resolves when the public NIC of the guest sends and receives at most so much, now and after each start; null: as much as it can.
+   * Needs `speed_limit`.
+   */
+  limitSpeed(name: string, mbit: number | null): Promise<void>;
   /** Null where there are no consoles. */
   readonly consoleKind: ConsoleKind | null;
   /** Opens the console of a guest that runs; it ends when the guest is switched off. Needs `console`. */

@@ -62,7 +62,7 @@ const implicitRules: HypervisorDriver['implicitRules'] = [
   },
 ];
 
-/** A guest of the lab has no operating system of its own, so there is no root in it. */
+/** A guest of the lab has no operating system of its own, so there is no root in it; and its links are as fast as the machine. */
 export const labCapabilities = ['firewall', 'rebuild', 'resize', 'addresses', 'snapshots', 'rescue'] as const;
 
 export function createLabDriver(socket: LabSocket): HypervisorDriver {
@@ -164,6 +164,7 @@ function guestsOf(
   | 'setRootPassword'
   | 'forgetRootPassword'
   | 'setAddresses'
+  | 'limitSpeed'
   | 'consoleKind'
   | 'openConsole'
 > {
@@ -219,6 +220,7 @@ function guestsOf(
     async setAddresses({ name, addresses }) {
       await call('PUT', `${guestPath(name)}/addresses`, { addresses: addresses.map(addressBody) });
     },
+    limitSpeed: refuseCapability,
     consoleKind: null,
     openConsole: refuseCapability,
     async ensureGone(name) {

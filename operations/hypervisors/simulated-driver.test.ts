@@ -36,6 +36,10 @@ test('the simulated hypervisor keeps the contract of drivers', async (t) => {
       (await query('select name from simulated_guests union all select guest from simulated_interfaces')).map(
         (row) => row.name as string,
       ),
+    async readSpeed(name) {
+      const [row] = await query('select speed_mbit as mbit from simulated_guests where name = $1', name);
+      return row?.mbit ?? null;
+    },
     async hasRootPassword(name, password) {
       const [row] = await query('select password_digest from simulated_guests where name = $1', name);
       return row?.password_digest === createHash('sha256').update(password).digest('hex');

@@ -39,6 +39,7 @@ import {
   setGuestPower,
   setGuestRescue,
   setGuestSize,
+  setGuestSpeed,
 } from './store.ts';
 
 export interface SimulatedDriverOptions {
@@ -75,9 +76,6 @@ const simulatedSite: HypervisorSite = {
 export function createSimulatedDriver(options: SimulatedDriverOptions): HypervisorDriver {
   const stepMs = options.stepMs ?? 250;
   const pause = () => options.clock.wait(stepMs);
-  const found = (name: string, isThere: boolean) => {
-    if (!isThere) throw new CodedError('hypervisor.refused', `The hypervisor has no guest ${name}.`);
-  };
   const power = async (name: string, to: 'on' | 'off') =>
     found(name, await setGuestPower(options.db(), name, to));
   const boot = async (step: (progress: number) => Promise<void>) => {
@@ -194,6 +192,10 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
   };
 }
 
+function found(name: string, isThere: boolean): void {
+  if (!isThere) throw new CodedError('hypervisor.refused', `The hypervisor has no guest ${name}.`);
+}
+
 /** A terminal that asks for a name to sign in, and shows what is typed. */
 function simulatedConsole(name: string): Duplex {
   const terminal = new PassThrough();
@@ -227,8 +229,15 @@ function rescuesOf(
 function interfacesOf(
   db: () => Queryable,
   pause: () => Promise<void>,
-): Pick<HypervisorDriver, 'attachInterface' | 'detachInterface' | 'syncNetwork' | 'removeNetwork'> {
+): Pick<
+  HypervisorDriver,
+  'limitSpeed' | 'attachInterface' | 'detachInterface' | 'syncNetwork' | 'removeNetwork'
+> {
   return {
+    async limitSpeed(name, mbit) {
+      await pause();
+      found(name, await setGuestSpeed(db(), name, mbit));
+    },
     async attachInterface(guest, nic) {
       await pause();
       await plug(db(), guest, nic);

@@ -156,6 +156,13 @@ export async function setGuestPower(db: Queryable, name: string, power: 'on' | '
   return rows.length === 1;
 }
 
+/** False when there is no such guest. */
+export async function setGuestSpeed(db: Queryable, name: string, mbit: number | null): Promise<boolean> {
+  const { rows } =
+    await sql`update simulated_guests set speed_mbit = ${mbit} where name = ${name} returning 1`.execute(db);
+  return rows.length === 1;
+}
+
 export async function deleteGuest(db: Queryable, name: string): Promise<void> {
   await sql`with nics as (delete from simulated_interfaces where guest = ${name})
     delete from simulated_guests where name = ${name}`.execute(db);

@@ -819,7 +819,7 @@ export type Location = {
   /** ISO 3166-1 alpha-2. */
   country: string;
   /** What every server of the location can do; others are refused with 422. */
-  capabilities: ('firewall' | 'rebuild' | 'resize' | 'reset_password' | 'addresses' | 'console' | 'snapshots' | 'rescue')[];
+  capabilities: ('firewall' | 'rebuild' | 'resize' | 'reset_password' | 'addresses' | 'console' | 'snapshots' | 'rescue' | 'speed_limit')[];
   plans: {
     id: number;
     slug: string;

@@ -7,7 +7,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type FoundGuest, type GuestDefinition, type GuestSize, serverIdOfGuest } from '../guest.ts';
 import { hashPassword } from './cloud-seed.ts';
-import { checked, wholeSize } from './domain-xml.ts';
+import { checked, deviceOf, wholeSize } from './domain-xml.ts';
 import { complaintOf, readXml, tolerate, type Virsh, withFile } from './run-virsh.ts';
 import { capacityOf, deleteVolume, volumesOf, writeSeed } from './volumes.ts';
 
@@ -103,6 +103,15 @@ export async function changeRootPassword(
     await writeSeed(call, pool, guest, { hash, change });
     return 'next_boot';
   }
+}
+
+/** See `HypervisorDriver.limitSpeed`. */
+export async function limitSpeed(call: Virsh, name: string, mbit: number | null): Promise<void> {
+  // In kilobytes a second; 0 takes a limit away.
+  const speed = mbit === null ? '0' : wholeSize(mbit * 125, 125_000_000);
+  const tune = ['domiftune', checked('name', name), deviceOf(name), '--inbound', speed, '--outbound', speed];
+  await call([...tune, '--config']);
+  await tolerate(call([...tune, '--live']), /not running/i);
 }
 
 /** Defines a domain anew, or the first time. */

@@ -166,7 +166,7 @@ const checks: Record<Subject, (site: Site) => Promise<Result>> = {
       });
     } catch (error) {
       if (hasHung(error)) throw error;
-      // Nothing that is sold needs them.
+      // A server runs without them; only a speed limit can't be kept.
       return warning(`Interfaces can’t be limited. ${wordsOf(error)}`);
     }
     return good('Interfaces can be limited.');

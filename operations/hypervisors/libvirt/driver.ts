@@ -20,6 +20,7 @@ import {
   changeRootPassword,
   changeSize,
   inspectGuests,
+  limitSpeed,
   readRebuild,
   redefine,
   replaceDisk,
@@ -51,6 +52,7 @@ export const libvirtCapabilities = [
   'console',
   'snapshots',
   'rescue',
+  'speed_limit',
 ] as const;
 
 /** How long one command of a check may take. */
@@ -156,6 +158,7 @@ export function createLibvirtDriver(
         throw new CodedError('hypervisor.refused', `The node has no guest ${guest.name}.`);
       await changeGuard(call, filterName(guest.name, null), publicNicOf(guest, guest.mac));
     },
+    limitSpeed: (name, mbit) => limitSpeed(call, name, mbit),
     consoleKind: 'vnc',
     openConsole: (name) => openVnc(call, name, connect ?? ((path) => connectToNode(uri, path))),
     ...powerOf(call),

@@ -139,6 +139,11 @@ test('the driver keeps the contract on a node in memory, as it does on libvirt i
       return facts;
     },
     listLeftovers: async () => model.listLeftovers(),
+    async readSpeed(name) {
+      const [now, later] = model.speedsOf(name);
+      assert.equal(now, later);
+      return now ? now / 125 : null;
+    },
   });
 });
 

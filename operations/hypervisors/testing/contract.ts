@@ -44,6 +44,8 @@ interface DriverWorld {
   isBootable: boolean;
   /** False for a hypervisor that takes every image for there. */
   knowsImages: boolean;
+  /** The speed limit of the public NIC that the guest's next start takes, in Mbit/s; null where the node can't keep one. */
+  readSpeed: ((name: string) => Promise<number | null>) | null;
   /** Whether root in the guest has this password; null where nothing in the guest can set one. */
   hasRootPassword: ((name: string, password: string) => Promise<boolean>) | null;
 }
@@ -399,6 +401,22 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
     },
   );
 
+  await t.test('a public NIC is limited and set free again, also of a guest that is off', async () => {
+    if (!can('speed_limit')) return assert.rejects(driver.limitSpeed(name, 10), isPermanentRefusal);
+    if (world.readSpeed === null) return;
+    for (const power of ['on', 'off'] as const) {
+      await driver.setPower(name, power);
+      for (const mbit of [10, 10, 200, null, null]) {
+        await driver.limitSpeed(name, mbit);
+        assert.equal(await world.readSpeed(name), mbit);
+      }
+    }
+    await driver.limitSpeed(name, 10);
+    await driver.setPower(name, 'on');
+    assert.equal(await world.readSpeed(name), 10, 'a start takes it');
+    await driver.limitSpeed(name, null);
+  });
+
   await t.test('what is asked of a guest that is not there is refused for good', async () => {
     for (const call of [
       () => driver.setPower('vm-404', 'on'),
@@ -415,6 +433,7 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
       ...(can('addresses')
         ? [() => driver.setAddresses({ name: 'vm-404', mac: guest.mac!, addresses: guest.addresses })]
         : []),
+      () => driver.limitSpeed('vm-404', 10),
       ...(can('console') ? [() => driver.openConsole('vm-404')] : []),
     ])
       await assert.rejects(call(), (error) => hasCode(error, 'hypervisor.refused'), String(call));

@@ -103,7 +103,22 @@ export function createModelNode(images: readonly string[]) {
     },
     /** A trial of a check. */
     create: () => '',
-    domiftune: () => '',
+    domiftune([name, device, , inbound, , outbound, where], command) {
+      if (name!.startsWith('svc-check-')) return '';
+      const domain = where === '--live' ? runningOf(name!, command) : domainOf(name!, command);
+      const limit =
+        inbound === '0'
+          ? ''
+          : `<bandwidth><inbound average='${inbound}'/><outbound average='${outbound}'/></bandwidth>`;
+      const tune = (xml: string) => {
+        const target = `<target dev='${device}'/>`;
+        if (!xml.includes(target)) refuse(command, `Interface '${device}' was not found`);
+        return xml.replaceAll(/<bandwidth>.*?<\/bandwidth>/g, '').replace(target, `${target}${limit}`);
+      };
+      if (where === '--live') domain.live = tune(domain.live!);
+      else domain.config = tune(domain.config);
+      return '';
+    },
     start([name], command) {
       const domain = domainOf(name!, command);
       if (domain.live !== null) refuse(command, 'Domain is already active');
@@ -309,6 +324,12 @@ export function createModelNode(images: readonly string[]) {
       ...filters.keys(),
       ...networks.keys(),
     ],
+    /** The speed limit in kilobytes a second of the running guest and of its next start. */
+    speedsOf(name: string): (number | null)[] {
+      const { config, live } = domains.get(name)!;
+      const speedIn = (xml: string) => Number(/<inbound average='(\d+)'/.exec(xml)?.[1] ?? 0) || null;
+      return [speedIn(live ?? config), speedIn(config)];
+    },
     /** The guest by the definition that its next start takes; null when there is none. */
     inspect(name: string) {
       const config = domains.get(name)?.config;

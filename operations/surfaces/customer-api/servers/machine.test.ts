@@ -414,7 +414,16 @@ test('what the hypervisors of a location can not do is refused with the reason, 
     await settings(),
     /each costs \$0\.05 a month for each GB that it takes, at most \$1\.0738 for/,
   );
-  node.unable = ['rebuild', 'resize', 'reset_password', 'addresses', 'console', 'snapshots', 'rescue'];
+  node.unable = [
+    'rebuild',
+    'resize',
+    'reset_password',
+    'addresses',
+    'console',
+    'snapshots',
+    'rescue',
+    'speed_limit',
+  ];
   for (const [action, body] of [
     ['rebuild', {}],
     ['resize', { plan: 'large' }],
@@ -442,6 +451,7 @@ test('what the hypervisors of a location can not do is refused with the reason, 
     'console',
     'snapshots',
     'rescue',
+    'speed_limit',
   ]);
   assert.equal((await call('GET', `${path}/actions`, { key })).body.pagination.total, 1);
 });

@@ -236,6 +236,7 @@ describe('a lab world', needsRoot, () => {
       image: null,
       rebuild: 0,
       size: null,
+      speed_mbit: null,
       rescue: null,
       guard: 'on',
       power: 'on',

@@ -1,10 +1,12 @@
 // Slow: starts a lab and switches guests on and off.
+import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createLab } from '#lab/index.ts';
+import { runTool } from '#lab/world/run-tool.ts';
 import { createLabDriver } from '#operations/hypervisors/index.ts';
 import { checkContract } from '#operations/hypervisors/testing/contract.ts';
 import { guest, neighbour } from '#operations/hypervisors/testing/example-guest.ts';
@@ -36,6 +38,30 @@ test('the lab keeps the contract of drivers', needsRoot, async (t) => {
     },
     listLeftovers: async () => lab.list().map((one) => one.name),
     hasRootPassword: null,
-    readSpeed: null,
+    // As the kernel has it, of both ends of the link.
+    async readSpeed(name) {
+      const { interface: link, namespace, power, speedMbit } = lab.list().find((one) => one.name === name)!;
+      if (power === 'off') return speedMbit;
+      const rateOf = async (of: string, device: string) => {
+        const shown = await runTool([
+          'ip',
+          'netns',
+          'exec',
+          of,
+          'tc',
+          '-j',
+          'qdisc',
+          'show',
+          'dev',
+          device,
+          'root',
+        ]);
+        const [found] = JSON.parse(shown) as { kind: string; options?: { rate: number } }[];
+        return found?.kind === 'tbf' ? found.options!.rate / 125_000 : null;
+      };
+      const inbound = await rateOf(lab.facts.hypervisor_namespace, link!);
+      assert.equal(await rateOf(namespace, 'eth0'), inbound);
+      return inbound;
+    },
   });
 });

@@ -33,6 +33,10 @@ const bodyBytesMax = 64 * 1024;
 const Power = Type.Union([Type.Literal('on'), Type.Literal('off')]);
 const PowerBody = Type.Object({ power: Power }, { additionalProperties: false });
 const GuardBody = Type.Object({ state: Power }, { additionalProperties: false });
+const SpeedBody = Type.Object(
+  { mbit: Type.Union([Type.Integer({ minimum: 1, maximum: 1_000_000 }), Type.Null()]) },
+  { additionalProperties: false },
+);
 const nicFields = { mac: Type.String(), address: Type.String(), prefix_length: Type.Integer() };
 const NicBody = Type.Object(nicFields, { additionalProperties: false });
 const DetachBody = Type.Object({ mac: Type.String() }, { additionalProperties: false });
@@ -256,6 +260,9 @@ async function answerNetworkCall(
     case 'PUT /guests/{name}/guard':
       await guests.setGuard(name, checkBody(GuardBody, body).state);
       return { status: 200, body: toWire(guests.get(name)) };
+    case 'PUT /guests/{name}/speed':
+      await guests.setSpeed(name, checkBody(SpeedBody, body).mbit);
+      return { status: 200, body: toWire(guests.get(name)) };
     case 'PUT /networks/{id}': {
       const { members } = checkBody(NetworkBody, body);
       await guests.syncNetwork(
@@ -362,6 +369,7 @@ function toWire(guest: Guest): object {
       memory_mb: guest.size.memoryMb,
       disk_gb: guest.size.diskGb,
     },
+    speed_mbit: guest.speedMbit,
     rescue: guest.rescue.image,
     power: guest.power,
     interface: guest.interface,

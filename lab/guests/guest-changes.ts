@@ -10,7 +10,7 @@ import type { GuardState, GuestDefinition, GuestSize, Power } from './guest.ts';
 import { defineAddresses, defineGuest, type GuestInput, isSameGuest } from './guest-definition.ts';
 import type { GuestNetworks } from './guest-networks.ts';
 import type { GuestPower } from './guest-power.ts';
-import { changeAddresses, filtered, portsOf } from './plug-guest.ts';
+import { changeAddresses, filtered, limitSpeed, portsOf } from './plug-guest.ts';
 import { refuseTakenNic } from './private-nics.ts';
 
 export interface GuestChangesDeps {
@@ -131,6 +131,13 @@ export class GuestChanges {
     if (!machines.isOn(guest.name)) return;
     for (const port of portsOf(guest))
       await (guard === 'on' ? guardPort(names, port) : unguardPort(names, port.link));
+  }
+
+  async setSpeed(guest: GuestDefinition, mbit: number | null): Promise<void> {
+    const { names, guests, machines } = this.#deps;
+    guest.speedMbit = mbit;
+    guests.save();
+    if (guest.mac !== null && machines.isOn(guest.name)) await limitSpeed(names, guest);
   }
 
   /** Gives a guest with a public link other addresses. Throws `lab.address_taken`, `lab.body_invalid`. */

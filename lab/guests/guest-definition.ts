@@ -15,6 +15,7 @@ export interface GuestInput {
   addresses?: readonly { address: string; prefixLength?: number; gateway?: string }[];
   nics?: readonly PrivateNic[];
   guard?: GuardState;
+  speedMbit?: number | null;
   image?: string | null;
   /** A snapshot of another guest in place of an image. */
   source?: { guest: string; snapshot: number };
@@ -50,6 +51,7 @@ export function defineGuest(input: GuestInput): GuestDefinition {
     addresses,
     nics,
     guard: input.guard ?? 'on',
+    speedMbit: input.speedMbit ?? null,
     image: input.image ?? null,
     rebuild: input.rebuild ?? 0,
     size: input.size ?? null,

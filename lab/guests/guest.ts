@@ -27,6 +27,8 @@ export interface GuestDefinition {
   nics: PrivateNic[];
   /** Off: its interfaces may send from any MAC and address. */
   guard: GuardState;
+  /** What its public link sends and receives a second at most; null: as much as the machine can. */
+  speedMbit: number | null;
   /** What its disk was made from and which rebuild made it, and its sizes. Noted only: the lab has no disks. */
   image: string | null;
   rebuild: number;

@@ -72,6 +72,8 @@ export interface Guests {
   setFirewall(name: string, plan: FirewallPlan | null): Promise<void>;
   /** Guards all interfaces of the guest, or none, from now on and after each start. */
   setGuard(name: string, guard: GuardState): Promise<void>;
+  /** Limits what the guest's public link sends and receives a second, from now on and after each start; null: no limit. */
+  setSpeed(name: string, mbit: number | null): Promise<void>;
   /** Makes the network's segment hold exactly these NICs. */
   syncNetwork(network: number, members: readonly { guest: string; nic: PrivateNic }[]): Promise<void>;
   /** Removes the segment; throws `lab.network_in_use` while a guest has a NIC on it. */
@@ -154,6 +156,7 @@ export function createGuests(deps: GuestsDeps): Guests {
       }),
     setFirewall: (name, plan) => inTurn(async () => changes.setFirewall(guests.find(name), plan)),
     setGuard: (name, guard) => inTurn(async () => changes.setGuard(guests.find(name), guard)),
+    setSpeed: (name, mbit) => inTurn(async () => changes.setSpeed(guests.find(name), mbit)),
     syncNetwork: (network, members) => inTurn(() => networks.sync(network, members)),
     removeNetwork: (network) => inTurn(() => networks.remove(network)),
   };

@@ -35,6 +35,7 @@ async function plugPublicLink(names: WorldNames, guest: GuestDefinition, mac: st
     `link set ${link} gso_max_segs 1 addrgenmode none`,
   ]);
   if (guest.guard === 'on') await guardPort(names, { link, mac, addresses });
+  if (guest.speedMbit !== null) await limitSpeed(names, guest);
   await runIp(names.hypervisorNamespace, [
     `link set ${link} master ${links.bridge}`,
     `link set ${link} up`,
@@ -45,6 +46,38 @@ async function plugPublicLink(names: WorldNames, guest: GuestDefinition, mac: st
     ...['bridge', 'fdb', 'replace', mac, 'dev', link, 'master', 'static'],
   ]);
   await runIp(namespace, guestLines(guest));
+}
+
+/** Limits what the public link of a guest that is on sends and receives, or sets it free. */
+export async function limitSpeed(names: WorldNames, { name, speedMbit }: GuestDefinition): Promise<void> {
+  // Each end shapes what it sends, so that both directions wait in a queue and none is cut.
+  for (const [namespace, device] of [
+    [names.hypervisorNamespace, nameGuestLink(name)],
+    [names.guestNamespacePrefix + name, links.guest],
+  ] as const) {
+    const change = (...words: string[]) =>
+      runTool([
+        'ip',
+        'netns',
+        'exec',
+        namespace,
+        'tc',
+        'qdisc',
+        words[0]!,
+        'dev',
+        device,
+        'root',
+        ...words.slice(1),
+      ]);
+    if (speedMbit !== null) {
+      // Ten milliseconds at full speed may leave at once.
+      const burst = Math.max(32_000, speedMbit * 1250);
+      await change('replace', 'tbf', 'rate', `${speedMbit}mbit`, 'burst', `${burst}`, 'latency', '50ms');
+    } else
+      await change('delete').catch((error: unknown) => {
+        if (!(error instanceof CodedError) || !/handle of zero|No such file/.test(error.message)) throw error;
+      });
+  }
 }
 
 /**

@@ -62,8 +62,16 @@ const implicitRules: HypervisorDriver['implicitRules'] = [
   },
 ];
 
-/** A guest of the lab has no operating system of its own, so there is no root in it; and its links are as fast as the machine. */
-export const labCapabilities = ['firewall', 'rebuild', 'resize', 'addresses', 'snapshots', 'rescue'] as const;
+/** A guest of the lab has no operating system of its own, so there is no root in it. */
+export const labCapabilities = [
+  'firewall',
+  'rebuild',
+  'resize',
+  'addresses',
+  'snapshots',
+  'rescue',
+  'speed_limit',
+] as const;
 
 export function createLabDriver(socket: LabSocket): HypervisorDriver {
   const call: CallLab = (method, path, body) => callLab(socket, method, path, body);
@@ -220,7 +228,9 @@ function guestsOf(
     async setAddresses({ name, addresses }) {
       await call('PUT', `${guestPath(name)}/addresses`, { addresses: addresses.map(addressBody) });
     },
-    limitSpeed: refuseCapability,
+    async limitSpeed(name, mbit) {
+      await call('PUT', `${guestPath(name)}/speed`, { mbit });
+    },
     consoleKind: null,
     openConsole: refuseCapability,
     async ensureGone(name) {

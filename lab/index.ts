@@ -147,6 +147,7 @@ export function createLab(options: LabOptions): Lab {
     setPower: guests.setPower,
     restart: guests.restart,
     rescue: guests.rescue,
+    changeIso: guests.changeIso,
     setSpeed: guests.setSpeed,
     remove: guests.remove,
     attachNic: guests.attachNic,

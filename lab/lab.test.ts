@@ -238,6 +238,7 @@ describe('a lab world', needsRoot, () => {
       size: null,
       speed_mbit: null,
       rescue: null,
+      iso: null,
       guard: 'on',
       power: 'on',
       interface: lab.get('vm-17').interface,

@@ -28,9 +28,9 @@ test('the lab keeps the contract of drivers', needsRoot, async (t) => {
     async inspect(name) {
       const found = lab.list().find((one) => one.name === name);
       if (found === undefined) return null;
-      const { image, rescue, rebuild, size, mac, nics, addresses } = found;
+      const { image, rescue, drive, rebuild, size, mac, nics, addresses } = found;
       return {
-        ...{ image, rescue: rescue.image, disk: `rebuild ${rebuild}` },
+        ...{ image, rescue: rescue.image, iso: drive.iso, disk: `rebuild ${rebuild}` },
         ...{ vcpus: size?.vcpus ?? null, memoryMb: size?.memoryMb ?? null, diskGb: size?.diskGb ?? null },
         addresses: addresses.map((entry) => entry.address),
         macs: [...(mac === null ? [] : [mac]), ...nics.map((nic) => nic.mac)],

@@ -27,7 +27,7 @@ const goesOn = [
   /\/views(\/:viewId\/remove)?$/,
   /\/account\/sessions\//,
   /^(\/client)?\/demo\/attack$/,
-  /^\/client\/servers\/(new\/check$|:id\/resize\/check$|:id\/snapshots$|:id\/(actions|words|networks|reverse-dns|firewall|protect)(\/|$))/,
+  /^\/client\/servers\/(new\/check$|:id\/resize\/check$|:id\/(snapshots|attach-iso|detach-iso)$|:id\/(actions|words|networks|reverse-dns|firewall|protect)(\/|$))/,
   /^\/client\/(networks|addresses)\//,
   /^\/client\/settings\/(organization|workspaces|invitations\/revoke)$/,
   /^\/client\/developer\/ssh-keys\/delete$/,

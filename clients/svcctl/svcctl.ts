@@ -207,8 +207,8 @@ async function waitFor(
   if (!(seconds >= 0)) throw new UsageError('--timeout is a number of seconds');
   const thing = waitsFor(call);
   if (thing === null) return answer;
-  if (answer.root_password !== undefined && flags.json !== true)
-    terminal.complain(`root password: ${String(answer.root_password)}\n`);
+  if (typeof answer.root_password === 'string' && flags.json !== true)
+    terminal.complain(`root password: ${answer.root_password}\n`);
   const id = Number(thing === 'firewall' ? answer.server_id : answer.id);
   const look = lookAt[thing];
   const deadline = performance.now() + seconds * 1_000;

@@ -41,7 +41,7 @@ export const Image = Type.Object(
     family: Type.String(),
     kind: OneOf(
       imageKinds,
-      'Servers are made from a `system`. A `rescue` is what a server starts from in place of its disk.',
+      'Servers are made from a `system`. A `rescue` is what a server starts from in place of its disk, an `iso` is for its CD drive.',
     ),
     offered,
   },
@@ -153,7 +153,7 @@ export const catalogEndpoints = [
     errors: ['invalid_cursor', 'invalid_fields'],
     summary: 'List images',
     description:
-      'The operating systems that servers can be ordered with, or with `kind=rescue` those that a server can be rescued with.',
+      'The operating systems that servers can be ordered with, with `kind=rescue` those that a server can be rescued with, or with `kind=iso` ISOs for its CD drive.',
     responses: page(ImageList, 'The images.'),
   },
   {

@@ -6,6 +6,8 @@ interface Resource {
   title: string;
   /** One sentence. */
   summary: string;
+  /** Other words of paths that are about it. */
+  words?: readonly string[];
 }
 
 const resources: readonly Resource[] = [
@@ -14,6 +16,12 @@ const resources: readonly Resource[] = [
     name: 'actions',
     title: 'Actions',
     summary: 'Start, stop and restart servers, and read the results.',
+  },
+  {
+    name: 'boot',
+    title: 'Rescue and ISOs',
+    summary: 'Start a server from something else than its disk.',
+    words: ['rescue', 'unrescue', 'attach-iso', 'detach-iso'],
   },
   { name: 'snapshots', title: 'Snapshots', summary: 'Copies of the disks of servers.' },
   { name: 'networks', title: 'Private networks', summary: 'Private networks between your servers.' },
@@ -52,7 +60,9 @@ const resources: readonly Resource[] = [
 export function resourceOf(path: string): Resource {
   const words = path.split('/').filter((part) => part !== '' && !part.startsWith('{'));
   for (const word of words.toReversed()) {
-    const found = resources.find((resource) => resource.name === word || `${resource.name}s` === word);
+    const found = resources.find(
+      ({ name, words: others }) => name === word || `${name}s` === word || others?.includes(word),
+    );
     if (found) return found;
   }
   const name = words[0] ?? 'other';

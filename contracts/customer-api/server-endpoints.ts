@@ -3,6 +3,7 @@ import { SelectionRequest } from './schema-kit.ts';
 import {
   ActionForecast,
   ActionRequest,
+  AttachIsoRequest,
   ConsoleTicket,
   CreatedServer,
   CreateServerRequest,
@@ -293,6 +294,41 @@ export const serverEndpoints = [
     summary: 'End a rescue',
     description:
       'Starts the server from its own disk again and deletes the rescue system with everything written to it. Idempotent: `changed: false` if it is not in rescue.',
+    params: onServer,
+    body: SelectionRequest,
+    isBodyOptional: true,
+    headers: ['Idempotency-Key', 'If-Match'],
+    selectsTenant: true,
+    responses: {
+      202: { description: 'The action, queued.', schema: ServerAction, headers: ['Idempotent-Replayed'] },
+    },
+    errors: machineErrors,
+  },
+  {
+    id: 'attachIso',
+    method: 'POST',
+    path: '/servers/{id}/actions/attach-iso',
+    versions: ['v2'],
+    summary: 'Attach an ISO',
+    description:
+      'Puts an ISO of `GET /images?kind=iso` into the CD drive of the server, in place of another one. A running server sees it at once and goes on; until `detach-iso` it starts from it before its disk, so reset the server to use it. With `outcome` `next_boot` it has a CD drive only after a stop and a start. Idempotent: `changed: false` if that ISO is there already.',
+    params: onServer,
+    body: AttachIsoRequest,
+    headers: ['Idempotency-Key', 'If-Match'],
+    selectsTenant: true,
+    responses: {
+      202: { description: 'The action, queued.', schema: ServerAction, headers: ['Idempotent-Replayed'] },
+    },
+    errors: machineErrors,
+  },
+  {
+    id: 'detachIso',
+    method: 'POST',
+    path: '/servers/{id}/actions/detach-iso',
+    versions: ['v2'],
+    summary: 'Detach the ISO',
+    description:
+      'Takes the ISO out of the CD drive, at once where the server runs. It starts from its disk from then on. Idempotent: `changed: false` if there is none.',
     params: onServer,
     body: SelectionRequest,
     isBodyOptional: true,

@@ -36,6 +36,8 @@ export const actionCommands = [
   'restore_snapshot',
   'rescue',
   'unrescue',
+  'attach_iso',
+  'detach_iso',
 ] as const;
 /** Other names that are understood; answers carry the name that they stand for. */
 export const actionAliases: Readonly<Record<string, (typeof actionNames)[number]>> = {
@@ -61,7 +63,7 @@ export const ServerAction = Type.Object(
     outcome: Nullable(
       OneOf(
         ['stopped', 'signal_sent', 'timeout', 'next_boot'],
-        'Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. `next_boot`: the new root password holds from the next boot.',
+        'Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. `next_boot`: a new root password holds, or an ISO is there, from the next start.',
       ),
     ),
     requested_by_key: Nullable(Type.String()),
@@ -143,6 +145,9 @@ const serverFields = {
   }),
   location: Type.Object({ id: Id, slug: Type.String(), name: Type.String(), country: Type.String() }),
   image: Type.Object({ id: Id, slug: Type.String(), name: Type.String(), family: Type.String() }),
+  iso: Nullable(
+    Type.Object({ id: Id, slug: Type.String(), name: Type.String() }, { description: 'In its CD drive.' }),
+  ),
   public_ips: Type.Array(PublicIp),
   private_networks: Type.Array(PrivateNetworkAttachment),
   firewall: FirewallSummary,
@@ -398,6 +403,12 @@ export const RescueRequest = Type.Object(
   { title: 'RescueRequest', additionalProperties: false },
 );
 export type RescueRequest = Static<typeof RescueRequest>;
+
+export const AttachIsoRequest = Type.Object(
+  { iso: SlugOrId('The ISO'), tenant: Type.Optional(TenantSelector) },
+  { title: 'AttachIsoRequest', additionalProperties: false },
+);
+export type AttachIsoRequest = Static<typeof AttachIsoRequest>;
 
 /** What a rebuild, a resize or a restore with `dry_run` is answered. */
 export const ActionForecast = Type.Object(

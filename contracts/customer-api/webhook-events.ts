@@ -138,6 +138,8 @@ export const webhookEvents = [
   },
   { type: 'server.rescued', summary: 'A server runs from a rescue image.', data: aboutServer },
   { type: 'server.unrescued', summary: 'A server runs from its own disk again.', data: aboutServer },
+  { type: 'server.iso_attached', summary: 'A server has an ISO in its CD drive.', data: aboutServer },
+  { type: 'server.iso_detached', summary: 'The CD drive of a server is empty.', data: aboutServer },
   { type: 'snapshot.created', summary: 'A snapshot of a server is complete.', data: aboutSnapshot },
   {
     type: 'snapshot.restored',

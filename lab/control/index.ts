@@ -80,13 +80,10 @@ const RestoreBody = Type.Object(
   { snapshot: Type.Integer({ minimum: 1 }), rebuild: Type.Integer({ minimum: 1 }) },
   { additionalProperties: false },
 );
-const RescueBody = Type.Object(
-  {
-    image: Type.Union([Type.String({ minLength: 1, maxLength: 63 }), Type.Null()]),
-    change: Type.Integer({ minimum: 1 }),
-  },
-  { additionalProperties: false },
-);
+const Slug = Type.Union([Type.String({ minLength: 1, maxLength: 63 }), Type.Null()]);
+const change = Type.Integer({ minimum: 1 });
+const RescueBody = Type.Object({ image: Slug, change }, { additionalProperties: false });
+const IsoBody = Type.Object({ iso: Slug, change }, { additionalProperties: false });
 const AddressList = Type.Array(
   Type.Object(
     {
@@ -206,8 +203,13 @@ async function answerCall(
       return { status: 200, body: toWire(guests.get(name)) };
     }
     case 'PUT /guests/{name}/rescue': {
-      const { image, change } = checkBody(RescueBody, body);
-      await guests.rescue(name, image, change);
+      const asked = checkBody(RescueBody, body);
+      await guests.rescue(name, asked.image, asked.change);
+      return { status: 200, body: toWire(guests.get(name)) };
+    }
+    case 'PUT /guests/{name}/iso': {
+      const asked = checkBody(IsoBody, body);
+      await guests.changeIso(name, asked.iso, asked.change);
       return { status: 200, body: toWire(guests.get(name)) };
     }
     case 'PUT /guests/{name}/snapshots/{id}':
@@ -371,6 +373,7 @@ function toWire(guest: Guest): object {
     },
     speed_mbit: guest.speedMbit,
     rescue: guest.rescue.image,
+    iso: guest.drive.iso,
     power: guest.power,
     interface: guest.interface,
     namespace: guest.namespace,
@@ -408,6 +411,7 @@ const statuses: Readonly<Record<string, number>> = {
   'lab.network_in_use': 409,
   'lab.rebuilt_since': 409,
   'lab.rescued_since': 409,
+  'lab.drive_changed_since': 409,
   'lab.snapshot_unknown': 409,
   'lab.guest_runs': 409,
   'lab.disk_smaller': 409,

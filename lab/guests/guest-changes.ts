@@ -91,6 +91,14 @@ export class GuestChanges {
     if (image !== null) await this.setPower(guest, 'on');
   }
 
+  /** Notes the ISO in the CD drive; nothing for a change that it has. Throws `lab.drive_changed_since`. */
+  changeIso(guest: GuestDefinition, iso: string | null, change: number): void {
+    if (change < guest.drive.change)
+      throw new CodedError('lab.drive_changed_since', `The CD drive of "${guest.name}" was changed since`);
+    guest.drive = { change, iso };
+    this.#deps.guests.save();
+  }
+
   /** Keeps a copy of the disk under this number, once. */
   keepSnapshot(guest: GuestDefinition, snapshot: number): void {
     if (guest.snapshots.some((one) => one.snapshot === snapshot)) return;

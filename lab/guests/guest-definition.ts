@@ -22,6 +22,7 @@ export interface GuestInput {
   rebuild?: number;
   size?: GuestSize | null;
   rescue?: GuestDefinition['rescue'];
+  drive?: GuestDefinition['drive'];
   snapshots?: GuestDefinition['snapshots'];
   firewall?: FirewallPlan | null;
   power?: Power;
@@ -56,6 +57,7 @@ export function defineGuest(input: GuestInput): GuestDefinition {
     rebuild: input.rebuild ?? 0,
     size: input.size ?? null,
     rescue: input.rescue ?? { change: 0, image: null },
+    drive: input.drive ?? { change: 0, iso: null },
     snapshots: input.snapshots ?? [],
     firewall: input.firewall ? defineFirewall(input.firewall) : null,
     power: input.power ?? 'on',

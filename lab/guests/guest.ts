@@ -35,6 +35,8 @@ export interface GuestDefinition {
   size: GuestSize | null;
   /** The last rescue or its end: its number, and the image that the guest starts from, null for its own disk. */
   rescue: { change: number; image: string | null };
+  /** The last change of its CD drive: its number, and the ISO that is there. */
+  drive: { change: number; iso: string | null };
   /** Copies of its disk: the number of each, and the image that the disk was made from. */
   snapshots: { snapshot: number; image: string | null }[];
   /** Null: everything passes. */

@@ -52,6 +52,8 @@ export interface Guests {
   rebuild(name: string, image: string, rebuild: number): Promise<void>;
   /** Lets the guest start from this image, or null: from its own disk, and leaves it off then. Throws `lab.rescued_since`. */
   rescue(name: string, image: string | null, change: number): Promise<void>;
+  /** Throws `lab.drive_changed_since`. */
+  changeIso(name: string, iso: string | null, change: number): Promise<void>;
   /** Keeps a copy of the guest's disk under this number, once. */
   keepSnapshot(name: string, snapshot: number): Promise<void>;
   /** Gives the guest a disk of this snapshot, and leaves it off. Throws `lab.snapshot_unknown`, `lab.rebuilt_since`. */
@@ -137,6 +139,7 @@ export function createGuests(deps: GuestsDeps): Guests {
       }),
     rebuild: (name, image, rebuild) => inTurn(async () => changes.rebuild(guests.find(name), image, rebuild)),
     rescue: (name, image, change) => inTurn(async () => changes.rescue(guests.find(name), image, change)),
+    changeIso: (name, iso, change) => inTurn(async () => changes.changeIso(guests.find(name), iso, change)),
     keepSnapshot: (name, snapshot) => inTurn(async () => changes.keepSnapshot(guests.find(name), snapshot)),
     restore: (name, snapshot, rebuild) =>
       inTurn(async () => changes.restore(guests.find(name), snapshot, rebuild)),

@@ -6,7 +6,7 @@ import { CodedError, describeError } from '#common/errors/index.ts';
 import { imageKinds } from '#contracts/capabilities.ts';
 import { type Actor, requireOperator } from '#operations/accounts/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
-import type { Hypervisors, NodeCheck } from '#operations/hypervisors/index.ts';
+import { type Hypervisors, imageFile, type NodeCheck } from '#operations/hypervisors/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob, finishJob, type Job, type JobHandler } from '#service-kit/jobs/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
@@ -44,10 +44,10 @@ async function runCheck({ db, hypervisors, catalog }: CheckDeps, job: Job): Prom
   const { node_id: nodeId } = job.payload as { node_id: number };
   const node = await store.findNode(db(), nodeId);
   if (node === null) return;
-  const images = (await catalog.listImages(imageKinds)).map(({ slug }) => slug);
+  const files = (await catalog.listImages(imageKinds)).map(imageFile);
   let checks: NodeCheck[];
   try {
-    checks = await hypervisors.of(node).checkNode(images);
+    checks = await hypervisors.of(node).checkNode(files);
   } catch (error) {
     checks = [{ subject: 'connection', state: 'bad', text: describeError(error) }];
   }

@@ -1,7 +1,7 @@
 /** What a hypervisor is told about a guest, and what it says about itself. */
 import type { Duplex } from 'node:stream';
 import { CodedError, hasCode } from '#common/errors/index.ts';
-import type { Capability, ConsoleKind } from '#contracts/capabilities.ts';
+import type { Capability, ConsoleKind, ImageKind } from '#contracts/capabilities.ts';
 import type { GuardReason } from '#contracts/guard-reasons.ts';
 import type { FirewallProtocol } from '#contracts/ip-protocols.ts';
 
@@ -192,10 +192,14 @@ export interface NodeCheck {
   text: string;
 }
 
-/** A qcow2 file, and what it has to be. */
+/** The file of an image in the storage of a node. */
+export const imageFile = ({ slug, kind }: { slug: string; kind: ImageKind }) =>
+  `${slug}.${kind === 'iso' ? 'iso' : 'qcow2'}`;
+
+/** What is fetched, and what it has to be. */
 export interface ImageSource {
-  /** Of the image that it is for. */
-  slug: string;
+  /** `imageFile` of the image that it is for. */
+  file: string;
   url: string;
   /** SHA-256 or SHA-512, in digits of lower case. */
   checksum: string;
@@ -236,11 +240,11 @@ export interface HypervisorDriver {
    * new guest is guarded. `hypervisor.refused` where there is no guard.
    */
   applyGuard(guest: string, isOn: boolean): Promise<void>;
-  /** Checks what the node needs to run servers of these images, within half a minute; what is missing is said, not thrown. */
-  checkNode(images: readonly string[]): Promise<NodeCheck[]>;
+  /** Checks what the node needs to run servers with these files of images, within half a minute; what is missing is said, not thrown. */
+  checkNode(files: readonly string[]): Promise<NodeCheck[]>;
   /**
    * Puts an image into the node's storage; `step` is given percents. `hypervisor.refused` for one that is there already, for another checksum
-   * and for what is no qcow2 file; nothing is left of it then.
+   * and for what should be a qcow2 file and is none; nothing is left of it then.
    */
   fetchImage(source: ImageSource, step: (progress: number) => void): Promise<void>;
   /** Where guests run and what addresses they may have. */
@@ -289,6 +293,12 @@ export interface HypervisorDriver {
   /** Deletes the rescue disk and leaves the guest off, to start from its own one; nothing for a number that it has. Needs `rescue`. */
   endRescue(name: string, change: number): Promise<void>;
   /**
+   * Puts an ISO of the node into the CD drive of the guest, in place of another one, or null: takes it out; from then on the guest starts
+   * from it before its disk. A guest that runs and has no drive yet has it from its next start. Changes are numbered, as rescues are.
+   * Needs `iso`.
+   */
+  changeIso(name: string, iso: string | null, change: number): Promise<'now' | 'next_boot'>;
+  /**
    * Gives root the password of `guest` inside a guest that runs. Where nothing in it can do that, cloud-init does at its next boot: until
    * `forgetRootPassword` the node keeps a salted hash for it. Changes are numbered, and none is done twice. Needs `reset_password`.
    */
@@ -321,6 +331,8 @@ export interface HypervisorDriver {
   readRebuild(name: string): Promise<number | null>;
   /** Whether the guest starts from a rescue disk; null when there is no such guest. */
   readRescue(name: string): Promise<boolean | null>;
+  /** The ISO that the guest starts with; null for none, and when there is no such guest. */
+  readIso(name: string): Promise<string | null>;
   /** Every guest of ours on this node, in one look. */
   observeGuests(): Promise<ObservedGuest[]>;
   /** What every guest of ours is made of. Takes longer than `observeGuests`. */

@@ -30,6 +30,7 @@ export {
   type HypervisorNode,
   type ImplicitRule,
   type InterfaceGuard,
+  imageFile,
   isPermanentRefusal,
   type NodeCheck,
   type ObservedGuest,

@@ -22,6 +22,7 @@ interface LabGuest {
   power: 'on' | 'off';
   rebuild: number;
   rescue: string | null;
+  iso: string | null;
   mac: string | null;
   private_interfaces: { mac: string }[];
   size: { vcpus: number; memory_mb: number; disk_gb: number } | null;
@@ -70,6 +71,7 @@ export const labCapabilities = [
   'addresses',
   'snapshots',
   'rescue',
+  'iso',
   'speed_limit',
 ] as const;
 
@@ -168,6 +170,7 @@ function guestsOf(
   | 'deleteSnapshot'
   | 'rescueGuest'
   | 'endRescue'
+  | 'changeIso'
   | 'fetchImage'
   | 'setRootPassword'
   | 'forgetRootPassword'
@@ -222,6 +225,10 @@ function guestsOf(
     async endRescue(name, change) {
       await call('PUT', `${guestPath(name)}/rescue`, { image: null, change });
     },
+    async changeIso(name, iso, change) {
+      await call('PUT', `${guestPath(name)}/iso`, { iso, change });
+      return 'now';
+    },
     fetchImage: refuseCapability,
     setRootPassword: refuseCapability,
     forgetRootPassword: refuseCapability,
@@ -263,7 +270,7 @@ function powerOf(
   call: CallLab,
 ): Pick<
   HypervisorDriver,
-  'setPower' | 'signalShutdown' | 'restart' | 'readPower' | 'readRebuild' | 'readRescue'
+  'setPower' | 'signalShutdown' | 'restart' | 'readPower' | 'readRebuild' | 'readRescue' | 'readIso'
 > {
   const find = async (name: string) => {
     const answer = await sendToLab(socket, 'GET', guestPath(name));
@@ -284,6 +291,7 @@ function powerOf(
     },
     readPower: async (name) => (await find(name))?.power ?? null,
     readRebuild: async (name) => (await find(name))?.rebuild ?? null,
+    readIso: async (name) => (await find(name))?.iso ?? null,
     async readRescue(name) {
       const guest = await find(name);
       return guest && guest.rescue !== null;

@@ -24,7 +24,7 @@ test('the simulated hypervisor keeps the contract of drivers', async (t) => {
     knowsImages: false,
     async inspect(name) {
       const [found] = await query(
-        `select image, rescue_image as rescue, 'rebuild ' || rebuild as disk, vcpus, memory_mb as "memoryMb", disk_gb as "diskGb",
+        `select image, rescue_image as rescue, iso, 'rebuild ' || rebuild as disk, vcpus, memory_mb as "memoryMb", disk_gb as "diskGb",
           array(select host(address) from unnest(addresses) as address) as addresses,
           array_remove(mac_address || array(select mac_address from simulated_interfaces where guest = name), null) as macs
         from simulated_guests where name = $1`,

@@ -25,6 +25,7 @@ import {
   deleteInterface,
   deleteOtherInterfaces,
   deleteSnapshot,
+  findGuestIso,
   findGuestPower,
   findRebuild,
   hasSnapshot,
@@ -35,6 +36,7 @@ import {
   putInterface,
   setGuestAddresses,
   setGuestFirewall,
+  setGuestIso,
   setGuestPassword,
   setGuestPower,
   setGuestRescue,
@@ -206,22 +208,26 @@ function simulatedConsole(name: string): Duplex {
 function rescuesOf(
   db: () => Queryable,
   boot: (step: (progress: number) => Promise<void>) => Promise<void>,
-): Pick<HypervisorDriver, 'rescueGuest' | 'endRescue' | 'readRescue'> {
-  const change = async (name: string, to: number, rescue: Parameters<typeof setGuestRescue>[3]) => {
-    if ((await setGuestRescue(db(), name, to, rescue)) !== to)
-      throw new CodedError(
-        'hypervisor.refused',
-        `There is no guest ${name}, or its disks were changed since.`,
-      );
+): Pick<HypervisorDriver, 'rescueGuest' | 'endRescue' | 'readRescue' | 'changeIso' | 'readIso'> {
+  const refuseUnless = (isCurrent: boolean, name: string) => {
+    if (!isCurrent)
+      throw new CodedError('hypervisor.refused', `There is no guest ${name}, or it was changed since.`);
   };
   return {
     async rescueGuest(guest, to, step) {
       await boot(step);
-      await change(guest.name, to, guest);
+      refuseUnless((await setGuestRescue(db(), guest.name, to, guest)) === to, guest.name);
       await setGuestPower(db(), guest.name, 'on');
       return 'ready';
     },
-    endRescue: (name, to) => change(name, to, null),
+    async endRescue(name, to) {
+      refuseUnless((await setGuestRescue(db(), name, to, null)) === to, name);
+    },
+    async changeIso(name, iso, to) {
+      refuseUnless((await setGuestIso(db(), name, to, iso)) === to, name);
+      return 'now';
+    },
+    readIso: (name) => findGuestIso(db(), name),
     readRescue: (name) => isGuestRescued(db(), name),
   };
 }

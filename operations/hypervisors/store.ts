@@ -66,6 +66,26 @@ export async function setGuestRescue(
   return rows[0]?.change ?? null;
 }
 
+/** The same for the ISO in its CD drive. */
+export async function setGuestIso(
+  db: Queryable,
+  name: string,
+  change: number,
+  iso: string | null,
+): Promise<number | null> {
+  await sql`update simulated_guests set iso_change = ${change}, iso = ${iso}
+    where name = ${name} and iso_change < ${change}`.execute(db);
+  const { rows } = await sql<{ change: number }>`
+    select iso_change as change from simulated_guests where name = ${name}`.execute(db);
+  return rows[0]?.change ?? null;
+}
+
+export async function findGuestIso(db: Queryable, name: string): Promise<string | null> {
+  const { rows } = await sql<{ iso: string | null }>`
+    select iso from simulated_guests where name = ${name}`.execute(db);
+  return rows[0]?.iso ?? null;
+}
+
 export async function isGuestRescued(db: Queryable, name: string): Promise<boolean | null> {
   const { rows } = await sql<{ isRescued: boolean }>`
     select rescue_image is not null as "isRescued" from simulated_guests where name = ${name}`.execute(db);

@@ -21,7 +21,7 @@ export interface NewAction {
   rootPassword?: string;
 }
 
-/** What a rebuild and a rescue ask for. */
+/** What a rebuild, a rescue and `attach_iso` ask for. */
 export interface NewImage {
   imageId: number;
   imageSlug: string;

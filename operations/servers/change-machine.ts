@@ -1,4 +1,4 @@
-/** Rebuild, resize, rescue and a new root password: recorded as an action, carried out by a job (`run-machine.ts`). */
+/** Rebuild, resize, rescue, ISOs and a new root password: recorded as an action, carried out by a job (`run-machine.ts`). */
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import type { Capability } from '#contracts/capabilities.ts';
 import type { Actor } from '#operations/accounts/index.ts';
@@ -60,6 +60,21 @@ export function machineCalls(
     ) => rescueServer(deps, of(actor, tenantId, serverId), wanted, hooks),
     unrescueServer: (actor: Actor, tenantId: number | null, serverId: number, hooks?: ChangeHooks) =>
       unrescueServer(deps, of(actor, tenantId, serverId), hooks),
+    attachIso: (
+      actor: Actor,
+      tenantId: number | null,
+      serverId: number,
+      iso: string | number,
+      hooks?: ChangeHooks,
+    ) => attachIso(deps, of(actor, tenantId, serverId), iso, hooks),
+    detachIso: (actor: Actor, tenantId: number | null, serverId: number, hooks?: ChangeHooks) =>
+      change(
+        deps,
+        of(actor, tenantId, serverId),
+        { command: 'detach_iso', capability: 'iso' },
+        hooks ?? {},
+        async (_tx, server) => ({ isUnchanged: server.isoId === null }),
+      ),
   };
 }
 
@@ -167,6 +182,22 @@ async function unrescueServer(
   return change(deps, of, asked, hooks, async (_tx, server) => ({ isUnchanged: !server.isRescued }));
 }
 
+/** Puts an ISO into the server's CD drive, in place of another one. Throws as `rebuildServer` does. */
+async function attachIso(
+  deps: ServersDeps,
+  of: ServerOf,
+  wanted: string | number,
+  hooks: ChangeHooks = {},
+): Promise<ServerAction> {
+  const faults: FieldFault[] = [];
+  const iso = pickOffered(await deps.catalog.listImages(['iso']), wanted, 'iso', faults);
+  if (iso === undefined) throw invalidServer(faults);
+  const asked = { command: 'attach_iso', capability: 'iso' } as const;
+  return change(deps, of, asked, hooks, async (_tx, server) =>
+    server.isoId === iso.id ? { isUnchanged: true } : { request: { imageId: iso.id, imageSlug: iso.slug } },
+  );
+}
+
 /**
  * Gives the server another plan at the plan's present price. A running server is shut down and started again. Throws as
  * `rebuildServer` does, and `servers.capacity`, and `orders.not_eligible` for a higher price without credit.
@@ -272,6 +303,8 @@ export function change(
     requireReady(server);
     if (server.isRescued && !duringRescue.has(command))
       throw notInState('The server is in rescue. Let it start from its own disk first.');
+    if (server.isoId !== null && (command === 'rebuild' || command === 'rescue'))
+      throw notInState('The server would start from the ISO in its CD drive. Detach it first.');
     const asked = await decide(tx, server, found);
     audited = { ...asked.request };
     const action = await insertAction(tx, { serverId, command, ...requester(actor), ...asked });
@@ -295,6 +328,7 @@ const cannot: Partial<Record<Capability, string>> = {
   addresses: 'change the addresses of servers',
   snapshots: 'take snapshots of servers',
   rescue: 'rescue servers',
+  iso: 'attach ISOs to servers',
 };
 
 function requireCapability(deps: ServersDeps, server: Server, capability: Capability): void {

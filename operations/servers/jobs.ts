@@ -32,6 +32,7 @@ import {
 import {
   failMachine,
   forgetPassword,
+  runIso,
   runNewDisk,
   runReset,
   runResize,
@@ -80,6 +81,8 @@ export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
     'servers.rebuild': machine(runNewDisk),
     'servers.rescue': machine(runNewDisk),
     'servers.unrescue': machine(runUnrescue),
+    'servers.attach_iso': machine(runIso),
+    'servers.detach_iso': machine(runIso),
     'servers.resize': machine(runResize),
     'servers.reset_password': machine(runReset),
     'servers.attach_address': addresses,
@@ -92,7 +95,7 @@ export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
     'servers.restore_snapshot': machine(runRestoreSnapshot),
     'servers.delete_snapshots': { run: (job) => deleteCopies(deps, job) },
     'servers.forget_password': { run: (job) => forgetPassword(deps, job) },
-    // Until it succeeds, as the others below: the row must name the image of the disk, and whether it is in rescue.
+    // Until it succeeds, as the others below: the row must name the image of the disk, whether it is in rescue, and its ISO.
     'servers.settle_disk': { run: (job) => settleDisk(deps, job) },
     // What an account has detached must not stay with a server.
     'servers.settle_addresses': { run: (job) => settleAddresses(deps, job) },

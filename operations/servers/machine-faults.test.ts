@@ -11,7 +11,7 @@ import { createJobRunner } from '#service-kit/jobs/index.ts';
 import { chargeServerHours } from './index.ts';
 
 const calls = ['readPower', 'signalShutdown', 'rebuildGuest', 'resizeGuest', 'setPower'] as const;
-const rescueCalls = ['rescueGuest', 'endRescue', 'setPower'] as const;
+const rescueCalls = ['rescueGuest', 'endRescue', 'changeIso', 'setPower'] as const;
 const snapshotCalls = ['createSnapshot', 'restoreSnapshot', 'setPower', 'deleteSnapshot'] as const;
 type Call = (typeof calls | typeof rescueCalls | typeof snapshotCalls)[number];
 
@@ -60,6 +60,7 @@ async function seed(world: World): Promise<void> {
   await ensureImage(world.database.db, {
     ...{ slug: 'rescue-13', name: 'Rescue 13', family: 'debian', kind: 'rescue' },
   });
+  await ensureImage(world.database.db, { slug: 'tools', name: 'Tools', family: 'windows', kind: 'iso' });
   await ensurePlan(world.database.db, {
     ...{ slug: 'large', name: 'Large', vcpus: 2, memoryMb: 4_096, diskGb: 80 },
     ...{ hourlyQuanta: 200, monthlyCapQuanta: 120_000 },
@@ -171,7 +172,7 @@ test('a worker that dies at any call of a snapshot, its restore or its deletion 
     }
 });
 
-test('a worker that dies at any call of a rescue or its end leaves the server where it was asked to be', async () => {
+test('a worker that dies at any call of a rescue, its end or an ISO leaves the server where it was asked to be', async () => {
   await using world = await createWorld({ hypervisor: mortal });
   await seed(world);
   const { tenant } = await world.createCustomer('Rescued');
@@ -184,17 +185,29 @@ test('a worker that dies at any call of a rescue or its end leaves the server wh
         if (isRescued) await world.servers.rescueServer(systemActor, null, serverId, {});
         else await world.servers.unrescueServer(systemActor, null, serverId);
         await settle(world);
+        if (!isRescued) {
+          await world.servers.attachIso(systemActor, null, serverId, 'tools');
+          await settle(world);
+          const attached = await world.servers.findServer(systemActor, null, serverId);
+          assert.equal(attached?.iso?.slug, 'tools', title);
+          await world.servers.detachIso(systemActor, null, serverId);
+          await settle(world);
+        }
         const server = await world.servers.findServer(systemActor, null, serverId);
         assert.deepEqual(
-          [server?.isRescued, server?.powerState, server?.currentAction],
-          [isRescued, 'running', null],
+          [server?.isRescued, server?.iso, server?.powerState, server?.currentAction],
+          [isRescued, null, 'running', null],
           title,
         );
         const { rows } = await world.database.pool.query(
-          'select power, rescue_image from simulated_guests where name = $1',
+          'select power, rescue_image, iso from simulated_guests where name = $1',
           [`vm-${serverId}`],
         );
-        assert.deepEqual(rows, [{ power: 'on', rescue_image: isRescued ? 'rescue-13' : null }], title);
+        assert.deepEqual(
+          rows,
+          [{ power: 'on', rescue_image: isRescued ? 'rescue-13' : null, iso: null }],
+          title,
+        );
       }
       assert.equal(death, null, title);
     }
@@ -214,6 +227,14 @@ test('a node that refuses again and again', async (t) => {
       async rescueGuest(...given) {
         if (!isAway) await usual.rescueGuest(...given);
         throw new Error('no memory to start it');
+      },
+      async changeIso(...given) {
+        if (!isAway) await usual.changeIso(...given);
+        throw new Error('the tray is locked');
+      },
+      async readIso(...given) {
+        if (isAway) throw new Error('no contact with the node');
+        return usual.readIso(...given);
       },
       async readRescue(...given) {
         if (isAway) throw new Error('no contact with the node');
@@ -279,21 +300,30 @@ test('a node that refuses again and again', async (t) => {
   );
 
   await t.test(
-    'a rescue that ends at a node which does not answer is in the row once it does, where it was done',
+    'a rescue or an ISO that ends at a node which does not answer is in the row once it does, where it was done',
     async () => {
       for (const isDone of [true, false]) {
         const { serverId } = await world.deploy(tenant, 'unrescued');
-        isAway = !isDone;
-        await world.servers.rescueServer(systemActor, null, serverId, {});
-        await world.jobs.drain();
-        isAway = true;
-        await settle(world);
-        const isRescued = async () =>
-          (await world.servers.findServer(systemActor, null, serverId))?.isRescued;
-        assert.equal(await isRescued(), false);
-        isAway = false;
-        await settle(world);
-        assert.equal(await isRescued(), isDone);
+        const stands = async () => {
+          const found = await world.servers.findServer(systemActor, null, serverId);
+          return [found?.iso?.slug, found?.isRescued];
+        };
+        for (const [ask, end] of [
+          [() => world.servers.attachIso(systemActor, null, serverId, 'tools'), ['tools', false]],
+          [() => world.servers.detachIso(systemActor, null, serverId), [undefined, false]],
+          [() => world.servers.rescueServer(systemActor, null, serverId, {}), [undefined, true]],
+        ] as const) {
+          const before = await stands();
+          isAway = !isDone;
+          await ask();
+          await world.jobs.drain();
+          isAway = true;
+          await settle(world);
+          assert.deepEqual(await stands(), before);
+          isAway = false;
+          await settle(world);
+          assert.deepEqual(await stands(), isDone ? end : before);
+        }
       }
     },
   );

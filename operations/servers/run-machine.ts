@@ -127,6 +127,23 @@ export async function runUnrescue(deps: ServersDeps, job: Job): Promise<void> {
   });
 }
 
+export async function runIso(deps: ServersDeps, job: Job): Promise<void> {
+  const serverId = serverIdOf(job);
+  const request = await begin(deps, job);
+  if (request === null) return;
+  const { imageId, imageSlug = null } = (request.request ?? {}) as Partial<NewImage>;
+  const { driver } = await hypervisorOf(deps, serverId);
+  let isThere = 'now' as 'now' | 'next_boot';
+  const isDone = await carryOut(deps, job, '', async () => {
+    isThere = await driver.changeIso(guestName(serverId), imageSlug, request.actionId);
+  });
+  if (!isDone) return;
+  await conclude(deps, job, { outcome: isThere === 'now' ? null : isThere }, async (tx) => {
+    await noteDisks(tx, { ...request, imageId });
+    await emit(tx, { type: imageSlug === null ? 'server.iso_detached' : 'server.iso_attached', serverId });
+  });
+}
+
 /** Null when the action is not the server's any more. */
 export function markRebooting(deps: ServersDeps, job: Job): Promise<store.ProvisioningFacts | null> {
   return inTransaction(deps, async (tx) => {
@@ -136,24 +153,29 @@ export function markRebooting(deps: ServersDeps, job: Job): Promise<store.Provis
   });
 }
 
-/** An action that gives a guest other disks. */
+/** An action that gives a guest another disk, or another ISO. */
 interface DiskChange extends Pick<ActionRequest, 'actionId' | 'serverId' | 'command'> {
-  /** Of a rebuild or a restore: what the new disk was made from. */
+  /** What the new disk was made from, or the ISO. */
   imageId?: number | undefined;
+  /** Of `attach_iso`. */
+  imageSlug?: string | undefined;
 }
 
+const isOfIso = ({ command }: DiskChange) => command === 'attach_iso' || command === 'detach_iso';
 const isOfRescue = ({ command }: DiskChange) => command === 'rescue' || command === 'unrescue';
 
 /** Whether the guest has the disks that the action asks for. */
 async function hasDisksOf(driver: HypervisorDriver, change: DiskChange): Promise<boolean> {
   const name = guestName(change.serverId);
+  if (isOfIso(change)) return (await driver.readIso(name)) === (change.imageSlug ?? null);
   if (isOfRescue(change)) return (await driver.readRescue(name)) === (change.command === 'rescue');
   return change.imageId !== undefined && (await driver.readRebuild(name)) === change.actionId;
 }
 
 async function noteDisks(tx: Queryable, change: DiskChange): Promise<void> {
   const { serverId, imageId } = change;
-  if (isOfRescue(change)) await store.setRescue(tx, serverId, change.command === 'rescue');
+  if (isOfIso(change)) await store.setIso(tx, serverId, imageId ?? null);
+  else if (isOfRescue(change)) await store.setRescue(tx, serverId, change.command === 'rescue');
   else await noteDisk(tx, serverId, imageId!);
 }
 
@@ -222,11 +244,16 @@ export function settleDisk(deps: ServersDeps, job: Job): Promise<void> {
   return whenIdle(deps, job, async (tx, { id: serverId }) => {
     const { driver } = await hypervisorOf(deps, serverId);
     // Version 0.1 and older name no command, and knew no rescue.
-    const { image_id: imageId, command = 'rebuild' } = job.payload as {
+    const {
+      image_id: imageId,
+      image_slug: imageSlug,
+      command = 'rebuild',
+    } = job.payload as {
       image_id?: number;
+      image_slug?: string;
       command?: DiskChange['command'];
     };
-    const change = { serverId, actionId: actionIdOf(job), command, imageId };
+    const change = { serverId, actionId: actionIdOf(job), command, imageId, imageSlug };
     if (await hasDisksOf(driver, change)) await noteDisks(tx, change);
   });
 }
@@ -316,9 +343,14 @@ const diskReplaced = {
   code: 'hypervisor_failed',
   message: 'The server has its other disk, but the hypervisor did not start it.',
 };
+const driveChanged = {
+  code: 'hypervisor_failed',
+  message:
+    'The hypervisor did not change the CD drive of the running server; it is changed from its next start on.',
+};
 const diskUnknown = {
   code: 'hypervisor_failed',
-  message: 'The hypervisor does not answer. Whether the server has its other disk is seen when it does.',
+  message: 'The hypervisor does not answer. Whether it was carried out is seen when it does.',
 };
 const guestSilent = {
   code: 'guest_silent',
@@ -331,14 +363,14 @@ export async function failMachine(deps: ServersDeps, job: Job, error: string): P
   deps.reporter.error('a change of a guest failed', { server: serverId, job: job.kind, error });
   const { driver } = await hypervisorOf(deps, serverId);
   const name = guestName(serverId);
-  if (payloadOf(job).isRestarted && job.kind !== 'servers.reset_password')
+  if (payloadOf(job).isRestarted && !/\.(reset_password|attach_iso|detach_iso)$/.test(job.kind))
     await driver.setPower(name, 'on').catch(() => {});
   const power = await driver.readPower(name).catch(() => null);
   const powerState = power === 'on' ? 'running' : power === 'off' ? 'stopped' : 'unknown';
   // A new disk does not go back: where there is one, what came after it has failed.
   const request = await findActionRequest(deps.db(), actionIdOf(job));
-  const { imageId } = (request?.request ?? {}) as Partial<NewImage>;
-  const change = request && { ...request, imageId };
+  const { imageId, imageSlug } = (request?.request ?? {}) as Partial<NewImage>;
+  const change = request && { ...request, imageId, imageSlug };
   const isDone = change && (await hasDisksOf(driver, change).catch(() => 'unknown' as const));
   await inTransaction(deps, async (tx) => {
     if (!(await isCurrent(tx, job))) return;
@@ -346,11 +378,12 @@ export async function failMachine(deps: ServersDeps, job: Job, error: string): P
     else if (isDone === 'unknown')
       await enqueueJob(tx, 'servers.settle_disk', {
         ...(job.payload as object),
-        ...{ image_id: imageId, command: change!.command },
+        ...{ image_id: imageId, image_slug: imageSlug, command: change!.command },
       });
     await store.updateState(tx, serverId, { powerState });
     await freeRoom(tx, serverId);
+    const done = change && isOfIso(change) ? driveChanged : diskReplaced;
     const undone = isDone === 'unknown' ? diskUnknown : hypervisorFailed;
-    await endAction(tx, serverId, { error: isDone === true ? diskReplaced : undone });
+    await endAction(tx, serverId, { error: isDone === true ? done : undone });
   });
 }

@@ -163,6 +163,7 @@ export interface ProvisioningFacts {
   provisioningState: ProvisioningState;
   powerState: PowerState;
   isRescued: boolean;
+  isoId: number | null;
   hostname: string;
   sshKeys: string[];
   userData: string | null;
@@ -178,7 +179,7 @@ export async function lockServer(tx: Queryable, serverId: number): Promise<Provi
   const { rows } = await sql<ProvisioningFacts>`
     select s.id, s.order_id as "orderId", s.tenant_id as "tenantId", s.plan_id as "planId",
       s.hourly_quanta as "hourlyQuanta", s.cluster_id as "clusterId", s.provisioning_state as "provisioningState",
-      s.power_state as "powerState", s.is_rescued as "isRescued", s.hostname, s.ssh_keys as "sshKeys", s.user_data as "userData",
+      s.power_state as "powerState", s.is_rescued as "isRescued", s.iso_id as "isoId", s.hostname, s.ssh_keys as "sshKeys", s.user_data as "userData",
       (select n.mac_address from server_interfaces n where n.server_id = s.id and n.released_at is null
         order by n.id limit 1) as "macAddress",
       x."imageSlug", x.vcpus, x."memoryMb", x."diskGb"
@@ -224,6 +225,12 @@ export async function noteNewMachine(tx: Queryable, serverId: number, imageId: n
 
 export async function setRescue(tx: Queryable, serverId: number, isRescued: boolean): Promise<void> {
   await sql`update servers set is_rescued = ${isRescued}, machine_version = machine_version + 1, updated_at = svc_now()
+    where id = ${serverId}`.execute(tx);
+}
+
+/** Null: none. */
+export async function setIso(tx: Queryable, serverId: number, imageId: number | null): Promise<void> {
+  await sql`update servers set iso_id = ${imageId}, machine_version = machine_version + 1, updated_at = svc_now()
     where id = ${serverId}`.execute(tx);
 }
 

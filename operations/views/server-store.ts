@@ -37,7 +37,8 @@ const ownFields = `
   s.provisioning_state as "provisioningState", s.power_state as "powerState", s.failure, s.labels, s.node,
   s.hourly_quanta as "hourlyQuanta", s.monthly_cap_quanta as "monthlyCapQuanta", s.created_at as "createdAt",
   s.provisioned_at as "provisionedAt", s.status_changed_at as "statusChangedAt", s.updated_at as "updatedAt",
-  s.has_public_ip as "hasPublicIp", s.machine_version as "machineVersion", s.is_rescued as "isRescued"`;
+  s.has_public_ip as "hasPublicIp", s.machine_version as "machineVersion", s.is_rescued as "isRescued",
+  (select json_build_object('id', o.id, 'slug', o.slug, 'name', o.name) from images o where o.id = s.iso_id) as iso`;
 
 // What a server has several of, or none, as JSON. Each is asked for once for all servers of a page, by their ids: asked for server by
 // server it takes PostgreSQL twice as long.
@@ -129,7 +130,9 @@ export type MachineCommand =
   | 'create_snapshot'
   | 'restore_snapshot'
   | 'rescue'
-  | 'unrescue';
+  | 'unrescue'
+  | 'attach_iso'
+  | 'detach_iso';
 
 export type ActionCommand = 'create' | 'destroy' | PowerCommand | MachineCommand;
 
@@ -191,6 +194,8 @@ export interface Server {
   machineVersion: number;
   /** True while it starts from a rescue disk. */
   isRescued: boolean;
+  /** In its CD drive. */
+  iso: { id: number; slug: string; name: string } | null;
   privateNetworks: Attachment[];
   /** Null until the first change: all traffic passes. */
   firewall: { isEnabled: boolean; status: 'applied' | 'pending' | 'failed'; ruleCount: number } | null;

@@ -134,6 +134,8 @@ const never = [
   '/client/servers/:id/resize/check',
   '/client/servers/:id/actions',
   '/client/servers/:id/snapshots',
+  '/client/servers/:id/attach-iso',
+  '/client/servers/:id/detach-iso',
   '/client/servers/:id/words',
   '/client/networks/',
   '/client/networks/:id',

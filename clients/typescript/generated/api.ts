@@ -14,6 +14,7 @@ import type {
   ApiKey,
   ApiKeyList,
   AttachAddressRequest,
+  AttachIsoRequest,
   AttachRequest,
   AttachmentList,
   ChangeNetworkRequest,
@@ -185,6 +186,16 @@ export class Api extends Caller {
   /** End a rescue. Starts the server from its own disk again and deletes the rescue system with everything written to it. Idempotent: `changed: false` if it is not in rescue. */
   unrescueServer(id: number, options: CallOptions = {}): Promise<ServerAction> {
     return this.call<ServerAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions/unrescue`, takesIdempotencyKey: true, options });
+  }
+
+  /** Attach an ISO. Puts an ISO of `GET /images?kind=iso` into the CD drive of the server, in place of another one. A running server sees it at once and goes on; until `detach-iso` it starts from it before its disk, so reset the server to use it. With `outcome` `next_boot` it has a CD drive only after a stop and a start. Idempotent: `changed: false` if that ISO is there already. */
+  attachIso(id: number, body: AttachIsoRequest, options: CallOptions = {}): Promise<ServerAction> {
+    return this.call<ServerAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions/attach-iso`, body, takesIdempotencyKey: true, options });
+  }
+
+  /** Detach the ISO. Takes the ISO out of the CD drive, at once where the server runs. It starts from its disk from then on. Idempotent: `changed: false` if there is none. */
+  detachIso(id: number, options: CallOptions = {}): Promise<ServerAction> {
+    return this.call<ServerAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions/detach-iso`, takesIdempotencyKey: true, options });
   }
 
   /** Open the console. Gives a ticket for the console of a running server: a WebSocket URL that connects once, within 60 seconds, without a key. The console closes when the key is revoked or expires, the account is suspended, or the server is stopped or destroyed. */
@@ -437,7 +448,7 @@ export class Api extends Caller {
     return this.call<Plan>({ method: 'GET', path: `/api/v2/plans/${encodeURIComponent(id)}`, options });
   }
 
-  /** List images. The operating systems that servers can be ordered with, or with `kind=rescue` those that a server can be rescued with. */
+  /** List images. The operating systems that servers can be ordered with, with `kind=rescue` those that a server can be rescued with, or with `kind=iso` ISOs for its CD drive. */
   listImages(options: ListImagesQuery & CallOptions = {}): List<ImageList, Image> {
     return new List(this, { method: 'GET', path: `/api/v2/images`, query: ['kind', 'limit', 'cursor'], options }, 'images');
   }

@@ -221,6 +221,11 @@ export type AttachAddressRequest = {
   server_id: number;
 };
 
+export type AttachIsoRequest = {
+  /** The ISO, by slug or id. */
+  iso: string | number;
+};
+
 export type AttachmentList = {
   networks: PrivateNetworkAttachment[];
   pagination: Pagination;
@@ -363,6 +368,12 @@ export type CreatedServer = {
     name: string;
     family: string;
   };
+  /** In its CD drive. */
+  iso: {
+    id: number;
+    slug: string;
+    name: string;
+  } | null;
   public_ips: {
     address: string;
     family: 4 | 6;
@@ -499,7 +510,7 @@ export type CreateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url: string;
   /** Types of events. */
-  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.rescued' | 'server.unrescued' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.filter_started' | 'server.filter_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
+  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.rescued' | 'server.unrescued' | 'server.iso_attached' | 'server.iso_detached' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.filter_started' | 'server.filter_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
   description?: string | undefined;
 };
 
@@ -667,8 +678,8 @@ export type Image = {
   slug: string;
   name: string;
   family: string;
-  /** Servers are made from a `system`. A `rescue` is what a server starts from in place of its disk. */
-  kind: 'system' | 'rescue';
+  /** Servers are made from a `system`. A `rescue` is what a server starts from in place of its disk, an `iso` is for its CD drive. */
+  kind: 'system' | 'rescue' | 'iso';
   /** False: servers still have it, and new ones can’t be ordered with it. */
   offered: boolean;
 };
@@ -819,7 +830,7 @@ export type Location = {
   /** ISO 3166-1 alpha-2. */
   country: string;
   /** What every server of the location can do; others are refused with 422. */
-  capabilities: ('firewall' | 'rebuild' | 'resize' | 'reset_password' | 'addresses' | 'console' | 'snapshots' | 'rescue' | 'speed_limit')[];
+  capabilities: ('firewall' | 'rebuild' | 'resize' | 'reset_password' | 'addresses' | 'console' | 'snapshots' | 'rescue' | 'iso' | 'speed_limit')[];
   plans: {
     id: number;
     slug: string;
@@ -941,14 +952,14 @@ export type Pagination = {
 
 export type PasswordAction = {
   id: number;
-  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address' | 'create_snapshot' | 'restore_snapshot' | 'rescue' | 'unrescue';
+  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address' | 'create_snapshot' | 'restore_snapshot' | 'rescue' | 'unrescue' | 'attach_iso' | 'detach_iso';
   server_id: number;
   status: 'queued' | 'running' | 'success' | 'error';
   /** Percent. */
   progress: number;
   /** False when the server was already in the requested state. */
   changed: boolean;
-  /** Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. `next_boot`: the new root password holds from the next boot. */
+  /** Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. `next_boot`: a new root password holds, or an ISO is there, from the next start. */
   outcome: 'stopped' | 'signal_sent' | 'timeout' | 'next_boot' | null;
   requested_by_key: string | null;
   created_at: string;
@@ -1195,14 +1206,14 @@ export type ReplaceFirewallRuleRequest = {
 
 export type RescueAction = {
   id: number;
-  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address' | 'create_snapshot' | 'restore_snapshot' | 'rescue' | 'unrescue';
+  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address' | 'create_snapshot' | 'restore_snapshot' | 'rescue' | 'unrescue' | 'attach_iso' | 'detach_iso';
   server_id: number;
   status: 'queued' | 'running' | 'success' | 'error';
   /** Percent. */
   progress: number;
   /** False when the server was already in the requested state. */
   changed: boolean;
-  /** Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. `next_boot`: the new root password holds from the next boot. */
+  /** Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. `next_boot`: a new root password holds, or an ISO is there, from the next start. */
   outcome: 'stopped' | 'signal_sent' | 'timeout' | 'next_boot' | null;
   requested_by_key: string | null;
   created_at: string;
@@ -1309,6 +1320,12 @@ export type Server = {
     name: string;
     family: string;
   };
+  /** In its CD drive. */
+  iso: {
+    id: number;
+    slug: string;
+    name: string;
+  } | null;
   public_ips: {
     address: string;
     family: 4 | 6;
@@ -1349,14 +1366,14 @@ export type Server = {
 
 export type ServerAction = {
   id: number;
-  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address' | 'create_snapshot' | 'restore_snapshot' | 'rescue' | 'unrescue';
+  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address' | 'create_snapshot' | 'restore_snapshot' | 'rescue' | 'unrescue' | 'attach_iso' | 'detach_iso';
   server_id: number;
   status: 'queued' | 'running' | 'success' | 'error';
   /** Percent. */
   progress: number;
   /** False when the server was already in the requested state. */
   changed: boolean;
-  /** Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. `next_boot`: the new root password holds from the next boot. */
+  /** Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. `next_boot`: a new root password holds, or an ISO is there, from the next start. */
   outcome: 'stopped' | 'signal_sent' | 'timeout' | 'next_boot' | null;
   requested_by_key: string | null;
   created_at: string;
@@ -1666,7 +1683,7 @@ export type UpdateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url?: string | undefined;
   /** Types of events. */
-  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.rescued' | 'server.unrescued' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.filter_started' | 'server.filter_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
+  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.rescued' | 'server.unrescued' | 'server.iso_attached' | 'server.iso_detached' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.filter_started' | 'server.filter_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
   description?: string | undefined;
   /** False: pending deliveries are cancelled. */
   enabled?: boolean | undefined;
@@ -1889,6 +1906,20 @@ export type WebhookEvent =
   /** A server runs from its own disk again. */
   | {
     type: 'server.unrescued';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** A server has an ISO in its CD drive. */
+  | {
+    type: 'server.iso_attached';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** The CD drive of a server is empty. */
+  | {
+    type: 'server.iso_detached';
     /** Time of the event, not of the delivery. */
     timestamp: string;
     data: ServerEventData;
@@ -2224,7 +2255,7 @@ export interface ListPlansQuery {
 
 export interface ListImagesQuery {
   /** Default: `system`. */
-  kind?: 'system' | 'rescue' | undefined;
+  kind?: 'system' | 'rescue' | 'iso' | undefined;
   limit?: number | undefined;
   cursor?: string | undefined;
 }

@@ -119,6 +119,20 @@ export async function redefine(call: Virsh, xml: string): Promise<void> {
   await withFile('domain.xml', xml, (file) => call(['define', file, '--validate']));
 }
 
+type Noted = 'rescue' | 'iso';
+const noteOf = (of: Noted) => new RegExp(`\\s*<svc:${of} [^>]*>(\\d+)</svc:${of}>`);
+
+/** The number of the last change of this kind that the metadata of a guest have; 0 for none. */
+export const notedChange = (xml: string, of: Noted) => Number(noteOf(of).exec(xml)?.[1] ?? 0);
+
+export function noteChange(xml: string, of: Noted, change: number): string {
+  const text = `<svc:${of} xmlns:svc='https://svc/${of}'>${change}</svc:${of}>`;
+  const rest = xml.replace(noteOf(of), '');
+  return rest.includes('<metadata>')
+    ? rest.replace('<metadata>', `<metadata>${text}`)
+    : rest.replace('</name>', `</name>\n  <metadata>${text}</metadata>`);
+}
+
 export const readDefinition = (call: Virsh, name: string) =>
   readXml(call, name, '--inactive', '--security-info');
 

@@ -26,8 +26,8 @@ interface Site extends Pick<HypervisorNode, 'networkBridges'> {
   call: Virsh;
   pool: string;
   bridge: string;
-  /** Slugs on offer. */
-  images: readonly string[];
+  /** Of the images on offer. */
+  files: readonly string[];
 }
 
 type Subject = NodeCheck['subject'];
@@ -121,14 +121,13 @@ const checks: Record<Subject, (site: Site) => Promise<Result>> = {
       ? good(`${room}.`)
       : warning(`${room}. The pool does not start with the node: virsh pool-autostart ${pool}.`);
   },
-  async images({ call, pool, images }) {
+  async images({ call, pool, files }) {
     await call(['pool-refresh', pool]);
     const volumes = await listVolumes(call, pool);
-    const files = images.map((slug) => `${slug}.qcow2`);
     const lacking = files.filter((file) => !volumes.includes(file));
     if (lacking.length > 0)
       return bad(`The storage pool lacks ${lacking.join(', ')} (./svc operations fetch-image).`);
-    for (const file of files)
+    for (const file of files.filter((one) => one.endsWith('.qcow2')))
       if (!(await call(['vol-dumpxml', '--pool', pool, file])).includes("<format type='qcow2'/>"))
         return bad(`${file} is not of the format qcow2.`);
     return good(files.length === 0 ? 'No image is on offer.' : `The storage pool has ${files.join(', ')}.`);

@@ -3,7 +3,7 @@
  *
  * Everything that goes into it is checked against a narrow pattern first and escaped as well, so nothing that a customer
  * chose can add an element: the host name and the user data travel in the seed image, not in here. The seed is a virtio disk: the kernel
- * of Debian's cloud images has no driver for SATA. It boots from its disk alone: what firmware sends to boot from a network would pass for a
+ * of Debian's cloud images has no driver for SATA. It boots from its CD drive and its disk alone: what firmware sends to boot from a network would pass for a
  * guest that is addressable.
  */
 import { createHash } from 'node:crypto';
@@ -35,7 +35,7 @@ const patterns = {
   snapshot: /^vm-[1-9]\d{0,15}-s[1-9]\d{0,15}\.qcow2$/,
   seed: /^vm-[1-9]\d{0,15}(-rescue-[1-9]\d{0,15})?-seed\.iso$/,
   bridge: /^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/,
-  image: /^[a-z0-9][a-z0-9.-]{0,62}$/,
+  image: /^[a-z0-9][a-z0-9.-]{0,68}$/,
 };
 
 /** The text itself when it is a fitting one; throws `hypervisor.refused` otherwise. */
@@ -82,7 +82,7 @@ export function domainXml(plan: DomainPlan): string {
   <name>${escapeXml(checked('name', plan.name))}</name>
   <memory unit='MiB'>${wholeSize(plan.memoryMb, 16_777_216)}</memory>
   <vcpu>${wholeSize(plan.vcpus, 1_024)}</vcpu>
-  <os><type arch='x86_64'>hvm</type><boot dev='hd'/></os>
+  <os><type arch='x86_64'>hvm</type><boot dev='cdrom'/><boot dev='hd'/></os>
   <features><acpi/><apic/></features>
 ${plan.type === 'kvm' ? "  <cpu mode='host-model'/>\n" : ''}  <clock offset='utc'/>
   <on_poweroff>destroy</on_poweroff>
@@ -100,7 +100,7 @@ ${plan.type === 'kvm' ? "  <cpu mode='host-model'/>\n" : ''}  <clock offset='utc
       <target dev='vdb' bus='virtio'/>
       <readonly/>
     </disk>
-${plan.mac === null ? '' : publicNic(plan, plan.mac)}    <channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0'/></channel>
+${cdDrive('sda', plan.storagePool, null)}${plan.mac === null ? '' : publicNic(plan, plan.mac)}    <channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0'/></channel>
     <console type='pty'/>
     <graphics type='vnc'><listen type='socket'/></graphics>
     <video><model type='vga'/></video>
@@ -110,6 +110,15 @@ ${plan.mac === null ? '' : publicNic(plan, plan.mac)}    <channel type='unix'><t
 </domain>
 `;
 }
+
+/** Empty, or with an ISO of the pool. */
+export const cdDrive = (target: string, pool: string, iso: string | null) =>
+  `    <disk type='${iso === null ? 'file' : 'volume'}' device='cdrom'>
+      <driver name='qemu' type='raw'/>
+${iso === null ? '' : `      <source pool='${escapeXml(checked('storagePool', pool))}' volume='${checked('image', iso)}.iso'/>\n`}      <target dev='${target}' bus='sata'/>
+      <readonly/>
+    </disk>
+`;
 
 function publicNic(plan: DomainPlan, mac: string): string {
   return `    <interface type='bridge'>

@@ -16,6 +16,7 @@ import {
   type PrivateInterface,
   parseNetworkBridges,
 } from '../guest.ts';
+import { changeIso, readIso } from './cd-drive.ts';
 import {
   changeRootPassword,
   changeSize,
@@ -52,6 +53,7 @@ export const libvirtCapabilities = [
   'console',
   'snapshots',
   'rescue',
+  'iso',
   'speed_limit',
 ] as const;
 
@@ -117,8 +119,8 @@ export function createLibvirtDriver(
     guard: 'uncounted',
     applyGuard: (guest, isOn) => switchGuards(call, guest, isOn),
     preparedGuests: [],
-    checkNode: (images) =>
-      checkNode({ ...node, call: virsh ?? createVirsh(uri, checkMs), pool, bridge, images }),
+    checkNode: (files) =>
+      checkNode({ ...node, call: virsh ?? createVirsh(uri, checkMs), pool, bridge, files }),
     fetchImage: (source, step) => fetchImage({ call, uri, pool }, source, step),
     describeSite: async () => ({ node: node.name, bridge, networks: [] }),
     async ensureGuest(guest, step) {
@@ -151,6 +153,7 @@ export function createLibvirtDriver(
       return start(guest.name, step);
     },
     endRescue: (name, change) => endRescue(call, pool, checked('name', name), change),
+    changeIso: (name, iso, change) => changeIso(call, pool, checked('name', name), iso, change),
     setRootPassword: (guest, change) => changeRootPassword(call, pool, guest, change),
     forgetRootPassword: (guest) => writeSeed(call, pool, guest, null),
     async setAddresses(guest) {
@@ -165,6 +168,7 @@ export function createLibvirtDriver(
     readPower: power,
     readRebuild: async (name) => ((await power(name)) === null ? null : readRebuild(call, pool, name)),
     readRescue: async (name) => ((await power(name)) === null ? null : readRescue(call, name)),
+    readIso: async (name) => ((await power(name)) === null ? null : readIso(call, name)),
     observeGuests: () => observe(call),
     inspectGuests: () => inspectGuests(call),
     async ensureGone(name) {

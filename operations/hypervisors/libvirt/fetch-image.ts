@@ -17,11 +17,10 @@ import { deleteVolume, listVolumes } from './volumes.ts';
 /** See `HypervisorDriver.fetchImage`. */
 export async function fetchImage(
   { call, uri, pool }: { call: Virsh; uri: string; pool: string },
-  { slug, url, checksum }: ImageSource,
+  { file: image, url, checksum }: ImageSource,
   step: (progress: number) => void,
 ): Promise<void> {
-  const image = `${checked('image', slug)}.qcow2`;
-  const part = `${checked('image', slug)}.part`;
+  const part = `${checked('image', image)}.part`;
   const algorithm = algorithms.get(checksum.length);
   if (algorithm === undefined || !/^[0-9a-f]+$/.test(checksum))
     throw refused('A checksum is SHA-256 or SHA-512: 64 or 128 digits of 0-9 and a-f.');
@@ -48,7 +47,8 @@ export async function fetchImage(
     if (found !== checksum)
       throw refused(`${url} has another checksum: ${found} instead of ${checksum}. The node did not get it.`);
     await call(['pool-refresh', pool]);
-    if (!(await call(['vol-dumpxml', '--pool', pool, part])).includes("<format type='qcow2'/>"))
+    const isDisk = image.endsWith('.qcow2');
+    if (isDisk && !(await call(['vol-dumpxml', '--pool', pool, part])).includes("<format type='qcow2'/>"))
       throw refused(`${url} is not of the format qcow2.`);
     await call(['vol-clone', '--pool', pool, part, image]);
   } finally {

@@ -121,7 +121,7 @@ test('what can not serve as a name never reaches virsh, and nothing of a custome
 });
 
 test('the driver keeps the contract on a node in memory, as it does on libvirt itself', async (t) => {
-  const model = createModelNode(['tiny', 'other']);
+  const model = createModelNode(['tiny', 'other', 'boot.iso']);
   const driver = createLibvirtDriver({ ...node, uri: 'qemu:///system' }, { virsh: model.virsh });
   await checkContract(t, {
     driver: {
@@ -159,6 +159,7 @@ test('a node says that it has done what it has not: what is done again until it 
   const changes: [string, 'on' | 'off', (driver: HypervisorDriver) => Promise<unknown>][] = [
     ['rebuild', 'on', (driver) => driver.rebuildGuest({ ...guest, imageSlug: 'other' }, 11, async () => {})],
     ['rescue', 'on', (driver) => driver.rescueGuest({ ...guest, imageSlug: 'other' }, 31, async () => {})],
+    ['an ISO', 'on', (driver) => driver.changeIso(guest.name, 'boot', 41)],
     ['resize', 'off', (driver) => driver.resizeGuest(guest.name, { vcpus: 2, memoryMb: 128, diskGb: 2 })],
     [
       'other addresses',
@@ -176,7 +177,7 @@ test('a node says that it has done what it has not: what is done again until it 
   ];
   /** Changes a guest at a new node, which lies at the command of this number; what there is in the end, and the commands. */
   const run = async ([, power, change]: (typeof changes)[number], liesAt: number) => {
-    const model = createModelNode(['tiny', 'other']);
+    const model = createModelNode(['tiny', 'other', 'boot.iso']);
     const commands: string[] = [];
     let isChanging = false;
     const virsh = async (command: readonly string[]) => {
@@ -194,7 +195,7 @@ test('a node says that it has done what it has not: what is done again until it 
     return { stands: { ...stands, isCurrent: live === null || live === config }, commands };
   };
   const lies =
-    /^(start|destroy|undefine|define|attach-|detach-|vol-(create|resize|delete)|nwfilter-(un)?def|net-(destroy|undef))/;
+    /^(start|destroy|undefine|define|attach-|detach-|update-|vol-(create|resize|delete)|nwfilter-(un)?def|net-(destroy|undef))/;
   for (const change of changes) {
     const honest = await run(change, -1);
     for (const [number, command] of honest.commands.entries())
@@ -413,7 +414,7 @@ test('a check of a node says all that is missing, and ends when virsh hangs', as
       { ...node, uri: 'qemu:///system', networkBridges: 'brpn{100-199}' },
       { virsh },
     );
-    const checks = await driver.checkNode(['tiny']);
+    const checks = await driver.checkNode(['tiny.qcow2']);
     const of = (state: string) => checks.filter((one) => one.state === state).map(({ subject }) => subject);
     return { asked, bad: of('bad'), unknown: of('unknown'), text: checks.map(({ text }) => text).join(' ') };
   };

@@ -52,7 +52,7 @@ test('a full pool and a bridge that is gone end with a reason and leave what the
   const driver = createLibvirtDriver(small, { connect: world.connect });
   const states = async (of: typeof driver) =>
     Object.fromEntries(
-      (await of.checkNode(['tiny'])).map(({ subject, state, text }) => [subject, [state, text]]),
+      (await of.checkNode(['tiny.qcow2'])).map(({ subject, state, text }) => [subject, [state, text]]),
     );
   await driver.ensureGuest(guest, noStep);
   const files = (await readdir(folder)).toSorted();
@@ -112,8 +112,9 @@ test('an image is fetched from a URL once, by its checksum, and nothing is left 
   const digest = (algorithm: string, of: string | Buffer) => createHash(algorithm).update(of).digest('hex');
   const steps: number[] = [];
   const fetchFrom = (path: string, checksum: string) =>
-    driver.fetchImage({ slug: 'fetched', url: `http://127.0.0.1:${port}${path}`, checksum }, (percent) =>
-      steps.push(percent),
+    driver.fetchImage(
+      { file: 'fetched.qcow2', url: `http://127.0.0.1:${port}${path}`, checksum },
+      (percent) => steps.push(percent),
     );
   const volumes = async () => (await readdir(world.poolFolder)).filter((name) => name.startsWith('fetched'));
   const sha256 = digest('sha256', content);
@@ -136,7 +137,9 @@ test('an image is fetched from a URL once, by its checksum, and nothing is left 
   assert.equal(world.readDisk('fetched.qcow2'), 'other');
   assert.equal(steps.at(-1), 100);
   await assert.rejects(fetchFrom('/image', sha256), /has fetched.qcow2 already/);
-  const images = (await driver.checkNode(['fetched', 'absent'])).find(({ subject }) => subject === 'images');
+  const images = (await driver.checkNode(['fetched.qcow2', 'absent.qcow2'])).find(
+    ({ subject }) => subject === 'images',
+  );
   assert.deepEqual(
     [images?.state, images?.text],
     ['bad', 'The storage pool lacks absent.qcow2 (./svc operations fetch-image).'],
@@ -156,6 +159,7 @@ function inspect(name: string) {
   return {
     image: world.readDisk(disk),
     rescue: rescue === undefined ? null : world.readDisk(rescue),
+    iso: isoOf(xml) === isoOf(world.virsh('dumpxml', name)) ? isoOf(xml) : 'unlike',
     disk,
     vcpus: Number(find(/<vcpu[^>]*>(\d+)</)),
     memoryMb: Number(find(/<memory unit='KiB'>(\d+)</)) / 1024,
@@ -165,6 +169,8 @@ function inspect(name: string) {
     macs: [...new Set([...macsOf(xml), ...macsOf(world.virsh('dumpxml', name))])],
   };
 }
+
+const isoOf = (xml: string) => /volume='(boot)\.iso'/.exec(xml)?.[1] ?? null;
 
 /** Without the link-local one. */
 function addressesOf(world: LibvirtWorld, name: string): string[] {

@@ -7,7 +7,7 @@
  */
 import { CodedError } from '#common/errors/index.ts';
 import type { GuestDefinition } from '../guest.ts';
-import { diskOf, isOff, readDefinition, redefine } from './change-guest.ts';
+import { diskOf, isOff, noteChange, notedChange, readDefinition, redefine } from './change-guest.ts';
 import { checked } from './domain-xml.ts';
 import { tolerate, type Virsh } from './run-virsh.ts';
 import { capacityOf, deleteVolume, makeVolumes, seedOf, volumesOf } from './volumes.ts';
@@ -61,7 +61,7 @@ async function swapDisks(
   { prepare, edit }: { prepare: () => Promise<void>; edit: (xml: string) => string },
 ): Promise<void> {
   let xml = await readDefinition(call, name);
-  const present = changeOf(xml);
+  const present = notedChange(xml, 'rescue');
   if (present > change) throw changedSince(name);
   if (present < change) {
     await prepare();
@@ -69,11 +69,11 @@ async function swapDisks(
     if (!(await isOff(call, name))) throw failed(`The guest ${name} still runs.`);
     // Read again: a worker that slept meanwhile must not undo what a later one did.
     const latest = await readDefinition(call, name);
-    if (changeOf(latest) !== present) throw changedSince(name);
-    await redefine(call, noteChange(edit(withoutRescue(latest, pool, name)), change));
+    if (notedChange(latest, 'rescue') !== present) throw changedSince(name);
+    await redefine(call, noteChange(edit(withoutRescue(latest, pool, name)), 'rescue', change));
     xml = await readDefinition(call, name);
     // Volumes are deleted next, so a node that said it was done has to be.
-    if (changeOf(xml) !== change) throw failed(`The guest ${name} still has its former disks.`);
+    if (notedChange(xml, 'rescue') !== change) throw failed(`The guest ${name} still has its former disks.`);
   }
   for (const volume of await volumesOf(call, pool, name))
     if (volume.startsWith(`${name}-rescue-`) && !xml.includes(`volume='${volume}'`))
@@ -100,17 +100,6 @@ const lastDisk = (pool: string, own: string) => `    <disk type='volume' device=
       <target dev='vdz' bus='virtio'/>
     </disk>
 `;
-
-const note = /\s*<svc:rescue [^>]*>(\d+)<\/svc:rescue>/;
-const changeOf = (xml: string) => Number(note.exec(xml)?.[1] ?? 0);
-
-function noteChange(xml: string, change: number): string {
-  const text = `<svc:rescue xmlns:svc='https://svc/rescue'>${change}</svc:rescue>`;
-  const rest = xml.replace(note, '');
-  return rest.includes('<metadata>')
-    ? rest.replace('<metadata>', `<metadata>${text}`)
-    : rest.replace('</name>', `</name>\n  <metadata>${text}</metadata>`);
-}
 
 const changedSince = (name: string) =>
   new CodedError('hypervisor.refused', `The disks of the guest ${name} were changed since.`);

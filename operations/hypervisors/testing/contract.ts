@@ -18,6 +18,8 @@ export interface GuestFacts {
   image: string | null;
   /** Image of the rescue disk that it starts from; null: its own disk. */
   rescue: string | null;
+  /** The ISO in its CD drive, now and at its next start. */
+  iso: string | null;
   /** Another text for another disk. */
   disk: string;
   vcpus: number | null;
@@ -77,7 +79,7 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
   await t.test('a node that has what it needs is good by its check', async () => {
     // A machine with much other work may take longer than a check waits.
     for (let looks = 1; ; looks += 1) {
-      const checks = await driver.checkNode([guest.imageSlug]);
+      const checks = await driver.checkNode([`${guest.imageSlug}.qcow2`]);
       const faults = checks.filter(({ state }) => state === 'bad' || state === 'unknown');
       if (checks.length > 0 && faults.length === 0) break;
       assert.ok(
@@ -101,7 +103,7 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
       const { imageSlug: image, vcpus, memoryMb, diskGb, mac } = guest;
       const addresses = guest.addresses.map(({ address }) => address);
       assert.deepEqual(made, {
-        ...{ image, rescue: null, vcpus, memoryMb, diskGb, addresses },
+        ...{ image, rescue: null, iso: null, vcpus, memoryMb, diskGb, addresses },
         ...{ disk: made.disk, macs: [mac] },
       });
       assert.deepEqual(await driver.inspectGuests(), [{ name, vcpus, memoryMb, macs: [mac] }]);
@@ -314,7 +316,7 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
       await untilReady(() => driver.ensureGuest(copy, noStep));
       const { image: _, disk, ...made } = await facts(neighbour.name);
       assert.deepEqual(made, {
-        rescue: null,
+        ...{ rescue: null, iso: null },
         ...{ vcpus: large.vcpus, memoryMb: large.memoryMb, diskGb: large.diskGb },
         ...{ macs: [large.mac], addresses: large.addresses.map(({ address }) => address) },
       });
@@ -361,6 +363,31 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
       assert.equal(holds, world.hasRootPassword === null ? 'next_boot' : 'now');
       if (world.hasRootPassword !== null) assert.ok(await world.hasRootPassword(name, changed.rootPassword));
       for (const _ of [1, 2]) await driver.forgetRootPassword(changed);
+    },
+  );
+
+  await t.test(
+    'an ISO goes into the CD drive and comes out, running or off, as often as one likes; a call that comes late changes nothing',
+    async () => {
+      if (!can('iso')) return assert.rejects(driver.changeIso(name, 'boot', 41), isPermanentRefusal);
+      const before = await facts();
+      if (world.knowsImages) await assert.rejects(driver.changeIso(name, 'none', 41), isPermanentRefusal);
+      let change = 41;
+      for (const power of ['on', 'off'] as const) {
+        await driver.setPower(name, power);
+        for (const iso of ['boot', null]) {
+          change += 1;
+          for (const _ of [1, 2]) assert.equal(await driver.changeIso(name, iso, change), 'now');
+          assert.deepEqual([await facts(), await driver.readPower(name)], [{ ...before, iso }, power]);
+          assert.equal(await driver.readIso(name), iso);
+        }
+      }
+      await assert.rejects(driver.changeIso(name, 'boot', change - 1), isPermanentRefusal);
+      await driver.changeIso(name, 'boot', change + 1);
+      await driver.setPower(name, 'on');
+      assert.deepEqual(await facts(), { ...before, iso: 'boot' });
+      await driver.changeIso(name, null, change + 2);
+      assert.deepEqual([await facts(), await driver.readIso('vm-404')], [before, null]);
     },
   );
 
@@ -428,6 +455,7 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
       () => driver.restoreSnapshot('vm-404', 1, 1),
       () => driver.rescueGuest({ ...guest, name: 'vm-404' }, 1, noStep),
       () => driver.endRescue('vm-404', 1),
+      () => driver.changeIso('vm-404', null, 1),
       () => driver.setRootPassword({ ...guest, name: 'vm-404' }, 22),
       () => driver.attachInterface('vm-404', nic),
       ...(can('addresses')

@@ -43,6 +43,8 @@ export async function createLibvirtWorld({ hasGuardHook = false } = {}) {
     execFileSync('qemu-img', ['convert', '-f', 'raw', '-O', 'qcow2', join(folder, 'raw'), file]);
     execFileSync('qemu-img', ['resize', '-q', file, '16M']);
   }
+  // Nothing starts from it.
+  await writeFile(join(poolFolder, 'boot.iso'), Buffer.alloc(64 * 1024));
   await writeFile(
     join(folder, 'libvirtd.conf'),
     `unix_sock_dir = "${folder}/run"\nauth_unix_rw = "none"\nlog_outputs = "4:file:${folder}/log"\n`,

@@ -23,10 +23,12 @@ export type ModelNode = ReturnType<typeof createModelNode>;
 
 const gib = 1024 ** 3;
 
+/** `images` are slugs, or the files of ISOs. */
 export function createModelNode(images: readonly string[]) {
+  const files = images.map((image) => (image.endsWith('.iso') ? image : `${image}.qcow2`));
   const domains = new Map<string, Domain>();
   const volumes = new Map<string, Volume>(
-    images.map((slug) => [`${slug}.qcow2`, { bytes: gib / 64, backing: null, image: slug }]),
+    files.map((file, i) => [file, { bytes: gib / 64, backing: null, image: images[i]! }]),
   );
   /** Guests that have copied their disk since they were started. */
   const copied = new Set<string>();
@@ -166,6 +168,12 @@ export function createModelNode(images: readonly string[]) {
       const add = (to: string) => to.replace('  </devices>', `${xml}  </devices>`);
       if (options.includes('--live')) domain.live = add(runningOf(name!, command).live);
       domain.config = add(domain.config);
+      return '';
+    },
+    async 'update-device'([name, file], command) {
+      const domain = runningOf(name!, command);
+      const drive = await readFile(file!, 'utf8');
+      domain.live = domain.live.replace(/ *<disk type='\w+' device='cdrom'>[\s\S]*?<\/disk>\n/, drive);
       return '';
     },
     'detach-interface'([name, , , mac, where], command) {
@@ -313,14 +321,13 @@ export function createModelNode(images: readonly string[]) {
     filters,
     /** Forgets everything but the images. */
     clear() {
-      for (const name of volumes.keys())
-        if (!images.includes(name.replace('.qcow2', ''))) volumes.delete(name);
+      for (const name of volumes.keys()) if (!files.includes(name)) volumes.delete(name);
       for (const list of [domains, filters, networks]) list.clear();
     },
     /** What there is of guests and networks. */
     listLeftovers: () => [
       ...domains.keys(),
-      ...[...volumes.keys()].filter((name) => !images.includes(name.replace('.qcow2', ''))),
+      ...[...volumes.keys()].filter((name) => !files.includes(name)),
       ...filters.keys(),
       ...networks.keys(),
     ],
@@ -332,8 +339,9 @@ export function createModelNode(images: readonly string[]) {
     },
     /** The guest by the definition that its next start takes; null when there is none. */
     inspect(name: string) {
-      const config = domains.get(name)?.config;
+      const { config, live } = domains.get(name) ?? {};
       if (config === undefined) return null;
+      const isoOf = (xml: string) => /volume='((?!vm-)[^']+)\.iso'/.exec(xml)?.[1] ?? null;
       const find = (pattern: RegExp) => pattern.exec(config)?.[1] ?? 'none';
       const disk = find(/volume='(vm-\d+(?:-r\d+)?\.qcow2)'/);
       const rescue = volumes.get(find(/volume='(vm-\d+-rescue-\d+\.qcow2)'/));
@@ -343,6 +351,7 @@ export function createModelNode(images: readonly string[]) {
       return {
         image: volume?.image ?? null,
         rescue: rescue?.image ?? null,
+        iso: isoOf(live ?? config) === isoOf(config) ? isoOf(config) : 'unlike',
         backing: volume?.backing ?? null,
         disk,
         vcpus: Number(find(/<vcpu[^>]*>(\d+)</)),

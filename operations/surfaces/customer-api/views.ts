@@ -45,6 +45,7 @@ export function showServer(server: Server, currency: string): ShownServer {
       name: server.imageName,
       family: server.imageFamily,
     },
+    iso: server.iso && { id: server.iso.id, slug: server.iso.slug, name: server.iso.name },
     public_ips: server.addresses.map((given) => ({
       address: given.address,
       family: given.family,

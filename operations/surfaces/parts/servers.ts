@@ -18,6 +18,8 @@ export const actionWords: Record<ServerAction['command'], { name: string; going:
   restore_snapshot: { name: 'Restore a snapshot', going: 'Restoring a snapshot' },
   rescue: { name: 'Rescue', going: 'Starting the rescue system' },
   unrescue: { name: 'End the rescue', going: 'Starting from its own disk' },
+  attach_iso: { name: 'Attach an ISO', going: 'Attaching an ISO' },
+  detach_iso: { name: 'Detach the ISO', going: 'Detaching the ISO' },
   destroy: { name: 'Destroy', going: 'Being destroyed' },
 };
 

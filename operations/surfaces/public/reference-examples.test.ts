@@ -54,7 +54,8 @@ const order = [
     'readServer',
     'updateServer',
   ],
-  ...['rebuildServer', 'resizeServer', 'resetPassword', 'rescueServer', 'unrescueServer', 'openConsole'],
+  ...['rebuildServer', 'resizeServer', 'resetPassword', 'rescueServer', 'unrescueServer'],
+  ...['attachIso', 'detachIso', 'openConsole'],
   ...[
     'createSnapshot',
     'listSnapshots',
@@ -98,6 +99,7 @@ for (const language of ['curl', 'typescript'] as const)
       family: 'debian',
       kind: 'rescue',
     });
+    await ensureImage(world.database.db, { slug: 'tools', name: 'Tools', family: 'windows', kind: 'iso' });
     world.dns.lead('web-1.example.net', '203.0.113.10');
     await switchViews(world, customer, serverId, true);
     await world.servers.changePower(systemActor, null, serverId, { command: 'reboot' });

@@ -34,6 +34,12 @@ export async function rescuable({ world, server }: Stage) {
   return { ':id': await server() };
 }
 
+/** A server, with an ISO for it. */
+export async function withIso({ world, server }: Stage) {
+  await ensureImage(world.database.db, { slug: 'tools', name: 'Tools', family: 'windows', kind: 'iso' });
+  return { ':id': await server() };
+}
+
 /** A delivery that can be replayed. */
 export async function finishedDelivery({ endpoint, world, actor }: Stage) {
   const endpointId = await endpoint();
@@ -68,6 +74,11 @@ export const portalCases = Object.fromEntries([
   })),
   form('POST /client/servers/:id/rescue', 'server.rescue', rescuable),
   form('POST /client/servers/:id/unrescue', 'server.unrescue', rescuable),
+  form('POST /client/servers/:id/attach-iso', 'server.attach_iso', async (stage) => ({
+    ...(await withIso(stage)),
+    iso: 'tools',
+  })),
+  form('POST /client/servers/:id/detach-iso', 'server.detach_iso', withIso),
   form('POST /client/servers/:id/console', 'server.open_console', async ({ server }) => ({
     ':id': await server(),
   })),

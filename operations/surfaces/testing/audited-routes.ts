@@ -16,7 +16,7 @@ import type { Case as CaseOf } from '#service-kit/audit/testing/audited-routes.t
 import { plantAnswer } from '#service-kit/sign-on/testing/plant-sign-on.ts';
 import { form, operation, type Stage } from './audit-stage.ts';
 import { consoleCases } from './audited-console.ts';
-import { finishedDelivery, largePlan, portalCases, rescuable, rule } from './audited-portal.ts';
+import { finishedDelivery, largePlan, portalCases, rescuable, rule, withIso } from './audited-portal.ts';
 
 type Case = CaseOf<Stage, Response>;
 
@@ -168,6 +168,11 @@ const apiCases = (['v1', 'v2'] as const).flatMap((version) => {
           operation(`POST ${base}/servers/:id/actions/reset-password`, 'server.reset_password', onServer),
           operation(`POST ${base}/servers/:id/actions/rescue`, 'server.rescue', rescuable),
           operation(`POST ${base}/servers/:id/actions/unrescue`, 'server.unrescue', rescuable),
+          operation(`POST ${base}/servers/:id/actions/attach-iso`, 'server.attach_iso', async (stage) => ({
+            ...(await withIso(stage)),
+            iso: 'tools',
+          })),
+          operation(`POST ${base}/servers/:id/actions/detach-iso`, 'server.detach_iso', withIso),
           operation(`POST ${base}/servers/:id/actions/resize`, 'server.resize', async (stage) => ({
             ...(await onServer(stage)),
             plan: await largePlan(stage),

@@ -80,7 +80,7 @@ interface Site {
 }
 
 async function withSite<T>(bug: Planted | null, use: (site: Site) => Promise<T>): Promise<T> {
-  const model = createModelNode(['debian-12', 'debian-13', 'rescue-13']);
+  const model = createModelNode(['debian-12', 'debian-13', 'rescue-13', 'tools.iso']);
   let plan: Plan = () => null;
   const virsh = faultyVirsh(model.virsh, () => plan);
   const driver = createLibvirtDriver({ ...node, uri: 'qemu:///system' }, { virsh });
@@ -90,6 +90,7 @@ async function withSite<T>(bug: Planted | null, use: (site: Site) => Promise<T>)
   const { db, pool } = world.database;
   await ensureImage(db, { slug: 'debian-13', name: 'Debian 13', family: 'debian' });
   await ensureImage(db, { slug: 'rescue-13', name: 'Rescue 13', family: 'debian', kind: 'rescue' });
+  await ensureImage(db, { slug: 'tools', name: 'Tools', family: 'windows', kind: 'iso' });
   await ensurePlan(db, {
     ...{ slug: 'large', name: 'Large', vcpus: 2, memoryMb: 4_096, diskGb: 80 },
     ...{ hourlyQuanta: 200, monthlyCapQuanta: 120_000 },
@@ -168,6 +169,8 @@ async function live(site: Site, random: () => number): Promise<string[]> {
       world.servers.rebuildServer(systemActor, null, serverId, { image: pick(['debian-12', 'debian-13']) }),
     resize: () => world.servers.resizeServer(systemActor, null, serverId, { plan: 'large' }),
     rescue: () => world.servers.rescueServer(systemActor, null, serverId, {}),
+    attachIso: () => world.servers.attachIso(systemActor, null, serverId, 'tools'),
+    detachIso: () => world.servers.detachIso(systemActor, null, serverId),
     unrescue: () => world.servers.unrescueServer(systemActor, null, serverId),
     ...Object.fromEntries(
       (['start', 'stop', 'shutdown', 'reboot', 'reset'] as const).map((command) => [
@@ -221,7 +224,8 @@ async function compare({ world, model }: Site, serverId: number): Promise<string
   if (sold.isSettled && !named('interfaces')) unlike('interfaces', found.macs.toSorted(), sold.macs);
   unlike('image', found.image, server.imageSlug);
   unlike('rescue', found.rescue, server.isRescued ? 'rescue-13' : null);
-  const { live } = model.domains.get(guest)!;
+  const { live, config } = model.domains.get(guest)!;
+  unlike('ISO', config.includes("volume='tools.iso'"), server.iso !== null);
   unlike('power', live === null ? 'stopped' : 'running', server.powerState);
   if (live !== null && !live.includes(`'${found.disk}'`)) wrong.push('it runs on another disk');
   unlike('addresses', found.addresses.toSorted(), server.addresses.map(({ address }) => address).toSorted());

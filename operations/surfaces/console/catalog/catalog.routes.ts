@@ -313,7 +313,7 @@ function imageSection({ staff, images }: CatalogPageOptions): Html {
     {
       title: 'Images',
       description:
-        'Every node needs each offered image in its storage pool, named by its name in the API: debian-13.qcow2. Servers that are locked out or do not boot start from a rescue system.',
+        'Every node needs each offered image in its storage pool, named by its name in the API: debian-13.qcow2, or of an ISO virtio-win.iso. Servers that are locked out or do not boot start from a rescue system.',
       actions: addLink(staff, 'images', 'New image'),
     },
     table<Offer<Image>>({
@@ -383,6 +383,7 @@ interface OfferField {
 const kindWords: Readonly<Record<ImageKind, string>> = {
   system: 'New servers',
   rescue: 'Rescue system',
+  iso: 'ISO for the CD drive',
 };
 
 const slug = (placeholder: string): OfferField => ({

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { Capability } from '#contracts/capabilities.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { formatQuanta } from '#operations/billing/index.ts';
 import type { Catalog, Image, Offer, Plan } from '#operations/catalog/index.ts';
@@ -22,10 +23,11 @@ export function catalogHandlers(deps: Features): CatalogHandlers {
     { id, slug, name, country, drivers }: OfferedLocation,
     { availability, images }: Awaited<ReturnType<Catalog['readOffers']>>,
   ): schemas.Location => {
-    const canRescue = images.some(({ kind, isOffered }) => kind === 'rescue' && isOffered);
+    const offered = new Set<string>(images.filter(isOffered).map(({ kind }) => kind));
+    const able = clusters.capabilitiesOf(drivers);
     return {
       ...{ id, slug, name, country },
-      capabilities: clusters.capabilitiesOf(drivers).filter((one) => one !== 'rescue' || canRescue),
+      capabilities: able.filter((one) => !needImages.has(one) || offered.has(one)),
       plans: availability
         .filter(({ locationId }) => locationId === id)
         .map((one) => ({ id: one.planId, slug: one.planSlug, available: one.isAvailable })),
@@ -95,6 +97,9 @@ export function catalogHandlers(deps: Features): CatalogHandlers {
 }
 
 const isOffered = (one: Offer<unknown>) => one.isOffered;
+
+/** Capabilities of no use without an image of that kind. */
+const needImages: ReadonlySet<Capability> = new Set(['rescue', 'iso']);
 
 const showPrices = ({ hourlyQuanta, monthlyCapQuanta }: Plan) => ({
   price_hourly: formatQuanta(hourlyQuanta),

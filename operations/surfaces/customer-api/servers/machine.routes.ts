@@ -15,6 +15,7 @@ const checkRebuild = compileValidator(schemas.RebuildRequest);
 const checkResize = compileValidator(schemas.ResizeRequest);
 const checkSelection = compileValidator(schemas.SelectionRequest);
 const checkRescue = compileValidator(schemas.RescueRequest);
+const checkIso = compileValidator(schemas.AttachIsoRequest);
 const checkReset = compileValidator(schemas.ResetPasswordRequest);
 
 interface MachineHandlers {
@@ -23,10 +24,12 @@ interface MachineHandlers {
   resetPassword: Handler;
   rescueServer: Handler;
   unrescueServer: Handler;
+  attachIso: Handler;
+  detachIso: Handler;
   openConsole: Handler;
 }
 
-/** Rebuild, resize, a new root password, rescue and the console. */
+/** Rebuild, resize, a new root password, rescue, ISOs and the console. */
 export function machineHandlers(deps: Features & { consoles: Consoles }): MachineHandlers {
   const { servers } = deps;
   /** What such a call names, checked. A missing server is a 404 before anything is said of the body. */
@@ -122,6 +125,21 @@ export function machineHandlers(deps: Features & { consoles: Consoles }): Machin
       const { id, body, precondition } = await begin(call, request, checkSelection);
       return once({ call, request, reply, body }, async (hooks) => ({
         action: await servers.unrescueServer(call.actor, call.tenant.id, id, { ...hooks, precondition }),
+      }));
+    },
+
+    async attachIso(call, request, reply) {
+      const { id, body, precondition } = await begin(call, request, checkIso);
+      const { iso } = body as schemas.AttachIsoRequest;
+      return once({ call, request, reply, body }, async (hooks) => ({
+        action: await servers.attachIso(call.actor, call.tenant.id, id, iso, { ...hooks, precondition }),
+      }));
+    },
+
+    async detachIso(call, request, reply) {
+      const { id, body, precondition } = await begin(call, request, checkSelection);
+      return once({ call, request, reply, body }, async (hooks) => ({
+        action: await servers.detachIso(call.actor, call.tenant.id, id, { ...hooks, precondition }),
       }));
     },
   };

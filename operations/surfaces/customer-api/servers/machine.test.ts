@@ -400,6 +400,55 @@ test('a rescue starts another system beside the disk until its end, each once; m
   assert.deepEqual([(await read()).rescue, (await read()).status], [false, 'running']);
 });
 
+test('an ISO goes into the CD drive and comes out, each once; a rescue and a rebuild wait for its end', async () => {
+  const { act, read, action, guest, key, eventsOf } = await running('Installed');
+  const capabilities = async () => (await call('GET', '/api/v2/locations/fra', { key })).body.capabilities;
+  assert.ok(!(await capabilities()).includes('iso'));
+  for (const slug of ['tools', 'installer'])
+    await ensureImage(world.database.db, { slug, name: slug, family: 'debian', kind: 'iso' });
+  assert.ok((await capabilities()).includes('iso'));
+  const { images } = (await call('GET', '/api/v2/images?kind=iso', { key })).body;
+  assert.deepEqual(
+    images.map((image: { slug: string }) => image.slug),
+    ['installer', 'tools'],
+  );
+  const unknown = await act('attach-iso', { iso: 'debian-12' });
+  assert.deepEqual(unknown.body.error.fields[0].allowed, ['installer', 'tools']);
+  const attach = async (iso: string) => {
+    const asked = await act('attach-iso', { iso });
+    await world.jobs.drain();
+    return [asked.status, asked.body.changed, (await action(asked.body.id)).outcome];
+  };
+  assert.deepEqual(await attach('tools'), [202, true, null]);
+  assert.deepEqual(await attach('tools'), [202, false, null]);
+  assert.deepEqual(
+    [(await read()).iso.slug, (await read()).status, (await guest()).iso],
+    ['tools', 'running', 'tools'],
+  );
+  for (const to of ['rebuild', 'rescue'])
+    assert.equal((await act(to, {})).body.error.reason, 'server_not_ready', to);
+  assert.deepEqual(await attach('installer'), [202, true, null], 'it takes the place of the other');
+  assert.equal((await guest()).iso, 'installer');
+
+  node.refusal = refusedBy('The storage pool guests has no volume tools.iso.');
+  const refused = await act('attach-iso', { iso: 'tools' });
+  await world.jobs.drain();
+  node.refusal = null;
+  assert.equal((await action(refused.body.id)).error.code, 'hypervisor_failed');
+  assert.equal((await read()).iso.slug, 'installer');
+
+  const asked = await act('detach-iso', {});
+  await world.jobs.drain();
+  assert.deepEqual([(await read()).iso, (await guest()).iso], [null, null]);
+  assert.equal((await act('detach-iso', {})).body.changed, false);
+  assert.equal((await action(asked.body.id)).status, 'success');
+  const told = (await eventsOf()).filter((type) => type.includes('iso'));
+  assert.deepEqual(told, ['server.iso_attached', 'server.iso_attached', 'server.iso_detached']);
+  node.hasDrive = false;
+  assert.deepEqual(await attach('tools'), [202, true, 'next_boot']);
+  node.hasDrive = true;
+});
+
 test('what the hypervisors of a location can not do is refused with the reason, and the portal does not offer it', async () => {
   const { act, path, key, customer, serverId } = await running('Unable');
   const cookie = await world.signIn(customer.email);
@@ -422,6 +471,7 @@ test('what the hypervisors of a location can not do is refused with the reason, 
     'console',
     'snapshots',
     'rescue',
+    'iso',
     'speed_limit',
   ];
   for (const [action, body] of [
@@ -429,6 +479,7 @@ test('what the hypervisors of a location can not do is refused with the reason, 
     ['resize', { plan: 'large' }],
     ['reset-password', {}],
     ['rescue', {}],
+    ['attach-iso', { iso: 'tools' }],
   ] as const) {
     const { status, body: answer } = await act(action, body);
     assert.deepEqual([status, answer.error.reason], [422, 'unsupported_action']);
@@ -438,7 +489,7 @@ test('what the hypervisors of a location can not do is refused with the reason, 
   const body = { server_id: serverId };
   const refused = await call('POST', `/api/v2/addresses/${address.id}/attach`, { key, body });
   assert.deepEqual([refused.status, refused.body.error.reason], [422, 'unsupported_action']);
-  assert.doesNotMatch(await settings(), /id="(resize|password|rebuild|rescue)"/);
+  assert.doesNotMatch(await settings(), /id="(resize|password|rebuild|rescue|iso)"/);
   const capabilities = async () => (await call('GET', '/api/v2/locations/fra', { key })).body.capabilities;
   assert.deepEqual(await capabilities(), ['firewall'], 'told before a caller asks for it');
   node.unable = [];
@@ -451,6 +502,7 @@ test('what the hypervisors of a location can not do is refused with the reason, 
     'console',
     'snapshots',
     'rescue',
+    'iso',
     'speed_limit',
   ]);
   assert.equal((await call('GET', `${path}/actions`, { key })).body.pagination.total, 1);

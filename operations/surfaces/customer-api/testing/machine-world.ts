@@ -14,6 +14,7 @@ export async function createMachineWorld() {
     /** What the hypervisor says to a change of a guest; null: it carries it out. */
     refusal: null as CodedError | null,
     hasAgent: true,
+    hasDrive: true,
     /** Guests whose node was asked to forget a password. */
     forgotten: [] as string[],
     unable: [] as readonly Capability[],
@@ -46,6 +47,10 @@ export async function createMachineWorld() {
         async rescueGuest(...given) {
           refused();
           return usual.rescueGuest(...given);
+        },
+        async changeIso(...given) {
+          refused();
+          return node.hasDrive ? usual.changeIso(...given) : 'next_boot';
         },
         async resizeGuest(...given) {
           refused();
@@ -87,7 +92,7 @@ export async function createMachineWorld() {
       action: async (id: number) => (await call('GET', `/api/v2/actions/${id}`, { key })).body,
       guest: async () => {
         const text =
-          'select image, vcpus, memory_mb, disk_gb, power, password_digest, rescue_image, rescue_password_digest from simulated_guests where name = $1';
+          'select image, vcpus, memory_mb, disk_gb, power, password_digest, rescue_image, rescue_password_digest, iso from simulated_guests where name = $1';
         return (await world.database.pool.query(text, [`vm-${serverId}`])).rows[0];
       },
       room: async () => {

@@ -101,6 +101,7 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
 const usuallyNull = new Set([
   'failure',
   'error',
+  'iso',
   'current_action',
   'next_cursor',
   'code',
@@ -115,12 +116,13 @@ const rarelySent =
 type Schemas = Readonly<Record<string, Json>>;
 
 /** What examples order, and the server is made of: entries of this installation's catalog, by the API's names. */
-export type Offered = Readonly<Record<'plan' | 'image' | 'location', Json & { slug: string }>>;
+export type Offered = Readonly<Record<'plan' | 'image' | 'iso' | 'location', Json & { slug: string }>>;
 
 /** Where nothing can be ordered yet. */
 export const usuallyOffered: Offered = {
   plan: { slug: 'kvm-1', name: 'KVM 1' },
   image: { slug: 'debian-13', name: 'Debian 13' },
+  iso: { slug: 'virtio-win', name: 'virtio-win' },
   location: { slug: 'fra', name: 'Frankfurt' },
 };
 

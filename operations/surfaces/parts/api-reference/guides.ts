@@ -414,7 +414,7 @@ export const switches: readonly Switch[] = [
     'resetPassword',
   ),
   row('Rescue', 'POST /servers/{id}/actions/enable_rescue', 'none', 'rescueServer'),
-  row('End a rescue', 'POST /servers/{id}/actions/disable_rescue', 'none', 'unrescueServer'),
+  row('Attach an ISO', 'POST /servers/{id}/actions/attach_iso', 'none', 'attachIso'),
   row('Console', 'POST /servers/{id}/actions/request_console', 'none', 'openConsole'),
   row(
     'Take a snapshot',

@@ -133,11 +133,16 @@ ${resources.join('\n')}`;
 }
 
 async function readOffered({ listPlans, listImages, listLocations }: ApiFacts['catalog']): Promise<Offered> {
-  const [plans, images, locations] = await Promise.all([listPlans(), listImages(), listLocations()]);
-  const [plan, image, location] = [plans[0], images[0], locations[0]];
+  const [[plan], [image], [iso], [location]] = await Promise.all([
+    listPlans(),
+    listImages(),
+    listImages(['iso']),
+    listLocations(),
+  ]);
   return {
     plan: plan ? describePlan(plan) : usuallyOffered.plan,
     image: image ? { slug: image.slug, name: image.name, family: image.family } : usuallyOffered.image,
+    iso: iso ? { slug: iso.slug, name: iso.name } : usuallyOffered.iso,
     location: location
       ? { slug: location.slug, name: location.name, country: location.country }
       : usuallyOffered.location,

@@ -118,6 +118,8 @@ const endedWords: Readonly<Record<ServerAction['command'], { done: string; faile
   restore_snapshot: { done: 'Snapshot restored', failed: 'Restoring a snapshot failed' },
   rescue: { done: 'Rescue system started', failed: 'Rescue failed' },
   unrescue: { done: 'Rescue ended', failed: 'Ending the rescue failed' },
+  attach_iso: { done: 'ISO attached', failed: 'Attaching an ISO failed' },
+  detach_iso: { done: 'ISO detached', failed: 'Detaching the ISO failed' },
   destroy: { done: 'Destroyed', failed: 'Destroy failed' },
 };
 

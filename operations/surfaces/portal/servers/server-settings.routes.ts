@@ -1,4 +1,4 @@
-/** The Settings tab of a server: its name and labels, the names of its addresses, its plan, disk, rescue system and root password, and its end. */
+/** The Settings tab of a server: its name and labels, the names of its addresses, its plan, disk, rescue system, CD drive and root password, and its end. */
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
@@ -10,6 +10,7 @@ import type { Server } from '#operations/views/server-store.ts';
 import type { Snapshot } from '#operations/views/snapshot-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
+  actionButton,
   askButton,
   banner,
   type Content,
@@ -55,6 +56,8 @@ const outcomes = {
   reverse: 'Saved. The DNS server is told; resolvers may answer with the former name for an hour.',
   snapshot: 'The snapshot is being taken.',
   deleted: 'The snapshot was deleted.',
+  attach_iso: 'The ISO is being attached.',
+  detach_iso: 'The ISO is being detached.',
 };
 
 export function registerServerSettings(app: App, deps: Features): void {
@@ -130,16 +133,18 @@ export async function showSettings(
     | 'plans'
     | 'images'
     | 'rescueImages'
+    | 'isos'
     | 'snapshots'
     | 'snapshotsMax'
     | 'snapshotGbQuanta'
     | 'nameable'
   >,
 ): Promise<FastifyReply> {
-  const [plans, images, rescueImages, snapshots] = await Promise.all([
+  const [plans, images, rescueImages, isos, snapshots] = await Promise.all([
     deps.catalog.listPlans(),
     deps.catalog.listImages(),
     deps.catalog.listImages(['rescue']),
+    deps.catalog.listImages(['iso']),
     deps.servers.listSnapshots(visitor.actor, null, server.id),
   ]);
   const { snapshotsMax, snapshotGbQuanta } = deps.servers;
@@ -148,7 +153,7 @@ export async function showSettings(
   return sendPage(
     reply,
     serverSettingsPage({
-      ...{ visitor, server, capabilities, plans, images, rescueImages, snapshots, nameable },
+      ...{ visitor, server, capabilities, plans, images, rescueImages, isos, snapshots, nameable },
       ...{ snapshotsMax, snapshotGbQuanta, ...state },
     }),
     status,
@@ -316,12 +321,14 @@ const ResizeForm = Type.Object({
   on_timeout: Type.Union([Type.Literal('fail'), Type.Literal('stop')]),
 });
 const RescueForm = Type.Object({ image: Type.Optional(Type.String({ maxLength: 64 })) });
+const IsoForm = Type.Object({ iso: Type.String({ maxLength: 64 }) });
 const RebuildForm = Type.Object({ image: Type.String({ maxLength: 64 }) });
 
-/** Resize, rescue, rebuild and a new root password from the Settings tab, by the same operations that the API uses. */
+/** Resize, rescue, ISOs, rebuild and a new root password from the Settings tab, by the same operations that the API uses. */
 export function registerMachine(app: App, deps: Features): void {
   const { servers } = deps;
   registerRescue(app, deps);
+  registerIsos(app, deps);
   for (const isDryRun of [false, true])
     app.post(
       `/servers/:id/resize${isDryRun ? '/check' : ''}`,
@@ -397,6 +404,23 @@ function registerRescue(app: App, deps: Features): void {
   });
 }
 
+function registerIsos(app: App, { servers, ...deps }: Features): void {
+  app.post('/servers/:id/attach-iso', { schema: { params: Id, body: IsoForm } }, async (request, reply) => {
+    const of = await findServerOf(servers, request);
+    const { iso } = request.body;
+    const isoError = await faultOf(() => servers.attachIso(of.visitor.actor, null, of.server.id, iso));
+    if (isoError !== null) return showSettings({ servers, ...deps }, of, reply, 409, { isoError });
+    return reply.redirect(`/client/servers/${of.server.id}/settings?done=attach_iso`, 303);
+  });
+
+  app.post('/servers/:id/detach-iso', { schema: { params: Id } }, async (request, reply) => {
+    const of = await findServerOf(servers, request);
+    const isoError = await faultOf(() => servers.detachIso(of.visitor.actor, null, of.server.id));
+    if (isoError !== null) return showSettings({ servers, ...deps }, of, reply, 409, { isoError });
+    return reply.redirect(`/client/servers/${of.server.id}/settings?done=detach_iso`, 303);
+  });
+}
+
 function forecastText(resize: Awaited<ReturnType<Features['servers']['resizeServer']>>): string {
   const { action, hourlyQuanta, monthlyCapQuanta, dueQuanta, isRestarted } = resize;
   if (!action.changed) return 'The server has this plan already.';
@@ -414,6 +438,7 @@ interface MachineOptions {
   plans: readonly Plan[];
   images: readonly Image[];
   rescueImages: readonly Image[];
+  isos: readonly Image[];
   snapshots: readonly Snapshot[];
   /** Of one server. */
   snapshotsMax: number;
@@ -423,6 +448,7 @@ interface MachineOptions {
   rebuild?: { image: string; error: string };
   resetError?: string;
   rescueError?: string;
+  isoError?: string;
   snapshot?: SnapshotState;
 }
 
@@ -437,6 +463,7 @@ function machineSections(options: MachineOptions): Content {
     capabilities.includes('reset_password') && passwordSection(options),
     capabilities.includes('snapshots') && snapshotSection(options),
     capabilities.includes('rescue') && options.rescueImages.length > 0 && rescueSection(options),
+    (server.iso !== null || (capabilities.includes('iso') && options.isos.length > 0)) && isoSection(options),
     capabilities.includes('rebuild') && rebuildSection(options),
   ];
 }
@@ -511,13 +538,18 @@ function passwordSection({ server, visitor, resetError }: MachineOptions): Conte
   ]);
 }
 
-function rescueSection({ server, visitor, rescueImages, rescueError }: MachineOptions): Content {
+function rescueSection(options: MachineOptions): Content {
+  const { server, visitor, rescueImages, rescueError, resize, rebuild, snapshot } = options;
+  // What a form of before the rescue asked for: its own section is not there.
+  const otherError =
+    options.isoError ?? options.resetError ?? resize?.error ?? rebuild?.error ?? snapshot?.error;
+  const error = rescueError ?? (server.isRescued ? otherError : undefined);
   const description = server.isRescued
     ? 'The server is in rescue: it starts from a rescue system, and its own disk is beside it, on most systems as /dev/vdc.'
     : 'For a server that is locked out or does not boot: it starts from a rescue system and has its own disk beside it, untouched. Addresses, networks, firewall and price stay.';
   const common = { openKind: 'button' as const, csrfToken: visitor.csrfToken };
   return section({ title: 'Rescue', id: 'rescue', description }, [
-    rescueError !== undefined && banner({ tone: 'bad', title: 'Nothing was changed', text: rescueError }),
+    error !== undefined && banner({ tone: 'bad', title: 'Nothing was changed', text: error }),
     server.isRescued
       ? html`<div>${askButton(
           {
@@ -536,6 +568,34 @@ function rescueSection({ server, visitor, rescueImages, rescueError }: MachineOp
               'The power of the server is cut. The root password of the rescue system is shown once, on the next page.',
             )}</div>`,
         ),
+  ]);
+}
+
+function isoSection({ server, visitor, isos, isoError }: MachineOptions): Content {
+  const { iso } = server;
+  const path = `/client/servers/${server.id}`;
+  const description =
+    'What is in the CD drive is seen at once, and the server starts from it before its disk: reset it to do so.';
+  return section({ title: 'CD drive', id: 'iso', description }, [
+    iso === null
+      ? form(
+          {
+            ...{ action: `${path}/attach-iso`, csrfToken: visitor.csrfToken, error: isoError },
+            ...{ submit: 'Attach', submitKind: 'button' as const },
+          },
+          field({
+            ...{ kind: 'select', name: 'iso', label: 'ISO', required: true },
+            options: isos.map(({ slug, name }) => ({ value: slug, label: name })),
+          }),
+        )
+      : [
+          isoError !== undefined && banner({ tone: 'bad', title: 'Nothing was changed', text: isoError }),
+          html`<p>${iso.name}</p>`,
+          html`<div>${actionButton({
+            ...{ action: `${path}/detach-iso`, csrfToken: visitor.csrfToken, label: 'Detach' },
+            kind: 'button',
+          })}</div>`,
+        ],
   ]);
 }
 

@@ -101,9 +101,23 @@ test('a server is resized, rebuilt, given a root password and taken snapshots of
   const inRescue = await (await fetch(`${path}/settings`, { headers })).text();
   assert.match(inRescue, /id="rescue"[\s\S]*Start from its own disk/);
   assert.doesNotMatch(inRescue, /id="(resize|password|rebuild|snapshots)"/);
+  await ensureImage(world.database.db, { slug: 'tools', name: 'Tools 7', family: 'windows', kind: 'iso' });
+  const inDrive = await send('attach-iso', { iso: 'tools' });
+  assert.deepEqual(
+    [inDrive.status, /The server is in rescue\. Let it/.test(await inDrive.text())],
+    [409, true],
+  );
   assert.equal((await send('unrescue', {})).status, 303);
   await world.jobs.drain();
   assert.deepEqual([(await find())?.isRescued, (await find())?.powerState], [false, 'running']);
+
+  assert.match(await (await fetch(`${path}/settings`, { headers })).text(), /<option value="tools"/);
+  assert.equal((await send('attach-iso', { iso: 'tools' })).status, 303);
+  await world.jobs.drain();
+  assert.match(await (await fetch(`${path}/settings`, { headers })).text(), /Tools 7<\/p>[\s\S]*Detach/);
+  assert.equal((await send('detach-iso', {})).status, 303);
+  await world.jobs.drain();
+  assert.equal((await find())?.iso, null);
 
   assert.equal((await send('snapshots', { name: 'friday' })).status, 303);
   await world.jobs.drain();

@@ -39,7 +39,9 @@ const images = [
   { slug: 'debian-13', name: 'Debian 13', family: 'debian' },
   { slug: 'ubuntu-24.04', name: 'Ubuntu 24.04', family: 'ubuntu' },
   { slug: 'rocky-10', name: 'Rocky Linux 10', family: 'rocky' },
-];
+  { slug: 'rescue', name: 'Rescue system', family: 'debian', kind: 'rescue' },
+  { slug: 'debian-13-netinst', name: 'Debian 13, network installation', family: 'debian', kind: 'iso' },
+] as const;
 
 /** What may be given to guests of the demo world's one node. */
 const capacity = { vcpus: 64, memoryMb: 262_144, diskGb: 8_192 };

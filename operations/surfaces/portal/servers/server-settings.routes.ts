@@ -575,7 +575,7 @@ function isoSection({ server, visitor, isos, isoError }: MachineOptions): Conten
   const { iso } = server;
   const path = `/client/servers/${server.id}`;
   const description =
-    'What is in the CD drive is seen at once, and the server starts from it before its disk: reset it to do so.';
+    'The server sees the ISO at once. After a reset it starts from the ISO instead of its disk.';
   return section({ title: 'CD drive', id: 'iso', description }, [
     iso === null
       ? form(

@@ -43,7 +43,7 @@ export function createClusters(deps: { db: () => Queryable; hypervisors: Hypervi
     /** Oldest first; all of them, or those of one location. */
     listClusters: (locationId?: number) => listClusters(deps.db(), locationId),
     /** What servers can do where these drivers are: what all of them can. */
-    capabilitiesOf(drivers: readonly string[]): Capability[] {
+    listCapabilities(drivers: readonly string[]): Capability[] {
       const [first = [], ...others] = drivers.map((driver) => deps.hypervisors.capabilitiesOf(driver));
       return first.filter((one) => others.every((able) => able.includes(one)));
     },

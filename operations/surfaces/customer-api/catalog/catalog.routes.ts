@@ -24,7 +24,7 @@ export function catalogHandlers(deps: Features): CatalogHandlers {
     { availability, images }: Awaited<ReturnType<Catalog['readOffers']>>,
   ): schemas.Location => {
     const offered = new Set<string>(images.filter(isOffered).map(({ kind }) => kind));
-    const able = clusters.capabilitiesOf(drivers);
+    const able = clusters.listCapabilities(drivers);
     return {
       ...{ id, slug, name, country },
       capabilities: able.filter((one) => !needImages.has(one) || offered.has(one)),

@@ -37,6 +37,7 @@ test('serve starts the database and its secrets first, the work of every feature
     'loop operations.bandwidth_readings',
     'loop operations.bandwidth_rollup',
     'loop operations.bandwidth_thresholds',
+    'loop operations.bandwidth_limits',
     'loop operations.idempotency_retention',
     'attack mails',
     'loop operations-incident-retention',

@@ -200,6 +200,12 @@ export const operationsSettings = {
     { places: 4, max: 100_000, unit: 'of the account’s currency' },
     'Price of 10^12 bytes beyond the bandwidth pool of an account, with at most four decimals; 0 charges nothing. Needs SVC_BANDWIDTH_SOURCE=telemetry. A new or higher price holds from the next UTC month on.',
   ),
+  bandwidthLimitMbit: integerSetting(
+    'SVC_BANDWIDTH_LIMIT_MBIT',
+    0,
+    { min: 0, max: 100_000, unit: 'Mbit/s' },
+    'Speed of each server of an account that has used up its bandwidth pool and chose to be limited instead of charged; 0 offers no such choice and ends limits, but does not charge those who chose it. Needs SVC_BANDWIDTH_OVERAGE_PER_TB, and nodes that can limit.',
+  ),
   includedPerMonth: integerSetting(
     'API_INCLUDED_REQUESTS_PER_MONTH',
     5_000,

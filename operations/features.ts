@@ -188,11 +188,12 @@ const gigabyteBytes = 1_000_000_000;
 
 function bandwidthRules(
   settings: OperationsSettings,
-): Pick<BandwidthDeps, 'source' | 'poolCounts' | 'rules' | 'tbQuanta'> {
+): Pick<BandwidthDeps, 'source' | 'poolCounts' | 'rules' | 'tbQuanta' | 'limitMbit'> {
   return {
     source: settings.bandwidthSource,
     poolCounts: settings.bandwidthPoolCounts,
     tbQuanta: settings.bandwidthOverageQuanta,
+    limitMbit: settings.bandwidthOverageQuanta === 0 ? 0 : settings.bandwidthLimitMbit,
     rules: {
       baseBytes: settings.bandwidthBaseGb * gigabyteBytes,
       perServerBytes: settings.bandwidthPerServerGb * gigabyteBytes,

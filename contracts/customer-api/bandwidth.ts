@@ -1,8 +1,16 @@
 /** Bodies about bandwidth, and the account payload. */
 import { type Static, Type } from 'typebox';
 import { Nullable } from '../scalars.ts';
-import { both, type Endpoint, ok } from './endpoint.ts';
-import { Id, Moment, Money, monthOrDayPattern, OneOf, ProjectionHours } from './schema-kit.ts';
+import { bodyErrors, both, type Endpoint, ok } from './endpoint.ts';
+import {
+  Id,
+  Moment,
+  Money,
+  monthOrDayPattern,
+  OneOf,
+  ProjectionHours,
+  TenantSelector,
+} from './schema-kit.ts';
 import { Usage } from './usage.ts';
 
 const Bytes = Type.Integer({ minimum: 0 });
@@ -140,10 +148,21 @@ export const Account = Type.Object(
           amount: Money,
           projected_amount: Nullable(Money),
           charged_at: Nullable(Moment),
+          when_used_up: OneOf(
+            ['charge', 'limit'],
+            '`charge`: traffic beyond the pool is charged. `limit`: once the pool is used up, the servers are limited in speed until the month ends, and traffic beyond it is not charged.',
+          ),
+          limit_mbit: Nullable(
+            Type.Integer({
+              minimum: 1,
+              description: 'Speed of each limited server in Mbit/s. Null: `limit` can’t be chosen.',
+            }),
+          ),
+          limited_since: Nullable(Moment),
         },
         {
           description:
-            'Cost of this month’s traffic beyond the pool. It is charged once, at `charged_at`, by what was delivered. `per_tb` and `charged_at` are null while nothing is charged.',
+            'Cost of this month’s traffic beyond the pool. It is charged once, at `charged_at`, by what was delivered. `per_tb` and `charged_at` are null while nothing is charged, `limited_since` while the servers are not limited.',
         },
       ),
       servers: Type.Array(BandwidthRow, {
@@ -155,6 +174,15 @@ export const Account = Type.Object(
   { title: 'Account' },
 );
 export type Account = Static<typeof Account>;
+
+export const UpdateAccountRequest = Type.Object(
+  {
+    when_used_up: OneOf(['charge', 'limit'], 'See `bandwidth.overage` of the account.'),
+    tenant: Type.Optional(TenantSelector),
+  },
+  { additionalProperties: false, title: 'UpdateAccountRequest' },
+);
+export type UpdateAccountRequest = Static<typeof UpdateAccountRequest>;
 
 /** The account, and what its servers used of its bandwidth. */
 export const bandwidthEndpoints = [
@@ -171,6 +199,20 @@ export const bandwidthEndpoints = [
     // It counts this very call, so no tag of it would ever match.
     responses: { 200: { description: 'The account.', schema: Account } },
     errors: [],
+  },
+  {
+    id: 'updateAccount',
+    method: 'PATCH',
+    path: '/account',
+    versions: ['v2'],
+    summary: 'Choose what happens when the bandwidth pool is used up',
+    description:
+      'Holds from now on, also in later months. With `limit` the servers are limited within about a minute of using up the pool, new ones as well, until the month ends. With `charge` a limit ends, and what is used beyond the pool from then on is charged.',
+    params: {},
+    body: UpdateAccountRequest,
+    selectsTenant: true,
+    responses: { 200: { description: 'The account.', schema: Account } },
+    errors: [...bodyErrors, 'read_only_key'],
   },
   {
     id: 'readServerBandwidth',

@@ -240,6 +240,12 @@ export const webhookEvents = [
       'The account has used half, 80 % or all of its bandwidth pool of the month, and more costs something.',
     data: aboutPool,
   },
+  {
+    type: 'bandwidth.limited',
+    summary:
+      'The bandwidth pool of the month is used up and the servers of the account are limited in speed until the month ends, as the account chose.',
+    data: aboutPool,
+  },
   { type: 'key.created', summary: 'An API key was created.', data: aboutKey },
   { type: 'key.revoked', summary: 'An API key was revoked.', data: aboutKey },
   { type: 'account.locked', summary: 'The account was suspended or closed.', data: aboutAccount },

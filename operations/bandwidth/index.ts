@@ -23,6 +23,7 @@ import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, ifHeld, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { chooseWhenUsedUp, createLimitLoop, speedJobs } from './limit-used-up.ts';
 import { type BandwidthTerms, computeMonth, type MonthFigures } from './overage.ts';
 import { arrivalDays, type PoolRules } from './pool.ts';
 import { type HistoryQuery, readAccount, readHistory } from './read-bandwidth.ts';
@@ -41,8 +42,8 @@ export function createBandwidth(deps: BandwidthDeps) {
   return {
     /** What it does beside the calls. */
     work: {
-      jobHandlers: mailJobs(deps),
-      parts: [...readings, createRollupLoop(deps), createThresholdLoop(deps)],
+      jobHandlers: { ...mailJobs(deps), ...speedJobs(deps) },
+      parts: [...readings, createRollupLoop(deps), createThresholdLoop(deps), createLimitLoop(deps)],
     } satisfies FeatureWork,
     source: deps.source,
     poolCounts: deps.poolCounts,
@@ -55,6 +56,12 @@ export function createBandwidth(deps: BandwidthDeps) {
     /** Throws `accounts.forbidden`. */
     readAccount: (actor: Actor, account: { tenantId: number; openedAt: Date }) =>
       readAccount(deps, actor, account),
+    /**
+     * What happens once the pool of a month is used up, from now on; where servers are limited, that ends at once. Throws
+     * `accounts.forbidden`, `bandwidth.invalid`.
+     */
+    chooseWhenUsedUp: (actor: Actor, account: UsingAccount, whenUsedUp: store.WhenUsedUp) =>
+      chooseWhenUsedUp(deps, actor, account, whenUsedUp),
     /** Notes by what the present month will be charged. For the tick that charges it, as all below. */
     noteTerms: () => store.noteTerms(deps.db(), deps),
     /** Months that are over, and for which what was delayed has had its time to arrive. */
@@ -87,6 +94,8 @@ export interface BandwidthDeps {
   rules: PoolRules;
   /** The price of 10^12 bytes beyond the pool; 0: nothing is charged. */
   tbQuanta: number;
+  /** The speed of servers of accounts that chose a limit, in Mbit/s; 0: there is no such choice. */
+  limitMbit: number;
   /** Mails accounts that near the end of their pool. */
   post: Post;
 }

@@ -6,8 +6,9 @@
  */
 import { listServersSince, listUse, type UsingAccount } from '#operations/views/bandwidth-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { computePool, overageQuanta, type PoolRules } from './pool.ts';
+import { chargeableBytes, computePool, overageQuanta, type PoolRules } from './pool.ts';
 import { daysOf, periodOf, poolSum } from './read-bandwidth.ts';
+import { findChoice } from './store.ts';
 
 /** By which a month is charged. */
 export interface BandwidthTerms {
@@ -22,6 +23,8 @@ export interface BandwidthTerms {
 export interface MonthFigures {
   usedBytes: number;
   allowanceBytes: number;
+  /** Of what is beyond the pool: used while the account had not chosen to be limited. */
+  chargeableBytes: number;
   quanta: number;
 }
 
@@ -45,5 +48,10 @@ export async function computeMonth(
     nowMs: Math.min(nowMs, month.endMs),
     lives: servers.flatMap(({ life }) => life ?? []),
   });
-  return { usedBytes, allowanceBytes, quanta: overageQuanta(usedBytes - allowanceBytes, tbQuanta) };
+  const overBytes = Math.max(0, usedBytes - allowanceBytes);
+  const chargeable = chargeableBytes(overBytes, await findChoice(tx, tenantId, period));
+  return {
+    ...{ usedBytes, allowanceBytes, chargeableBytes: chargeable },
+    quanta: overageQuanta(chargeable, tbQuanta),
+  };
 }

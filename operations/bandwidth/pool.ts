@@ -4,6 +4,7 @@
  * `docs/decisions/0030-bandwidth-pool.md` says why. Everything is whole bytes until it is shown.
  */
 import type { ServerLife } from '#operations/views/bandwidth-store.ts';
+import type { UsedUpChoice } from './store.ts';
 
 export interface PoolRules {
   /** Of every account, each month. */
@@ -131,4 +132,14 @@ export const arrivalDays = 3;
 /** What so many bytes beyond the pool cost, rounded down to the quantum, exactly; `tbQuanta` is the price of 10^12 bytes. */
 export function overageQuanta(bytes: number, tbQuanta: number): number {
   return Number((BigInt(Math.max(0, bytes)) * BigInt(tbQuanta)) / 1_000_000_000_000n);
+}
+
+/** Of what was used beyond the pool, what was not used under a choice of the limit. */
+export function chargeableBytes(overBytes: number, choice: UsedUpChoice): number {
+  return Math.max(0, overBytes - freeBytesOf(overBytes, choice));
+}
+
+/** What was used beyond the pool under choices of the limit, the present one included. */
+export function freeBytesOf(overBytes: number, { whenUsedUp, sinceBytes, freeBytes }: UsedUpChoice): number {
+  return freeBytes + (whenUsedUp === 'limit' ? Math.max(0, overBytes - sinceBytes) : 0);
 }

@@ -7,8 +7,8 @@ import type { Scope } from '#operations/views/scope.ts';
 import { findOwnedServer } from '#operations/views/server-store.ts';
 import { readNowMs } from '#service-kit/postgres/index.ts';
 import type { BandwidthDeps } from './index.ts';
-import { arrivalDays, computePool, overageQuanta, type Pool } from './pool.ts';
-import { findTerms } from './store.ts';
+import { arrivalDays, chargeableBytes, computePool, overageQuanta, type Pool } from './pool.ts';
+import { findChoice, findLimitedAt, findTerms, type WhenUsedUp } from './store.ts';
 
 /** A server's use of a period. Without a sample everything is 0 and `lastSampledAt` null. */
 export interface BandwidthRow {
@@ -57,6 +57,11 @@ export interface Overage {
   /** At the month's end if it goes on as it began; null before the first hour is over. */
   projectedQuanta: number | null;
   chargedAtMs: number;
+  whenUsedUp: WhenUsedUp;
+  /** The speed of a limited server in Mbit/s; 0: the limit can't be chosen. */
+  limitMbit: number;
+  /** Null while its servers are not limited. */
+  limitedAt: Date | null;
 }
 
 export interface HistoryQuery {
@@ -177,19 +182,38 @@ export async function readAccount(
       usedBytes,
     ),
   );
-  return { month, pool, overage: await readOverage(deps, month, pool), servers: rows };
+  return { month, pool, overage: await readOverage(deps, account.tenantId, month, pool), servers: rows };
 }
 
-async function readOverage(deps: BandwidthDeps, month: Period, pool: Pool): Promise<Overage> {
+async function readOverage(
+  deps: BandwidthDeps,
+  tenantId: number,
+  month: Period,
+  pool: Pool,
+): Promise<Overage> {
   const tbQuanta = deps.tbQuanta === 0 ? 0 : ((await findTerms(deps.db()))?.tbQuanta ?? 0);
   const bytes = Math.max(0, pool.usedBytes - pool.allowanceBytes);
+  const [choice, limitedAt, limitMbit] = await Promise.all([
+    findChoice(deps.db(), tenantId, month.name),
+    findLimitedAt(deps.db(), tenantId),
+    findOfferedLimit(deps),
+  ]);
+  const projected = pool.projection && Math.max(0, pool.projection.bytes - pool.potentialBytes);
   return {
     tbQuanta,
     bytes,
-    quanta: overageQuanta(bytes, tbQuanta),
-    projectedQuanta: pool.projection && overageQuanta(pool.projection.bytes - pool.potentialBytes, tbQuanta),
+    quanta: overageQuanta(chargeableBytes(bytes, choice), tbQuanta),
+    projectedQuanta: projected === null ? null : overageQuanta(chargeableBytes(projected, choice), tbQuanta),
+    ...{ whenUsedUp: choice.whenUsedUp, limitMbit, limitedAt },
     chargedAtMs: month.endMs + arrivalDays * 86_400_000,
   };
+}
+
+/** The speed of servers of a limited account in Mbit/s; 0 where the limit can't be chosen, also because a hypervisor can't keep it. */
+export async function findOfferedLimit({ limitMbit, clusters }: BandwidthDeps): Promise<number> {
+  if (limitMbit === 0) return 0;
+  const drivers = (await clusters.listClusters()).map(({ driver }) => driver);
+  return clusters.listCapabilities(drivers).includes('speed_limit') ? limitMbit : 0;
 }
 
 function toRow(
@@ -236,7 +260,7 @@ export function daysOf(periods: readonly Period[]): { fromDay: string; toDay: st
   return { fromDay: day(periods.at(-1)!.startMs), toDay: day(periods[0]!.endMs - 1) };
 }
 
-function invalidField(path: string, message: string): CodedError {
+export function invalidField(path: string, message: string): CodedError {
   return new CodedError('bandwidth.invalid', 'Some fields are not as they must be; see `fields`.', {
     fields: [{ path, code: 'invalid', message }],
   });

@@ -1,10 +1,13 @@
 /** Statements on readings and daily use. Owners are filtered here. */
 import { sql } from 'kysely';
 import { lockLiving } from '#operations/servers/index.ts';
-import { attackDays, observedDays, ownScanDays } from '#operations/views/bandwidth-store.ts';
+import { attackDays, observedDays, ownScanDays, wantedSpeeds } from '#operations/views/bandwidth-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { BandwidthTerms, MonthFigures } from './overage.ts';
 import type { DayUse, StoredReading } from './reading.ts';
+
+/** What an account chose for when its pool is used up. */
+export type WhenUsedUp = 'charge' | 'limit';
 
 export interface MeasuredServer {
   serverId: number;
@@ -170,6 +173,86 @@ export async function settleAccount(
       allowance_bytes = excluded.allowance_bytes, charged_quanta = excluded.charged_quanta, settled_at = excluded.settled_at
     where kept.settled_at is null returning 1`.execute(tx);
   return rows.length === 1;
+}
+
+/** Beyond the pool, in a month: by what an account chose for it. */
+export interface UsedUpChoice {
+  whenUsedUp: WhenUsedUp;
+  /** Beyond the pool when it was chosen. */
+  sinceBytes: number;
+  /** Used beyond the pool while an earlier choice of the month was the limit. */
+  freeBytes: number;
+}
+
+/** What holds in this month; a choice of an earlier one holds from the beginning. */
+export async function findChoice(db: Queryable, tenantId: number, period: string): Promise<UsedUpChoice> {
+  const { rows } = await sql<UsedUpChoice>`
+    select when_used_up as "whenUsedUp",
+      case when month = to_date(${period}, 'YYYY-MM') then since_bytes else 0 end as "sinceBytes",
+      case when month = to_date(${period}, 'YYYY-MM') then free_bytes else 0 end as "freeBytes"
+    from bandwidth_choices where tenant_id = ${tenantId} and month <= to_date(${period}, 'YYYY-MM')
+    order by month desc limit 1`.execute(db);
+  return rows[0] ?? { whenUsedUp: 'charge', sinceBytes: 0, freeBytes: 0 };
+}
+
+/** For the present month. Ends the limit of its servers, which begins anew where it is still due. */
+export async function putChoice(tx: Queryable, tenantId: number, choice: UsedUpChoice): Promise<void> {
+  await sql`insert into bandwidth_choices (tenant_id, month, when_used_up, since_bytes, free_bytes)
+    values (${tenantId}, ${presentMonth}, ${choice.whenUsedUp}, ${choice.sinceBytes}, ${choice.freeBytes})
+    on conflict (tenant_id, month) do update set when_used_up = excluded.when_used_up,
+      since_bytes = excluded.since_bytes, free_bytes = excluded.free_bytes`.execute(tx);
+  await sql`update bandwidth_months set limited_at = null
+    where tenant_id = ${tenantId} and month = ${presentMonth}`.execute(tx);
+}
+
+/** From when on the account's servers are limited in the present month; null: they are not. */
+export async function findLimitedAt(db: Queryable, tenantId: number): Promise<Date | null> {
+  const { rows } = await sql<{ limitedAt: Date | null }>`
+    select limited_at as "limitedAt" from bandwidth_months
+    where tenant_id = ${tenantId} and month = ${presentMonth}`.execute(db);
+  return rows[0]?.limitedAt ?? null;
+}
+
+/** Limits the account until the present month ends; false when it is limited already. */
+export async function noteLimited(tx: Queryable, tenantId: number): Promise<boolean> {
+  const { rows } = await sql`
+    insert into bandwidth_months as kept (tenant_id, month, limited_at) values (${tenantId}, ${presentMonth}, svc_now())
+    on conflict (tenant_id, month) do update set limited_at = excluded.limited_at where kept.limited_at is null
+    returning 1`.execute(tx);
+  return rows.length === 1;
+}
+
+/**
+ * Notes that the hypervisors are asked to limit these servers, or to end that, and returns their ids: those whose confirmed speed is another
+ * one, and whose hypervisors were not asked within ten minutes without an answer.
+ */
+export async function askForSpeeds(tx: Queryable, limitMbit: number): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    insert into server_speeds as kept (server_id, asked_at)
+    select wanted.id, svc_now() from (${wantedSpeeds(limitMbit)}) wanted
+    left join server_speeds v on v.server_id = wanted.id
+    where wanted.mbit is distinct from v.mbit
+      and (v.asked_at is null or v.asked_at < svc_now() - interval '10 minutes')
+    on conflict (server_id) do update set asked_at = excluded.asked_at
+    returning server_id as id`.execute(tx);
+  return rows.map(({ id }) => id);
+}
+
+/** The speed that a server is to have, null for no limit; undefined for one that is no longer there. */
+export async function findWantedSpeed(
+  db: Queryable,
+  serverId: number,
+  limitMbit: number,
+): Promise<number | null | undefined> {
+  const { rows } = await sql<{ mbit: number | null }>`
+    select wanted.mbit from (${wantedSpeeds(limitMbit)}) wanted where wanted.id = ${serverId}`.execute(db);
+  return rows[0]?.mbit;
+}
+
+export async function noteSpeed(db: Queryable, serverId: number, mbit: number | null): Promise<void> {
+  await sql`update server_speeds set mbit = ${mbit}, asked_at = null where server_id = ${serverId}`.execute(
+    db,
+  );
 }
 
 /** Raises the share of the pool that an account was notified about in the present month; the former one, or null when it is not lower. */

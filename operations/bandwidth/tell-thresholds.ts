@@ -5,7 +5,7 @@ import { type AccountNearing, listNearing } from '#operations/views/bandwidth-st
 import { enqueueJob, type JobHandler } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { formatBytes, formatMoney, formatMonth, formatTime } from '#service-kit/pages/index.ts';
-import { readNowMs } from '#service-kit/postgres/index.ts';
+import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import type { BandwidthDeps } from './index.ts';
 import { type BandwidthTerms, computeMonth } from './overage.ts';
 import { arrivalDays } from './pool.ts';
@@ -38,9 +38,10 @@ export function createThresholdLoop(deps: Deps): LeasedLoop {
 }
 
 /** The mark moves in the transaction of the events and of the jobs that mail, so none is told twice or forgotten. */
-async function tellOne({ db, post }: Deps, terms: BandwidthTerms, account: AccountNearing): Promise<void> {
+async function tellOne(deps: Deps, terms: BandwidthTerms, account: AccountNearing): Promise<void> {
   const { tenantId } = account;
-  await db()
+  await deps
+    .db()
     .transaction()
     .execute(async (tx) => {
       const { usedBytes, allowanceBytes } = await computeMonth(tx, terms, account, await readNowMs(tx));
@@ -58,38 +59,38 @@ async function tellOne({ db, post }: Deps, terms: BandwidthTerms, account: Accou
             period: terms.period,
             percent: threshold,
           });
-      if (!post.canSend) return;
-      const mail = mailOf(terms, account, { percent, usedBytes, allowanceBytes });
-      for (const { personId } of await listMailable(tx, tenantId))
-        await enqueueJob(tx, 'bandwidth.mail', {
-          tenantId,
-          personId,
-          percent,
-          period: terms.period,
-          ...mail,
-        });
+      const { period } = terms;
+      const { whenUsedUp } = await store.findChoice(tx, tenantId, period);
+      const beyond =
+        whenUsedUp === 'limit'
+          ? 'Once it is used up, the servers are limited in speed until the month ends, as you chose, and traffic beyond it is not charged.'
+          : `Traffic beyond it costs ${formatMoney(terms.tbQuanta, account.currency)} per TB, charged once on ${formatTime(periodOf(period).endMs + arrivalDays * 86_400_000, 'day')}; attacks are not charged.`;
+      await enqueueMails(tx, deps, {
+        ...{ tenantId, period, about: `${percent}` },
+        subject: `${percent} % of the bandwidth pool of ${account.name} is used`,
+        text: `${account.name} has used ${formatBytes(usedBytes)} of its bandwidth pool of ${formatBytes(allowanceBytes)} in ${formatMonth(period)}. The pool grows until the month ends. ${beyond}`,
+      });
     });
 }
 
-function mailOf(
-  terms: BandwidthTerms,
-  account: AccountNearing,
-  { percent, usedBytes, allowanceBytes }: { percent: number; usedBytes: number; allowanceBytes: number },
-) {
-  const chargedAt = periodOf(terms.period).endMs + arrivalDays * 86_400_000;
-  const subject = `${percent} % of the bandwidth pool of ${account.name} is used`;
-  const text = `${account.name} has used ${formatBytes(usedBytes)} of its bandwidth pool of ${formatBytes(allowanceBytes)} in ${formatMonth(terms.period)}. The pool grows until the month ends. Traffic beyond it costs ${formatMoney(terms.tbQuanta, account.currency)} per TB, charged once on ${formatTime(chargedAt, 'day')}; attacks are not charged.`;
-  return { subject, text };
-}
-
-/** A mail to one person. */
-interface MailJob {
+interface PoolMail {
   tenantId: number;
-  personId: number;
   period: string;
-  percent: number;
+  /** What it is about: one mail for each in a month. */
+  about: string;
   subject: string;
   text: string;
+}
+
+/** Mails the members of the account's organization, once the transaction is committed. */
+export async function enqueueMails(
+  tx: Queryable,
+  { post }: Pick<Deps, 'post'>,
+  mail: PoolMail,
+): Promise<void> {
+  if (!post.canSend) return;
+  for (const { personId } of await listMailable(tx, mail.tenantId))
+    await enqueueJob(tx, 'bandwidth.mail', { ...mail, personId });
 }
 
 /** A day of attempts, once a minute: a mail server may be away for long. */
@@ -101,18 +102,20 @@ export function mailJobs({ db, post, reporter }: Deps): Record<string, JobHandle
     'bandwidth.mail': {
       attemptsMax: mailAttemptsMax,
       async run({ payload }) {
-        const { tenantId, personId, period, percent, subject, text } = payload as MailJob;
+        const { tenantId, personId, period, about, subject, text } = payload as PoolMail & {
+          personId: number;
+        };
         const reader = (await listMailable(db(), tenantId)).find((one) => one.personId === personId);
         if (reader === undefined) return;
         const fault = await post.send({
           ...{ to: reader.email, subject },
           text: `${text}\n\n${post.linkTo(`/client/billing/?tenant=${tenantId}`)}`,
-          id: `bandwidth-${tenantId}-${period}-${percent}-${personId}`,
+          id: `bandwidth-${tenantId}-${period}-${about}-${personId}`,
         });
         if (fault !== null) throw new Error(fault);
       },
       async giveUp({ payload }, error) {
-        reporter.warn('a mail was not sent', { subject: (payload as MailJob).subject, error });
+        reporter.warn('a mail was not sent', { subject: (payload as PoolMail).subject, error });
       },
     },
   };

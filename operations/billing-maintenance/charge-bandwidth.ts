@@ -57,7 +57,7 @@ async function chargeBatch(
         source: 'bandwidth_overage',
         reference: terms.period,
         period: terms.period,
-        bytes: figures.usedBytes - figures.allowanceBytes,
+        bytes: figures.chargeableBytes,
         used_bytes: figures.usedBytes,
         allowance_bytes: figures.allowanceBytes,
         tb_quanta: terms.tbQuanta,

@@ -11,6 +11,7 @@ import { createWorld, type World } from '#operations/testing/dated-world.ts';
 import { deliverMinutes } from '#operations/testing/deliver-minutes.ts';
 import { incidentOf } from '#operations/testing/incident-of.ts';
 import { moveWorldClock, worldStartMs } from '#operations/testing/world-time.ts';
+import type { LeasedLoop } from '#service-kit/leases/index.ts';
 
 let world: World;
 let call: ReturnType<typeof createApiClient>;
@@ -23,6 +24,8 @@ before(async () => {
     bandwidthOverageQuanta: 50_000,
     bandwidthBaseGb: 3,
     bandwidthTenureYearGb: 0,
+    bandwidthPerServerGb: 0,
+    bandwidthLimitMbit: 10,
   });
   call = createApiClient(world.url);
 });
@@ -320,5 +323,101 @@ test('API-8.6: traffic beyond the pool is charged once, after its month and thre
   await goTo(6, 20);
   await goTo(8, 6);
   assert.deepEqual(await charged(), [['2027-07', 500, 10 * gb]], 'once');
+  await moveWorldClock(world.database, '0');
+});
+
+test('API-8.6: the servers of an account that chose the limit are limited once the pool is used up, and what they use then is not charged', async () => {
+  const customer = await world.createCustomer('Limited');
+  const { tenant } = customer;
+  const key = await world.createKey(customer);
+  const { pool, db } = world.database;
+  const gb = 1_000_000_000;
+  const goTo = async (month: number, day: number) => {
+    const days = Math.round((Date.UTC(2028, month, day, 12) - worldStartMs) / 86_400_000);
+    await moveWorldClock(world.database, `${days} days`);
+    await chargeBandwidth({ db: () => db, bandwidth: world.bandwidth });
+  };
+  await goTo(1, 1);
+  await goTo(2, 10);
+  const servers = [(await world.deploy(tenant, 'limited')).serverId];
+  const use = (bytes: number) =>
+    pool.query(
+      `insert into bandwidth_days (server_id, day, source, tenant_id, inbound_bytes, outbound_bytes, last_sampled_at)
+       values ($1, '2028-03-09', 'telemetry', $2, 0, $3, svc_now())
+       on conflict (server_id, day, source) do update set outbound_bytes = excluded.outbound_bytes`,
+      [servers[0], tenant.id, bytes],
+    );
+  const loop = world.bandwidth.work.parts.find(({ name }) => /bandwidth_limits/.test(name)) as LeasedLoop;
+  /** One round of the loop and what follows from it; the speeds of the guests. */
+  const speeds = async () => {
+    assert.equal(await loop.runOnce(), true);
+    await world.jobs.drain();
+    const { rows } = await pool.query(
+      'select speed_mbit from simulated_guests where name = any($1) order by name',
+      [servers.map((id) => `vm-${id}`)],
+    );
+    return rows.map((row) => row.speed_mbit);
+  };
+  const choose = async (when_used_up: string, as = key) =>
+    call('PATCH', '/api/v2/account', { key: as, body: { when_used_up } });
+  const overage = async () => (await call('GET', '/api/v2/account', { key })).body.bandwidth.overage;
+  const events = async () =>
+    (
+      await pool.query("select 1 from events where type = 'bandwidth.limited' and tenant_id = $1", [
+        tenant.id,
+      ])
+    ).rowCount;
+
+  assert.equal((await choose('limit', await world.createKey(customer, 'read'))).status, 403);
+  assert.equal((await choose('stop')).status, 422);
+  const chosen = (await choose('limit')).body.bandwidth.overage;
+  assert.deepEqual([chosen.when_used_up, chosen.limit_mbit, chosen.limited_since], ['limit', 10, null]);
+  await use(2.9 * gb);
+  assert.deepEqual([await speeds(), await events()], [[null], 0]);
+  await use(4 * gb);
+  assert.deepEqual([await speeds(), await events()], [[10], 1]);
+  assert.match(
+    (await world.mailsTo(customer.email))[0]!.subject,
+    /^The servers of Limited are limited to 10 Mbit/,
+  );
+  servers.push((await world.deploy(tenant, 'newer')).serverId);
+  await use(2 * gb);
+  assert.deepEqual(
+    [await speeds(), await events()],
+    [[10, 10], 1],
+    'new ones too, and a limit that began stays',
+  );
+  await use(4 * gb);
+  assert.deepEqual([(await overage()).bytes, (await overage()).amount], [gb, '0.00']);
+
+  const cookie = await world.signIn(customer.email);
+  const page = await (await fetch(`${world.url}/client/billing/`, { headers: { cookie } })).text();
+  assert.match(page, /each server has been limited to 10 Mbit\/s since/);
+  assert.equal((await choose('charge')).body.bandwidth.overage.limited_since, null);
+  assert.deepEqual(await speeds(), [null, null], 'a change of the choice ends it');
+  await use(6 * gb);
+  assert.equal((await overage()).amount, '0.01', 'of three GB beyond the pool two are charged');
+  await choose('limit');
+  assert.deepEqual(await speeds(), [10, 10]);
+  await use(9 * gb);
+  await goTo(3, 5);
+  assert.deepEqual(await speeds(), [null, null], 'the month has ended');
+  const entries = await world.billing.listEntries(systemActor, tenant.id, {
+    source: 'bandwidth_overage',
+    limit: 9,
+  });
+  assert.deepEqual(
+    entries.map(({ amountQuanta, metadata }) => [metadata.period, -amountQuanta, metadata.bytes]),
+    [['2028-03', 100, 2 * gb]],
+  );
+  assert.equal(await events(), 2);
+  const { rows } = await pool.query(
+    "select operation from audit_entries where tenant_id = $1 and operation like 'bandwidth.%' order by id",
+    [tenant.id],
+  );
+  assert.deepEqual(
+    rows.map(({ operation }) => operation.replace('bandwidth.', '')),
+    ['choose_when_used_up', 'limit', 'choose_when_used_up', 'choose_when_used_up', 'limit'],
+  );
   await moveWorldClock(world.database, '0');
 });

@@ -149,6 +149,42 @@ export async function listUnsettledAccounts(db: Queryable, period: string): Prom
   return rows;
 }
 
+/** Accounts that chose the limit, are not limited in the present month, and have used the least pool that an account has. */
+export async function listUsedUp(
+  db: Queryable,
+  query: { poolCounts: 'outbound' | 'total'; leastPoolBytes: number },
+): Promise<AccountNearing[]> {
+  const { rows } = await sql<AccountNearing>`
+    with present as (select date_trunc('month', svc_now() at time zone 'utc')::date as month),
+    chosen as (
+      select distinct on (tenant_id) tenant_id, when_used_up from bandwidth_choices order by tenant_id, month desc),
+    used as (
+      select d.tenant_id, sum(d.outbound_bytes + case when ${query.poolCounts} = 'total' then d.inbound_bytes else 0 end) as bytes
+      from chosen c join bandwidth_days d on d.tenant_id = c.tenant_id, present
+      where c.when_used_up = 'limit' and d.source = 'telemetry' and d.day >= present.month group by 1)
+    select t.id as "tenantId", t.created_at as "openedAt", t.name, t.currency, coalesce(k.told_percent, 0) as "toldPercent"
+    from used join present on true join tenants t on t.id = used.tenant_id
+    left join bandwidth_months k on k.tenant_id = t.id and k.month = present.month
+    where used.bytes >= ${query.leastPoolBytes}::numeric and k.limited_at is null order by t.id`.execute(db);
+  return rows;
+}
+
+/**
+ * The speed in Mbit/s that servers with a public address are to have, null for no limit: those of accounts that are limited in the present
+ * month, and those that are limited as far as hypervisors have confirmed it. \`limitMbit\` 0: none is to be limited.
+ */
+export const wantedSpeeds = (limitMbit: number): RawBuilder<unknown> => sql`
+  select s.id, case when m.limited_at is not null and ${limitMbit}::int > 0 then ${limitMbit}::int end as mbit
+  from servers s
+  left join bandwidth_months m on m.tenant_id = s.tenant_id and m.limited_at is not null
+    and m.month = date_trunc('month', svc_now() at time zone 'utc')::date
+  where s.provisioning_state = 'ready'
+    and s.id in (
+      select l.id from servers l join bandwidth_months k on k.tenant_id = l.tenant_id
+      where k.limited_at is not null and k.month = date_trunc('month', svc_now() at time zone 'utc')::date
+      union all select server_id from server_speeds where mbit is not null)
+    and exists (select from allocations a where a.server_id = s.id and a.released_at is null)`;
+
 export interface AccountNearing extends UsingAccount {
   name: string;
   currency: string;

@@ -209,7 +209,7 @@ export type NewEvent =
       tenantId: number;
     }
   | {
-      type: Extract<WebhookEventType, 'usage.threshold' | 'bandwidth.threshold'>;
+      type: Extract<WebhookEventType, 'usage.threshold' | 'bandwidth.threshold' | 'bandwidth.limited'>;
       tenantId: number;
       /** `2025-11`. */
       period: string;

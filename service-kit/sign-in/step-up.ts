@@ -34,6 +34,7 @@ const always = [
   '/client/billing/cards/default',
   '/client/billing/cards/remove',
   '/client/billing/credit',
+  '/client/billing/used-up',
   '/client/settings/invitations',
   '/client/settings/members/remove',
   '/client/settings/profile',

@@ -103,6 +103,7 @@ import type {
   SshKeyList,
   Tenant,
   TenantList,
+  UpdateAccountRequest,
   UpdateAddressRequest,
   UpdateServerRequest,
   UpdateSshKeyRequest,
@@ -341,6 +342,11 @@ export class Api extends Caller {
   /** Read the account. Credit, limits, counted requests and the bandwidth pool of the present month. All servers of the account share the allowances. */
   readAccount(options: CallOptions = {}): Promise<Account> {
     return this.call<Account>({ method: 'GET', path: `/api/v2/account`, options });
+  }
+
+  /** Choose what happens when the bandwidth pool is used up. Holds from now on, also in later months. With `limit` the servers are limited within about a minute of using up the pool, new ones as well, until the month ends. With `charge` a limit ends, and what is used beyond the pool from then on is charged. */
+  updateAccount(body: UpdateAccountRequest, options: CallOptions = {}): Promise<Account> {
+    return this.call<Account>({ method: 'PATCH', path: `/api/v2/account`, body, options });
   }
 
   /** Read the bandwidth of a server. Traffic of the server by UTC month or day, newest first; the last twelve months unless `from` and `to` are set. The present month is always included: with zeros and `sampled: false` before the first measurement. */

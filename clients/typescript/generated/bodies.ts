@@ -74,7 +74,7 @@ export type Account = {
     projected_bytes: number | null;
     /** Hours that the projection rests on: since the start of the month, the opening of the account or its first server. Null within the first hour. */
     projection_hours: number | null;
-    /** Cost of this month’s traffic beyond the pool. It is charged once, at `charged_at`, by what was delivered. `per_tb` and `charged_at` are null while nothing is charged. */
+    /** Cost of this month’s traffic beyond the pool. It is charged once, at `charged_at`, by what was delivered. `per_tb` and `charged_at` are null while nothing is charged, `limited_since` while the servers are not limited. */
     overage: {
       /** Decimal text. */
       per_tb: string | null;
@@ -85,6 +85,11 @@ export type Account = {
       /** Decimal text. */
       projected_amount: string | null;
       charged_at: string | null;
+      /** `charge`: traffic beyond the pool is charged. `limit`: once the pool is used up, the servers are limited in speed until the month ends, and traffic beyond it is not charged. */
+      when_used_up: 'charge' | 'limit';
+      /** Speed of each limited server in Mbit/s. Null: `limit` can’t be chosen. */
+      limit_mbit: number | null;
+      limited_since: string | null;
     };
     /** Present month only; includes servers destroyed in it. */
     servers: BandwidthRow[];
@@ -510,7 +515,7 @@ export type CreateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url: string;
   /** Types of events. */
-  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.rescued' | 'server.unrescued' | 'server.iso_attached' | 'server.iso_detached' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.filter_started' | 'server.filter_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[];
+  events: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.rescued' | 'server.unrescued' | 'server.iso_attached' | 'server.iso_detached' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.filter_started' | 'server.filter_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'bandwidth.limited' | 'key.created' | 'key.revoked' | 'account.locked')[];
   description?: string | undefined;
 };
 
@@ -1663,6 +1668,11 @@ export type UnableService = {
   upstream_count: number;
 };
 
+export type UpdateAccountRequest = {
+  /** See `bandwidth.overage` of the account. */
+  when_used_up: 'charge' | 'limit';
+};
+
 export type UpdateAddressRequest = {
   name: string;
 };
@@ -1683,7 +1693,7 @@ export type UpdateWebhookRequest = {
   /** HTTPS, on the public internet. */
   url?: string | undefined;
   /** Types of events. */
-  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.rescued' | 'server.unrescued' | 'server.iso_attached' | 'server.iso_detached' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.filter_started' | 'server.filter_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
+  events?: ('server.created' | 'server.provisioned' | 'server.provisioning_failed' | 'server.power_changed' | 'server.rebuilt' | 'server.resized' | 'server.rescued' | 'server.unrescued' | 'server.iso_attached' | 'server.iso_detached' | 'snapshot.created' | 'snapshot.restored' | 'snapshot.deleted' | 'server.destroyed' | 'server.reverse_dns_applied' | 'address.reserved' | 'address.attached' | 'address.detached' | 'address.released' | 'firewall.applied' | 'server.attack_started' | 'server.attack_ended' | 'server.filter_started' | 'server.filter_ended' | 'server.port_opened' | 'server.port_closed' | 'server.scan_completed' | 'server.finding_new' | 'network.synced' | 'network.sync_failed' | 'action.finished' | 'usage.threshold' | 'bandwidth.threshold' | 'bandwidth.limited' | 'key.created' | 'key.revoked' | 'account.locked')[] | undefined;
   description?: string | undefined;
   /** False: pending deliveries are cancelled. */
   enabled?: boolean | undefined;
@@ -2081,6 +2091,13 @@ export type WebhookEvent =
   /** The account has used half, 80 % or all of its bandwidth pool of the month, and more costs something. */
   | {
     type: 'bandwidth.threshold';
+    /** Time of the event, not of the delivery. */
+    timestamp: string;
+    data: BandwidthEventData;
+  }
+  /** The bandwidth pool of the month is used up and the servers of the account are limited in speed until the month ends, as the account chose. */
+  | {
+    type: 'bandwidth.limited';
     /** Time of the event, not of the delivery. */
     timestamp: string;
     data: BandwidthEventData;

@@ -283,7 +283,7 @@ const secondLines = [
   // Behind the generations of the server that a filtered statement gave, and these behind the server.
   /from (scan_requests|port_scans|allocations|finding_projections)/,
   /from protect_incidents/,
-  /from bandwidth_days/,
+  /from bandwidth_(days|choices|months)/,
   /from credit_balances/,
   /from servers s join server_charges/,
   /from server_orders/,

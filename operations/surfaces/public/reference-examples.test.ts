@@ -48,6 +48,7 @@ const order = [
     'listTenants',
     'readKey',
     'readAccount',
+    'updateAccount',
     'readUsage',
     'createServer',
     'listServers',

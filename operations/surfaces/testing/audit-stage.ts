@@ -15,6 +15,7 @@ export async function createStage() {
   const world = await createWorld({
     networksMax: 100,
     addressesMax: 100,
+    ...{ bandwidthSource: 'telemetry', bandwidthOverageQuanta: 50_000, bandwidthLimitMbit: 10 },
     hypervisor: (usual) => ({
       ...usual,
       async ensureGuest(guest, step) {
@@ -51,6 +52,12 @@ export async function createStage() {
     await world.accounts.addMember(systemActor, tenant.organizationId, person.id);
     return person;
   };
+  const chargeWhenUsedUp = () =>
+    world.bandwidth.chooseWhenUsedUp(
+      systemActor,
+      { tenantId: tenant.id, openedAt: tenant.createdAt },
+      'charge',
+    );
   const network = () =>
     world.networks.createNetwork(systemActor, {
       tenantId: tenant.id,
@@ -87,6 +94,7 @@ export async function createStage() {
     setUp: callers,
     member,
     network,
+    chargeWhenUsedUp,
     server,
     async attached() {
       const [one, serverId] = [await network(), await server()];

@@ -159,6 +159,14 @@ export const portalCases = Object.fromEntries([
     await world.saveCard(tenant);
     return { tenant: tenant.id, amount: '10.00', form_id: randomUUID() };
   }),
+  form(
+    'POST /client/billing/used-up',
+    'bandwidth.choose_when_used_up',
+    async ({ tenant, chargeWhenUsedUp }) => {
+      await chargeWhenUsedUp();
+      return { tenant: tenant.id, when_used_up: 'limit' };
+    },
+  ),
   form('POST /client/settings/organization', 'organization.rename', ({ tenant, next }) => ({
     organization: tenant.organizationId,
     name: `Renamed ${next()}`,

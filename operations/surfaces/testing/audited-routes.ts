@@ -263,6 +263,14 @@ const apiCases = (['v1', 'v2'] as const).flatMap((version) => {
               return { ':id': of[':id'], ':rule_id': of.rule };
             },
           ),
+          operation(
+            `PATCH ${base}/account`,
+            'bandwidth.choose_when_used_up',
+            async ({ chargeWhenUsedUp }) => {
+              await chargeWhenUsedUp();
+              return { when_used_up: 'limit' };
+            },
+          ),
           operation(`POST ${base}/webhooks`, 'webhook.create', {
             ...{ url: 'http://127.0.0.1:9/api', events: ['server.created'] },
           }),

@@ -1,11 +1,13 @@
 /**
  * `npm run prove -- bandwidth-overage`: N accounts over five months, with minutes and incidents that come in time, late and too late, attacks
  * with and without an incident, spoofed bytes in the counters of hypervisors, own port scans, a database's clock that steps back and ahead,
- * workers that charge at once, accounts that are locked, and workers that die at any step. What the ledger has at the end is held against a
+ * workers that charge at once, accounts that are locked, and workers that die at any step. Some accounts chose a limit of their speed instead of
+ * a charge, for all months or within each. What the ledger has at the end is held against a
  * sum that is made from the same minutes here: each month of an account is charged once, and never for what was not delivered.
  */
 import fc from 'fast-check';
 import { sql } from 'kysely';
+import { systemActor } from '#operations/accounts/index.ts';
 import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import { rollAttacks, rollMinutes, rollOwnScans } from '#operations/bandwidth/store.ts';
 import { chargeBandwidth } from '#operations/billing-maintenance/charge-bandwidth.ts';
@@ -66,6 +68,7 @@ export async function prove(options: { n: number; seed: number; report: (line: s
     bandwidthOverageQuanta: tbQuanta,
     bandwidthBaseGb: poolGb,
     bandwidthTenureYearGb: 0,
+    bandwidthLimitMbit: 10,
   });
   const firstAllocation = await addAccounts(world, accounts);
   const random = fc.sample(fc.noShrink(fc.nat(1_000_000)), { numRuns: 400, seed: options.seed });
@@ -110,7 +113,11 @@ async function runMonth(
   const end = Date.UTC(2027, month + 1, 1);
   const of = (arrival: Arrival) => minutes.filter((one) => one.arrival === arrival);
   await goTo(setting.world, Math.max(worldStartMs, start + 20 * dayMs));
+  await tick(setting, 1);
+  await choose(setting, 'changes', 'charge');
+  if (month === months[1]) await choose(setting, 'limit', 'limit');
   await deliver(setting, of('in time'));
+  await choose(setting, 'changes', 'limit');
   await tick(setting, 1);
   // A clock that is wrong for a while.
   await goTo(setting.world, start + 2 * dayMs - (setting.draw() % 20) * dayMs);
@@ -153,6 +160,24 @@ async function chargeAll(setting: Setting): Promise<void> {
     listUnsettledAccounts: async (period: string) => listed.get(period)!,
   };
   await chargeBandwidth({ db: () => world.database.db, bandwidth: paused });
+}
+
+/** What account i chose: a fifth of them the limit from the second month on, a fifth in each month anew once the first minutes are in. */
+const choiceOf = (account: number) =>
+  (['limit', 'changes', 'charge', 'charge', 'charge'] as const)[account % 5]!;
+
+async function choose(
+  { world, accounts, firstAllocation }: Setting,
+  of: 'limit' | 'changes',
+  whenUsedUp: 'charge' | 'limit',
+): Promise<void> {
+  for (let account = 0; account < accounts; account += 1)
+    if (choiceOf(account) === of)
+      await world.bandwidth.chooseWhenUsedUp(
+        systemActor,
+        { tenantId: firstAllocation.tenantId + account, openedAt: new Date(worldStartMs) },
+        whenUsedUp,
+      );
 }
 
 const goTo = (world: World, ms: number) =>
@@ -209,7 +234,10 @@ function expect(
 ): void {
   if (month === months[0]) return;
   for (const [account, own] of Map.groupBy(minutes, (one) => one.account)) {
-    const used = own.reduce((sum, one) => sum + countedOf(one), 0);
+    const choice = choiceOf(account);
+    if (choice === 'limit') continue;
+    const charged = choice === 'changes' ? own.filter(({ arrival }) => arrival === 'in time') : own;
+    const used = charged.reduce((sum, one) => sum + countedOf(one), 0);
     const quanta = Number((BigInt(Math.max(0, used - poolGb * gigabyte)) * BigInt(tbQuanta)) / 10n ** 12n);
     const period = new Date(Date.UTC(2027, month)).toISOString().slice(0, 7);
     if (quanta > 0) expected.set(`${firstAllocation.tenantId + account} ${period}`, quanta);

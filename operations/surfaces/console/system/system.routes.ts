@@ -73,6 +73,7 @@ const loopWork: Readonly<Record<string, string>> = {
   'operations.attention': 'mails operators what needs attention',
   'operations.bandwidth_readings': 'reads the traffic counters of nodes',
   'operations.bandwidth_thresholds': 'tells accounts how much of their bandwidth pool is used',
+  'operations.bandwidth_limits': 'limits the speed of accounts that chose it once their pool is used up',
   'operations.bandwidth_rollup': 'sums bandwidth by hour',
   'operations.billing_maintenance': 'charges hours and API requests, suspends for debt',
   'operations.idempotency_retention': 'forgets idempotency keys after 24 hours',

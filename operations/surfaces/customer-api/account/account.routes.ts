@@ -3,20 +3,32 @@ import type { AccountBandwidth, Bandwidth, BandwidthRow } from '#operations/band
 import { formatQuanta, judgeDeployment } from '#operations/billing/index.ts';
 import type { Features } from '#operations/features.ts';
 import { type Call, type Handler, notFound } from '../call.ts';
-import { cursorsOf, idOf, linkNextPage, pageOf } from '../request-parts.ts';
+import { bodyOf, cursorsOf, idOf, linkNextPage, pageOf } from '../request-parts.ts';
 import { compileValidator, convertQuery } from '../validate-input.ts';
 import { showTenant } from '../views.ts';
 import { showUsage } from './usage.routes.ts';
 
 const checkQuery = compileValidator(schemas.BandwidthQuery);
+const checkUpdate = compileValidator(schemas.UpdateAccountRequest);
 
 /** The account payload, and one server's bandwidth. */
 export function accountHandlers(deps: Features): {
   readAccount: Handler;
+  updateAccount: Handler;
   readServerBandwidth: Handler;
 } {
   return {
     readAccount: (call) => showAccount(deps, call),
+
+    async updateAccount(call, request) {
+      const body = bodyOf(call, request);
+      checkUpdate(body);
+      const { when_used_up } = body as schemas.UpdateAccountRequest;
+      const { id: tenantId, createdAt } = call.tenant;
+      const account = { tenantId, openedAt: new Date(createdAt) };
+      await deps.bandwidth.chooseWhenUsedUp(call.actor, account, when_used_up);
+      return showAccount(deps, call);
+    },
 
     async readServerBandwidth(call, request) {
       const id = idOf(request);
@@ -149,6 +161,9 @@ function showPool(
         amount: formatQuanta(overage.quanta),
         projected_amount: overage.projectedQuanta === null ? null : formatQuanta(overage.projectedQuanta),
         charged_at: overage.tbQuanta === 0 ? null : new Date(overage.chargedAtMs).toISOString(),
+        when_used_up: overage.whenUsedUp,
+        limit_mbit: overage.limitMbit || null,
+        limited_since: overage.limitedAt?.toISOString() ?? null,
       },
       servers: servers.map(showBandwidthRow),
     },

@@ -93,6 +93,7 @@ function billingPage(options: BillingPageOptions): Html {
         options.days,
         options.days.length === 1 ? 'Spent today' : `Spent each day, last ${options.days.length} days`,
       ),
+      usedUpSection(options),
       cardsSection(options),
       creditSection(options),
       ledgerSection(options),
@@ -208,6 +209,49 @@ function figures(options: BillingPageOptions): Html {
             source: `${formatBytes(pool.usedBytes)} of ${formatBytes(pool.allowanceBytes)} used; more costs ${about(overage.tbQuanta)} per TB, charged on ${formatTime(overage.chargedAtMs, 'day')}`,
           }),
         ]),
+  );
+}
+
+/** Where the customer may choose: what happens once the bandwidth pool is used up. */
+function usedUpSection({ visitor, tenant, traffic: { overage } }: BillingPageOptions): Html | false {
+  const { limitMbit, whenUsedUp, limitedAt, tbQuanta } = overage;
+  if (limitMbit === 0 && whenUsedUp === 'charge') return false;
+  const perTb = formatMoneyAbout(tbQuanta, tenant.currency);
+  return section(
+    {
+      title: 'When the bandwidth pool is used up',
+      id: 'used-up',
+      description:
+        limitedAt === null
+          ? 'A limit begins within about a minute, holds for new servers as well, and ends with the month. A change holds from now on.'
+          : `The pool is used up: each server has been limited to ${limitMbit} Mbit/s since ${formatTime(limitedAt.getTime())}, until the month ends. Traffic beyond the pool is charged from the moment you end the limit.`,
+    },
+    form(
+      {
+        action: '/client/billing/used-up',
+        csrfToken: visitor.csrfToken,
+        submit: 'Save',
+        submitKind: 'button',
+        layout: 'inline',
+      },
+      [
+        hiddenField('tenant', tenant.id),
+        field({
+          kind: 'select',
+          name: 'when_used_up',
+          label: 'More traffic',
+          value: whenUsedUp,
+          options: [
+            { value: 'charge', label: `Charge ${perTb} per TB` },
+            {
+              value: 'limit',
+              label:
+                limitMbit > 0 ? `Limit each server to ${limitMbit} Mbit/s, charge nothing` : 'Charge nothing',
+            },
+          ],
+        }),
+      ],
+    ),
   );
 }
 

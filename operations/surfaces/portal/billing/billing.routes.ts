@@ -45,6 +45,7 @@ const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
   default: { tone: 'good', text: 'This card will be charged from now on.' },
   removed: { tone: 'good', text: 'The card is removed.' },
   credit: { tone: 'good', text: 'The credit is added.' },
+  'used-up': { tone: 'good', text: 'Your choice is saved.' },
   declined: { tone: 'bad', text: 'The card was declined; nothing was charged. Try another card.' },
   unconfirmed: {
     tone: 'warn',
@@ -61,6 +62,7 @@ export function registerBilling(app: App, deps: Features): void {
   registerLedger(app, deps);
   registerCards(app, deps);
   registerCredit(app, deps);
+  registerUsedUp(app, deps);
 }
 
 function registerLedger(app: App, deps: Features): void {
@@ -78,6 +80,27 @@ function registerLedger(app: App, deps: Features): void {
       ]),
     ]);
     return sendCsv(reply, name, text);
+  });
+}
+
+const UsedUpForm = Type.Object({
+  tenant: Type.String(),
+  when_used_up: Type.Union([Type.Literal('charge'), Type.Literal('limit')]),
+});
+
+function registerUsedUp(app: App, deps: Features): void {
+  app.post('/billing/used-up', { schema: { body: UsedUpForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const { tenant } = await choose(deps, visitor, request.body.tenant);
+    const account = { tenantId: tenant.id, openedAt: tenant.createdAt };
+    try {
+      await deps.bandwidth.chooseWhenUsedUp(visitor.actor, account, request.body.when_used_up);
+    } catch (error) {
+      if (!hasCode(error, 'bandwidth.invalid')) throw error;
+      const said = { error: 'The speed of servers can’t be limited here.' };
+      return showBilling(deps, visitor, reply, { tenant: String(tenant.id) }, said, 422);
+    }
+    return back(reply, tenant, 'used-up');
   });
 }
 

@@ -24,6 +24,12 @@ export const Plan = Type.Object(
     vcpus: Type.Integer(),
     memory_mb: Type.Integer(),
     disk_gb: Type.Integer(),
+    port_mbit: Nullable(
+      Type.Integer({
+        description:
+          'Mbit/s that the public interface sends, and receives; null: as many as the hypervisor can.',
+      }),
+    ),
     ...prices,
     currency: Type.String(),
     offered,

@@ -63,7 +63,7 @@ export async function chooseWhenUsedUp(
   });
 }
 
-/** Limits accounts and sees to the speeds of their servers, those that are new among them, every minute. */
+/** Limits accounts and sees to the speeds of servers, by their plan and their account, every minute. */
 export function createLimitLoop(deps: BandwidthDeps): LeasedLoop {
   return createLeasedLoop({
     name: 'operations.bandwidth_limits',

@@ -374,6 +374,9 @@ test('API-8.6: the servers of an account that chose the limit are limited once t
   assert.deepEqual([chosen.when_used_up, chosen.limit_mbit, chosen.limited_since], ['limit', 10, null]);
   await use(2.9 * gb);
   assert.deepEqual([await speeds(), await events()], [[null], 0]);
+  const givePort = (mbit: number | null) => pool.query('update plans set port_mbit = $1', [mbit]);
+  await givePort(500);
+  assert.deepEqual(await speeds(), [500], 'the speed of its plan');
   await use(4 * gb);
   assert.deepEqual([await speeds(), await events()], [[10], 1]);
   assert.match(
@@ -394,11 +397,14 @@ test('API-8.6: the servers of an account that chose the limit are limited once t
   const page = await (await fetch(`${world.url}/client/billing/`, { headers: { cookie } })).text();
   assert.match(page, /each server has been limited to 10 Mbit\/s since/);
   assert.equal((await choose('charge')).body.bandwidth.overage.limited_since, null);
-  assert.deepEqual(await speeds(), [null, null], 'a change of the choice ends it');
+  assert.deepEqual(await speeds(), [500, 500], 'a change of the choice ends it');
   await use(6 * gb);
   assert.equal((await overage()).amount, '0.01', 'of three GB beyond the pool two are charged');
   await choose('limit');
   assert.deepEqual(await speeds(), [10, 10]);
+  await givePort(5);
+  assert.deepEqual(await speeds(), [5, 5], 'the lower of both');
+  await givePort(null);
   await use(9 * gb);
   await goTo(3, 5);
   assert.deepEqual(await speeds(), [null, null], 'the month has ended');

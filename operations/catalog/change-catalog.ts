@@ -14,6 +14,7 @@ import * as store from './store.ts';
 
 const slugPattern = /^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/;
 const sizeMax = 1_000_000_000;
+const portMbitMax = 1_000_000;
 
 /** Throws `catalog.invalid` (details.field), `catalog.slug_taken`. Operators only, as everything here. */
 export async function addLocation(
@@ -53,7 +54,7 @@ export async function changePlan(
   db: Queryable,
   actor: Actor,
   id: number,
-  given: Pick<store.Plan, 'name' | 'hourlyQuanta' | 'monthlyCapQuanta'> & { isOffered: boolean },
+  given: Offered & { isOffered: boolean },
 ): Promise<void> {
   requireOperator(actor);
   const after = { ...parseOffer(given), isOffered: given.isOffered };
@@ -89,13 +90,18 @@ function parseLocation(given: Pick<store.Location, 'name' | 'country'>) {
   return { name: parseName(given.name), country };
 }
 
-function parseOffer(given: Pick<store.Plan, 'name' | 'hourlyQuanta' | 'monthlyCapQuanta'>) {
-  const { hourlyQuanta, monthlyCapQuanta } = given;
+/** What an operator may change of a plan. */
+type Offered = Pick<store.Plan, 'name' | 'portMbit' | 'hourlyQuanta' | 'monthlyCapQuanta'>;
+
+function parseOffer(given: Offered): Offered {
+  const { portMbit, hourlyQuanta, monthlyCapQuanta } = given;
+  if (portMbit !== null && (!Number.isInteger(portMbit) || portMbit < 1 || portMbit > portMbitMax))
+    throw invalid('portMbit', 'A whole number of Mbit/s above zero, or nothing.');
   if (!Number.isSafeInteger(hourlyQuanta) || hourlyQuanta < 1)
     throw invalid('hourlyQuanta', 'A price above zero, such as 0.0089.');
   if (!Number.isSafeInteger(monthlyCapQuanta) || monthlyCapQuanta < hourlyQuanta)
     throw invalid('monthlyCapQuanta', 'At least the price of an hour, such as 6.00.');
-  return { name: parseName(given.name), hourlyQuanta, monthlyCapQuanta };
+  return { name: parseName(given.name), portMbit, hourlyQuanta, monthlyCapQuanta };
 }
 
 function parseSlug(text: string): string {

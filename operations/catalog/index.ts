@@ -80,7 +80,7 @@ export function createCatalog(deps: { db: () => Queryable }) {
     changePlan: (
       actor: Actor,
       id: number,
-      plan: store.Offer<Pick<store.Plan, 'name' | 'hourlyQuanta' | 'monthlyCapQuanta'>>,
+      plan: store.Offer<Pick<store.Plan, 'name' | 'portMbit' | 'hourlyQuanta' | 'monthlyCapQuanta'>>,
     ) => change.changePlan(deps.db(), actor, id, plan),
     changeImage: (actor: Actor, id: number, image: store.Offer<Pick<store.Image, 'name'>>) =>
       change.changeImage(deps.db(), actor, id, image),

@@ -9,6 +9,8 @@ export interface Plan {
   vcpus: number;
   memoryMb: number;
   diskGb: number;
+  /** What a server's public interface sends and receives a second; null: as much as its node can. */
+  portMbit: number | null;
   hourlyQuanta: number;
   monthlyCapQuanta: number;
 }
@@ -45,8 +47,8 @@ export type Offer<T> = T & { isOffered: boolean };
 /** Withdrawn plans as well, after the offered ones; cheapest first. */
 export async function listAllPlans(db: Queryable): Promise<Offer<Plan>[]> {
   const { rows } = await sql<Offer<Plan>>`
-    select id, slug, name, vcpus, memory_mb as "memoryMb", disk_gb as "diskGb", hourly_quanta as "hourlyQuanta",
-      monthly_cap_quanta as "monthlyCapQuanta", is_offered as "isOffered"
+    select id, slug, name, vcpus, memory_mb as "memoryMb", disk_gb as "diskGb", port_mbit as "portMbit",
+      hourly_quanta as "hourlyQuanta", monthly_cap_quanta as "monthlyCapQuanta", is_offered as "isOffered"
     from plans order by is_offered desc, hourly_quanta, id`.execute(db);
   return rows;
 }
@@ -69,9 +71,9 @@ export async function insertLocation(db: Queryable, location: Omit<Location, 'id
 
 export async function insertPlan(db: Queryable, plan: Omit<Plan, 'id'>): Promise<number> {
   const { rows } = await sql<{ id: number }>`
-    insert into plans (slug, name, vcpus, memory_mb, disk_gb, hourly_quanta, monthly_cap_quanta)
-    values (${plan.slug}, ${plan.name}, ${plan.vcpus}, ${plan.memoryMb}, ${plan.diskGb}, ${plan.hourlyQuanta},
-            ${plan.monthlyCapQuanta}) returning id`.execute(db);
+    insert into plans (slug, name, vcpus, memory_mb, disk_gb, port_mbit, hourly_quanta, monthly_cap_quanta)
+    values (${plan.slug}, ${plan.name}, ${plan.vcpus}, ${plan.memoryMb}, ${plan.diskGb}, ${plan.portMbit},
+            ${plan.hourlyQuanta}, ${plan.monthlyCapQuanta}) returning id`.execute(db);
   return rows[0]!.id;
 }
 
@@ -96,10 +98,10 @@ export async function updateLocation(
 export async function updatePlan(
   db: Queryable,
   id: number,
-  change: Offer<Pick<Plan, 'name' | 'hourlyQuanta' | 'monthlyCapQuanta'>>,
+  change: Offer<Pick<Plan, 'name' | 'portMbit' | 'hourlyQuanta' | 'monthlyCapQuanta'>>,
 ): Promise<boolean> {
   const result = await sql`
-    update plans set name = ${change.name}, hourly_quanta = ${change.hourlyQuanta},
+    update plans set name = ${change.name}, port_mbit = ${change.portMbit}, hourly_quanta = ${change.hourlyQuanta},
       monthly_cap_quanta = ${change.monthlyCapQuanta}, is_offered = ${change.isOffered}
     where id = ${id}`.execute(db);
   return result.numAffectedRows === 1n;
@@ -137,13 +139,16 @@ export async function ensureImage(
 }
 
 /** A changed price is the price of later orders: servers keep the one they were ordered at. */
-export async function ensurePlan(db: Queryable, plan: Omit<Plan, 'id'>): Promise<number> {
+export async function ensurePlan(
+  db: Queryable,
+  { portMbit = null, ...plan }: Omit<Plan, 'id' | 'portMbit'> & Partial<Pick<Plan, 'portMbit'>>,
+): Promise<number> {
   const { rows } = await sql<{ id: number }>`
-    insert into plans (slug, name, vcpus, memory_mb, disk_gb, hourly_quanta, monthly_cap_quanta)
-    values (${plan.slug}, ${plan.name}, ${plan.vcpus}, ${plan.memoryMb}, ${plan.diskGb}, ${plan.hourlyQuanta},
-            ${plan.monthlyCapQuanta})
+    insert into plans (slug, name, vcpus, memory_mb, disk_gb, port_mbit, hourly_quanta, monthly_cap_quanta)
+    values (${plan.slug}, ${plan.name}, ${plan.vcpus}, ${plan.memoryMb}, ${plan.diskGb}, ${portMbit},
+            ${plan.hourlyQuanta}, ${plan.monthlyCapQuanta})
     on conflict (slug) do update set name = excluded.name, vcpus = excluded.vcpus, memory_mb = excluded.memory_mb,
-      disk_gb = excluded.disk_gb, hourly_quanta = excluded.hourly_quanta,
+      disk_gb = excluded.disk_gb, port_mbit = excluded.port_mbit, hourly_quanta = excluded.hourly_quanta,
       monthly_cap_quanta = excluded.monthly_cap_quanta
     returning id`.execute(db);
   return rows[0]!.id;

@@ -170,19 +170,19 @@ export async function listUsedUp(
 }
 
 /**
- * The speed in Mbit/s that servers with a public address are to have, null for no limit: those of accounts that are limited in the present
- * month, and those that are limited as far as hypervisors have confirmed it. \`limitMbit\` 0: none is to be limited.
+ * The speed in Mbit/s that servers with a public address are to have, null for no limit: those of plans with a port speed, those of accounts
+ * that are limited in the present month, and those that are limited as far as hypervisors have confirmed it. `limitMbit` 0: no account is.
  */
 export const wantedSpeeds = (limitMbit: number): RawBuilder<unknown> => sql`
-  select s.id, case when m.limited_at is not null and ${limitMbit}::int > 0 then ${limitMbit}::int end as mbit
-  from servers s
+  select s.id, least(p.port_mbit, case when m.limited_at is not null and ${limitMbit}::int > 0 then ${limitMbit}::int end) as mbit
+  from servers s join plans p on p.id = s.plan_id
   left join bandwidth_months m on m.tenant_id = s.tenant_id and m.limited_at is not null
     and m.month = date_trunc('month', svc_now() at time zone 'utc')::date
   where s.provisioning_state = 'ready'
-    and s.id in (
+    and (p.port_mbit is not null or s.id in (
       select l.id from servers l join bandwidth_months k on k.tenant_id = l.tenant_id
       where k.limited_at is not null and k.month = date_trunc('month', svc_now() at time zone 'utc')::date
-      union all select server_id from server_speeds where mbit is not null)
+      union all select server_id from server_speeds where mbit is not null))
     and exists (select from allocations a where a.server_id = s.id and a.released_at is null)`;
 
 export interface AccountNearing extends UsingAccount {

@@ -985,6 +985,8 @@ export type Plan = {
   vcpus: number;
   memory_mb: number;
   disk_gb: number;
+  /** Mbit/s that the public interface sends, and receives; null: as many as the hypervisor can. */
+  port_mbit: number | null;
   /** Decimal text. */
   price_hourly: string;
   /** Decimal text. */

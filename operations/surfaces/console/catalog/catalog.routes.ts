@@ -43,6 +43,7 @@ const OfferBody = Type.Object({
   vcpus: text,
   memory_gib: text,
   disk_gb: text,
+  port_mbit: text,
   hourly: text,
   monthly: text,
   offered: text,
@@ -117,7 +118,7 @@ function add(catalog: Catalog, actor: StaffActor, kind: OfferKind, form: OfferFo
     memoryMb: Number(form.memory_gib) * 1024,
     diskGb: Number(form.disk_gb),
   };
-  return catalog.addPlan(actor, { slug, name, ...sizes, ...pricesOf(form) });
+  return catalog.addPlan(actor, { slug, name, ...sizes, ...termsOf(form) });
 }
 
 function change(
@@ -131,11 +132,13 @@ function change(
   const isOffered = form.offered === 'on';
   if (kind === 'locations') return catalog.changeLocation(actor, id, { name, country });
   if (kind === 'images') return catalog.changeImage(actor, id, { name, isOffered });
-  return catalog.changePlan(actor, id, { name, isOffered, ...pricesOf(form) });
+  return catalog.changePlan(actor, id, { name, isOffered, ...termsOf(form) });
 }
 
-function pricesOf(form: OfferForm) {
+function termsOf(form: OfferForm) {
+  const port = form.port_mbit?.trim() ?? '';
   return {
+    portMbit: port === '' ? null : Number(port),
     hourlyQuanta: parseMoney(form.hourly ?? '') ?? 0,
     monthlyCapQuanta: parseMoney(form.monthly ?? '') ?? 0,
   };
@@ -175,6 +178,7 @@ async function formOf(
     vcpus: String(plan.vcpus),
     memory_gib: String(plan.memoryMb / 1024),
     disk_gb: String(plan.diskGb),
+    port_mbit: String(plan.portMbit ?? ''),
     hourly: formatQuanta(plan.hourlyQuanta),
     monthly: formatQuanta(plan.monthlyCapQuanta),
     offered: plan.isOffered ? 'on' : undefined,
@@ -185,6 +189,7 @@ async function formOf(
 const fieldNames: Readonly<Record<string, string>> = {
   memoryMb: 'memory_gib',
   diskGb: 'disk_gb',
+  portMbit: 'port_mbit',
   hourlyQuanta: 'hourly',
   monthlyCapQuanta: 'monthly',
 };
@@ -294,6 +299,13 @@ function planSection({ staff, plans }: CatalogPageOptions): Html {
           kind: 'figure',
           cell: (plan) => formatCount(plan.diskGb),
         },
+        {
+          key: 'port',
+          header: 'Port',
+          unit: 'Mbit/s',
+          kind: 'figure',
+          cell: (plan) => (plan.portMbit === null ? 'not limited' : formatCount(plan.portMbit)),
+        },
         { key: 'hour', header: 'Per hour', kind: 'figure', cell: (plan) => formatMoney(plan.hourlyQuanta) },
         {
           key: 'month',
@@ -375,6 +387,7 @@ interface OfferField {
   placeholder?: string;
   isCode?: boolean;
   /** Never changes once it is made. */
+  isOptional?: boolean;
   isFixed?: boolean;
   /** What is chosen from, by value, the first by default. */
   options?: Readonly<Record<string, string>>;
@@ -407,6 +420,13 @@ const fieldsOf: Readonly<Record<OfferKind, readonly OfferField[]>> = {
     { name: 'vcpus', label: 'vCPUs', placeholder: '2', isFixed: true },
     { name: 'memory_gib', label: 'Memory, GiB', placeholder: '4', isFixed: true },
     { name: 'disk_gb', label: 'Disk, GB', placeholder: '80', isFixed: true },
+    {
+      name: 'port_mbit',
+      label: 'Port speed, Mbit/s',
+      hint: 'Of each server’s public interface, in and out; existing servers have it within a minute. Leave empty for as fast as the node.',
+      placeholder: '1000',
+      isOptional: true,
+    },
     { name: 'hourly', label: 'Price per hour, USD', hint: 'At least 0.0001.', placeholder: '0.0089' },
     {
       name: 'monthly',
@@ -482,8 +502,8 @@ function fields({ kind, id, form: given, fault }: OfferPageOptions): Content {
   const errorOf = (name: string) => (fault?.field === name ? fault.message : undefined);
   const texts = fieldsOf[kind]
     .filter((each) => id === null || !each.isFixed)
-    .map(({ isFixed: _, options, ...each }) => {
-      const common = { ...each, required: true, value: given[each.name], error: errorOf(each.name) };
+    .map(({ isFixed: _, isOptional, options, ...each }) => {
+      const common = { ...each, required: !isOptional, value: given[each.name], error: errorOf(each.name) };
       if (options === undefined) return field({ ...common, maxLength: 120 });
       const choices = Object.entries(options).map(([value, label]) => ({ value, label }));
       return field({ ...common, kind: 'select', options: choices });

@@ -149,6 +149,8 @@ test('what can not be right is refused at its field, and what was typed stays', 
     ['/console/catalog/plans', { ...plan, hourly: 'free' }, /A price above zero/],
     ['/console/catalog/plans', { ...plan, monthly: '0.001' }, /At least the price of an hour/],
     ['/console/catalog/plans', { ...plan, vcpus: '1.5' }, /whole number above zero/],
+    ['/console/catalog/plans', { ...plan, port_mbit: '0' }, /whole number of Mbit\/s above zero, or nothing/],
+    ['/console/catalog/plans', { ...plan, port_mbit: 'fast' }, /whole number of Mbit/],
     ['/console/customers/', { ...customer, organization: ' ' }, /must have 1 to 120 characters/],
     ['/console/customers/', { ...customer, email: 'no-address' }, /must look like/],
     ['/console/customers/', { ...customer, email: 'a@x.test,b@x.test' }, /must look like/],
@@ -170,11 +172,14 @@ test('a plan’s new price is for later orders, a withdrawn one can not be order
   const { page, send } = await visit('operator@staff.test');
   const [plan] = await world.catalog.listAllPlans(systemActor);
   const at = `/console/catalog/plans/${plan!.id}`;
-  const offer = { name: 'Nano', hourly: '0.02', monthly: '12', offered: 'on' };
+  const offer = { name: 'Nano', hourly: '0.02', monthly: '12', port_mbit: '500', offered: 'on' };
   // A form can't change the sizes: servers have them.
   assert.equal((await send(at, { ...offer, vcpus: '64', slug: 'mega' })).status, 303);
   const [changed] = await world.catalog.listPlans();
-  assert.deepEqual([changed!.hourlyQuanta, changed!.vcpus, changed!.slug], [200, 1, 'nano']);
+  assert.deepEqual(
+    [changed!.hourlyQuanta, changed!.vcpus, changed!.slug, changed!.portMbit],
+    [200, 1, 'nano', 500],
+  );
   const [server] = await world.servers.listServers(systemActor, null, { order: 'newest', limit: 1 });
   assert.equal(server!.hourlyQuanta, 60, 'ordered at the old price');
   const { offered: _, ...withdrawn } = offer;

@@ -114,6 +114,7 @@ function showPlan(plan: Offer<Plan>, availability: readonly Availability[], curr
     vcpus: plan.vcpus,
     memory_mb: plan.memoryMb,
     disk_gb: plan.diskGb,
+    port_mbit: plan.portMbit,
     ...showPrices(plan),
     currency,
     offered: plan.isOffered,

@@ -34,6 +34,7 @@ test('a read key sees plans, images and locations, each by slug and by id, and a
         vcpus: 1,
         memory_mb: 2048,
         disk_gb: 20,
+        port_mbit: null,
         price_hourly: '0.006',
         price_monthly_cap: '4.00',
         currency: 'USD',
@@ -69,9 +70,9 @@ test('the catalogue may be kept for minutes and is a 304 afterwards, until an en
     assert.deepEqual([again.status, again.text], [304, ''], path);
   }
   const tag = (await get('/plans/small')).headers.get('etag')!;
-  await world.catalog.changePlan(systemActor, plan!.id, { ...plan!, hourlyQuanta: 70 });
+  await world.catalog.changePlan(systemActor, plan!.id, { ...plan!, hourlyQuanta: 70, portMbit: 500 });
   const changed = await get('/plans/small', { 'if-none-match': tag });
-  assert.deepEqual([changed.status, changed.body.price_hourly], [200, '0.007']);
+  assert.deepEqual([changed.status, changed.body.price_hourly, changed.body.port_mbit], [200, '0.007', 500]);
   assert.equal((await get('/locations/none')).headers.get('cache-control'), 'no-store');
 });
 
@@ -124,7 +125,7 @@ test('a change is seen once it is committed, in any order of commits, and a chan
 test('a plan that is withdrawn leaves the list and stays readable, for servers still have it', async () => {
   const entry = { name: 'Old', vcpus: 1, memoryMb: 1, diskGb: 1, hourlyQuanta: 1, monthlyCapQuanta: 1 };
   const id = await ensurePlan(world.db(), { slug: 'old', ...entry });
-  await world.catalog.changePlan(systemActor, id, { ...entry, isOffered: false });
+  await world.catalog.changePlan(systemActor, id, { ...entry, portMbit: null, isOffered: false });
   const { plans } = (await get('/plans')).body;
   assert.ok(plans.every(({ slug }: { slug: string }) => slug !== 'old'));
   const { offered, locations } = (await get('/plans/old')).body;

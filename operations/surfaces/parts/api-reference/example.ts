@@ -69,6 +69,7 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   vcpus: [2],
   memory_mb: [4_096],
   disk_gb: [80],
+  port_mbit: [1_000],
   size_bytes: [2_147_483_648],
   root_password: ['only-in-this-one-answer'],
   period: ['2026-11'],

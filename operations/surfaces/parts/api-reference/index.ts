@@ -156,6 +156,7 @@ function describePlan(plan: Plan): Offered['plan'] {
     vcpus: plan.vcpus,
     memory_mb: plan.memoryMb,
     disk_gb: plan.diskGb,
+    port_mbit: plan.portMbit,
     price_hourly: formatQuanta(plan.hourlyQuanta),
     price_monthly_cap: formatQuanta(plan.monthlyCapQuanta),
   };

@@ -6,12 +6,14 @@ import type { SshKey } from '#operations/ssh-keys/index.ts';
 import type { Network } from '#operations/views/network-store.ts';
 import type { Snapshot } from '#operations/views/snapshot-store.ts';
 import {
+  type Column,
   type Content,
   code,
   estimate,
   field,
   fieldGroup,
   form,
+  formatCount,
   formatMoney,
   formatMoneyAbout,
   type Html,
@@ -275,11 +277,19 @@ function networkLabel(network: Network, { tenants, locations }: DeployPageOption
   return `${network.name} (${network.cidr})${where === '' ? '' : `, ${where}`}`;
 }
 
+const portColumn: Column<Plan> = {
+  key: 'port',
+  header: 'Port',
+  unit: 'Mbit/s',
+  kind: 'figure',
+  cell: (plan) => (plan.portMbit === null ? 'not limited' : formatCount(plan.portMbit)),
+};
+
 /** The plans with their prices, one of them chosen. */
 function planTable({ plans, choice }: DeployPageOptions): Html {
   return table<Plan>({
     caption: 'Plans',
-    card: { line: ['vcpus', 'memory', 'disk'] },
+    card: { line: ['vcpus', 'memory', 'disk', 'port'] },
     refreshSeconds: 0,
     columns: [
       {
@@ -293,6 +303,7 @@ function planTable({ plans, choice }: DeployPageOptions): Html {
       { key: 'vcpus', header: 'vCPU', kind: 'figure', cell: (plan) => plan.vcpus },
       { key: 'memory', header: 'Memory', unit: 'GiB', kind: 'figure', cell: (plan) => plan.memoryMb / 1024 },
       { key: 'disk', header: 'Disk', unit: 'GB', kind: 'figure', cell: (plan) => plan.diskGb },
+      ...(plans.some(({ portMbit }) => portMbit !== null) ? [portColumn] : []),
       { key: 'hour', header: 'Per hour', kind: 'figure', cell: (plan) => formatMoney(plan.hourlyQuanta) },
       {
         key: 'month',

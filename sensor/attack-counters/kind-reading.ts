@@ -20,9 +20,10 @@ export interface KindReading {
   foreignBytes: number;
   /** Packets of addresses without room. */
   leftOut: number;
-  /** Addresses with packets: their slots, which stay while `generation` does, and the numbers of both directions, inbound first. */
+  /** Addresses with packets: their slots, and the numbers of both directions, inbound first. */
   count: number;
   slots: Int32Array;
   numbers: Float64Array;
-  generation: number;
+  /** Slots that may have another address since the reading before. */
+  vacated: readonly number[];
 }

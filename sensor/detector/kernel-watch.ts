@@ -109,7 +109,6 @@ export class KernelWatch {
   #own: LocalRanges;
   #hosts: LimitedRates[][] = [];
   #known: (Known | undefined)[] = [];
-  #generation = -1;
   #prefixes: KnownPrefix[] = [];
   readonly #prefixOf = new Map<string, number>();
   #sums = new Float64Array(0);
@@ -203,10 +202,7 @@ export class KernelWatch {
   /** Who has much traffic is looked at, from the next second on if this one is over. Returns how many protected addresses had traffic. */
   #judge(reading: KindReading, second: number, isClosing: boolean): number {
     const from = isClosing ? second + 1 : second;
-    if (reading.generation !== this.#generation) {
-      this.#generation = reading.generation;
-      this.#known = [];
-    }
+    for (const slot of reading.vacated) this.#known[slot] = undefined;
     const { numbers, slots } = reading;
     this.#sums.fill(0);
     const received = { packets: 0, bytes: 0 };

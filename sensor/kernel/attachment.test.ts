@@ -95,6 +95,20 @@ test('NET-2.2.6: the kernel counts what an interface receives and sends by local
   counter.close();
 });
 
+test('an address whose removal a killed sensor began leaves its place to others, and those that are local keep theirs', {
+  skip,
+}, (t) => {
+  const { here } = attachedPair(t);
+  const before = openCounter(here).counter;
+  before.setLocal({ prefixes: [], addresses: ['198.51.100.7', '198.51.100.8'] }, false);
+  const [first, second] = before.slots.taken();
+  before.slots.remove(first!);
+  before.close();
+  const { counter } = openCounter(here);
+  assert.deepEqual(counter.slots.taken(), [second]);
+  counter.close();
+});
+
 /** A bridge with two servers' ports; the program is attached to it. Returns the servers' ends. */
 async function attachedBridge(t: TestContext) {
   const bridge = uniqueName();

@@ -9,7 +9,8 @@
  *
  * Counters are kept for the last four minutes, each stamped with its own: nobody has to clear them, and a minute that ended
  * while no sensor ran can still be read. What the detector reads once a second (kinds of packets) only grows: a second is the
- * difference of two readings. layout.ts describes the same structures.
+ * difference of two readings. An address has a slot, with counters of its own for each processor, which the sensor has in its memory.
+ * layout.ts describes the same structures.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -46,6 +47,7 @@ struct host_minute {
 	__u32 packets;
 	__u64 rx_bytes;
 	__u64 tx_bytes;
+	__u64 unused;
 };
 
 /* Numbers of `enum kind` are lower. */
@@ -54,17 +56,20 @@ struct host_minute {
 /* Bytes are kept apart where a threshold is of bytes. */
 enum volume { OTHER_BYTES, REFLECTION_BYTES, DATAGRAM_BYTES, VOLUMES = 4 };
 
-/* All packets of one direction since the program was attached; packets begin again after 2^32. */
-struct kinds {
-	__u32 packets[KINDS];
-	__u64 bytes[VOLUMES];
-};
-
 enum direction { INBOUND, OUTBOUND, DIRECTIONS };
 
+/* Of one processor. Bytes and packets by kind are of all time since the slot was taken; packets begin again after 2^32. Five lines of the
+ * cache: of a packet one is touched, and two more where the detector reads kinds. */
 struct host {
+	__u64 bytes[DIRECTIONS][VOLUMES];
+	__u32 packets[DIRECTIONS][KINDS];
 	struct host_minute minutes[MINUTES];
-	struct kinds kinds[DIRECTIONS];
+};
+
+/* Whose slot it is; version 0 where it is free. */
+struct name {
+	struct address address;
+	__u32 unused;
 };
 
 struct total_minute {
@@ -112,7 +117,8 @@ struct settings {
 	__u32 has_owners;
 	/* The detector reads kinds. */
 	__u32 counts_kinds;
-	__u32 unused;
+	/* Slots that there are. */
+	__u32 slots;
 };
 
 /* The six bytes of a MAC are the first ones of its word. */
@@ -135,13 +141,49 @@ struct {
 	__type(value, struct total);
 } totals SEC(".maps");
 
-/* The sensor adds the addresses that it knows; an address of a local prefix is added with its first packet. */
+/* Slots of addresses. The sensor adds those that it knows; an address of a local prefix is added with its first packet. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
 	__type(key, struct address);
-	__type(value, struct host);
+	__type(value, __u32);
 } hosts SEC(".maps");
+
+/* Slots without an address. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK);
+	__uint(max_entries, 8192);
+	__type(value, __u32);
+} vacant SEC(".maps");
+
+/* By slot. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, struct name);
+} names SEC(".maps");
+
+/* All slots of a processor, then those of the next one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, struct host);
+} counters SEC(".maps");
+
+/* A bit for each start of an address that local ones, prefixes or owned ones have: by the first two bytes of IPv4, then by the first four of
+ * IPv6. Most packets have one end elsewhere, which needs no search. */
+#define NEAR_WORDS 1024
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 2 * NEAR_WORDS);
+	__type(key, __u32);
+	__type(value, __u64);
+} near SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
@@ -227,7 +269,6 @@ struct transport {
 struct scratch {
 	struct link link;
 	struct transport transport;
-	struct host none;
 	/* Of the packet, and of its bytes: `enum kind`, `enum volume`. An index that the verifier may know on one way and not on another is
 	 * refused without CAP_PERFMON; of what is read from memory it knows nothing. */
 	__u32 kind;
@@ -406,25 +447,59 @@ static __always_inline int is_spoofed(struct __sk_buff *skb, struct packet *p)
 	return !has_mac(owner, mac);
 }
 
-static __always_inline struct host *find_host(struct address *address, struct settings *now, struct total *all,
-					      struct total_minute *total, struct host *none, __u32 packets)
+/* Takes a slot for the address; without a free one nothing changes. */
+static __noinline int add_host(struct address *address)
 {
-	struct host *host = bpf_map_lookup_elem(&hosts, address);
+	__u32 slot;
+	struct name *name;
+
+	if (bpf_map_pop_elem(&vacant, &slot))
+		return 0;
+	name = bpf_map_lookup_elem(&names, &slot);
+	if (!name)
+		return 0;
+	name->address = *address;
+	/* Another processor may have added it meanwhile. */
+	if (bpf_map_update_elem(&hosts, address, &slot, BPF_NOEXIST)) {
+		name->address.version = 0;
+		bpf_map_push_elem(&vacant, &slot, 0);
+	}
+	return 0;
+}
+
+static __always_inline int is_near(const struct address *address)
+{
+	__u32 first = address->words[0], start, word;
+	__u64 *bits;
+
+	start = address->version == 4 ? address->words[3] & 0xffff : (first ^ first >> 16) & 0xffff;
+	word = (start >> 6) + (address->version == 4 ? 0 : NEAR_WORDS);
+	bits = bpf_map_lookup_elem(&near, &word);
+	return bits && *bits >> (start & 63) & 1;
+}
+
+static __always_inline struct host *find_host(struct address *address, struct settings *now, struct total *all,
+					      struct total_minute *total, __u32 packets)
+{
+	__u32 *slot = bpf_map_lookup_elem(&hosts, address), index;
 	struct prefix prefix = { .bits = 160 };
 
-	if (host || !(address->version == 4 ? now->has_prefixes4 : now->has_prefixes6))
-		return host;
-	prefix.address = *address;
-	if (!bpf_map_lookup_elem(&prefixes, &prefix))
-		return 0;
-	/* Another processor may have added it meanwhile. */
-	bpf_map_update_elem(&hosts, address, none, BPF_NOEXIST);
-	host = bpf_map_lookup_elem(&hosts, address);
-	if (!host) {
-		total->no_room += packets;
-		all->left_out += packets;
+	if (!slot) {
+		if (!(address->version == 4 ? now->has_prefixes4 : now->has_prefixes6))
+			return 0;
+		prefix.address = *address;
+		if (!bpf_map_lookup_elem(&prefixes, &prefix))
+			return 0;
+		add_host(address);
+		slot = bpf_map_lookup_elem(&hosts, address);
+		if (!slot) {
+			total->no_room += packets;
+			all->left_out += packets;
+			return 0;
+		}
 	}
-	return host;
+	index = *slot + now->slots * bpf_get_smp_processor_id();
+	return bpf_map_lookup_elem(&counters, &index);
 }
 
 static __always_inline struct host_minute *open_minute(struct host *host, __u32 minute)
@@ -447,10 +522,10 @@ static __always_inline int is_same(const struct address *a, const struct address
 #include "packet-kinds.bpf.h"
 #include "claims.bpf.h"
 
-static __always_inline void add_kind(struct kinds *kinds, struct packet *p, struct scratch *room)
+static __always_inline void add_kind(struct host *host, int direction, struct packet *p, struct scratch *room)
 {
-	kinds->packets[room->kind & (KINDS - 1)] += p->packets;
-	kinds->bytes[room->volume & (VOLUMES - 1)] += p->length;
+	host->packets[direction][room->kind & (KINDS - 1)] += p->packets;
+	host->bytes[direction][room->volume & (VOLUMES - 1)] += p->length;
 }
 
 /*
@@ -470,10 +545,13 @@ static __always_inline void count_hosts(struct __sk_buff *skb, struct packet *p,
 	room->transport.version = p->source.version;
 	room->transport.target4 = p->target.words[3] & 255;
 	room->transport.target6 = p->target.words[0] & 255;
-	if (now->has_owners && is_spoofed(skb, p)) {
+	if (!is_near(&p->source)) {
+		if (p->source.version == 4 ? now->has_prefixes4 : now->has_prefixes6)
+			claim = CLAIM_NO_ADDRESS;
+	} else if (now->has_owners && is_spoofed(skb, p)) {
 		claim = CLAIM_SOURCE;
 	} else {
-		host = find_host(&p->source, now, all, total, &room->none, p->packets);
+		host = find_host(&p->source, now, all, total, p->packets);
 		if (host) {
 			is_local = 1;
 			counts = open_minute(host, minute);
@@ -481,12 +559,12 @@ static __always_inline void count_hosts(struct __sk_buff *skb, struct packet *p,
 			counts->tx_bytes += p->length;
 			if (now->counts_kinds) {
 				read_kind(skb);
-				add_kind(&host->kinds[OUTBOUND], p, room);
+				add_kind(host, OUTBOUND, p, room);
 			}
 			if (is_same(&p->source, &p->target)) {
 				counts->rx_bytes += p->length;
 				if (now->counts_kinds)
-					add_kind(&host->kinds[INBOUND], p, room);
+					add_kind(host, INBOUND, p, room);
 				return;
 			}
 		} else if (total->no_room == no_room && (p->source.version == 4 ? now->has_prefixes4 : now->has_prefixes6)) {
@@ -497,7 +575,7 @@ static __always_inline void count_hosts(struct __sk_buff *skb, struct packet *p,
 		room->claim.address = p->source;
 		note_claim(skb, p, room, minute, claim);
 	}
-	host = find_host(&p->target, now, all, total, &room->none, p->packets);
+	host = is_near(&p->target) ? find_host(&p->target, now, all, total, p->packets) : 0;
 	if (host) {
 		counts = open_minute(host, minute);
 		counts->packets += p->packets;
@@ -505,7 +583,7 @@ static __always_inline void count_hosts(struct __sk_buff *skb, struct packet *p,
 		if (now->counts_kinds) {
 			if (!is_local)
 				read_kind(skb);
-			add_kind(&host->kinds[INBOUND], p, room);
+			add_kind(host, INBOUND, p, room);
 		}
 	} else if (!is_local) {
 		all->foreign_packets += p->packets;

@@ -12,12 +12,12 @@ import {
   addressKey,
   addressOf,
   claimBytes,
-  type HostCounts,
-  hostBytes,
   type KernelSettings,
   type KernelTotals,
   type MapName,
   macsMax,
+  markNear,
+  nearBytes,
   ownerValue,
   prefixBytes,
   prefixKey,
@@ -29,18 +29,16 @@ import {
   settingsBytes,
   settingsValue,
   spoofedBytes,
-  sumHost,
   sumSeen,
   sumSpoofed,
   sumTotals,
   totalBytes,
 } from './layout.ts';
-import { closeAll, kernelError, libbpf, must } from './libbpf.ts';
+import { closeAll, libbpf, must } from './libbpf.ts';
+import { type HostCounts, SharedMap, Slots } from './slots.ts';
 
-/** Entries of a map that are read by one call. */
-const batchEntries = 1024;
-/** With more entries the idle ones are removed. */
-const crowdedEntries = 4096;
+/** With more addresses the idle ones are removed. */
+const crowdedAddresses = 4096;
 const first = Buffer.alloc(4);
 /** `BEAT_PATIENCE` of the program. */
 const beatPatienceNs = 3_600_000_000_000n;
@@ -50,7 +48,6 @@ const offsetToleranceNs = 2_000_000n;
 /** A reading of the clock that took longer is repeated: the process may have waited for a processor in between. */
 const readingNs = 100_000n;
 const readingsMax = 10;
-const noEntry = -koffi.os.errno.ENOENT!;
 
 /** What the detector asks to be counted beside local addresses. */
 export interface DetectedAddresses {
@@ -71,20 +68,29 @@ export interface KernelMinute {
 export class KernelCounter {
   readonly #maps: Record<MapName, number>;
   readonly #bpf = libbpf();
-  readonly #cpus = libbpf().cpus() as number;
   #local: LocalRanges | null = null;
   /** The local addresses, and those that only the detector asks for. */
   #counted: LocalRanges | null = null;
-  /** Of one batch; made when addresses are read first. */
-  #keys: Buffer | null = null;
-  #values: Buffer | null = null;
-  /** Called with the key of each address that is removed, whose counters begin at zero when it comes again. */
-  onRemoved: (key: Buffer) => void = () => {};
+  #slots: Slots | null = null;
+  #near: SharedMap | null = null;
   /** Addresses that are not of a prefix. */
   #named: ReadonlySet<string> = new Set();
 
   constructor(maps: Record<MapName, number>) {
     this.#maps = maps;
+  }
+
+  /** Before the program is attached; counters that are there stay. */
+  prepare(isEthernet: boolean, slots: number): void {
+    const isNew = this.#settings().slots === 0;
+    if (isNew) Slots.prepare(this.#maps, slots);
+    this.change({ isEthernet, slots });
+  }
+
+  /** The addresses with their counters. */
+  get slots(): Slots {
+    this.#slots ??= new Slots(this.#maps, this.#settings().slots);
+    return this.#slots;
   }
 
   /**
@@ -93,8 +99,15 @@ export class KernelCounter {
    */
   setLocal(local: LocalScope, isBridge: boolean, detected: DetectedAddresses | null = null): void {
     const prefixes = [...local.prefixes, ...(detected?.prefixes ?? [])].map((prefix) => prefixKey(prefix));
+    const addresses = local.addresses.map(addressKey);
     const owners = (isBridge ? (local.owners ?? []) : []).filter(({ macs }) => macs.length <= macsMax);
     const ownerKeys = owners.map(({ address }) => addressKey(address));
+    const near = Buffer.alloc(nearBytes);
+    for (const key of [...addresses, ...ownerKeys]) markNear(near, key, 128);
+    for (const key of prefixes) markNear(near, key.subarray(4), key.readUInt32LE(0) - 32);
+    this.#near ??= new SharedMap(this.#maps.near, nearBytes);
+    const { bytes } = this.#near;
+    for (const [i, byte] of near.entries()) bytes[i]! |= byte;
     for (const [i, { macs }] of owners.entries()) this.#put('owners', ownerKeys[i]!, ownerValue(macs));
     const one = Buffer.from([1, 0, 0, 0]);
     for (const prefix of prefixes) this.#put('prefixes', prefix, one);
@@ -109,10 +122,13 @@ export class KernelCounter {
       ? compileLocalScope({ ...local, prefixes: [...local.prefixes, ...detected.prefixes] })
       : this.#local;
     this.#named = new Set(local.addresses);
-    const none = Buffer.alloc(hostBytes * this.#cpus);
-    // One that is there has counted already.
-    for (const address of local.addresses) this.#bpf.update(this.#maps.hosts, addressKey(address), none, 1n);
-    this.#removeHosts((key) => !isIn(this.#counted!, key));
+    const { slots } = this;
+    slots.vacate();
+    const taken = slots.taken();
+    const known = new Set(taken.map((slot) => slots.keyOf(slot).toString('latin1')));
+    for (const key of addresses) if (!known.has(key.toString('latin1'))) slots.add(key);
+    for (const slot of taken) if (!isIn(this.#counted, slots.keyOf(slot))) slots.remove(slot);
+    near.copy(bytes);
     this.change({
       hasPrefixes4: prefixes.some((key) => key.readUInt32LE(4) === 4),
       hasPrefixes6: prefixes.some((key) => key.readUInt32LE(4) === 6),
@@ -127,6 +143,7 @@ export class KernelCounter {
    * clock was set, or counting had ended, minutes are whole again from now on.
    */
   beat(wallOffset = readWallOffset()): void {
+    this.#slots?.vacate();
     const before = this.#settings();
     const beat = process.hrtime.bigint();
     const step = wallOffset - before.wallOffset;
@@ -159,15 +176,17 @@ export class KernelCounter {
   readMinute(minute: number): KernelMinute {
     const values = this.#readTotals();
     const hosts = new Map<string, HostCounts>();
-    let entries = 0;
-    this.#eachHost((key, buffer, at) => {
-      entries += 1;
-      const counts = sumHost(buffer, at, this.#cpus, minute);
-      if (counts && (this.#local === this.#counted || isIn(this.#local!, key)))
-        hosts.set(addressOf(key), counts);
-    });
-    if (entries > crowdedEntries) this.#removeIdle(minute);
-    const totals = sumTotals(values, this.#cpus, minute);
+    const { slots } = this;
+    slots.vacate();
+    const taken = slots.taken();
+    for (const slot of taken) {
+      const counts = slots.sumMinute(slot, minute);
+      if (!counts) continue;
+      const key = slots.keyOf(slot);
+      if (this.#local === this.#counted || isIn(this.#local!, key)) hosts.set(addressOf(key), counts);
+    }
+    if (taken.length > crowdedAddresses) this.#removeIdle(taken, minute);
+    const totals = sumTotals(values, this.cpus, minute);
     const local = this.#local;
     return {
       totals,
@@ -180,11 +199,11 @@ export class KernelCounter {
   /** Those of this minute. Rows that are idle make room. */
   #readSpoofed(minute: number): SpoofedCounts[] {
     const found: SpoofedCounts[] = [];
-    const value = Buffer.alloc(spoofedBytes * this.#cpus);
+    const value = Buffer.alloc(spoofedBytes * this.cpus);
     const keys = this.#keysOf('spoofed', claimBytes);
     for (const key of keys) {
       if (this.#bpf.lookup(this.#maps.spoofed, key, value) < 0) continue;
-      const countsOf = (one: number) => sumSpoofed(key, value, this.#cpus, one);
+      const countsOf = (one: number) => sumSpoofed(key, value, this.cpus, one);
       const counts = countsOf(minute);
       if (counts) found.push(counts);
       else if (keptMinutes(minute).every((one) => countsOf(one) === null))
@@ -194,63 +213,31 @@ export class KernelCounter {
   }
 
   close(): void {
+    this.#slots?.close();
+    this.#near?.close();
     closeAll(Object.values(this.#maps));
   }
 
   /** Makes room: addresses of prefixes without traffic in the minutes that are kept. */
-  #removeIdle(minute: number): void {
-    this.#removeHosts((key, values, at) => {
-      const isIdle = keptMinutes(minute).every((one) => sumHost(values, at, this.#cpus, one) === null);
-      return isIdle && !this.#named.has(addressOf(key));
-    });
-  }
-
-  #removeHosts(isGone: (key: Buffer, values: Buffer, at: number) => boolean): void {
-    const gone: Buffer[] = [];
-    this.#eachHost((key, values, at) => {
-      if (isGone(key, values, at)) gone.push(Buffer.from(key));
-    });
-    for (const key of gone) {
-      this.#bpf.remove(this.#maps.hosts, key);
-      this.onRemoved(key);
-    }
-  }
-
-  #eachHost(visit: (key: Buffer, values: Buffer, at: number) => void): void {
-    const bytes = hostBytes * this.#cpus;
-    this.eachBatch((keys, values, count) => {
-      for (let i = 0; i < count; i += 1)
-        visit(keys.subarray(i * addressBytes, (i + 1) * addressBytes), values, i * bytes);
-    });
-  }
-
-  /** Reads all addresses, so many at a time, into buffers that are used again: the values of all processors of each. */
-  eachBatch(visit: (keys: Buffer, values: Buffer, count: number) => void): void {
-    this.#keys ??= Buffer.alloc(addressBytes * batchEntries);
-    this.#values ??= Buffer.alloc(hostBytes * this.#cpus * batchEntries);
-    const [keys, values] = [this.#keys, this.#values];
-    const next = Buffer.alloc(8);
-    const count = Buffer.alloc(4);
-    for (let from: Buffer | null = null; ; from = next) {
-      count.writeUInt32LE(batchEntries);
-      const result: number = this.#bpf.lookupBatch(this.#maps.hosts, from, next, keys, values, count, null);
-      if (result < 0 && result !== noEntry) throw kernelError('read the counters of addresses', result);
-      visit(keys, values, count.readUInt32LE());
-      if (result === noEntry) return;
+  #removeIdle(taken: readonly number[], minute: number): void {
+    const { slots } = this;
+    for (const slot of taken) {
+      const isIdle = keptMinutes(minute).every((one) => slots.sumMinute(slot, one) === null);
+      if (isIdle && !this.#named.has(addressOf(slots.keyOf(slot)))) slots.remove(slot);
     }
   }
 
   /** What was counted since the program was attached. */
   readSeen(): SeenTotals {
-    return sumSeen(this.#readTotals(), this.#cpus);
+    return sumSeen(this.#readTotals(), this.cpus);
   }
 
   get cpus(): number {
-    return this.#cpus;
+    return this.#bpf.cpus() as number;
   }
 
   #readTotals(): Buffer {
-    const values = Buffer.alloc(totalBytes * this.#cpus);
+    const values = Buffer.alloc(totalBytes * this.cpus);
     must(this.#bpf.lookup(this.#maps.totals, first, values), 'read the totals of the kernel');
     return values;
   }

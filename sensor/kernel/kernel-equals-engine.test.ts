@@ -1,8 +1,10 @@
 /** The counting program and the engine give the same numbers for the same frames. Needs root. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { seededRandom } from '#common/random/index.ts';
-import { Read } from '#sensor/attack-counters/index.ts';
+import { Kind, Read } from '#sensor/attack-counters/index.ts';
+import { formatWords } from '#sensor/capture/index.ts';
 import { openCaptureFile } from '#sensor/capture-files/index.ts';
 import { capturePath, expectedFiles, hasCorpus } from '#sensor/testing/corpus.ts';
 import { ethernet, join, u16, u32, udp } from '#sensor/testing/frames.ts';
@@ -134,6 +136,36 @@ test('the detector reads an address that was removed and comes again, even with 
   runs.counter.setLocal(local, false, { prefixes: [] });
   runs.run(frame);
   assert.deepEqual(read(), [1, bytes]);
+  runs.close();
+});
+
+test('an address that gets the slot of a removed one begins at zero, and the detector learns that it is another', {
+  skip: isRoot,
+}, async () => {
+  const runs = new KernelRuns(true);
+  const reader = new KindReader(runs.counter);
+  const only = (...addresses: string[]) =>
+    runs.counter.setLocal({ prefixes: [], addresses }, false, { prefixes: [] });
+  const countTo = (to: string) => {
+    runs.run({
+      bytes: ethernet(udp({ from: '192.0.2.1', fromPort: 1000, to, toPort: 9 }, new Uint8Array(20))),
+    });
+    const { count, slots, numbers } = reader.read();
+    return [count, formatWords(...reader.addressOf(slots[0]!)), numbers[Kind.datagram], slots[0]];
+  };
+  only('203.0.113.9');
+  reader.read();
+  const [, , , slot] = countTo('203.0.113.9');
+  only();
+  let vacated: readonly number[] = [];
+  while (vacated.length === 0) {
+    await setImmediate();
+    runs.counter.slots.vacate();
+    ({ vacated } = reader.read());
+  }
+  assert.deepEqual(vacated, [slot]);
+  only('198.51.100.7');
+  assert.deepEqual(countTo('198.51.100.7'), [1, '198.51.100.7', 1, slot]);
   runs.close();
 });
 

@@ -2,51 +2,53 @@
  * Reads what an interface's addresses received and sent by kind of packet, for the detector: each reading is the difference to the one
  * before, because the kernel's counters only grow.
  *
- * Thousands of addresses are read every second. So a reading is plain numbers in arrays that are used again, and an address is found by
- * its place in the map, where it mostly stays.
+ * Thousands of addresses are read every second. So a reading is plain numbers in arrays that are used again.
  */
 import { type KindReading, kindCount, Read, readLength } from '#sensor/attack-counters/index.ts';
 import type { KernelCounter } from './counter.ts';
-import { addressBytes, directionWords, hostWords, kindsAtWord, kindWords, volumes } from './layout.ts';
+import { hostLongs, hostWords, kindWords, packetsAtWord, volumes } from './layout.ts';
+import type { Slots } from './slots.ts';
 
-/** With more addresses, which have come and gone, all are forgotten. */
-const slotsMax = 32_768;
-const keyWords = addressBytes / 4;
 /** Of the volumes that there is room for. */
 const usedVolumes = 3;
-/** What is kept of a direction: packets by kind, and bytes by volume. */
+/** What is kept of a slot: packets by direction and kind, and bytes by direction and volume. */
 const keptPackets = 2 * kindWords;
 const keptBytes = 2 * volumes;
+/** The halves of a number may be of two moments. Of two readings a second apart that is seen by so great a difference. */
+const bytesMax = 2 ** 31;
 
 export class KindReader {
   readonly #counter: KernelCounter;
+  readonly #slots: Slots;
   readonly #nowMs: () => number;
-  /** Of each slot: version and words, in the order of the processor. */
-  #keys = new Int32Array(1024 * keyWords);
-  #packets = new Uint32Array(1024 * keptPackets);
-  #bytes = new Float64Array(1024 * keptBytes);
-  #used = 0;
-  readonly #slotOf = new Map<string, number>();
-  /** The slot at each place of the map, as of the reading before. */
-  #places = new Int32Array(1024).fill(-1);
+  /** Of each slot, as of the reading before. */
+  readonly #packets: Uint32Array;
+  readonly #bytes: Float64Array;
+  #vacated: number[] = [];
   #seen = { packets: 0, bytes: 0, foreignPackets: 0, foreignBytes: 0, leftOut: 0 };
   #readAtMs = Number.NaN;
-  #generation = 0;
-  #slots = new Int32Array(1024);
+  /** The reading. */
+  #read = new Int32Array(1024);
   #numbers = new Float64Array(1024 * 2 * readLength);
   readonly #sum = new Uint32Array(keptPackets);
   readonly #sumBytes = new Float64Array(keptBytes);
 
   constructor(counter: KernelCounter, nowMs = () => performance.now()) {
     this.#counter = counter;
+    this.#slots = counter.slots;
     this.#nowMs = nowMs;
-    counter.onRemoved = (key) => this.#clear(this.#slotOf.get(key.toString('latin1')));
+    this.#packets = new Uint32Array(this.#slots.max * keptPackets);
+    this.#bytes = new Float64Array(this.#slots.max * keptBytes);
+    this.#slots.onVacant = (slot) => {
+      this.#packets.fill(0, slot * keptPackets, (slot + 1) * keptPackets);
+      this.#bytes.fill(0, slot * keptBytes, (slot + 1) * keptBytes);
+      this.#vacated.push(slot);
+    };
   }
 
   /** IP version, and the four words of the address of a slot. */
   addressOf(slot: number): readonly [number, number, number, number, number] {
-    const [version, w0, w1, w2, w3] = this.#keys.subarray(slot * keyWords, (slot + 1) * keyWords);
-    return [version!, swapped(w0!), swapped(w1!), swapped(w2!), swapped(w3!)];
+    return this.#slots.addressOf(slot);
   }
 
   /** Packets and bytes of all addresses since the reading before, which stays what it is. */
@@ -58,30 +60,27 @@ export class KindReader {
   /** Reads all addresses. `isKept`: the next reading begins here. */
   read(isKept = true): KindReading {
     const isFirst = Number.isNaN(this.#readAtMs);
-    if (this.#used > slotsMax) this.#forget();
+    const isBase = isKept || isFirst;
     const atMs = this.#nowMs();
     const seen = this.#counter.readSeen();
-    let place = 0;
+    const slots = this.#slots;
     let count = 0;
-    this.#counter.eachBatch((keys, values, entries) => {
-      const keyView = new Int32Array(keys.buffer, keys.byteOffset, keys.length / 4);
-      const words = new Uint32Array(values.buffer, values.byteOffset, values.length / 4);
-      for (let entry = 0; entry < entries; entry += 1) {
-        const slot = this.#slotAt(place, keys, keyView, entry);
-        place += 1;
-        if (count === this.#slots.length) this.#growReading();
-        if (this.#readHost(slot, words, entry, count, isKept || isFirst)) {
-          this.#slots[count] = slot;
-          count += 1;
-        }
-      }
-    });
+    for (let slot = 0; slot < slots.max; slot += 1) {
+      if (!slots.isTaken(slot) || !this.#sumBytesOf(slot)) continue;
+      if (count === this.#read.length) this.#growReading();
+      this.#sumPacketsOf(slot);
+      if (!this.#difference(slot, count, isBase)) continue;
+      this.#read[count] = slot;
+      count += 1;
+    }
     const before = this.#seen;
     const sinceMs = isFirst ? null : atMs - this.#readAtMs;
-    if (isKept || isFirst) {
+    if (isBase) {
       this.#seen = seen;
       this.#readAtMs = atMs;
     }
+    const vacated = this.#vacated;
+    this.#vacated = [];
     return {
       sinceMs,
       packets: seen.packets - before.packets,
@@ -90,9 +89,9 @@ export class KindReader {
       foreignBytes: seen.foreignBytes - before.foreignBytes,
       leftOut: seen.leftOut - before.leftOut,
       count: isFirst ? 0 : count,
-      slots: this.#slots,
+      slots: this.#read,
       numbers: this.#numbers,
-      generation: this.#generation,
+      vacated,
     };
   }
 
@@ -101,96 +100,42 @@ export class KindReader {
     this.#readAtMs = Number.NaN;
   }
 
-  #forget(): void {
-    this.#used = 0;
-    this.#slotOf.clear();
-    this.#places.fill(-1);
-    this.#generation += 1;
-    this.restart();
-  }
-
-  /** The slot of the entry. It is mostly the one that was at its place before. */
-  #slotAt(place: number, keys: Buffer, keyView: Int32Array, entry: number): number {
-    if (place === this.#places.length) {
-      const places = new Int32Array(place * 2).fill(-1);
-      places.set(this.#places);
-      this.#places = places;
-    }
-    const from = entry * keyWords;
-    const known = this.#places[place]!;
-    if (known >= 0 && this.#isKeyOf(known, keyView, from)) return known;
-    const key = keys.toString('latin1', entry * addressBytes, (entry + 1) * addressBytes);
-    const slot = this.#slotOf.get(key) ?? this.#newSlot(key, keyView, from);
-    this.#places[place] = slot;
-    return slot;
-  }
-
-  #isKeyOf(slot: number, keyView: Int32Array, from: number): boolean {
-    const at = slot * keyWords;
-    const keys = this.#keys;
-    return (
-      keys[at + 4] === keyView[from + 4] &&
-      keys[at + 3] === keyView[from + 3] &&
-      keys[at + 2] === keyView[from + 2] &&
-      keys[at + 1] === keyView[from + 1] &&
-      keys[at] === keyView[from]
-    );
-  }
-
-  #newSlot(key: string, keyView: Int32Array, from: number): number {
-    const slot = this.#used;
-    this.#used += 1;
-    if (this.#used * keyWords > this.#keys.length) this.#growSlots();
-    this.#keys.set(keyView.subarray(from, from + keyWords), slot * keyWords);
-    this.#clear(slot);
-    this.#slotOf.set(key, slot);
-    return slot;
-  }
-
-  #clear(slot: number | undefined): void {
-    if (slot === undefined) return;
-    this.#packets.fill(0, slot * keptPackets, (slot + 1) * keptPackets);
-    this.#bytes.fill(0, slot * keptBytes, (slot + 1) * keptBytes);
-  }
-
-  /** Writes what an address has more than before. False without a packet. */
-  #readHost(slot: number, words: Uint32Array, entry: number, at: number, isKept: boolean): boolean {
-    const { cpus } = this.#counter;
-    const sum = this.#sum;
-    const first = entry * cpus * hostWords + kindsAtWord;
-    // Every packet has bytes: most addresses are done after those.
-    if (!this.#sumBytesOf(slot, words, first)) return false;
-    sum.fill(0);
-    for (let cpu = 0; cpu < cpus; cpu += 1) {
-      const host = first + cpu * hostWords;
-      for (let direction = 0; direction < 2; direction += 1) {
-        const own = host + direction * directionWords;
-        const into = direction * kindWords;
-        for (let kind = 0; kind < kindCount; kind += 1) sum[into + kind]! += words[own + kind]!;
-      }
-    }
-    return this.#difference(slot, at, isKept);
-  }
-
-  /** Adds up the bytes of all processors. False where they are what they were. */
-  #sumBytesOf(slot: number, words: Uint32Array, first: number): boolean {
-    const { cpus } = this.#counter;
-    const sumBytes = this.#sumBytes;
+  /** Adds up the bytes of all processors. False where they are what they were: every packet has some. */
+  #sumBytesOf(slot: number): boolean {
+    const { words, cpus, max } = this.#slots;
+    const sums = this.#sumBytes;
     const kept = slot * keptBytes;
     let isChanged = false;
-    for (let direction = 0; direction < 2; direction += 1) {
-      const own = first + direction * directionWords + kindWords;
+    for (let direction = 0; direction < 2; direction += 1)
       for (let volume = 0; volume < usedVolumes; volume += 1) {
+        const own = direction * volumes + volume;
         let sum = 0;
         for (let cpu = 0; cpu < cpus; cpu += 1) {
-          const bytes = own + cpu * hostWords + volume * 2;
-          sum += words[bytes]! + words[bytes + 1]! * 2 ** 32;
+          const at = (cpu * max + slot) * hostWords + own * 2;
+          sum += words[at]! + words[at + 1]! * 2 ** 32;
         }
-        sumBytes[direction * volumes + volume] = sum;
-        isChanged ||= sum !== this.#bytes[kept + direction * volumes + volume];
+        const more = sum - this.#bytes[kept + own]!;
+        if (more < 0 || more >= bytesMax) sum = this.#exactBytesOf(slot, own);
+        sums[own] = sum;
+        isChanged ||= more !== 0;
       }
-    }
     return isChanged;
+  }
+
+  #exactBytesOf(slot: number, own: number): number {
+    const { longs, cpus, max } = this.#slots;
+    let sum = 0;
+    for (let cpu = 0; cpu < cpus; cpu += 1) sum += Number(longs[(cpu * max + slot) * hostLongs + own]);
+    return sum;
+  }
+
+  #sumPacketsOf(slot: number): void {
+    const { words, cpus, max } = this.#slots;
+    const sum = this.#sum.fill(0);
+    for (let cpu = 0; cpu < cpus; cpu += 1) {
+      const at = (cpu * max + slot) * hostWords + packetsAtWord;
+      for (let i = 0; i < keptPackets; i += 1) sum[i]! += words[at + i]!;
+    }
   }
 
   #difference(slot: number, at: number, isKept: boolean): boolean {
@@ -224,27 +169,11 @@ export class KindReader {
     return all > 0;
   }
 
-  #growSlots(): void {
-    const slots = (this.#keys.length / keyWords) * 2;
-    const [keys, packets, bytes] = [this.#keys, this.#packets, this.#bytes];
-    this.#keys = new Int32Array(slots * keyWords);
-    this.#keys.set(keys);
-    this.#packets = new Uint32Array(slots * keptPackets);
-    this.#packets.set(packets);
-    this.#bytes = new Float64Array(slots * keptBytes);
-    this.#bytes.set(bytes);
-  }
-
   #growReading(): void {
-    const [slots, numbers] = [this.#slots, this.#numbers];
-    this.#slots = new Int32Array(slots.length * 2);
-    this.#slots.set(slots);
+    const [read, numbers] = [this.#read, this.#numbers];
+    this.#read = new Int32Array(read.length * 2);
+    this.#read.set(read);
     this.#numbers = new Float64Array(numbers.length * 2);
     this.#numbers.set(numbers);
   }
-}
-
-/** A word in network byte order. */
-function swapped(word: number): number {
-  return ((word & 0xff) << 24) | ((word & 0xff00) << 8) | ((word >>> 8) & 0xff00) | (word >>> 24);
 }

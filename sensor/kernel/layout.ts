@@ -5,26 +5,35 @@
 import { formatWords, parseWords } from '#sensor/capture/index.ts';
 
 /** Changes with the maps and their sizes: counters of another layout are not taken up. */
-export const layoutVersion = 4;
+export const layoutVersion = 5;
 
 /** Names of the maps. */
-export const mapNames = ['settings', 'totals', 'hosts', 'prefixes', 'owners', 'senders', 'spoofed'] as const;
+export const mapNames = [
+  ...(['settings', 'totals', 'hosts', 'vacant', 'names', 'counters', 'near'] as const),
+  ...(['prefixes', 'owners', 'senders', 'spoofed'] as const),
+];
 export type MapName = (typeof mapNames)[number];
 
 export const addressBytes = 20;
 export const prefixBytes = 24;
-const minutes = 4;
-const hostMinuteBytes = 24;
-/** Numbers of a direction: packets by kind, then bytes by volume as two words each. */
+export const minutes = 4;
+export const nameBytes = 24;
+/** Of an address at one processor: bytes by direction and volume, packets by direction and kind, then the minutes. */
 export const kindWords = 16;
 export const volumes = 4;
-const directionBytes = kindWords * 4 + volumes * 8;
-const kindsAt = minutes * hostMinuteBytes;
-export const hostBytes = kindsAt + 2 * directionBytes;
-/** The same in words of four bytes, for the detector's reading of thousands of addresses. */
+const packetsAt = 2 * volumes * 8;
+const minutesAt = packetsAt + 2 * kindWords * 4;
+const hostMinuteBytes = 32;
+export const hostBytes = minutesAt + minutes * hostMinuteBytes;
+/** The same in words of four bytes and of eight. */
 export const hostWords = hostBytes / 4;
-export const kindsAtWord = kindsAt / 4;
-export const directionWords = directionBytes / 4;
+export const packetsAtWord = packetsAt / 4;
+export const hostLongs = hostBytes / 8;
+export const minuteAtLong = minutesAt / 8;
+export const hostMinuteLongs = hostMinuteBytes / 8;
+/** Bits of the starts of addresses: of IPv4, then of IPv6. */
+const nearBits = 65_536;
+export const nearBytes = (2 * nearBits) / 8;
 const totalMinuteBytes = 72;
 /** Behind the minutes is what the program needs to find them. */
 const seenAt = minutes * totalMinuteBytes + 24;
@@ -36,13 +45,6 @@ export const claimBytes = 32;
 export const spoofedBytes = minutes * 16;
 /** An address with more MACs is not judged, as in the engine. */
 export const macsMax = 8;
-
-/** Counters of one address in one minute. */
-export interface HostCounts {
-  rxBytes: number;
-  txBytes: number;
-  packets: number;
-}
 
 /** Counters of the interface in one minute. */
 export interface KernelTotals {
@@ -130,6 +132,34 @@ export function prefixKey(prefix: string): Buffer {
   return key;
 }
 
+/** Marks the starts of the addresses of such a prefix, or of an address, in the bits of `near`. */
+export function markNear(bits: Buffer, address: Buffer, prefixBits: number): void {
+  const isIpv4 = address.readUInt32LE(0) === 4;
+  const [length, used] = isIpv4 ? [16, prefixBits - 96] : [32, prefixBits];
+  const half = isIpv4 ? 0 : nearBits / 8;
+  // Of a wide prefix of IPv6 every folded start may be.
+  if (!isIpv4 && used < 16) {
+    bits.fill(0xff, half);
+    return;
+  }
+  const first = address.readUInt32LE(isIpv4 ? 16 : 4);
+  const spread = 2 ** Math.max(0, length - used);
+  for (let i = 0; i < spread; i += 1) {
+    // The first bytes of an address are the low ones of its word.
+    const own = isIpv4 ? swap(first, 2) + i : swap(first, 4) + i;
+    const word = swap(own, length / 8);
+    const start = (isIpv4 ? word : word ^ (word >>> 16)) & 0xffff;
+    bits[half + (start >>> 3)]! |= 1 << (start & 7);
+  }
+}
+
+/** The low bytes in the opposite order. */
+function swap(word: number, bytes: number): number {
+  let swapped = 0;
+  for (let i = 0; i < bytes; i += 1) swapped = swapped * 256 + ((word >>> (i * 8)) & 255);
+  return swapped;
+}
+
 /** MACs as a value of `owners`. */
 export function ownerValue(macs: readonly string[]): Buffer {
   const value = Buffer.alloc(ownerBytes);
@@ -150,6 +180,8 @@ export interface KernelSettings {
   hasOwners: boolean;
   /** Counts kinds of packets for the detector. */
   countsKinds: boolean;
+  /** Slots of addresses that there are. */
+  slots: number;
 }
 
 export function settingsValue(settings: KernelSettings): Buffer {
@@ -160,6 +192,7 @@ export function settingsValue(settings: KernelSettings): Buffer {
   const { isEthernet, hasPrefixes4, hasPrefixes6, hasOwners, countsKinds } = settings;
   const flags = [isEthernet, hasPrefixes4, hasPrefixes6, hasOwners, countsKinds];
   for (const [i, flag] of flags.entries()) value.writeUInt32LE(flag ? 1 : 0, 24 + i * 4);
+  value.writeUInt32LE(settings.slots, 44);
   return value;
 }
 
@@ -174,26 +207,11 @@ export function readSettings(value: Buffer): KernelSettings {
     hasPrefixes6: flag(2),
     hasOwners: flag(3),
     countsKinds: flag(4),
+    slots: value.readUInt32LE(44),
   };
 }
 
-/** The counters of a minute (seconds since 1970) in the values of all processors; null where it has none. */
-export function sumHost(values: Buffer, at: number, cpus: number, minute: number): HostCounts | null {
-  const number = minute / 60;
-  let isThere = false;
-  const sum = { rxBytes: 0, txBytes: 0, packets: 0 };
-  for (let cpu = 0; cpu < cpus; cpu += 1) {
-    const from = at + cpu * hostBytes + (number % minutes) * hostMinuteBytes;
-    if (values.readUInt32LE(from) !== number) continue;
-    isThere = true;
-    sum.packets += values.readUInt32LE(from + 4);
-    sum.rxBytes += readCount(values, from + 8);
-    sum.txBytes += readCount(values, from + 16);
-  }
-  return isThere ? sum : null;
-}
-
-/** The same for the interface. */
+/** The counters of the interface in a minute (seconds since 1970), of all processors. */
 export function sumTotals(values: Buffer, cpus: number, minute: number): KernelTotals {
   const number = minute / 60;
   const sums: KernelTotals = {

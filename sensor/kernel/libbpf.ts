@@ -81,12 +81,10 @@ function loadLibrary() {
     query: loaded.func('bpf_tc_query', 'int', [hookPointer, filterPointer]),
     openPinned: loaded.func('int bpf_obj_get(const char *path)'),
     lookup: loaded.func('int bpf_map_lookup_elem(int fd, const void *key, void *value)'),
-    lookupBatch: loaded.func(
-      'int bpf_map_lookup_batch(int fd, void *from, void *next, void *keys, void *values, void *count, void *options)',
-    ),
     update: loaded.func(
       'int bpf_map_update_elem(int fd, const void *key, const void *value, uint64_t flags)',
     ),
+    take: loaded.func('int bpf_map_lookup_and_delete_elem(int fd, const void *key, void *value)'),
     remove: loaded.func('int bpf_map_delete_elem(int fd, const void *key)'),
     nextKey: loaded.func('int bpf_map_get_next_key(int fd, const void *key, void *next)'),
     mapInfo: loaded.func('int bpf_obj_get_info_by_fd(int fd, void *info, void *length)'),

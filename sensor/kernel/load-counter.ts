@@ -7,7 +7,7 @@ import { libbpf, must, openObject } from './libbpf.ts';
 
 /** Compiled by `tools/compile-kernel.ts`; the same bytes serve amd64 and arm64, which are both little endian. */
 export const objectFile = fileURLToPath(new URL('./counter.bpf.o', import.meta.url));
-/** Memory of the addresses: processors × addresses × 288 bytes, and at least this number of addresses. */
+/** Memory of the addresses: processors × addresses × 320 bytes, and at least this number of addresses. */
 const hostsBytesMax = 64 * 1024 * 1024;
 const hostsMin = 8192;
 const hostsMax = 16_384;
@@ -36,13 +36,15 @@ export function loadCounter(pinFolder: string | null, isEthernet: boolean, file 
   try {
     const room = roomForHosts(bpf.cpus());
     const findMap = (name: MapName): unknown => bpf.findMap(object.handle, name);
-    must(bpf.setMaxEntries(findMap('hosts'), room), 'make room for addresses');
+    for (const name of ['hosts', 'vacant', 'names'] as const)
+      must(bpf.setMaxEntries(findMap(name), room), 'make room for addresses');
+    must(bpf.setMaxEntries(findMap('counters'), room * bpf.cpus()), 'make room for addresses');
     if (pinFolder !== null)
       for (const name of mapNames) must(bpf.setPinPath(findMap(name), `${pinFolder}/${name}`), `pin ${name}`);
     object.load();
     const maps = Object.fromEntries(mapNames.map((name) => [name, bpf.mapFd(findMap(name)) as number]));
     const counter = new KernelCounter(maps as Record<MapName, number>);
-    counter.change({ isEthernet });
+    counter.prepare(isEthernet, room);
     const programFd: number = bpf.programFd(bpf.findProgram(object.handle, 'count'));
     return { counter, programFd, hostsMax: room, unload: () => object.close() };
   } catch (error) {

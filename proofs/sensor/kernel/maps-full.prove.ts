@@ -2,6 +2,7 @@
  * Proof that a full map of the kernel's programs gives no wrong number: `n` more than have room of addresses, of spoofed pairs, of rules, and of
  * pairs in the making. What has room is exact, the rest is counted or named as such. No interface is needed.
  */
+import { setTimeout as wait } from 'node:timers/promises';
 import { filterRulesOfAddress } from '#contracts/sensor-api/filter.ts';
 import { droppedAddresses, slots } from '#sensor/kernel/filter-layout.ts';
 import { victim } from '#sensor/testing/attack-traffic.ts';
@@ -21,7 +22,7 @@ const hourMs = 3_600_000;
 
 export async function prove({ n, report }: { n: number; report(line: string): void }) {
   const failures = [
-    ...fillAddresses(n),
+    ...(await fillAddresses(n)),
     ...fillSpoofed(Math.min(n, ownersMax)),
     ...fillRules(n),
     ...fillPairs(n),
@@ -41,7 +42,7 @@ const isEqual = (what: string, found: number, wanted: number) =>
 const addressOf = (i: number) => `10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`;
 
 /** Addresses of a prefix, each with a packet to it; then as many others, after the first ones were idle for four minutes. */
-function fillAddresses(n: number): string[] {
+async function fillAddresses(n: number): Promise<string[]> {
   const runs = new KernelRuns(true);
   try {
     runs.setLocal({ prefixes: ['10.0.0.0/8'], addresses: [] }, false);
@@ -70,9 +71,10 @@ function fillAddresses(n: number): string[] {
           : [`round ${round}: only ${totals.withoutRoom} packets without room`]),
         ...(hosts.size >= room / 2 ? [] : [`round ${round}: only ${hosts.size} addresses`]),
       );
-      // Idle ones make room with the next reading.
+      // Idle ones make room with the next reading, once no packet can be on its way to them.
       runs.open(105 + round * 10);
       runs.read();
+      await wait(20);
     }
     return found;
   } finally {

@@ -142,14 +142,27 @@ static __always_inline __u32 kind_of_icmp(__u32 protocol, __u32 type)
 	return type == 129 || (type >= 1 && type <= 4) ? ICMP_ANSWER : ICMP_OTHER;
 }
 
+static __always_inline __u32 kind_of_flags(__u32 flags)
+{
+	if (flags & 4)
+		return RESET;
+	if (flags & 2)
+		return flags & 16 ? OPENING_ANSWER : OPENING;
+	return SEGMENT;
+}
+
+static __always_inline int is_to_group(const struct transport *t)
+{
+	return t->version == 4 ? t->target4 >= 224 : t->target6 == 255;
+}
+
 /* What the packet is, as `kindOf` of the engine. Its transport header is known. */
 static __always_inline __u32 kind_of(struct __sk_buff *skb, struct transport *t)
 {
-	__u32 flags;
 	int is_reflection = 0;
 
 	if (t->protocol == UDP) {
-		if (t->version == 4 ? t->target4 >= 224 : t->target6 == 255)
+		if (is_to_group(t))
 			return GROUP;
 		is_reflection = t->fragment != 2 && t->at + 4 <= t->end && is_amplification(word_at(skb, t->at));
 	}
@@ -159,12 +172,7 @@ static __always_inline __u32 kind_of(struct __sk_buff *skb, struct transport *t)
 	case TCP:
 		if (t->at + 14 > t->end)
 			return SEGMENT;
-		flags = byte_at(skb, t->at + 13);
-		if (flags & 4)
-			return RESET;
-		if (flags & 2)
-			return flags & 16 ? OPENING_ANSWER : OPENING;
-		return SEGMENT;
+		return kind_of_flags(byte_at(skb, t->at + 13));
 	case UDP:
 		return is_reflection ? REFLECTION : DATAGRAM;
 	case ICMP:
@@ -173,6 +181,35 @@ static __always_inline __u32 kind_of(struct __sk_buff *skb, struct transport *t)
 	default:
 		return PROTOCOL;
 	}
+}
+
+/* What is not found without a search. */
+#define NOT_PLAIN KINDS
+
+/* `header`: of TCP or UDP, with 14 bytes; `length`: of the packet from there on. */
+static __always_inline __u32 kind_of_plain(const struct transport *t, const __u8 *header, __u32 protocol, __u32 length)
+{
+	if (protocol == TCP && length >= 14)
+		return kind_of_flags(header[13]);
+	if (protocol != UDP || length < 4)
+		return NOT_PLAIN;
+	if (is_to_group(t))
+		return GROUP;
+	return is_amplification(header[0] << 8 | header[1]) ? REFLECTION : DATAGRAM;
+}
+
+/* The same for the commonest packets, without copies: whole ones with plain headers, directly in Ethernet. */
+static __always_inline __u32 find_plain_kind(struct __sk_buff *skb, const struct transport *t)
+{
+	const __u8 *data = (void *)(long)skb->data, *data_end = (void *)(long)skb->data_end;
+
+	if (t->start != 14 || data + 48 > data_end)
+		return NOT_PLAIN;
+	if (t->version == 4)
+		return data[14] == 0x45 && !(data[20] & 0x3f) && !data[21]
+			       ? kind_of_plain(t, data + 34, data[23], t->length - 20)
+			       : NOT_PLAIN;
+	return data + 68 > data_end ? NOT_PLAIN : kind_of_plain(t, data + 54, data[20], t->length - 40);
 }
 
 /*
@@ -186,8 +223,11 @@ __noinline int read_kind(struct __sk_buff *skb)
 
 	if (!room)
 		return 0;
-	find_transport(skb, &room->transport);
-	kind = kind_of(skb, &room->transport);
+	kind = find_plain_kind(skb, &room->transport);
+	if (kind == NOT_PLAIN) {
+		find_transport(skb, &room->transport);
+		kind = kind_of(skb, &room->transport);
+	}
 	room->kind = kind;
 	room->volume = kind == REFLECTION ? REFLECTION_BYTES : kind == DATAGRAM ? DATAGRAM_BYTES : OTHER_BYTES;
 	return 0;

@@ -9,7 +9,7 @@ export const layoutVersion = 5;
 
 /** Names of the maps. */
 export const mapNames = [
-  ...(['settings', 'totals', 'hosts', 'vacant', 'names', 'counters', 'near'] as const),
+  ...(['settings', 'totals', 'hosts', 'recent', 'vacant', 'names', 'counters', 'near'] as const),
   ...(['prefixes', 'owners', 'senders', 'spoofed'] as const),
 ];
 export type MapName = (typeof mapNames)[number];
@@ -31,6 +31,8 @@ export const packetsAtWord = packetsAt / 4;
 export const hostLongs = hostBytes / 8;
 export const minuteAtLong = minutesAt / 8;
 export const hostMinuteLongs = hostMinuteBytes / 8;
+/** Places of the slots of IPv4 addresses that had packets. */
+export const recentPlaces = 16_384;
 /** Bits of the starts of addresses: of IPv4, then of IPv6. */
 const nearBits = 65_536;
 export const nearBytes = (2 * nearBits) / 8;

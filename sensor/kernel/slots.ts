@@ -14,6 +14,7 @@ import {
   minuteAtLong,
   minutes,
   nameBytes,
+  recentPlaces,
 } from './layout.ts';
 import { libbpf, must } from './libbpf.ts';
 
@@ -61,6 +62,7 @@ export class Slots {
   readonly #maps: Record<MapName, number>;
   readonly #names: SharedMap;
   readonly #counters: SharedMap;
+  readonly #recent: SharedMap;
   /** Words of the names, and the counters in words of four and of eight bytes. */
   #nameWords: Int32Array;
   words: Uint32Array;
@@ -75,6 +77,7 @@ export class Slots {
     this.max = max;
     this.#names = new SharedMap(maps.names, max * nameBytes);
     this.#counters = new SharedMap(maps.counters, max * this.cpus * hostBytes);
+    this.#recent = new SharedMap(maps.recent, recentPlaces * 8);
     const { buffer } = this.#counters.bytes;
     this.#nameWords = new Int32Array(this.#names.bytes.buffer);
     this.words = new Uint32Array(buffer);
@@ -129,6 +132,7 @@ export class Slots {
 
   remove(slot: number): void {
     this.#bpf.remove(this.#maps.hosts, this.keyOf(slot));
+    this.#forget(slot);
     this.#removed.set(slot, performance.now());
   }
 
@@ -137,6 +141,8 @@ export class Slots {
     const until = performance.now() - inUseMs;
     for (const [slot, since] of this.#removed) {
       if (since > until) return;
+      // A packet may have found it before it was removed.
+      this.#forget(slot);
       for (let cpu = 0; cpu < this.cpus; cpu += 1) {
         const at = (cpu * this.max + slot) * hostWords;
         this.words.fill(0, at, at + hostWords);
@@ -148,6 +154,13 @@ export class Slots {
       number.writeUInt32LE(slot);
       this.#bpf.update(this.#maps.vacant, null, number, 0n);
     }
+  }
+
+  #forget(slot: number): void {
+    const key = this.keyOf(slot);
+    const place = ((key[18]! << 8) | key[19]!) % recentPlaces;
+    const { bytes } = this.#recent;
+    if (bytes.readUInt32LE(place * 8) === slot + 1) bytes.fill(0, place * 8, place * 8 + 8);
   }
 
   /** The counters of all processors for this minute (seconds since 1970); null where it has none. */
@@ -173,6 +186,7 @@ export class Slots {
     this.#nameWords = new Int32Array();
     this.#names.close();
     this.#counters.close();
+    this.#recent.close();
   }
 
   /** A sensor that was killed may have left names whose address was removed. */

@@ -290,6 +290,8 @@ function vary(frame: Uint8Array, random: () => number): Uint8Array {
   // To itself.
   else if (change < 0.5) bytes.copyWithin(sourceAt + size, sourceAt, sourceAt + size);
   else if (change < 0.7) bytes.copyWithin(sourceAt, sourceAt + size, sourceAt + 2 * size);
+  // Ends within its headers.
+  else if (change < 0.8) bytes.set([0, Math.floor(random() * 64)], lengthAt);
   return bytes;
 }
 

@@ -30,6 +30,9 @@ const plantedErrors: readonly (readonly [string, string])[] = [
   ['bits >> 13 & 1', '0'],
   ['kind == DATAGRAM ?', 'kind == GROUP ?'],
   ['room->length = p->length', 'room->length = 0'],
+  ['*bits >> (start & 63)', '*bits >> (start & 31)'],
+  ['*known >> 32 == last', '*known'],
+  ['t->length - 20)', 't->length)'],
 ];
 
 interface Options {

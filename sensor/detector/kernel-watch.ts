@@ -76,6 +76,8 @@ const newTarget = (): Target => ({ watch: null, loudAt: 0, ordinary: null, ordin
 
 /** What is known of an address of the kernel. */
 interface Known extends Target {
+  /** Version and words. */
+  address: readonly [number, number, number, number, number];
   text: string;
   isProtected: boolean;
   /** It is a server's, so what it sends is not made up. */
@@ -114,6 +116,8 @@ export class KernelWatch {
   #sums = new Float64Array(0);
   /** Of one address: inbound, then outbound. */
   readonly #ofOne = new Float64Array(2 * sumLength);
+  /** Where the rows of a second are written. */
+  #rowRoom = new Float64Array(0);
   #everything: Watch | null = { since: 0, until: Number.POSITIVE_INFINITY };
   #senders: Watch | null = null;
   #hasChanged = true;
@@ -289,11 +293,13 @@ export class KernelWatch {
   }
 
   #learn(slot: number): Known {
-    const [version, w0, w1, w2, w3] = this.#names.addressOf(slot);
+    const address = this.#names.addressOf(slot);
+    const [version, w0, w1, w2, w3] = address;
     const words = Int32Array.of(w0, w1, w2, w3, 0, 0, 0, 0);
     const is = (ranges: LocalRanges) => (ranges.sides(version, words, 0) & 1) !== 0;
     const isProtected = is(this.#protected);
     const known: Known = {
+      address,
       text: formatWords(version, w0, w1, w2, w3),
       isProtected,
       isOwn: is(this.#own),
@@ -329,19 +335,17 @@ export class KernelWatch {
   /** The rows of `second-rows.ts`, with `Watched` above the version. */
   #rows(reading: KindReading, second: number): Float64Array {
     const { count, slots, numbers } = reading;
-    const rows = new Float64Array(count * rowMax);
+    if (this.#rowRoom.length < count * rowMax) this.#rowRoom = new Float64Array(2 * count * rowMax);
+    const rows = this.#rowRoom;
     let at = 0;
     for (let i = 0; i < count; i += 1) {
       const slot = slots[i]!;
       const known = this.#known[slot]!;
       if (!known.isProtected) continue;
-      const [version, w0, w1, w2, w3] = this.#names.addressOf(slot);
+      const { address } = known;
       const state = this.#stateOf(known, second);
-      rows[at] = version | (state << watchedShift);
-      rows[at + 1] = w0;
-      rows[at + 2] = w1;
-      rows[at + 3] = w2;
-      rows[at + 4] = w3;
+      rows[at] = address[0] | (state << watchedShift);
+      for (let i = 1; i < 5; i += 1) rows[at + i] = address[i]!;
       const inbound = i * 2 * readLength;
       const outbound = inbound + readLength;
       const head = at;
@@ -353,7 +357,7 @@ export class KernelWatch {
       at = writeKinds(numbers, inbound, openedIn(numbers, inbound, outbound), rows, head + 5, head + 7);
       at = writeKinds(numbers, outbound, openedIn(numbers, outbound, inbound), rows, head + 6, at);
     }
-    return rows.subarray(0, at);
+    return rows.slice(0, at);
   }
 
   #stateOf({ watch, prefix }: Known, second: number): number {

@@ -5,7 +5,7 @@
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,6 +22,7 @@ import {
 } from '#sensor/collection/index.ts';
 import { Detection } from '#sensor/detection/index.ts';
 import { createHostTime } from '#sensor/host-time/index.ts';
+import { attachCounter, detachCounter, preparePins } from '#sensor/kernel/attachment.ts';
 import { parsePlan, type SensorPlan } from '#sensor/plan/index.ts';
 import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
@@ -41,6 +42,8 @@ interface ProbeOptions {
   protects?: { addresses: string[]; prefixes: string[] };
   /** Detects attacks on what is protected. */
   isDetecting?: boolean;
+  /** The kernel counts, as at a sensor that has its program attached. Needs root. */
+  countsInKernel?: boolean;
 }
 
 const patienceMs = 60_000;
@@ -88,11 +91,22 @@ async function whileCapturing(
       if (line.includes('capture listens  ')) listens += 1;
     },
   });
-  const detection = options.isDetecting ? createProbeDetection(captures[0]!.name, reporter) : null;
+  const stateDirectory = mkdtempSync(join(tmpdir(), 'svc-probe-'));
+  process.once('exit', () => rmSync(stateDirectory, { recursive: true, force: true }));
+  if (options.countsInKernel) {
+    preparePins([captures[0]!.name], { uid: 0, gid: 0 });
+    // Not the counters of another one before.
+    detachCounter(captures[0]!.name);
+    attachCounter(captures[0]!.name);
+  }
+  const detection = options.isDetecting
+    ? createProbeDetection(captures[0]!.name, stateDirectory, reporter)
+    : null;
   const collection = createCollection({
     captures,
     reporter,
     ...(detection ? { detection } : {}),
+    ...(options.countsInKernel && { stateDirectory }),
     onCommitted: () => {},
     onWindow: (window) => collected.windows.push(window),
     // A measurement has the windows of a running sensor; a test would wait for them.
@@ -138,10 +152,8 @@ function planOf({ protects, isDetecting }: ProbeOptions): SensorPlan {
   };
 }
 
-/** The detection of a running sensor, with a spool in a folder that is removed at the end. */
-function createProbeDetection(capture: string, reporter: Reporter) {
-  const directory = mkdtempSync(join(tmpdir(), 'svc-probe-'));
-  process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
+/** The detection of a running sensor, with a spool in this folder. */
+function createProbeDetection(capture: string, directory: string, reporter: Reporter) {
   const clock = systemClock;
   const spool = createSpool({
     directory,
@@ -306,16 +318,32 @@ async function toItself(): Promise<unknown> {
   return {};
 }
 
-/** Captures until `stop` arrives. Returns the processor time at the start, or when `mark` arrived. */
+/** Captures until `stop` arrives. Returns the processor time at the start, or when `mark` arrived; of threads, what they took since. */
 async function untilTold(): Promise<unknown> {
-  let before = cpuMs();
+  let [before, threadsBefore] = [cpuMs(), threadMs()];
   process.stdout.write('listening\n');
   for await (const line of createInterface({ input: process.stdin })) {
     if (line !== 'mark') break;
-    before = cpuMs();
+    [before, threadsBefore] = [cpuMs(), threadMs()];
   }
+  const threads = threadMs();
   process.stdin.pause();
-  return { before };
+  return {
+    before,
+    ...{ mainMs: threads.main - threadsBefore.main, captureMs: threads.capture - threadsBefore.capture },
+  };
+}
+
+/** Processor time of the main thread and of the capture threads, milliseconds. */
+function threadMs(): { main: number; capture: number } {
+  const sums = { main: 0, capture: 0 };
+  for (const id of readdirSync('/proc/self/task')) {
+    const read = (name: string) => readFileSync(`/proc/self/task/${id}/${name}`, 'utf8');
+    const ms = Number(read('schedstat').split(' ')[0]) / 1e6;
+    if (Number(id) === process.pid) sums.main += ms;
+    else if (read('comm').startsWith('capture')) sums.capture += ms;
+  }
+  return sums;
 }
 
 /** Processor time of this process and of its ended children, milliseconds. */

@@ -1,9 +1,9 @@
 /**
- * Sends the frames of the mixed capture repeatedly on an interface of this network namespace, and prints the sent
+ * Sends the frames of the mixed capture repeatedly on an interface of this network namespace, or each on several, and prints the sent
  * counts as JSON. Waits for a line on standard input first. `flood` sends packets of ever new flows to 16 addresses of
  * 192.0.2.0/24 instead, `wide` to 10.1.0.0/16.
  *
- * usage: flood-sender.ts INTERFACE PACKETS KPPS [mixed | flood | wide]    (0 kpps: no limit)
+ * usage: flood-sender.ts INTERFACE[,INTERFACE…] PACKETS KPPS [mixed | flood | wide]    (0 kpps: no limit)
  */
 import { once } from 'node:events';
 import { createFlood } from './flood-capture.ts';
@@ -12,22 +12,30 @@ import { createMixedCapture } from './mixed-capture.ts';
 
 const connections = 1500;
 const burst = 64;
+const lateMsMax = 20;
 
-const [name, packetsText, kppsText, traffic = 'mixed'] = process.argv.slice(2);
+const [names, packetsText, kppsText, traffic = 'mixed'] = process.argv.slice(2);
 const packets = Number(packetsText);
 const perMs = Number(kppsText);
 const nextFrame = traffic === 'mixed' ? mixedFrames() : floodFrames(traffic === 'wide');
-const sender = openFrameSender(name!, { bypassesQueue: true });
+const senders = names!.split(',').map((name) => openFrameSender(name, { bypassesQueue: true }));
 process.stdout.write('ready\n');
 await once(process.stdin, 'data');
-const startedAt = performance.now();
+const begunAt = performance.now();
+let startedAt = begunAt;
 let sent = 0;
 while (sent < packets) {
-  for (let i = 0; i < burst && sent < packets; i += 1, sent += 1) sender.send(nextFrame(sent));
-  if (perMs > 0) while (performance.now() - startedAt < sent / perMs);
+  for (let i = 0; i < burst && sent < packets; i += 1, sent += 1) {
+    const frame = nextFrame(sent);
+    for (const sender of senders) sender.send(frame);
+  }
+  if (perMs === 0) continue;
+  // What could not be sent in time is not made up for by a burst.
+  startedAt = Math.max(startedAt, performance.now() - sent / perMs - lateMsMax);
+  while (performance.now() - startedAt < sent / perMs);
 }
-const seconds = (performance.now() - startedAt) / 1000;
-sender.close();
+const seconds = (performance.now() - begunAt) / 1000;
+for (const sender of senders) sender.close();
 process.stdout.write(`${JSON.stringify({ sent, kpps: sent / seconds / 1000 })}\n`);
 process.exit(0);
 

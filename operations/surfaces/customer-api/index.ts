@@ -114,6 +114,8 @@ function registerEndpoint(
       ),
     },
     async onRequest(request, reply) {
+      // `/servers//snapshots` names no server: it is a path that no route takes.
+      if (Object.values(request.params as object).includes('')) throw refusal(undefined);
       noteMediaType(request);
       if (version === 'v1') reply.header('link', `<${successor(request)}>; rel="successor-version"`);
       await gate.admit(request, reply, version);

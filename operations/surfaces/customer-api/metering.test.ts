@@ -92,6 +92,10 @@ test('API-8.4: 401, OPTIONS, locked 402 and 403, and a read key on a mutating me
     [other.status, other.headers.get('allow'), quota(other)],
     [405, 'OPTIONS, GET, HEAD, POST', uncounted],
   );
+  for (const path of ['/api/v2/servers//snapshots', '/api/v1/networks//sync', '/api/v2/nothing']) {
+    const unrouted = await call(path.endsWith('sync') ? 'POST' : 'GET', path, { key: full });
+    assert.deepEqual([unrouted.status, quota(unrouted)], [404, uncounted], path);
+  }
   await world.accounts.setTenantStatus(systemActor, customer.tenant.id, 'SUSPENDED');
   const suspended = await call('GET', '/api/v1/servers', { key: full });
   assert.deepEqual([suspended.status, suspended.body.error.reason], [403, 'account_suspended']);

@@ -85,6 +85,17 @@ test('a sign-in that comes from another site is refused, and signing out needs t
   assert.equal((await get('/client/', cookie)).status, 303);
 });
 
+test('the address of a server without an id leads to the list', async () => {
+  const cookie = await world.signIn((await world.createCustomer('Shortened')).email);
+  for (const path of ['/client/servers', '/client/servers/']) {
+    const { status, headers } = await fetch(`${world.url}${path}`, {
+      headers: { cookie },
+      redirect: 'manual',
+    });
+    assert.deepEqual([status, headers.get('location')], [302, '/client/'], path);
+  }
+});
+
 test('the list shows the servers of the person’s own tenants only', async () => {
   const mine = await world.createCustomer('Mine');
   const other = await world.createCustomer('Theirs');

@@ -73,6 +73,8 @@ const cursor = {
 type Row = Server & { attack: OpenAttack | undefined };
 
 export function registerServers(app: App, deps: ServerPagesDeps): void {
+  // What is left of a server's address without its id.
+  app.get('/servers/', async (_request, reply) => reply.redirect('/client/', 302));
   app.get('/', async (request, reply) => {
     const visitor = request.visitor!;
     const { actor } = visitor;

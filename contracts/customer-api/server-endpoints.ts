@@ -231,7 +231,7 @@ export const serverEndpoints = [
     versions: ['v2'],
     summary: 'Resize a server',
     description:
-      'Gives the server another plan at its present price. A running server is shut down and started again. Processors and memory go up and down; the disk grows to that of the plan, unless `keep_disk` is set, and a plan with a smaller disk is refused. The new price applies from then on; of the hour that has begun the difference to a higher price is charged, which needs credit above zero. Nothing is changed when the operating system does not shut down in time or the node has no capacity.',
+      'Gives the server another plan at its present price. A running server is shut down and started again. Processors and memory go up and down; the disk grows to that of the plan, unless `keep_disk` is set, and a plan with a smaller disk is refused. The new price applies from then on. An hour costs the highest price of its plans, once: of the hour that has begun what is missing to a higher price is charged, which needs credit above zero. Nothing is changed when the operating system does not shut down in time or the node has no capacity.',
     params: onServer,
     body: ResizeRequest,
     headers: ['Idempotency-Key', 'If-Match'],

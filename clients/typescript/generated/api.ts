@@ -169,7 +169,7 @@ export class Api extends Caller {
     return this.call<ActionForecast | PasswordAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions/rebuild`, body, takesIdempotencyKey: true, options });
   }
 
-  /** Resize a server. Gives the server another plan at its present price. A running server is shut down and started again. Processors and memory go up and down; the disk grows to that of the plan, unless `keep_disk` is set, and a plan with a smaller disk is refused. The new price applies from then on; of the hour that has begun the difference to a higher price is charged, which needs credit above zero. Nothing is changed when the operating system does not shut down in time or the node has no capacity. */
+  /** Resize a server. Gives the server another plan at its present price. A running server is shut down and started again. Processors and memory go up and down; the disk grows to that of the plan, unless `keep_disk` is set, and a plan with a smaller disk is refused. The new price applies from then on. An hour costs the highest price of its plans, once: of the hour that has begun what is missing to a higher price is charged, which needs credit above zero. Nothing is changed when the operating system does not shut down in time or the node has no capacity. */
   resizeServer(id: number, body: ResizeRequest, options: CallOptions = {}): Promise<ActionForecast | ServerAction> {
     return this.call<ActionForecast | ServerAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions/resize`, body, takesIdempotencyKey: true, options });
   }

@@ -48,6 +48,10 @@ export interface DueSnapshot {
   quanta: number;
 }
 
+/** What so many hours of the snapshot `c` cost since it was ready. */
+const costOf = (hours: RawBuilder<unknown>, gbQuanta: number) =>
+  sql`div(c.size_bytes::numeric * ${hours} * ${gbQuanta}::bigint, 730 * 1000000000::bigint)`;
+
 /**
  * Snapshots with hours that are not charged, locked: a batch of all, without those that others hold, or the named ones, which are
  * waited for.
@@ -57,8 +61,7 @@ export async function lockDueSnapshots(
   of: { gbQuanta: number } & ({ afterId: number; limit: number } | { id: number } | { serverId: number }),
 ): Promise<DueSnapshot[]> {
   const begun = sql`(floor(extract(epoch from svc_now() - c.ready_at) / 3600)::bigint + 1)`;
-  const cost = (hours: RawBuilder<unknown>) =>
-    sql`div(c.size_bytes::numeric * ${hours} * ${of.gbQuanta}::bigint, 730 * 1000000000::bigint)`;
+  const cost = (hours: RawBuilder<unknown>) => costOf(hours, of.gbQuanta);
   const which =
     'afterId' in of
       ? sql`c.id > ${of.afterId}`
@@ -74,6 +77,18 @@ export async function lockDueSnapshots(
     from server_snapshots c join servers s on s.id = c.server_id
     where ${which} and c.state = 'ready' and c.charged_hours < ${begun} order by c.id ${batch}`.execute(tx);
   return rows;
+}
+
+/** What the ready snapshots of a tenant will still cost until the month ends. */
+export async function sumRemainingMonth(db: Queryable, tenantId: number, gbQuanta: number): Promise<number> {
+  const { rows } = await sql<{ quanta: number }>`
+    with present as (
+      select (date_trunc('month', svc_now() at time zone 'utc') + interval '1 month') at time zone 'utc' as ends_at)
+    select coalesce(sum(greatest(0, ${costOf(sql`ceil(extract(epoch from present.ends_at - c.ready_at) / 3600)::bigint`, gbQuanta)}
+        - ${costOf(sql`c.charged_hours`, gbQuanta)})), 0)::bigint as quanta
+    from present cross join server_snapshots c join servers s on s.id = c.server_id
+    where s.tenant_id = ${tenantId} and c.state = 'ready'`.execute(db);
+  return rows[0]!.quanta;
 }
 
 export async function noteChargedHours(tx: Queryable, id: number, hours: number): Promise<void> {

@@ -5,7 +5,7 @@
  * failed or was deleted stays as a row until nothing of it is left at the node, where the disk of the server may need it.
  */
 import { CodedError, describeError } from '#common/errors/index.ts';
-import { type Actor, requireWriter } from '#operations/accounts/index.ts';
+import { type Actor, reachesTenant, requireWriter } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { guestName, isPermanentRefusal, type SnapshotProgress } from '#operations/hypervisors/index.ts';
 import { noteServerChange } from '#operations/server-changes/index.ts';
@@ -50,6 +50,11 @@ export function snapshotCalls(
     snapshotsMax: deps.snapshotsMax,
     /** Price of 10^9 bytes for a month. */
     snapshotGbQuanta: deps.snapshotGbQuanta,
+    /** Quanta that a tenant's snapshots will still cost until the month ends. */
+    remainingSnapshotCostOfMonth: async (actor: Actor, tenantId: number) =>
+      reachesTenant(actor, tenantId)
+        ? store.sumRemainingMonth(deps.db(), tenantId, deps.snapshotGbQuanta)
+        : 0,
     chargeSnapshots: () => chargeSnapshots(deps.db(), deps.snapshotGbQuanta),
     /** Throws what `changePower` throws, `servers.unsupported`, `servers.invalid`, `servers.snapshot_limit` and `orders.not_eligible`. */
     createSnapshot: (

@@ -285,6 +285,7 @@ const secondLines = [
   /from protect_incidents/,
   /from bandwidth_(days|choices|months)/,
   /from credit_balances/,
+  /cross join server_snapshots/,
   /from servers s join server_charges/,
   /from server_orders/,
   /from ledger_entries/,

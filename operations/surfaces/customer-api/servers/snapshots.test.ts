@@ -119,8 +119,23 @@ test('a snapshot costs what it takes by the hour, from when it is ready until it
   await moveWorldClock(world.database, '61 minutes');
   await tick();
   assert.deepEqual(await spent(), [14, 15]);
+  /** What it costs in this month if it stays: what is charged, and what is estimated to follow. */
+  const month = async () => {
+    const ahead = await world.servers.remainingSnapshotCostOfMonth(systemActor, customer.tenant.id);
+    return (await spent()).reduce((sum, quanta) => sum + quanta, ahead);
+  };
+  const { rows } = await world.database.pool.query(
+    `select ceil(extract(epoch from
+      (date_trunc('month', ready_at at time zone 'utc') + interval '1 month') at time zone 'utc' - ready_at) / 3600)::int as hours
+    from server_snapshots where id = $1`,
+    [id],
+  );
+  const whole = Math.floor((20 * 1024 ** 3 * rows[0].hours * 500) / 730e9);
+  assert.equal(await month(), whole);
   await moveWorldClock(world.database, '9 hours 30 minutes');
+  assert.equal(await month(), whole, 'hours that are not charged yet are part of what follows');
   await tick();
+  assert.equal(await month(), whole);
   assert.deepEqual(await spent(), [14, 15, 118], 'the hours without a tick are made up for');
   await moveWorldClock(world.database, '10 hours 30 minutes');
   assert.equal((await send('DELETE', `/api/v2/snapshots/${id}`)).status, 204);

@@ -45,8 +45,8 @@ interface BillingPageOptions extends LedgerOptions {
   balanceQuanta: number;
   month: readonly SourceSum[];
   days: readonly DaySpending[];
-  /** What running servers and the present pace of requests will add until the month ends. */
-  ahead: { serverQuanta: number; overageQuanta: number };
+  /** What running servers, snapshots and the present pace of requests will add until the month ends. */
+  ahead: { serverQuanta: number; snapshotQuanta: number; overageQuanta: number };
   /** This month's traffic and the pool. */
   traffic: Pick<AccountBandwidth, 'pool' | 'overage'>;
   cards: readonly SavedCard[];
@@ -122,7 +122,7 @@ function stateOf({ balanceQuanta, tenant, cards, ahead }: BillingPageOptions): {
           text: 'No credit. The next server charges one month of its plan to your default card.',
         }
       : { tone: 'warn', text: 'No credit and no card. Add credit or a card to deploy a server.' };
-  const rest = ahead.serverQuanta + ahead.overageQuanta;
+  const rest = ahead.serverQuanta + ahead.snapshotQuanta + ahead.overageQuanta;
   return balanceQuanta < rest
     ? {
         tone: 'warn',
@@ -191,13 +191,16 @@ function figures(options: BillingPageOptions): Html {
     }),
     stat({
       label: 'Estimated cost this month',
-      value: about(spent + ahead.serverQuanta + ahead.overageQuanta),
-      source: 'at the current number of servers and requests',
+      value: about(spent + ahead.serverQuanta + ahead.snapshotQuanta + ahead.overageQuanta),
+      source: 'at the current number of servers, snapshots and requests',
     }),
     stat({
       label: 'Remaining this month',
-      value: about(ahead.serverQuanta + ahead.overageQuanta),
-      source: `servers ${about(ahead.serverQuanta)}, API ${about(ahead.overageQuanta)}`,
+      value: about(ahead.serverQuanta + ahead.snapshotQuanta + ahead.overageQuanta),
+      source: [
+        `servers ${about(ahead.serverQuanta)}, API ${about(ahead.overageQuanta)}`,
+        ...(ahead.snapshotQuanta === 0 ? [] : [`snapshots ${about(ahead.snapshotQuanta)}`]),
+      ].join(', '),
     }),
     ...(overage.tbQuanta === 0
       ? []
@@ -448,7 +451,7 @@ export async function showBilling(
   const { tenant, tenants } = await choose(deps, visitor, query.tenant);
   const { actor } = visitor;
   const filter = filterOf(query);
-  const [balanceQuanta, month, days, entries, cards, charges, serverQuanta, usage, traffic] =
+  const [balanceQuanta, month, days, entries, cards, charges, serverQuanta, snapshotQuanta, usage, traffic] =
     await Promise.all([
       deps.billing.balanceOf(actor, tenant.id),
       deps.billing.sumMonth(actor, tenant.id),
@@ -457,6 +460,7 @@ export async function showBilling(
       deps.payments.listCards(actor, tenant.id),
       deps.payments.listCharges(actor, tenant.id, 20),
       deps.servers.remainingCostOfMonth(actor, tenant.id),
+      deps.servers.remainingSnapshotCostOfMonth(actor, tenant.id),
       deps.metering.usageOf(actor, { tenantId: tenant.id, period: null }),
       deps.bandwidth.readAccount(actor, { tenantId: tenant.id, openedAt: tenant.createdAt }),
     ]);
@@ -470,7 +474,7 @@ export async function showBilling(
     month,
     days,
     traffic,
-    ahead: { serverQuanta, overageQuanta: Math.max(0, overage) },
+    ahead: { serverQuanta, snapshotQuanta, overageQuanta: Math.max(0, overage) },
     entries: entries.slice(0, pageSize),
     filter: {
       source: query.source ?? '',

@@ -36,7 +36,7 @@ export {
   writeFindingCursor,
   writeIncidentCursor,
 } from './protect.ts';
-export { actionWords, changingStatuses, serverActionsTable } from './servers.ts';
+export { actionWords, bootFacts, changingStatuses, serverActionsTable } from './servers.ts';
 export { requestsByKeyTable, spendingChart } from './spending.ts';
 export { type DaySteps, dayOf, daySpark, readDaySteps, trafficDaySection } from './traffic/day.ts';
 export {

@@ -1,4 +1,4 @@
-import type { ServerAction, ServerStatus } from '#operations/views/server-store.ts';
+import type { Server, ServerAction, ServerStatus } from '#operations/views/server-store.ts';
 import { badge, type Content, code, type Html, moment, type Tone, table } from '#service-kit/pages/index.ts';
 
 /** Commands in words: what was asked, and what goes on meanwhile. */
@@ -22,6 +22,14 @@ export const actionWords: Record<ServerAction['command'], { name: string; going:
   detach_iso: { name: 'Detach the ISO', going: 'Detaching the ISO' },
   destroy: { name: 'Destroy', going: 'Being destroyed' },
 };
+
+/** What a server starts from in place of its disk, or before it; nothing for most. */
+export function bootFacts({ isRescued, iso }: Server): { term: string; value: Content }[] {
+  return [
+    ...(isRescued ? [{ term: 'Starts from', value: badge('warn', 'a rescue system') }] : []),
+    ...(iso === null ? [] : [{ term: 'CD drive', value: iso.name }]),
+  ];
+}
 
 const actionTones: Record<ServerAction['status'], Tone> = {
   queued: 'info',

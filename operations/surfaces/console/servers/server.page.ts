@@ -25,7 +25,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
-import { serverActionsTable } from '../../parts/index.ts';
+import { bootFacts, serverActionsTable } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import type { MonitorLink } from '../links.ts';
@@ -118,6 +118,7 @@ function facts({ server, tenant, inMonitor, nowMs }: ServerPageOptions): Html {
       value: `${server.planName}: ${server.vcpus} vCPU, ${server.memoryMb / 1024} GiB memory, ${server.diskGb} GB disk`,
     },
     { term: 'Image', value: server.imageName },
+    ...bootFacts(server),
     {
       term: 'Price',
       value: `${formatMoney(server.hourlyQuanta)} an hour, at most ${formatMoney(server.monthlyCapQuanta)} a month`,

@@ -97,7 +97,10 @@ test('a server is resized, rebuilt, given a root password and taken snapshots of
   const rescued = await (await send('rescue', { image: 'rescue-13' })).text();
   assert.match(rescued, /<code>[A-Za-z0-9]{20}<\/code>/);
   await world.jobs.drain();
-  assert.match(await (await fetch(path, { headers })).text(), /The server is in rescue\./);
+  assert.match(
+    await (await fetch(path, { headers })).text(),
+    /The server is in rescue\.[\s\S]*Starts from[\s\S]*a rescue system/,
+  );
   const inRescue = await (await fetch(`${path}/settings`, { headers })).text();
   assert.match(inRescue, /id="rescue"[\s\S]*Start from its own disk/);
   assert.doesNotMatch(inRescue, /id="(resize|password|rebuild|snapshots)"/);
@@ -115,6 +118,7 @@ test('a server is resized, rebuilt, given a root password and taken snapshots of
   assert.equal((await send('attach-iso', { iso: 'tools' })).status, 303);
   await world.jobs.drain();
   assert.match(await (await fetch(`${path}/settings`, { headers })).text(), /Tools 7<\/p>[\s\S]*Detach/);
+  assert.match(await (await fetch(path, { headers })).text(), /CD drive[\s\S]*Tools 7/);
   assert.equal((await send('detach-iso', {})).status, 303);
   await world.jobs.drain();
   assert.equal((await find())?.iso, null);

@@ -37,6 +37,7 @@ import {
 import { noSuchPage } from '#service-kit/web/index.ts';
 import {
   actionWords,
+  bootFacts,
   findingCountWords,
   openAttackWords,
   serverActionsTable,
@@ -322,6 +323,7 @@ function facts({ server, findings, guard, nowMs }: OverviewOptions): Html {
       value: `${server.planName}: ${server.vcpus} vCPU, ${server.memoryMb / 1024} GiB memory, ${server.diskGb} GB disk`,
     },
     { term: 'Image', value: server.imageName },
+    ...bootFacts(server),
     { term: 'Location', value: `${server.locationName}, ${server.country}` },
     {
       term: 'Price',

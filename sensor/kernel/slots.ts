@@ -97,7 +97,8 @@ export class Slots {
   }
 
   isTaken(slot: number): boolean {
-    return this.#nameWords[slot * nameWords] !== 0 && !this.#removed.has(slot);
+    if (this.#nameWords[slot * nameWords] === 0) return false;
+    return this.#removed.size === 0 || !this.#removed.has(slot);
   }
 
   /** Slots with an address. */

@@ -14,6 +14,7 @@ import { once } from 'node:events';
 import { loadavg } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { preparePins } from '#sensor/kernel/attachment.ts';
 
 export const name = 'detection-cost';
 
@@ -96,6 +97,8 @@ export async function run(report: (line: string) => void): Promise<void> {
     }
   } finally {
     for (const ns of [here, there]) ip('netns', 'del', ns);
+    // The counters of what is gone go too.
+    preparePins([], { uid: 0, gid: 0 });
   }
 }
 
@@ -118,16 +121,24 @@ async function measurePair({ here, there, traffic, kpps, scope, isPlainFirst }: 
     await startSensor({ here, name: 'va0', protects: scope, isDetecting: !isPlainFirst }),
     await startSensor({ here, name: 'va1', protects: scope, isDetecting: isPlainFirst }),
   ];
-  const warmUp = kpps * 1000 * warmUpSeconds;
-  const measured = kpps * 1000 * measuredSeconds;
-  await offer(there, warmUp, kpps, traffic);
+  // A veth takes no more than its queue has room for: what it took counts.
+  const received = () =>
+    ['va0', 'va1'].map((end) => {
+      const file = `/sys/class/net/${end}/statistics/rx_packets`;
+      return Number(spawnSync('ip', ['netns', 'exec', here, 'cat', file], { encoding: 'utf8' }).stdout);
+    });
+  const atStart = received();
+  await offer(there, kpps * 1000 * warmUpSeconds, kpps, traffic);
   await wait(settleMs);
+  const atMark = received();
   for (const { child } of sensors) child.stdin!.write('mark\n');
   await wait(50);
-  await offer(there, measured, kpps, traffic);
+  await offer(there, kpps * 1000 * measuredSeconds, kpps, traffic);
   await wait(settleMs);
+  const atEnd = received();
   for (const { child } of sensors) child.stdin!.write('stop\n');
-  const [one, other] = [await sensors[0]!.cost(warmUp, measured), await sensors[1]!.cost(warmUp, measured)];
+  const costOf = (i: 0 | 1) => sensors[i]!.cost(atEnd[i]! - atStart[i]!, atEnd[i]! - atMark[i]!);
+  const [one, other] = [await costOf(0), await costOf(1)];
   return isPlainFirst ? { plain: one, detecting: other } : { plain: other, detecting: one };
 }
 
@@ -150,7 +161,7 @@ async function startSensor({ here, ...given }: Started) {
   await once(child.stdout!, 'data');
   return {
     child,
-    async cost(warmUp: number, measured: number): Promise<Cost> {
+    async cost(all: number, measured: number): Promise<Cost> {
       await closed;
       const { minutes, log, states, cpuMs, result } = JSON.parse(said.slice(said.indexOf('\n'))) as {
         minutes: { totals: { packets: number } }[];
@@ -168,7 +179,7 @@ async function startSensor({ here, ...given }: Started) {
         number,
       ];
       const main = result.mainMs / measuredSeconds;
-      return { engine, whole, main, lost: warmUp + measured - counted, fullMinutes };
+      return { engine, whole, main, lost: all - counted, fullMinutes };
     },
   };
 }

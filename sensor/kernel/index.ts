@@ -1,6 +1,6 @@
 /**
- * Counting in the kernel, and dropping. Counting: a program at an interface's tc hooks that gives the engine's numbers by address for a third of the
- * engine's processor time, whether the ring is full or not. It knows no names.
+ * Counting in the kernel, and dropping. Counting: a program at an interface's tc hooks that gives the engine's numbers by address for a tenth of the
+ * ring's processor time, whether the ring is full or not. It knows no names.
  *
  * Dropping: a program at an uplink's XDP hook and one on the way out, which drop what the rules of attacks on and by this host's servers
  * match. The second one also learns which pairs of addresses converse.

@@ -82,7 +82,9 @@ describe('ten tasks on a phone, with at most four taps each', () => {
     if ((await line.count()) > 0) await tap(line);
     const why = page.locator('.chart-ribbon').getByText(/\d\d:\d\d to .*\d\d:\d\d UTC/);
     await why.first().waitFor();
-    assert.match((await why.allInnerTexts()).join(), /no observation|before|not delivered yet|in progress/);
+    // On a busy machine the sensor of a demo starts a minute after its servers.
+    const reasons = /sensor not running|no observation|before|not delivered yet|in progress/;
+    assert.match((await why.allInnerTexts()).join(), reasons);
     done();
   });
 

@@ -218,7 +218,8 @@ function figures(options: BillingPageOptions): Html {
 /** Where the customer may choose: what happens once the bandwidth pool is used up. */
 function usedUpSection({ visitor, tenant, traffic: { overage } }: BillingPageOptions): Html | false {
   const { limitMbit, whenUsedUp, limitedAt, tbQuanta } = overage;
-  if (limitMbit === 0 && whenUsedUp === 'charge') return false;
+  // A new price holds from the next month on: until then there is nothing to choose.
+  if (whenUsedUp === 'charge' && (limitMbit === 0 || tbQuanta === 0)) return false;
   const perTb = formatMoneyAbout(tbQuanta, tenant.currency);
   return section(
     {

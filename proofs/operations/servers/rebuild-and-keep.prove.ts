@@ -1,7 +1,7 @@
 /**
  * `npm run prove -- rebuild-and-keep`: `n` servers are made, rebuilt, resized, given addresses, kept as snapshots, restored and copied by
- * processes that are killed at any statement or command of the node. After each change the server has its id, addresses, firewall and price, the node holds what the rows
- * say, each change is charged once, and the disks of others are as they were.
+ * processes that are killed at any statement or command of the node. After each change the server has its id, addresses, firewall and
+ * price, the node holds what the rows say, the hour is charged once at its highest price, and the disks of others are as they were.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -220,9 +220,10 @@ async function live(site: Site, others: string, random: () => number): Promise<s
       const plan = pick(fitting.filter((slug) => sizes[slug].diskGb >= wanted.diskGb));
       const keepDisk = random() < 0.5;
       const { action } = await servers.resizeServer(systemActor, null, serverId, { plan, keepDisk });
-      const dearer = Math.max(0, sizes[plan].hourlyQuanta - sizes[wanted.plan].hourlyQuanta);
       const diskGb = keepDisk ? wanted.diskGb : sizes[plan].diskGb;
-      Object.assign(wanted, { plan, diskGb, spentQuanta: wanted.spentQuanta + dearer });
+      // All of it happens in one hour, which costs the highest of its prices once.
+      const spentQuanta = Math.max(wanted.spentQuanta, sizes[plan].hourlyQuanta);
+      Object.assign(wanted, { plan, diskGb, spentQuanta });
       return action.id;
     },
     async attach() {

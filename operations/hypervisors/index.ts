@@ -16,7 +16,7 @@ import { type Capability, capabilities } from '#contracts/capabilities.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { DriverName, HypervisorDriver, HypervisorNode, PreparedGuest } from './guest.ts';
 import { createLabDriver, labCapabilities } from './lab-driver.ts';
-import { createLibvirtDriver, libvirtCapabilities } from './libvirt/driver.ts';
+import { createLibvirtDriver } from './libvirt/driver.ts';
 import { createSimulatedDriver } from './simulated-driver.ts';
 
 export {
@@ -93,7 +93,7 @@ export async function createHypervisors(options: HypervisorsOptions): Promise<Hy
 const capabilitiesOfDriver: Record<DriverName, readonly Capability[]> = {
   simulated: capabilities,
   lab: labCapabilities,
-  libvirt: libvirtCapabilities,
+  libvirt: capabilities,
 };
 
 /**

@@ -7,6 +7,7 @@
  */
 import type { Duplex } from 'node:stream';
 import { CodedError } from '#common/errors/index.ts';
+import { capabilities } from '#contracts/capabilities.ts';
 import {
   bridgeOf,
   type GuestDefinition,
@@ -43,19 +44,6 @@ import { deleteVolume, makeVolumes, seedOf, volumesOf, writeSeed } from './volum
  */
 const uriPattern =
   /^(qemu(\+(ssh|tls|unix))?|test):\/\/([A-Za-z0-9_][\w.-]*@)?([A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])?(:\d{1,5})?\/[A-Za-z0-9/._-]*(\?((keyfile|known_hosts|pkipath|socket)=[A-Za-z0-9/._-]+(&|$))+)?$/;
-
-export const libvirtCapabilities = [
-  'firewall',
-  'rebuild',
-  'resize',
-  'reset_password',
-  'addresses',
-  'console',
-  'snapshots',
-  'rescue',
-  'iso',
-  'speed_limit',
-] as const;
 
 /** How long one command of a check may take. */
 const checkMs = 8_000;
@@ -112,7 +100,7 @@ export function createLibvirtDriver(
   return {
     driver: 'libvirt',
     reach: 'node',
-    capabilities: libvirtCapabilities,
+    capabilities,
     implicitRules,
     applyFirewall: (guest, plan) => defineFirewall(call, guest, plan),
     // libvirt does not tell what its filters drop.

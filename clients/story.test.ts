@@ -191,6 +191,7 @@ async function begin(name: string) {
   return {
     key,
     env: all,
+    listSnapshots: (id: number) => world.servers.listSnapshots(systemActor, tenant.id, id),
     async run(program: string, words: readonly string[], more: Record<string, string> = {}) {
       const env = { ...all, ...more };
       const { stdout } = await promisify(execFile)(program, words, { env, cwd: folder }).catch((error) =>
@@ -204,7 +205,7 @@ async function begin(name: string) {
       const server = await world.servers.findServer(systemActor, tenant.id, id);
       if (server === null) return null;
       const firewall = await world.firewalls.readFirewall(systemActor, tenant.id, id);
-      const snapshots = await world.servers.listSnapshots(systemActor, tenant.id, id);
+      const snapshots = await this.listSnapshots(id);
       const { rows } = await world.database.pool.query('select ssh_keys as keys from servers where id = $1', [
         id,
       ]);
@@ -227,7 +228,7 @@ type Ids = Record<'ID' | 'ACTION', string>;
 
 /** Plays the story; `callsOf` makes the calls of a step, each of which gives its answer. */
 async function play(
-  { look }: Awaited<ReturnType<typeof begin>>,
+  user: Awaited<ReturnType<typeof begin>>,
   callsOf: (step: Step) => readonly ((ids: Ids) => Promise<unknown>)[],
 ): Promise<void> {
   const ids = { ID: '', ACTION: '' };
@@ -242,7 +243,7 @@ async function play(
     const where = `${step.title}: ${JSON.stringify(answer).slice(0, 300)}`;
     assert.ok(step.says?.(answer) ?? true, where);
     state = step.left === undefined ? state : step.left && { ...state, ...step.left };
-    if (ids.ID !== '') assert.deepEqual(await look(Number(ids.ID)), state, where);
+    if (ids.ID !== '') assert.deepEqual(await user.look(Number(ids.ID)), state, where);
   }
   assert.equal(state, null);
 }
@@ -328,7 +329,9 @@ interface Result {
 test('the story by Ansible: each task changes what is to be changed, and nothing when it runs again', {
   skip: existsSync('/usr/bin/ansible-playbook') ? false : 'needs ansible-core',
 }, async () => {
-  const { run, look } = await begin('Ansible');
+  const user = await begin('Ansible');
+  const { run } = user;
+  const look = (id: number) => user.look(id);
   const env = {
     ...{ ANSIBLE_COLLECTIONS_PATH: folder, ANSIBLE_LOCALHOST_WARNING: 'False', ANSIBLE_NOCOLOR: '1' },
     // One result after the other, as JSON.
@@ -388,18 +391,24 @@ test('the story by Ansible: each task changes what is to be changed, and nothing
   assert.deepEqual([changed!.server!.plan.slug, /^\S{16,}$/.test(changed!.root_password!)], ['large', true]);
   const rebuilt = { name: 'web-2', status: 'stopped', image: 'debian-13', snapshots: ['before ready'] };
   assert.deepEqual(await look(id), { ...ordered, ...rebuilt });
+  const [snapshot] = await user.listSnapshots(id);
+  const copy = { name: 'web-3', plan: 'large', from_snapshot: snapshot!.id };
   const gone = { id, state: 'absent' };
   const ends = await play(
-    ...[change, { ...change, firewall: { policies }, check: true }, gone, gone].map(task),
+    ...[change, { ...change, firewall: { policies }, check: true }, copy, copy, gone, gone].map(task),
   );
   assert.deepEqual(
     ends.map((one) => [one.changed, one.server === null]),
     [
       [false, false],
       [true, false],
+      [true, false],
+      [false, false],
       [true, true],
       [false, true],
     ],
   );
   assert.equal(await look(id), null);
+  const copied = { name: 'web-3', status: 'running', image: 'debian-12', sshKeys: [] };
+  assert.deepEqual(await look(ends[2]!.server!.id), { ...copied, ...untouched });
 });

@@ -23,6 +23,7 @@ options:
     default: present
   plan: {description: "Plan by slug. Another one resizes the server, which restarts it.", type: str}
   image: {description: "Image by slug. A server with another one is left as it is, with a warning, unless O(rebuild=true).", type: str}
+  from_snapshot: {description: "Id of a snapshot whose disk the order copies, in place of O(image).", type: int}
   rebuild:
     description: A server with another O(image) gets this one on an empty disk, and a new root password.
     type: bool
@@ -110,8 +111,10 @@ def order(module, api, options):
         for name in ("name", "plan", "image", "location", "hostname", "labels", "ssh_keys", "user_data")
         if options[name] is not None
     }
+    if options["from_snapshot"] is not None:
+        fields["snapshot"] = options["from_snapshot"]
     for name in ("name", "plan", "image"):
-        if name not in fields:
+        if name not in fields and not (name == "image" and "snapshot" in fields):
             raise ValueError(f"there is no such server, and an order needs {name}")
     if module.check_mode:
         return {"changed": True, "server": None, "forecast": api.create_server(**fields, dry_run=True)}
@@ -241,6 +244,7 @@ def main():
             "state": {**text, "choices": ["present", "absent", "started", "stopped"], "default": "present"},
             "plan": text,
             "image": text,
+            "from_snapshot": {"type": "int"},
             "rebuild": {"type": "bool", "default": False},
             "location": text,
             "hostname": text,
@@ -252,6 +256,7 @@ def main():
             "timeout": {"type": "int", "default": 600},
         },
         required_one_of=[["name", "id"]],
+        mutually_exclusive=[["image", "from_snapshot"]],
         supports_check_mode=True,
     )
     if module.params["labels"] is not None:

@@ -6,12 +6,12 @@
  * arrive once and unchanged. The same run with a planted fault must fail.
  */
 
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { seededRandom } from '#common/random/index.ts';
+import { startToKill } from '../killed-process.ts';
 import { startProofMonitor } from '../proof-monitor.ts';
 import type { ProbingSensorInput } from './probing-sensor.ts';
 
@@ -60,16 +60,20 @@ export async function killProbers(
   });
   const committed = new Set<string>();
   const input = { directory, url: monitor.url, epochMs: Date.now(), startMinute, speed, fault };
+  const startSensor = (drainAfterMinutes: number | null) => {
+    const options: ProbingSensorInput = { ...input, drainAfterMinutes };
+    return startToKill(childPath, options, (result) => committed.add(result));
+  };
   try {
     for (let kill = 1; kill <= n; kill += 1) {
-      const sensor = startSensor({ ...input, drainAfterMinutes: null }, committed);
+      const sensor = startSensor(null);
       await Promise.race([sensor.runs, sensor.gone]);
       await new Promise((resolve) => setTimeout(resolve, random() * killWithinMs));
       sensor.kill();
       await sensor.gone;
       if (kill % 50 === 0) report(`${kill} kills, ${committed.size} results committed`);
     }
-    const code = await startSensor({ ...input, drainAfterMinutes: 4 }, committed).gone;
+    const code = await startSensor(4).gone;
     if (code !== 0) return [`the sensor ended with ${code} after ${n} kills`];
     report(`${n} kills, ${committed.size} results committed`);
     return judge([...monitor.stored.values()], committed);
@@ -101,24 +105,4 @@ function judge(
       offences.push(`wrong: ${text}`);
   }
   return offences;
-}
-
-function startSensor(input: ProbingSensorInput, committed: Set<string>) {
-  const child = spawn(process.execPath, [childPath, JSON.stringify(input)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, NODE_NO_WARNINGS: '1' },
-  });
-  let rest = '';
-  const runs = new Promise<void>((resolve) => {
-    child.stdout.on('data', (piece: Buffer) => {
-      const lines = (rest + piece.toString()).split('\n');
-      rest = lines.pop()!;
-      for (const line of lines) {
-        if (line === 'runs') resolve();
-        else committed.add(line);
-      }
-    });
-  });
-  const gone = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
-  return { runs, gone, kill: () => child.kill('SIGKILL') };
 }

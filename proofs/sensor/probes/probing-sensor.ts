@@ -5,7 +5,6 @@
  * usage: probing-sensor.ts JSON    (`ProbingSensorInput`)
  */
 
-import type { Clock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { ProbeResult } from '#contracts/sensor-api/telemetry.ts';
 import { MinuteCollector } from '#sensor/collection/minute-collector.ts';
@@ -16,6 +15,7 @@ import { createSpool } from '#sensor/spool/index.ts';
 import { sampleMinute } from '#sensor/testing/sample-minutes.ts';
 import { steadyMoment } from '#sensor/testing/steady-moment.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
+import { fastClock } from '../killed-process.ts';
 
 export interface ProbingSensorInput {
   directory: string;
@@ -26,22 +26,6 @@ export interface ProbingSensorInput {
   /** Reports results as committed that are only in memory, or sends them again with the next upload. */
   fault: 'kept_in_memory' | 'sent_twice' | null;
   drainAfterMinutes: number | null;
-}
-
-function fastClock(input: ProbingSensorInput): Clock {
-  return {
-    nowMs: () => input.startMinute * 1000 + (Date.now() - input.epochMs) * input.speed,
-    monotonicMs: () => performance.now() * input.speed,
-    wait: (ms, signal) =>
-      new Promise((resolve) => {
-        if (signal?.aborted) return resolve();
-        const timer = setTimeout(resolve, ms / input.speed);
-        signal?.addEventListener('abort', () => {
-          clearTimeout(timer);
-          resolve();
-        });
-      }),
-  };
 }
 
 async function main(input: ProbingSensorInput): Promise<void> {

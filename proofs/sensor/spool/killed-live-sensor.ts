@@ -6,7 +6,6 @@
  * usage: killed-live-sensor.ts JSON    (`KilledLiveSensorInput`)
  */
 
-import type { Clock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createCapture } from '#sensor/capture/index.ts';
 import { MinuteCollector } from '#sensor/collection/minute-collector.ts';
@@ -16,6 +15,7 @@ import { recordKinds } from '#sensor/records/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
 import { steadyMoment } from '#sensor/testing/steady-moment.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
+import { fastClock } from '../killed-process.ts';
 import { announcing, type PlantedFault, withFault } from './planted-faults.ts';
 
 export interface KilledLiveSensorInput {
@@ -38,19 +38,7 @@ const pollMs = 20;
 async function main(input: KilledLiveSensorInput): Promise<void> {
   const { speed, directory, fault } = input;
   const toFast = (wallMs: number) => input.startMinute * 1000 + (wallMs - input.epochMs) * speed;
-  const clock: Clock = {
-    nowMs: () => toFast(Date.now()),
-    monotonicMs: () => performance.now() * speed,
-    wait: (ms, signal) =>
-      new Promise((resolve) => {
-        if (signal?.aborted) return resolve();
-        const timer = setTimeout(resolve, ms / speed);
-        signal?.addEventListener('abort', () => {
-          clearTimeout(timer);
-          resolve();
-        });
-      }),
-  };
+  const clock = fastClock(input);
   const bytesMax = 64 * 1024 * 1024;
   const spool = withFault(
     createSpool({

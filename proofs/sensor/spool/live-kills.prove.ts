@@ -7,7 +7,7 @@
  * frame could be counted in either. Needs root.
  */
 
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,10 +15,11 @@ import { fileURLToPath } from 'node:url';
 import { seededRandom } from '#common/random/index.ts';
 import { ethernetFrame, openFrameSender, udp4 } from '#sensor/testing/frame-sender.ts';
 import { uniqueName } from '#sensor/testing/link-names.ts';
+import { startToKill } from '../killed-process.ts';
 import { startProofMonitor } from '../proof-monitor.ts';
 import { judgeMinutes } from './judge-minutes.ts';
 import type { KilledLiveSensorInput } from './killed-live-sensor.ts';
-import type { PlantedFault } from './planted-faults.ts';
+import { type PlantedFault, plantedFaults } from './planted-faults.ts';
 
 export const name = 'sensor-live-kills';
 
@@ -35,7 +36,6 @@ const moreDrainsMax = 5;
 const sendEveryMs = 20;
 /** No frame is sent so close to the turn of a minute. */
 const guardMs = 80;
-const faults = ['numbers_kept_in_memory', 'deleted_before_receipt', 'no_gap_after_a_kill'] as const;
 const childPath = fileURLToPath(new URL('./killed-live-sensor.ts', import.meta.url));
 
 export interface LiveKillOptions {
@@ -48,7 +48,7 @@ export async function prove({ n, seed, report }: LiveKillOptions) {
   const { offences, whole, gaps } = await killListening({ n, seed, report }, null);
   for (const offence of offences) report(offence);
   let caught = 0;
-  for (const fault of faults) {
+  for (const fault of plantedFaults) {
     const found = await killListening({ n: Math.min(n, plantedKills), seed, report: () => {} }, fault);
     report(`planted ${fault}: ${found.offences[0] ?? 'NOT NOTICED'}`);
     if (found.offences.length > 0) caught += 1;
@@ -57,7 +57,7 @@ export async function prove({ n, seed, report }: LiveKillOptions) {
     claim: `listening on a veth, every minute is what was sent or an exact gap, none is doubled (${whole} whole, ${gaps} gaps; a minute takes ${minuteMs / 1000} s)`,
     tried: n,
     failures: offences.length,
-    plantedBugsCaught: `${caught} of ${faults.length}`,
+    plantedBugsCaught: `${caught} of ${plantedFaults.length}`,
   };
 }
 
@@ -79,7 +79,7 @@ export async function killListening(
   const epochMs = Date.now();
   const sender = startSending(ends.there, epochMs);
   const committed = new Set<number>();
-  const input: KilledLiveSensorInput = {
+  const input: Omit<KilledLiveSensorInput, 'drainAfterMinutes'> = {
     interfaceName: ends.here,
     directory: join(folder, 'state'),
     url: monitor.url,
@@ -87,18 +87,21 @@ export async function killListening(
     startMinute,
     speed,
     fault,
-    drainAfterMinutes: null,
+  };
+  const startSensor = (drainAfterMinutes: number | null) => {
+    const options: KilledLiveSensorInput = { ...input, drainAfterMinutes };
+    return startToKill(childPath, options, (minute) => committed.add(Number(minute)));
   };
   try {
     for (let kill = 1; kill <= n; kill += 1) {
-      const { child, runs, gone } = startSensor(input, committed);
-      if (random() >= startKillShare) await Promise.race([runs, gone]);
+      const sensor = startSensor(null);
+      if (random() >= startKillShare) await Promise.race([sensor.runs, sensor.gone]);
       await new Promise((resolve) => setTimeout(resolve, random() * killWithinMs));
-      child.kill('SIGKILL');
-      await gone;
+      sensor.kill();
+      await sensor.gone;
       if (kill % 25 === 0) report(`${kill} kills, ${committed.size} minutes committed`);
     }
-    let code = await startSensor({ ...input, drainAfterMinutes: 3 }, committed).gone;
+    let code = await startSensor(3).gone;
     const findWhole = () => {
       const uploads = [...monitor.stored.values()];
       return uploads.flatMap((upload) => upload.minutes).filter((one) => one.observedMs === 60_000);
@@ -106,7 +109,7 @@ export async function killListening(
     const isClear = (one: { minute: number }) => !sender.truth.unclear.has(one.minute);
     // On a machine that stands still now and then, until a minute could be compared.
     for (let more = 0; more < moreDrainsMax && code === 0 && !findWhole().some(isClear); more += 1)
-      code = await startSensor({ ...input, drainAfterMinutes: 3 }, committed).gone;
+      code = await startSensor(3).gone;
     sender.stop();
     const { truth } = sender;
     const uploads = [...monitor.stored.values()];
@@ -202,32 +205,4 @@ function startSending(interfaceName: string, epochMs: number): { truth: SenderTr
       isOpen = false;
     },
   };
-}
-
-interface StartedSensor {
-  child: ChildProcess;
-  runs: Promise<void>;
-  gone: Promise<number | null>;
-}
-
-function startSensor(input: KilledLiveSensorInput, committed: Set<number>): StartedSensor {
-  const child = spawn(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', childPath, JSON.stringify(input)],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
-  let rest = '';
-  const runs = new Promise<void>((resolve) => {
-    child.stdout!.on('data', (piece: Buffer) => {
-      const lines = (rest + piece.toString()).split('\n');
-      rest = lines.pop()!;
-      for (const line of lines) {
-        if (line === 'runs') resolve();
-        else committed.add(Number(line));
-      }
-    });
-  });
-  return { child, runs, gone: new Promise((resolve) => child.once('close', resolve)) };
 }

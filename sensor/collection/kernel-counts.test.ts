@@ -66,7 +66,10 @@ test('a minute has the kernel’s totals, addresses and spoofed traffic where it
   seen.totals = { ...seen.totals, ipPackets: 1, detailTruncated: 0, kernelDropped: 2 };
   // The ring has a packet that the kernel had in the minute before, and one of an address that is local no more.
   seen.hosts = [
-    { ...known!, address: '192.0.2.10', deviceKey: 'br0|a' },
+    {
+      ...{ ...known!, address: '192.0.2.10', deviceKey: 'br0|a' },
+      ownScan: { rxBytes: 200, txBytes: 40, packets: 3 },
+    },
     { ...known!, address: '192.0.2.12' },
     { ...known!, address: '198.51.100.7' },
   ];
@@ -95,6 +98,12 @@ test('a minute has the kernel’s totals, addresses and spoofed traffic where it
       ['198.51.100.7', 128, 9, ''],
       ['203.0.113.7', 0, 3, ''],
     ],
+  );
+  const scanned = counted.hosts.filter(({ ownScan }) => ownScan !== undefined);
+  assert.deepEqual(
+    scanned.map((row) => [row.address, row.ownScan]),
+    [['192.0.2.10', { rxBytes: 128, txBytes: 0, packets: 1 }]],
+    'own scans are a part of what the address exchanged',
   );
   const { address } = ofStranger;
   const ofServer = { deviceKey: `${here}|${server}`, address, bytes: 256, packets: 2 };

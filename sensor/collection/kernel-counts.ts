@@ -8,7 +8,12 @@
 import { startOfMinuteMs } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { SpoofedTraffic, TelemetryHost, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type {
+  OwnScanCounters,
+  SpoofedTraffic,
+  TelemetryHost,
+  TelemetryMinute,
+} from '#contracts/sensor-api/telemetry.ts';
 import { deviceKeyText, type LocalScope } from '#sensor/capture/index.ts';
 import type { CaptureDetection } from '#sensor/detection/index.ts';
 import {
@@ -218,7 +223,8 @@ function withCounters(seen: TelemetryMinute, { totals, hosts, countedAll }: Coun
   );
   for (const [address, counts] of hosts) {
     const row: TelemetryHost = rows.get(address) ?? { address, isLocal: true, deviceKey: '', ...counts };
-    rows.set(address, { ...row, ...counts });
+    const { ownScan } = row;
+    rows.set(address, { ...row, ...counts, ...(ownScan && { ownScan: partOf(counts, ownScan) }) });
   }
   return {
     ...seen,
@@ -232,6 +238,16 @@ function withCounters(seen: TelemetryMinute, { totals, hosts, countedAll }: Coun
     hosts: [...rows.values()],
   };
 }
+
+/** What was seen of own scans, as a part of these counters: at its turn the ring has some in another minute. */
+const partOf = (
+  counts: OwnScanCounters,
+  { rxBytes, txBytes, packets }: OwnScanCounters,
+): OwnScanCounters => ({
+  rxBytes: Math.min(rxBytes, counts.rxBytes),
+  txBytes: Math.min(txBytes, counts.txBytes),
+  packets: Math.min(packets, counts.packets),
+});
 
 function rowOf(
   segment: string,

@@ -99,7 +99,8 @@ export function pickOffered<T extends { id: number; slug: string }>(
   const found = offered.find((one) => one.slug === wanted || String(one.id) === String(wanted));
   if (!found) {
     const allowed = offered.map((one) => one.slug);
-    faults.push({ path, code: 'unknown_value', message: `There is no such ${path}.`, allowed });
+    const thing = path === 'iso' ? 'ISO' : path;
+    faults.push({ path, code: 'unknown_value', message: `There is no such ${thing}.`, allowed });
   }
   return found;
 }

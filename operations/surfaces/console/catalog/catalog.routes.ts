@@ -325,7 +325,7 @@ function imageSection({ staff, images }: CatalogPageOptions): Html {
     {
       title: 'Images',
       description:
-        'Every node needs each offered image in its storage pool, named by its name in the API: debian-13.qcow2, or of an ISO virtio-win.iso. Servers that are locked out or do not boot start from a rescue system.',
+        'Each node needs every offered image in its storage pool: debian-13 as debian-13.qcow2, the ISO virtio-win as virtio-win.iso. A rescue system is for servers that are locked out or don’t boot.',
       actions: addLink(staff, 'images', 'New image'),
     },
     table<Offer<Image>>({

@@ -24,7 +24,6 @@ import {
   formatTime,
   html,
   isConfirmed,
-  isoTime,
   link,
   moment,
   pageHeader,
@@ -230,7 +229,7 @@ function collectionSections(request: FastifyRequest, page: SensorPage): Content 
         id: 'set-aside',
         title: 'Counters ignored',
         description:
-          'Impossible counters: above 400 Gbit/s, or more bytes than the packets can hold. The address is unknown in that minute; the rest of the upload is kept.',
+          'Impossible counters: above 400 Gbit/s, more bytes than the packets can hold, or a part that is more than the whole. The address is unknown in that minute; the rest of the upload is kept.',
       },
       setAsideTable(request, page.setAside),
     ),
@@ -319,13 +318,8 @@ function setAsideTable(request: FastifyRequest, rows: readonly SetAsideHost[]): 
     rows,
     empty: { title: 'None', text: 'All counters of this sensor are plausible.' },
     columns: [
-      {
-        key: 'minute',
-        header: 'Minute',
-        cell: (row) => isoTime(row.minute * 1000) ?? '',
-        value: (row) => isoTime(row.minute * 1000),
-      },
-      { key: 'capture', header: 'Capture', cell: (row) => row.capture, value: (row) => row.capture },
+      timeColumn('minute', 'Minute', (row) => row.minute * 1000),
+      textColumn('capture', 'Capture', (row) => row.capture),
       textColumn('address', 'Address', (row) => row.address, { kind: 'code', show: code }),
     ],
   });

@@ -1,7 +1,7 @@
 /** Bodies about bandwidth, and the account payload. */
 import { type Static, Type } from 'typebox';
 import { Nullable } from '../scalars.ts';
-import { bodyErrors, both, type Endpoint, ok } from './endpoint.ts';
+import { both, type EndpointDeclaration, ok } from './endpoint.ts';
 import {
   Id,
   Moment,
@@ -188,44 +188,32 @@ export type UpdateAccountRequest = Static<typeof UpdateAccountRequest>;
 export const bandwidthEndpoints = [
   {
     id: 'readAccount',
-    method: 'GET',
-    path: '/account',
+    call: 'GET /account',
     versions: both,
     summary: 'Read the account',
     description:
       'Credit, limits, counted requests and the bandwidth pool of the present month. All servers of the account share the allowances.',
-    params: {},
-    selectsTenant: true,
     // It counts this very call, so no tag of it would ever match.
     responses: { 200: { description: 'The account.', schema: Account } },
-    errors: [],
   },
   {
     id: 'updateAccount',
-    method: 'PATCH',
-    path: '/account',
-    versions: ['v2'],
+    call: 'PATCH /account',
     summary: 'Choose what happens when the bandwidth pool is used up',
     description:
       'Holds from now on, also in later months. With `limit` the servers are limited within about a minute of using up the pool, new ones as well, until the month ends. With `charge` a limit ends, and what is used beyond the pool from then on is charged.',
-    params: {},
     body: UpdateAccountRequest,
-    selectsTenant: true,
     responses: { 200: { description: 'The account.', schema: Account } },
-    errors: [...bodyErrors, 'read_only_key'],
   },
   {
     id: 'readServerBandwidth',
-    method: 'GET',
-    path: '/servers/{id}/bandwidth',
+    call: 'GET /servers/{id}/bandwidth',
     versions: both,
     summary: 'Read the bandwidth of a server',
     description:
       'Traffic of the server by UTC month or day, newest first; the last twelve months unless `from` and `to` are set. The present month is always included: with zeros and `sampled: false` before the first measurement.',
     params: { id: 'server' },
     query: BandwidthQuery,
-    selectsTenant: true,
     responses: ok(ServerBandwidth, 'The history.'),
-    errors: ['invalid_fields', 'not_found'],
   },
-] as const satisfies readonly Endpoint[];
+] as const satisfies readonly EndpointDeclaration[];

@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { capabilities, imageKinds } from '#contracts/capabilities.ts';
 import { Nullable } from '../scalars.ts';
-import { type Endpoint, ok } from './endpoint.ts';
+import { type EndpointDeclaration, ok, page } from './endpoint.ts';
 import { Id, Money, OneOf, Pagination, ShortListQuery } from './schema-kit.ts';
 
 const offered = Type.Boolean({
@@ -123,21 +123,17 @@ export const Prices = Type.Object(
 );
 export type Prices = Static<typeof Prices>;
 
-const entry = { id: 'catalog' } as const;
 /** What is common to them: the catalogue changes rarely. */
-const read = { method: 'GET', versions: ['v2'], selectsTenant: true, maxAgeSeconds: 300 } as const;
-const list = { ...read, params: {}, query: ShortListQuery, errors: ['invalid_cursor'] } as const;
-const one = { ...read, params: entry, errors: ['not_found'] } as const;
-const page = (schema: typeof PlanList | typeof ImageList | typeof LocationList, description: string) => ({
-  200: { description, schema, headers: ['ETag', 'Link'] },
-});
+const read = { maxAgeSeconds: 300 } as const;
+const list = { ...read, query: ShortListQuery } as const;
+const one = { ...read, params: { id: 'catalog' } } as const;
 
 /** What can be ordered, and what it costs. */
 export const catalogEndpoints = [
   {
     ...list,
     id: 'listPlans',
-    path: '/plans',
+    call: 'GET /plans',
     summary: 'List plans',
     description:
       'The plans that can be ordered, cheapest first, with prices in the currency of the workspace and availability per location.',
@@ -146,7 +142,7 @@ export const catalogEndpoints = [
   {
     ...one,
     id: 'readPlan',
-    path: '/plans/{id}',
+    call: 'GET /plans/{id}',
     summary: 'Read a plan',
     description: 'One plan, also one that is no longer offered. Servers keep the price they were ordered at.',
     responses: ok(Plan, 'The plan.'),
@@ -154,9 +150,8 @@ export const catalogEndpoints = [
   {
     ...list,
     id: 'listImages',
-    path: '/images',
+    call: 'GET /images',
     query: ListImagesQuery,
-    errors: ['invalid_cursor', 'invalid_fields'],
     summary: 'List images',
     description:
       'The operating systems that servers can be ordered with, with `kind=rescue` those that a server can be rescued with, or with `kind=iso` ISOs for its CD drive.',
@@ -165,7 +160,7 @@ export const catalogEndpoints = [
   {
     ...one,
     id: 'readImage',
-    path: '/images/{id}',
+    call: 'GET /images/{id}',
     summary: 'Read an image',
     description: 'One image, also one that is no longer offered.',
     responses: ok(Image, 'The image.'),
@@ -173,7 +168,7 @@ export const catalogEndpoints = [
   {
     ...list,
     id: 'listLocations',
-    path: '/locations',
+    call: 'GET /locations',
     summary: 'List locations',
     description: 'The locations of servers, and which plans are available there.',
     responses: page(LocationList, 'The locations.'),
@@ -181,7 +176,7 @@ export const catalogEndpoints = [
   {
     ...one,
     id: 'readLocation',
-    path: '/locations/{id}',
+    call: 'GET /locations/{id}',
     summary: 'Read a location',
     description: 'One location, and which plans are available there.',
     responses: ok(Location, 'The location.'),
@@ -189,11 +184,9 @@ export const catalogEndpoints = [
   {
     ...read,
     id: 'readPrices',
-    path: '/prices',
-    params: {},
+    call: 'GET /prices',
     summary: 'Read all prices',
     description: 'The price of each plan that can be ordered, and of API requests above the free quota.',
     responses: ok(Prices, 'The prices.'),
-    errors: [],
   },
-] as const satisfies readonly Endpoint[];
+] as const satisfies readonly EndpointDeclaration[];

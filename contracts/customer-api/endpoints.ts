@@ -6,6 +6,7 @@
 import { addressEndpoints } from './addresses.ts';
 import { bandwidthEndpoints } from './bandwidth.ts';
 import { catalogEndpoints } from './catalog.ts';
+import { completeEndpoint, type Endpoint } from './endpoint.ts';
 import { findingEndpoints } from './findings.ts';
 import { firewallEndpoints } from './firewall.ts';
 import { incidentEndpoints } from './incidents.ts';
@@ -21,7 +22,7 @@ import { trafficEndpoints } from './traffic.ts';
 import { usageEndpoints } from './usage.ts';
 import { webhookEndpoints } from './webhooks.ts';
 
-export const endpoints = [
+const declared = [
   ...tenantEndpoints,
   ...serverEndpoints,
   ...snapshotEndpoints,
@@ -41,4 +42,5 @@ export const endpoints = [
   ...webhookEndpoints,
 ] as const;
 
-export type EndpointId = (typeof endpoints)[number]['id'];
+export type EndpointId = (typeof declared)[number]['id'];
+export const endpoints: readonly Endpoint[] = declared.map(completeEndpoint);

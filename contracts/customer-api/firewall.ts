@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { firewallProtocols } from '#contracts/ip-protocols.ts';
 import { Nullable } from '../scalars.ts';
-import { bodyErrors, both, conditionErrors, type Endpoint, idempotencyErrors, ok } from './endpoint.ts';
+import { both, type EndpointDeclaration, ok } from './endpoint.ts';
 import { Id, Moment, OneOf, SelectionRequest, TenantSelector } from './schema-kit.ts';
 
 const Direction = OneOf(['inbound', 'outbound']);
@@ -115,40 +115,24 @@ export const ServerFirewall = Type.Object(
 );
 export type ServerFirewall = Static<typeof ServerFirewall>;
 
-/** What the changes have in common. */
-const change = {
-  versions: ['v2'],
-  params: { id: 'server' },
-  selectsTenant: true,
-} as const;
-const onRule = { ...change, params: { id: 'server', rule_id: 'firewall-rule' } } as const;
-const changeErrors = [
-  ...bodyErrors,
-  ...conditionErrors,
-  'not_found',
-  'read_only_key',
-  'firewall_not_supported',
-] as const;
+const onRule = { id: 'server', rule_id: 'firewall-rule' } as const;
+const changeErrors = ['firewall_not_supported'] as const;
 
 export const firewallEndpoints = [
   {
     id: 'readServerFirewall',
-    method: 'GET',
-    path: '/servers/{id}/firewall',
+    call: 'GET /servers/{id}/firewall',
     versions: both,
     summary: 'Read the firewall of a server',
     description:
       'The firewall at the public network interface of the server: default actions, rules in order, the platform’s rules, and whether the hypervisor has the newest version.',
     params: { id: 'server' },
-    selectsTenant: true,
     responses: ok(ServerFirewall, 'The firewall.'),
-    errors: ['not_found'],
   },
   {
-    ...change,
     id: 'replaceServerFirewall',
-    method: 'PUT',
-    path: '/servers/{id}/firewall',
+    call: 'PUT /servers/{id}/firewall',
+    params: { id: 'server' },
     summary: 'Replace the firewall of a server',
     description:
       'Sets default actions and all rules, and applies them as one version. What is there already is left alone, so a repetition changes nothing. `status` is `pending` until the hypervisor has the rules: wait with `Prefer: wait=N` or for the event `firewall.applied`.',
@@ -166,13 +150,12 @@ export const firewallEndpoints = [
         headers: ['ETag', 'Preference-Applied'],
       },
     },
-    errors: [...changeErrors],
+    errors: changeErrors,
   },
   {
-    ...change,
     id: 'addFirewallRule',
-    method: 'POST',
-    path: '/servers/{id}/firewall/rules',
+    call: 'POST /servers/{id}/firewall/rules',
+    params: { id: 'server' },
     summary: 'Add a firewall rule',
     description:
       'Adds one rule at the end or at `position`, and applies the firewall. It filters only while the firewall is enabled.',
@@ -181,31 +164,28 @@ export const firewallEndpoints = [
     responses: {
       201: { description: 'The rule.', schema: FirewallRule, headers: ['Idempotent-Replayed'] },
     },
-    errors: [...changeErrors, ...idempotencyErrors],
+    errors: changeErrors,
   },
   {
-    ...onRule,
     id: 'replaceFirewallRule',
-    method: 'PUT',
-    path: '/servers/{id}/firewall/rules/{rule_id}',
+    call: 'PUT /servers/{id}/firewall/rules/{rule_id}',
+    params: onRule,
     summary: 'Replace a firewall rule',
     description: 'Replaces one rule, which keeps its id and position, and applies the firewall.',
     body: ReplaceFirewallRuleRequest,
     headers: ['If-Match'],
     responses: { 200: { description: 'The rule.', schema: FirewallRule } },
-    errors: [...changeErrors],
+    errors: changeErrors,
   },
   {
-    ...onRule,
     id: 'removeFirewallRule',
-    method: 'DELETE',
-    path: '/servers/{id}/firewall/rules/{rule_id}',
+    call: 'DELETE /servers/{id}/firewall/rules/{rule_id}',
+    params: onRule,
     summary: 'Remove a firewall rule',
     description: 'Removes one rule and applies the firewall.',
     body: SelectionRequest,
-    isBodyOptional: true,
     headers: ['If-Match'],
     responses: { 204: { description: 'Removed.' } },
-    errors: [...changeErrors],
+    errors: changeErrors,
   },
-] as const satisfies readonly Endpoint[];
+] as const satisfies readonly EndpointDeclaration[];

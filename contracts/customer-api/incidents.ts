@@ -11,7 +11,7 @@ import {
 } from '#contracts/incidents.ts';
 import { keptText } from '#contracts/retention.ts';
 import { Nullable } from '../scalars.ts';
-import type { Endpoint } from './endpoint.ts';
+import { type EndpointDeclaration, page } from './endpoint.ts';
 import { Id, OneOf, Pagination } from './schema-kit.ts';
 
 const time = (description: string, example: string) =>
@@ -146,17 +146,12 @@ export type ListIncidentsQuery = Static<typeof ListIncidentsQuery>;
 export const incidentEndpoints = [
   {
     id: 'listServerIncidents',
-    method: 'GET',
-    path: '/servers/{id}/incidents',
-    versions: ['v2'],
+    call: 'GET /servers/{id}/incidents',
     summary: 'List attacks of a server',
     description: `Attacks on the addresses of the server, or from them, newest first. An attack is \`active\` until the sensor reports its end (\`recovered\`); \`stale\` means that the sensor reports nothing, so it is unknown whether the attack goes on. Attacks are kept for ${keptText('attacks')}. While the protection views of the server are off, the answer is a \`404\` (\`protect_disabled\`).`,
     params: { id: 'server' },
     query: ListIncidentsQuery,
-    selectsTenant: true,
-    responses: {
-      200: { description: 'A page of attacks.', schema: IncidentList, headers: ['ETag', 'Link'] },
-    },
-    errors: ['invalid_cursor', 'invalid_fields', 'not_found', 'protect_disabled'],
+    responses: page(IncidentList, 'A page of attacks.'),
+    errors: ['protect_disabled'],
   },
-] as const satisfies readonly Endpoint[];
+] as const satisfies readonly EndpointDeclaration[];

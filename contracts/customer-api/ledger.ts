@@ -1,6 +1,6 @@
 /** Bodies about the movements of credit. */
 import { type Static, Type } from 'typebox';
-import type { Endpoint } from './endpoint.ts';
+import { type EndpointDeclaration, page } from './endpoint.ts';
 import { Id, Moment, Money, monthPattern, Pagination } from './schema-kit.ts';
 
 const Source = Type.String({
@@ -46,18 +46,11 @@ export type ListLedgerQuery = Static<typeof ListLedgerQuery>;
 export const ledgerEndpoints = [
   {
     id: 'listLedger',
-    method: 'GET',
-    path: '/ledger',
-    versions: ['v2'],
+    call: 'GET /ledger',
     summary: 'List ledger entries',
     description:
       'Every change of the credit of the account, newest first. The entries add up to `credit_balance` of the account.',
-    params: {},
     query: ListLedgerQuery,
-    selectsTenant: true,
-    responses: {
-      200: { description: 'A page of entries.', schema: LedgerEntryList, headers: ['ETag', 'Link'] },
-    },
-    errors: ['invalid_cursor', 'invalid_fields'],
+    responses: page(LedgerEntryList, 'A page of entries.'),
   },
-] as const satisfies readonly Endpoint[];
+] as const satisfies readonly EndpointDeclaration[];

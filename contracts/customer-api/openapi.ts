@@ -18,7 +18,7 @@ import { eventBodySchema, testEvent, webhookEvents } from './webhook-events.ts';
 export function buildOpenApi(): Json {
   const parts = createParts();
   const paths: Record<string, Json> = {};
-  for (const endpoint of endpoints as readonly Endpoint[]) {
+  for (const endpoint of endpoints) {
     for (const version of endpoint.versions) {
       const path = `/api/${version}${endpoint.path}`;
       paths[path] ??= {};
@@ -56,14 +56,14 @@ export function buildOpenApi(): Json {
 }
 
 function listTags(): Json[] {
-  const found = (endpoints as readonly Endpoint[]).map((endpoint) => resourceOf(endpoint.path));
+  const found = endpoints.map((endpoint) => resourceOf(endpoint.path));
   const unique = [...new Map(found.map((resource) => [resource.title, resource])).values()];
   return unique.map(({ title, name, summary }) => ({ name: title, description: summary, 'x-word': name }));
 }
 
 /** One line for each endpoint: method, path, the scope that it needs, whose resources it touches. */
 export function listEndpoints(): string {
-  const lines = (endpoints as readonly Endpoint[]).flatMap((endpoint) =>
+  const lines = endpoints.flatMap((endpoint) =>
     endpoint.versions.map((version) => {
       const selector = version === 'v2' && endpoint.selectsTenant ? ['tenant'] : [];
       const resources = [...Object.values(endpoint.params), ...selector].join(',') || '-';

@@ -1,4 +1,4 @@
-import { bodyErrors, both, conditionErrors, type Endpoint, idempotencyErrors } from './endpoint.ts';
+import { both, type EndpointDeclaration, page, queued } from './endpoint.ts';
 import { SelectionRequest } from './schema-kit.ts';
 import {
   ActionForecast,
@@ -27,47 +27,29 @@ import {
 
 const onServer = { id: 'server' } as const;
 /** Reasons of a rebuild, a resize and a new password. */
-const machineErrors = [
-  ...bodyErrors,
-  ...conditionErrors,
-  'unsupported_action',
-  'not_found',
-  'read_only_key',
-  'server_busy',
-  'server_not_ready',
-  ...idempotencyErrors,
-];
+const machineErrors = ['unsupported_action', 'server_busy', 'server_not_ready'];
 
 /** Servers and their actions. */
 export const serverEndpoints = [
   {
     id: 'listServers',
-    method: 'GET',
-    path: '/servers',
+    call: 'GET /servers',
     versions: both,
     summary: 'List servers',
     description: 'The servers of the workspace, newest first unless `sort` is set.',
-    params: {},
     query: ListServersQuery,
-    selectsTenant: true,
-    responses: {
-      200: { description: 'A page of servers.', schema: ServerList, headers: ['ETag', 'Link'] },
-    },
-    errors: ['invalid_cursor', 'invalid_fields'],
+    responses: page(ServerList, 'A page of servers.'),
   },
   {
     id: 'createServer',
-    method: 'POST',
-    path: '/servers',
+    call: 'POST /servers',
     versions: both,
     summary: 'Deploy a server',
     description:
       'Orders one server with hourly billing and starts provisioning. Every call is a new order, unless it repeats an `Idempotency-Key`. Only this answer contains `root_password`. A `snapshot` in place of `image` copies that disk; cloud-init sets its host name, addresses, keys and root password anew. Until the server runs, that snapshot and its server can’t be deleted. Read the server with `wait_for=status:running` until it runs.',
-    params: {},
     body: CreateServerRequest,
     bodyV1: CreateServerRequestV1,
     headers: ['Idempotency-Key'],
-    selectsTenant: true,
     responses: {
       200: { description: 'The forecast, with `dry_run`.', schema: ServerForecast },
       201: {
@@ -77,7 +59,6 @@ export const serverEndpoints = [
       },
     },
     errors: [
-      ...bodyErrors,
       'billing_cycle_not_supported',
       'not_found',
       'ip_in_use',
@@ -86,18 +67,14 @@ export const serverEndpoints = [
       'charge_declined',
       'charge_unconfirmed',
       'order_refused',
-      'read_only_key',
       'deploy_rate',
       'capacity_unavailable',
       'unsupported_action',
-      ...idempotencyErrors,
-      'not_found',
     ],
   },
   {
     id: 'readServer',
-    method: 'GET',
-    path: '/servers/{id}',
+    call: 'GET /servers/{id}',
     versions: both,
     summary: 'Read a server',
     description:
@@ -105,16 +82,13 @@ export const serverEndpoints = [
     params: onServer,
     query: ReadServerQuery,
     headers: ['Prefer'],
-    selectsTenant: true,
     responses: {
       200: { description: 'The server.', schema: Server, headers: ['ETag', 'Preference-Applied'] },
     },
-    errors: ['not_found', 'invalid_fields'],
   },
   {
     id: 'updateServer',
-    method: 'PATCH',
-    path: '/servers/{id}',
+    call: 'PATCH /servers/{id}',
     versions: both,
     summary: 'Rename or label a server',
     description:
@@ -122,53 +96,35 @@ export const serverEndpoints = [
     params: onServer,
     body: UpdateServerRequest,
     headers: ['If-Match'],
-    selectsTenant: true,
     responses: { 200: { description: 'The server.', schema: Server, headers: ['ETag'] } },
-    errors: [...bodyErrors, ...conditionErrors, 'not_found', 'read_only_key'],
   },
   {
     id: 'destroyServer',
-    method: 'DELETE',
-    path: '/servers/{id}',
+    call: 'DELETE /servers/{id}',
     versions: both,
     summary: 'Destroy a server',
     description:
       'Deletes the server with its disk and releases its addresses. Idempotent: while the action runs, a repeated call returns it; afterwards the server is not found. A power action that is under way, and an order whose provisioning has not begun (`status` `queued`), end with `error.code` `superseded`.',
     params: onServer,
     body: SelectionRequest,
-    isBodyOptional: true,
     headers: ['If-Match'],
     destroys: true,
-    selectsTenant: true,
     responses: { 202: { description: 'The action that destroys it.', schema: ServerAction } },
-    errors: [
-      ...bodyErrors,
-      ...conditionErrors,
-      'not_found',
-      'read_only_key',
-      'provisioning_failed',
-      'server_busy',
-    ],
+    errors: ['provisioning_failed', 'server_busy'],
   },
   {
     id: 'listServerActions',
-    method: 'GET',
-    path: '/servers/{id}/actions',
+    call: 'GET /servers/{id}/actions',
     versions: both,
     summary: 'List actions of a server',
     description: 'Actions of the server, newest first.',
     params: onServer,
     query: ListActionsQuery,
-    selectsTenant: true,
-    responses: {
-      200: { description: 'A page of actions.', schema: ServerActionList, headers: ['ETag', 'Link'] },
-    },
-    errors: ['invalid_cursor', 'not_found'],
+    responses: page(ServerActionList, 'A page of actions.'),
   },
   {
     id: 'actOnServer',
-    method: 'POST',
-    path: '/servers/{id}/actions',
+    call: 'POST /servers/{id}/actions',
     versions: both,
     summary: 'Start, stop or restart a server',
     description:
@@ -176,7 +132,6 @@ export const serverEndpoints = [
     params: onServer,
     body: ActionRequest,
     headers: ['Idempotency-Key', 'If-Match', 'Prefer'],
-    selectsTenant: true,
     responses: {
       200: {
         description: 'The action has finished, or nothing had to be changed.',
@@ -189,22 +144,11 @@ export const serverEndpoints = [
         headers: ['Idempotent-Replayed', 'Preference-Applied'],
       },
     },
-    errors: [
-      ...bodyErrors,
-      ...conditionErrors,
-      'unsupported_action',
-      'not_found',
-      'read_only_key',
-      'server_busy',
-      'server_not_ready',
-      ...idempotencyErrors,
-    ],
+    errors: ['unsupported_action', 'server_busy', 'server_not_ready'],
   },
   {
     id: 'rebuildServer',
-    method: 'POST',
-    path: '/servers/{id}/actions/rebuild',
-    versions: ['v2'],
+    call: 'POST /servers/{id}/actions/rebuild',
     summary: 'Rebuild a server',
     description:
       'Replaces the disk by a new one made from `image`, by default the present one, and starts the server. Everything on the old disk is lost. Id, addresses, private networks, firewall, SSH keys, user data and price stay; root gets a new password, which only this answer contains. The old disk is deleted when the new one is made: if that fails, the server keeps it.',
@@ -213,29 +157,21 @@ export const serverEndpoints = [
     isBodyOptional: true,
     headers: ['Idempotency-Key', 'If-Match'],
     destroys: true,
-    selectsTenant: true,
     responses: {
       200: { description: 'The forecast, with `dry_run`.', schema: ActionForecast },
-      202: {
-        description: 'The action, queued.',
-        schema: PasswordAction,
-        headers: ['Idempotent-Replayed'],
-      },
+      ...queued(PasswordAction),
     },
     errors: machineErrors,
   },
   {
     id: 'resizeServer',
-    method: 'POST',
-    path: '/servers/{id}/actions/resize',
-    versions: ['v2'],
+    call: 'POST /servers/{id}/actions/resize',
     summary: 'Resize a server',
     description:
       'Gives the server another plan at its present price. A running server is shut down and started again. Processors and memory go up and down; the disk grows to that of the plan, unless `keep_disk` is set, and a plan with a smaller disk is refused. The new price applies from then on. An hour costs the highest price of its plans, once: of the hour that has begun what is missing to a higher price is charged, which needs credit above zero. Nothing is changed when the operating system does not shut down in time or the node has no capacity.',
     params: onServer,
     body: ResizeRequest,
     headers: ['Idempotency-Key', 'If-Match'],
-    selectsTenant: true,
     responses: {
       200: { description: 'The forecast, with `dry_run`.', schema: ActionForecast },
       202: {
@@ -248,9 +184,7 @@ export const serverEndpoints = [
   },
   {
     id: 'resetPassword',
-    method: 'POST',
-    path: '/servers/{id}/actions/reset-password',
-    versions: ['v2'],
+    call: 'POST /servers/{id}/actions/reset-password',
     summary: 'Reset the root password',
     description:
       'Sets a new root password inside a running server by its guest agent (`qemu-guest-agent`), or else by cloud-init at its next boot within 24 hours: then the `outcome` of the action is `next_boot`. Only this answer contains it; it is valid once the action has succeeded.',
@@ -258,21 +192,12 @@ export const serverEndpoints = [
     body: ResetPasswordRequest,
     isBodyOptional: true,
     headers: ['Idempotency-Key', 'If-Match'],
-    selectsTenant: true,
-    responses: {
-      202: {
-        description: 'The action, queued.',
-        schema: PasswordAction,
-        headers: ['Idempotent-Replayed'],
-      },
-    },
+    responses: queued(PasswordAction),
     errors: machineErrors,
   },
   {
     id: 'rescueServer',
-    method: 'POST',
-    path: '/servers/{id}/actions/rescue',
-    versions: ['v2'],
+    call: 'POST /servers/{id}/actions/rescue',
     summary: 'Rescue a server',
     description:
       'Starts the server from a rescue system, for one that is locked out or does not boot. Its power is cut, so shut it down first if it still runs well. It keeps addresses, private networks, firewall and price; its own disk is there untouched, on most systems as `/dev/vdc`. Root has a password that only this answer contains, and the SSH keys of the server. Until `unrescue` it starts from the rescue system again; rebuild, resize, snapshots and a new root password are refused. Idempotent: `changed: false` if it is in rescue already.',
@@ -280,109 +205,78 @@ export const serverEndpoints = [
     body: RescueRequest,
     isBodyOptional: true,
     headers: ['Idempotency-Key', 'If-Match'],
-    selectsTenant: true,
-    responses: {
-      202: { description: 'The action, queued.', schema: RescueAction, headers: ['Idempotent-Replayed'] },
-    },
+    responses: queued(RescueAction),
     errors: machineErrors,
   },
   {
     id: 'unrescueServer',
-    method: 'POST',
-    path: '/servers/{id}/actions/unrescue',
-    versions: ['v2'],
+    call: 'POST /servers/{id}/actions/unrescue',
     summary: 'End a rescue',
     description:
       'Starts the server from its own disk again and deletes the rescue system with everything written to it. Idempotent: `changed: false` if it is not in rescue.',
     params: onServer,
     body: SelectionRequest,
-    isBodyOptional: true,
     headers: ['Idempotency-Key', 'If-Match'],
-    selectsTenant: true,
-    responses: {
-      202: { description: 'The action, queued.', schema: ServerAction, headers: ['Idempotent-Replayed'] },
-    },
+    responses: queued(ServerAction),
     errors: machineErrors,
   },
   {
     id: 'attachIso',
-    method: 'POST',
-    path: '/servers/{id}/actions/attach-iso',
-    versions: ['v2'],
+    call: 'POST /servers/{id}/actions/attach-iso',
     summary: 'Attach an ISO',
     description:
       'Puts an ISO of `GET /images?kind=iso` into the CD drive of the server, in place of another one. A running server sees it at once and goes on; until `detach-iso` it starts from it before its disk, so reset the server to use it. With `outcome` `next_boot` it has a CD drive only after a stop and a start. Idempotent: `changed: false` if that ISO is there already.',
     params: onServer,
     body: AttachIsoRequest,
     headers: ['Idempotency-Key', 'If-Match'],
-    selectsTenant: true,
-    responses: {
-      202: { description: 'The action, queued.', schema: ServerAction, headers: ['Idempotent-Replayed'] },
-    },
+    responses: queued(ServerAction),
     errors: machineErrors,
   },
   {
     id: 'detachIso',
-    method: 'POST',
-    path: '/servers/{id}/actions/detach-iso',
-    versions: ['v2'],
+    call: 'POST /servers/{id}/actions/detach-iso',
     summary: 'Detach the ISO',
     description:
       'Takes the ISO out of the CD drive, at once where the server runs. It starts from its disk from then on. Idempotent: `changed: false` if there is none.',
     params: onServer,
     body: SelectionRequest,
-    isBodyOptional: true,
     headers: ['Idempotency-Key', 'If-Match'],
-    selectsTenant: true,
-    responses: {
-      202: { description: 'The action, queued.', schema: ServerAction, headers: ['Idempotent-Replayed'] },
-    },
+    responses: queued(ServerAction),
     errors: machineErrors,
   },
   {
     id: 'openConsole',
-    method: 'POST',
-    path: '/servers/{id}/console',
-    versions: ['v2'],
+    call: 'POST /servers/{id}/console',
     summary: 'Open the console',
     description:
       'Gives a ticket for the console of a running server: a WebSocket URL that connects once, within 60 seconds, without a key. The console closes when the key is revoked or expires, the account is suspended, or the server is stopped or destroyed.',
     params: onServer,
     body: SelectionRequest,
-    isBodyOptional: true,
-    selectsTenant: true,
     responses: { 201: { description: 'The ticket.', schema: ConsoleTicket } },
-    errors: [...bodyErrors, 'unsupported_action', 'not_found', 'read_only_key', 'server_not_ready'],
+    errors: ['unsupported_action', 'server_not_ready'],
   },
   {
     id: 'readAction',
-    method: 'GET',
-    path: '/actions/{id}',
+    call: 'GET /actions/{id}',
     versions: both,
     summary: 'Read an action',
     description:
       'One action, also of a destroyed server. With `Prefer: wait=N` the answer is sent when the action has finished.',
     params: { id: 'action' },
     headers: ['Prefer'],
-    selectsTenant: true,
     responses: {
       200: { description: 'The action.', schema: ServerAction, headers: ['ETag', 'Preference-Applied'] },
     },
-    errors: ['not_found'],
   },
   {
     id: 'cancelAction',
-    method: 'DELETE',
-    path: '/actions/{id}',
-    versions: ['v2'],
+    call: 'DELETE /actions/{id}',
     summary: 'Cancel an action',
     description:
       'Cancels a power action that has not begun, and a shutdown that waits for the operating system, which may halt all the same. The action ends with `error.code` `cancelled`. Idempotent. To cancel an order, destroy the server while its `status` is `queued`.',
     params: { id: 'action' },
     body: SelectionRequest,
-    isBodyOptional: true,
-    selectsTenant: true,
     responses: { 200: { description: 'The cancelled action.', schema: ServerAction } },
-    errors: [...bodyErrors, 'not_found', 'read_only_key', 'action_not_cancellable'],
+    errors: ['action_not_cancellable'],
   },
-] as const satisfies readonly Endpoint[];
+] as const satisfies readonly EndpointDeclaration[];

@@ -1,7 +1,7 @@
 /** Bodies about snapshots of servers. */
 import { type Static, Type } from 'typebox';
 import { Nullable } from '../scalars.ts';
-import { bodyErrors, conditionErrors, type Endpoint, idempotencyErrors, ok } from './endpoint.ts';
+import { type EndpointDeclaration, ok, page, queued } from './endpoint.ts';
 import {
   Id,
   Moment,
@@ -73,53 +73,30 @@ export const RestoreSnapshotRequest = Type.Object(
 export type RestoreSnapshotRequest = Static<typeof RestoreSnapshotRequest>;
 
 const onSnapshot = { id: 'snapshot' } as const;
-const list = (description: string) => ({
-  200: { description, schema: SnapshotList, headers: ['ETag', 'Link'] },
-});
-const actionErrors = [
-  ...bodyErrors,
-  ...idempotencyErrors,
-  ...conditionErrors,
-  'unsupported_action',
-  'not_found',
-  'read_only_key',
-  'server_busy',
-  'server_not_ready',
-];
+const actionErrors = ['unsupported_action', 'server_busy', 'server_not_ready'];
 
 /** Copies of the disks of servers. */
 export const snapshotEndpoints = [
   {
     id: 'listSnapshots',
-    method: 'GET',
-    path: '/snapshots',
-    versions: ['v2'],
+    call: 'GET /snapshots',
     summary: 'List snapshots',
     description: 'The snapshots of all servers of the workspace, oldest first.',
-    params: {},
     query: ShortListQuery,
-    selectsTenant: true,
-    responses: list('The snapshots.'),
-    errors: ['invalid_cursor', 'invalid_fields'],
+    responses: page(SnapshotList, 'The snapshots.'),
   },
   {
     id: 'listServerSnapshots',
-    method: 'GET',
-    path: '/servers/{id}/snapshots',
-    versions: ['v2'],
+    call: 'GET /servers/{id}/snapshots',
     summary: 'List snapshots of a server',
     description: 'The snapshots of the server, oldest first.',
     params: { id: 'server' },
     query: ShortListQuery,
-    selectsTenant: true,
-    responses: list('The snapshots.'),
-    errors: ['invalid_cursor', 'invalid_fields', 'not_found'],
+    responses: page(SnapshotList, 'The snapshots.'),
   },
   {
     id: 'createSnapshot',
-    method: 'POST',
-    path: '/servers/{id}/snapshots',
-    versions: ['v2'],
+    call: 'POST /servers/{id}/snapshots',
     summary: 'Take a snapshot',
     description:
       'Copies the disk of the server, running or stopped, as it is at the beginning of the action. A running server goes on: what its operating system has not written to the disk yet is missing, as after a power failure; stop the server first to be sure. Other actions are refused until the copy is complete. What it takes is charged by the hour, at the price that `GET /prices` has; unless they cost nothing, that needs credit above zero. Snapshots are deleted with their server. `If-Match` takes the tag of the server.',
@@ -127,7 +104,6 @@ export const snapshotEndpoints = [
     body: CreateSnapshotRequest,
     isBodyOptional: true,
     headers: ['Idempotency-Key', 'If-Match'],
-    selectsTenant: true,
     responses: {
       200: { description: 'The forecast, with `dry_run`.', schema: SnapshotForecast },
       202: {
@@ -140,21 +116,15 @@ export const snapshotEndpoints = [
   },
   {
     id: 'readSnapshot',
-    method: 'GET',
-    path: '/snapshots/{id}',
-    versions: ['v2'],
+    call: 'GET /snapshots/{id}',
     summary: 'Read a snapshot',
     description: 'One snapshot of a server of the workspace.',
     params: onSnapshot,
-    selectsTenant: true,
     responses: ok(Snapshot, 'The snapshot.'),
-    errors: ['not_found'],
   },
   {
     id: 'restoreSnapshot',
-    method: 'POST',
-    path: '/snapshots/{id}/restore',
-    versions: ['v2'],
+    call: 'POST /snapshots/{id}/restore',
     summary: 'Restore a snapshot',
     description:
       'Gives the server of the snapshot the disk that it had, with its passwords and keys. Everything written since is lost, unless it is in another snapshot. A running server is switched off and started again. Addresses, private networks, firewall, plan and price stay; the disk keeps its present size. `If-Match` takes the tag of the server.',
@@ -163,27 +133,22 @@ export const snapshotEndpoints = [
     isBodyOptional: true,
     headers: ['Idempotency-Key', 'If-Match'],
     destroys: true,
-    selectsTenant: true,
     responses: {
       200: { description: 'The forecast, with `dry_run`.', schema: ActionForecast },
-      202: { description: 'The action, queued.', schema: ServerAction, headers: ['Idempotent-Replayed'] },
+      ...queued(ServerAction),
     },
     errors: actionErrors,
   },
   {
     id: 'deleteSnapshot',
-    method: 'DELETE',
-    path: '/snapshots/{id}',
-    versions: ['v2'],
+    call: 'DELETE /snapshots/{id}',
     summary: 'Delete a snapshot',
     description:
       'The snapshot can’t be restored any more. A server that was restored or made from it keeps its disk.',
     params: onSnapshot,
     body: SelectionRequest,
-    isBodyOptional: true,
     destroys: true,
-    selectsTenant: true,
     responses: { 204: { description: 'Deleted.' } },
-    errors: [...bodyErrors, 'not_found', 'read_only_key', 'server_busy'],
+    errors: ['server_busy'],
   },
-] as const satisfies readonly Endpoint[];
+] as const satisfies readonly EndpointDeclaration[];

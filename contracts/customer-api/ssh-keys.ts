@@ -1,6 +1,6 @@
 /** Bodies about SSH keys. */
 import { type Static, Type } from 'typebox';
-import { bodyErrors, conditionErrors, type Endpoint, idempotencyErrors, ok } from './endpoint.ts';
+import { type EndpointDeclaration, ok, page } from './endpoint.ts';
 import {
   Id,
   Moment,
@@ -56,29 +56,20 @@ const onKey = { id: 'ssh-key' } as const;
 export const sshKeyEndpoints = [
   {
     id: 'listSshKeys',
-    method: 'GET',
-    path: '/ssh-keys',
-    versions: ['v2'],
+    call: 'GET /ssh-keys',
     summary: 'List SSH keys',
     description: 'The SSH keys of the workspace, by name.',
-    params: {},
     query: ShortListQuery,
-    selectsTenant: true,
-    responses: { 200: { description: 'The keys.', schema: SshKeyList, headers: ['ETag', 'Link'] } },
-    errors: ['invalid_cursor', 'invalid_fields'],
+    responses: page(SshKeyList, 'The keys.'),
   },
   {
     id: 'createSshKey',
-    method: 'POST',
-    path: '/ssh-keys',
-    versions: ['v2'],
+    call: 'POST /ssh-keys',
     summary: 'Add an SSH key',
     description:
       'Keeps a public key under a name, which `ssh_keys` of a new server may use. Names and keys are unique in the workspace.',
-    params: {},
     body: CreateSshKeyRequest,
     headers: ['Idempotency-Key'],
-    selectsTenant: true,
     responses: {
       201: {
         description: 'The key.',
@@ -87,54 +78,39 @@ export const sshKeyEndpoints = [
       },
     },
     errors: [
-      ...bodyErrors,
-      ...idempotencyErrors,
       'ssh_key_exists',
       'limit_exceeded',
-      'read_only_key',
       // Of a repetition, when the key was deleted meanwhile.
       'not_found',
     ],
   },
   {
     id: 'readSshKey',
-    method: 'GET',
-    path: '/ssh-keys/{id}',
-    versions: ['v2'],
+    call: 'GET /ssh-keys/{id}',
     summary: 'Read an SSH key',
     description: 'One SSH key of the workspace.',
     params: onKey,
-    selectsTenant: true,
     responses: ok(SshKey, 'The key.'),
-    errors: ['not_found'],
   },
   {
     id: 'updateSshKey',
-    method: 'PATCH',
-    path: '/ssh-keys/{id}',
-    versions: ['v2'],
+    call: 'PATCH /ssh-keys/{id}',
     summary: 'Rename an SSH key',
     description: 'Changes the name. For another public key, add it and delete this one.',
     params: onKey,
     body: UpdateSshKeyRequest,
     headers: ['If-Match'],
-    selectsTenant: true,
     responses: ok(SshKey, 'The key.'),
-    errors: [...bodyErrors, ...conditionErrors, 'not_found', 'ssh_key_exists', 'read_only_key'],
+    errors: ['ssh_key_exists'],
   },
   {
     id: 'deleteSshKey',
-    method: 'DELETE',
-    path: '/ssh-keys/{id}',
-    versions: ['v2'],
+    call: 'DELETE /ssh-keys/{id}',
     summary: 'Delete an SSH key',
     description: 'New servers can’t be ordered with it any more. Present servers keep it.',
     params: onKey,
     body: SelectionRequest,
-    isBodyOptional: true,
     headers: ['If-Match'],
-    selectsTenant: true,
     responses: { 204: { description: 'Deleted.' } },
-    errors: [...bodyErrors, ...conditionErrors, 'not_found', 'read_only_key'],
   },
-] as const satisfies readonly Endpoint[];
+] as const satisfies readonly EndpointDeclaration[];

@@ -1,7 +1,7 @@
 /** Bodies about workspaces. */
 import { type Static, Type } from 'typebox';
 import { Nullable } from '../scalars.ts';
-import type { Endpoint } from './endpoint.ts';
+import { type EndpointDeclaration, page } from './endpoint.ts';
 import { Id, Moment, OneOf, Pagination, ShortListQuery } from './schema-kit.ts';
 
 export const Tenant = Type.Object(
@@ -50,32 +50,21 @@ export const MemberList = Type.Object(
 export const tenantEndpoints = [
   {
     id: 'listTenants',
-    method: 'GET',
-    path: '/tenants',
-    versions: ['v2'],
+    call: 'GET /tenants',
     summary: 'List workspaces',
     description:
       'The workspaces of the key, the default one first. `api_access` says whether calls are allowed for a workspace, or why not.',
-    params: {},
     query: ShortListQuery,
     selectsTenant: false,
-    responses: {
-      200: { description: 'A page of workspaces.', schema: TenantList, headers: ['ETag', 'Link'] },
-    },
-    errors: ['invalid_cursor'],
+    responses: page(TenantList, 'A page of workspaces.'),
   },
   {
     id: 'listMembers',
-    method: 'GET',
-    path: '/members',
-    versions: ['v2'],
+    call: 'GET /members',
     summary: 'List members',
     description:
       'The people of the organization of the workspace, owners first. They are invited in the portal.',
-    params: {},
     query: ShortListQuery,
-    selectsTenant: true,
-    responses: { 200: { description: 'A page of members.', schema: MemberList, headers: ['ETag', 'Link'] } },
-    errors: ['invalid_cursor'],
+    responses: page(MemberList, 'A page of members.'),
   },
-] as const satisfies readonly Endpoint[];
+] as const satisfies readonly EndpointDeclaration[];

@@ -1,7 +1,7 @@
 /** Bodies about counted requests. */
 import { type Static, Type } from 'typebox';
 import { Nullable } from '../scalars.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { EndpointDeclaration } from './endpoint.ts';
 import { Id, Moment, Money, monthPattern, OneOf, ProjectionHours } from './schema-kit.ts';
 
 export const UsageQuery = Type.Object(
@@ -73,15 +73,11 @@ export type Usage = Static<typeof Usage>;
 export const usageEndpoints = [
   {
     id: 'readUsage',
-    method: 'GET',
-    path: '/usage',
-    versions: ['v2'],
+    call: 'GET /usage',
     summary: 'Read the requests of a month',
     description:
       'Counted requests of the workspace’s account in a UTC calendar month: by key, by day, and the cost of overage. Overage never blocks a call.',
-    params: {},
     query: UsageQuery,
-    selectsTenant: true,
     responses: {
       200: {
         description: 'The month; with `Accept: text/csv` a header line and one line per day or key.',
@@ -89,6 +85,5 @@ export const usageEndpoints = [
         alsoAs: { 'text/csv': Type.String() },
       },
     },
-    errors: ['invalid_fields'],
   },
-] as const satisfies readonly Endpoint[];
+] as const satisfies readonly EndpointDeclaration[];

@@ -86,7 +86,7 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
     api.addHook('onResponse', async (request) => {
       if (request.call !== null) await deps.apiKeys.noteUse(request.call.principal);
     });
-    for (const endpoint of endpoints as readonly Endpoint[])
+    for (const endpoint of endpoints)
       for (const version of endpoint.versions)
         registerEndpoint(api, gate, endpoint, version, handlers[endpoint.id as EndpointId]);
     registerPreflights(api);
@@ -265,7 +265,7 @@ function refusal(allow: string | undefined): HttpError {
 
 function methodsByPath(): Map<string, string[]> {
   const found = new Map<string, string[]>();
-  for (const endpoint of endpoints as readonly Endpoint[]) {
+  for (const endpoint of endpoints) {
     for (const version of endpoint.versions) {
       const url = routePath(version, endpoint.path);
       const read = endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method];

@@ -8,7 +8,6 @@
 import { buildDownloads, type Download } from '#clients/downloads.ts';
 import {
   buildOpenApi,
-  type Endpoint,
   endpoints,
   errorKinds,
   readOpenApi,
@@ -164,7 +163,7 @@ function describePlan(plan: Plan): Offered['plan'] {
 
 /** What the document is about, in its order, without making the document. */
 function listResources(): { name: string; title: string }[] {
-  const described = (endpoints as readonly Endpoint[]).filter(({ versions }) => versions.includes('v2'));
+  const described = endpoints.filter(({ versions }) => versions.includes('v2'));
   return [...new Map(described.map(({ path }) => resourceOf(path)).map((one) => [one.name, one])).values()];
 }
 

@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox';
 import { capabilities, imageKinds } from '#contracts/capabilities.ts';
 import { Nullable } from '../scalars.ts';
 import { type EndpointDeclaration, ok, page } from './endpoint.ts';
-import { Id, Money, OneOf, Pagination, ShortListQuery } from './schema-kit.ts';
+import { Id, Money, OneOf, PageOf, Query, ShortListQuery, Titled } from './schema-kit.ts';
 
 const offered = Type.Boolean({
   description: 'False: servers still have it, and new ones can’t be ordered with it.',
@@ -16,80 +16,59 @@ const prices = {
   price_monthly_cap: Money,
 };
 
-export const Plan = Type.Object(
-  {
-    id: Id,
-    slug: Type.String(),
-    name: Type.String(),
-    vcpus: Type.Integer(),
-    memory_mb: Type.Integer(),
-    disk_gb: Type.Integer(),
-    port_mbit: Nullable(
-      Type.Integer({
-        description:
-          'Mbit/s that the public interface sends, and receives; null: as many as the hypervisor can.',
-      }),
-    ),
-    ...prices,
-    currency: Type.String(),
-    offered,
-    locations: Type.Array(Type.Object({ id: Id, slug: Type.String(), available })),
-  },
-  { title: 'Plan' },
-);
+export const Plan = Titled('Plan', {
+  id: Id,
+  slug: Type.String(),
+  name: Type.String(),
+  vcpus: Type.Integer(),
+  memory_mb: Type.Integer(),
+  disk_gb: Type.Integer(),
+  port_mbit: Nullable(
+    Type.Integer({
+      description:
+        'Mbit/s that the public interface sends, and receives; null: as many as the hypervisor can.',
+    }),
+  ),
+  ...prices,
+  currency: Type.String(),
+  offered,
+  locations: Type.Array(Type.Object({ id: Id, slug: Type.String(), available })),
+});
 export type Plan = Static<typeof Plan>;
 
-export const Image = Type.Object(
-  {
-    id: Id,
-    slug: Type.String(),
-    name: Type.String(),
-    family: Type.String(),
-    kind: OneOf(
-      imageKinds,
-      'Servers are made from a `system`. A `rescue` is what a server starts from in place of its disk, an `iso` is for its CD drive.',
-    ),
-    offered,
-  },
-  { title: 'Image' },
-);
+export const Image = Titled('Image', {
+  id: Id,
+  slug: Type.String(),
+  name: Type.String(),
+  family: Type.String(),
+  kind: OneOf(
+    imageKinds,
+    'Servers are made from a `system`. A `rescue` is what a server starts from in place of its disk, an `iso` is for its CD drive.',
+  ),
+  offered,
+});
 export type Image = Static<typeof Image>;
 
-export const Location = Type.Object(
-  {
-    id: Id,
-    slug: Type.String(),
-    name: Type.String(),
-    country: Type.String({ description: 'ISO 3166-1 alpha-2.' }),
-    capabilities: Type.Array(OneOf(capabilities), {
-      description: 'What every server of the location can do; others are refused with 422.',
-    }),
-    plans: Type.Array(Type.Object({ id: Id, slug: Type.String(), available })),
-  },
-  { title: 'Location' },
-);
+export const Location = Titled('Location', {
+  id: Id,
+  slug: Type.String(),
+  name: Type.String(),
+  country: Type.String({ description: 'ISO 3166-1 alpha-2.' }),
+  capabilities: Type.Array(OneOf(capabilities), {
+    description: 'What every server of the location can do; others are refused with 422.',
+  }),
+  plans: Type.Array(Type.Object({ id: Id, slug: Type.String(), available })),
+});
 export type Location = Static<typeof Location>;
 
-export const PlanList = Type.Object(
-  { plans: Type.Array(Plan), pagination: Pagination },
-  { title: 'PlanList' },
-);
-export const ImageList = Type.Object(
-  { images: Type.Array(Image), pagination: Pagination },
-  { title: 'ImageList' },
-);
-export const ListImagesQuery = Type.Object(
-  {
-    kind: Type.Optional(OneOf(imageKinds, 'Default: `system`.')),
-    ...ShortListQuery.properties,
-  },
-  { additionalProperties: false },
-);
+export const PlanList = PageOf('PlanList', 'plans', Plan);
+export const ImageList = PageOf('ImageList', 'images', Image);
+export const ListImagesQuery = Query({
+  kind: Type.Optional(OneOf(imageKinds, 'Default: `system`.')),
+  ...ShortListQuery.properties,
+});
 export type ListImagesQuery = Static<typeof ListImagesQuery>;
-export const LocationList = Type.Object(
-  { locations: Type.Array(Location), pagination: Pagination },
-  { title: 'LocationList' },
-);
+export const LocationList = PageOf('LocationList', 'locations', Location);
 
 export const Prices = Type.Object(
   {

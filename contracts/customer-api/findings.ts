@@ -8,9 +8,11 @@ import {
   momentPattern,
   OneOf,
   Pagination,
+  pageQuery,
   plainTextPattern,
+  RequestBody,
   SelectionRequest,
-  TenantSelector,
+  Titled,
 } from './schema-kit.ts';
 
 export const findingReasonMax = 500;
@@ -39,107 +41,95 @@ const service = {
   observed_at: time('Observation of this version.', '2026-11-22T10:02:11.000Z'),
 };
 
-export const Finding = Type.Object(
-  {
-    ...service,
-    cve_id: cveId,
-    state: OneOf(['active', 'ignored'], '`ignored`: by your choice.'),
-    severity: Nullable(
-      OneOf(
-        findingSeverities,
-        'Rating of the database itself, else another of the record, by the newest version of CVSS. Null: not rated.',
-      ),
+export const Finding = Titled('Finding', {
+  ...service,
+  cve_id: cveId,
+  state: OneOf(['active', 'ignored'], '`ignored`: by your choice.'),
+  severity: Nullable(
+    OneOf(
+      findingSeverities,
+      'Rating of the database itself, else another of the record, by the newest version of CVSS. Null: not rated.',
     ),
-    score: Nullable(Type.Number({ minimum: 0, maximum: 10, description: 'CVSS score.', examples: [8.1] })),
-    cvss_version: text('Version of CVSS.', '3.1'),
-    cvss_vector: text('CVSS vector.', 'CVSS:3.1/AV:N/AC:H/PR:N/UI:N/S:U/C:H/I:H/A:H'),
-    summary: Type.String({ description: 'Text of the record.' }),
-    published_at: time('Publication of the record.', '2024-07-01T13:15:00.000Z'),
-    modified_at: time('Last change of the record.', '2025-09-30T13:52:00.000Z'),
-    incomplete: Nullable(
-      OneOf(
-        ['platform', 'bounded'],
-        'Null: the version alone decides. `platform`: something that scans do not see, such as the operating system, decides. `bounded`: record or version is not exact enough.',
-      ),
+  ),
+  score: Nullable(Type.Number({ minimum: 0, maximum: 10, description: 'CVSS score.', examples: [8.1] })),
+  cvss_version: text('Version of CVSS.', '3.1'),
+  cvss_vector: text('CVSS vector.', 'CVSS:3.1/AV:N/AC:H/PR:N/UI:N/S:U/C:H/I:H/A:H'),
+  summary: Type.String({ description: 'Text of the record.' }),
+  published_at: time('Publication of the record.', '2024-07-01T13:15:00.000Z'),
+  modified_at: time('Last change of the record.', '2025-09-30T13:52:00.000Z'),
+  incomplete: Nullable(
+    OneOf(
+      ['platform', 'bounded'],
+      'Null: the version alone decides. `platform`: something that scans do not see, such as the operating system, decides. `bounded`: record or version is not exact enough.',
     ),
-    disputed: Type.Boolean({ description: 'True: the record is disputed.', examples: [false] }),
-    known_exploited: Type.Boolean({
-      description: 'True: in the catalog of known exploited vulnerabilities of CISA.',
-      examples: [false],
+  ),
+  disputed: Type.Boolean({ description: 'True: the record is disputed.', examples: [false] }),
+  known_exploited: Type.Boolean({
+    description: 'True: in the catalog of known exploited vulnerabilities of CISA.',
+    examples: [false],
+  }),
+  package: Nullable(
+    Type.Object(
+      {
+        fixed_in: text('The first version of the package with the fix. Null: none yet.', '1:9.2p1-2+deb12u3'),
+      },
+      {
+        description: 'The security tracker of the distribution calls this version of its package affected.',
+      },
+    ),
+  ),
+  first_found_at: Nullable(time('First check that found it for this version.', '2026-11-20T04:00:00.000Z')),
+  checked_at: time('Newest check of the address.', '2026-11-22T11:00:00.000Z'),
+  ignore: Nullable(
+    Type.Object({
+      reason: Type.String({ examples: ['Only reachable from our office'] }),
+      created_at: time('Begin.', '2026-11-21T09:00:00.000Z'),
+      until: Nullable(time('End. Null: until it is ended.', '2031-01-01T00:00:00.000Z')),
+      created_by: text('The person. Null: deleted.', 'Casey Customer'),
+      by_key: Type.Boolean({ description: 'True: through the API.', examples: [false] }),
     }),
-    package: Nullable(
-      Type.Object(
-        {
-          fixed_in: text(
-            'The first version of the package with the fix. Null: none yet.',
-            '1:9.2p1-2+deb12u3',
-          ),
-        },
-        {
-          description: 'The security tracker of the distribution calls this version of its package affected.',
-        },
-      ),
-    ),
-    first_found_at: Nullable(time('First check that found it for this version.', '2026-11-20T04:00:00.000Z')),
-    checked_at: time('Newest check of the address.', '2026-11-22T11:00:00.000Z'),
-    ignore: Nullable(
-      Type.Object({
-        reason: Type.String({ examples: ['Only reachable from our office'] }),
-        created_at: time('Begin.', '2026-11-21T09:00:00.000Z'),
-        until: Nullable(time('End. Null: until it is ended.', '2031-01-01T00:00:00.000Z')),
-        created_by: text('The person. Null: deleted.', 'Casey Customer'),
-        by_key: Type.Boolean({ description: 'True: through the API.', examples: [false] }),
-      }),
-    ),
-  },
-  { title: 'Finding' },
-);
+  ),
+});
 export type Finding = Static<typeof Finding>;
 
-export const UnableService = Type.Object(
-  {
-    ...service,
-    reason: OneOf(
-      unableReasons,
-      '`distribution_package`: a distribution keeps the version of a package and fixes it, so the version says nothing about faults. `likely_packaged`: another service of the server is such a package. `no_database`: no records of the product are stored yet.',
-    ),
-    upstream_count: count(
-      'Potential vulnerabilities of the original of a package. They are no findings of this server.',
-      0,
-    ),
-  },
-  { title: 'UnableService' },
-);
+export const UnableService = Titled('UnableService', {
+  ...service,
+  reason: OneOf(
+    unableReasons,
+    '`distribution_package`: a distribution keeps the version of a package and fixes it, so the version says nothing about faults. `likely_packaged`: another service of the server is such a package. `no_database`: no records of the product are stored yet.',
+  ),
+  upstream_count: count(
+    'Potential vulnerabilities of the original of a package. They are no findings of this server.',
+    0,
+  ),
+});
 export type UnableService = Static<typeof UnableService>;
 
-export const FindingList = Type.Object(
-  {
-    findings: Type.Array(Finding, {
-      description: 'Known exploited ones first, then by score.',
-    }),
-    unable: Type.Array(UnableService, { description: 'Services that can not be assessed. On every page.' }),
-    counts: Type.Object(
-      {
-        active: count('Active findings of all pages.', 3),
-        ignored: count('Ignored findings of all pages.', 1),
-        unable: count('Services that can not be assessed.', 2),
-        truncated: count('Findings that were left out, because a service has at most 500.', 0),
-      },
-      { description: 'Independent of the filter of this call.' },
+export const FindingList = Titled('FindingList', {
+  findings: Type.Array(Finding, {
+    description: 'Known exploited ones first, then by score.',
+  }),
+  unable: Type.Array(UnableService, { description: 'Services that can not be assessed. On every page.' }),
+  counts: Type.Object(
+    {
+      active: count('Active findings of all pages.', 3),
+      ignored: count('Ignored findings of all pages.', 1),
+      unable: count('Services that can not be assessed.', 2),
+      truncated: count('Findings that were left out, because a service has at most 500.', 0),
+    },
+    { description: 'Independent of the filter of this call.' },
+  ),
+  checked_at: Nullable(
+    time(
+      'Every address was checked at or after this time; null before the first check.',
+      '2026-11-22T11:00:00.000Z',
     ),
-    checked_at: Nullable(
-      time(
-        'Every address was checked at or after this time; null before the first check.',
-        '2026-11-22T11:00:00.000Z',
-      ),
-    ),
-    database_at: Nullable(
-      time('The records are not older than this; null: unknown.', '2026-11-22T03:00:00.000Z'),
-    ),
-    pagination: Pagination,
-  },
-  { title: 'FindingList' },
-);
+  ),
+  database_at: Nullable(
+    time('The records are not older than this; null: unknown.', '2026-11-22T03:00:00.000Z'),
+  ),
+  pagination: Pagination,
+});
 
 const severities: readonly CountedSeverity[] = [...findingSeverities, 'unrated'];
 const oneSeverity = `(${severities.join('|')})`;
@@ -154,8 +144,7 @@ export const ListFindingsQuery = Type.Object(
         description: `One or more of ${severities.map((name) => `\`${name}\``).join(', ')}, separated by commas.`,
       }),
     ),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
-    cursor: Type.Optional(Type.String({ maxLength: 200 })),
+    ...pageQuery(50).properties,
   },
   { additionalProperties: false },
 );
@@ -185,32 +174,27 @@ const findingKey = {
   }),
 };
 
-export const IgnoreFindingRequest = Type.Object(
-  {
-    ...findingKey,
-    reason: Type.String({
-      minLength: 1,
-      maxLength: findingReasonMax,
-      pattern: plainTextPattern,
-      description: 'Shown beside the finding.',
-      examples: ['Only reachable from our office'],
+export const IgnoreFindingRequest = RequestBody('IgnoreFindingRequest', {
+  ...findingKey,
+  reason: Type.String({
+    minLength: 1,
+    maxLength: findingReasonMax,
+    pattern: plainTextPattern,
+    description: 'Shown beside the finding.',
+    examples: ['Only reachable from our office'],
+  }),
+  until: Type.Optional(
+    Type.Union([Type.String({ maxLength: 40, pattern: momentPattern }), Type.Null()], {
+      description: 'End, within five years. Absent or null: until it is ended.',
+      examples: ['2031-01-01T00:00:00Z'],
     }),
-    until: Type.Optional(
-      Type.Union([Type.String({ maxLength: 40, pattern: momentPattern }), Type.Null()], {
-        description: 'End, within five years. Absent or null: until it is ended.',
-        examples: ['2031-01-01T00:00:00Z'],
-      }),
-    ),
-    tenant: Type.Optional(TenantSelector),
-  },
-  { title: 'IgnoreFindingRequest', additionalProperties: false },
-);
+  ),
+});
 export type IgnoreFindingRequest = Static<typeof IgnoreFindingRequest>;
 
-export const IgnoredFindings = Type.Object(
-  { findings: Type.Array(Finding, { description: 'The finding at each of these addresses.' }) },
-  { title: 'IgnoredFindings' },
-);
+export const IgnoredFindings = Titled('IgnoredFindings', {
+  findings: Type.Array(Finding, { description: 'The finding at each of these addresses.' }),
+});
 
 export const EndIgnoreQuery = Type.Object(findingKey, { additionalProperties: false });
 export type EndIgnoreQuery = Static<typeof EndIgnoreQuery>;

@@ -8,35 +8,33 @@ import {
   momentPattern,
   Name,
   OneOf,
-  Pagination,
+  PageOf,
+  RequestBody,
   SelectionRequest,
   ShortListQuery,
-  TenantSelector,
+  Titled,
 } from './schema-kit.ts';
 
-export const Key = Type.Object(
-  {
-    key_id: Type.String({ description: 'The public part of the token.' }),
-    name: Type.String(),
-    prefix: Type.String({ description: 'Beginning of the token.' }),
-    scope: OneOf(['read', 'full'], 'A read key may use GET and HEAD only.'),
-    tenant_access: OneOf(['all', 'selected'], '`all`: includes workspaces that are created later.'),
-    tenants: Type.Array(Id, {
-      description: 'Present workspaces of the key, the default one first.',
-    }),
-    default_tenant_id: Id,
-    organization_id: Id,
-    created_at: Moment,
-    expires_at: Nullable(Moment),
-    last_used_at: Nullable(Moment),
-    rate_limit: Type.Object({
-      limit: Type.Integer({ description: 'Requests per window.' }),
-      window_s: Type.Integer(),
-      remaining: Type.Integer({ description: 'After this call.' }),
-    }),
-  },
-  { title: 'Key' },
-);
+export const Key = Titled('Key', {
+  key_id: Type.String({ description: 'The public part of the token.' }),
+  name: Type.String(),
+  prefix: Type.String({ description: 'Beginning of the token.' }),
+  scope: OneOf(['read', 'full'], 'A read key may use GET and HEAD only.'),
+  tenant_access: OneOf(['all', 'selected'], '`all`: includes workspaces that are created later.'),
+  tenants: Type.Array(Id, {
+    description: 'Present workspaces of the key, the default one first.',
+  }),
+  default_tenant_id: Id,
+  organization_id: Id,
+  created_at: Moment,
+  expires_at: Nullable(Moment),
+  last_used_at: Nullable(Moment),
+  rate_limit: Type.Object({
+    limit: Type.Integer({ description: 'Requests per window.' }),
+    window_s: Type.Integer(),
+    remaining: Type.Integer({ description: 'After this call.' }),
+  }),
+});
 export type Key = Static<typeof Key>;
 
 const keyFields = {
@@ -55,44 +53,36 @@ const keyFields = {
   revoked_at: Nullable(Moment),
   last_used_at: Nullable(Moment),
 };
-export const ApiKey = Type.Object(keyFields, { title: 'ApiKey' });
+export const ApiKey = Titled('ApiKey', keyFields);
 export type ApiKey = Static<typeof ApiKey>;
-export const ApiKeyList = Type.Object(
-  { keys: Type.Array(ApiKey), pagination: Pagination },
-  { title: 'ApiKeyList' },
-);
-export const CreatedApiKey = Type.Object(
-  { ...keyFields, token: Type.String({ description: 'Only in this answer.' }) },
-  { title: 'CreatedApiKey' },
-);
+export const ApiKeyList = PageOf('ApiKeyList', 'keys', ApiKey);
+export const CreatedApiKey = Titled('CreatedApiKey', {
+  ...keyFields,
+  token: Type.String({ description: 'Only in this answer.' }),
+});
 export type CreatedApiKey = Static<typeof CreatedApiKey>;
 
-export const CreateApiKeyRequest = Type.Object(
-  {
-    name: Name,
-    scope: OneOf(['read', 'full'], 'A read key may use GET and HEAD only.'),
-    tenant_ids: Type.Optional(
-      Type.Array(Id, {
-        minItems: 1,
-        maxItems: 100,
-        'x-resource': 'tenant',
-        description:
-          'Workspaces of the new key, among those of the calling key. Default: the one of the call.',
+export const CreateApiKeyRequest = RequestBody('CreateApiKeyRequest', {
+  name: Name,
+  scope: OneOf(['read', 'full'], 'A read key may use GET and HEAD only.'),
+  tenant_ids: Type.Optional(
+    Type.Array(Id, {
+      minItems: 1,
+      maxItems: 100,
+      'x-resource': 'tenant',
+      description: 'Workspaces of the new key, among those of the calling key. Default: the one of the call.',
+    }),
+  ),
+  expires_at: Type.Optional(
+    Nullable(
+      Type.String({
+        maxLength: 40,
+        pattern: momentPattern,
+        description: 'In the future, and at most the expiry of the calling key, which is the default.',
       }),
     ),
-    expires_at: Type.Optional(
-      Nullable(
-        Type.String({
-          maxLength: 40,
-          pattern: momentPattern,
-          description: 'In the future, and at most the expiry of the calling key, which is the default.',
-        }),
-      ),
-    ),
-    tenant: Type.Optional(TenantSelector),
-  },
-  { title: 'CreateApiKeyRequest', additionalProperties: false },
-);
+  ),
+});
 export type CreateApiKeyRequest = Static<typeof CreateApiKeyRequest>;
 
 /** The key that calls, and those that it may see: no key sees or makes one that may do more than itself. */

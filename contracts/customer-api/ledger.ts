@@ -1,45 +1,35 @@
 /** Bodies about the movements of credit. */
 import { type Static, Type } from 'typebox';
 import { type EndpointDeclaration, page } from './endpoint.ts';
-import { Id, Moment, Money, monthPattern, Pagination } from './schema-kit.ts';
+import { Id, Moment, Money, monthPattern, PageOf, pageQuery, Query, Titled } from './schema-kit.ts';
 
 const Source = Type.String({
   description:
     'What for: `deposit`, `refund`, `adjustment`, `server_hours`, `snapshots`, `api_overage`, `bandwidth_overage`; others may be added.',
 });
 
-export const LedgerEntry = Type.Object(
-  {
-    id: Id,
-    tenant_id: Id,
-    amount: Type.String({ ...Money, description: 'Decimal text; negative for a charge.' }),
-    currency: Type.String(),
-    source: Source,
-    description: Type.String(),
-    created_at: Moment,
-  },
-  { title: 'LedgerEntry' },
-);
+export const LedgerEntry = Titled('LedgerEntry', {
+  id: Id,
+  tenant_id: Id,
+  amount: Type.String({ ...Money, description: 'Decimal text; negative for a charge.' }),
+  currency: Type.String(),
+  source: Source,
+  description: Type.String(),
+  created_at: Moment,
+});
 export type LedgerEntry = Static<typeof LedgerEntry>;
 
-export const LedgerEntryList = Type.Object(
-  { entries: Type.Array(LedgerEntry), pagination: Pagination },
-  { title: 'LedgerEntryList' },
-);
+export const LedgerEntryList = PageOf('LedgerEntryList', 'entries', LedgerEntry);
 
-export const ListLedgerQuery = Type.Object(
-  {
-    source: Type.Optional(
-      Type.String({ maxLength: 40, pattern: '^[a-z_]+$', description: 'Entries of this source.' }),
-    ),
-    period: Type.Optional(
-      Type.String({ pattern: monthPattern, description: 'A UTC calendar month such as `2025-11`.' }),
-    ),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
-    cursor: Type.Optional(Type.String({ maxLength: 200 })),
-  },
-  { additionalProperties: false },
-);
+export const ListLedgerQuery = Query({
+  source: Type.Optional(
+    Type.String({ maxLength: 40, pattern: '^[a-z_]+$', description: 'Entries of this source.' }),
+  ),
+  period: Type.Optional(
+    Type.String({ pattern: monthPattern, description: 'A UTC calendar month such as `2025-11`.' }),
+  ),
+  ...pageQuery(50).properties,
+});
 export type ListLedgerQuery = Static<typeof ListLedgerQuery>;
 
 /** Every movement of the credit of an account. */

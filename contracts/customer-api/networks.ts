@@ -9,34 +9,35 @@ import {
   Moment,
   Name,
   OneOf,
+  PageOf,
   Pagination,
+  pageQuery,
   plainTextPattern,
+  Query,
+  RequestBody,
   SelectionRequest,
   ShortListQuery,
   SlugOrId,
-  TenantSelector,
+  Titled,
 } from './schema-kit.ts';
 
 export const attachmentStates = ['attaching', 'attached', 'detaching', 'error'] as const;
 
-export const PrivateNetworkAttachment = Type.Object(
-  {
-    network_id: Id,
-    name: Type.String(),
-    cidr: Type.String(),
-    ip: Type.String(),
-    mac_address: Type.String(),
-    state: OneOf(attachmentStates),
-    requires_reboot: Type.Boolean({
-      description: 'The operating system sees the change after the next reboot.',
-    }),
-    is_last_interface: Type.Boolean({
-      description: 'The only interface of the server; it can not be detached.',
-    }),
-    attached_at: Nullable(Moment),
-  },
-  { title: 'PrivateNetworkAttachment' },
-);
+export const PrivateNetworkAttachment = Titled('PrivateNetworkAttachment', {
+  network_id: Id,
+  name: Type.String(),
+  cidr: Type.String(),
+  ip: Type.String(),
+  mac_address: Type.String(),
+  state: OneOf(attachmentStates),
+  requires_reboot: Type.Boolean({
+    description: 'The operating system sees the change after the next reboot.',
+  }),
+  is_last_interface: Type.Boolean({
+    description: 'The only interface of the server; it can not be detached.',
+  }),
+  attached_at: Nullable(Moment),
+});
 export type PrivateNetworkAttachment = Static<typeof PrivateNetworkAttachment>;
 
 const networkFields = {
@@ -60,114 +61,89 @@ const networkFields = {
   updated_at: Moment,
 };
 
-export const NetworkSummary = Type.Object(networkFields, { title: 'NetworkSummary' });
+export const NetworkSummary = Titled('NetworkSummary', networkFields);
 export type NetworkSummary = Static<typeof NetworkSummary>;
 
-export const Network = Type.Object(
-  {
-    ...networkFields,
-    members: Type.Array(
-      Type.Object({
-        server_id: Id,
-        name: Type.String(),
-        ip: Type.String(),
-        mac_address: Type.String(),
-        state: OneOf(attachmentStates),
-      }),
-    ),
-  },
-  { title: 'Network' },
-);
+export const Network = Titled('Network', {
+  ...networkFields,
+  members: Type.Array(
+    Type.Object({
+      server_id: Id,
+      name: Type.String(),
+      ip: Type.String(),
+      mac_address: Type.String(),
+      state: OneOf(attachmentStates),
+    }),
+  ),
+});
 export type Network = Static<typeof Network>;
 
-export const NetworkList = Type.Object(
-  {
-    networks: Type.Array(NetworkSummary),
-    limits: Type.Object({
-      max: Type.Integer({ description: 'Maximum number of networks of the account.' }),
-      used: Type.Integer(),
-    }),
-    pagination: Pagination,
-  },
-  { title: 'NetworkList' },
-);
+export const NetworkList = Titled('NetworkList', {
+  networks: Type.Array(NetworkSummary),
+  limits: Type.Object({
+    max: Type.Integer({ description: 'Maximum number of networks of the account.' }),
+    used: Type.Integer(),
+  }),
+  pagination: Pagination,
+});
 
-export const AttachmentList = Type.Object(
-  { networks: Type.Array(PrivateNetworkAttachment), pagination: Pagination },
-  { title: 'AttachmentList' },
-);
+export const AttachmentList = PageOf('AttachmentList', 'networks', PrivateNetworkAttachment);
 
 const Description = Nullable(Type.String({ maxLength: 255, pattern: plainTextPattern }));
 
-export const CreateNetworkRequest = Type.Object(
-  {
-    name: Name,
-    cidr: Type.Optional(
-      Type.String({
-        maxLength: 43,
-        description:
-          'A block of /16 to /29 within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16 that does not overlap with another network of the account. Default: the next free /24.',
-      }),
-    ),
-    location: Type.Optional(SlugOrId('The location; needed where there is more than one')),
-    description: Type.Optional(Description),
-    labels: Type.Optional(Labels),
-    tenant: Type.Optional(TenantSelector),
-  },
-  { title: 'CreateNetworkRequest', additionalProperties: false },
-);
+export const CreateNetworkRequest = RequestBody('CreateNetworkRequest', {
+  name: Name,
+  cidr: Type.Optional(
+    Type.String({
+      maxLength: 43,
+      description:
+        'A block of /16 to /29 within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16 that does not overlap with another network of the account. Default: the next free /24.',
+    }),
+  ),
+  location: Type.Optional(SlugOrId('The location; needed where there is more than one')),
+  description: Type.Optional(Description),
+  labels: Type.Optional(Labels),
+});
 export type CreateNetworkRequest = Static<typeof CreateNetworkRequest>;
 
-export const ChangeNetworkRequest = Type.Object(
-  {
-    name: Type.Optional(Name),
-    description: Type.Optional(Description),
-    labels: Type.Optional(
-      Type.Record(Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }), Nullable(LabelValue), {
-        maxProperties: 32,
-        additionalProperties: false,
-        description: 'Merged with the present labels; null removes one.',
-      }),
-    ),
-    tenant: Type.Optional(TenantSelector),
-  },
-  { title: 'ChangeNetworkRequest', additionalProperties: false },
-);
+export const ChangeNetworkRequest = RequestBody('ChangeNetworkRequest', {
+  name: Type.Optional(Name),
+  description: Type.Optional(Description),
+  labels: Type.Optional(
+    Type.Record(Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }), Nullable(LabelValue), {
+      maxProperties: 32,
+      additionalProperties: false,
+      description: 'Merged with the present labels; null removes one.',
+    }),
+  ),
+});
 export type ChangeNetworkRequest = Static<typeof ChangeNetworkRequest>;
 
-export const AttachRequest = Type.Object(
-  {
-    network_id: Type.Integer({ minimum: 1, 'x-resource': 'network' }),
-    ip: Type.Optional(
-      Type.String({
-        maxLength: 15,
-        description: 'An address of the network. Default: the lowest free one.',
-      }),
-    ),
-    tenant: Type.Optional(TenantSelector),
-  },
-  { title: 'AttachRequest', additionalProperties: false },
-);
+export const AttachRequest = RequestBody('AttachRequest', {
+  network_id: Type.Integer({ minimum: 1, 'x-resource': 'network' }),
+  ip: Type.Optional(
+    Type.String({
+      maxLength: 15,
+      description: 'An address of the network. Default: the lowest free one.',
+    }),
+  ),
+});
 export type AttachRequest = Static<typeof AttachRequest>;
 
-export const ListNetworksQuery = Type.Object(
-  {
-    name: Type.Optional(Type.String({ maxLength: 64 })),
-    label: Type.Optional(
-      Type.String({
-        maxLength: 1_000,
-        description:
-          'Terms such as `env=prod`, `tier!=test`, `owner` or `!old`, separated by commas; all must match.',
-      }),
-    ),
-    server_id: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'Networks of this server.', 'x-resource': 'server' }),
-    ),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
-    cursor: Type.Optional(Type.String({ maxLength: 200 })),
-  },
-  { additionalProperties: false },
-);
+export const ListNetworksQuery = Query({
+  name: Type.Optional(Type.String({ maxLength: 64 })),
+  label: Type.Optional(
+    Type.String({
+      maxLength: 1_000,
+      description:
+        'Terms such as `env=prod`, `tier!=test`, `owner` or `!old`, separated by commas; all must match.',
+    }),
+  ),
+  server_id: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Networks of this server.', 'x-resource': 'server' }),
+  ),
+  ...pageQuery(50).properties,
+});
 export type ListNetworksQuery = Static<typeof ListNetworksQuery>;
 
 const onNetwork = { id: 'network' } as const;

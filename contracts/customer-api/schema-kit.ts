@@ -4,11 +4,28 @@
  * `snake_case`, UTC RFC 3339, integer ids, money as decimal text with its currency. Every documented field is always
  * there, `null` when unknown. What these schemas don't name can't leave the server.
  */
-import { type Static, Type } from 'typebox';
+import { type Static, type TArray, type TProperties, type TSchema, Type } from 'typebox';
 import { unseenCharacters } from '#common/text/index.ts';
 import { Nullable, Timestamp } from '../scalars.ts';
 import { errorKinds } from './errors.ts';
 
+/** A body, by its name in the document. */
+export const Titled = <P extends TProperties>(title: string, properties: P) =>
+  Type.Object(properties, { title });
+/** What a call's query may name. */
+export const Query = <P extends TProperties>(properties: P) =>
+  Type.Object(properties, { additionalProperties: false });
+/** What a call's body may hold; it may select the workspace. */
+export const RequestBody = <P extends TProperties>(title: string, properties: P) =>
+  Type.Object(
+    { ...properties, tenant: Type.Optional(TenantSelector) },
+    { title, additionalProperties: false },
+  );
+/** A page of a list. */
+export const PageOf = <Name extends string, T extends TSchema>(title: string, name: Name, items: T) => {
+  const list = { [name]: Type.Array(items) } as Record<Name, TArray<T>>;
+  return Type.Object({ ...list, pagination: Pagination }, { title });
+};
 /** One of a closed list of words. */
 export const OneOf = <const V extends readonly string[]>(values: V, description?: string) =>
   Type.Unsafe<V[number]>({ type: 'string', enum: [...values], ...(description ? { description } : {}) });
@@ -38,10 +55,7 @@ export const TenantSelector = Type.Union([Id, Type.String({ minLength: 1, maxLen
 });
 
 /** A body that may only select the workspace. */
-export const SelectionRequest = Type.Object(
-  { tenant: Type.Optional(TenantSelector) },
-  { title: 'SelectionRequest', additionalProperties: false },
-);
+export const SelectionRequest = RequestBody('SelectionRequest', {});
 
 /** What people name by slug and programs by id. */
 export const SlugOrId = (what: string) =>

@@ -13,10 +13,12 @@ import {
   Money,
   Name,
   OneOf,
-  Pagination,
+  PageOf,
   pageQuery,
+  Query,
+  RequestBody,
   SlugOrId,
-  TenantSelector,
+  Titled,
 } from './schema-kit.ts';
 
 export const provisioningStates = ['queued', 'provisioning', 'ready', 'failed', 'deleting'] as const;
@@ -52,67 +54,55 @@ const aliasNames = ['power_on', 'poweron', 'boot', 'power_off', 'poweroff', 'pow
 const oneStatus = `(${serverStatuses.join('|')})`;
 const statusListPattern = `${oneStatus}( ?, ?${oneStatus})*`;
 
-export const ServerAction = Type.Object(
-  {
-    id: Id,
-    command: OneOf(actionCommands),
-    server_id: Id,
-    status: OneOf(['queued', 'running', 'success', 'error']),
-    progress: Type.Integer({ minimum: 0, maximum: 100, description: 'Percent.' }),
-    changed: Type.Boolean({ description: 'False when the server was already in the requested state.' }),
-    outcome: Nullable(
-      OneOf(
-        ['stopped', 'signal_sent', 'timeout', 'next_boot'],
-        'Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. `next_boot`: a new root password holds, or an ISO is there, from the next start.',
-      ),
+export const ServerAction = Titled('ServerAction', {
+  id: Id,
+  command: OneOf(actionCommands),
+  server_id: Id,
+  status: OneOf(['queued', 'running', 'success', 'error']),
+  progress: Type.Integer({ minimum: 0, maximum: 100, description: 'Percent.' }),
+  changed: Type.Boolean({ description: 'False when the server was already in the requested state.' }),
+  outcome: Nullable(
+    OneOf(
+      ['stopped', 'signal_sent', 'timeout', 'next_boot'],
+      'Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. `next_boot`: a new root password holds, or an ISO is there, from the next start.',
     ),
-    requested_by_key: Nullable(Type.String()),
-    created_at: Moment,
-    started_at: Nullable(Moment),
-    finished_at: Nullable(Moment),
-    error: Nullable(Type.Object({ code: Type.String(), message: Type.String() })),
-  },
-  { title: 'ServerAction' },
-);
+  ),
+  requested_by_key: Nullable(Type.String()),
+  created_at: Moment,
+  started_at: Nullable(Moment),
+  finished_at: Nullable(Moment),
+  error: Nullable(Type.Object({ code: Type.String(), message: Type.String() })),
+});
 export type ServerAction = Static<typeof ServerAction>;
 
-export const ConsoleTicket = Type.Object(
-  {
-    url: Type.String({
-      description: 'Of a WebSocket, with the ticket. It connects once; treat it like a password.',
-    }),
-    protocol: OneOf(
-      consoleKinds,
-      'What its binary messages carry: RFB, the protocol of VNC, or the text of a terminal in UTF-8.',
-    ),
-    expires_at: Moment,
-  },
-  { title: 'ConsoleTicket' },
-);
+export const ConsoleTicket = Titled('ConsoleTicket', {
+  url: Type.String({
+    description: 'Of a WebSocket, with the ticket. It connects once; treat it like a password.',
+  }),
+  protocol: OneOf(
+    consoleKinds,
+    'What its binary messages carry: RFB, the protocol of VNC, or the text of a terminal in UTF-8.',
+  ),
+  expires_at: Moment,
+});
 
-export const PasswordAction = Type.Object(
-  {
-    ...ServerAction.properties,
-    root_password: Type.String({
+export const PasswordAction = Titled('PasswordAction', {
+  ...ServerAction.properties,
+  root_password: Type.String({
+    description:
+      'The new one. Only in this answer, and in repetitions by the same key with the same `Idempotency-Key` within 24 hours.',
+  }),
+});
+
+export const RescueAction = Titled('RescueAction', {
+  ...ServerAction.properties,
+  root_password: Nullable(
+    Type.String({
       description:
-        'The new one. Only in this answer, and in repetitions by the same key with the same `Idempotency-Key` within 24 hours.',
+        'Of the rescue system; null if the server was in rescue already. Only in this answer, and in repetitions by the same key with the same `Idempotency-Key` within 24 hours.',
     }),
-  },
-  { title: 'PasswordAction' },
-);
-
-export const RescueAction = Type.Object(
-  {
-    ...ServerAction.properties,
-    root_password: Nullable(
-      Type.String({
-        description:
-          'Of the rescue system; null if the server was in rescue already. Only in this answer, and in repetitions by the same key with the same `Idempotency-Key` within 24 hours.',
-      }),
-    ),
-  },
-  { title: 'RescueAction' },
-);
+  ),
+});
 
 const PublicIp = Type.Object({
   address: Type.String(),
@@ -173,99 +163,85 @@ const serverFields = {
   updated_at: Moment,
 };
 
-export const Server = Type.Object(serverFields, { title: 'Server' });
+export const Server = Titled('Server', serverFields);
 export type Server = Static<typeof Server>;
 
-export const CreatedServer = Type.Object(
-  {
-    ...serverFields,
-    root_password: Type.String({
-      description:
-        'Only in this answer, and in repetitions by the same key with the same `Idempotency-Key` within 24 hours.',
-    }),
-  },
-  { title: 'CreatedServer' },
-);
+export const CreatedServer = Titled('CreatedServer', {
+  ...serverFields,
+  root_password: Type.String({
+    description:
+      'Only in this answer, and in repetitions by the same key with the same `Idempotency-Key` within 24 hours.',
+  }),
+});
 export type CreatedServer = Static<typeof CreatedServer>;
 
-export const ServerList = Type.Object(
-  { servers: Type.Array(Server), pagination: Pagination },
-  { title: 'ServerList' },
-);
-export const ServerActionList = Type.Object(
-  { actions: Type.Array(ServerAction), pagination: Pagination },
-  { title: 'ServerActionList' },
-);
+export const ServerList = PageOf('ServerList', 'servers', Server);
+export const ServerActionList = PageOf('ServerActionList', 'actions', ServerAction);
 
 const SshKeyRef = Type.Union([Type.String({ minLength: 1, maxLength: 8192 }), Id], {
   'x-resource': 'ssh-key',
 });
 
-export const CreateServerRequest = Type.Object(
-  {
-    plan: SlugOrId('The plan'),
-    image: Type.Optional(SlugOrId('The image; required without `snapshot`')),
-    snapshot: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        'x-resource': 'snapshot',
-        description:
-          'A complete snapshot of the workspace in place of `image`. The server gets a copy of that disk in the same location; the disk of its plan must be at least as large.',
-      }),
-    ),
-    location: Type.Optional(
-      SlugOrId('The location; required if there are several. With `snapshot`, by default the one of that'),
-    ),
-    name: Type.Optional(Name),
-    hostname: Type.Optional(
-      Type.String({
-        maxLength: 253,
-        pattern: hostnamePattern,
-      }),
-    ),
-    ssh_keys: Type.Optional(
-      Type.Array(SshKeyRef, {
-        maxItems: 20,
-        'x-resource': 'ssh-key',
-        description:
-          'Public keys as text, as in `authorized_keys`, or ids or names of SSH keys of the workspace.',
-      }),
-    ),
-    user_data: Type.Optional(
-      Type.String({ maxLength: 65_536, description: 'For cloud-init; at most 64 KiB as UTF-8.' }),
-    ),
-    network_id: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        'x-resource': 'network',
-        description:
-          'An existing private network of the workspace and location, attached from the first boot.',
-      }),
-    ),
-    network_ip: Type.Optional(
-      Type.String({
-        maxLength: 15,
-        description: 'Address in the private network. Default: the lowest free one.',
-      }),
-    ),
-    public_ip: Type.Optional(
-      Type.Boolean({
-        default: true,
-        description: '`false`: no public address; reached through `network_id`, which is then required.',
-      }),
-    ),
-    labels: Type.Optional(Labels),
-    billing_cycle: Type.Optional(OneOf(['hourly'], 'The default.')),
-    dry_run: Type.Optional(
-      Type.Boolean({
-        description:
-          'Returns 200 with the result and cost that the call would have, without executing it. Does not count as a deployment.',
-      }),
-    ),
-    tenant: Type.Optional(TenantSelector),
-  },
-  { title: 'CreateServerRequest', additionalProperties: false },
-);
+export const CreateServerRequest = RequestBody('CreateServerRequest', {
+  plan: SlugOrId('The plan'),
+  image: Type.Optional(SlugOrId('The image; required without `snapshot`')),
+  snapshot: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      'x-resource': 'snapshot',
+      description:
+        'A complete snapshot of the workspace in place of `image`. The server gets a copy of that disk in the same location; the disk of its plan must be at least as large.',
+    }),
+  ),
+  location: Type.Optional(
+    SlugOrId('The location; required if there are several. With `snapshot`, by default the one of that'),
+  ),
+  name: Type.Optional(Name),
+  hostname: Type.Optional(
+    Type.String({
+      maxLength: 253,
+      pattern: hostnamePattern,
+    }),
+  ),
+  ssh_keys: Type.Optional(
+    Type.Array(SshKeyRef, {
+      maxItems: 20,
+      'x-resource': 'ssh-key',
+      description:
+        'Public keys as text, as in `authorized_keys`, or ids or names of SSH keys of the workspace.',
+    }),
+  ),
+  user_data: Type.Optional(
+    Type.String({ maxLength: 65_536, description: 'For cloud-init; at most 64 KiB as UTF-8.' }),
+  ),
+  network_id: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      'x-resource': 'network',
+      description: 'An existing private network of the workspace and location, attached from the first boot.',
+    }),
+  ),
+  network_ip: Type.Optional(
+    Type.String({
+      maxLength: 15,
+      description: 'Address in the private network. Default: the lowest free one.',
+    }),
+  ),
+  public_ip: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description: '`false`: no public address; reached through `network_id`, which is then required.',
+    }),
+  ),
+  labels: Type.Optional(Labels),
+  billing_cycle: Type.Optional(OneOf(['hourly'], 'The default.')),
+  dry_run: Type.Optional(
+    Type.Boolean({
+      description:
+        'Returns 200 with the result and cost that the call would have, without executing it. Does not count as a deployment.',
+    }),
+  ),
+});
 export type CreateServerRequest = Static<typeof CreateServerRequest>;
 
 const { snapshot: _, ...v1Fields } = CreateServerRequest.properties;
@@ -276,69 +252,54 @@ export const CreateServerRequestV1 = Type.Object(
 );
 
 /** What a create with `dry_run` is answered. */
-export const ServerForecast = Type.Object(
-  {
-    would_create: Type.Boolean(),
-    eligible: Type.Boolean({ description: 'Whether the account may deploy this plan.' }),
-    reason: Nullable(
-      Type.String({ description: 'Why it would not be created: the error of the real call.' }),
-    ),
-    due_now: Nullable(
-      Type.String({ description: 'Charge to the saved card, which is added to the credit.' }),
-    ),
-    price_hourly: Money,
-    price_monthly_cap: Money,
-    currency: Type.String(),
-    credit_after_first_day: Nullable(
-      Type.String({ description: 'Decimal text; remaining credit after this order.' }),
-    ),
-  },
-  { title: 'ServerForecast' },
-);
+export const ServerForecast = Titled('ServerForecast', {
+  would_create: Type.Boolean(),
+  eligible: Type.Boolean({ description: 'Whether the account may deploy this plan.' }),
+  reason: Nullable(Type.String({ description: 'Why it would not be created: the error of the real call.' })),
+  due_now: Nullable(Type.String({ description: 'Charge to the saved card, which is added to the credit.' })),
+  price_hourly: Money,
+  price_monthly_cap: Money,
+  currency: Type.String(),
+  credit_after_first_day: Nullable(
+    Type.String({ description: 'Decimal text; remaining credit after this order.' }),
+  ),
+});
 export type ServerForecast = Static<typeof ServerForecast>;
 
-export const UpdateServerRequest = Type.Object(
-  {
-    name: Type.Optional(Name),
-    hostname: Type.Optional(
-      Type.String({
-        maxLength: 253,
-        pattern: hostnamePattern,
-        description: 'Displayed name; the operating system of the server is not changed.',
-      }),
-    ),
-    labels: Type.Optional(
-      Type.Record(Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }), Nullable(LabelValue), {
-        additionalProperties: false,
-        description: 'Merged with the present labels; null removes one.',
-      }),
-    ),
-    tenant: Type.Optional(TenantSelector),
-  },
-  { title: 'UpdateServerRequest', additionalProperties: false },
-);
+export const UpdateServerRequest = RequestBody('UpdateServerRequest', {
+  name: Type.Optional(Name),
+  hostname: Type.Optional(
+    Type.String({
+      maxLength: 253,
+      pattern: hostnamePattern,
+      description: 'Displayed name; the operating system of the server is not changed.',
+    }),
+  ),
+  labels: Type.Optional(
+    Type.Record(Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }), Nullable(LabelValue), {
+      additionalProperties: false,
+      description: 'Merged with the present labels; null removes one.',
+    }),
+  ),
+});
 export type UpdateServerRequest = Static<typeof UpdateServerRequest>;
 
-export const ActionRequest = Type.Object(
-  {
-    action: OneOf(
-      [...actionNames, ...aliasNames],
-      '`start`, `shutdown` (ACPI halt), `stop` (power off), `reboot` (ACPI) or `reset` (hard reset); the others are aliases.',
-    ),
-    timeout_s: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: 3_600,
-        description: 'For shutdown: timeout in seconds, default 120; with 0 only the signal is sent.',
-      }),
-    ),
-    on_timeout: Type.Optional(
-      OneOf(['fail', 'stop'], 'For shutdown: the action after the timeout; `stop` switches the power off.'),
-    ),
-    tenant: Type.Optional(TenantSelector),
-  },
-  { title: 'ActionRequest', additionalProperties: false },
-);
+export const ActionRequest = RequestBody('ActionRequest', {
+  action: OneOf(
+    [...actionNames, ...aliasNames],
+    '`start`, `shutdown` (ACPI halt), `stop` (power off), `reboot` (ACPI) or `reset` (hard reset); the others are aliases.',
+  ),
+  timeout_s: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 3_600,
+      description: 'For shutdown: timeout in seconds, default 120; with 0 only the signal is sent.',
+    }),
+  ),
+  on_timeout: Type.Optional(
+    OneOf(['fail', 'stop'], 'For shutdown: the action after the timeout; `stop` switches the power off.'),
+  ),
+});
 export type ActionRequest = Static<typeof ActionRequest>;
 
 const shutdownTimeout = {
@@ -362,71 +323,50 @@ export const DryRun = Type.Optional(
   }),
 );
 
-export const RebuildRequest = Type.Object(
-  {
-    image: Type.Optional(SlugOrId('The image, by default the present one')),
-    dry_run: DryRun,
-    tenant: Type.Optional(TenantSelector),
-  },
-  { title: 'RebuildRequest', additionalProperties: false },
-);
+export const RebuildRequest = RequestBody('RebuildRequest', {
+  image: Type.Optional(SlugOrId('The image, by default the present one')),
+  dry_run: DryRun,
+});
 export type RebuildRequest = Static<typeof RebuildRequest>;
 
-export const ResizeRequest = Type.Object(
-  {
-    plan: SlugOrId('The plan'),
-    keep_disk: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description:
-          '`true`: the disk stays as it is, so that the server can return to a smaller plan. A disk never shrinks.',
-      }),
-    ),
-    ...shutdownTimeout,
-    dry_run: DryRun,
-    tenant: Type.Optional(TenantSelector),
-  },
-  { title: 'ResizeRequest', additionalProperties: false },
-);
+export const ResizeRequest = RequestBody('ResizeRequest', {
+  plan: SlugOrId('The plan'),
+  keep_disk: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description:
+        '`true`: the disk stays as it is, so that the server can return to a smaller plan. A disk never shrinks.',
+    }),
+  ),
+  ...shutdownTimeout,
+  dry_run: DryRun,
+});
 export type ResizeRequest = Static<typeof ResizeRequest>;
 
-export const ResetPasswordRequest = Type.Object(
-  { tenant: Type.Optional(TenantSelector) },
-  { title: 'ResetPasswordRequest', additionalProperties: false },
-);
+export const ResetPasswordRequest = RequestBody('ResetPasswordRequest', {});
 
-export const RescueRequest = Type.Object(
-  {
-    rescue_image: Type.Optional(SlugOrId('The rescue image, by default the first one')),
-    tenant: Type.Optional(TenantSelector),
-  },
-  { title: 'RescueRequest', additionalProperties: false },
-);
+export const RescueRequest = RequestBody('RescueRequest', {
+  rescue_image: Type.Optional(SlugOrId('The rescue image, by default the first one')),
+});
 export type RescueRequest = Static<typeof RescueRequest>;
 
-export const AttachIsoRequest = Type.Object(
-  { iso: SlugOrId('The ISO'), tenant: Type.Optional(TenantSelector) },
-  { title: 'AttachIsoRequest', additionalProperties: false },
-);
+export const AttachIsoRequest = RequestBody('AttachIsoRequest', { iso: SlugOrId('The ISO') });
 export type AttachIsoRequest = Static<typeof AttachIsoRequest>;
 
 /** What a rebuild, a resize or a restore with `dry_run` is answered. */
-export const ActionForecast = Type.Object(
-  {
-    command: OneOf(['rebuild', 'resize', 'restore_snapshot']),
-    server_id: Id,
-    changes: Type.Boolean({ description: 'False when the server has this plan already.' }),
-    restarts: Type.Boolean({ description: 'Whether the server is down meanwhile.' }),
-    erases_disk: Type.Boolean(),
-    price_hourly: Money,
-    price_monthly_cap: Money,
-    due_now: Type.String({
-      description: 'Decimal text; charged for the hour that has begun, unless the monthly cap is reached.',
-    }),
-    currency: Type.String(),
-  },
-  { title: 'ActionForecast' },
-);
+export const ActionForecast = Titled('ActionForecast', {
+  command: OneOf(['rebuild', 'resize', 'restore_snapshot']),
+  server_id: Id,
+  changes: Type.Boolean({ description: 'False when the server has this plan already.' }),
+  restarts: Type.Boolean({ description: 'Whether the server is down meanwhile.' }),
+  erases_disk: Type.Boolean(),
+  price_hourly: Money,
+  price_monthly_cap: Money,
+  due_now: Type.String({
+    description: 'Decimal text; charged for the hour that has begun, unless the monthly cap is reached.',
+  }),
+  currency: Type.String(),
+});
 export type ActionForecast = Static<typeof ActionForecast>;
 
 export const ListServersQuery = Type.Object(
@@ -469,17 +409,14 @@ export type ListServersQuery = Static<typeof ListServersQuery>;
 export const ListActionsQuery = pageQuery(50);
 export type ListActionsQuery = Static<typeof ListActionsQuery>;
 
-export const ReadServerQuery = Type.Object(
-  {
-    wait_for: Type.Optional(
-      Type.String({
-        maxLength: 200,
-        pattern: `^status:${statusListPattern}$`,
-        description:
-          'For example `status:running`: the answer is sent when the server has this status, when it has failed, or after 30 seconds (`Prefer: wait=N` for less).',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const ReadServerQuery = Query({
+  wait_for: Type.Optional(
+    Type.String({
+      maxLength: 200,
+      pattern: `^status:${statusListPattern}$`,
+      description:
+        'For example `status:running`: the answer is sent when the server has this status, when it has failed, or after 30 seconds (`Prefer: wait=N` for less).',
+    }),
+  ),
+});
 export type ReadServerQuery = Static<typeof ReadServerQuery>;

@@ -9,67 +9,56 @@ import {
   Name,
   OneOf,
   Pagination,
+  RequestBody,
   SelectionRequest,
   ShortListQuery,
-  TenantSelector,
+  Titled,
 } from './schema-kit.ts';
 import { ActionForecast, DryRun, ServerAction } from './server-schemas.ts';
 
-export const Snapshot = Type.Object(
-  {
-    id: Id,
-    tenant_id: Id,
-    server_id: Id,
-    name: Type.String(),
-    state: OneOf(
-      ['creating', 'ready'],
-      'It can be restored when it is `ready`. One that fails is not listed any more; its action says why.',
-    ),
-    action_id: Type.Integer({ minimum: 1, description: 'The action that takes it.' }),
-    image: Type.Object({ id: Id, slug: Type.String(), name: Type.String() }),
-    disk_gb: Type.Integer({ description: 'Disk of the server at that time.' }),
-    size_bytes: Nullable(Type.Integer({ description: 'Bytes that it takes; null until it is complete.' })),
-    created_at: Moment,
-  },
-  { title: 'Snapshot' },
-);
+export const Snapshot = Titled('Snapshot', {
+  id: Id,
+  tenant_id: Id,
+  server_id: Id,
+  name: Type.String(),
+  state: OneOf(
+    ['creating', 'ready'],
+    'It can be restored when it is `ready`. One that fails is not listed any more; its action says why.',
+  ),
+  action_id: Type.Integer({ minimum: 1, description: 'The action that takes it.' }),
+  image: Type.Object({ id: Id, slug: Type.String(), name: Type.String() }),
+  disk_gb: Type.Integer({ description: 'Disk of the server at that time.' }),
+  size_bytes: Nullable(Type.Integer({ description: 'Bytes that it takes; null until it is complete.' })),
+  created_at: Moment,
+});
 export type Snapshot = Static<typeof Snapshot>;
 
-export const SnapshotList = Type.Object(
-  {
-    snapshots: Type.Array(Snapshot),
-    limits: Type.Object({ max: Type.Integer({ description: 'Maximum number of snapshots of one server.' }) }),
-    pagination: Pagination,
-  },
-  { title: 'SnapshotList' },
-);
+export const SnapshotList = Titled('SnapshotList', {
+  snapshots: Type.Array(Snapshot),
+  limits: Type.Object({ max: Type.Integer({ description: 'Maximum number of snapshots of one server.' }) }),
+  pagination: Pagination,
+});
 
-export const CreateSnapshotRequest = Type.Object(
-  { name: Type.Optional(Name), dry_run: DryRun, tenant: Type.Optional(TenantSelector) },
-  { title: 'CreateSnapshotRequest', additionalProperties: false },
-);
+export const CreateSnapshotRequest = RequestBody('CreateSnapshotRequest', {
+  name: Type.Optional(Name),
+  dry_run: DryRun,
+});
 export type CreateSnapshotRequest = Static<typeof CreateSnapshotRequest>;
 
 /** What taking one with `dry_run` is answered. */
-export const SnapshotForecast = Type.Object(
-  {
-    server_id: Id,
-    disk_gb: Type.Integer({ description: 'Disk of the server.' }),
-    price_per_gb_month: Money,
-    price_monthly_max: Type.String({
-      ...Money,
-      description: 'Decimal text; what it costs in 730 hours if the disk is full.',
-    }),
-    currency: Type.String(),
-  },
-  { title: 'SnapshotForecast' },
-);
+export const SnapshotForecast = Titled('SnapshotForecast', {
+  server_id: Id,
+  disk_gb: Type.Integer({ description: 'Disk of the server.' }),
+  price_per_gb_month: Money,
+  price_monthly_max: Type.String({
+    ...Money,
+    description: 'Decimal text; what it costs in 730 hours if the disk is full.',
+  }),
+  currency: Type.String(),
+});
 export type SnapshotForecast = Static<typeof SnapshotForecast>;
 
-export const RestoreSnapshotRequest = Type.Object(
-  { dry_run: DryRun, tenant: Type.Optional(TenantSelector) },
-  { title: 'RestoreSnapshotRequest', additionalProperties: false },
-);
+export const RestoreSnapshotRequest = RequestBody('RestoreSnapshotRequest', { dry_run: DryRun });
 export type RestoreSnapshotRequest = Static<typeof RestoreSnapshotRequest>;
 
 const onSnapshot = { id: 'snapshot' } as const;

@@ -5,49 +5,37 @@ import {
   Id,
   Moment,
   Name,
-  Pagination,
+  PageOf,
+  RequestBody,
   SelectionRequest,
   ShortListQuery,
-  TenantSelector,
+  Titled,
 } from './schema-kit.ts';
 
-export const SshKey = Type.Object(
-  {
-    id: Id,
-    tenant_id: Id,
-    name: Type.String(),
-    public_key: Type.String({ description: 'Kind, body and comment, without options.' }),
-    fingerprint: Type.String({ description: '`SHA256:…`, as `ssh-keygen -l` shows it.' }),
-    created_at: Moment,
-    updated_at: Moment,
-  },
-  { title: 'SshKey' },
-);
+export const SshKey = Titled('SshKey', {
+  id: Id,
+  tenant_id: Id,
+  name: Type.String(),
+  public_key: Type.String({ description: 'Kind, body and comment, without options.' }),
+  fingerprint: Type.String({ description: '`SHA256:…`, as `ssh-keygen -l` shows it.' }),
+  created_at: Moment,
+  updated_at: Moment,
+});
 export type SshKey = Static<typeof SshKey>;
 
-export const SshKeyList = Type.Object(
-  { ssh_keys: Type.Array(SshKey), pagination: Pagination },
-  { title: 'SshKeyList' },
-);
+export const SshKeyList = PageOf('SshKeyList', 'ssh_keys', SshKey);
 
-export const CreateSshKeyRequest = Type.Object(
-  {
-    name: Name,
-    public_key: Type.String({
-      minLength: 16,
-      maxLength: 8192,
-      description: 'The content of a file such as `~/.ssh/id_ed25519.pub`; white space around it is ignored.',
-    }),
-    tenant: Type.Optional(TenantSelector),
-  },
-  { title: 'CreateSshKeyRequest', additionalProperties: false },
-);
+export const CreateSshKeyRequest = RequestBody('CreateSshKeyRequest', {
+  name: Name,
+  public_key: Type.String({
+    minLength: 16,
+    maxLength: 8192,
+    description: 'The content of a file such as `~/.ssh/id_ed25519.pub`; white space around it is ignored.',
+  }),
+});
 export type CreateSshKeyRequest = Static<typeof CreateSshKeyRequest>;
 
-export const UpdateSshKeyRequest = Type.Object(
-  { name: Name, tenant: Type.Optional(TenantSelector) },
-  { title: 'UpdateSshKeyRequest', additionalProperties: false },
-);
+export const UpdateSshKeyRequest = RequestBody('UpdateSshKeyRequest', { name: Name });
 export type UpdateSshKeyRequest = Static<typeof UpdateSshKeyRequest>;
 
 const onKey = { id: 'ssh-key' } as const;

@@ -8,106 +8,79 @@ import { type TSchema, Type } from 'typebox';
 import { findingSeverities } from '../findings.ts';
 import { transports } from '../ip-protocols.ts';
 import { Nullable } from '../scalars.ts';
-import { Id, Moment, OneOf } from './schema-kit.ts';
+import { Id, Moment, OneOf, Titled } from './schema-kit.ts';
 
 const Href = Type.String({ description: 'API path of the resource.' });
-const aboutServer = Type.Object({ server_id: Id, tenant_id: Id, href: Href }, { title: 'ServerEventData' });
-const aboutAttack = Type.Object(
-  {
-    incident_id: Type.String({ format: 'uuid', description: 'The same at the start and at the end.' }),
-    server_id: Id,
-    tenant_id: Id,
-    href: Href,
-  },
-  { title: 'AttackEventData' },
-);
-const aboutPort = Type.Object(
-  {
-    scan_id: Type.String({ format: 'uuid', description: 'The scan that found it.' }),
-    server_id: Id,
-    tenant_id: Id,
-    address: Type.String({ description: 'Address of the server.' }),
-    transport: OneOf(transports),
-    port: Type.Integer({ minimum: 1, maximum: 65_535 }),
-    href: Href,
-  },
-  { title: 'PortEventData' },
-);
-const aboutScan = Type.Object(
-  {
-    scan_id: Type.String({ format: 'uuid' }),
-    server_id: Id,
-    tenant_id: Id,
-    address: Type.String({ description: 'The scanned address.' }),
-    href: Href,
-  },
-  { title: 'ScanEventData' },
-);
-const aboutFinding = Type.Object(
-  {
-    server_id: Id,
-    tenant_id: Id,
-    address: Type.String({ description: 'Address of the server.' }),
-    transport: OneOf(transports),
-    port: Type.Integer({ minimum: 1, maximum: 65_535 }),
-    cve_id: Type.String(),
-    fingerprint: Type.String({ description: 'The version for which it was found.' }),
-    severity: Nullable(OneOf(findingSeverities, 'Null: the record is not rated yet.')),
-    href: Href,
-  },
-  { title: 'FindingEventData' },
-);
-const aboutNetwork = Type.Object(
-  { network_id: Id, tenant_id: Id, href: Href },
-  { title: 'NetworkEventData' },
-);
-const aboutAddress = Type.Object(
-  {
-    address_id: Id,
-    address: Type.String(),
-    server_id: Nullable(Type.Integer({ minimum: 1, description: 'The server that got or lost it.' })),
-    tenant_id: Id,
-    href: Href,
-  },
-  { title: 'AddressEventData' },
-);
-const aboutSnapshot = Type.Object(
-  { snapshot_id: Id, server_id: Id, tenant_id: Id, href: Href },
-  { title: 'SnapshotEventData' },
-);
-const aboutAction = Type.Object(
-  { action_id: Id, server_id: Id, tenant_id: Id, href: Href },
-  { title: 'ActionEventData' },
-);
-const aboutUsage = Type.Object(
-  {
-    tenant_id: Id,
-    period: Type.String({ pattern: '^\\d{4}-\\d{2}$', description: 'The UTC month.' }),
-    percent: Type.Integer({ description: 'Percent of the free requests of the month: 50, 80 or 100.' }),
-    href: Href,
-  },
-  { title: 'UsageEventData' },
-);
-const aboutPool = Type.Object(
-  {
-    tenant_id: Id,
-    period: Type.String({ pattern: '^\\d{4}-\\d{2}$', description: 'The UTC month.' }),
-    percent: Type.Integer({
-      description: 'Percent of the bandwidth pool as it was at that time: 50, 80 or 100.',
-    }),
-    href: Href,
-  },
-  { title: 'BandwidthEventData' },
-);
-const aboutKey = Type.Object(
-  { key_id: Type.String(), organization_id: Id, href: Href },
-  { title: 'KeyEventData' },
-);
-const aboutAccount = Type.Object(
-  { tenant_id: Id, reason: OneOf(['account_suspended', 'account_closed']), href: Href },
-  { title: 'AccountEventData' },
-);
-const aboutTest = Type.Object({ endpoint_id: Id, href: Nullable(Href) }, { title: 'TestEventData' });
+const aboutServer = Titled('ServerEventData', { server_id: Id, tenant_id: Id, href: Href });
+const aboutAttack = Titled('AttackEventData', {
+  incident_id: Type.String({ format: 'uuid', description: 'The same at the start and at the end.' }),
+  server_id: Id,
+  tenant_id: Id,
+  href: Href,
+});
+const aboutPort = Titled('PortEventData', {
+  scan_id: Type.String({ format: 'uuid', description: 'The scan that found it.' }),
+  server_id: Id,
+  tenant_id: Id,
+  address: Type.String({ description: 'Address of the server.' }),
+  transport: OneOf(transports),
+  port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+  href: Href,
+});
+const aboutScan = Titled('ScanEventData', {
+  scan_id: Type.String({ format: 'uuid' }),
+  server_id: Id,
+  tenant_id: Id,
+  address: Type.String({ description: 'The scanned address.' }),
+  href: Href,
+});
+const aboutFinding = Titled('FindingEventData', {
+  server_id: Id,
+  tenant_id: Id,
+  address: Type.String({ description: 'Address of the server.' }),
+  transport: OneOf(transports),
+  port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+  cve_id: Type.String(),
+  fingerprint: Type.String({ description: 'The version for which it was found.' }),
+  severity: Nullable(OneOf(findingSeverities, 'Null: the record is not rated yet.')),
+  href: Href,
+});
+const aboutNetwork = Titled('NetworkEventData', { network_id: Id, tenant_id: Id, href: Href });
+const aboutAddress = Titled('AddressEventData', {
+  address_id: Id,
+  address: Type.String(),
+  server_id: Nullable(Type.Integer({ minimum: 1, description: 'The server that got or lost it.' })),
+  tenant_id: Id,
+  href: Href,
+});
+const aboutSnapshot = Titled('SnapshotEventData', {
+  snapshot_id: Id,
+  server_id: Id,
+  tenant_id: Id,
+  href: Href,
+});
+const aboutAction = Titled('ActionEventData', { action_id: Id, server_id: Id, tenant_id: Id, href: Href });
+const aboutUsage = Titled('UsageEventData', {
+  tenant_id: Id,
+  period: Type.String({ pattern: '^\\d{4}-\\d{2}$', description: 'The UTC month.' }),
+  percent: Type.Integer({ description: 'Percent of the free requests of the month: 50, 80 or 100.' }),
+  href: Href,
+});
+const aboutPool = Titled('BandwidthEventData', {
+  tenant_id: Id,
+  period: Type.String({ pattern: '^\\d{4}-\\d{2}$', description: 'The UTC month.' }),
+  percent: Type.Integer({
+    description: 'Percent of the bandwidth pool as it was at that time: 50, 80 or 100.',
+  }),
+  href: Href,
+});
+const aboutKey = Titled('KeyEventData', { key_id: Type.String(), organization_id: Id, href: Href });
+const aboutAccount = Titled('AccountEventData', {
+  tenant_id: Id,
+  reason: OneOf(['account_suspended', 'account_closed']),
+  href: Href,
+});
+const aboutTest = Titled('TestEventData', { endpoint_id: Id, href: Nullable(Href) });
 
 interface EventKind {
   type: string;

@@ -6,10 +6,11 @@ import {
   Id,
   Moment,
   OneOf,
-  Pagination,
+  PageOf,
+  RequestBody,
   SelectionRequest,
   ShortListQuery,
-  TenantSelector,
+  Titled,
 } from './schema-kit.ts';
 import { webhookEvents } from './webhook-events.ts';
 
@@ -25,23 +26,17 @@ const webhookFields = {
   failing_since: Nullable(Moment),
   created_at: Moment,
 };
-export const Webhook = Type.Object(webhookFields, { title: 'Webhook' });
+export const Webhook = Titled('Webhook', webhookFields);
 export type Webhook = Static<typeof Webhook>;
-export const WebhookList = Type.Object(
-  { webhooks: Type.Array(Webhook), pagination: Pagination },
-  { title: 'WebhookList' },
-);
-export const CreatedWebhook = Type.Object(
-  {
-    ...webhookFields,
-    secret: Nullable(
-      Type.String({
-        description: '`whsec_…`, which signs deliveries. Only in this answer, and null in a repetition.',
-      }),
-    ),
-  },
-  { title: 'CreatedWebhook' },
-);
+export const WebhookList = PageOf('WebhookList', 'webhooks', Webhook);
+export const CreatedWebhook = Titled('CreatedWebhook', {
+  ...webhookFields,
+  secret: Nullable(
+    Type.String({
+      description: '`whsec_…`, which signs deliveries. Only in this answer, and null in a repetition.',
+    }),
+  ),
+});
 
 const url = Type.String({
   minLength: 1,
@@ -54,48 +49,39 @@ const events = Type.Array(OneOf(webhookEvents.map(({ type }) => type)), {
   maxItems: 100,
   description: 'Types of events.',
 });
-export const CreateWebhookRequest = Type.Object(
-  { url, events, description: Type.Optional(description), tenant: Type.Optional(TenantSelector) },
-  { title: 'CreateWebhookRequest', additionalProperties: false },
-);
+export const CreateWebhookRequest = RequestBody('CreateWebhookRequest', {
+  url,
+  events,
+  description: Type.Optional(description),
+});
 export type CreateWebhookRequest = Static<typeof CreateWebhookRequest>;
-export const UpdateWebhookRequest = Type.Object(
-  {
-    url: Type.Optional(url),
-    events: Type.Optional(events),
-    description: Type.Optional(description),
-    enabled: Type.Optional(Type.Boolean({ description: 'False: pending deliveries are cancelled.' })),
-    tenant: Type.Optional(TenantSelector),
-  },
-  { title: 'UpdateWebhookRequest', additionalProperties: false },
-);
+export const UpdateWebhookRequest = RequestBody('UpdateWebhookRequest', {
+  url: Type.Optional(url),
+  events: Type.Optional(events),
+  description: Type.Optional(description),
+  enabled: Type.Optional(Type.Boolean({ description: 'False: pending deliveries are cancelled.' })),
+});
 export type UpdateWebhookRequest = Static<typeof UpdateWebhookRequest>;
 
-export const WebhookDelivery = Type.Object(
-  {
-    id: Id,
-    webhook_id: Type.String({ description: 'The header `webhook-id` of the delivery.' }),
-    type: Type.String(),
-    status: OneOf(['pending', 'delivered', 'failed', 'cancelled']),
-    attempts: Type.Integer(),
-    next_attempt_at: Nullable(Moment),
-    occurred_at: Moment,
-    last_attempt: Nullable(
-      Type.Object({
-        at: Moment,
-        status_code: Nullable(Type.Integer()),
-        error: Nullable(Type.String()),
-        duration_ms: Nullable(Type.Integer()),
-      }),
-    ),
-  },
-  { title: 'WebhookDelivery' },
-);
+export const WebhookDelivery = Titled('WebhookDelivery', {
+  id: Id,
+  webhook_id: Type.String({ description: 'The header `webhook-id` of the delivery.' }),
+  type: Type.String(),
+  status: OneOf(['pending', 'delivered', 'failed', 'cancelled']),
+  attempts: Type.Integer(),
+  next_attempt_at: Nullable(Moment),
+  occurred_at: Moment,
+  last_attempt: Nullable(
+    Type.Object({
+      at: Moment,
+      status_code: Nullable(Type.Integer()),
+      error: Nullable(Type.String()),
+      duration_ms: Nullable(Type.Integer()),
+    }),
+  ),
+});
 export type WebhookDelivery = Static<typeof WebhookDelivery>;
-export const WebhookDeliveryList = Type.Object(
-  { deliveries: Type.Array(WebhookDelivery), pagination: Pagination },
-  { title: 'WebhookDeliveryList' },
-);
+export const WebhookDeliveryList = PageOf('WebhookDeliveryList', 'deliveries', WebhookDelivery);
 
 const onWebhook = { id: 'webhook' } as const;
 const resent = { 202: { description: 'The delivery, queued.', schema: WebhookDelivery } };

@@ -43,7 +43,8 @@ export function generateClient(
         operation,
       })),
     );
-  const types = Object.entries(document.components.schemas).map(([name, schema]) => writeType(name, schema));
+  const { schemas } = document.components;
+  const types = Object.keys(schemas).map((name) => writeType(name, schemas));
   const reasons = new Set(
     operations.flatMap(({ operation }) =>
       Object.values(operation.responses).flatMap((one) => one['x-reasons'] ?? []),
@@ -86,10 +87,36 @@ const header = (what: string) => `/**
  */
 `;
 
-function writeType(name: string, schema: Json): string {
-  const isRequest = name.endsWith('Request');
+function writeType(name: string, schemas: Document['components']['schemas']): string {
+  const schema = schemas[name]!;
   const text = schema.description as string | undefined;
-  return `${text ? `/** ${text} */\n` : ''}export type ${typeName(name)} = ${typeOf(schema, 0, isRequest)};\n`;
+  const base = baseOf(name, schemas);
+  const inherited = base === undefined ? {} : membersOf(schemas[base]!);
+  const own = Object.entries(membersOf(schema)).filter(([member]) => !(member in inherited));
+  const type = typeOf(
+    base === undefined ? schema : { ...schema, properties: Object.fromEntries(own) },
+    0,
+    name.endsWith('Request'),
+  );
+  const bases = base === undefined ? '' : `${typeName(base)} & `;
+  return `${text ? `/** ${text} */\n` : ''}export type ${typeName(name)} = ${bases}${type};\n`;
+}
+
+const membersOf = (schema: Json) => (schema.properties ?? {}) as Record<string, Json>;
+/** Fewer members than these are the same by chance. */
+const baseMembersMin = 4;
+
+/** The schema that all members of another one are from, but for those that it adds. */
+function baseOf(name: string, schemas: Document['components']['schemas']): string | undefined {
+  const membersTextOf = (schema: Json) =>
+    Object.entries(membersOf(schema)).map(([member, property]) =>
+      JSON.stringify([member, property, ((schema.required ?? []) as string[]).includes(member)]),
+    );
+  const all = new Set(membersTextOf(schemas[name]!));
+  return Object.keys(schemas).find((other) => {
+    const texts = membersTextOf(schemas[other]!);
+    return texts.length >= baseMembersMin && texts.length < all.size && texts.every((one) => all.has(one));
+  });
 }
 
 /** `Error` is already a JavaScript name. */
@@ -163,11 +190,23 @@ ${reasons.map((reason) => `  | ${literal(reason)}`).join('\n')};
 }
 
 function writeEvents(document: Document): string {
-  const kinds = Object.entries(document.webhooks).map(([, { post }]) => {
-    const { schema } = post.requestBody!.content['application/json']!;
-    return `/** ${post.summary} */\n  | ${typeOf(schema, 1, false)}`;
-  });
-  return `/** What a webhook delivers, once its signature has been verified. */\nexport type WebhookEvent =\n  ${kinds.join('\n  ')};\n`;
+  const kinds = Object.values(document.webhooks).map(({ post }) => ({
+    summary: post.summary,
+    members: membersOf(post.requestBody!.content['application/json']!.schema),
+  }));
+  const lines = kinds.map(
+    ({ summary, members: { type, data } }) =>
+      `/** ${summary} */\n  | EventOf<${typeOf(type!, 1, false)}, ${typeOf(data!, 1, false)}>`,
+  );
+  return `type EventOf<Type extends string, Data> = {
+  type: Type;
+  /** ${descriptionOf(kinds[0]!.members.timestamp!)} */
+  timestamp: string;
+  data: Data;
+};
+
+/** What a webhook delivers, once its signature has been verified. */
+export type WebhookEvent =\n  ${lines.join('\n  ')};\n`;
 }
 
 function writeQuery(operation: Operation): string {

@@ -138,17 +138,7 @@ export type ActionRequest = {
   on_timeout?: 'fail' | 'stop' | undefined;
 };
 
-export type AddFirewallRuleRequest = {
-  direction: 'inbound' | 'outbound';
-  action: 'accept' | 'drop';
-  protocol: 'any' | 'tcp' | 'udp' | 'icmp';
-  /** `80` or `8000-9000`; null: all. */
-  ports?: string | null | undefined;
-  /** Of an inbound rule: addresses or blocks such as `198.51.100.0/24`. None: all. */
-  sources?: string[] | undefined;
-  /** Of an outbound rule: addresses or blocks. None: all. */
-  destinations?: string[] | undefined;
-  description?: string | undefined;
+export type AddFirewallRuleRequest = ReplaceFirewallRuleRequest & {
   /** Among the rules; at their end by default. */
   position?: number | undefined;
 };
@@ -314,121 +304,17 @@ export type CreateApiKeyRequest = {
   expires_at?: string | null | undefined;
 };
 
-export type CreatedApiKey = {
-  /** The public part of the token. */
-  key_id: string;
-  name: string;
-  /** Beginning of the token. */
-  prefix: string;
-  /** A read key may use GET and HEAD only. */
-  scope: 'read' | 'full';
-  /** Workspaces of the key; null: all of the organization. */
-  tenant_ids: number[] | null;
-  organization_id: number;
-  /** For whom the key acts. */
-  person_id: number;
-  /** Neither revoked nor expired. */
-  active: boolean;
-  created_at: string;
-  expires_at: string | null;
-  revoked_at: string | null;
-  last_used_at: string | null;
+export type CreatedApiKey = ApiKey & {
   /** Only in this answer. */
   token: string;
 };
 
-export type CreatedServer = {
-  id: number;
-  tenant_id: number;
-  order_id: number;
-  name: string;
-  hostname: string;
-  /** The status to poll. */
-  status: 'queued' | 'provisioning' | 'failed' | 'deleting' | 'unknown' | 'starting' | 'running' | 'stopping' | 'stopped' | 'rebooting';
-  /** `ready` means that the server is addressable. */
-  provisioning_state: 'queued' | 'provisioning' | 'ready' | 'failed' | 'deleting';
-  power_state: 'unknown' | 'starting' | 'running' | 'stopping' | 'stopped' | 'rebooting';
-  /** True while `current_action` runs. */
-  locked: boolean;
-  /** True while the server starts from a rescue image. */
-  rescue: boolean;
-  status_changed_at: string;
-  plan: {
-    id: number;
-    slug: string;
-    name: string;
-    vcpus: number;
-    memory_mb: number;
-    disk_gb: number;
-  };
-  location: {
-    id: number;
-    slug: string;
-    name: string;
-    country: string;
-  };
-  image: {
-    id: number;
-    slug: string;
-    name: string;
-    family: string;
-  };
-  /** In its CD drive. */
-  iso: {
-    id: number;
-    slug: string;
-    name: string;
-  } | null;
-  public_ips: {
-    address: string;
-    family: 4 | 6;
-    prefix_length: number;
-    gateway: string;
-    primary: boolean;
-    reverse_dns: string | null;
-  }[];
-  private_networks: PrivateNetworkAttachment[];
-  firewall: {
-    /** False: the firewall is off. */
-    enabled: boolean;
-    /** Whether the hypervisor has this version. */
-    status: 'applied' | 'pending' | 'failed';
-    rule_count: number;
-  };
-  billing: {
-    cycle: 'hourly';
-    /** Decimal text. */
-    price_hourly: string;
-    /** Decimal text. */
-    price_monthly_cap: string;
-    currency: string;
-    started_at: string | null;
-  };
-  current_action: ServerAction | null;
-  failure: {
-    code: string;
-    message: string;
-    at: string;
-    operator_action_required: boolean;
-  } | null;
-  labels: Record<string, string>;
-  created_at: string;
-  provisioned_at: string | null;
-  updated_at: string;
+export type CreatedServer = Server & {
   /** Only in this answer, and in repetitions by the same key with the same `Idempotency-Key` within 24 hours. */
   root_password: string;
 };
 
-export type CreatedWebhook = {
-  id: number;
-  /** Null: of all workspaces and of the organization itself. */
-  tenant_id: number | null;
-  url: string;
-  description: string;
-  events: string[];
-  enabled: boolean;
-  failing_since: string | null;
-  created_at: string;
+export type CreatedWebhook = Webhook & {
   /** `whsec_…`, which signs deliveries. Only in this answer, and null in a repetition. */
   secret: string | null;
 };
@@ -864,34 +750,7 @@ export type MemberList = {
   pagination: Pagination;
 };
 
-export type Network = {
-  id: number;
-  tenant_id: number;
-  name: string;
-  description: string | null;
-  cidr: string;
-  /** A private network has no router; its first address is reserved. */
-  gateway: null;
-  location: {
-    id: number;
-    slug: string;
-  };
-  state: 'active';
-  sync: {
-    state: 'pending' | 'synced' | 'error';
-    last_synced_at: string | null;
-    error: {
-      code: string;
-      message: string;
-      at: string;
-    } | null;
-  };
-  /** Servers on the network, including those being detached. */
-  member_count: number;
-  available_ips: number;
-  labels: Record<string, string>;
-  created_at: string;
-  updated_at: string;
+export type Network = NetworkSummary & {
   members: {
     server_id: number;
     name: string;
@@ -955,25 +814,7 @@ export type Pagination = {
   next_cursor: string | null;
 };
 
-export type PasswordAction = {
-  id: number;
-  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address' | 'create_snapshot' | 'restore_snapshot' | 'rescue' | 'unrescue' | 'attach_iso' | 'detach_iso';
-  server_id: number;
-  status: 'queued' | 'running' | 'success' | 'error';
-  /** Percent. */
-  progress: number;
-  /** False when the server was already in the requested state. */
-  changed: boolean;
-  /** Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. `next_boot`: a new root password holds, or an ISO is there, from the next start. */
-  outcome: 'stopped' | 'signal_sent' | 'timeout' | 'next_boot' | null;
-  requested_by_key: string | null;
-  created_at: string;
-  started_at: string | null;
-  finished_at: string | null;
-  error: {
-    code: string;
-    message: string;
-  } | null;
+export type PasswordAction = ServerAction & {
   /** The new one. Only in this answer, and in repetitions by the same key with the same `Idempotency-Key` within 24 hours. */
   root_password: string;
 };
@@ -1211,25 +1052,7 @@ export type ReplaceFirewallRuleRequest = {
   description?: string | undefined;
 };
 
-export type RescueAction = {
-  id: number;
-  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'rebuild' | 'resize' | 'reset_password' | 'attach_address' | 'detach_address' | 'create_snapshot' | 'restore_snapshot' | 'rescue' | 'unrescue' | 'attach_iso' | 'detach_iso';
-  server_id: number;
-  status: 'queued' | 'running' | 'success' | 'error';
-  /** Percent. */
-  progress: number;
-  /** False when the server was already in the requested state. */
-  changed: boolean;
-  /** Result of a shutdown: the server halted, the signal was sent without waiting, or the server did not halt within the timeout. `next_boot`: a new root password holds, or an ISO is there, from the next start. */
-  outcome: 'stopped' | 'signal_sent' | 'timeout' | 'next_boot' | null;
-  requested_by_key: string | null;
-  created_at: string;
-  started_at: string | null;
-  finished_at: string | null;
-  error: {
-    code: string;
-    message: string;
-  } | null;
+export type RescueAction = ServerAction & {
   /** Of the rescue system; null if the server was in rescue already. Only in this answer, and in repetitions by the same key with the same `Idempotency-Key` within 24 hours. */
   root_password: string | null;
 };
@@ -1864,274 +1687,91 @@ export type ErrorReason =
   | 'unsupported_media_type'
   | 'webhook_disabled';
 
+type EventOf<Type extends string, Data> = {
+  type: Type;
+  /** Time of the event, not of the delivery. */
+  timestamp: string;
+  data: Data;
+};
+
 /** What a webhook delivers, once its signature has been verified. */
 export type WebhookEvent =
   /** A server was ordered; provisioning begins. */
-  | {
-    type: 'server.created';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: ServerEventData;
-  }
+  | EventOf<'server.created', ServerEventData>
   /** A server is ready and addressable. */
-  | {
-    type: 'server.provisioned';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: ServerEventData;
-  }
+  | EventOf<'server.provisioned', ServerEventData>
   /** Provisioning failed; support will resolve it. */
-  | {
-    type: 'server.provisioning_failed';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: ServerEventData;
-  }
+  | EventOf<'server.provisioning_failed', ServerEventData>
   /** A server was started or stopped. */
-  | {
-    type: 'server.power_changed';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: ServerEventData;
-  }
+  | EventOf<'server.power_changed', ServerEventData>
   /** A server has a new disk, made from an image. */
-  | {
-    type: 'server.rebuilt';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: ServerEventData;
-  }
+  | EventOf<'server.rebuilt', ServerEventData>
   /** A server has another plan and its price. */
-  | {
-    type: 'server.resized';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: ServerEventData;
-  }
+  | EventOf<'server.resized', ServerEventData>
   /** A server runs from a rescue image. */
-  | {
-    type: 'server.rescued';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: ServerEventData;
-  }
+  | EventOf<'server.rescued', ServerEventData>
   /** A server runs from its own disk again. */
-  | {
-    type: 'server.unrescued';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: ServerEventData;
-  }
+  | EventOf<'server.unrescued', ServerEventData>
   /** A server has an ISO in its CD drive. */
-  | {
-    type: 'server.iso_attached';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: ServerEventData;
-  }
+  | EventOf<'server.iso_attached', ServerEventData>
   /** The CD drive of a server is empty. */
-  | {
-    type: 'server.iso_detached';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: ServerEventData;
-  }
+  | EventOf<'server.iso_detached', ServerEventData>
   /** A snapshot of a server is complete. */
-  | {
-    type: 'snapshot.created';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: SnapshotEventData;
-  }
+  | EventOf<'snapshot.created', SnapshotEventData>
   /** A server has the disk of a snapshot. */
-  | {
-    type: 'snapshot.restored';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: SnapshotEventData;
-  }
+  | EventOf<'snapshot.restored', SnapshotEventData>
   /** A snapshot was deleted, by itself or with its server. */
-  | {
-    type: 'snapshot.deleted';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: SnapshotEventData;
-  }
+  | EventOf<'snapshot.deleted', SnapshotEventData>
   /** A server was destroyed, its addresses are released. */
-  | {
-    type: 'server.destroyed';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: ServerEventData;
-  }
+  | EventOf<'server.destroyed', ServerEventData>
   /** The DNS server has the newest reverse name of an address of a server. */
-  | {
-    type: 'server.reverse_dns_applied';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: ServerEventData;
-  }
+  | EventOf<'server.reverse_dns_applied', ServerEventData>
   /** An address is kept for the account. */
-  | {
-    type: 'address.reserved';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: AddressEventData;
-  }
+  | EventOf<'address.reserved', AddressEventData>
   /** A server has got a kept address. */
-  | {
-    type: 'address.attached';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: AddressEventData;
-  }
+  | EventOf<'address.attached', AddressEventData>
   /** A kept address was taken from its server, or its server was destroyed. */
-  | {
-    type: 'address.detached';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: AddressEventData;
-  }
+  | EventOf<'address.detached', AddressEventData>
   /** A kept address was given back. */
-  | {
-    type: 'address.released';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: AddressEventData;
-  }
+  | EventOf<'address.released', AddressEventData>
   /** The hypervisor has the newest version of the firewall of a server. */
-  | {
-    type: 'firewall.applied';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: ServerEventData;
-  }
+  | EventOf<'firewall.applied', ServerEventData>
   /** An attack on a server, or from it, was detected. */
-  | {
-    type: 'server.attack_started';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: AttackEventData;
-  }
+  | EventOf<'server.attack_started', AttackEventData>
   /** The attack has ended. Sent only after its start. */
-  | {
-    type: 'server.attack_ended';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: AttackEventData;
-  }
+  | EventOf<'server.attack_ended', AttackEventData>
   /** Traffic of an attack on a server, or by one, is dropped at its hypervisor from now on. Sent only after the start of the attack. */
-  | {
-    type: 'server.filter_started';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: AttackEventData;
-  }
+  | EventOf<'server.filter_started', AttackEventData>
   /** It is dropped no longer; the attack may go on. */
-  | {
-    type: 'server.filter_ended';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: AttackEventData;
-  }
+  | EventOf<'server.filter_ended', AttackEventData>
   /** A scan found a port open that was not open before; at most 50 for one scan. Off until switched on in the settings of the Protect page. */
-  | {
-    type: 'server.port_opened';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: PortEventData;
-  }
+  | EventOf<'server.port_opened', PortEventData>
   /** A scan found a port closed that was open before; at most 50 for one scan. Off until switched on in the settings of the Protect page. */
-  | {
-    type: 'server.port_closed';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: PortEventData;
-  }
+  | EventOf<'server.port_closed', PortEventData>
   /** The result of a requested port scan of one address has arrived, complete or partial. */
-  | {
-    type: 'server.scan_completed';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: ScanEventData;
-  }
+  | EventOf<'server.scan_completed', ScanEventData>
   /** A potential vulnerability was found for the first time for this server, port and version; at most 50 for one check, the most severe. Off until switched on in the settings of the Protect page. */
-  | {
-    type: 'server.finding_new';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: FindingEventData;
-  }
+  | EventOf<'server.finding_new', FindingEventData>
   /** All hypervisors have the present state of the network. */
-  | {
-    type: 'network.synced';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: NetworkEventData;
-  }
+  | EventOf<'network.synced', NetworkEventData>
   /** The network could not be applied to the hypervisors. */
-  | {
-    type: 'network.sync_failed';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: NetworkEventData;
-  }
+  | EventOf<'network.sync_failed', NetworkEventData>
   /** An action of a server finished or failed. */
-  | {
-    type: 'action.finished';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: ActionEventData;
-  }
+  | EventOf<'action.finished', ActionEventData>
   /** The account has used half, 80 % or all of its free requests of the month. */
-  | {
-    type: 'usage.threshold';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: UsageEventData;
-  }
+  | EventOf<'usage.threshold', UsageEventData>
   /** The account has used half, 80 % or all of its bandwidth pool of the month, and more costs something. */
-  | {
-    type: 'bandwidth.threshold';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: BandwidthEventData;
-  }
+  | EventOf<'bandwidth.threshold', BandwidthEventData>
   /** The bandwidth pool of the month is used up and the servers of the account are limited in speed until the month ends, as the account chose. */
-  | {
-    type: 'bandwidth.limited';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: BandwidthEventData;
-  }
+  | EventOf<'bandwidth.limited', BandwidthEventData>
   /** An API key was created. */
-  | {
-    type: 'key.created';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: KeyEventData;
-  }
+  | EventOf<'key.created', KeyEventData>
   /** An API key was revoked. */
-  | {
-    type: 'key.revoked';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: KeyEventData;
-  }
+  | EventOf<'key.revoked', KeyEventData>
   /** The account was suspended or closed. */
-  | {
-    type: 'account.locked';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: AccountEventData;
-  }
+  | EventOf<'account.locked', AccountEventData>
   /** A test event, sent with the test button of the endpoint. */
-  | {
-    type: 'webhook.test';
-    /** Time of the event, not of the delivery. */
-    timestamp: string;
-    data: TestEventData;
-  };
+  | EventOf<'webhook.test', TestEventData>;
 
 export interface ListTenantsQuery {
   limit?: number | undefined;

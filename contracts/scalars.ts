@@ -1,5 +1,5 @@
 /** What the bodies of every API here are made of: only values that programs and databases keep as they are. */
-import { type TSchema, Type } from 'typebox';
+import { type TProperties, type TSchema, Type } from 'typebox';
 import Format from 'typebox/format';
 
 const firstMs = Date.parse('0001-01-01T00:00:00Z');
@@ -15,6 +15,9 @@ Format.Set('date-time', isTimestamp);
 
 /** Always there, `null` when unknown. */
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+/** An object of these members and no others. */
+export const Strict = <P extends TProperties>(properties: P) =>
+  Type.Object(properties, { additionalProperties: false });
 /** An integer id. */
 export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 export const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });

@@ -9,7 +9,7 @@ import {
   incidentStates,
   targetKinds,
 } from '../incidents.ts';
-import { Count, Id, Nullable, Share, Timestamp } from '../scalars.ts';
+import { Count, Id, Nullable, Share, Strict, Timestamp } from '../scalars.ts';
 import type { FeedContract } from './contract.ts';
 
 const Uuid = Type.String({
@@ -26,22 +26,19 @@ const IncidentClass = Type.Enum([
 ]);
 
 /** What was done about an incident. */
-export const IncidentAction = Type.Object(
-  {
-    kind: Type.Enum([...actionKinds]),
-    at: Timestamp,
-    ended_at: Nullable(Timestamp),
-    dropped_pps: Type.Optional(
-      Type.Number({
-        minimum: 0,
-        maximum: 1e15,
-        description:
-          'Of `dropped`: packets of the last second. The kind and this only with `ddos_incident_filter`.',
-      }),
-    ),
-  },
-  strict,
-);
+export const IncidentAction = Strict({
+  kind: Type.Enum([...actionKinds]),
+  at: Timestamp,
+  ended_at: Nullable(Timestamp),
+  dropped_pps: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: 1e15,
+      description:
+        'Of `dropped`: packets of the last second. The kind and this only with `ddos_incident_filter`.',
+    }),
+  ),
+});
 export type IncidentAction = Static<typeof IncidentAction>;
 
 const VectorDetails = Type.Object(
@@ -50,7 +47,7 @@ const VectorDetails = Type.Object(
     protocols: Type.Array(Type.Integer({ minimum: 0, maximum: 255 }), { maxItems: 8 }),
     started_at: Timestamp,
     last_observed_at: Timestamp,
-    peak: Type.Object({ bps: Rate, pps: Rate }, strict),
+    peak: Strict({ bps: Rate, pps: Rate }),
   },
   {
     ...strict,
@@ -61,64 +58,52 @@ const VectorDetails = Type.Object(
 export type VectorDetails = Static<typeof VectorDetails>;
 
 /** One incident of the monitor. `revision` grows with every change; times are the sensor's own. No source address crosses. */
-export const Incident = Type.Object(
-  {
-    id: Uuid,
-    revision: Id,
-    target: Type.Object(
-      {
-        kind: Type.Enum([...targetKinds]),
-        value: Type.String({ minLength: 1, maxLength: 64 }),
-      },
-      strict,
-    ),
-    direction: Type.Enum([...attackDirections]),
-    class: IncidentClass,
-    severity: Type.Enum([...incidentSeverities]),
-    vectors: Type.Array(
-      Type.Object(
-        {
-          class: IncidentClass,
-          packets_share: Share,
-          bytes_share: Share,
-          ports: Type.Array(Type.Integer({ minimum: 0, maximum: 65_535 }), { maxItems: 8 }),
-          details: Type.Optional(VectorDetails),
-        },
-        strict,
-      ),
-      { maxItems: 3 },
-    ),
-    state: Type.Enum([...incidentStates]),
-    started_at: Timestamp,
-    last_observed_at: Timestamp,
-    recovered_at: Nullable(Timestamp),
-    detected_at: Timestamp,
-    current: Nullable(Type.Object({ bps: Rate, pps: Rate }, strict)),
-    peak: Type.Object({ bps: Rate, bps_at: Timestamp, pps: Rate, pps_at: Timestamp }, strict),
-    totals: Type.Object({ bytes: Count, packets: Count }, strict),
-    coverage: Type.Enum([...incidentCoverages]),
-    drill: Type.Boolean(),
-    drill_is_mailed: Type.Optional(
-      Type.Boolean({
-        description:
-          'The operator of the drill wants the customer mailed, as about an attack. Only with `ddos_drill_mail`.',
-      }),
-    ),
-    actions: Type.Array(IncidentAction, { maxItems: 8 }),
-  },
-  strict,
-);
+export const Incident = Strict({
+  id: Uuid,
+  revision: Id,
+  target: Strict({
+    kind: Type.Enum([...targetKinds]),
+    value: Type.String({ minLength: 1, maxLength: 64 }),
+  }),
+  direction: Type.Enum([...attackDirections]),
+  class: IncidentClass,
+  severity: Type.Enum([...incidentSeverities]),
+  vectors: Type.Array(
+    Strict({
+      class: IncidentClass,
+      packets_share: Share,
+      bytes_share: Share,
+      ports: Type.Array(Type.Integer({ minimum: 0, maximum: 65_535 }), { maxItems: 8 }),
+      details: Type.Optional(VectorDetails),
+    }),
+    { maxItems: 3 },
+  ),
+  state: Type.Enum([...incidentStates]),
+  started_at: Timestamp,
+  last_observed_at: Timestamp,
+  recovered_at: Nullable(Timestamp),
+  detected_at: Timestamp,
+  current: Nullable(Strict({ bps: Rate, pps: Rate })),
+  peak: Strict({ bps: Rate, bps_at: Timestamp, pps: Rate, pps_at: Timestamp }),
+  totals: Strict({ bytes: Count, packets: Count }),
+  coverage: Type.Enum([...incidentCoverages]),
+  drill: Type.Boolean(),
+  drill_is_mailed: Type.Optional(
+    Type.Boolean({
+      description:
+        'The operator of the drill wants the customer mailed, as about an attack. Only with `ddos_drill_mail`.',
+    }),
+  ),
+  actions: Type.Array(IncidentAction, { maxItems: 8 }),
+});
 export type Incident = Static<typeof Incident>;
 
-export const IncidentsRequest = Type.Object(
-  {
-    contract_version: Type.Literal(1),
-    source_site_id: Id,
-    cluster_ids: Type.Array(Id, { maxItems: 100 }),
-    incidents: Type.Array(Incident, { maxItems: 100 }),
-  },
-  strict,
-);
+export const IncidentsRequest = Strict({
+  contract_version: Type.Literal(1),
+  source_site_id: Id,
+  cluster_ids: Type.Array(Id, { maxItems: 100 }),
+  incidents: Type.Array(Incident, { maxItems: 100 }),
+});
 export type IncidentsRequest = Static<typeof IncidentsRequest>;
 
 /**

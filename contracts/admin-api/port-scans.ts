@@ -4,10 +4,8 @@
  */
 import { type Static, Type } from 'typebox';
 import { ScanId, scanFindings } from '../port-scan/index.ts';
-import { Id, Nullable, Timestamp } from '../scalars.ts';
+import { Id, Nullable, Strict, Timestamp } from '../scalars.ts';
 import type { AdminContract, FeedContract } from './contract.ts';
-
-const strict = { additionalProperties: false } as const;
 
 /** One address that a full scan was asked for. `id` is the request's for good, and becomes the scan's id. */
 export const ScanRequest = Type.Object({
@@ -40,26 +38,20 @@ export const scanRequestsLimitMax = 500;
 export const scanRequestsPath = '/protect/scan-requests/';
 
 /** What became of a request before its result. `claimed` leaves it queued; `running` needs a start that a sensor reported. */
-export const ScanRequestUpdate = Type.Object(
-  {
-    id: ScanId,
-    state: Type.Enum(['claimed', 'running', 'withdrawn']),
-    started_at: Nullable(Timestamp),
-    heartbeat_at: Nullable(Timestamp),
-    progress: Nullable(Type.Number({ minimum: 0, maximum: 100, description: 'Percent of the whole scan.' })),
-  },
-  strict,
-);
+export const ScanRequestUpdate = Strict({
+  id: ScanId,
+  state: Type.Enum(['claimed', 'running', 'withdrawn']),
+  started_at: Nullable(Timestamp),
+  heartbeat_at: Nullable(Timestamp),
+  progress: Nullable(Type.Number({ minimum: 0, maximum: 100, description: 'Percent of the whole scan.' })),
+});
 export type ScanRequestUpdate = Static<typeof ScanRequestUpdate>;
 
-export const ScanRequestUpdates = Type.Object(
-  {
-    contract_version: Type.Literal(1),
-    source_site_id: Id,
-    updates: Type.Array(ScanRequestUpdate, { maxItems: 100 }),
-  },
-  strict,
-);
+export const ScanRequestUpdates = Strict({
+  contract_version: Type.Literal(1),
+  source_site_id: Id,
+  updates: Type.Array(ScanRequestUpdate, { maxItems: 100 }),
+});
 export type ScanRequestUpdates = Static<typeof ScanRequestUpdates>;
 
 /** `cancelled`, `expired`: the request leaves the sensor's plan. */
@@ -73,28 +65,22 @@ export const ScanRequestOutcomes = Type.Object({
 export type ScanRequestOutcomes = Static<typeof ScanRequestOutcomes>;
 
 /** A result of one address. `request_id` is null for the sensor's own hourly and daily scans. */
-export const DeliveredScan = Type.Object(
-  {
-    scan_id: ScanId,
-    request_id: Nullable(ScanId),
-    allocation_id: Id,
-    address: Type.String({ minLength: 2, maxLength: 45 }),
-    assigned_at: Timestamp,
-    ...scanFindings,
-  },
-  strict,
-);
+export const DeliveredScan = Strict({
+  scan_id: ScanId,
+  request_id: Nullable(ScanId),
+  allocation_id: Id,
+  address: Type.String({ minLength: 2, maxLength: 45 }),
+  assigned_at: Timestamp,
+  ...scanFindings,
+});
 export type DeliveredScan = Static<typeof DeliveredScan>;
 
-export const PortScansRequest = Type.Object(
-  {
-    contract_version: Type.Literal(1),
-    source_site_id: Id,
-    cluster_ids: Type.Array(Id, { maxItems: 100 }),
-    results: Type.Array(DeliveredScan, { maxItems: 50 }),
-  },
-  strict,
-);
+export const PortScansRequest = Strict({
+  contract_version: Type.Literal(1),
+  source_site_id: Id,
+  cluster_ids: Type.Array(Id, { maxItems: 100 }),
+  results: Type.Array(DeliveredScan, { maxItems: 50 }),
+});
 export type PortScansRequest = Static<typeof PortScansRequest>;
 
 /** `unmatched`: the address is no longer what it was when it was scanned, and nothing was stored (NET-2.7.11). */

@@ -7,7 +7,7 @@
  */
 import { type Static, Type } from 'typebox';
 import { minuteReasons } from '../minute-reasons.ts';
-import { Id, Nullable, Timestamp } from '../scalars.ts';
+import { Id, Nullable, Strict, Timestamp } from '../scalars.ts';
 import type { AdminContract, FeedContract } from './contract.ts';
 
 const Rate = Nullable(Type.Number({ minimum: 0 }));
@@ -61,78 +61,60 @@ export type TargetsPage = Static<typeof TargetsPage>;
 export const targetsLimitDefault = 200;
 export const targetsLimitMax = 1000;
 
-export const TelemetryApplication = Type.Object(
-  {
-    name: Type.String({ minLength: 1, maxLength: 253 }),
-    inbound_bytes: Type.Integer({ minimum: 0 }),
-    outbound_bytes: Type.Integer({ minimum: 0 }),
-    transport: Type.Optional(Nullable(Type.String({ maxLength: 16 }))),
-    server_port: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: 65535 }))),
-  },
-  { additionalProperties: false },
-);
+export const TelemetryApplication = Strict({
+  name: Type.String({ minLength: 1, maxLength: 253 }),
+  inbound_bytes: Type.Integer({ minimum: 0 }),
+  outbound_bytes: Type.Integer({ minimum: 0 }),
+  transport: Type.Optional(Nullable(Type.String({ maxLength: 16 }))),
+  server_port: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: 65535 }))),
+});
 export type TelemetryApplication = Static<typeof TelemetryApplication>;
 
 const MinuteReason = Type.Enum([...minuteReasons]);
 
 /** Rates are `bytes * 8 / 60`, not rounded, so that bytes come back exactly. */
-export const TelemetryPoint = Type.Object(
-  {
-    timestamp: Timestamp,
-    inbound_bps: Rate,
-    outbound_bps: Rate,
-    pps: Rate,
-    expected_bps: Rate,
-    expected_pps: Rate,
-    ddos_bps: Rate,
-    ddos_pps: Rate,
-    coverage: Nullable(Type.Number({ minimum: 0, maximum: 1 })),
-    applications: Type.Array(TelemetryApplication, { maxItems: 20 }),
-    reason: Type.Optional(MinuteReason),
-    /** The part of the rates that the provider's own port scans caused; absent where there is none. */
-    own_scan: Type.Optional(
-      Type.Object(
-        { inbound_bps: Type.Number({ minimum: 0 }), outbound_bps: Type.Number({ minimum: 0 }) },
-        { additionalProperties: false },
-      ),
-    ),
-    /** What filters at hypervisors dropped, beside the rates; absent where there is none. */
-    dropped: Type.Optional(
-      Type.Object(
-        {
-          inbound_bps: Type.Number({ minimum: 0 }),
-          outbound_bps: Type.Number({ minimum: 0 }),
-          inbound_pps: Type.Number({ minimum: 0 }),
-          outbound_pps: Type.Number({ minimum: 0 }),
-        },
-        { additionalProperties: false },
-      ),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const TelemetryPoint = Strict({
+  timestamp: Timestamp,
+  inbound_bps: Rate,
+  outbound_bps: Rate,
+  pps: Rate,
+  expected_bps: Rate,
+  expected_pps: Rate,
+  ddos_bps: Rate,
+  ddos_pps: Rate,
+  coverage: Nullable(Type.Number({ minimum: 0, maximum: 1 })),
+  applications: Type.Array(TelemetryApplication, { maxItems: 20 }),
+  reason: Type.Optional(MinuteReason),
+  /** The part of the rates that the provider's own port scans caused; absent where there is none. */
+  own_scan: Type.Optional(
+    Strict({ inbound_bps: Type.Number({ minimum: 0 }), outbound_bps: Type.Number({ minimum: 0 }) }),
+  ),
+  /** What filters at hypervisors dropped, beside the rates; absent where there is none. */
+  dropped: Type.Optional(
+    Strict({
+      inbound_bps: Type.Number({ minimum: 0 }),
+      outbound_bps: Type.Number({ minimum: 0 }),
+      inbound_pps: Type.Number({ minimum: 0 }),
+      outbound_pps: Type.Number({ minimum: 0 }),
+    }),
+  ),
+});
 export type TelemetryPoint = Static<typeof TelemetryPoint>;
 
-export const TelemetryTarget = Type.Object(
-  {
-    id: Id,
-    address: Type.String(),
-    assigned_at: Timestamp,
-    series: Type.Array(TelemetryPoint, { maxItems: 60 }),
-  },
-  { additionalProperties: false },
-);
+export const TelemetryTarget = Strict({
+  id: Id,
+  address: Type.String(),
+  assigned_at: Timestamp,
+  series: Type.Array(TelemetryPoint, { maxItems: 60 }),
+});
 export type TelemetryTarget = Static<typeof TelemetryTarget>;
 
-export const TelemetryRequest = Type.Object(
-  {
-    contract_version: Type.Literal(1),
-    source_site_id: Id,
-    cluster_ids: Type.Array(Id, { maxItems: 100 }),
-    targets: Type.Array(TelemetryTarget, { maxItems: 50 }),
-  },
-  { additionalProperties: false },
-);
+export const TelemetryRequest = Strict({
+  contract_version: Type.Literal(1),
+  source_site_id: Id,
+  cluster_ids: Type.Array(Id, { maxItems: 100 }),
+  targets: Type.Array(TelemetryTarget, { maxItems: 50 }),
+});
 export type TelemetryRequest = Static<typeof TelemetryRequest>;
 
 export const ReceiptOutcome = Type.Union([

@@ -8,7 +8,7 @@
 import { type Static, Type } from 'typebox';
 import { findingSeverities, unableReasons } from '../findings.ts';
 import { ScanId, ScanTransport, scanServicesMax } from '../port-scan/index.ts';
-import { Count, Id, Nullable, Timestamp } from '../scalars.ts';
+import { Count, Id, Nullable, Strict, Timestamp } from '../scalars.ts';
 import type { FeedContract } from './contract.ts';
 
 const strict = { additionalProperties: false } as const;
@@ -21,35 +21,32 @@ export const findingsMax = 500;
 export const findingSummaryMax = 2_000;
 
 /** A potential vulnerability. Severity, score and vector are null while the database has not rated it. */
-export const ProjectedFinding = Type.Object(
-  {
-    cve_id: Type.String({ pattern: '^CVE-[0-9]{4}-[0-9]{4,19}$' }),
-    severity: Nullable(Type.Enum([...findingSeverities])),
-    score: Nullable(Type.Number({ minimum: 0, maximum: 10 })),
-    cvss_version: Nullable(Type.Enum(['2.0', '3.0', '3.1', '4.0'])),
-    cvss_vector: Nullable(Type.String({ minLength: 1, maxLength: 512 })),
-    summary: Type.String({ maxLength: findingSummaryMax }),
-    published_at: Timestamp,
-    modified_at: Timestamp,
-    incomplete: Type.Union([Type.Enum(['platform', 'bounded']), Type.Null()], {
-      description:
-        '`platform`: what scans do not see, such as the operating system, decides; `bounded`: the record or the version is not exact enough.',
-    }),
-    disputed: Type.Boolean(),
-    known_exploited: Type.Boolean(),
-    package: Type.Optional(
-      Type.Object(
-        { fixed_in: Nullable(Type.String({ minLength: 1, maxLength: 256 })) },
-        {
-          ...strict,
-          description:
-            "Of a package that the security tracker of its distribution calls affected: the first version of the package with the fix, null where there is none yet. Absent: the record's versions decide.",
-        },
-      ),
+export const ProjectedFinding = Strict({
+  cve_id: Type.String({ pattern: '^CVE-[0-9]{4}-[0-9]{4,19}$' }),
+  severity: Nullable(Type.Enum([...findingSeverities])),
+  score: Nullable(Type.Number({ minimum: 0, maximum: 10 })),
+  cvss_version: Nullable(Type.Enum(['2.0', '3.0', '3.1', '4.0'])),
+  cvss_vector: Nullable(Type.String({ minLength: 1, maxLength: 512 })),
+  summary: Type.String({ maxLength: findingSummaryMax }),
+  published_at: Timestamp,
+  modified_at: Timestamp,
+  incomplete: Type.Union([Type.Enum(['platform', 'bounded']), Type.Null()], {
+    description:
+      '`platform`: what scans do not see, such as the operating system, decides; `bounded`: the record or the version is not exact enough.',
+  }),
+  disputed: Type.Boolean(),
+  known_exploited: Type.Boolean(),
+  package: Type.Optional(
+    Type.Object(
+      { fixed_in: Nullable(Type.String({ minLength: 1, maxLength: 256 })) },
+      {
+        ...strict,
+        description:
+          "Of a package that the security tracker of its distribution calls affected: the first version of the package with the fix, null where there is none yet. Absent: the record's versions decide.",
+      },
     ),
-  },
-  strict,
-);
+  ),
+});
 export type ProjectedFinding = Static<typeof ProjectedFinding>;
 
 /**
@@ -57,57 +54,48 @@ export type ProjectedFinding = Static<typeof ProjectedFinding>;
  * Receivers make it themselves, because earlier monitors send another one. Findings of a service that is `unable` are those of the original of a package; they are never
  * active ones.
  */
-export const ProjectedService = Type.Object(
-  {
-    transport: ScanTransport,
-    port: Type.Integer({ minimum: 1, maximum: 65_535 }),
-    scan_id: ScanId,
-    observed_at: Timestamp,
-    fingerprint: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-    product: Answer,
-    version: Answer,
-    assessment: Type.Enum(['assessed', 'unable']),
-    reason: Nullable(Type.Enum([...unableReasons])),
-    findings: Type.Array(ProjectedFinding, { maxItems: findingsMax }),
-  },
-  strict,
-);
+export const ProjectedService = Strict({
+  transport: ScanTransport,
+  port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+  scan_id: ScanId,
+  observed_at: Timestamp,
+  fingerprint: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+  product: Answer,
+  version: Answer,
+  assessment: Type.Enum(['assessed', 'unable']),
+  reason: Nullable(Type.Enum([...unableReasons])),
+  findings: Type.Array(ProjectedFinding, { maxItems: findingsMax }),
+});
 export type ProjectedService = Static<typeof ProjectedService>;
 
-export const Projection = Type.Object(
-  {
-    allocation_id: Id,
-    address: Type.String({ minLength: 2, maxLength: 45 }),
-    assigned_at: Timestamp,
-    scan_id: ScanId,
-    checked_at: Timestamp,
-    database_at: Type.Union([Timestamp, Type.Null()], {
+export const Projection = Strict({
+  allocation_id: Id,
+  address: Type.String({ minLength: 2, maxLength: 45 }),
+  assigned_at: Timestamp,
+  scan_id: ScanId,
+  checked_at: Timestamp,
+  database_at: Type.Union([Timestamp, Type.Null()], {
+    description:
+      'Age of the oldest records that were compared. Null: records of no product of these services are stored.',
+  }),
+  services: Type.Array(ProjectedService, { maxItems: scanServicesMax }),
+  counts: Type.Object(
+    { active: Count, ignored: Count, unable: Count, truncated: Count },
+    {
+      ...strict,
       description:
-        'Age of the oldest records that were compared. Null: records of no product of these services are stored.',
-    }),
-    services: Type.Array(ProjectedService, { maxItems: scanServicesMax }),
-    counts: Type.Object(
-      { active: Count, ignored: Count, unable: Count, truncated: Count },
-      {
-        ...strict,
-        description:
-          'As the monitor counts: `ignored` by its own operators, independent of customers. `truncated`: findings that were left out.',
-      },
-    ),
-  },
-  strict,
-);
+        'As the monitor counts: `ignored` by its own operators, independent of customers. `truncated`: findings that were left out.',
+    },
+  ),
+});
 export type Projection = Static<typeof Projection>;
 
-export const VulnerabilitiesRequest = Type.Object(
-  {
-    contract_version: Type.Literal(1),
-    source_site_id: Id,
-    cluster_ids: Type.Array(Id, { maxItems: 100 }),
-    projections: Type.Array(Projection, { maxItems: projectionsMax }),
-  },
-  strict,
-);
+export const VulnerabilitiesRequest = Strict({
+  contract_version: Type.Literal(1),
+  source_site_id: Id,
+  cluster_ids: Type.Array(Id, { maxItems: 100 }),
+  projections: Type.Array(Projection, { maxItems: projectionsMax }),
+});
 export type VulnerabilitiesRequest = Static<typeof VulnerabilitiesRequest>;
 
 /**

@@ -1,6 +1,6 @@
 /** Bodies about bandwidth, and the account payload. */
 import { type Static, Type } from 'typebox';
-import { Nullable } from '../scalars.ts';
+import { Nullable, Strict } from '../scalars.ts';
 import { both, type EndpointDeclaration, ok } from './endpoint.ts';
 import {
   Id,
@@ -9,7 +9,6 @@ import {
   monthOrDayPattern,
   OneOf,
   ProjectionHours,
-  Query,
   TenantSelector,
   Titled,
 } from './schema-kit.ts';
@@ -79,7 +78,7 @@ const PeriodName = Type.String({
   description: 'A UTC month or day.',
 });
 
-export const BandwidthQuery = Query({
+export const BandwidthQuery = Strict({
   from: Type.Optional(PeriodName),
   to: Type.Optional(PeriodName),
   granularity: Type.Optional(OneOf(['month', 'day'], 'Default `month`.')),

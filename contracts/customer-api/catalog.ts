@@ -1,9 +1,9 @@
 /** Bodies about what can be ordered, and what it costs. */
 import { type Static, Type } from 'typebox';
 import { capabilities, imageKinds } from '#contracts/capabilities.ts';
-import { Nullable } from '../scalars.ts';
+import { Nullable, Strict } from '../scalars.ts';
 import { type EndpointDeclaration, ok, page } from './endpoint.ts';
-import { Id, Money, OneOf, PageOf, Query, ShortListQuery, Titled } from './schema-kit.ts';
+import { Id, Money, OneOf, PageOf, ShortListQuery, Titled } from './schema-kit.ts';
 
 const offered = Type.Boolean({
   description: 'False: servers still have it, and new ones can’t be ordered with it.',
@@ -63,7 +63,7 @@ export type Location = Static<typeof Location>;
 
 export const PlanList = PageOf('PlanList', 'plans', Plan);
 export const ImageList = PageOf('ImageList', 'images', Image);
-export const ListImagesQuery = Query({
+export const ListImagesQuery = Strict({
   kind: Type.Optional(OneOf(imageKinds, 'Default: `system`.')),
   ...ShortListQuery.properties,
 });

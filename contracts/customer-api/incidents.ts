@@ -10,9 +10,9 @@ import {
   incidentStates,
 } from '#contracts/incidents.ts';
 import { keptText } from '#contracts/retention.ts';
-import { Nullable } from '../scalars.ts';
+import { Nullable, Strict } from '../scalars.ts';
 import { type EndpointDeclaration, page } from './endpoint.ts';
-import { Id, OneOf, PageOf, pageQuery, Query, Titled } from './schema-kit.ts';
+import { Id, OneOf, PageOf, pageQuery, Titled } from './schema-kit.ts';
 
 const time = (description: string, example: string) =>
   Type.String({ format: 'date-time', description, examples: [example] });
@@ -117,7 +117,7 @@ export const IncidentList = PageOf('IncidentList', 'incidents', Incident);
 
 const oneState = `(${incidentStates.join('|')})`;
 
-export const ListIncidentsQuery = Query({
+export const ListIncidentsQuery = Strict({
   state: Type.Optional(
     Type.String({
       maxLength: 60,

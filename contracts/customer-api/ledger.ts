@@ -1,7 +1,8 @@
 /** Bodies about the movements of credit. */
 import { type Static, Type } from 'typebox';
+import { Strict } from '../scalars.ts';
 import { type EndpointDeclaration, page } from './endpoint.ts';
-import { Id, Moment, Money, monthPattern, PageOf, pageQuery, Query, Titled } from './schema-kit.ts';
+import { Id, Moment, Money, monthPattern, PageOf, pageQuery, Titled } from './schema-kit.ts';
 
 const Source = Type.String({
   description:
@@ -21,7 +22,7 @@ export type LedgerEntry = Static<typeof LedgerEntry>;
 
 export const LedgerEntryList = PageOf('LedgerEntryList', 'entries', LedgerEntry);
 
-export const ListLedgerQuery = Query({
+export const ListLedgerQuery = Strict({
   source: Type.Optional(
     Type.String({ maxLength: 40, pattern: '^[a-z_]+$', description: 'Entries of this source.' }),
   ),

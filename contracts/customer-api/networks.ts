@@ -1,6 +1,6 @@
 /** Bodies about private networks and the servers on them. */
 import { type Static, Type } from 'typebox';
-import { Nullable } from '../scalars.ts';
+import { Nullable, Strict } from '../scalars.ts';
 import { both, type EndpointDeclaration, ok, page } from './endpoint.ts';
 import {
   Id,
@@ -13,7 +13,6 @@ import {
   Pagination,
   pageQuery,
   plainTextPattern,
-  Query,
   RequestBody,
   SelectionRequest,
   ShortListQuery,
@@ -130,7 +129,7 @@ export const AttachRequest = RequestBody('AttachRequest', {
 });
 export type AttachRequest = Static<typeof AttachRequest>;
 
-export const ListNetworksQuery = Query({
+export const ListNetworksQuery = Strict({
   name: Type.Optional(Type.String({ maxLength: 64 })),
   label: Type.Optional(
     Type.String({

@@ -12,9 +12,6 @@ import { errorKinds } from './errors.ts';
 /** A body, by its name in the document. */
 export const Titled = <P extends TProperties>(title: string, properties: P) =>
   Type.Object(properties, { title });
-/** What a call's query may name. */
-export const Query = <P extends TProperties>(properties: P) =>
-  Type.Object(properties, { additionalProperties: false });
 /** What a call's body may hold; it may select the workspace. */
 export const RequestBody = <P extends TProperties>(title: string, properties: P) =>
   Type.Object(

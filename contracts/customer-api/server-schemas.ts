@@ -1,7 +1,7 @@
 /** Bodies about servers and their actions. */
 import { type Static, Type } from 'typebox';
 import { consoleKinds } from '../capabilities.ts';
-import { Nullable } from '../scalars.ts';
+import { Nullable, Strict } from '../scalars.ts';
 import { FirewallSummary } from './firewall.ts';
 import { PrivateNetworkAttachment } from './networks.ts';
 import {
@@ -15,7 +15,6 @@ import {
   OneOf,
   PageOf,
   pageQuery,
-  Query,
   RequestBody,
   SlugOrId,
   Titled,
@@ -409,7 +408,7 @@ export type ListServersQuery = Static<typeof ListServersQuery>;
 export const ListActionsQuery = pageQuery(50);
 export type ListActionsQuery = Static<typeof ListActionsQuery>;
 
-export const ReadServerQuery = Query({
+export const ReadServerQuery = Strict({
   wait_for: Type.Optional(
     Type.String({
       maxLength: 200,

@@ -2,9 +2,9 @@
 import { type Static, Type } from 'typebox';
 import { minuteReasons } from '#contracts/minute-reasons.ts';
 import { keptText } from '#contracts/retention.ts';
-import { Nullable } from '../scalars.ts';
+import { Nullable, Strict } from '../scalars.ts';
 import { type EndpointDeclaration, ok } from './endpoint.ts';
-import { Id, momentPattern, OneOf, Query, Titled } from './schema-kit.ts';
+import { Id, momentPattern, OneOf, Titled } from './schema-kit.ts';
 
 /** Lengths of the steps, in seconds. */
 export const trafficSteps = {
@@ -148,7 +148,7 @@ export type ServerTraffic = Static<typeof ServerTraffic>;
 
 const Time = (description: string) => Type.String({ maxLength: 40, pattern: momentPattern, description });
 
-export const TrafficQuery = Query({
+export const TrafficQuery = Strict({
   range: Type.Optional(
     OneOf(
       rangeNames,

@@ -1,10 +1,10 @@
 /** Bodies about counted requests. */
 import { type Static, Type } from 'typebox';
-import { Nullable } from '../scalars.ts';
+import { Nullable, Strict } from '../scalars.ts';
 import type { EndpointDeclaration } from './endpoint.ts';
-import { Id, Moment, Money, monthPattern, OneOf, ProjectionHours, Query, Titled } from './schema-kit.ts';
+import { Id, Moment, Money, monthPattern, OneOf, ProjectionHours, Titled } from './schema-kit.ts';
 
-export const UsageQuery = Query({
+export const UsageQuery = Strict({
   period: Type.Optional(
     Type.String({
       pattern: monthPattern,

@@ -8,10 +8,9 @@
 import { createHash } from 'node:crypto';
 import { type Static, Type } from 'typebox';
 import { transports } from '../ip-protocols.ts';
-import { Nullable, Timestamp } from '../scalars.ts';
+import { Nullable, Strict, Timestamp } from '../scalars.ts';
 
 const PortNumber = Type.Integer({ minimum: 1, maximum: 65_535 });
-const strict = { additionalProperties: false } as const;
 /** What a service says of itself is written by a stranger: bounded, without control characters. */
 const Answer = Nullable(Type.String({ minLength: 1, maxLength: 256 }));
 
@@ -43,41 +42,35 @@ export type ScanState = (typeof scanStates)[number];
 export const portsAsked: Readonly<Record<ScanProfile, number>> = { common: 100, full: 65_535 };
 
 /** One discovery. `filtered`: a firewall said no. `silent`: nothing answered, so a UDP service may be there. */
-export const ScanPhase = Type.Object(
-  {
-    transport: ScanTransport,
-    ports_asked: Type.Integer({ minimum: 0, maximum: 65_535 }),
-    ports_answered: Type.Integer({ minimum: 0, maximum: 65_535 }),
-    filtered: Type.Integer({ minimum: 0, maximum: 65_535 }),
-    silent: Type.Integer({ minimum: 0, maximum: 65_535 }),
-    finished: Type.Boolean(),
-  },
-  strict,
-);
+export const ScanPhase = Strict({
+  transport: ScanTransport,
+  ports_asked: Type.Integer({ minimum: 0, maximum: 65_535 }),
+  ports_answered: Type.Integer({ minimum: 0, maximum: 65_535 }),
+  filtered: Type.Integer({ minimum: 0, maximum: 65_535 }),
+  silent: Type.Integer({ minimum: 0, maximum: 65_535 }),
+  finished: Type.Boolean(),
+});
 export type ScanPhase = Static<typeof ScanPhase>;
 
 /**
  * One open port. `method` `probed`: the service answered a probe with what it is; `table`: its name is guessed from the port
  * number and says nothing of a product. `confidence` is nmap's, 0 to 10. `cpe` are CPE 2.2 names, `cpe:/a:…`.
  */
-export const ScanService = Type.Object(
-  {
-    transport: ScanTransport,
-    port: PortNumber,
-    first_observed_at: Timestamp,
-    observed_at: Timestamp,
-    scan_id: ScanId,
-    service: Answer,
-    product: Answer,
-    version: Answer,
-    extra_info: Answer,
-    method: Type.Enum([...scanMethods]),
-    confidence: Type.Integer({ minimum: 0, maximum: 10 }),
-    tunnel: Nullable(Type.String({ minLength: 1, maxLength: 16 })),
-    cpe: Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 4 }),
-  },
-  strict,
-);
+export const ScanService = Strict({
+  transport: ScanTransport,
+  port: PortNumber,
+  first_observed_at: Timestamp,
+  observed_at: Timestamp,
+  scan_id: ScanId,
+  service: Answer,
+  product: Answer,
+  version: Answer,
+  extra_info: Answer,
+  method: Type.Enum([...scanMethods]),
+  confidence: Type.Integer({ minimum: 0, maximum: 10 }),
+  tunnel: Nullable(Type.String({ minLength: 1, maxLength: 16 })),
+  cpe: Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 4 }),
+});
 export type ScanService = Static<typeof ScanService>;
 
 /**

@@ -4,23 +4,22 @@
  *
  * Sensors authenticate as hosts with `Authorization: Bearer svcsen_<id>_<secret>` (NET-5.3).
  */
+
 import { type Static, Type } from 'typebox';
+import { Strict } from '../scalars.ts';
 import { PlanDetection } from './detection.ts';
 import { filterRulesMax, PlanFilterRule } from './filter.ts';
 
-export const EnrolRequest = Type.Object(
-  {
-    token: Type.String({ minLength: 1, maxLength: 128, description: 'One-time enrolment token.' }),
-    host_name: Type.String({ minLength: 1, maxLength: 255 }),
-    node: Type.String({
-      minLength: 1,
-      maxLength: 255,
-      description: "The hypervisor node's name in operations.",
-    }),
-    sensor_version: Type.String({ maxLength: 32 }),
-  },
-  { additionalProperties: false },
-);
+export const EnrolRequest = Strict({
+  token: Type.String({ minLength: 1, maxLength: 128, description: 'One-time enrolment token.' }),
+  host_name: Type.String({ minLength: 1, maxLength: 255 }),
+  node: Type.String({
+    minLength: 1,
+    maxLength: 255,
+    description: "The hypervisor node's name in operations.",
+  }),
+  sensor_version: Type.String({ maxLength: 32 }),
+});
 export type EnrolRequest = Static<typeof EnrolRequest>;
 
 export const EnrolResponse = Type.Object({

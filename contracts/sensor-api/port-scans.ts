@@ -7,10 +7,9 @@
  */
 import { type Static, Type } from 'typebox';
 import { ScanId, ScanProfile, ScanTransport, scanFindings, scanServicesMax } from '../port-scan/index.ts';
-import { Count, Id, Nullable, Timestamp } from '../scalars.ts';
+import { Count, Id, Nullable, Strict, Timestamp } from '../scalars.ts';
 
 const TargetId = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9:._-]+$' });
-const strict = { additionalProperties: false } as const;
 
 /** Targets of a plan, and open ports of a result (NET-8.5). */
 export const scanTargetsMax = 4096;
@@ -83,52 +82,45 @@ const attempt = {
   at: Timestamp,
 };
 
-export const ScanStarted = Type.Object(
-  { kind: Type.Literal('started'), ...attempt, profile: ScanProfile, pool: ScanPool },
-  strict,
-);
+export const ScanStarted = Strict({
+  kind: Type.Literal('started'),
+  ...attempt,
+  profile: ScanProfile,
+  pool: ScanPool,
+});
 export type ScanStarted = Static<typeof ScanStarted>;
 
 /** Every ten seconds of an attempt, paused or not. */
-export const ScanHeartbeat = Type.Object(
-  {
-    kind: Type.Literal('heartbeat'),
-    ...attempt,
-    phase: ScanStep,
-    percent: Type.Number({ minimum: 0, maximum: 100, description: 'Of this phase.' }),
-    paused_for: Nullable(ScanPause),
-    packets_per_second: Type.Optional(
-      Type.Number({ minimum: 0, description: 'Sent on the wire, mean since the heartbeat before.' }),
-    ),
-    found: Type.Optional(
-      Type.Array(
-        Type.Object(
-          { transport: ScanTransport, port: Type.Integer({ minimum: 1, maximum: 65_535 }) },
-          strict,
-        ),
-        { maxItems: scanServicesMax, description: 'Open ports so far.' },
-      ),
-    ),
-  },
-  strict,
-);
+export const ScanHeartbeat = Strict({
+  kind: Type.Literal('heartbeat'),
+  ...attempt,
+  phase: ScanStep,
+  percent: Type.Number({ minimum: 0, maximum: 100, description: 'Of this phase.' }),
+  paused_for: Nullable(ScanPause),
+  packets_per_second: Type.Optional(
+    Type.Number({ minimum: 0, description: 'Sent on the wire, mean since the heartbeat before.' }),
+  ),
+  found: Type.Optional(
+    Type.Array(Strict({ transport: ScanTransport, port: Type.Integer({ minimum: 1, maximum: 65_535 }) }), {
+      maxItems: scanServicesMax,
+      description: 'Open ports so far.',
+    }),
+  ),
+});
 export type ScanHeartbeat = Static<typeof ScanHeartbeat>;
 
-export const ScanResult = Type.Object(
-  {
-    kind: Type.Literal('result'),
-    ...attempt,
-    ...scanFindings,
-    packets: Type.Optional(Type.Integer({ minimum: 0, description: 'Sent on the wire.' })),
-    pauses: Type.Optional(
-      Type.Array(Type.Object({ reason: ScanPause, started_at: Timestamp, ended_at: Timestamp }, strict), {
-        maxItems: 256,
-        description: 'The first ones, where there were more.',
-      }),
-    ),
-  },
-  strict,
-);
+export const ScanResult = Strict({
+  kind: Type.Literal('result'),
+  ...attempt,
+  ...scanFindings,
+  packets: Type.Optional(Type.Integer({ minimum: 0, description: 'Sent on the wire.' })),
+  pauses: Type.Optional(
+    Type.Array(Strict({ reason: ScanPause, started_at: Timestamp, ended_at: Timestamp }), {
+      maxItems: 256,
+      description: 'The first ones, where there were more.',
+    }),
+  ),
+});
 export type ScanResult = Static<typeof ScanResult>;
 
 export const ScanReport = Type.Union([ScanStarted, ScanHeartbeat, ScanResult]);

@@ -8,6 +8,7 @@ import { Value } from 'typebox/value';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { firewallProtocols } from '#contracts/ip-protocols.ts';
+import { Strict } from '#contracts/scalars.ts';
 import { invalid } from '../guests/check-body.ts';
 import type { GuestSize } from '../guests/guest.ts';
 import type { GuestInput } from '../guests/guest-definition.ts';
@@ -31,89 +32,63 @@ export interface ControlServerDeps {
 const bodyBytesMax = 64 * 1024;
 
 const Power = Type.Union([Type.Literal('on'), Type.Literal('off')]);
-const PowerBody = Type.Object({ power: Power }, { additionalProperties: false });
-const GuardBody = Type.Object({ state: Power }, { additionalProperties: false });
-const SpeedBody = Type.Object(
-  { mbit: Type.Union([Type.Integer({ minimum: 1, maximum: 1_000_000 }), Type.Null()]) },
-  { additionalProperties: false },
-);
+const PowerBody = Strict({ power: Power });
+const GuardBody = Strict({ state: Power });
+const SpeedBody = Strict({
+  mbit: Type.Union([Type.Integer({ minimum: 1, maximum: 1_000_000 }), Type.Null()]),
+});
 const nicFields = { mac: Type.String(), address: Type.String(), prefix_length: Type.Integer() };
-const NicBody = Type.Object(nicFields, { additionalProperties: false });
-const DetachBody = Type.Object({ mac: Type.String() }, { additionalProperties: false });
-const NetworkBody = Type.Object(
-  {
-    members: Type.Array(Type.Object({ guest: Type.String(), ...nicFields }, { additionalProperties: false })),
-  },
-  { additionalProperties: false },
-);
+const NicBody = Strict(nicFields);
+const DetachBody = Strict({ mac: Type.String() });
+const NetworkBody = Strict({
+  members: Type.Array(Strict({ guest: Type.String(), ...nicFields })),
+});
 const Verdict = Type.Union([Type.Literal('accept'), Type.Literal('drop')]);
-const FirewallBody = Type.Object(
-  {
-    inbound_policy: Verdict,
-    outbound_policy: Verdict,
-    rules: Type.Array(
-      Type.Object(
-        {
-          direction: Type.Union([Type.Literal('inbound'), Type.Literal('outbound')]),
-          action: Verdict,
-          protocol: Type.Enum([...firewallProtocols]),
-          ports: Type.Union([Type.String(), Type.Null()]),
-          peers: Type.Array(Type.String()),
-        },
-        { additionalProperties: false },
-      ),
-    ),
-  },
-  { additionalProperties: false },
-);
+const FirewallBody = Strict({
+  inbound_policy: Verdict,
+  outbound_policy: Verdict,
+  rules: Type.Array(
+    Strict({
+      direction: Type.Union([Type.Literal('inbound'), Type.Literal('outbound')]),
+      action: Verdict,
+      protocol: Type.Enum([...firewallProtocols]),
+      ports: Type.Union([Type.String(), Type.Null()]),
+      peers: Type.Array(Type.String()),
+    }),
+  ),
+});
 const sizeFields = {
   vcpus: Type.Integer({ minimum: 1 }),
   memory_mb: Type.Integer({ minimum: 1 }),
   disk_gb: Type.Integer({ minimum: 1 }),
 };
-const SizeBody = Type.Object(sizeFields, { additionalProperties: false });
-const DiskBody = Type.Object(
-  { image: Type.String({ minLength: 1, maxLength: 63 }), rebuild: Type.Integer({ minimum: 1 }) },
-  { additionalProperties: false },
-);
-const RestoreBody = Type.Object(
-  { snapshot: Type.Integer({ minimum: 1 }), rebuild: Type.Integer({ minimum: 1 }) },
-  { additionalProperties: false },
-);
+const SizeBody = Strict(sizeFields);
+const DiskBody = Strict({
+  image: Type.String({ minLength: 1, maxLength: 63 }),
+  rebuild: Type.Integer({ minimum: 1 }),
+});
+const RestoreBody = Strict({ snapshot: Type.Integer({ minimum: 1 }), rebuild: Type.Integer({ minimum: 1 }) });
 const Slug = Type.Union([Type.String({ minLength: 1, maxLength: 63 }), Type.Null()]);
 const change = Type.Integer({ minimum: 1 });
-const RescueBody = Type.Object({ image: Slug, change }, { additionalProperties: false });
-const IsoBody = Type.Object({ iso: Slug, change }, { additionalProperties: false });
+const RescueBody = Strict({ image: Slug, change });
+const IsoBody = Strict({ iso: Slug, change });
 const AddressList = Type.Array(
-  Type.Object(
-    {
-      address: Type.String(),
-      prefix_length: Type.Optional(Type.Integer()),
-      gateway: Type.Optional(Type.String()),
-    },
-    { additionalProperties: false },
-  ),
+  Strict({
+    address: Type.String(),
+    prefix_length: Type.Optional(Type.Integer()),
+    gateway: Type.Optional(Type.String()),
+  }),
 );
-const AddressesBody = Type.Object({ addresses: AddressList }, { additionalProperties: false });
-const GuestBody = Type.Object(
-  {
-    image: Type.Optional(Type.String({ minLength: 1, maxLength: 63 })),
-    source: Type.Optional(
-      Type.Object(
-        { guest: Type.String(), snapshot: Type.Integer({ minimum: 1 }) },
-        { additionalProperties: false },
-      ),
-    ),
-    size: Type.Optional(SizeBody),
-    mac: Type.Optional(Type.String()),
-    addresses: Type.Optional(AddressList),
-    private_interfaces: Type.Optional(
-      Type.Array(Type.Object({ network: Type.Integer(), ...nicFields }, { additionalProperties: false })),
-    ),
-    power: Type.Optional(Power),
-  },
-  { additionalProperties: false },
-);
+const AddressesBody = Strict({ addresses: AddressList });
+const GuestBody = Strict({
+  image: Type.Optional(Type.String({ minLength: 1, maxLength: 63 })),
+  source: Type.Optional(Strict({ guest: Type.String(), snapshot: Type.Integer({ minimum: 1 }) })),
+  size: Type.Optional(SizeBody),
+  mac: Type.Optional(Type.String()),
+  addresses: Type.Optional(AddressList),
+  private_interfaces: Type.Optional(Type.Array(Strict({ network: Type.Integer(), ...nicFields }))),
+  power: Type.Optional(Power),
+});
 
 interface Answer {
   status: number;

@@ -1,6 +1,6 @@
 /** Texts about episodes, the same in mails, in webhooks and on pages. */
 
-import { nameSites } from '#monitor/views/index.ts';
+import { nameSites } from '#monitor/views/sensor-store.ts';
 import { formatBitRate, formatCount, formatDuration } from '#service-kit/pages/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { measuredOfSystem } from '#service-kit/system/index.ts';

@@ -8,7 +8,7 @@
  * the rest is listed.
  */
 import type { EventInput } from '#monitor/events/index.ts';
-import { nameServers } from '#monitor/views/index.ts';
+import { nameServers } from '#monitor/views/address-store.ts';
 import { type FoundOfServer, listActiveFindings } from '#monitor/vulnerabilities/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Subject } from './episode.ts';

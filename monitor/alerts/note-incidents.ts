@@ -3,7 +3,7 @@
  * stores the recovery. Without news an incident is stale and its alert stays open (NET-3.2).
  */
 import { type IncidentChange, titleOfIncident } from '#monitor/incidents/index.ts';
-import { nameSensors } from '#monitor/views/index.ts';
+import { nameSensors } from '#monitor/views/sensor-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Subject } from './episode.ts';
 import { enqueueOpened, enqueueResolved } from './outbox-store.ts';

@@ -2,7 +2,7 @@
  * Events for people: kind, site, time, details. An event is written in the transaction of its change, so that it is
  * neither lost nor about a rolled-back change.
  */
-import { nameSensors } from '#monitor/views/index.ts';
+import { nameSensors } from '#monitor/views/sensor-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
   type EventFilter,

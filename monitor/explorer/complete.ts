@@ -4,7 +4,7 @@ import {
   completeDevices,
   listOwnedAddresses,
   listSensorNames,
-} from '#monitor/views/index.ts';
+} from '#monitor/views/explorer-store.ts';
 import { countryName, dimensionTable, type Value } from '#service-kit/explorer/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Dimension } from './query.ts';

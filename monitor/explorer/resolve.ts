@@ -14,7 +14,7 @@ import {
   listOwnedAddresses,
   listSensorNames,
   type OwnedAddress,
-} from '#monitor/views/index.ts';
+} from '#monitor/views/explorer-store.ts';
 import type { Filter } from '#service-kit/explorer/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Dimension, Limit, Query } from './query.ts';

@@ -12,7 +12,7 @@ import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type IncidentChange, setIncidentActions } from '#monitor/incidents/index.ts';
 import type { Actor } from '#monitor/operators/index.ts';
-import { findAttackedOwners } from '#monitor/views/index.ts';
+import { findAttackedOwners } from '#monitor/views/address-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
 import type { TargetRules } from '#service-kit/webhooks/index.ts';

@@ -21,7 +21,11 @@ import {
   safeFaultText,
 } from '#monitor/operations-client/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
-import { listServerChanges, listToldChanges, type ServerChangesAsked } from '#monitor/views/index.ts';
+import {
+  listServerChanges,
+  listToldChanges,
+  type ServerChangesAsked,
+} from '#monitor/views/server-history-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { createLeasedLoop } from '#service-kit/leases/index.ts';
 import { inTransaction } from '#service-kit/postgres/index.ts';

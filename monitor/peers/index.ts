@@ -16,7 +16,7 @@ import {
   peerLengths,
   peerNetworkOf,
 } from '#monitor/facts/index.ts';
-import { type AddressServer, listServersOfAddresses } from '#monitor/views/index.ts';
+import { type AddressServer, listServersOfAddresses } from '#monitor/views/address-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createNetworkFiles, type NetworkRecord } from './network-file.ts';
 

@@ -14,7 +14,7 @@ import { keptSeconds, type UploadConsumer } from '#monitor/intake/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { listSection, type PlanSection } from '#monitor/sensors/index.ts';
 import { lockSite } from '#monitor/sites/index.ts';
-import { listSensorViews } from '#monitor/views/index.ts';
+import { listSensorViews } from '#monitor/views/sensor-store.ts';
 import { changedMembers, record, recorded } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import * as availability from './availability-store.ts';

@@ -6,7 +6,7 @@
  */
 import { type AttackDirection, attackDirections } from '#contracts/incidents.ts';
 import { type PlanDetection, type ThresholdSet, thresholdDefaults } from '#contracts/sensor-api/detection.ts';
-import type { ServerAddress } from '#monitor/views/index.ts';
+import type { ServerAddress } from '#monitor/views/address-store.ts';
 import { hostPrefix, PrefixMap } from './prefixes.ts';
 import type { HostGroup, ServerSettings, Settings } from './settings.ts';
 import {

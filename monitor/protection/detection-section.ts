@@ -2,7 +2,7 @@
 import { parseAddress, parsePrefix, prefixContains, prefixesOverlap } from '#common/ip/index.ts';
 import { drillsMax, type PlanDetection, thresholdGroupsMax } from '#contracts/sensor-api/detection.ts';
 import type { PlanNode, PlanScope, PlanSection, PlanSubject, SectionCount } from '#monitor/sensors/index.ts';
-import { listAddressesOfServers, listProtectedAddresses } from '#monitor/views/index.ts';
+import { listAddressesOfServers, listProtectedAddresses } from '#monitor/views/address-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { compileGroups, type PlanGroup, scopeGroups, toWire } from './compile-plan.ts';
 import type { ProtectionDeps } from './index.ts';

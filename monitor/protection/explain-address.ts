@@ -2,13 +2,12 @@
 import { parseAddress, parsePrefix, prefixContains, prefixesOverlap } from '#common/ip/index.ts';
 import type { ThresholdSet } from '#contracts/sensor-api/detection.ts';
 import {
-  type AddressEpoch,
   findServersOfAddress,
   listAddressesOfServers,
-  listEpochsOf,
   listProtectedAddresses,
   type ServerName,
-} from '#monitor/views/index.ts';
+} from '#monitor/views/address-store.ts';
+import { type AddressEpoch, listEpochsOf } from '#monitor/views/detector-store.ts';
 import { type Applying, findApplying, indexGroups, resolveAddress } from './compile-plan.ts';
 import type { ProtectionDeps } from './index.ts';
 import { requireAddress } from './prefixes.ts';

@@ -10,7 +10,7 @@ import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#monitor/operators/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
-import { nameServers } from '#monitor/views/index.ts';
+import { nameServers } from '#monitor/views/address-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as change from './change-settings.ts';
 import { createDetectionSection } from './detection-section.ts';

@@ -15,7 +15,7 @@ import {
   type MaximaRange,
   readPercentilesOf,
   type SpokenPeriod,
-} from '#monitor/views/index.ts';
+} from '#monitor/views/detector-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { explainAddress } from './explain-address.ts';
 import type { ProtectionDeps } from './index.ts';

@@ -10,7 +10,7 @@ import {
   prefixContains,
 } from '#common/ip/index.ts';
 import type { HostInterface } from '#contracts/sensor-api/telemetry.ts';
-import type { ScanCandidate, ScanHost } from '#monitor/views/index.ts';
+import type { ScanCandidate, ScanHost } from '#monitor/views/scan-candidate-store.ts';
 
 /** The inventory of operations, and the interfaces of the host, are not used when older. */
 export const listedAgeSecondsMax = 15 * 60;

@@ -5,12 +5,12 @@
  */
 import { createHash } from 'node:crypto';
 import { type ScanPlan, scanTargetsMax } from '#contracts/sensor-api/port-scans.ts';
+import { readConnectionRevision } from '#monitor/views/address-store.ts';
 import {
   countScanCandidates,
   listScanCandidates,
-  readConnectionRevision,
   readScanHost,
-} from '#monitor/views/index.ts';
+} from '#monitor/views/scan-candidate-store.ts';
 import { inTransaction, readNowMs } from '#service-kit/postgres/index.ts';
 import {
   type Choice,

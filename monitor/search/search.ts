@@ -1,7 +1,7 @@
 import { formatAddress, parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
 import { readAddress, readAddressRange } from '#common/ip/typed-address.ts';
 import { parseMac } from '#monitor/devices/index.ts';
-import * as views from '#monitor/views/index.ts';
+import * as views from '#monitor/views/search-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** Matches by kind; each list is limited. */

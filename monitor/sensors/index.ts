@@ -18,7 +18,7 @@ import type { UploadConsumer } from '#monitor/intake/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { type ChangedAddress, listNodes, type NodeName } from '#monitor/placements/index.ts';
 import { listClusters } from '#monitor/sites/index.ts';
-import { type LeftOutRows, readLeftOut, readPlanScope } from '#monitor/views/index.ts';
+import { type LeftOutRows, readLeftOut, readPlanScope } from '#monitor/views/sensor-store.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import { parseCredential, secretMatches } from '#service-kit/credentials/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';

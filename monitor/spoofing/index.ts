@@ -11,7 +11,8 @@ import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
 import type { Events } from '#monitor/events/index.ts';
 import { keptSeconds, type UploadConsumer } from '#monitor/intake/index.ts';
 import { listSection, type PlanSection } from '#monitor/sensors/index.ts';
-import { countOwnedAddresses, listAddressOwners, listSpoofedTraffic } from '#monitor/views/index.ts';
+import { countOwnedAddresses, listAddressOwners } from '#monitor/views/address-store.ts';
+import { listSpoofedTraffic } from '#monitor/views/sensor-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { addMinutes, listBegun, type SpoofedMinute } from './store.ts';
 

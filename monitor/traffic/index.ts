@@ -15,7 +15,7 @@ import type {
 } from '#monitor/facts/index.ts';
 import { type PlanSection, versionSection } from '#monitor/sensors/index.ts';
 import type { SetAsides } from '#monitor/set-asides/index.ts';
-import { nameSensors as findSensors } from '#monitor/views/index.ts';
+import { nameSensors as findSensors } from '#monitor/views/sensor-store.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { type AddressMinute, type DeliveredMinutes, readAddressesMinutes } from './address-minute.ts';
 

@@ -1,5 +1,5 @@
 /** Reads of addresses. */
-import { readCertainUntil } from '#monitor/views/index.ts';
+import { readCertainUntil } from '#monitor/views/server-history-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { vantageOf } from '../contract/codes.ts';
 import * as facts from '../contract/facts.ts';

@@ -5,7 +5,7 @@
  * delivery asks for a hundred ranges a tick.
  */
 import { type RawBuilder, sql } from 'kysely';
-import { readCertainUntil } from '#monitor/views/index.ts';
+import { readCertainUntil } from '#monitor/views/server-history-store.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { directionOf, evidenceOf } from '../contract/codes.ts';
 import * as facts from '../contract/facts.ts';

@@ -10,7 +10,11 @@ import type { AllocationTarget } from '#contracts/admin-api/schemas.ts';
 import { OperationsError } from '#monitor/operations-client/index.ts';
 import { listSection, type PlanSection, type PlanSubject } from '#monitor/sensors/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
-import { countProtectedByNode, listProtectedAddresses, type NodeAddresses } from '#monitor/views/index.ts';
+import {
+  countProtectedByNode,
+  listProtectedAddresses,
+  type NodeAddresses,
+} from '#monitor/views/address-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Round, Visit } from '../round.ts';
 import * as store from './store.ts';

@@ -16,7 +16,7 @@ import {
 import { classForReceiver } from '#contracts/attack-classes.ts';
 import type { VectorDetails } from '#contracts/sensor-api/detection.ts';
 import type { DeliverableIncident } from '#monitor/incidents/index.ts';
-import { listMailedDrills } from '#monitor/views/index.ts';
+import { listMailedDrills } from '#monitor/views/mailed-drill-store.ts';
 import { defineFeed, type FeedSources } from '../feed.ts';
 import { clustersOfRequest, type FeedItem, opsDdosCadence, type Round, type Visit } from '../round.ts';
 

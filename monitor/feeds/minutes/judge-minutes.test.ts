@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ObservedMinute } from '#monitor/traffic/index.ts';
-import type { DetectorReport } from '#monitor/views/index.ts';
+import type { DetectorReport } from '#monitor/views/detector-store.ts';
 import { type Concern, concernsOf, expect, judgeMinute } from './judge-minutes.ts';
 
 const minute = 1_795_428_000;

@@ -11,7 +11,7 @@
 import type { MinuteReason } from '#contracts/minute-reasons.ts';
 import type { AttackPeriods, UnassignablePeriod } from '#monitor/incidents/index.ts';
 import type { ObservedMinute } from '#monitor/traffic/index.ts';
-import type { DetectorReport } from '#monitor/views/index.ts';
+import type { DetectorReport } from '#monitor/views/detector-store.ts';
 
 /** Minutes that expected values are made of: how far back, and how many at least. */
 export const expectedSeconds = 30 * 60;

@@ -5,7 +5,7 @@
 import { parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
 import type { Incidents } from '#monitor/incidents/index.ts';
 import type { AddressMinute, ObservedMinute, Traffic } from '#monitor/traffic/index.ts';
-import { type DetectorReport, readDetectorReports } from '#monitor/views/index.ts';
+import { type DetectorReport, readDetectorReports } from '#monitor/views/detector-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
   type Concern,

@@ -8,7 +8,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { parseAddress } from '#common/ip/index.ts';
 import { oneLine } from '#common/text/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
-import { listAddressGenerations } from '#monitor/views/index.ts';
+import { listAddressGenerations } from '#monitor/views/address-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { countServers } from '../assessing/server-store.ts';

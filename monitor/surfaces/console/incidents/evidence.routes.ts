@@ -5,7 +5,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { evidenceContentType } from '#contracts/sensor-api/evidence.ts';
 import type { DescribedPacket, EvidenceFile } from '#monitor/evidence/index.ts';
 import type { Incident, Incidents, StoredIncident } from '#monitor/incidents/index.ts';
-import { nameSensors } from '#monitor/views/index.ts';
+import { nameSensors } from '#monitor/views/sensor-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import {

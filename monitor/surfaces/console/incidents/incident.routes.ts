@@ -11,7 +11,7 @@ import {
   type StoredTransition,
   type TransitionKind,
 } from '#monitor/incidents/index.ts';
-import { nameSensors } from '#monitor/views/index.ts';
+import { nameSensors } from '#monitor/views/sensor-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { ChartData, ChartFlag, ChartReason, ChartUnit, Tone } from '#service-kit/pages/index.ts';
 import {

@@ -4,7 +4,7 @@ import { attackClasses } from '#contracts/attack-classes.ts';
 import { incidentSeverities, incidentStates } from '#contracts/incidents.ts';
 import { keptText } from '#contracts/retention.ts';
 import { type Incident, nameOfClass, type SensorView } from '#monitor/incidents/index.ts';
-import { nameSensors } from '#monitor/views/index.ts';
+import { nameSensors } from '#monitor/views/sensor-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   type Content,

@@ -4,7 +4,7 @@ import { keptMs } from '#contracts/retention.ts';
 import type { MonitorEvent } from '#monitor/events/index.ts';
 import { titleOfIncident } from '#monitor/incidents/index.ts';
 import type { GapRow, Traffic } from '#monitor/traffic/index.ts';
-import type { ServerChange, ToldChange } from '#monitor/views/index.ts';
+import type { ServerChange, ToldChange } from '#monitor/views/server-history-store.ts';
 import type { ChartData, ChartReason, Range } from '#service-kit/pages/index.ts';
 import { type ChartFlag, withQuery } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';

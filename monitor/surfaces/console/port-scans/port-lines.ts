@@ -2,7 +2,7 @@
 
 import type { HostedApplication } from '#monitor/scans/index.ts';
 import { matchApplications, type OpenPort } from '#monitor/scans/index.ts';
-import { nameServers } from '#monitor/views/index.ts';
+import { nameServers } from '#monitor/views/address-store.ts';
 import type { PortFindings } from '#monitor/vulnerabilities/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import type { PortLine } from './scan-tables.ts';

@@ -6,7 +6,7 @@ import {
   type HistoryStep,
   type ProbeState,
 } from '#monitor/probes/index.ts';
-import type { SensorView } from '#monitor/views/index.ts';
+import type { SensorView } from '#monitor/views/sensor-store.ts';
 import {
   age,
   banner,

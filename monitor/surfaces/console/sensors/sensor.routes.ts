@@ -6,7 +6,7 @@ import { guardReasonTitle } from '#contracts/guard-reasons.ts';
 import type { SetAsideHost } from '#contracts/sensor-api/set-aside.ts';
 import type { ForeignAddress as ForeignRow } from '#monitor/facts/index.ts';
 import type { HostInterfaces, KnownCondition, SensorState } from '#monitor/sensors/index.ts';
-import type { SpoofedSum } from '#monitor/views/index.ts';
+import type { SpoofedSum } from '#monitor/views/sensor-store.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   badge,

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { canonicalAddress } from '#common/ip/index.ts';
 import type { Actor } from '#monitor/operators/index.ts';
-import { findSiteOfIncident, listSitesOfAccount } from '#monitor/views/index.ts';
+import { findSiteOfIncident, listSitesOfAccount } from '#monitor/views/sensor-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { emptyState, html, link, pageHeader, toast as toastOf } from '#service-kit/pages/index.ts';
 import { registerSignOnPages, registerSignOnSettings } from '#service-kit/sign-on/index.ts';

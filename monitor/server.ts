@@ -40,7 +40,6 @@ export function createMonitorServer(
       if (config.isDemoWorld) registerGallery(app);
       await registerConsole(app, {
         ...monitor,
-        db: () => monitor.database.db,
         clock: systemClock,
         publicUrl: config.publicUrl,
         requireSecondFactor: config.requireSecondFactor,

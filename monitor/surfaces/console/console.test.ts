@@ -186,7 +186,6 @@ async function listRoutes(
   await registerConsole(app as unknown as App, {
     ...server.monitor,
     processing: { ...readConfig({}), roles: server.monitor.roles },
-    db: () => server.database.db,
     clock: systemClock,
     publicUrl: null,
     requireSecondFactor: false,

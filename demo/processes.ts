@@ -21,12 +21,7 @@ export interface ProcessOptions {
   prefix?: readonly string[];
 }
 
-export interface Processes {
-  /** Starts a process; it is restarted with a pause when it dies, once `ready` has been told. */
-  start(options: ProcessOptions): Supervised;
-  /** Stops all in reverse order of their start. */
-  stopAll(): Promise<void>;
-}
+export type Processes = ReturnType<typeof createProcesses>;
 
 export interface Supervised {
   readonly name: string;
@@ -37,7 +32,7 @@ export interface Supervised {
   readonly pid: number | null;
 }
 
-export function createProcesses(dataDir: string): Processes {
+export function createProcesses(dataDir: string) {
   const logDir = join(dataDir, 'logs');
   const listFile = join(dataDir, 'demo', 'processes.json');
   mkdirSync(logDir, { recursive: true });
@@ -50,14 +45,16 @@ export function createProcesses(dataDir: string): Processes {
   };
 
   return {
-    start(options) {
+    /** Starts a process; it is restarted with a pause when it dies, once `keepAlive` was called. */
+    start(options: ProcessOptions): Supervised {
       const logFile = join(logDir, `${options.name}.log`);
       const entry = superviseProcess(options, logFile, notePids, () => isStopping);
       running.push(entry);
       notePids();
       return entry.supervised;
     },
-    async stopAll() {
+    /** Stops all in reverse order of their start. */
+    async stopAll(): Promise<void> {
       isStopping = true;
       for (const entry of running.splice(0).reverse()) await entry.stop();
       rmSync(listFile, { force: true });

@@ -9,11 +9,10 @@ import { chmodSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
-import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import { type ControlServer, callControl, createControlServer } from './control/index.ts';
+import { callControl, createControlServer } from './control/index.ts';
 import { writeFileDurably } from './guests/guest-file.ts';
-import { createGuests, type Guests } from './guests/index.ts';
+import { createGuests } from './guests/index.ts';
 import { certificateNames, resolver } from './traffic/internet-plan.ts';
 import type { CertificateFiles } from './traffic/web-service.ts';
 import { buildWorld } from './world/build-world.ts';
@@ -66,18 +65,10 @@ export interface WorldFacts {
   truth_ledger: string;
 }
 
-export interface Lab extends Part, Omit<Guests, 'start' | 'stop'> {
-  readonly facts: WorldFacts;
-  /** The argument list that runs `argv` inside the hypervisor (or a guest). */
-  inHypervisor(argv: readonly string[]): string[];
-  inGuest(name: string, argv: readonly string[]): string[];
-  /** Runs `argv` inside the hypervisor to its end; resolves with its standard output, throws `lab.tool_failed`. */
-  execInHypervisor(argv: readonly string[]): Promise<string>;
-  execInGuest(name: string, argv: readonly string[]): Promise<string>;
-}
+export type Lab = ReturnType<typeof createLab>;
 
 /** Makes a lab; the world stands after `start`. Throws when the data directory can't be made. */
-export function createLab(options: LabOptions): Lab {
+export function createLab(options: LabOptions) {
   const names = nameWorld(options.dataDir);
   const facts = describeWorld(names, options.forwards ?? []);
   const reporter = options.reporter.with({ world: names.world });
@@ -92,7 +83,7 @@ export function createLab(options: LabOptions): Lab {
     certificate: () => certificate!,
     changed: processes.setGuests,
   });
-  const control: ControlServer = createControlServer({
+  const control = createControlServer({
     socket: names.controlSocket,
     facts,
     guests,
@@ -125,6 +116,7 @@ export function createLab(options: LabOptions): Lab {
   const inGuest = (name: string, argv: readonly string[]) => inNamespace(guests.get(name).namespace, argv);
 
   return {
+    ...guests,
     name: 'lab',
     facts,
     async start() {
@@ -139,33 +131,12 @@ export function createLab(options: LabOptions): Lab {
       reporter.info('lab is up', { hypervisor: names.hypervisorNamespace, guests: guests.list().length });
     },
     stop,
-    list: guests.list,
-    readCounters: guests.readCounters,
-    readGuards: guests.readGuards,
-    get: guests.get,
-    put: guests.put,
-    setPower: guests.setPower,
-    restart: guests.restart,
-    rescue: guests.rescue,
-    changeIso: guests.changeIso,
-    setSpeed: guests.setSpeed,
-    remove: guests.remove,
-    attachNic: guests.attachNic,
-    detachNic: guests.detachNic,
-    setFirewall: guests.setFirewall,
-    setGuard: guests.setGuard,
-    rebuild: guests.rebuild,
-    keepSnapshot: guests.keepSnapshot,
-    restore: guests.restore,
-    dropSnapshot: guests.dropSnapshot,
-    resize: guests.resize,
-    setAddresses: guests.setAddresses,
-    syncNetwork: guests.syncNetwork,
-    removeNetwork: guests.removeNetwork,
+    /** The argument list that runs `argv` inside the hypervisor (or a guest). */
     inHypervisor,
     inGuest,
-    execInHypervisor: (argv) => runTool(inHypervisor(argv)),
-    execInGuest: (name, argv) => runTool(inGuest(name, argv)),
+    /** Runs `argv` inside the hypervisor to its end; resolves with its standard output, throws `lab.tool_failed`. */
+    execInHypervisor: (argv: readonly string[]) => runTool(inHypervisor(argv)),
+    execInGuest: (name: string, argv: readonly string[]) => runTool(inGuest(name, argv)),
   };
 }
 

@@ -15,11 +15,6 @@ import type { GuestInput } from '../guests/guest-definition.ts';
 import type { Guest, Guests } from '../guests/index.ts';
 import type { PrivateNic } from '../world/private-networks.ts';
 
-export interface ControlServer {
-  start(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 export interface ControlServerDeps {
   socket: string;
   facts: object;
@@ -95,7 +90,7 @@ interface Answer {
   body: unknown;
 }
 
-export function createControlServer(deps: ControlServerDeps): ControlServer {
+export function createControlServer(deps: ControlServerDeps) {
   const server = createServer((request, response) => void serve(deps, request, response));
   return {
     async start() {

@@ -21,23 +21,22 @@ export interface GuestPowerDeps {
   changed: (running: ReadonlySet<string>) => void;
 }
 
-export interface GuestPower {
-  /** Nothing happens when the guest is on already. A guest that can't be switched on is off afterwards. */
-  switchOn(guest: GuestDefinition): Promise<void>;
-  /** Also removes what an untracked guest left behind. */
-  switchOff(guest: GuestDefinition): Promise<void>;
-  isOn(name: string): boolean;
-  /** Ends all guests' processes and leaves their namespaces to `removeWorld`. */
-  stopAll(): Promise<void>;
-  counts(name: string): TalkCounts | null;
-}
+export type GuestPower = ReturnType<typeof createGuestPower>;
 
 /** Calls must come one after another. */
-export function createGuestPower(deps: GuestPowerDeps): GuestPower {
+export function createGuestPower(deps: GuestPowerDeps) {
   const processes = new Map<string, SupervisedProcess>();
   const tell = () => deps.changed(new Set(processes.keys()));
-  const power: GuestPower = {
-    async switchOn(guest) {
+  async function switchOff(guest: GuestDefinition): Promise<void> {
+    const process = processes.get(guest.name);
+    processes.delete(guest.name);
+    tell();
+    await process?.stop();
+    await unplugGuest(deps.names, guest);
+  }
+  return {
+    /** Nothing happens when the guest is on already. A guest that can't be switched on is off afterwards. */
+    async switchOn(guest: GuestDefinition): Promise<void> {
       if (processes.has(guest.name)) return;
       await plugGuest(deps.names, guest);
       const process = superviseGuest(deps, guest);
@@ -45,28 +44,23 @@ export function createGuestPower(deps: GuestPowerDeps): GuestPower {
       try {
         await process.start();
       } catch (error) {
-        await power.switchOff(guest);
+        await switchOff(guest);
         throw error;
       }
       tell();
     },
-    async switchOff(guest) {
-      const process = processes.get(guest.name);
-      processes.delete(guest.name);
-      tell();
-      await process?.stop();
-      await unplugGuest(deps.names, guest);
-    },
-    isOn: (name) => processes.has(name),
-    async stopAll() {
+    /** Also removes what an untracked guest left behind. */
+    switchOff,
+    isOn: (name: string) => processes.has(name),
+    /** Ends all guests' processes and leaves their namespaces to `removeWorld`. */
+    async stopAll(): Promise<void> {
       const ending = [...processes.values()];
       processes.clear();
       tell();
       await Promise.all(ending.map((process) => process.stop()));
     },
-    counts: (name) => processes.get(name)?.counts() ?? null,
+    counts: (name: string): TalkCounts | null => processes.get(name)?.counts() ?? null,
   };
-  return power;
 }
 
 function superviseGuest(deps: GuestPowerDeps, guest: GuestDefinition): SupervisedProcess {

@@ -34,60 +34,14 @@ export interface InterfaceGuard extends GuardReading {
   network: number | null;
 }
 
-export interface Guests {
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  list(): Guest[];
-  /** What each guest's public link has carried since it was plugged in, by link name. */
-  readCounters(): Promise<Map<string, LinkCounters>>;
-  /** What the guard of each interface that stands has dropped, by the name of its guest. */
-  readGuards(): Promise<Map<string, InterfaceGuard[]>>;
-  /** Throws `lab.guest_unknown`. */
-  get(name: string): Guest;
-  /** True when it was made now, false when it stood. Throws `lab.guest_differs`, `lab.address_taken`, `lab.mac_taken`. */
-  put(input: GuestInput): Promise<boolean>;
-  setPower(name: string, power: Power): Promise<void>;
-  restart(name: string): Promise<void>;
-  /** Throws `lab.rebuilt_since`. */
-  rebuild(name: string, image: string, rebuild: number): Promise<void>;
-  /** Lets the guest start from this image, or null: from its own disk, and leaves it off then. Throws `lab.rescued_since`. */
-  rescue(name: string, image: string | null, change: number): Promise<void>;
-  /** Throws `lab.drive_changed_since`. */
-  changeIso(name: string, iso: string | null, change: number): Promise<void>;
-  /** Keeps a copy of the guest's disk under this number, once. */
-  keepSnapshot(name: string, snapshot: number): Promise<void>;
-  /** Gives the guest a disk of this snapshot, and leaves it off. Throws `lab.snapshot_unknown`, `lab.rebuilt_since`. */
-  restore(name: string, snapshot: number, rebuild: number): Promise<void>;
-  /** Nothing happens when there is no such guest or snapshot. */
-  dropSnapshot(name: string, snapshot: number): Promise<void>;
-  /** Throws `lab.guest_runs`, `lab.disk_smaller`. */
-  resize(name: string, size: GuestSize): Promise<void>;
-  /** Gives the guest these public addresses and no others. Throws `lab.address_taken`. */
-  setAddresses(name: string, addresses: NonNullable<GuestInput['addresses']>): Promise<void>;
-  /** Nothing happens when there is no such guest. */
-  remove(name: string): Promise<void>;
-  /** Gives the guest this NIC in place of any other it has on that network. Throws `lab.mac_taken`, `lab.address_taken`. */
-  attachNic(name: string, nic: PrivateNic): Promise<void>;
-  /** Takes the guest's NIC with this MAC away; nothing happens when there is none. */
-  detachNic(name: string, network: number, mac: string): Promise<void>;
-  /** Filters what the guest's public link carries, from now on and after each start; null: nothing is filtered. */
-  setFirewall(name: string, plan: FirewallPlan | null): Promise<void>;
-  /** Guards all interfaces of the guest, or none, from now on and after each start. */
-  setGuard(name: string, guard: GuardState): Promise<void>;
-  /** Limits what the guest's public link sends and receives a second, from now on and after each start; null: no limit. */
-  setSpeed(name: string, mbit: number | null): Promise<void>;
-  /** Makes the network's segment hold exactly these NICs. */
-  syncNetwork(network: number, members: readonly { guest: string; nic: PrivateNic }[]): Promise<void>;
-  /** Removes the segment; throws `lab.network_in_use` while a guest has a NIC on it. */
-  removeNetwork(network: number): Promise<void>;
-}
+export type Guests = ReturnType<typeof createGuests>;
 
 export interface GuestsDeps extends Omit<GuestPowerDeps, 'changed'> {
   /** Called with the guests that are on, whenever they change. */
   changed: (running: readonly GuestDefinition[]) => void;
 }
 
-export function createGuests(deps: GuestsDeps): Guests {
+export function createGuests(deps: GuestsDeps) {
   const { names } = deps;
   const guests = new DefinedGuests(names.guestsFile);
   const inTurn = createTurns();
@@ -111,13 +65,15 @@ export function createGuests(deps: GuestsDeps): Guests {
         for (const guest of guests.all()) if (guest.power === 'on') await machines.switchOn(guest);
       }),
     stop: () => inTurn(() => machines.stopAll()),
-    list: () =>
+    list: (): Guest[] =>
       guests
         .all()
         .map(show)
         .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    /** What each guest's public link has carried since it was plugged in, by link name. */
     readCounters: () => readLinkCounters(names),
-    async readGuards() {
+    /** What the guard of each interface that stands has dropped, by the name of its guest. */
+    async readGuards(): Promise<Map<string, InterfaceGuard[]>> {
       const readings = await readGuards(names);
       return new Map(
         guests.all().map((guest) => [
@@ -129,39 +85,66 @@ export function createGuests(deps: GuestsDeps): Guests {
         ]),
       );
     },
-    get: (name) => show(guests.find(name)),
-    put: (input) => inTurn(() => changes.put(input)),
-    setPower: (name, power) => inTurn(async () => changes.setPower(guests.find(name), power)),
-    restart: (name) =>
+    /** Throws `lab.guest_unknown`. */
+    get: (name: string): Guest => show(guests.find(name)),
+    /** True when it was made now, false when it stood. Throws `lab.guest_differs`, `lab.address_taken`, `lab.mac_taken`. */
+    put: (input: GuestInput): Promise<boolean> => inTurn(() => changes.put(input)),
+    setPower: (name: string, power: Power) => inTurn(async () => changes.setPower(guests.find(name), power)),
+    restart: (name: string) =>
       inTurn(async () => {
         await changes.setPower(guests.find(name), 'off');
         await changes.setPower(guests.find(name), 'on');
       }),
-    rebuild: (name, image, rebuild) => inTurn(async () => changes.rebuild(guests.find(name), image, rebuild)),
-    rescue: (name, image, change) => inTurn(async () => changes.rescue(guests.find(name), image, change)),
-    changeIso: (name, iso, change) => inTurn(async () => changes.changeIso(guests.find(name), iso, change)),
-    keepSnapshot: (name, snapshot) => inTurn(async () => changes.keepSnapshot(guests.find(name), snapshot)),
-    restore: (name, snapshot, rebuild) =>
+    /** Throws `lab.rebuilt_since`. */
+    rebuild: (name: string, image: string, rebuild: number) =>
+      inTurn(async () => changes.rebuild(guests.find(name), image, rebuild)),
+    /** Lets the guest start from this image, or null: from its own disk, and leaves it off then. Throws `lab.rescued_since`. */
+    rescue: (name: string, image: string | null, change: number) =>
+      inTurn(async () => changes.rescue(guests.find(name), image, change)),
+    /** Throws `lab.drive_changed_since`. */
+    changeIso: (name: string, iso: string | null, change: number) =>
+      inTurn(async () => changes.changeIso(guests.find(name), iso, change)),
+    /** Keeps a copy of the guest's disk under this number, once. */
+    keepSnapshot: (name: string, snapshot: number) =>
+      inTurn(async () => changes.keepSnapshot(guests.find(name), snapshot)),
+    /** Gives the guest a disk of this snapshot, and leaves it off. Throws `lab.snapshot_unknown`, `lab.rebuilt_since`. */
+    restore: (name: string, snapshot: number, rebuild: number) =>
       inTurn(async () => changes.restore(guests.find(name), snapshot, rebuild)),
-    dropSnapshot: (name, snapshot) => inTurn(async () => changes.dropSnapshot(name, snapshot)),
-    resize: (name, size) => inTurn(async () => changes.resize(guests.find(name), size)),
-    setAddresses: (name, addresses) =>
+    /** Nothing happens when there is no such guest or snapshot. */
+    dropSnapshot: (name: string, snapshot: number) =>
+      inTurn(async () => changes.dropSnapshot(name, snapshot)),
+    /** Throws `lab.guest_runs`, `lab.disk_smaller`. */
+    resize: (name: string, size: GuestSize) => inTurn(async () => changes.resize(guests.find(name), size)),
+    /** Gives the guest these public addresses and no others. Throws `lab.address_taken`. */
+    setAddresses: (name: string, addresses: NonNullable<GuestInput['addresses']>) =>
       inTurn(async () => {
         await changes.setAddresses(guests.find(name), addresses);
         deps.changed(guests.all().filter((guest) => machines.isOn(guest.name)));
       }),
-    remove: (name) => inTurn(() => changes.remove(name)),
-    attachNic: (name, nic) => inTurn(async () => networks.attach(guests.find(name), nic)),
-    detachNic: (name, network, mac) =>
+    /** Nothing happens when there is no such guest. */
+    remove: (name: string) => inTurn(() => changes.remove(name)),
+    /** Gives the guest this NIC in place of any other it has on that network. Throws `lab.mac_taken`, `lab.address_taken`. */
+    attachNic: (name: string, nic: PrivateNic) => inTurn(async () => networks.attach(guests.find(name), nic)),
+    /** Takes the guest's NIC with this MAC away; nothing happens when there is none. */
+    detachNic: (name: string, network: number, mac: string) =>
       inTurn(async () => {
         const guest = guests.get(name);
         if (guest) await networks.detach(guest, network, mac);
       }),
-    setFirewall: (name, plan) => inTurn(async () => changes.setFirewall(guests.find(name), plan)),
-    setGuard: (name, guard) => inTurn(async () => changes.setGuard(guests.find(name), guard)),
-    setSpeed: (name, mbit) => inTurn(async () => changes.setSpeed(guests.find(name), mbit)),
-    syncNetwork: (network, members) => inTurn(() => networks.sync(network, members)),
-    removeNetwork: (network) => inTurn(() => networks.remove(network)),
+    /** Filters what the guest's public link carries, from now on and after each start; null: nothing is filtered. */
+    setFirewall: (name: string, plan: FirewallPlan | null) =>
+      inTurn(async () => changes.setFirewall(guests.find(name), plan)),
+    /** Guards all interfaces of the guest, or none, from now on and after each start. */
+    setGuard: (name: string, guard: GuardState) =>
+      inTurn(async () => changes.setGuard(guests.find(name), guard)),
+    /** Limits what the guest's public link sends and receives a second, from now on and after each start; null: no limit. */
+    setSpeed: (name: string, mbit: number | null) =>
+      inTurn(async () => changes.setSpeed(guests.find(name), mbit)),
+    /** Makes the network's segment hold exactly these NICs. */
+    syncNetwork: (network: number, members: readonly { guest: string; nic: PrivateNic }[]) =>
+      inTurn(() => networks.sync(network, members)),
+    /** Removes the segment; throws `lab.network_in_use` while a guest has a NIC on it. */
+    removeNetwork: (network: number) => inTurn(() => networks.remove(network)),
   };
 }
 

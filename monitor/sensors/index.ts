@@ -62,66 +62,13 @@ export type { ChosenNode, Contact, EnrolledSensor, SensorState } from './store.t
 
 const credentialDaysDefault = 90;
 
-export interface Sensors {
-  /**
-   * Makes a one-time token for a site, and for a node; its text is in the result alone. Without a node the sensor names its
-   * own. Throws `sensors.no_site`, `sensors.invalid`, `sensors.node_taken`.
-   */
-  createToken(actor: Actor, siteId: number, place?: EnrolmentPlace): Promise<EnrolmentToken>;
-  /** Nodes that carry servers of the site's clusters, by name. */
-  listNodes(siteId: number): Promise<NodeName[]>;
-  /** Says which node a sensor is on. False: the site has no such sensor. Throws `sensors.invalid`, `sensors.node_taken`. */
-  chooseNode(
-    actor: Actor,
-    sensor: { siteId: number; sensorId: number },
-    node: store.ChosenNode,
-  ): Promise<boolean>;
-  /**
-   * Turns a token into a sensor with a credential; null when the token is unknown, used or older than an hour. Throws
-   * `sensors.node_taken` when the node has a sensor that the token does not replace.
-   */
-  enrol(request: EnrolRequest, origin?: RequestOrigin): Promise<EnrolResponse | null>;
-  /** The sensor with this bearer token, or null. */
-  authenticate(token: string): Promise<AuthenticatedSensor | null>;
-  /** As `authenticate`, with the reason of a refusal. The first use of a new credential ends the old one soon after. */
-  checkCredential(token: string, origin?: RequestOrigin): Promise<CredentialCheck>;
-  /** Resolves when what the checks so far have set going is stored. */
-  settled(): Promise<void>;
-  /** A new credential for the sensor that showed this one, when one is due. */
-  rotateCredential(sensor: AuthenticatedSensor, origin?: RequestOrigin): Promise<RotationOutcome>;
-  /** Has the plan ask the sensor for a rotation. False: the site has no such sensor. */
-  requestRotation(actor: Actor, siteId: number, sensorId: number): Promise<boolean>;
-  /** What a sensor of this site should do; without one, what is to be done at the whole site. */
-  readPlan(siteId: number, sensorId?: number): Promise<SensorPlan>;
-  /** Notes what sensors said, once for each; give the transaction that stores it. */
-  noteContacts(trx: Queryable, contacts: readonly store.Contact[]): Promise<void>;
-  /** Notes that an upload of a sensor was not taken, and why. */
-  noteRefusal(sensorId: number, refusal: { code: string; message: string }): Promise<void>;
-  /** Takes inventories of uploads: of each host the newest is kept. */
-  readonly inventoryConsumer: UploadConsumer<SensorInventory>;
-  /** Keeps what a sensor's host has room for. */
-  noteCondition(sensorId: number, condition: SensorCondition): Promise<void>;
-  /** What the hosts of a site's sensors had room for when they told last. */
-  listConditions(siteId: number): Promise<conditions.KnownCondition[]>;
-  /** How every sensor is, by the database's clock; of one site or of all. */
-  listHealth(siteId?: number): Promise<SensorHealth[]>;
-  /** The newest interfaces of a site's hosts. */
-  listInterfaces(siteId: number): Promise<inventories.HostInterfaces[]>;
-  /** Sensors of a site that may still speak, by host name. */
-  list(siteId: number): Promise<store.SensorState[]>;
-  /** How many sensors each site has, and how many of them were not heard of since then. */
-  summarize(silentSinceMs: number): Promise<SensorSummary[]>;
-  /** How far behind sensors are, of all sites. */
-  listLags(limit: number): Promise<SensorLag[]>;
-  /** Refuses a sensor's credential from now on; its history stays. False: the site has no such sensor. */
-  revoke(actor: Actor, siteId: number, sensorId: number): Promise<boolean>;
-}
+export type Sensors = ReturnType<typeof createSensors>;
 
-export function createSensors(deps: SensorsDeps): Sensors {
+export function createSensors(deps: SensorsDeps) {
   const { db, credentialDays = credentialDaysDefault } = deps;
   const check = createAuthentication(deps.reader);
   const followUps = createFollowUps(deps.reporter);
-  const checkCredential: Sensors['checkCredential'] = async (token, origin) => {
+  const checkCredential = async (token: string, origin?: RequestOrigin): Promise<CredentialCheck> => {
     const checked = await check(token);
     if (checked.isTaken) {
       const { id, isNew } = checked.sensor.credentialState;
@@ -134,37 +81,77 @@ export function createSensors(deps: SensorsDeps): Sensors {
     return checked;
   };
   return {
-    createToken: (actor, siteId, place) => createEnrolmentToken(db(), actor, siteId, place),
-    async listNodes(siteId) {
+    /**
+     * Makes a one-time token for a site, and for a node; its text is in the result alone. Without a node the sensor names its
+     * own. Throws `sensors.no_site`, `sensors.invalid`, `sensors.node_taken`.
+     */
+    createToken: (actor: Actor, siteId: number, place?: EnrolmentPlace): Promise<EnrolmentToken> =>
+      createEnrolmentToken(db(), actor, siteId, place),
+    /** Nodes that carry servers of the site's clusters, by name. */
+    async listNodes(siteId: number): Promise<NodeName[]> {
       const mapped = (await listClusters(db())).filter((mapping) => mapping.siteId === siteId);
       return listNodes(
         db(),
         mapped.map(({ clusterId }) => clusterId),
       );
     },
-    chooseNode: (actor, sensor, node) => chooseNode(deps, actor, sensor, node),
-    enrol: (request, origin) => enrolSensor(db(), request, origin),
-    async authenticate(token) {
+    /** Says which node a sensor is on. False: the site has no such sensor. Throws `sensors.invalid`, `sensors.node_taken`. */
+    chooseNode: (
+      actor: Actor,
+      sensor: { siteId: number; sensorId: number },
+      node: store.ChosenNode,
+    ): Promise<boolean> => chooseNode(deps, actor, sensor, node),
+    /**
+     * Turns a token into a sensor with a credential; null when the token is unknown, used or older than an hour. Throws
+     * `sensors.node_taken` when the node has a sensor that the token does not replace.
+     */
+    enrol: (request: EnrolRequest, origin?: RequestOrigin): Promise<EnrolResponse | null> =>
+      enrolSensor(db(), request, origin),
+    /** The sensor with this bearer token, or null. */
+    async authenticate(token: string): Promise<AuthenticatedSensor | null> {
       const checked = await checkCredential(token);
       return checked.isTaken ? checked.sensor : null;
     },
+    /** As `authenticate`, with the reason of a refusal. The first use of a new credential ends the old one soon after. */
     checkCredential,
-    settled: () => followUps.settled(),
-    rotateCredential: (sensor, origin) =>
+    /** Resolves when what the checks so far have set going is stored. */
+    settled: (): Promise<void> => followUps.settled(),
+    /** A new credential for the sensor that showed this one, when one is due. */
+    rotateCredential: (sensor: AuthenticatedSensor, origin?: RequestOrigin): Promise<RotationOutcome> =>
       rotateCredential(db(), credentialDays, sensor.credentialState.id, origin),
-    requestRotation: (actor, siteId, sensorId) => requestRotation(db(), actor, siteId, sensorId),
-    readPlan: (siteId, sensorId) => readPlan(deps, siteId, sensorId ?? null),
-    noteContacts: (trx, contacts) => store.upsertContacts(trx, contacts),
-    noteRefusal: (sensorId, refusal) => store.upsertRefusal(db(), sensorId, refusal),
+    /** Has the plan ask the sensor for a rotation. False: the site has no such sensor. */
+    requestRotation: (actor: Actor, siteId: number, sensorId: number): Promise<boolean> =>
+      requestRotation(db(), actor, siteId, sensorId),
+    /** What a sensor of this site should do; without one, what is to be done at the whole site. */
+    readPlan: (siteId: number, sensorId?: number): Promise<SensorPlan> =>
+      readPlan(deps, siteId, sensorId ?? null),
+    /** Notes what sensors said, once for each; give the transaction that stores it. */
+    noteContacts: (trx: Queryable, contacts: readonly store.Contact[]): Promise<void> =>
+      store.upsertContacts(trx, contacts),
+    /** Notes that an upload of a sensor was not taken, and why. */
+    noteRefusal: (sensorId: number, refusal: { code: string; message: string }): Promise<void> =>
+      store.upsertRefusal(db(), sensorId, refusal),
+    /** Takes inventories of uploads: of each host the newest is kept. */
     inventoryConsumer: createInventoryConsumer(),
-    noteCondition: (sensorId, condition) => conditions.upsertCondition(db(), sensorId, condition),
-    listConditions: (siteId) => conditions.listConditions(db(), siteId),
-    listHealth: (siteId) => readHealth(deps, siteId ?? null),
-    listInterfaces: (siteId) => inventories.listInterfaces(db(), siteId),
-    list: (siteId) => store.listSensors(db(), siteId),
-    summarize: (silentSinceMs) => summarizeSensors(db(), silentSinceMs),
-    listLags: (limit) => listLags(deps.reader(), limit),
-    async revoke(actor, siteId, sensorId) {
+    /** Keeps what a sensor's host has room for. */
+    noteCondition: (sensorId: number, condition: SensorCondition): Promise<void> =>
+      conditions.upsertCondition(db(), sensorId, condition),
+    /** What the hosts of a site's sensors had room for when they told last. */
+    listConditions: (siteId: number): Promise<conditions.KnownCondition[]> =>
+      conditions.listConditions(db(), siteId),
+    /** How every sensor is, by the database's clock; of one site or of all. */
+    listHealth: (siteId?: number): Promise<SensorHealth[]> => readHealth(deps, siteId ?? null),
+    /** The newest interfaces of a site's hosts. */
+    listInterfaces: (siteId: number): Promise<inventories.HostInterfaces[]> =>
+      inventories.listInterfaces(db(), siteId),
+    /** Sensors of a site that may still speak, by host name. */
+    list: (siteId: number): Promise<store.SensorState[]> => store.listSensors(db(), siteId),
+    /** How many sensors each site has, and how many of them were not heard of since then. */
+    summarize: (silentSinceMs: number): Promise<SensorSummary[]> => summarizeSensors(db(), silentSinceMs),
+    /** How far behind sensors are, of all sites. */
+    listLags: (limit: number): Promise<SensorLag[]> => listLags(deps.reader(), limit),
+    /** Refuses a sensor's credential from now on; its history stays. False: the site has no such sensor. */
+    async revoke(actor: Actor, siteId: number, sensorId: number): Promise<boolean> {
       requireOperator(actor);
       const subject = { kind: 'sensor', id: sensorId };
       return recorded(db(), actor, { operation: 'sensor.revoke', subject }, (trx) =>

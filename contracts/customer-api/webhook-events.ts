@@ -82,156 +82,98 @@ const aboutAccount = Titled('AccountEventData', {
 });
 const aboutTest = Titled('TestEventData', { endpoint_id: Id, href: Nullable(Href) });
 
-interface EventKind {
-  type: string;
-  /** One sentence: when it is sent. */
-  summary: string;
-  data: TSchema;
-}
+/** Types, what their bodies hold, and one sentence each: when it is sent. In the order in which endpoints are offered them. */
+const offered = [
+  ['server.created', aboutServer, 'A server was ordered; provisioning begins.'],
+  ['server.provisioned', aboutServer, 'A server is ready and addressable.'],
+  ['server.provisioning_failed', aboutServer, 'Provisioning failed; support will resolve it.'],
+  ['server.power_changed', aboutServer, 'A server was started or stopped.'],
+  ['server.rebuilt', aboutServer, 'A server has a new disk, made from an image.'],
+  ['server.resized', aboutServer, 'A server has another plan and its price.'],
+  ['server.rescued', aboutServer, 'A server runs from a rescue image.'],
+  ['server.unrescued', aboutServer, 'A server runs from its own disk again.'],
+  ['server.iso_attached', aboutServer, 'A server has an ISO in its CD drive.'],
+  ['server.iso_detached', aboutServer, 'The CD drive of a server is empty.'],
+  ['snapshot.created', aboutSnapshot, 'A snapshot of a server is complete.'],
+  ['snapshot.restored', aboutSnapshot, 'A server has the disk of a snapshot.'],
+  ['snapshot.deleted', aboutSnapshot, 'A snapshot was deleted, by itself or with its server.'],
+  ['server.destroyed', aboutServer, 'A server was destroyed, its addresses are released.'],
+  [
+    'server.reverse_dns_applied',
+    aboutServer,
+    'The DNS server has the newest reverse name of an address of a server.',
+  ],
+  ['address.reserved', aboutAddress, 'An address is kept for the account.'],
+  ['address.attached', aboutAddress, 'A server has got a kept address.'],
+  [
+    'address.detached',
+    aboutAddress,
+    'A kept address was taken from its server, or its server was destroyed.',
+  ],
+  ['address.released', aboutAddress, 'A kept address was given back.'],
+  ['firewall.applied', aboutServer, 'The hypervisor has the newest version of the firewall of a server.'],
+  ['server.attack_started', aboutAttack, 'An attack on a server, or from it, was detected.'],
+  ['server.attack_ended', aboutAttack, 'The attack has ended. Sent only after its start.'],
+  [
+    'server.filter_started',
+    aboutAttack,
+    'Traffic of an attack on a server, or by one, is dropped at its hypervisor from now on. Sent only after the start of the attack.',
+  ],
+  ['server.filter_ended', aboutAttack, 'It is dropped no longer; the attack may go on.'],
+  [
+    'server.port_opened',
+    aboutPort,
+    'A scan found a port open that was not open before; at most 50 for one scan. Off until switched on in the settings of the Protect page.',
+  ],
+  [
+    'server.port_closed',
+    aboutPort,
+    'A scan found a port closed that was open before; at most 50 for one scan. Off until switched on in the settings of the Protect page.',
+  ],
+  [
+    'server.scan_completed',
+    aboutScan,
+    'The result of a requested port scan of one address has arrived, complete or partial.',
+  ],
+  [
+    'server.finding_new',
+    aboutFinding,
+    'A potential vulnerability was found for the first time for this server, port and version; at most 50 for one check, the most severe. Off until switched on in the settings of the Protect page.',
+  ],
+  ['network.synced', aboutNetwork, 'All hypervisors have the present state of the network.'],
+  ['network.sync_failed', aboutNetwork, 'The network could not be applied to the hypervisors.'],
+  ['action.finished', aboutAction, 'An action of a server finished or failed.'],
+  [
+    'usage.threshold',
+    aboutUsage,
+    'The account has used half, 80 % or all of its free requests of the month.',
+  ],
+  [
+    'bandwidth.threshold',
+    aboutPool,
+    'The account has used half, 80 % or all of its bandwidth pool of the month, and more costs something.',
+  ],
+  [
+    'bandwidth.limited',
+    aboutPool,
+    'The bandwidth pool of the month is used up and the servers of the account are limited in speed until the month ends, as the account chose.',
+  ],
+  ['key.created', aboutKey, 'An API key was created.'],
+  ['key.revoked', aboutKey, 'An API key was revoked.'],
+  ['account.locked', aboutAccount, 'The account was suspended or closed.'],
+] as const satisfies readonly [string, TSchema, string][];
 
-/** Every event that an endpoint can choose, in the order in which they are offered. */
-export const webhookEvents = [
-  { type: 'server.created', summary: 'A server was ordered; provisioning begins.', data: aboutServer },
-  { type: 'server.provisioned', summary: 'A server is ready and addressable.', data: aboutServer },
-  {
-    type: 'server.provisioning_failed',
-    summary: 'Provisioning failed; support will resolve it.',
-    data: aboutServer,
-  },
-  { type: 'server.power_changed', summary: 'A server was started or stopped.', data: aboutServer },
-  {
-    type: 'server.rebuilt',
-    summary: 'A server has a new disk, made from an image.',
-    data: aboutServer,
-  },
-  {
-    type: 'server.resized',
-    summary: 'A server has another plan and its price.',
-    data: aboutServer,
-  },
-  { type: 'server.rescued', summary: 'A server runs from a rescue image.', data: aboutServer },
-  { type: 'server.unrescued', summary: 'A server runs from its own disk again.', data: aboutServer },
-  { type: 'server.iso_attached', summary: 'A server has an ISO in its CD drive.', data: aboutServer },
-  { type: 'server.iso_detached', summary: 'The CD drive of a server is empty.', data: aboutServer },
-  { type: 'snapshot.created', summary: 'A snapshot of a server is complete.', data: aboutSnapshot },
-  {
-    type: 'snapshot.restored',
-    summary: 'A server has the disk of a snapshot.',
-    data: aboutSnapshot,
-  },
-  {
-    type: 'snapshot.deleted',
-    summary: 'A snapshot was deleted, by itself or with its server.',
-    data: aboutSnapshot,
-  },
-  {
-    type: 'server.destroyed',
-    summary: 'A server was destroyed, its addresses are released.',
-    data: aboutServer,
-  },
-  {
-    type: 'server.reverse_dns_applied',
-    summary: 'The DNS server has the newest reverse name of an address of a server.',
-    data: aboutServer,
-  },
-  { type: 'address.reserved', summary: 'An address is kept for the account.', data: aboutAddress },
-  { type: 'address.attached', summary: 'A server has got a kept address.', data: aboutAddress },
-  {
-    type: 'address.detached',
-    summary: 'A kept address was taken from its server, or its server was destroyed.',
-    data: aboutAddress,
-  },
-  { type: 'address.released', summary: 'A kept address was given back.', data: aboutAddress },
-  {
-    type: 'firewall.applied',
-    summary: 'The hypervisor has the newest version of the firewall of a server.',
-    data: aboutServer,
-  },
-  {
-    type: 'server.attack_started',
-    summary: 'An attack on a server, or from it, was detected.',
-    data: aboutAttack,
-  },
-  {
-    type: 'server.attack_ended',
-    summary: 'The attack has ended. Sent only after its start.',
-    data: aboutAttack,
-  },
-  {
-    type: 'server.filter_started',
-    summary:
-      'Traffic of an attack on a server, or by one, is dropped at its hypervisor from now on. Sent only after the start of the attack.',
-    data: aboutAttack,
-  },
-  {
-    type: 'server.filter_ended',
-    summary: 'It is dropped no longer; the attack may go on.',
-    data: aboutAttack,
-  },
-  {
-    type: 'server.port_opened',
-    summary:
-      'A scan found a port open that was not open before; at most 50 for one scan. Off until switched on in the settings of the Protect page.',
-    data: aboutPort,
-  },
-  {
-    type: 'server.port_closed',
-    summary:
-      'A scan found a port closed that was open before; at most 50 for one scan. Off until switched on in the settings of the Protect page.',
-    data: aboutPort,
-  },
-  {
-    type: 'server.scan_completed',
-    summary: 'The result of a requested port scan of one address has arrived, complete or partial.',
-    data: aboutScan,
-  },
-  {
-    type: 'server.finding_new',
-    summary:
-      'A potential vulnerability was found for the first time for this server, port and version; at most 50 for one check, the most severe. Off until switched on in the settings of the Protect page.',
-    data: aboutFinding,
-  },
-  {
-    type: 'network.synced',
-    summary: 'All hypervisors have the present state of the network.',
-    data: aboutNetwork,
-  },
-  {
-    type: 'network.sync_failed',
-    summary: 'The network could not be applied to the hypervisors.',
-    data: aboutNetwork,
-  },
-  { type: 'action.finished', summary: 'An action of a server finished or failed.', data: aboutAction },
-  {
-    type: 'usage.threshold',
-    summary: 'The account has used half, 80 % or all of its free requests of the month.',
-    data: aboutUsage,
-  },
-  {
-    type: 'bandwidth.threshold',
-    summary:
-      'The account has used half, 80 % or all of its bandwidth pool of the month, and more costs something.',
-    data: aboutPool,
-  },
-  {
-    type: 'bandwidth.limited',
-    summary:
-      'The bandwidth pool of the month is used up and the servers of the account are limited in speed until the month ends, as the account chose.',
-    data: aboutPool,
-  },
-  { type: 'key.created', summary: 'An API key was created.', data: aboutKey },
-  { type: 'key.revoked', summary: 'An API key was revoked.', data: aboutKey },
-  { type: 'account.locked', summary: 'The account was suspended or closed.', data: aboutAccount },
-] as const satisfies readonly EventKind[];
+export type WebhookEventType = (typeof offered)[number][0];
+
+/** Every event that an endpoint can choose. */
+export const webhookEvents = offered.map(([type, data, summary]) => ({ type, data, summary }));
 
 /** Sent by the test button alone; every endpoint gets it. */
 export const testEvent = {
   type: 'webhook.test',
   summary: 'A test event, sent with the test button of the endpoint.',
   data: aboutTest,
-} as const satisfies EventKind;
-
-export type WebhookEventType = (typeof webhookEvents)[number]['type'];
+} as const;
 
 /** The whole body of a delivery. */
 export function eventBodySchema(kind: { type: string; data: TSchema }): TSchema {

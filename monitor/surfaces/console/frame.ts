@@ -75,12 +75,8 @@ export const RangeQuery = Type.Object({
 export const DoneQuery = Type.Object({ done: Type.Optional(Type.String({ maxLength: 20 })) });
 
 /** Sends a page of the console in its frame, or the file of one of its tables (`dataTable`). */
-export function sendConsolePage(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  options: PageOptions,
-  content: Content,
-): FastifyReply {
+export function sendConsolePage(reply: FastifyReply, options: PageOptions, content: Content): FastifyReply {
+  const { request } = reply;
   const file = sendWantedFile(request, reply, 'sites');
   if (file) return file;
   const viewer = viewerOf(request);

@@ -12,9 +12,9 @@ import { viewerOf } from '../guard.ts';
 /** `/account/`: the signed-in person's own password and sessions. */
 export function registerAccount(app: App, deps: ConsoleDeps): void {
   const at = { path: '/account', base: '/account' };
-  const send: AccountPagesOptions['send'] = (request, reply, { title, content, toast, status }) => {
+  const send: AccountPagesOptions['send'] = (_request, reply, { title, content, toast, status }) => {
     const options = toast === undefined ? {} : { toast: toastOf('good', toast) };
-    return sendConsolePage(request, reply, { title, status, ...options }, content);
+    return sendConsolePage(reply, { title, status, ...options }, content);
   };
   const personOf = (request: FastifyRequest) => {
     const { operator, csrfToken } = viewerOf(request);
@@ -47,7 +47,7 @@ export function registerAudit(app: App, deps: ConsoleDeps): void {
     const found = await deps.auditTrail.page(filter, query);
     const text = `Every change by an operator, a sensor or a command. Kept for ${keptText('audit')}.`;
     const emptyText = 'The first change by an operator, a sensor or a command appears here.';
-    return sendConsolePage(request, reply, { title: 'Audit trail' }, [
+    return sendConsolePage(reply, { title: 'Audit trail' }, [
       pageHeader({ title: 'Audit trail', state: { tone: 'info', text } }),
       auditTable({ path, query, ...found, emptyText }),
     ]);

@@ -76,7 +76,7 @@ export function registerAddress(app: App, deps: ConsoleDeps): void {
       const inOperations = await readOperationsLink(deps.signOn);
       const shown = { siteId: site.id, place, others, range, step, ...data, inOperations, nowMs };
       const content = addressPage(request, shown);
-      return sendConsolePage(request, reply, { title: address, site: { site, page: 'traffic' } }, content);
+      return sendConsolePage(reply, { title: address, site: { site, page: 'traffic' } }, content);
     },
   );
 

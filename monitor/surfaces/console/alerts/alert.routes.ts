@@ -35,7 +35,7 @@ export function registerAlert(app: App, deps: ConsoleDeps): void {
     const episode = await deps.alerts.find(request.params.episodeId);
     if (!episode) throw new HttpError(404, { code: 'not_found', message: 'This alert no longer exists.' });
     const content = alertPage(episode, viewerOf(request), Date.now());
-    return sendConsolePage(request, reply, { title: titleOf(episode), isNarrow: true }, content);
+    return sendConsolePage(reply, { title: titleOf(episode), isNarrow: true }, content);
   });
 
   app.post(

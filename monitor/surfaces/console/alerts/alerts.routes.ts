@@ -60,19 +60,13 @@ const Query = Type.Object({
   saved: Type.Optional(Type.String()),
 });
 export function registerAlerts(app: App, deps: ConsoleDeps): void {
-  app.get('/alerts', { schema: { querystring: Query } }, (request, reply) =>
-    showAlerts(deps, request, reply, {}),
-  );
+  app.get('/alerts', { schema: { querystring: Query } }, (_request, reply) => showAlerts(deps, reply, {}));
   registerAlert(app, deps);
-  registerChannels(app, deps, (request, reply, secret) => showAlerts(deps, request, reply, { secret }));
+  registerChannels(app, deps, (reply, secret) => showAlerts(deps, reply, { secret }));
 }
 
-async function showAlerts(
-  deps: ConsoleDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  shown: { secret?: string },
-) {
+async function showAlerts(deps: ConsoleDeps, reply: FastifyReply, shown: { secret?: string }) {
+  const { request } = reply;
   const nowMs = Date.now();
   const viewer = viewerOf(request);
   const query = request.query as Static<typeof Query>;
@@ -90,7 +84,7 @@ async function showAlerts(
     title: 'Alerts',
     ...(query.saved ? { toast: toast('good', 'Saved.') } : {}),
   };
-  return sendConsolePage(request, reply, options, content);
+  return sendConsolePage(reply, options, content);
 }
 
 interface AlertsPage {

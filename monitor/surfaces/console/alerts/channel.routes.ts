@@ -42,13 +42,13 @@ const faults = ['alerts.invalid', 'alerts.limit', 'webhooks.invalid'] as const;
 export function registerChannels(
   app: App,
   deps: ConsoleDeps,
-  showAlerts: (request: FastifyRequest, reply: FastifyReply, secret: string) => Promise<FastifyReply>,
+  showAlerts: (reply: FastifyReply, secret: string) => Promise<FastifyReply>,
 ): void {
   app.get('/alerts/channels/new', { schema: { querystring: Kind } }, (request, reply) =>
-    showChannel(deps, request, reply, { kind: request.query.kind ?? 'email' }),
+    showChannel(deps, reply, { kind: request.query.kind ?? 'email' }),
   );
   app.get('/alerts/channels/:channelId', { schema: { params: ChannelParams } }, (request, reply) =>
-    showChannel(deps, request, reply, { channelId: request.params.channelId }),
+    showChannel(deps, reply, { channelId: request.params.channelId }),
   );
   app.post('/alerts/channels', { schema: { body: ChannelForm } }, async (request, reply) => {
     const { body: typed } = request;
@@ -58,10 +58,10 @@ export function registerChannels(
         kind: typed.kind ?? '',
       });
       if (secret === null) return await reply.redirect('/alerts?saved=1#channels', 303);
-      return await showAlerts(request, reply, secret);
+      return await showAlerts(reply, secret);
     } catch (error) {
       const refused = { fault: faultText(error, ...faults), typed };
-      return showChannel(deps, request, reply, { kind: typed.kind ?? 'email', refused });
+      return showChannel(deps, reply, { kind: typed.kind ?? 'email', refused });
     }
   });
   app.post(
@@ -77,7 +77,7 @@ export function registerChannels(
       } catch (error) {
         if (error instanceof HttpError) throw error;
         const refused = { fault: faultText(error, ...faults), typed };
-        return showChannel(deps, request, reply, { channelId, refused });
+        return showChannel(deps, reply, { channelId, refused });
       }
     },
   );
@@ -123,7 +123,6 @@ function noChannel(): HttpError {
 
 async function showChannel(
   deps: ConsoleDeps,
-  request: FastifyRequest,
   reply: FastifyReply,
   shown: {
     kind?: string;
@@ -131,6 +130,7 @@ async function showChannel(
     refused?: { fault: string; typed: TypedChannel };
   },
 ): Promise<FastifyReply> {
+  const { request } = reply;
   const { channelId, refused } = shown;
   if (!viewerOf(request).canChange)
     throw new HttpError(403, { code: 'read_only', message: 'Your role is read-only.' });
@@ -141,7 +141,6 @@ async function showChannel(
   if (!channelKindOf(kind))
     throw new HttpError(404, { code: 'not_found', message: 'No such kind of channel.' });
   return sendConsolePage(
-    request,
     reply,
     { title: channel?.name ?? 'New channel', status: refused ? 422 : 200 },
     channelPage({

@@ -81,7 +81,6 @@ export function registerApplications(app: App, deps: ConsoleDeps): void {
       const openPorts = view === 'inbound' ? await readOpenPorts(deps, site.id, nowMs) : null;
       const known = { siteId: site.id, range, view, use, rankedAtMs, gaps: gaps.length, notices, data };
       return sendConsolePage(
-        request,
         reply,
         { title: 'Applications', site: { site, page: 'applications' } },
         applicationsPage(request, { ...known, unfolded, openPorts, nowMs }),

@@ -64,7 +64,7 @@ export function registerDevice(app: App, deps: ConsoleDeps): void {
   app.get(
     '/sites/:siteId/devices/:deviceId',
     { schema: { params: Params, querystring: Query } },
-    (request, reply) => showDevice(deps, request, reply, request.params, request.query),
+    (request, reply) => showDevice(deps, reply, request.params, request.query),
   );
 
   app.get(
@@ -103,7 +103,7 @@ export function registerDevice(app: App, deps: ConsoleDeps): void {
       } catch (error) {
         if (error instanceof HttpError) throw error;
         const fault = faultText(error, 'devices.invalid');
-        return showDevice(deps, request, reply, request.params, {}, { fault, typed: request.body.name });
+        return showDevice(deps, reply, request.params, {}, { fault, typed: request.body.name });
       }
       return reply.redirect(`/sites/${siteId}/devices/${deviceId}?saved=1`, 303);
     },
@@ -123,12 +123,12 @@ async function findDevice(deps: ConsoleDeps, siteId: number, deviceId: number): 
 
 async function showDevice(
   deps: ConsoleDeps,
-  request: FastifyRequest,
   reply: FastifyReply,
   { siteId, deviceId }: Params,
   query: Query,
   refused?: RefusedName,
 ): Promise<FastifyReply> {
+  const { request } = reply;
   const nowMs = Date.now();
   const site = await siteOf(deps.sites, siteId);
   const device = await findDevice(deps, siteId, deviceId);
@@ -138,7 +138,6 @@ async function showDevice(
   const viewer = viewerOf(request);
   const content = devicePage(request, { device, range, ...data, refused, inOperations, viewer, nowMs });
   return sendConsolePage(
-    request,
     reply,
     {
       title: labelDevice(device).text,

@@ -52,7 +52,7 @@ export function registerDevices(app: App, deps: ConsoleDeps): void {
       const read = await readLines(deps, site.id, found.devices, range);
       const view = { siteId: site.id, total: found.total, page, sort, query, nowMs };
       const content = devicesPage(request, { ...view, ...read, range, counts, connection, inventory });
-      return sendConsolePage(request, reply, { title: 'Devices', site: { site, page: 'devices' } }, content);
+      return sendConsolePage(reply, { title: 'Devices', site: { site, page: 'devices' } }, content);
     },
   );
 }

@@ -65,7 +65,7 @@ export function registerEvents(app: App, deps: ConsoleDeps): void {
       noMatch: { title: 'No event matches', text: 'Choose other filters.' },
     });
     const content = [pageHeader({ title: 'Events', state: stateOf(found) }), found.table];
-    return sendConsolePage(request, reply, { title: 'Events', site: { site, page: 'events' } }, content);
+    return sendConsolePage(reply, { title: 'Events', site: { site, page: 'events' } }, content);
   });
 }
 

@@ -50,11 +50,10 @@ export function registerExplore(app: App, deps: ConsoleDeps): void {
       const range = readRange(request.query as Record<string, unknown>, nowMs, '24h');
       const status = shown.why === 'refused' ? 422 : 200;
       const content = unansweredPage(view, deps.explorer.dimensions, range, shown, nowMs);
-      return sendConsolePage(request, reply, { ...page, status }, content);
+      return sendConsolePage(reply, { ...page, status }, content);
     }
     const isSaved = request.query.saved !== undefined;
     return sendConsolePage(
-      request,
       reply,
       { ...page, ...(isSaved && { toast: toast('good', 'Saved.') }) },
       sitePage(request, shown),

@@ -61,7 +61,7 @@ const done: Readonly<Record<string, string>> = {
 export function registerHandOff(app: App, deps: ConsoleDeps): void {
   const path = '/sites/:siteId/protection/hand-off';
   app.get(path, { schema: { params: SiteParams, querystring: DoneQuery } }, async (request, reply) =>
-    showHandOff(deps, request, reply, await siteOf(deps.sites, request.params.siteId)),
+    showHandOff(deps, reply, await siteOf(deps.sites, request.params.siteId)),
   );
 
   const Limit = Type.Object({ ...Revision, addresses_max: Type.String({ maxLength: 20 }) });
@@ -71,7 +71,7 @@ export function registerHandOff(app: App, deps: ConsoleDeps): void {
     try {
       await deps.handOff.setLimit(viewerOf(request).actor, site.id, text, Number(revision));
     } catch (error) {
-      return showHandOff(deps, request, reply, site, refusalOf(error, request.body));
+      return showHandOff(deps, reply, site, refusalOf(error, request.body));
     }
     return reply.redirect(`/sites/${site.id}/protection/hand-off?done=saved#limit`, 303);
   });
@@ -107,17 +107,16 @@ export function registerHandOff(app: App, deps: ConsoleDeps): void {
 
 async function showHandOff(
   deps: ConsoleDeps,
-  request: FastifyRequest,
   reply: FastifyReply,
   site: Site,
   limit?: Refused,
 ): Promise<FastifyReply> {
+  const { request } = reply;
   const [found, actions] = await Promise.all([
     deps.handOff.describeSite(site.id),
     deps.handOff.listActions(site.id, null, rowsLimit(request, actionsShown)),
   ]);
   return sendConsolePage(
-    request,
     reply,
     {
       title: 'Hand-off',

@@ -69,7 +69,7 @@ export function registerHandOffRules(app: App, deps: ConsoleDeps): void {
     { schema: { params: SiteParams, querystring: NewQuery } },
     async (request, reply) => {
       const site = await siteOf(deps.sites, request.params.siteId);
-      return showNew(deps, request, reply, site, request.query.kind ?? 'command');
+      return showNew(deps, reply, site, request.query.kind ?? 'command');
     },
   );
 
@@ -80,10 +80,10 @@ export function registerHandOffRules(app: App, deps: ConsoleDeps): void {
       const { id, secret } = await deps.handOff.addRule(viewerOf(request).actor, site.id, inputOf(body));
       if (secret === null) return await reply.redirect(`${hrefOf(site.id, id)}?done=added`, 303);
       // Rendered here instead of a redirect: only this answer contains the secret.
-      return await showRule(deps, request, reply, site, id, { secret });
+      return await showRule(deps, reply, site, id, { secret });
     } catch (error) {
       const refused = refusalOf(error, body);
-      return showNew(deps, request, reply, site, body.kind, refused);
+      return showNew(deps, reply, site, body.kind, refused);
     }
   });
 
@@ -92,7 +92,7 @@ export function registerHandOffRules(app: App, deps: ConsoleDeps): void {
     { schema: { params: RuleParams, querystring: DoneQuery } },
     async (request, reply) => {
       const site = await siteOf(deps.sites, request.params.siteId);
-      return showRule(deps, request, reply, site, request.params.ruleId);
+      return showRule(deps, reply, site, request.params.ruleId);
     },
   );
 
@@ -106,7 +106,7 @@ export function registerHandOffRules(app: App, deps: ConsoleDeps): void {
       if (!(await deps.handOff.changeRule(actor, siteId, ruleId, inputOf(body), revision))) throw noRule();
     } catch (error) {
       if (error instanceof HttpError) throw error;
-      return showRule(deps, request, reply, site, ruleId, { refused: refusalOf(error, body) });
+      return showRule(deps, reply, site, ruleId, { refused: refusalOf(error, body) });
     }
     return reply.redirect(`${hrefOf(siteId, ruleId)}?done=saved`, 303);
   });
@@ -138,7 +138,7 @@ function registerSwitches(app: App, deps: ConsoleDeps): void {
       if (!(await deps.handOff.switchRule(actor, siteId, ruleId, mode, Number(revision)))) throw noRule();
     } catch (error) {
       if (error instanceof HttpError) throw error;
-      return showRule(deps, request, reply, site, ruleId, { refused: refusalOf(error, {}) });
+      return showRule(deps, reply, site, ruleId, { refused: refusalOf(error, {}) });
     }
     return reply.redirect(`${hrefOf(siteId, ruleId)}?done=${mode}`, 303);
   });
@@ -155,7 +155,7 @@ function registerSwitches(app: App, deps: ConsoleDeps): void {
         const { actor } = viewerOf(request);
         await deps.handOff.removeRule(actor, siteId, ruleId, Number(request.body.revision));
       } catch (error) {
-        return showRule(deps, request, reply, site, ruleId, { refused: refusalOf(error, {}) });
+        return showRule(deps, reply, site, ruleId, { refused: refusalOf(error, {}) });
       }
       return reply.redirect(`/sites/${siteId}/protection/hand-off?done=removed#rules`, 303);
     },
@@ -170,18 +170,17 @@ function noRule(): HttpError {
 
 async function showNew(
   deps: ConsoleDeps,
-  request: FastifyRequest,
   reply: FastifyReply,
   site: Site,
   typedKind: string,
   refused?: Refused,
 ): Promise<FastifyReply> {
+  const { request } = reply;
   const viewer = viewerOf(request);
   if (!viewer.canChange) throw new HttpError(403, { code: 'read_only', message: 'Your role is read-only.' });
   const kind = ruleKinds.find((known) => known === typedKind) ?? 'command';
   const { commands, peers } = await deps.handOff.describeSite(site.id);
   return sendConsolePage(
-    request,
     reply,
     {
       title: `New rule: ${kindNames[kind]}`,
@@ -197,12 +196,12 @@ async function showNew(
 
 async function showRule(
   deps: ConsoleDeps,
-  request: FastifyRequest,
   reply: FastifyReply,
   site: Site,
   ruleId: number,
   shown: { refused?: Refused; secret?: string } = {},
 ): Promise<FastifyReply> {
+  const { request } = reply;
   const [{ rules, commands, peers }, actions] = await Promise.all([
     deps.handOff.describeSite(site.id),
     deps.handOff.listActions(site.id, ruleId, rowsLimit(request, actionsShown)),
@@ -210,7 +209,6 @@ async function showRule(
   const rule = rules.find(({ id }) => id === ruleId);
   if (!rule) throw noRule();
   return sendConsolePage(
-    request,
     reply,
     {
       title: rule.name,

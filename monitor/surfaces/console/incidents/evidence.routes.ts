@@ -68,7 +68,7 @@ export function registerEvidence(app: App, deps: ConsoleDeps): void {
     const hostName = sensor?.hostName ?? `sensor ${file.sensorId}`;
     const content = evidencePage(request, { incident, file, packets, hostName });
     const title = `Packets: ${classText(incident)} ${incident.target.value}`;
-    return sendConsolePage(request, reply, { title, site: { site, page: 'incidents' } }, content);
+    return sendConsolePage(reply, { title, site: { site, page: 'incidents' } }, content);
   });
 
   app.get(`${path}/download`, { schema: { params: Params } }, async (request, reply) => {

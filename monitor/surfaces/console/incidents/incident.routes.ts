@@ -81,7 +81,7 @@ export function registerIncident(app: App, deps: ConsoleDeps): void {
         viewer: viewerOf(request),
       });
       const title = `${classText(incident)} ${incident.target.value}`;
-      return sendConsolePage(request, reply, { title, site: { site, page: 'incidents' } }, content);
+      return sendConsolePage(reply, { title, site: { site, page: 'incidents' } }, content);
     },
   );
 

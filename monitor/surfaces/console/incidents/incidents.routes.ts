@@ -25,18 +25,14 @@ const foreignShown = 20;
 const uuidShape = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export function registerIncidents(app: App, deps: ConsoleDeps): void {
-  app.get('/incidents', (request, reply) => showIncidents(deps, request, reply, null));
+  app.get('/incidents', (_request, reply) => showIncidents(deps, reply, null));
   app.get('/sites/:siteId/incidents', { schema: { params: SiteParams } }, (request, reply) =>
-    showIncidents(deps, request, reply, request.params.siteId),
+    showIncidents(deps, reply, request.params.siteId),
   );
 }
 
-async function showIncidents(
-  deps: ConsoleDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  siteId: number | null,
-) {
+async function showIncidents(deps: ConsoleDeps, reply: FastifyReply, siteId: number | null) {
+  const { request } = reply;
   const nowMs = Date.now();
   const { sites } = viewerOf(request);
   const site = siteId === null ? null : await siteOf(deps.sites, siteId);
@@ -96,7 +92,7 @@ async function showIncidents(
       ),
   ];
   const options = { title: 'Incidents', ...(site && { site: { site, page: 'incidents' as const } }) };
-  return sendConsolePage(request, reply, options, content);
+  return sendConsolePage(reply, options, content);
 }
 
 const choices = (values: readonly string[], label = (value: string) => value) =>

@@ -65,7 +65,7 @@ export function registerNetworks(app: App, deps: ConsoleDeps): void {
         site: { site, page: 'traffic' as const },
         status: typed !== '' && asked === null ? 422 : 200,
       };
-      return sendConsolePage(request, reply, options, content);
+      return sendConsolePage(reply, options, content);
     },
   );
 
@@ -85,7 +85,7 @@ export function registerNetworks(app: App, deps: ConsoleDeps): void {
         fileFault: deps.peers.fileFault(),
       });
       const title = `Networks of ${address}`;
-      return sendConsolePage(request, reply, { title, site: { site, page: 'traffic' } }, content);
+      return sendConsolePage(reply, { title, site: { site, page: 'traffic' } }, content);
     },
   );
 }

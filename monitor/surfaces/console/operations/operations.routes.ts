@@ -64,7 +64,7 @@ export function registerOperations(app: App, deps: ConsoleDeps): void {
   const Query = Type.Object({ done: Type.Optional(Type.String()) });
   app.get('/operations', { schema: { querystring: Query } }, (request, reply) => {
     const text = chosenOf(done, request.query.done);
-    return showOperations(deps, request, reply, text ? { toast: toast('good', text) } : {});
+    return showOperations(deps, reply, text ? { toast: toast('good', text) } : {});
   });
 
   const Connection = Type.Object({
@@ -89,16 +89,16 @@ export function registerOperations(app: App, deps: ConsoleDeps): void {
         const input = { ...typed, token: token.trim() || null };
         await (isTested ? deps.connection.testAndSave(actor, input) : deps.connection.save(actor, input));
       };
-      return attempt(deps, request, reply, isTested ? 'tested_and_saved' : 'saved', save, typed);
+      return attempt(deps, reply, isTested ? 'tested_and_saved' : 'saved', save, typed);
     });
   }
 
-  app.post('/operations/test', (request, reply) =>
-    attempt(deps, request, reply, 'tested', () => deps.connection.check()),
+  app.post('/operations/test', (_request, reply) =>
+    attempt(deps, reply, 'tested', () => deps.connection.check()),
   );
 
   app.post('/operations/import', (request, reply) =>
-    attempt(deps, request, reply, 'imported', async () => {
+    attempt(deps, reply, 'imported', async () => {
       const result = await deps.inventory.syncNow(viewerOf(request).actor);
       if (result.outcome === 'failed') throw new ShownFault(result.error);
       if (result.outcome !== 'imported') throw new ShownFault(notSynced[result.outcome]);
@@ -116,7 +116,7 @@ export function registerOperations(app: App, deps: ConsoleDeps): void {
       },
     },
     (request, reply) =>
-      attempt(deps, request, reply, 'mapped', async () => {
+      attempt(deps, reply, 'mapped', async () => {
         const { cluster_id, site_id } = request.body;
         const siteId = site_id === '' ? null : Number(site_id);
         if (siteId !== null && !(await deps.sites.find(siteId)))
@@ -133,7 +133,7 @@ export function registerOperations(app: App, deps: ConsoleDeps): void {
     try {
       const secret = await deps.connection.createNoticeSecret(viewerOf(request).actor);
       // Rendered here instead of a redirect: only this answer contains the secret.
-      return await showOperations(deps, request, reply, { secret });
+      return await showOperations(deps, reply, { secret });
     } catch (error) {
       faultText(error);
     }
@@ -146,29 +146,25 @@ class ShownFault extends Error {}
 /** Runs a change; then redirects with a message, or shows the page with the error. */
 async function attempt(
   deps: ConsoleDeps,
-  request: FastifyRequest,
   reply: FastifyReply,
   outcome: string,
   change: () => Promise<void>,
   typed?: Omit<TypedConnection, 'fault'>,
 ): Promise<FastifyReply> {
+  const { request } = reply;
   try {
     requireOperator(viewerOf(request).actor);
     await change();
   } catch (error) {
     const isShown = error instanceof OperationsError || error instanceof ShownFault;
     const fault = isShown ? error.message : faultText(error, 'connection.invalid');
-    return showOperations(deps, request, reply, typed ? { connection: { ...typed, fault } } : { fault });
+    return showOperations(deps, reply, typed ? { connection: { ...typed, fault } } : { fault });
   }
   return reply.redirect(`/operations?done=${outcome}`, 303);
 }
 
-async function showOperations(
-  deps: ConsoleDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  shown: Shown,
-): Promise<FastifyReply> {
+async function showOperations(deps: ConsoleDeps, reply: FastifyReply, shown: Shown): Promise<FastifyReply> {
+  const { request } = reply;
   const nowMs = Date.now();
   const [view, inventory, feeds, heldBack, notices, clusters, mappings, sites] = await Promise.all([
     deps.connection.view(),
@@ -184,7 +180,6 @@ async function showOperations(
   const known = { view, inventory, feeds, heldBack, notices, clusters, mappings, sites, monitorUrl };
   const content = operationsPage(request, { ...known, shown, viewer: viewerOf(request), nowMs });
   return sendConsolePage(
-    request,
     reply,
     {
       title: 'Operations',

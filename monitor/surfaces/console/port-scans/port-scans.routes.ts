@@ -64,12 +64,7 @@ export function registerPortScans(app: App, deps: ConsoleDeps): void {
         sensor: hostNames.get(attempt.sensorId) ?? 'removed',
       })),
     });
-    return sendConsolePage(
-      request,
-      reply,
-      { title: 'Port scans', site: { site, page: 'port-scans' } },
-      content,
-    );
+    return sendConsolePage(reply, { title: 'Port scans', site: { site, page: 'port-scans' } }, content);
   });
 }
 

@@ -77,8 +77,7 @@ export function registerAvailability(app: App, deps: ConsoleDeps): void {
   app.get(
     '/sites/:siteId/availability',
     { schema: { params: SiteParams, querystring: RangeQuery } },
-    async (request, reply) =>
-      showAvailability(deps, request, reply, await siteOf(deps.sites, request.params.siteId)),
+    async (request, reply) => showAvailability(deps, reply, await siteOf(deps.sites, request.params.siteId)),
   );
 
   app.post(
@@ -101,7 +100,7 @@ export function registerAvailability(app: App, deps: ConsoleDeps): void {
       } catch (error) {
         const fault = faultText(error, 'probes.invalid', 'probes.too_many');
         const typed = { name, kind, target, port, question, interval, timeout };
-        return showAvailability(deps, request, reply, site, { typed, fault });
+        return showAvailability(deps, reply, site, { typed, fault });
       }
     },
   );
@@ -115,7 +114,7 @@ function registerProbe(app: App, deps: ConsoleDeps): void {
     { schema: { params: ProbeParams, querystring: RangeQuery } },
     async (request, reply) => {
       const site = await siteOf(deps.sites, request.params.siteId);
-      return showProbe(deps, request, reply, site, request.params.probeId);
+      return showProbe(deps, reply, site, request.params.probeId);
     },
   );
 
@@ -137,7 +136,7 @@ function registerProbe(app: App, deps: ConsoleDeps): void {
           throw unknownProbe();
       } catch (error) {
         if (error instanceof HttpError) throw error;
-        return showProbe(deps, request, reply, site, probeId, faultText(error, 'probes.invalid'));
+        return showProbe(deps, reply, site, probeId, faultText(error, 'probes.invalid'));
       }
       return reply.redirect(`/sites/${siteId}/availability/${probeId}`, 303);
     },
@@ -173,13 +172,8 @@ function unknownProbe(): HttpError {
   return new HttpError(404, { code: 'not_found', message: 'This probe does not exist.' });
 }
 
-async function showAvailability(
-  deps: ConsoleDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  site: Site,
-  refused?: RefusedProbe,
-) {
+async function showAvailability(deps: ConsoleDeps, reply: FastifyReply, site: Site, refused?: RefusedProbe) {
+  const { request } = reply;
   const nowMs = Date.now();
   const range = readRange(request.query as Static<typeof RangeQuery>, nowMs, '24h');
   const [probes, found] = await Promise.all([
@@ -200,17 +194,17 @@ async function showAvailability(
     site: { site, page: 'availability' as const },
     status: refused ? 422 : 200,
   };
-  return sendConsolePage(request, reply, options, content);
+  return sendConsolePage(reply, options, content);
 }
 
 async function showProbe(
   deps: ConsoleDeps,
-  request: FastifyRequest,
   reply: FastifyReply,
   site: Site,
   probeId: number,
   fault?: string,
 ) {
+  const { request } = reply;
   const nowMs = Date.now();
   const range = readRange(request.query as Record<string, unknown>, nowMs, '24h');
   const probe = (await deps.probes.list(site.id)).find((one) => one.id === probeId);
@@ -234,7 +228,7 @@ async function showProbe(
     site: { site, page: 'availability' as const },
     status: fault ? 422 : 200,
   };
-  return sendConsolePage(request, reply, options, content);
+  return sendConsolePage(reply, options, content);
 }
 
 // The page of a site's probes: whether external targets are reachable from the site.

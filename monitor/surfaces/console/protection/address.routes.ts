@@ -66,7 +66,7 @@ export function registerProtectedAddress(app: App, deps: ConsoleDeps): void {
   app.get(path, { schema: { params: Params, querystring: DoneQuery } }, async (request, reply) => {
     const site = await siteOf(deps.sites, request.params.siteId);
     const found = await explain(deps, site.id, request.params.address);
-    return showAddress(deps, request, reply, site, found);
+    return showAddress(deps, reply, site, found);
   });
 
   app.post(path, { schema: { params: Params, body: Body } }, async (request, reply) => {
@@ -75,8 +75,7 @@ export function registerProtectedAddress(app: App, deps: ConsoleDeps): void {
     const found = await explain(deps, siteId, address);
     const key = { address: found.address };
     const refused = await save(deps, request, siteId, key, request.body);
-    if (refused)
-      return showAddress(deps, request, reply, site, await explain(deps, siteId, address), { refused });
+    if (refused) return showAddress(deps, reply, site, await explain(deps, siteId, address), { refused });
     return reply.redirect(`${addressHrefOf(siteId, found.address)}?done=saved`, 303);
   });
 
@@ -86,7 +85,7 @@ export function registerProtectedAddress(app: App, deps: ConsoleDeps): void {
     { schema: { params: ServerParams, querystring: DoneQuery } },
     async (request, reply) => {
       const { siteId, clusterId, serverId } = request.params;
-      return showServer(deps, request, reply, await siteOf(deps.sites, siteId), { clusterId, serverId });
+      return showServer(deps, reply, await siteOf(deps.sites, siteId), { clusterId, serverId });
     },
   );
 
@@ -96,7 +95,7 @@ export function registerProtectedAddress(app: App, deps: ConsoleDeps): void {
     const server = { clusterId, serverId };
     await findServer(deps, site, server);
     const refused = await save(deps, request, siteId, server, request.body);
-    if (refused) return showServer(deps, request, reply, site, server, refused);
+    if (refused) return showServer(deps, reply, site, server, refused);
     return reply.redirect(`/sites/${siteId}/protection/servers/${clusterId}/${serverId}?done=saved`, 303);
   });
 }
@@ -137,15 +136,14 @@ export async function explain(
 
 export async function showAddress(
   deps: ConsoleDeps,
-  request: FastifyRequest,
   reply: FastifyReply,
   site: Site,
   found: AddressProtection,
   shown: { refused?: Refused; drill?: Refused } = {},
 ): Promise<FastifyReply> {
+  const { request } = reply;
   const drills = await deps.protection.listDrills(site.id, found.address, drillsShown);
   return sendConsolePage(
-    request,
     reply,
     {
       title: found.address,
@@ -185,18 +183,17 @@ async function findServer(deps: ConsoleDeps, site: Site, server: { clusterId: nu
 
 async function showServer(
   deps: ConsoleDeps,
-  request: FastifyRequest,
   reply: FastifyReply,
   site: Site,
   server: { clusterId: number; serverId: number },
   refused?: Refused,
 ): Promise<FastifyReply> {
+  const { request } = reply;
   const { addresses, ...found } = await findServer(deps, site, server);
   const explained = await Promise.all(
     addresses.map((address) => deps.protection.explainAddress(site.id, address)),
   );
   return sendConsolePage(
-    request,
     reply,
     {
       title: found.name,

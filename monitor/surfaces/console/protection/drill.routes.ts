@@ -28,7 +28,7 @@ export function registerDrills(app: App, deps: ConsoleDeps): void {
       await deps.protection.startDrill(viewerOf(request).actor, siteId, found.address, request.body);
     } catch (error) {
       const drill = refusalOf(error, request.body);
-      return showAddress(deps, request, reply, site, found, { drill });
+      return showAddress(deps, reply, site, found, { drill });
     }
     return reply.redirect(`${addressHrefOf(siteId, found.address)}?done=drill#drills`, 303);
   });

@@ -64,7 +64,7 @@ export function registerGroupWhatIf(app: App, deps: ConsoleDeps): void {
   const path = '/sites/:siteId/protection/groups/:groupId/what-if';
   app.get(path, { schema: { params: GroupParams, querystring: Query } }, async (request, reply) => {
     const site = await siteOf(deps.sites, request.params.siteId);
-    return show(deps, request, reply, site, request.params.groupId);
+    return show(deps, reply, site, request.params.groupId);
   });
 
   app.post(
@@ -78,7 +78,7 @@ export function registerGroupWhatIf(app: App, deps: ConsoleDeps): void {
         const id = await deps.protection.startGroupReplay(actor, siteId, groupId, readTexts(request.body));
         if (id === null) throw noGroup();
       } catch (error) {
-        return show(deps, request, reply, site, groupId, refusalOf(error, request.body));
+        return show(deps, reply, site, groupId, refusalOf(error, request.body));
       }
       return reply.redirect(`${groupWhatIfHref(siteId, groupId)}?done=started`, 303);
     },
@@ -99,12 +99,12 @@ export function registerGroupWhatIf(app: App, deps: ConsoleDeps): void {
 
 async function show(
   deps: ConsoleDeps,
-  request: FastifyRequest,
   reply: FastifyReply,
   site: Site,
   groupId: number,
   refused?: Refused,
 ): Promise<FastifyReply> {
+  const { request } = reply;
   const { protection } = deps;
   const [found, replays] = await Promise.all([
     protection.describeSite(site.id, site.localCidrs),
@@ -117,7 +117,6 @@ async function show(
   const shown = replay ? { replay, addresses: await protection.listReplayed(site.id, replay.id) } : null;
   const nowMs = deps.clock.nowMs();
   return sendConsolePage(
-    request,
     reply,
     {
       title: `What if: ${group.name}`,

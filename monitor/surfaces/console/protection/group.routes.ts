@@ -72,12 +72,12 @@ export function registerGroups(app: App, deps: ConsoleDeps): void {
       return await reply.redirect(`/sites/${siteId}/protection/groups/${id}?done=saved`, 303);
     } catch (error) {
       if (error instanceof HttpError) throw error;
-      return showGroup(deps, request, reply, site, groupId, refusalOf(error, body));
+      return showGroup(deps, reply, site, groupId, refusalOf(error, body));
     }
   };
 
   app.get(`${path}/new`, { schema: { params: SiteParams } }, async (request, reply) =>
-    showGroup(deps, request, reply, await siteOf(deps.sites, request.params.siteId), null),
+    showGroup(deps, reply, await siteOf(deps.sites, request.params.siteId), null),
   );
 
   app.post(path, { schema: { params: SiteParams, body: GroupBody } }, (request, reply) =>
@@ -89,7 +89,7 @@ export function registerGroups(app: App, deps: ConsoleDeps): void {
     { schema: { params: GroupParams, querystring: DoneQuery } },
     async (request, reply) => {
       const site = await siteOf(deps.sites, request.params.siteId);
-      return showGroup(deps, request, reply, site, request.params.groupId);
+      return showGroup(deps, reply, site, request.params.groupId);
     },
   );
 
@@ -114,7 +114,7 @@ export function registerGroups(app: App, deps: ConsoleDeps): void {
         const { actor } = viewerOf(request);
         await deps.protection.removeGroup(actor, siteId, groupId, Number(request.body.revision));
       } catch (error) {
-        return showGroup(deps, request, reply, site, groupId, refusalOf(error, {}));
+        return showGroup(deps, reply, site, groupId, refusalOf(error, {}));
       }
       return reply.redirect(`/sites/${siteId}/protection?done=removed#groups`, 303);
     },
@@ -127,12 +127,12 @@ export function noGroup(): HttpError {
 
 async function showGroup(
   deps: ConsoleDeps,
-  request: FastifyRequest,
   reply: FastifyReply,
   site: Site,
   groupId: number | null,
   refused?: Refused,
 ): Promise<FastifyReply> {
+  const { request } = reply;
   const found = await deps.protection.describeSite(site.id, site.localCidrs);
   const group = groupId === null ? null : found.settings.groups.find((one) => one.id === groupId);
   if (group === undefined) throw noGroup();
@@ -140,7 +140,6 @@ async function showGroup(
   if (!group && !viewer.canChange)
     throw new HttpError(403, { code: 'read_only', message: 'Your role is read-only.' });
   return sendConsolePage(
-    request,
     reply,
     {
       title: group?.name ?? 'New group',

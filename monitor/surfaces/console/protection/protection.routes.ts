@@ -60,7 +60,7 @@ const done: Readonly<Record<string, string>> = {
 export function registerProtection(app: App, deps: ConsoleDeps): void {
   const path = '/sites/:siteId/protection';
   app.get(path, { schema: { params: SiteParams, querystring: DoneQuery } }, async (request, reply) =>
-    showProtection(deps, request, reply, await siteOf(deps.sites, request.params.siteId)),
+    showProtection(deps, reply, await siteOf(deps.sites, request.params.siteId)),
   );
 
   const Lookup = Type.Object({ address: Type.String({ maxLength: 64 }) });
@@ -74,7 +74,7 @@ export function registerProtection(app: App, deps: ConsoleDeps): void {
         return reply.redirect(`/sites/${site.id}/protection/addresses/${encodeURIComponent(address)}`, 303);
       const message = 'This is not an IP address. Write one such as 192.0.2.7.';
       const lookup = { message, fields: {}, status: 422 as const, typed: request.query };
-      return showProtection(deps, request, reply, site, { lookup });
+      return showProtection(deps, reply, site, { lookup });
     },
   );
 
@@ -91,7 +91,7 @@ export function registerProtection(app: App, deps: ConsoleDeps): void {
         await deps.protection.setSiteThresholds(actor, site.id, readTexts(body), revision);
       } catch (error) {
         const thresholds = refusalOf(error, body);
-        return showProtection(deps, request, reply, site, { thresholds });
+        return showProtection(deps, reply, site, { thresholds });
       }
       return reply.redirect(`/sites/${site.id}/protection?done=saved`, 303);
     },
@@ -110,7 +110,7 @@ export function registerProtection(app: App, deps: ConsoleDeps): void {
         await deps.protection.setAdditionalCidrs(actor, site.id, prefixes, Number(body.revision));
       } catch (error) {
         const cidrs = refusalOf(error, body);
-        return showProtection(deps, request, reply, site, { cidrs });
+        return showProtection(deps, reply, site, { cidrs });
       }
       return reply.redirect(`/sites/${site.id}/protection?done=saved#additional`, 303);
     },
@@ -119,11 +119,11 @@ export function registerProtection(app: App, deps: ConsoleDeps): void {
 
 async function showProtection(
   deps: ConsoleDeps,
-  request: FastifyRequest,
   reply: FastifyReply,
   site: Site,
   shown: Shown = {},
 ): Promise<FastifyReply> {
+  const { request } = reply;
   const [found, drills] = await Promise.all([
     deps.protection.describeSite(site.id, site.localCidrs),
     deps.protection.listDrills(site.id, null, drillsShown),
@@ -135,7 +135,6 @@ async function showProtection(
   const names = new Map(named.map((one) => [`${one.clusterId}/${one.serverId}`, one.name]));
   const refused = shown.thresholds ?? shown.cidrs ?? shown.lookup;
   return sendConsolePage(
-    request,
     reply,
     {
       title: 'Protection',

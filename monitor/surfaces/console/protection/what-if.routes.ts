@@ -76,7 +76,6 @@ export function registerWhatIf(app: App, deps: ConsoleDeps): void {
       request.query.learn === undefined ? null : deps.protection.learn(siteId, found.address, nowMs),
     ]);
     return sendConsolePage(
-      request,
       reply,
       {
         title: `What if: ${found.address}`,

@@ -32,7 +32,7 @@ export function registerSearch(app: App, deps: ConsoleDeps): void {
   app.get('/search', { schema: { querystring: Query } }, async (request, reply) => {
     const typed = request.query.q?.trim() ?? '';
     const found = await deps.search.find(typed, rowsLimit(request, shownMax));
-    return sendConsolePage(request, reply, { title: 'Search' }, searchPage(request, typed, found));
+    return sendConsolePage(reply, { title: 'Search' }, searchPage(request, typed, found));
   });
 
   app.get('/search/suggestions', { schema: { querystring: Query } }, async (request, reply) => {

@@ -75,7 +75,7 @@ export function registerSensor(app: App, deps: ConsoleDeps): void {
       const data = await readSensor(deps, sensor, nowMs);
       const content = sensorPage(request, { sensor, sensors, ...data, viewer: viewerOf(request), nowMs });
       const options = { title: sensor.hostName, site: { site, page: 'sensors' as const } };
-      return sendConsolePage(request, reply, options, content);
+      return sendConsolePage(reply, options, content);
     },
   );
 

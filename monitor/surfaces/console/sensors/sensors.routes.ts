@@ -56,7 +56,7 @@ export function registerSensors(app: App, deps: ConsoleDeps): void {
     const newestMinuteMs = newest.get(site.id);
     const known = { siteId: site.id, sensors, conditions, captures, rates, gaps, facts, nowMs };
     const content = sensorsPage(request, { ...known, newestMinuteMs, canChange });
-    return sendConsolePage(request, reply, { title: 'Sensors', site: { site, page: 'sensors' } }, content);
+    return sendConsolePage(reply, { title: 'Sensors', site: { site, page: 'sensors' } }, content);
   });
 }
 

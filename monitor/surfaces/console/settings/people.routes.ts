@@ -55,7 +55,7 @@ export function registerPeople(app: App, deps: ConsoleDeps): void {
     '/settings',
     { schema: { querystring: Type.Object({ saved: Type.Optional(Type.String()) }) } },
     async (request, reply) =>
-      showPeople(deps, request, reply, request.query.saved ? { toast: toast('good', 'Saved.') } : {}),
+      showPeople(deps, reply, request.query.saved ? { toast: toast('good', 'Saved.') } : {}),
   );
 
   app.post('/settings/people', { schema: { body: Person } }, async (request, reply) => {
@@ -63,19 +63,19 @@ export function registerPeople(app: App, deps: ConsoleDeps): void {
     try {
       const invited = await deps.operators.invite(viewerOf(request).actor, { email, name, role });
       // Rendered here instead of a redirect: without a mail server only this answer contains the link.
-      return await showPeople(deps, request, reply, { invited });
+      return await showPeople(deps, reply, { invited });
     } catch (error) {
       const fault = faultText(error, 'operators.invalid', 'operators.email_taken');
-      return showPeople(deps, request, reply, { invite: { email, name, role, fault } });
+      return showPeople(deps, reply, { invite: { email, name, role, fault } });
     }
   });
 
   app.post('/settings/people/:operatorId', { schema: { params: Params, body: Change } }, (request, reply) =>
-    changePerson(deps, request, reply, request.params.operatorId, request.body),
+    changePerson(deps, reply, request.params.operatorId, request.body),
   );
 
   app.post('/settings/people/:operatorId/factors', { schema: { params: Params } }, (request, reply) =>
-    removeFactors(deps, request, reply, request.params.operatorId),
+    removeFactors(deps, reply, request.params.operatorId),
   );
 
   app.post('/settings/people/:operatorId/link', { schema: { params: Params } }, async (request, reply) => {
@@ -83,38 +83,34 @@ export function registerPeople(app: App, deps: ConsoleDeps): void {
       const { actor } = viewerOf(request);
       const invited = await deps.operators.sendAccessLink(actor, request.params.operatorId);
       if (!invited) throw unknownPerson();
-      return await showPeople(deps, request, reply, { invited });
+      return await showPeople(deps, reply, { invited });
     } catch (error) {
       if (error instanceof HttpError) throw error;
-      return showPeople(deps, request, reply, { fault: faultText(error, 'operators.own') });
+      return showPeople(deps, reply, { fault: faultText(error, 'operators.own') });
     }
   });
 }
 
 /** For a person who lost every second factor. */
-async function removeFactors(
-  deps: ConsoleDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  operatorId: number,
-) {
+async function removeFactors(deps: ConsoleDeps, reply: FastifyReply, operatorId: number) {
+  const { request } = reply;
   try {
     const removed = await deps.operators.removeSecondFactors(viewerOf(request).actor, operatorId);
     if (!removed) throw unknownPerson();
   } catch (error) {
     if (error instanceof HttpError) throw error;
-    return showPeople(deps, request, reply, { fault: faultText(error, 'operators.own') });
+    return showPeople(deps, reply, { fault: faultText(error, 'operators.own') });
   }
   return reply.redirect('/settings?saved=1', 303);
 }
 
 async function changePerson(
   deps: ConsoleDeps,
-  request: FastifyRequest,
   reply: FastifyReply,
   operatorId: number,
   { role, access }: Static<typeof Change>,
 ) {
+  const { request } = reply;
   const change = {
     ...(role ? { role } : {}),
     ...(access ? { isDisabled: access === 'ended' } : {}),
@@ -123,7 +119,7 @@ async function changePerson(
     if (!(await deps.operators.change(viewerOf(request).actor, operatorId, change))) throw unknownPerson();
   } catch (error) {
     if (error instanceof HttpError) throw error;
-    return showPeople(deps, request, reply, { fault: faultText(error, 'operators.own', 'operators.last') });
+    return showPeople(deps, reply, { fault: faultText(error, 'operators.own', 'operators.last') });
   }
   return reply.redirect('/settings?saved=1', 303);
 }
@@ -132,12 +128,12 @@ function unknownPerson(): HttpError {
   return new HttpError(404, { code: 'not_found', message: 'This person does not exist.' });
 }
 
-async function showPeople(deps: ConsoleDeps, request: FastifyRequest, reply: FastifyReply, shown: Shown) {
+async function showPeople(deps: ConsoleDeps, reply: FastifyReply, shown: Shown) {
+  const { request } = reply;
   const known = { people: await deps.operators.list(), shown, viewer: viewerOf(request), nowMs: Date.now() };
   const content = [peoplePage(request, known), processingSection(request, deps)];
   const isRefused = shown.invite ?? shown.fault;
   return sendConsolePage(
-    request,
     reply,
     {
       title: 'Settings',

@@ -17,9 +17,9 @@ export function registerSignOnConsole(app: App, { operators, ...deps }: ConsoleD
   registerSignOnSettings<Actor>(app, {
     ...{ ...deps, path: '/settings/sign-on', base: '/settings/sign-on', other: 'operations', visitorOf },
     listOperators: async () => (await operators.list()).filter(({ disabledAtMs }) => disabledAtMs === null),
-    send: (request, reply, { title, content, toast, status }) => {
+    send: (_request, reply, { title, content, toast, status }) => {
       const options = toast === undefined ? {} : { toast: toastOf('good', toast) };
-      return sendConsolePage(request, reply, { title, status, ...options }, content);
+      return sendConsolePage(reply, { title, status, ...options }, content);
     },
   });
   registerSignOnPages<Actor>(app, { ...deps, area: 'Monitor', home: '/', visitorOf });
@@ -49,12 +49,11 @@ export function registerFind(app: App, deps: ConsoleDeps): void {
     const siteId = clusters.find((one) => one.clusterId === clusterId)?.siteId;
     if (!siteId)
       return notFound(
-        request,
         reply,
         'The cluster of this server is not mapped to a site. An operator maps it under Operations.',
       );
     if (named.length === 0 && addresses.length === 0)
-      return notFound(request, reply, 'This server is not in the inventory yet, or it was destroyed.');
+      return notFound(reply, 'This server is not in the inventory yet, or it was destroyed.');
     return reply.redirect(exploreHref(request, siteId, { server: `${clusterId}/${serverId}` }), 303);
   });
 
@@ -65,11 +64,7 @@ export function registerFind(app: App, deps: ConsoleDeps): void {
     const at = found?.addresses.find((one) => one.endedAtMs === null) ?? found?.addresses[0];
     const siteId = at?.siteId ?? found?.localSites[0]?.siteId;
     if (address === null || siteId === undefined)
-      return notFound(
-        request,
-        reply,
-        'No sensor has seen this address, and it is in no local prefix of a site.',
-      );
+      return notFound(reply, 'No sensor has seen this address, and it is in no local prefix of a site.');
     return reply.redirect(addressHref(siteId, { address, segment: '' }), 303);
   });
 
@@ -80,9 +75,9 @@ export function registerFind(app: App, deps: ConsoleDeps): void {
     const hrefOf = (siteId: number) => exploreHref(request, siteId, { customer: String(accountId) });
     const [first] = siteIds;
     if (first === undefined)
-      return notFound(request, reply, 'This customer has no address in a cluster that is mapped to a site.');
+      return notFound(reply, 'This customer has no address in a cluster that is mapped to a site.');
     if (siteIds.length === 1) return reply.redirect(hrefOf(first), 303);
-    return chooseSite(request, reply, siteIds, hrefOf);
+    return chooseSite(reply, siteIds, hrefOf);
   });
 
   const IncidentQuery = Type.Object({
@@ -92,33 +87,29 @@ export function registerFind(app: App, deps: ConsoleDeps): void {
     const id = request.query.incident_id;
     const siteId = await findSiteOfIncident(deps.db(), id);
     if (siteId === null)
-      return notFound(
-        request,
-        reply,
-        'This incident does not exist here. Incidents are kept for a limited time.',
-      );
+      return notFound(reply, 'This incident does not exist here. Incidents are kept for a limited time.');
     return reply.redirect(incidentHref({ siteId, id }), 303);
   });
 }
 
 /** A customer's servers may be at several sites, each with an explorer of its own. */
 function chooseSite(
-  request: FastifyRequest,
   reply: FastifyReply,
   siteIds: readonly number[],
   hrefOf: (siteId: number) => string,
 ): FastifyReply {
+  const { request } = reply;
   const title = 'Choose a site';
   const sites = viewerOf(request).sites.filter(({ id }) => siteIds.includes(id));
-  return sendConsolePage(request, reply, { title }, [
+  return sendConsolePage(reply, { title }, [
     pageHeader({ title, state: { tone: 'info', text: 'This customer has servers at several sites.' } }),
     html`<ul>${sites.map((site) => html`<li>${link(hrefOf(site.id), site.name)}</li>`)}</ul>`,
   ]);
 }
 
-function notFound(request: FastifyRequest, reply: FastifyReply, text: string): FastifyReply {
+function notFound(reply: FastifyReply, text: string): FastifyReply {
   const title = 'Not found in the monitor';
-  return sendConsolePage(request, reply, { title, status: 404 }, [
+  return sendConsolePage(reply, { title, status: 404 }, [
     pageHeader({ title }),
     emptyState({
       title: 'Operations links to something that the monitor does not have',

@@ -50,7 +50,7 @@ const Query = Type.Object({ page: Type.Optional(Type.Integer({ minimum: 1, maxim
 
 export function registerOverview(app: App, deps: ConsoleDeps): void {
   app.get('/', { schema: { querystring: Query } }, async (request, reply) =>
-    showOverview(deps, request, reply, request.query.page ?? 1),
+    showOverview(deps, reply, request.query.page ?? 1),
   );
 
   app.post(
@@ -63,7 +63,7 @@ export function registerOverview(app: App, deps: ConsoleDeps): void {
         return reply.redirect(`/sites/${site.id}/settings#enrol`, 303);
       } catch (error) {
         const fault = faultText(error, 'sites.invalid', 'sites.name_taken');
-        return showOverview(deps, request, reply, 1, { name, fault });
+        return showOverview(deps, reply, 1, { name, fault });
       }
     },
   );
@@ -71,13 +71,8 @@ export function registerOverview(app: App, deps: ConsoleDeps): void {
 
 const incidentsShown = 5;
 
-async function showOverview(
-  deps: ConsoleDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  page: number,
-  refused?: RefusedSite,
-) {
+async function showOverview(deps: ConsoleDeps, reply: FastifyReply, page: number, refused?: RefusedSite) {
+  const { request } = reply;
   const nowMs = Date.now();
   const viewer = viewerOf(request);
   const first = (page - 1) * sitesShown;
@@ -92,7 +87,7 @@ async function showOverview(
     ...{ page, viewer, attacks, incidents, enrolment, refused, nowMs },
     demo: deps.demo && demoLine(viewer, deps.demo.attack !== null),
   });
-  return sendConsolePage(request, reply, { title: 'Overview', status: refused ? 422 : 200 }, content);
+  return sendConsolePage(reply, { title: 'Overview', status: refused ? 422 : 200 }, content);
 }
 
 /** On one page. */

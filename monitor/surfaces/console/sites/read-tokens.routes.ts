@@ -31,7 +31,7 @@ export function registerReadTokens(app: App, deps: ConsoleDeps): void {
     { schema: { params: SiteParams, querystring: Query } },
     async (request, reply) => {
       const site = await siteOf(deps.sites, request.params.siteId);
-      return show(deps, request, reply, site, {}, request.query.saved !== undefined);
+      return show(deps, reply, site, {}, request.query.saved !== undefined);
     },
   );
 
@@ -44,10 +44,10 @@ export function registerReadTokens(app: App, deps: ConsoleDeps): void {
       try {
         const made = await deps.readTokens.create(viewerOf(request).actor, site.id, request.body);
         // Rendered here instead of a redirect: only this answer contains the token.
-        return await show(deps, request, reply, site, { made });
+        return await show(deps, reply, site, { made });
       } catch (error) {
         const fault = faultText(error, 'read_tokens.invalid');
-        return show(deps, request, reply, site, { refused: { ...request.body, fault } });
+        return show(deps, reply, site, { refused: { ...request.body, fault } });
       }
     },
   );
@@ -70,17 +70,16 @@ export function registerReadTokens(app: App, deps: ConsoleDeps): void {
 
 async function show(
   deps: ConsoleDeps,
-  request: FastifyRequest,
   reply: FastifyReply,
   site: Site,
   shown: ShownToken,
   isSaved = false,
 ): Promise<FastifyReply> {
+  const { request } = reply;
   const tokens = await deps.readTokens.list(site.id);
   const baseUrl = deps.monitorUrl() ?? `${request.protocol}://${request.host}`;
   const content = readTokensPage({ site, tokens, shown, viewer: viewerOf(request), baseUrl, request });
   return sendConsolePage(
-    request,
     reply,
     {
       title: 'Read tokens',

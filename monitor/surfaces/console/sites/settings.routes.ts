@@ -1,5 +1,5 @@
 /** `/sites/{id}/settings`: what operators may change about a site, and the request for its page. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { NodeName } from '#monitor/placements/index.ts';
 import type { ScanSchedule } from '#monitor/scans/index.ts';
@@ -49,7 +49,7 @@ export function registerSettings(app: App, deps: ConsoleDeps): void {
     async (request, reply) => {
       const site = await siteOf(deps.sites, request.params.siteId);
       const saved = request.query.saved === undefined ? {} : { toast: toast('good', 'Saved.') };
-      return showSettings(deps, request, reply, site, saved);
+      return showSettings(deps, reply, site, saved);
     },
   );
 
@@ -63,7 +63,7 @@ export function registerSettings(app: App, deps: ConsoleDeps): void {
         await deps.sites.rename(viewerOf(request).actor, site.id, text);
       } catch (error) {
         const fault = faultText(error, 'sites.invalid', 'sites.name_taken');
-        return showSettings(deps, request, reply, site, { name: { text, fault } });
+        return showSettings(deps, reply, site, { name: { text, fault } });
       }
       return reply.redirect(`/sites/${site.id}/settings?saved=1`, 303);
     },
@@ -81,7 +81,7 @@ export function registerSettings(app: App, deps: ConsoleDeps): void {
         await deps.sites.setLocalCidrs(viewerOf(request).actor, site.id, cidrs);
       } catch (error) {
         const fault = faultText(error, 'sites.invalid');
-        return showSettings(deps, request, reply, site, { cidrs: { text, fault } });
+        return showSettings(deps, reply, site, { cidrs: { text, fault } });
       }
       return reply.redirect(`/sites/${site.id}/settings?saved=1`, 303);
     },
@@ -97,16 +97,16 @@ export function registerSettings(app: App, deps: ConsoleDeps): void {
       const { actor } = viewerOf(request);
       const chosen = readNode(request.body);
       if (!chosen && (await deps.sensors.listNodes(site.id)).length > 0) {
-        return showSettings(deps, request, reply, site, { node: { ...request.body, fault: nodeMissing } });
+        return showSettings(deps, reply, site, { node: { ...request.body, fault: nodeMissing } });
       }
       try {
         const place = { node: chosen, replaces: request.body?.replaces !== undefined };
         const token = await deps.sensors.createToken(actor, site.id, place);
         // Rendered here instead of a redirect: only this answer contains the token.
-        return await showSettings(deps, request, reply, site, { token });
+        return await showSettings(deps, reply, site, { token });
       } catch (error) {
         const fault = faultText(error, 'sensors.invalid', 'sensors.node_taken');
-        return showSettings(deps, request, reply, site, { node: { ...request.body, fault } });
+        return showSettings(deps, reply, site, { node: { ...request.body, fault } });
       }
     },
   );
@@ -126,7 +126,7 @@ function registerFullScan(app: App, deps: ConsoleDeps): void {
         await deps.scans.setSchedule(viewerOf(request).actor, site.id, request.body);
       } catch (error) {
         const fault = faultText(error, 'scans.invalid');
-        return showSettings(deps, request, reply, site, { fullScan: { ...request.body, fault } });
+        return showSettings(deps, reply, site, { fullScan: { ...request.body, fault } });
       }
       return reply.redirect(`/sites/${site.id}/settings?saved=1`, 303);
     },
@@ -135,11 +135,11 @@ function registerFullScan(app: App, deps: ConsoleDeps): void {
 
 async function showSettings(
   deps: ConsoleDeps,
-  request: FastifyRequest,
   reply: FastifyReply,
   site: Site,
   { token, toast: message, ...refused }: Shown,
 ): Promise<FastifyReply> {
+  const { request } = reply;
   const clusters = (await deps.sites.listClusters()).filter((mapping) => mapping.siteId === site.id);
   const nodes = await deps.sensors.listNodes(site.id);
   const schedule = await deps.scans.readSchedule(site.id);
@@ -155,7 +155,6 @@ async function showSettings(
   const known = { site, clusters, nodes, schedule, registryHost: deps.vendors.registryHost };
   const isRefused = (refused.cidrs ?? refused.name ?? refused.node ?? refused.fullScan) !== undefined;
   return sendConsolePage(
-    request,
     reply,
     {
       title: 'Site settings',

@@ -29,7 +29,7 @@ export function registerSystem(app: App, deps: { health: Health; feeds: Pick<Fee
   const feedWork = deps.feeds.all.map(({ feed }): [string, string] => [feed.loop, feed.purpose]);
   app.get('/system', async (request, reply) => {
     const content = systemPage(request, await deps.health.read(), feedWork);
-    return sendConsolePage(request, reply, { title: 'System' }, content);
+    return sendConsolePage(reply, { title: 'System' }, content);
   });
 }
 

@@ -25,7 +25,7 @@ export function registerAttack(app: App, { inventory, demoPlace }: ConsoleDeps, 
       const { canChange, csrfToken } = viewerOf(request);
       return canChange ? csrfToken : null;
     },
-    send: (request, reply, content, status) =>
-      sendConsolePage(request, reply, { title: 'Attack a server', isNarrow: true, status }, content),
+    send: (_request, reply, content, status) =>
+      sendConsolePage(reply, { title: 'Attack a server', isNarrow: true, status }, content),
   });
 }

@@ -58,7 +58,7 @@ export function registerLive(app: App, deps: ConsoleDeps): void {
       deps.sensors.list(site.id),
     ]);
     const content = livePage(request, { siteId: site.id, address, ...read, sensors, nowMs });
-    return sendConsolePage(request, reply, { title: 'Live', site: { site, page: 'live' } }, content);
+    return sendConsolePage(reply, { title: 'Live', site: { site, page: 'live' } }, content);
   });
 
   app.get('/sites/:siteId/live.json', { schema }, async (request) => {

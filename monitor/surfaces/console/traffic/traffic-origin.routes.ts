@@ -54,7 +54,7 @@ export function registerTrafficOrigin(app: App, deps: ConsoleDeps): void {
       ]);
       const known = { siteId: site.id, from, to, traffic, collection, addresses };
       const content = trafficOriginPage(request, known);
-      return sendConsolePage(request, reply, { title: 'Sources', site: { site, page: 'traffic' } }, content);
+      return sendConsolePage(reply, { title: 'Sources', site: { site, page: 'traffic' } }, content);
     },
   );
 }

@@ -81,7 +81,7 @@ export function registerTraffic(app: App, deps: ConsoleDeps): void {
       const newestMinuteMs = newest.get(site.id);
       const attacks = open.find(({ siteId }) => siteId === site.id);
       const content = trafficPage(request, { ...known, sensors, newestMinuteMs, attacks, nowMs });
-      return sendConsolePage(request, reply, { title: 'Traffic', site: { site, page: 'traffic' } }, content);
+      return sendConsolePage(reply, { title: 'Traffic', site: { site, page: 'traffic' } }, content);
     },
   );
 

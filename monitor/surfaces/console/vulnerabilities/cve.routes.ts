@@ -58,7 +58,6 @@ export function registerCve(app: App, deps: ConsoleDeps): void {
         },
       });
       return sendConsolePage(
-        request,
         reply,
         { title: cve, site: { site, page: 'vulnerabilities' } },
         cvePage(finding, touched.table),

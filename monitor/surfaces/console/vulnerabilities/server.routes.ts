@@ -100,7 +100,6 @@ export function registerServerFindings(app: App, deps: ConsoleDeps): void {
     const { site, name, found } = await findServer(deps, request.params);
     const { open } = request.query;
     return sendConsolePage(
-      request,
       reply,
       {
         title: name,
@@ -123,7 +122,7 @@ function registerIgnores(app: App, deps: ConsoleDeps): void {
     async (request, reply) => {
       if (!viewerOf(request).canChange)
         throw new HttpError(403, { code: 'read_only', message: 'Your role is read-only.' });
-      return showForm(deps, request, reply, request.params, request.query);
+      return showForm(deps, reply, request.params, request.query);
     },
   );
 
@@ -142,7 +141,7 @@ function registerIgnores(app: App, deps: ConsoleDeps): void {
       } catch (error) {
         const codes = ['vulnerabilities.invalid', 'vulnerabilities.no_finding', 'vulnerabilities.ignored'];
         const message = faultText(error, ...codes);
-        return showForm(deps, request, reply, request.params, finding, { message, reason, until });
+        return showForm(deps, reply, request.params, finding, { message, reason, until });
       }
       return reply.redirect(`${serverHref(siteId, { clusterId, serverId })}?done=ignored#ignored`, 303);
     },
@@ -172,12 +171,12 @@ async function findServer(deps: ConsoleDeps, { siteId, clusterId, serverId }: Se
 
 async function showForm(
   deps: ConsoleDeps,
-  request: FastifyRequest,
   reply: FastifyReply,
   params: ServerParams,
   finding: SentFinding,
   refused?: IgnorePage['refused'],
 ): Promise<FastifyReply> {
+  const { request } = reply;
   const { site, found, name } = await findServer(deps, params);
   const line = findLine(found, finding);
   if (!line)
@@ -187,7 +186,6 @@ async function showForm(
         'The server has no such finding any more. Load its page again to see what there is now. Nothing was changed.',
     });
   return sendConsolePage(
-    request,
     reply,
     {
       title: `Ignore ${line.finding.cve}`,

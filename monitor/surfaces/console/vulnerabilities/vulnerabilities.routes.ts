@@ -61,7 +61,6 @@ export function registerVulnerabilities(app: App, deps: ConsoleDeps): void {
             },
           });
     return sendConsolePage(
-      request,
       reply,
       { title: 'Findings', site: { site, page: 'vulnerabilities' } },
       vulnerabilitiesPage(request, { totals, problem, list, nowMs }),

@@ -153,89 +153,8 @@ async function answerCall(
       const isNew = await guests.put(readGuestBody(name, body));
       return { status: isNew ? 201 : 200, body: toWire(guests.get(name)) };
     }
-    case 'PUT /guests/{name}/power': {
-      if (!Value.Check(PowerBody, body))
-        throw invalid('The body must be {"power": "on"} or {"power": "off"}');
-      await guests.setPower(name, body.power);
-      return { status: 200, body: toWire(guests.get(name)) };
-    }
-    case 'POST /guests/{name}/restart':
-      await guests.restart(name);
-      return { status: 200, body: toWire(guests.get(name)) };
-    case 'PUT /guests/{name}/disk': {
-      if (typeof body === 'object' && body !== null && 'snapshot' in body) {
-        const { snapshot, rebuild } = checkBody(RestoreBody, body);
-        await guests.restore(name, snapshot, rebuild);
-        return { status: 200, body: toWire(guests.get(name)) };
-      }
-      const { image, rebuild } = checkBody(DiskBody, body);
-      await guests.rebuild(name, image, rebuild);
-      return { status: 200, body: toWire(guests.get(name)) };
-    }
-    case 'PUT /guests/{name}/rescue': {
-      const asked = checkBody(RescueBody, body);
-      await guests.rescue(name, asked.image, asked.change);
-      return { status: 200, body: toWire(guests.get(name)) };
-    }
-    case 'PUT /guests/{name}/iso': {
-      const asked = checkBody(IsoBody, body);
-      await guests.changeIso(name, asked.iso, asked.change);
-      return { status: 200, body: toWire(guests.get(name)) };
-    }
-    case 'PUT /guests/{name}/snapshots/{id}':
-      await guests.keepSnapshot(name, Number(path[3]));
-      return { status: 200, body: toWire(guests.get(name)) };
-    case 'DELETE /guests/{name}/snapshots/{id}':
-      await guests.dropSnapshot(name, Number(path[3]));
-      return { status: 204, body: undefined };
-    case 'PUT /guests/{name}/size':
-      await guests.resize(name, toSize(checkBody(SizeBody, body)));
-      return { status: 200, body: toWire(guests.get(name)) };
-    case 'DELETE /guests/{name}':
-      await guests.remove(name);
-      return { status: 204, body: undefined };
-    default:
-      return answerNetworkCall(guests, call, { method, url, path, body });
-  }
-}
-
-/** The calls about addresses, private networks, firewalls and guards. */
-async function answerNetworkCall(
-  guests: Guests,
-  call: string,
-  { method, url, path, body }: { method: string; url: string; path: string[]; body: unknown },
-): Promise<Answer> {
-  const name = path[1] ?? '';
-  const network = Number(path.at(-1));
-  switch (call) {
-    case 'PUT /guests/{name}/networks/{id}':
-      await guests.attachNic(name, toNic(network, checkBody(NicBody, body)));
-      return { status: 200, body: toWire(guests.get(name)) };
-    case 'DELETE /guests/{name}/networks/{id}':
-      await guests.detachNic(name, network, checkBody(DetachBody, body).mac);
-      return { status: 204, body: undefined };
-    case 'PUT /guests/{name}/addresses':
-      await guests.setAddresses(name, checkBody(AddressesBody, body).addresses.map(toAddress));
-      return { status: 200, body: toWire(guests.get(name)) };
-    case 'PUT /guests/{name}/firewall': {
-      const plan = checkBody(FirewallBody, body);
-      await guests.setFirewall(name, {
-        inboundPolicy: plan.inbound_policy,
-        outboundPolicy: plan.outbound_policy,
-        rules: plan.rules,
-      });
-      return { status: 200, body: toWire(guests.get(name)) };
-    }
-    case 'DELETE /guests/{name}/firewall':
-      await guests.setFirewall(name, null);
-      return { status: 204, body: undefined };
-    case 'PUT /guests/{name}/guard':
-      await guests.setGuard(name, checkBody(GuardBody, body).state);
-      return { status: 200, body: toWire(guests.get(name)) };
-    case 'PUT /guests/{name}/speed':
-      await guests.setSpeed(name, checkBody(SpeedBody, body).mbit);
-      return { status: 200, body: toWire(guests.get(name)) };
     case 'PUT /networks/{id}': {
+      const network = Number(path[1]);
       const { members } = checkBody(NetworkBody, body);
       await guests.syncNetwork(
         network,
@@ -243,13 +162,63 @@ async function answerNetworkCall(
       );
       return { status: 200, body: { network, members: members.length } };
     }
-    case 'DELETE /networks/{id}':
-      await guests.removeNetwork(network);
-      return { status: 204, body: undefined };
-    default:
-      throw new CodedError('lab.call_unknown', `There is no ${method} ${url} here`);
   }
+  if (!(call in changes)) throw new CodedError('lab.call_unknown', `There is no ${method} ${url} here`);
+  await changes[call]!(guests, name, body, Number(path.at(-1)));
+  // A guest that was changed is shown; of what was removed nothing is said.
+  return method === 'DELETE'
+    ? { status: 204, body: undefined }
+    : { status: 200, body: toWire(guests.get(name)) };
 }
+
+/** What changes a guest, or removes something; `id` is the number that the path ends with. */
+const changes: Readonly<
+  Record<string, (guests: Guests, name: string, body: unknown, id: number) => Promise<void>>
+> = {
+  'PUT /guests/{name}/power': (guests, name, body) => {
+    if (!Value.Check(PowerBody, body)) throw invalid('The body must be {"power": "on"} or {"power": "off"}');
+    return guests.setPower(name, body.power);
+  },
+  'POST /guests/{name}/restart': (guests, name) => guests.restart(name),
+  'PUT /guests/{name}/disk': (guests, name, body) => {
+    if (typeof body === 'object' && body !== null && 'snapshot' in body) {
+      const { snapshot, rebuild } = checkBody(RestoreBody, body);
+      return guests.restore(name, snapshot, rebuild);
+    }
+    const { image, rebuild } = checkBody(DiskBody, body);
+    return guests.rebuild(name, image, rebuild);
+  },
+  'PUT /guests/{name}/rescue': (guests, name, body) => {
+    const { image, change } = checkBody(RescueBody, body);
+    return guests.rescue(name, image, change);
+  },
+  'PUT /guests/{name}/iso': (guests, name, body) => {
+    const { iso, change } = checkBody(IsoBody, body);
+    return guests.changeIso(name, iso, change);
+  },
+  'PUT /guests/{name}/snapshots/{id}': (guests, name, _, id) => guests.keepSnapshot(name, id),
+  'DELETE /guests/{name}/snapshots/{id}': (guests, name, _, id) => guests.dropSnapshot(name, id),
+  'PUT /guests/{name}/size': (guests, name, body) => guests.resize(name, toSize(checkBody(SizeBody, body))),
+  'DELETE /guests/{name}': (guests, name) => guests.remove(name),
+  'PUT /guests/{name}/networks/{id}': (guests, name, body, id) =>
+    guests.attachNic(name, toNic(id, checkBody(NicBody, body))),
+  'DELETE /guests/{name}/networks/{id}': (guests, name, body, id) =>
+    guests.detachNic(name, id, checkBody(DetachBody, body).mac),
+  'PUT /guests/{name}/addresses': (guests, name, body) =>
+    guests.setAddresses(name, checkBody(AddressesBody, body).addresses.map(toAddress)),
+  'PUT /guests/{name}/firewall': (guests, name, body) => {
+    const {
+      inbound_policy: inboundPolicy,
+      outbound_policy: outboundPolicy,
+      rules,
+    } = checkBody(FirewallBody, body);
+    return guests.setFirewall(name, { inboundPolicy, outboundPolicy, rules });
+  },
+  'DELETE /guests/{name}/firewall': (guests, name) => guests.setFirewall(name, null),
+  'PUT /guests/{name}/guard': (guests, name, body) => guests.setGuard(name, checkBody(GuardBody, body).state),
+  'PUT /guests/{name}/speed': (guests, name, body) => guests.setSpeed(name, checkBody(SpeedBody, body).mbit),
+  'DELETE /networks/{id}': (guests, _, __, id) => guests.removeNetwork(id),
+};
 
 /** The path with what names a guest, a network or a snapshot replaced by its kind. */
 function nameParts(path: readonly string[]): string[] {

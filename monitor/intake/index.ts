@@ -44,16 +44,7 @@ interface ReadLive {
   setAside: LiveSetAside;
 }
 
-export interface Intake {
-  /** Admits a sensor's request before its body is read; call the result when it has ended. Throws `Throttled`. */
-  admit(sensorId: number): () => void;
-  /** Throws `telemetry.malformed`, `telemetry.encoding_unsupported`, `telemetry.too_large`. */
-  readUpload(sensorId: number, body: Uint8Array, encoding: string | undefined): Promise<ReadUpload>;
-  /** Reads an upload that this monitor has stored, and which is therefore valid: in slices too, but without a turn. */
-  readStored(body: Uint8Array, encoding: string): Promise<DecodedUpload>;
-  /** Like `readUpload`, for a live upload. */
-  readLive(sensorId: number, body: Uint8Array, encoding: string | undefined): Promise<ReadLive>;
-}
+export type Intake = ReturnType<typeof createIntake>;
 
 /** Uploads of more than one slice that are read at the same time. */
 const turnsMax = 4;
@@ -64,7 +55,7 @@ export function createIntake(deps: {
   clock: Pick<Clock, 'monotonicMs'>;
   /** Called with the work of each slice. */
   onSlice?: (work: SliceWork) => void;
-}): Intake {
+}) {
   const throttle = createThrottle(deps.clock);
   const turns = createTurns(turnsMax);
 
@@ -102,18 +93,22 @@ export function createIntake(deps: {
   }
 
   return {
-    admit: (sensorId) => throttle.admit(sensorId),
-    readUpload: (sensorId, body, encoding) =>
+    /** Admits a sensor's request before its body is read; call the result when it has ended. Throws `Throttled`. */
+    admit: (sensorId: number): (() => void) => throttle.admit(sensorId),
+    /** Throws `telemetry.malformed`, `telemetry.encoding_unsupported`, `telemetry.too_large`. */
+    readUpload: (sensorId: number, body: Uint8Array, encoding: string | undefined): Promise<ReadUpload> =>
       inTurns(sensorId, async (pause) => {
         const bytes = await decompressInPieces(body, encoding, uploadBytesMax, pause);
         const decoded = await decodeUpload(bytes, pause);
         return { ...decoded, digest: await digestOf(bytes, pause) };
       }),
-    async readStored(body, encoding) {
+    /** Reads an upload that this monitor has stored, and which is therefore valid: in slices too, but without a turn. */
+    async readStored(body: Uint8Array, encoding: string): Promise<DecodedUpload> {
       const pause = () => setImmediate();
       return decodeUpload(await decompressInPieces(body, encoding, uploadBytesMax, pause), pause);
     },
-    readLive: (sensorId, body, encoding) =>
+    /** Like `readUpload`, for a live upload. */
+    readLive: (sensorId: number, body: Uint8Array, encoding: string | undefined): Promise<ReadLive> =>
       inTurns(sensorId, async (pause) => {
         const bytes = await decompressInPieces(body, encoding, liveBytesMax, pause);
         const setAside = { rows: 0 };

@@ -10,10 +10,11 @@
  * A `PacketTap` receives what is counted; `sensor/attack-counters` is one.
  */
 
-import type { Capture, CaptureOptions } from './capture.ts';
+import type { CaptureOptions } from './capture.ts';
 import { MinuteCapture } from './minute-capture.ts';
 
-export type { Capture, CaptureOptions, LocalScope } from './capture.ts';
+export type { CaptureOptions, LocalScope } from './capture.ts';
+export type { MinuteCapture as Capture } from './minute-capture.ts';
 
 export type {
   HostCounters,
@@ -24,7 +25,7 @@ export type {
 } from './reports/minute-report.ts';
 
 /** Creates a capture. It allocates its tables at once (about 7 MiB, at most 8 MiB) and starts nothing. */
-export function createCapture(options: CaptureOptions): Capture {
+export function createCapture(options: CaptureOptions): MinuteCapture {
   return new MinuteCapture(options);
 }
 

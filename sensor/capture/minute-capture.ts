@@ -6,13 +6,7 @@
  * `clampTime` replaces implausible times, so that a clock step does not close minutes that never passed.
  */
 
-import {
-  type Capture,
-  type CaptureOptions,
-  emptyTotals,
-  type LocalScope,
-  type PacketTap,
-} from './capture.ts';
+import { type CaptureOptions, emptyTotals, type LocalScope, type PacketTap } from './capture.ts';
 import { Engine } from './engine.ts';
 import { NameTable } from './names/name-table.ts';
 import type { OwnScan } from './own-scans.ts';
@@ -42,7 +36,7 @@ const namesMax = 12_288;
 /** Windows that are kept for `closeWindows`. */
 const windowsHeldMax = 64;
 
-export class MinuteCapture implements Capture {
+export class MinuteCapture {
   readonly #options: CaptureOptions;
   readonly #engine: Engine;
   /** Start of the open minute in unix seconds, -1 before the first. */
@@ -78,6 +72,11 @@ export class MinuteCapture implements Capture {
         : new LiveWindows(this.#engine, names, key[0], options.windowApplicationsMax ?? 0);
   }
 
+  /**
+   * Counts the frame at `offset` in `bytes`. `vlanTci` is the tag that the kernel removed from the frame, -1 for none.
+   * `segments` is the number of packets that offload merged into it: 1 by default, 0 for an unknown number. Never
+   * throws. Pass the same `bytes` object for frames of one buffer, because a view is made for each new object.
+   */
   observe(
     bytes: Uint8Array,
     offset: number,
@@ -102,6 +101,7 @@ export class MinuteCapture implements Capture {
     engine.observe(this.#options.linkType, bytes, offset, capturedLength, wireLength, vlanTci, segments);
   }
 
+  /** Passes counted packets to a tap from the open second on; null: to none. */
   setTap(tap: PacketTap | null): void {
     this.#tap = tap;
     this.#engine.setTap(this.#isTapPaused ? null : tap);
@@ -111,37 +111,48 @@ export class MinuteCapture implements Capture {
     this.#tapSecond = tap ? 0 : Number.POSITIVE_INFINITY;
   }
 
+  /** A paused tap gets its seconds, but no packets. One that goes on is asked again which flows it wants. */
   pauseTap(isPaused: boolean): void {
     this.#isTapPaused = isPaused;
     this.#engine.setTap(isPaused ? null : this.#tap);
   }
 
+  /** Ends the seconds before this time (unix ms) for the tap, also without a frame. */
   turnTap(nowMs: number): void {
     const second = Math.floor(nowMs / 1000);
     if (second > this.#tapSecond) this.#turnTap(second);
   }
 
+  /** The clock was set: the tap goes on with the second of this time, whichever came before. */
   restartTap(nowMs: number): void {
     if (this.#tap) this.#turnTap(Math.floor(nowMs / 1000));
   }
 
+  /** Replaces the local scope; the direction of open flows is decided again. */
   setLocal(local: LocalScope): void {
     this.#engine.setLocal(local);
   }
 
+  /** Keeps the traffic of the sensor's own scans apart from now on: it is no application, and the tap does not get it. */
   setOwnScans(scans: readonly OwnScan[]): void {
     this.#engine.setOwnScans(scans);
   }
 
+  /** Adds packets that the kernel dropped since the last call to the open minute. */
   addKernelDropped(packets: number): void {
     this.#engine.totals.kernelDropped += packets;
   }
 
+  /** Sets when this capture began to listen (unix ms), so that `observedMs` is right for its first minute. */
   listeningSince(ms: number): void {
     this.#listeningSinceMs = ms;
     if (this.#minute < 0) this.#minute = minuteOf(ms / 1000);
   }
 
+  /**
+   * Closes every minute that ended at or before `nowMs`, oldest first. A minute without a frame gives a report of
+   * zeros. A frame of a later minute also closes the open one; the next call returns its report.
+   */
   closeMinutes(nowMs: number): MinuteReport[] {
     if (this.#minute >= 0) this.#advance(minuteOf(nowMs / 1000));
     const closed = this.#closed;
@@ -149,6 +160,10 @@ export class MinuteCapture implements Capture {
     return closed;
   }
 
+  /**
+   * Windows that ended at or before `nowMs`, oldest first; empty without `windowMs`. The windows of a minute add up to
+   * its report, except for frames that came late.
+   */
   closeWindows(nowMs: number): WindowReport[] {
     if (this.#minute >= 0) this.#advanceWindows(nowMs / 1000 - this.#minute);
     const windows = this.#windows;
@@ -156,6 +171,7 @@ export class MinuteCapture implements Capture {
     return windows;
   }
 
+  /** Closes everything as at `nowMs`, including the open minute (for an orderly stop). */
   closeAll(nowMs: number): MinuteReport[] {
     const closed = this.closeMinutes(nowMs);
     if (this.#minute >= 0) {

@@ -12,7 +12,7 @@
 
 export { type MinuteRange, missingBetween, namesCommon, subtractRanges } from './minute-ranges.ts';
 export type { OtherRecords, RecordKind, RecordSource } from './record-kind.ts';
-export { createSpool } from './spool.ts';
-export type { PendingUpload, Spool, SpoolStatus } from './spooled-upload.ts';
+export { createSpool, type Spool } from './spool.ts';
+export type { PendingUpload, SpoolStatus } from './spooled-upload.ts';
 export type { CommittedBy, Shift, StampedBy } from './stamps.ts';
 export { isSameClock } from './stamps.ts';

@@ -14,9 +14,10 @@ import { isWorthSending } from './record-kind.ts';
 import { salvage } from './salvage.ts';
 import { currentSpoolFile, makeDurableFile, readStateCopy } from './spool-file.ts';
 import { type SpoolState, spoolFormat } from './spool-state.ts';
-import type { CommitExtras, PendingUpload, Spool } from './spooled-upload.ts';
+import type { CommitExtras, PendingUpload, SpoolStatus } from './spooled-upload.ts';
 import {
   addRun,
+  type CommittedBy,
   committedBy,
   dropRunsBefore,
   findShift,
@@ -44,8 +45,10 @@ const truncateWalEveryMs = 600_000;
 /** `kinds`: the kinds of records that the spool is given; `sensor/records` lists them. */
 export type SpoolOptions = Omit<QueueDeps, 'room'>;
 
+export type Spool = ReturnType<typeof createSpool>;
+
 /** Makes a spool; nothing is touched before `open`. */
-export function createSpool(options: SpoolOptions): Spool {
+export function createSpool(options: SpoolOptions) {
   const { directory, bytesMax, clock } = options;
   const room = createSpoolRoom(directory, bytesMax);
   const file = new QueueFile({ ...options, room });
@@ -59,29 +62,68 @@ export function createSpool(options: SpoolOptions): Spool {
   }
 
   return {
-    open: () => file.use(() => {}),
-    close: () => file.close(),
-    append: (minutes, gaps, extras) => file.use((queue) => appendCommit(queue, minutes, gaps, extras)),
-    oldest: () => file.use(nextUpload),
-    oldestOfBulk: () => file.use(nextBulkUpload),
-    acknowledge: (upload, receipt) =>
+    /** Opens or makes the file, and mends it when it is damaged. Throws a `CodedError` (`spool.…`). */
+    open: (): void => file.use(() => {}),
+    close: (): void => file.close(),
+    /**
+     * Commits minutes and gaps at once, as one upload or as several where one would be too large for the wire; they
+     * count as covered from then on. A commit whose name is that of the latest one happened already, and nothing of it is
+     * taken again; without a name minutes that are covered are left out. Throws `spool.full` when there is no room and
+     * `spool.failed` when the disk fails. Then nothing is changed, but for a sync that failed after the bytes were written:
+     * its commit may turn out to have happened. Other records go with the first upload, and with it alone, urgent ones
+     * in uploads of their own; those whose kind goes alone are taken also of a commit that happened already.
+     */
+    append: (
+      minutes: readonly TelemetryMinute[],
+      gaps: readonly TelemetryGap[],
+      extras?: CommitExtras,
+    ): void => file.use((queue) => appendCommit(queue, minutes, gaps, extras)),
+    /** The first urgent upload, else the first of all, verified against its digest, or null. */
+    oldest: (): PendingUpload | null => file.use(nextUpload),
+    /** As `oldest`, without urgent ones: for a monitor that does not take them. */
+    oldestOfBulk: (): PendingUpload | null => file.use(nextBulkUpload),
+    /** Deletes the upload and stores its receipt, in one transaction. */
+    acknowledge: (upload: PendingUpload, receipt: 'accepted' | 'duplicate'): void =>
       file.use((queue) => {
         if (acknowledgeUpload(queue, upload, receipt)) truncateLongLog(queue);
       }),
-    refuse: (upload) => file.use((queue) => refuseUpload(queue, upload)),
-    renumber: (upload) => file.use((queue) => renumberUploads(queue, upload)),
-    restamp: (upload, by, nowMs) => file.use((queue) => restampUpload(queue, upload, by, nowMs)),
-    settle: (upload) => file.use((queue) => settleUpload(queue, upload)),
-    noteRightClock(right) {
+    /**
+     * Puts the gaps that its records are lost as in the place of an upload that must never be sent again. Gaps that it
+     * carried stay; an upload of gaps alone, or whose loss means nothing, is deleted. Returns the gaps that replace it.
+     */
+    refuse: (upload: PendingUpload): TelemetryGap[] => file.use((queue) => refuseUpload(queue, upload)),
+    /**
+     * Gives the upload a new identity, and those after it too, because the monitor holds another upload of its number:
+     * this file is an old copy of one that went on elsewhere.
+     */
+    renumber: (upload: PendingUpload): void => file.use((queue) => renumberUploads(queue, upload)),
+    /**
+     * Stamps an upload again by the clock of now, which is right, under a new number. Only for one that the monitor can't
+     * have stored. False: its times stay as they are. An upload in which nothing is left is deleted.
+     */
+    restamp: (upload: PendingUpload, by: ClockStamp, nowMs: number): boolean =>
+      file.use((queue) => restampUpload(queue, upload, by, nowMs)),
+    /**
+     * Settles the first upload in the queue against those that were delivered: a minute that they contain too is named by a
+     * gap, and a gap of unobserved minutes leaves out the minutes that they contain. To be called before the upload is sent;
+     * its times are final by then. True: it was changed, so it is to be read again. An empty upload is deleted.
+     */
+    settle: (upload: PendingUpload): boolean => file.use((queue) => settleUpload(queue, upload)),
+    /** Keeps how a right clock stands to this boot's uptime, for uploads that another boot will find. */
+    noteRightClock(right: ClockStamp): void {
       const rightClocks = withRightClock(file.latest.state.rightClocks ?? [], right);
       if (!rightClocks) return;
       file.use((queue) => queue.commit({ ...queue.state, rightClocks }, () => {}));
     },
-    lastStampedBy: () => file.latest.state.lastStampedBy ?? null,
-    lastCommit: () => file.latest.state.lastCommit ?? null,
-    isCovered: (minute) => hasMinute(file.latest.state.covered, minute),
-    coveredBefore: (minute) => lastBefore(file.latest.state.covered, minute),
-    status() {
+    /** The clock of the latest commit; null where it was not told. */
+    lastStampedBy: (): CommittedBy | null => file.latest.state.lastStampedBy ?? null,
+    /** The name of the latest commit that has one. */
+    lastCommit: (): string | null => file.latest.state.lastCommit ?? null,
+    /** True when a minute was committed or is named by a gap. */
+    isCovered: (minute: number): boolean => hasMinute(file.latest.state.covered, minute),
+    /** The last covered minute before `minute`, or null. */
+    coveredBefore: (minute: number): number | null => lastBefore(file.latest.state.covered, minute),
+    status(): SpoolStatus {
       const { state, pending, store } = file.latest;
       return {
         spoolId: state.spoolId,

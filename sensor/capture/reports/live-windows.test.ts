@@ -13,7 +13,7 @@ import {
   tcp,
   udp,
 } from '#sensor/testing/frames.ts';
-import type { Capture } from '../capture.ts';
+import type { MinuteCapture as Capture } from '../minute-capture.ts';
 
 const startMs = testMinute * 1000;
 const talk: SegmentOptions = { from: '192.0.2.1', fromPort: 40_000, to: '203.0.113.9', toPort: 443 };

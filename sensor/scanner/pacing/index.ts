@@ -23,15 +23,10 @@ export interface Pace {
   close(): void;
 }
 
-export interface Pacer {
-  /** Counts from now on. Throws a `CodedError` where that is not possible: then nothing may be sent. */
-  open(task: Pick<ScanTask, 'scanId' | 'interfaceName' | 'sourceAddress' | 'address'>): Promise<Pace>;
-  /** Ends the thread. */
-  close(): Promise<void>;
-}
+export type Pacer = ReturnType<typeof createPacer>;
 
 /** Creates the pacer; its thread starts with the first scan. `onFailed`: the thread ended, so scans must end too. */
-export function createPacer(onFailed: (why: string) => void = () => {}): Pacer {
+export function createPacer(onFailed: (why: string) => void = () => {}) {
   let worker: Worker | null = null;
   const waiting = new Map<string, (answer: FromPacer) => void>();
 
@@ -57,7 +52,13 @@ export function createPacer(onFailed: (why: string) => void = () => {}): Pacer {
   }
 
   return {
-    async open({ scanId, interfaceName, sourceAddress, address }) {
+    /** Counts from now on. Throws a `CodedError` where that is not possible: then nothing may be sent. */
+    async open({
+      scanId,
+      interfaceName,
+      sourceAddress,
+      address,
+    }: Pick<ScanTask, 'scanId' | 'interfaceName' | 'sourceAddress' | 'address'>): Promise<Pace> {
       const shared = new SharedArrayBuffer(sharedBytes);
       const state = new Int32Array(shared);
       const used = thread();
@@ -79,7 +80,8 @@ export function createPacer(onFailed: (why: string) => void = () => {}): Pacer {
         close: () => say({ kind: 'close', scanId }),
       };
     },
-    async close() {
+    /** Ends the thread. */
+    async close(): Promise<void> {
       const ending = worker;
       worker = null;
       await ending?.terminate();

@@ -5,13 +5,15 @@ import { endpoints } from '#contracts/customer-api/index.ts';
 import { generateClient } from './generate-client.ts';
 
 test('the generated client is the one that the OpenAPI document makes', () => {
-  for (const [name, text] of Object.entries(generateClient())) {
-    const file = new URL(`../clients/typescript/generated/${name}`, import.meta.url);
-    assert.equal(readFileSync(file, 'utf8'), text, 'run sh tools/with-node tools/generate-client.ts');
-  }
+  const file = new URL('../clients/typescript/generated/api.ts', import.meta.url);
+  assert.equal(
+    readFileSync(file, 'utf8'),
+    generateClient(),
+    'run sh tools/with-node tools/generate-client.ts',
+  );
 });
 
 test('it has a method for each call', () => {
-  const text = generateClient()['api.ts'];
+  const text = generateClient();
   for (const endpoint of endpoints) assert.match(text, new RegExp(`^  ${endpoint.id}\\(`, 'm'));
 });

@@ -26,14 +26,12 @@ interface Document {
   components: { schemas: Record<string, Json> };
 }
 
-const folder = fileURLToPath(new URL('../clients/typescript/generated/', import.meta.url));
+const file = fileURLToPath(new URL('../clients/typescript/generated/api.ts', import.meta.url));
 /** Headers that the caller's options stand for; none of them is an argument of its own. */
 const optionHeaders = ['x-tenant-id', 'idempotency-key', 'prefer', 'if-none-match', 'if-match'];
 
-/** Texts by file of `clients/typescript/generated/`: the bodies, and the calls that carry them. */
-export function generateClient(
-  document: Document = readOpenApi(buildOpenApi()),
-): Record<'bodies.ts' | 'api.ts', string> {
+/** The bodies of the API, and a method for each call. */
+export function generateClient(document: Document = readOpenApi(buildOpenApi())): string {
   const operations = Object.entries(document.paths)
     .filter(([path]) => path.startsWith('/api/v2/'))
     .flatMap(([path, methods]) =>
@@ -44,47 +42,28 @@ export function generateClient(
       })),
     );
   const { schemas } = document.components;
-  const types = Object.keys(schemas).map((name) => writeType(name, schemas));
   const reasons = new Set(
     operations.flatMap(({ operation }) =>
       Object.values(operation.responses).flatMap((one) => one['x-reasons'] ?? []),
     ),
   );
-  const bodies = [
-    header('The bodies of the customer API, its errors and its events.'),
-    ...types,
+  const methods = operations.map((one) => writeMethod(one.path, one.method, one.operation, document));
+  return [
+    header,
+    ...Object.keys(schemas).map((name) => writeType(name, schemas)),
     writeErrors(document, [...reasons].sort()),
     writeEvents(document),
     ...operations.map(({ operation }) => writeQuery(operation)).filter((text) => text !== ''),
+    `/** A method for each call of the API. */\nexport class Api extends Caller {\n${methods.join('\n')}}\n`,
   ].join('\n');
-  const calls = `/** A method for each call of the API. */\nexport class Api extends Caller {\n${operations
-    .map((one) => writeMethod(one.path, one.method, one.operation, document))
-    .join('\n')}}\n`;
-  return {
-    'bodies.ts': bodies,
-    'api.ts': `${header('The calls of the customer API.')}${importsOf(calls, bodies)}\n${calls}`,
-  };
 }
 
-/** The imports of the calls: the bodies that they name. */
-function importsOf(calls: string, bodies: string): string {
-  const names = [...bodies.matchAll(/^export (?:type|interface) (\w+)/gm)]
-    .map(([, name]) => name!)
-    .filter((name) => new RegExp(`\\b${name}\\b`).test(calls.replaceAll(/^ *\/\*\*.*$/gm, '')));
-  return `import { type CallOptions, Caller, List } from '../caller.ts';
-import type {
-${names
-  .map((name) => `  ${name},\n`)
-  .sort()
-  .join('')}} from './bodies.ts';
-`;
-}
-
-const header = (what: string) => `/**
- * ${what}
+const header = `/**
+ * The calls of the customer API, their bodies, errors and events.
  *
  * Made by tools/generate-client.ts out of the OpenAPI document: change the contract and generate it again.
  */
+import { type CallOptions, Caller, List } from '../caller.ts';
 `;
 
 function writeType(name: string, schemas: Document['components']['schemas']): string {
@@ -320,13 +299,10 @@ const literal = (value: unknown) =>
   typeof value === 'string' ? `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'` : String(value);
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const [name, text] of Object.entries(generateClient())) {
-    const file = `${folder}${name}`;
-    if (!process.argv.includes('--check')) writeFileSync(file, text);
-    else if (readFileSync(file, 'utf8') === text) continue;
-    else {
-      console.error('clients/typescript is out of date: run sh tools/with-node tools/generate-client.ts');
-      process.exitCode = 1;
-    }
+  const text = generateClient();
+  if (!process.argv.includes('--check')) writeFileSync(file, text);
+  else if (readFileSync(file, 'utf8') !== text) {
+    console.error('clients/typescript is out of date: run sh tools/with-node tools/generate-client.ts');
+    process.exitCode = 1;
   }
 }

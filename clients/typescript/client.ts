@@ -6,8 +6,7 @@
  */
 import type { ClientOptions } from './caller.ts';
 import { WaitError } from './errors.ts';
-import { Api } from './generated/api.ts';
-import type { Server, ServerAction } from './generated/bodies.ts';
+import { Api, type Server, type ServerAction } from './generated/api.ts';
 
 export interface WaitOptions {
   /** Milliseconds after which it gives up; ten minutes. */

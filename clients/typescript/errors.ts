@@ -1,6 +1,6 @@
 /** What calls throw: one class for each kind of error, so that `instanceof` tells them apart. */
 import type { AnswerInfo } from './answer.ts';
-import type { ErrorBody, ErrorCode, ErrorReason } from './generated/bodies.ts';
+import type { ErrorBody, ErrorCode, ErrorReason } from './generated/api.ts';
 
 type ErrorFields = ErrorBody['error'];
 

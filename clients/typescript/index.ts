@@ -4,5 +4,4 @@ export type { CallOptions, ClientOptions } from './caller.ts';
 export { Client, createClient, type WaitOptions } from './client.ts';
 export * from './errors.ts';
 export type * from './generated/api.ts';
-export type * from './generated/bodies.ts';
 export { verifyWebhook, WebhookVerificationError } from './webhooks.ts';

@@ -1,5 +1,5 @@
 /** Verifies what a webhook delivers, by the scheme of Standard Webhooks. */
-import type { WebhookEvent } from './generated/bodies.ts';
+import type { WebhookEvent } from './generated/api.ts';
 
 /** The delivery is not ours, or too old. */
 export class WebhookVerificationError extends Error {

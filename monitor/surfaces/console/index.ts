@@ -45,11 +45,9 @@ import { registerFind, registerSignOnConsole } from './sign-on/sign-on.routes.ts
 import { registerOverview } from './sites/overview.routes.ts';
 import { registerReadTokens } from './sites/read-tokens.routes.ts';
 import { registerSettings } from './sites/settings.routes.ts';
-import { registerHealth } from './system/health.routes.ts';
-import { registerSystem } from './system/system.routes.ts';
+import { registerHealth, registerSystem } from './system/system.routes.ts';
 import { registerVulnerabilityDatabase } from './system/vulnerability-database.routes.ts';
-import { registerAttack } from './traffic/attack.routes.ts';
-import { registerLive } from './traffic/live.routes.ts';
+import { registerAttack, registerLive } from './traffic/live.routes.ts';
 import { registerTraffic } from './traffic/traffic.routes.ts';
 import { registerTrafficOrigin } from './traffic/traffic-origin.routes.ts';
 import { registerCve } from './vulnerabilities/cve.routes.ts';

@@ -10,8 +10,8 @@ import type { ReadTokens } from '#monitor/read-tokens/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { authenticateWith } from './authenticate.ts';
 import { registerSiteMetrics, type SiteMetricsDeps } from './metrics.routes.ts';
-import { openapiDocument } from './openapi.ts';
 import { registerQuery } from './query.routes.ts';
+import { openapiDocument } from './schemas.ts';
 
 export async function registerReadApi(
   app: App,

@@ -35,14 +35,19 @@ import {
 import { fileHref } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { RangeQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
-import { networkTable } from '../networks/network-tables.ts';
-import { exploreButton, type OperationsLink, readOperationsLink } from '../parts/address-link.ts';
+import { networkTable } from '../networks/networks.routes.ts';
+import {
+  canonicalOf,
+  exploreButton,
+  type OperationsLink,
+  readOperationsLink,
+  segmentOf,
+} from '../parts/address-link.ts';
 import { readAround } from '../parts/chart-around.ts';
 import { incidentHref, incidentSentence, incidentTable, incidentTone } from '../parts/incident-text.ts';
 import type { OriginLine } from '../parts/origin.ts';
 import { minuteText, originTable, readMinute } from '../parts/origin.ts';
 import { type AddressPoint, applicationTable, ownerTable, pointsOf, pointTable } from './address-tables.ts';
-import { canonicalOf, segmentOf } from './read-place.ts';
 
 const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
 const Query = Type.Object({

@@ -50,8 +50,7 @@ import type { ConsoleDeps } from '../deps.ts';
 import { sendConsolePage } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { careOf, placeOf, registerAlert } from './alert.routes.ts';
-import { channelsSection } from './alert-channels.ts';
-import { registerChannels } from './channel.routes.ts';
+import { channelsSection, registerChannels } from './channel.routes.ts';
 
 const openShown = 200;
 const pastShown = 50;

@@ -44,7 +44,7 @@ import {
   deviceState,
   identity,
 } from './device-parts.ts';
-import { limitedBanner } from './devices.page.ts';
+import { limitedBanner } from './devices.routes.ts';
 
 const Params = Type.Object({
   ...SiteParams.properties,

@@ -16,21 +16,33 @@ import {
   chartUnit,
   completeFilters,
   completionsMax,
+  exploreForm,
   filterTextMax,
 } from '#service-kit/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
-import { chartJson, type Range, readRange, toast, withQuery } from '#service-kit/pages/index.ts';
+import {
+  banner,
+  type Content,
+  chartJson,
+  emptyState,
+  link,
+  pageHeader,
+  progress,
+  type Range,
+  rangePicker,
+  readRange,
+  toast,
+  withQuery,
+} from '#service-kit/pages/index.ts';
 import { rowsLimit, wantedFile } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
 import { readOperationsLink } from '../parts/address-link.ts';
 import { readAround } from '../parts/chart-around.ts';
-import type { SitePage } from './explore.page.ts';
-import { sitePage } from './explore.page.ts';
+import { formOf, type SitePage, sitePage } from './explore.page.ts';
 import { type ExploreView, orderOf, readView } from './explore-view.ts';
 import { registerSavedViews } from './saved-views.routes.ts';
-import { type Unanswered, unansweredPage } from './unanswered.page.ts';
 
 const text = Type.Optional(Type.String({ maxLength: filterTextMax }));
 const Querystring = Type.Object({ q: text, by: text, tables: text, saved: text, stopped: text });
@@ -337,4 +349,61 @@ export function createRunningReads<T>(clock: Clock) {
       if (entry) drop(name, entry);
     },
   };
+}
+
+// The explorer without an answer: still reading, stopped, or refused, with its filters and what to change.
+
+type Unanswered =
+  | { why: 'running'; seconds: number }
+  | { why: 'stopped' }
+  /** Took too long, or too many wait: the message says what to change. */
+  | { why: 'refused'; title: string; message: string };
+
+function unansweredPage(
+  view: ExploreView,
+  offered: readonly Dimension[],
+  range: Range,
+  unanswered: Unanswered,
+  nowMs: number,
+): Content {
+  return [
+    pageHeader({
+      title: 'Explorer',
+      state: stateOf(unanswered),
+      actions: rangePicker({ url: view.url, range, nowMs }),
+    }),
+    exploreForm(view, formOf(offered, view, new Map())),
+    bodyOf(view, unanswered),
+  ];
+}
+
+function stateOf(unanswered: Unanswered) {
+  switch (unanswered.why) {
+    case 'running':
+      return { tone: 'info', text: 'Reading. The answer appears by itself.' } as const;
+    case 'stopped':
+      return { tone: 'neutral', text: 'Stopped. Nothing is read.' } as const;
+    case 'refused':
+      return { tone: 'warn', text: 'No answer.' } as const;
+  }
+}
+
+function bodyOf(view: ExploreView, unanswered: Unanswered): Content {
+  switch (unanswered.why) {
+    case 'running':
+      return [
+        progress({
+          label: 'Summing the traffic of this range',
+          detail: `${unanswered.seconds} s so far; it ends by itself after a few more`,
+        }),
+        link(withQuery(view.url, { stopped: '1' }), 'Stop and change the filters', { kind: 'button' }),
+      ];
+    case 'stopped':
+      return emptyState({
+        title: 'Stopped',
+        text: 'A shorter range, or a filter by server, address or application, is answered faster. Change them above and press Show.',
+      });
+    case 'refused':
+      return banner({ tone: 'warn', title: unanswered.title, text: unanswered.message });
+  }
 }

@@ -1,23 +1,30 @@
 /** Tables of an incident's page. */
 import type { FastifyRequest } from 'fastify';
 import { describeProtocol } from '#contracts/ip-protocols.ts';
+import { ordinaryRules, triggers } from '#contracts/sensor-api/detection.ts';
 import {
   type Incident,
   nameOfClass,
   type RemotePrefix,
   type SensorView,
+  type StoredIncident,
   type StoredTransition,
 } from '#monitor/incidents/index.ts';
 import {
   badge,
   type Content,
+  definitionList,
   formatAge,
   formatBitRate,
+  formatBytes,
   formatCount,
   formatPercent,
+  formatTime,
   html,
   isoTime,
   link,
+  moment,
+  section,
   shareBar,
   utcTime,
 } from '#service-kit/pages/index.ts';
@@ -30,6 +37,8 @@ import {
   timeColumn,
 } from '#service-kit/web/index.ts';
 import type { TimelineEntry } from '../hand-off/action-table.ts';
+import { stateBadge, targetLink } from '../parts/incident-text.ts';
+import { rateText } from '../protection/threshold-parts.ts';
 
 type Vector = Incident['measured']['vectors'][number];
 type SensorNames = ReadonlyMap<number, { hostName: string; isRevoked: boolean }>;
@@ -208,5 +217,109 @@ export function transitionTable(
       },
     ],
     empty: { title: 'Nothing yet', text: 'Each change of the incident appears here.' },
+  });
+}
+
+// Why an incident was detected: the threshold, the seconds, and what its sensor took off as ordinary before it compared.
+
+type Reason = NonNullable<SensorView['said']['reason']>;
+type Amount = Reason['all'];
+
+const wideRules: Readonly<Record<'prefix' | 'capture', string>> = {
+  prefix:
+    'the sum of the addresses without an incident of their own, at twice the threshold of one; or sixteen addresses, each at 0.3 times its own thresholds',
+  capture:
+    'a mean of five seconds at 80 % of the link, or at four times the mean of the healthy minutes among the last 30',
+};
+
+export function reasonSection(
+  request: FastifyRequest,
+  page: { incident: StoredIncident; views: readonly SensorView[]; nowMs: number },
+): Content {
+  const strongest = page.views
+    .filter(({ said }) => said.reason)
+    .toSorted((a, b) => b.said.peak.bps - a.said.peak.bps || b.said.peak.pps - a.said.peak.pps)[0];
+  const reason = strongest?.said.reason;
+  return section({ id: 'why', title: 'Why it was detected' }, [
+    definitionList(statements(page.incident, reason, page.nowMs)),
+    reason && amountTable(request, reason),
+  ]);
+}
+
+function statements(incident: StoredIncident, reason: Reason | undefined, nowMs: number) {
+  const { target, direction, measured, startedAtMs, detectedAtMs } = incident;
+  const { threshold } = measured;
+  const isWide = target.kind !== 'host' && direction === 'inbound';
+  return [
+    {
+      term: 'Threshold',
+      value: threshold ? `${threshold.metric}: ${rateText(threshold.metric, threshold.value)}` : 'not known',
+    },
+    { term: 'Rule', value: reason ? triggers[reason.trigger] : `${Object.values(triggers).join('; or ')}` },
+    ...(isWide ? [{ term: 'As a whole', value: wideRules[target.kind as 'prefix'] }] : []),
+    ...(reason
+      ? [
+          {
+            term: 'Seconds that decided',
+            value: `${reason.ratios.map((ratio) => ratio.toFixed(2)).join(', ')} times the threshold`,
+          },
+        ]
+      : []),
+    { term: 'First second', value: moment(startedAtMs, nowMs) },
+    {
+      term: 'Detected',
+      value: `${formatTime(detectedAtMs, 'seconds')}, after ${((detectedAtMs - startedAtMs) / 1000).toFixed(1)} s`,
+    },
+    ...(reason?.pairs ? [{ term: 'Pairs of addresses', value: pairText(reason.pairs) }] : []),
+    ...(reason && reason.remotes !== null
+      ? [
+          {
+            term: 'Remote addresses',
+            value: `about ${formatCount(reason.remotes)} among the packets that were looked at`,
+          },
+        ]
+      : []),
+    { term: 'Counted in full', value: measured.coverage },
+    { term: 'State', value: stateBadge(incident) },
+    { term: 'Target', value: targetLink(incident) },
+    ...(measured.isSpoofed
+      ? [{ term: 'Sources', value: 'made up: the packets carry addresses that are not the server’s' }]
+      : []),
+    // Only frames from the device itself have its MAC.
+    ...(measured.deviceKey === '' ? [] : [{ term: 'Device', value: measured.deviceKey }]),
+  ];
+}
+
+const pairText = ({ established, others }: NonNullable<Reason['pairs']>) =>
+  `${formatCount(established)} converse, ${formatCount(others)} do not`;
+
+interface Row extends Amount {
+  what: string;
+  share: number;
+}
+
+function amountTable(request: FastifyRequest, { all, ordinary }: Reason): Content {
+  const share = ({ packets }: Amount) => (all.packets === 0 ? 0 : packets / all.packets);
+  const rest = ordinary.reduce(
+    (left, one) => ({ packets: left.packets - one.packets, bytes: left.bytes - one.bytes }),
+    all,
+  );
+  const rows: Row[] = [
+    { what: 'All traffic', ...all, share: share(all) },
+    ...ordinary.map((one) => ({ what: `Ordinary: ${ordinaryRules[one.rule]}`, ...one, share: share(one) })),
+    { what: 'The rest, which may be an attack', ...rest, share: share(rest) },
+  ];
+  return dataTable<Row>(request, {
+    id: 'reason',
+    caption: 'Traffic of the strongest of these seconds',
+    card: { line: ['packets', 'bytes'] },
+    rows,
+    columns: [
+      { key: 'what', header: 'Traffic', cell: (row) => row.what, value: (row) => row.what },
+      countColumn('packets', 'Packets', (row) => row.packets),
+      figureColumn('share', 'Of packets', (row) => row.share, formatPercent),
+      figureColumn('bytes', 'Bytes', (row) => row.bytes, formatBytes),
+    ],
+    empty: { title: 'Not told', text: 'The sensor told no reason.' },
   });
 }

@@ -50,8 +50,7 @@ import {
   sensorOfCapture,
 } from '../parts/incident-text.ts';
 import { evidenceSection, findIncident, IncidentParams, observationsOf } from './evidence.routes.ts';
-import { remoteTable, transitionTable, vectorTable, viewTable } from './incident-tables.ts';
-import { reasonSection } from './reason-section.ts';
+import { reasonSection, remoteTable, transitionTable, vectorTable, viewTable } from './incident-tables.ts';
 
 const relatedShown = 50;
 

@@ -1,15 +1,18 @@
 /** Links to the pages of addresses. An address that is not globally unique needs its segment as well. */
 
 import type { FastifyRequest } from 'fastify';
-import { canonicalAddress } from '#common/ip/index.ts';
+import { canonicalAddress, isGloballyUnique, parseAddress } from '#common/ip/index.ts';
 import type { Place } from '#contracts/sign-on/index.ts';
 import type { AddressPlace } from '#monitor/devices/index.ts';
 import type { Dimension } from '#monitor/explorer/index.ts';
 import type { Actor } from '#monitor/operators/index.ts';
+import type { Site } from '#monitor/sites/index.ts';
 import type { Filter } from '#service-kit/explorer/index.ts';
 import * as kit from '#service-kit/explorer/index.ts';
+import { HttpError } from '#service-kit/http/index.ts';
 import { type Content, code, html, link, type RangeName, withQuery } from '#service-kit/pages/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
+import type { ConsoleDeps } from '../deps.ts';
 
 /** URL of an address's page; `query` selects the range. */
 export function addressHref(
@@ -84,4 +87,29 @@ export function placeOfFilters(filters: readonly Filter[]): Place | null {
       return { kind: 'address', address: value };
   }
   return null;
+}
+
+// The address and segment of a request.
+
+/** The canonical spelling of an address in the path, or a 404. */
+export function canonicalOf(text: string): string {
+  const address = canonicalAddress(text);
+  if (address) return address;
+  throw new HttpError(404, {
+    code: 'not_found',
+    message: 'This is not an IP address. Use the search.',
+  });
+}
+
+/** The segment to show: the requested one, else the one where the address was seen last; and all other segments. */
+export async function segmentOf(
+  deps: Pick<ConsoleDeps, 'devices'>,
+  site: Site,
+  address: string,
+  wanted: string | undefined,
+): Promise<{ segment: string; others: string[] }> {
+  if (isGloballyUnique(parseAddress(address)!)) return { segment: '', others: [] };
+  const segments = await deps.devices.listSegments(site.id, address);
+  const segment = wanted ?? segments[0] ?? '';
+  return { segment, others: segments.filter((other) => other !== segment) };
 }

@@ -45,9 +45,8 @@ import {
   statusOf,
   upText,
 } from './availability-parts.ts';
-import { probePage } from './probe.page.ts';
-import type { DrawnProbe } from './probes-around.ts';
-import { readProbesAround } from './probes-around.ts';
+import type { DrawnProbe } from './probe.page.ts';
+import { probePage, readProbesAround } from './probe.page.ts';
 
 const short = Type.String({ maxLength: 20 });
 const AddForm = Type.Object({

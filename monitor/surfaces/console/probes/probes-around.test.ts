@@ -9,7 +9,7 @@ import type { StoredEntry } from '#service-kit/audit/index.ts';
 import { type ChartReason, readRange } from '#service-kit/pages/index.ts';
 import { chartReasons } from '../parts/chart-around.ts';
 import { measuredAt } from './availability-parts.ts';
-import { ofSensors, type ProbeReasonInput, probeReasons } from './probes-around.ts';
+import { ofSensors, type ProbeReasonInput, probeReasons } from './probe.page.ts';
 
 const nowMs = Date.UTC(2026, 10, 21, 12, 0, 20);
 const range = readRange({ range: '1h' }, nowMs);

@@ -35,7 +35,7 @@ import { type Viewer, viewerOf } from '../guard.ts';
 import { incidentColumns } from '../parts/incident-text.ts';
 import { enrolCommand } from '../parts/node-fields.ts';
 import { collectionSentence } from '../parts/site-state.ts';
-import { attackPath } from '../traffic/attack.routes.ts';
+import { attackPath } from '../traffic/live.routes.ts';
 import {
   alertsMax,
   readSiteLines,

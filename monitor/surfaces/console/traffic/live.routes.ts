@@ -1,10 +1,10 @@
 /** `/sites/{id}/live`: the requests for the traffic of the last minutes, and for the data of its charts. */
-
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { canonicalAddress } from '#common/ip/index.ts';
 import type { LiveAddress, LiveCapture, SiteLive } from '#monitor/live/index.ts';
 import type { SensorState } from '#monitor/sensors/index.ts';
+import { type DemoAttack, registerDemoAttack } from '#service-kit/demo/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   badge,
@@ -38,6 +38,7 @@ import {
 } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { viewerOf } from '../guard.ts';
 import { byLiveWindows, type ChartAround, readAround } from '../parts/chart-around.ts';
 
 const shownMs = 900_000;
@@ -363,5 +364,31 @@ function offerPoints(request: FastifyRequest, live: SiteLive): void {
       { field: 'kernel_dropped', value: (row) => row.kernelDropped },
       { field: 'parser_dropped', value: (row) => row.parserDropped },
     ],
+  });
+}
+
+const shownMax = 20;
+export const attackPath = '/demo/attack';
+
+/** `/demo/attack` of a demo: the servers of its hypervisor. */
+export function registerAttack(app: App, { inventory, demoPlace }: ConsoleDeps, attack: DemoAttack): void {
+  registerDemoAttack(app, {
+    ...{ attack, path: attackPath, href: attackPath },
+    async targetsOf(request) {
+      const site = viewerOf(request).sites.find(({ isSimulated }) => !isSimulated);
+      if (!site || !demoPlace?.node) return [];
+      const servers = await inventory.listNodeServers([demoPlace.clusterId], demoPlace.node, shownMax);
+      return servers.flatMap(({ name, addresses }) =>
+        addresses
+          .slice(0, 1)
+          .map((address) => ({ address, name, href: `/sites/${site.id}/live?address=${address}` })),
+      );
+    },
+    csrfTokenOf(request) {
+      const { canChange, csrfToken } = viewerOf(request);
+      return canChange ? csrfToken : null;
+    },
+    send: (_request, reply, content, status) =>
+      sendConsolePage(reply, { title: 'Attack a server', isNarrow: true, status }, content),
   });
 }

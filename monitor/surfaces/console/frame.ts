@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
+import { Id } from '#contracts/scalars.ts';
 import type { Site, Sites } from '#monitor/sites/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import {
@@ -60,9 +61,7 @@ export interface PageOptions {
   status?: number;
 }
 
-export const SiteParams = Type.Object({
-  siteId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-});
+export const SiteParams = Type.Object({ siteId: Id });
 export type SiteParams = Static<typeof SiteParams>;
 
 /** The range of a page, as `readRange` takes it. */
@@ -180,10 +179,13 @@ function breadcrumbOf({ title, site: at }: PageOptions): Crumb[] {
   ];
 }
 
+/** What a path names is not there. */
+export const notFound = (message: string) => new HttpError(404, { code: 'not_found', message });
+
 /** The site in the path, or a 404. */
 export async function siteOf(sites: Sites, siteId: number): Promise<Site> {
   const site = await sites.find(siteId);
-  if (!site) throw new HttpError(404, { code: 'not_found', message: 'This site does not exist.' });
+  if (!site) throw notFound('This site does not exist.');
   return site;
 }
 

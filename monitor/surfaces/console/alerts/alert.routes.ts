@@ -1,7 +1,8 @@
 /** `/alerts/{id}`: the request for one alert, its acknowledgement and its mute. */
 import { Type } from 'typebox';
+import { Id } from '#contracts/scalars.ts';
 import { type Episode, measuredOf, titleOf } from '#monitor/alerts/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
+import type { App } from '#service-kit/http/index.ts';
 import {
   actionButton,
   badge,
@@ -17,14 +18,14 @@ import {
   section,
 } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { faultText, sendConsolePage } from '../frame.ts';
+import { faultText, notFound, sendConsolePage } from '../frame.ts';
 import type { Viewer } from '../guard.ts';
 import { viewerOf } from '../guard.ts';
 import { serverHref } from '../vulnerabilities/finding-text.ts';
 
 const muteHours = [1, 8, 24, 168] as const;
 
-const Params = Type.Object({ episodeId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
+const Params = Type.Object({ episodeId: Id });
 const Note = Type.Object({ note: Type.Optional(Type.String({ maxLength: 500 })) });
 const Mute = Type.Object({
   hours: Type.Union([0, ...muteHours].map((hours) => Type.Literal(String(hours)))),
@@ -33,7 +34,7 @@ const Mute = Type.Object({
 export function registerAlert(app: App, deps: ConsoleDeps): void {
   app.get('/alerts/:episodeId', { schema: { params: Params } }, async (request, reply) => {
     const episode = await deps.alerts.find(request.params.episodeId);
-    if (!episode) throw new HttpError(404, { code: 'not_found', message: 'This alert no longer exists.' });
+    if (!episode) throw notFound('This alert no longer exists.');
     const content = alertPage(episode, viewerOf(request), Date.now());
     return sendConsolePage(reply, { title: titleOf(episode), isNarrow: true }, content);
   });
@@ -64,7 +65,7 @@ export async function done(action: Promise<boolean>, what: string): Promise<void
   } catch (error) {
     faultText(error);
   }
-  if (!isDone) throw new HttpError(404, { code: 'not_found', message: `This ${what} no longer exists.` });
+  if (!isDone) throw notFound(`This ${what} no longer exists.`);
 }
 
 // The page of one alert, its acknowledgement and its mute.

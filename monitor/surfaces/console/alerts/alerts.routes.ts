@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { keptText } from '#contracts/retention.ts';
+import { Id } from '#contracts/scalars.ts';
 import {
   type Channel,
   diskShare,
@@ -55,7 +56,7 @@ import { channelsSection, registerChannels } from './channel.routes.ts';
 const openShown = 200;
 const pastShown = 50;
 const Query = Type.Object({
-  site: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+  site: Type.Optional(Id),
   saved: Type.Optional(Type.String()),
 });
 export function registerAlerts(app: App, deps: ConsoleDeps): void {

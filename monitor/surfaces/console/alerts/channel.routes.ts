@@ -1,6 +1,7 @@
 /** `/alerts/channels`: the forms of notification channels, and what operators may do to one. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { Id } from '#contracts/scalars.ts';
 import {
   alertKinds,
   type Channel,
@@ -28,13 +29,11 @@ import {
 } from '#service-kit/pages/index.ts';
 import { ageColumn, dataTable } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { faultText, sendConsolePage } from '../frame.ts';
+import { faultText, notFound, sendConsolePage } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { done } from './alert.routes.ts';
 
-const ChannelParams = Type.Object({
-  channelId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-});
+const ChannelParams = Type.Object({ channelId: Id });
 const Kind = Type.Object({ kind: Type.Optional(Type.String({ maxLength: 40 })) });
 /** A field for each setting, site and kind of alert: which there are is the kind's and the installation's. */
 const ChannelForm = Type.Record(Type.String({ maxLength: 80 }), Type.String({ maxLength: 20_000 }), {
@@ -121,9 +120,7 @@ function inputOf(typed: TypedChannel): Omit<ChannelInput, 'kind'> {
   };
 }
 
-function noChannel(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'This channel no longer exists.' });
-}
+const noChannel = () => notFound('This channel no longer exists.');
 
 async function showChannel(
   deps: ConsoleDeps,
@@ -142,8 +139,7 @@ async function showChannel(
   const channel = channels.find(({ id }) => id === channelId) ?? null;
   if (channelId !== undefined && !channel) throw noChannel();
   const kind = channel?.kind ?? shown.kind ?? '';
-  if (!channelKindOf(kind))
-    throw new HttpError(404, { code: 'not_found', message: 'No such kind of channel.' });
+  if (!channelKindOf(kind)) throw notFound('No such kind of channel.');
   return sendConsolePage(
     reply,
     { title: channel?.name ?? 'New channel', status: refused ? 422 : 200 },

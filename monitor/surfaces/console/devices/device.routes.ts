@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { keptText } from '#contracts/retention.ts';
+import { Id } from '#contracts/scalars.ts';
 import { type Claim, type Device, deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
 import type { DeviceStep, Limited } from '#monitor/facts/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
@@ -29,7 +30,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { fileHref, offerData } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { faultText, RangeQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { faultText, notFound, RangeQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { exploreButton, type OperationsLink, readOperationsLink } from '../parts/address-link.ts';
 import { readAround } from '../parts/chart-around.ts';
@@ -46,10 +47,7 @@ import {
 } from './device-parts.ts';
 import { limitedBanner } from './devices.routes.ts';
 
-const Params = Type.Object({
-  ...SiteParams.properties,
-  deviceId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-});
+const Params = Type.Object({ ...SiteParams.properties, deviceId: Id });
 type Params = Static<typeof Params>;
 const Query = Type.Object({
   saved: Type.Optional(Type.String()),
@@ -110,9 +108,7 @@ export function registerDevice(app: App, deps: ConsoleDeps): void {
   );
 }
 
-function unknownDevice(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'This device does not exist.' });
-}
+const unknownDevice = () => notFound('This device does not exist.');
 
 async function findDevice(deps: ConsoleDeps, siteId: number, deviceId: number): Promise<Device> {
   const site = await siteOf(deps.sites, siteId);

@@ -1,12 +1,13 @@
 /** `POST /sites/{id}/explore/views`: saves the view that the explorer shows, and removes one. */
 import { Type } from 'typebox';
+import { Id } from '#contracts/scalars.ts';
 import type { SavedView } from '#monitor/saved-views/index.ts';
 import { savedViewLinks, savedViewsSection, viewQueryOf } from '#service-kit/explorer/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Content } from '#service-kit/pages/index.ts';
 import { withQuery } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { faultText, SiteParams, siteOf } from '../frame.ts';
+import { faultText, notFound, SiteParams, siteOf } from '../frame.ts';
 import type { Viewer } from '../guard.ts';
 import { viewerOf } from '../guard.ts';
 import type { ExploreView } from './explore-view.ts';
@@ -31,17 +32,14 @@ export function registerSavedViews(app: App, deps: ConsoleDeps): void {
     },
   );
 
-  const View = Type.Object({
-    ...SiteParams.properties,
-    viewId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-  });
+  const View = Type.Object({ ...SiteParams.properties, viewId: Id });
   app.post(
     '/sites/:siteId/explore/views/:viewId/remove',
     { schema: { params: View } },
     async (request, reply) => {
       const site = await siteOf(deps.sites, request.params.siteId);
       if (!(await deps.savedViews.remove(viewerOf(request).actor, site.id, request.params.viewId)))
-        throw new HttpError(404, { code: 'not_found', message: 'This site has no such view.' });
+        throw notFound('This site has no such view.');
       return reply.redirect(`${viewHref(site.id, '')}?saved=1#views`, 303);
     },
   );

@@ -1,6 +1,7 @@
 /** `/sites/{id}/protection/hand-off`: the request for rules and actions, the limit, and what operators may do to an action. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { Id } from '#contracts/scalars.ts';
 import type { PeerState } from '#monitor/hand-off/index.ts';
 import {
   type Action,
@@ -44,10 +45,7 @@ import { actionTable } from './action-table.ts';
 import { kindNames, modeBadge, type Refused, Revision, refusalOf, targetText } from './rule-text.ts';
 
 const actionsShown = 100;
-const ActionParams = Type.Object({
-  ...SiteParams.properties,
-  actionId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-});
+const ActionParams = Type.Object({ ...SiteParams.properties, actionId: Id });
 
 const done: Readonly<Record<string, string>> = {
   saved: 'Saved.',

@@ -1,6 +1,7 @@
 /** `/sites/{id}/protection/hand-off/rules`: the requests for one rule, and what operators may change about it. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { Id } from '#contracts/scalars.ts';
 import {
   type Action,
   countSecondsMax,
@@ -41,17 +42,14 @@ import {
 } from '#service-kit/pages/index.ts';
 import { rowsLimit } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { DoneQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { DoneQuery, notFound, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { actionTable } from './action-table.ts';
 import type { Refused } from './rule-text.ts';
 import { conditionText, inputOf, kindNames, Revision, RuleBody, refusalOf, targetText } from './rule-text.ts';
 
 const actionsShown = 50;
-const RuleParams = Type.Object({
-  ...SiteParams.properties,
-  ruleId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-});
+const RuleParams = Type.Object({ ...SiteParams.properties, ruleId: Id });
 const path = '/sites/:siteId/protection/hand-off/rules';
 
 const done: Readonly<Record<string, string>> = {
@@ -164,9 +162,7 @@ function registerSwitches(app: App, deps: ConsoleDeps): void {
 
 const hrefOf = (siteId: number, ruleId: number) => `/sites/${siteId}/protection/hand-off/rules/${ruleId}`;
 
-function noRule(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'This rule does not exist.' });
-}
+const noRule = () => notFound('This rule does not exist.');
 
 async function showNew(
   deps: ConsoleDeps,

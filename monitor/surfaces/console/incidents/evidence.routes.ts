@@ -29,7 +29,7 @@ import {
   timeColumn,
 } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { notFound, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { viewerOf } from '../guard.ts';
 import { classText, incidentHref } from '../parts/incident-text.ts';
 
@@ -57,7 +57,7 @@ export function registerEvidence(app: App, deps: ConsoleDeps): void {
     const { views } = await incidents.readDetail(incident.id);
     const files = await evidence.list(site.id, observationsOf(views));
     const file = files.find(({ id }) => id === ids.fileId);
-    if (!file) throw new HttpError(404, { code: 'not_found', message: 'This capture file does not exist.' });
+    if (!file) throw notFound('This capture file does not exist.');
     return { actor, site, incident, file };
   }
 
@@ -77,7 +77,7 @@ export function registerEvidence(app: App, deps: ConsoleDeps): void {
       const bytes = await evidence.download(actor, file, incident.id);
       return sendCapture(reply, nameOf(file), bytes);
     } catch (error) {
-      throw new HttpError(404, { code: 'not_found', message: sentenceOf(error) });
+      throw notFound(sentenceOf(error));
     }
   });
 }
@@ -251,5 +251,5 @@ export async function findIncident(
 ): Promise<StoredIncident> {
   const incident = await incidents.find(siteId, incidentId);
   if (incident) return incident;
-  throw new HttpError(404, { code: 'not_found', message: 'This incident does not exist.' });
+  throw notFound('This incident does not exist.');
 }

@@ -9,10 +9,10 @@ import type { Actor } from '#monitor/operators/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
 import type { Filter } from '#service-kit/explorer/index.ts';
 import * as kit from '#service-kit/explorer/index.ts';
-import { HttpError } from '#service-kit/http/index.ts';
 import { type Content, code, html, link, type RangeName, withQuery } from '#service-kit/pages/index.ts';
 import type { SignOn } from '#service-kit/sign-on/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
+import { notFound } from '../frame.ts';
 
 /** URL of an address's page; `query` selects the range. */
 export function addressHref(
@@ -95,10 +95,7 @@ export function placeOfFilters(filters: readonly Filter[]): Place | null {
 export function canonicalOf(text: string): string {
   const address = canonicalAddress(text);
   if (address) return address;
-  throw new HttpError(404, {
-    code: 'not_found',
-    message: 'This is not an IP address. Use the search.',
-  });
+  throw notFound('This is not an IP address. Use the search.');
 }
 
 /** The segment to show: the requested one, else the one where the address was seen last; and all other segments. */

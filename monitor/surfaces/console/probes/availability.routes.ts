@@ -1,6 +1,7 @@
 /** `/sites/{id}/availability`: the requests for the probes of a site and for one probe, and what operators may change. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
+import { Id } from '#contracts/scalars.ts';
 import type { Availability, ProbeState } from '#monitor/probes/index.ts';
 import { describeTarget, probesMax } from '#monitor/probes/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
@@ -29,7 +30,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { countColumn, type DataColumn, dataTable, linkColumn, textColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { faultText, RangeQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { faultText, notFound, RangeQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import type { Viewer } from '../guard.ts';
 import { viewerOf } from '../guard.ts';
 import type { ChartAround } from '../parts/chart-around.ts';
@@ -64,10 +65,7 @@ const ChangeForm = Type.Object({
   timeout: short,
   enabled: Type.Optional(Type.String()),
 });
-const ProbeParams = Type.Object({
-  ...SiteParams.properties,
-  probeId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-});
+const ProbeParams = Type.Object({ ...SiteParams.properties, probeId: Id });
 
 /** Results of single sensors are read over this span at most. */
 const sensorViewsMs = 86_400_000;
@@ -167,9 +165,7 @@ function numberOf(text: string): number {
   return /^\d{1,9}$/.test(text.trim()) ? Number(text) : Number.NaN;
 }
 
-function unknownProbe(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'This probe does not exist.' });
-}
+const unknownProbe = () => notFound('This probe does not exist.');
 
 async function showAvailability(deps: ConsoleDeps, reply: FastifyReply, site: Site, refused?: RefusedProbe) {
   const { request } = reply;

@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { hasCode } from '#common/errors/index.ts';
+import { Id } from '#contracts/scalars.ts';
 import {
   type AddressProtection,
   type Drill,
@@ -12,7 +13,7 @@ import {
   type ServerSettings,
 } from '#monitor/protection/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
+import type { App } from '#service-kit/http/index.ts';
 import {
   banner,
   type Content,
@@ -29,7 +30,7 @@ import {
   type Tone,
 } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { DoneQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { DoneQuery, notFound, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { addressHref, readOperationsLink } from '../parts/address-link.ts';
 import { drillForm, drillTable } from './drill.routes.ts';
@@ -49,8 +50,7 @@ import {
 } from './threshold-parts.ts';
 
 const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
-const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
-const ServerParams = Type.Object({ ...SiteParams.properties, clusterId: id, serverId: id });
+const ServerParams = Type.Object({ ...SiteParams.properties, clusterId: Id, serverId: Id });
 /** Drills on the page of an address. */
 const drillsShown = 20;
 
@@ -130,7 +130,7 @@ export async function explain(
     return await deps.protection.explainAddress(siteId, address);
   } catch (error) {
     if (!hasCode(error, 'protection.invalid')) throw error;
-    throw new HttpError(404, { code: 'not_found', message: 'This is not an IP address. Use the search.' });
+    throw notFound('This is not an IP address. Use the search.');
   }
 }
 
@@ -176,7 +176,7 @@ async function findServer(deps: ConsoleDeps, site: Site, server: { clusterId: nu
     (one) => one.clusterId === server.clusterId && one.serverId === server.serverId,
   );
   if (!own && (!isHere || (!named && addresses.length === 0)))
-    throw new HttpError(404, { code: 'not_found', message: 'This site has no such server.' });
+    throw notFound('This site has no such server.');
   const thresholds = found.settings.site.thresholds;
   return { name: named?.name ?? `VM ${server.serverId}`, own: own ?? null, addresses, thresholds };
 }

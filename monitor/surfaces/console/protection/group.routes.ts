@@ -1,6 +1,7 @@
 /** `/sites/{id}/protection/groups`: the requests for one group of prefixes, and what operators may change about it. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { Id } from '#contracts/scalars.ts';
 import { thresholdDefaults } from '#contracts/sensor-api/detection.ts';
 import {
   groupPrefixesMax,
@@ -27,7 +28,7 @@ import {
   section,
 } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { DoneQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { DoneQuery, notFound, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import {
   changedText,
@@ -42,10 +43,7 @@ import {
   thresholdTable,
 } from './threshold-parts.ts';
 
-export const GroupParams = Type.Object({
-  ...SiteParams.properties,
-  groupId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-});
+export const GroupParams = Type.Object({ ...SiteParams.properties, groupId: Id });
 const GroupBody = Type.Object({
   ...Revision,
   name: Type.String({ maxLength: 200 }),
@@ -121,9 +119,7 @@ export function registerGroups(app: App, deps: ConsoleDeps): void {
   );
 }
 
-export function noGroup(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'This group does not exist.' });
-}
+export const noGroup = () => notFound('This group does not exist.');
 
 async function showGroup(
   deps: ConsoleDeps,

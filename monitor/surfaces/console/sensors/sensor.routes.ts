@@ -3,6 +3,7 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { guardReasonTitle } from '#contracts/guard-reasons.ts';
+import { Id } from '#contracts/scalars.ts';
 import type { SetAsideHost } from '#contracts/sensor-api/set-aside.ts';
 import type { ForeignAddress as ForeignRow } from '#monitor/facts/index.ts';
 import type { HostInterfaces, KnownCondition, SensorState } from '#monitor/sensors/index.ts';
@@ -42,7 +43,7 @@ import {
   timeColumn,
 } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { faultText, notFound, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { NodeBody, nodeFields, nodeMissing, nodeState, readNode } from '../parts/node-fields.ts';
 import { bytesColumns } from '../parts/usage-columns.ts';
@@ -57,10 +58,7 @@ import {
 } from './sensor-parts.ts';
 import { readSensor, type SensorData, type SensorTrouble, troublesOf } from './sensor-state.ts';
 
-const SensorParams = Type.Object({
-  ...SiteParams.properties,
-  sensorId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-});
+const SensorParams = Type.Object({ ...SiteParams.properties, sensorId: Id });
 
 export function registerSensor(app: App, deps: ConsoleDeps): void {
   app.get(
@@ -133,7 +131,7 @@ function registerRotation(app: App, deps: ConsoleDeps): void {
       const { siteId, sensorId } = request.params;
       const { actor } = viewerOf(request);
       if (!(await deps.sensors.requestRotation(actor, siteId, sensorId)))
-        throw new HttpError(404, { code: 'not_found', message: 'This sensor does not exist.' });
+        throw notFound('This sensor does not exist.');
       return reply.redirect(`/sites/${siteId}/sensors/${sensorId}`, 303);
     },
   );
@@ -145,7 +143,7 @@ async function findSensor(deps: ConsoleDeps, siteId: number, sensorId: number): 
 
 function pickSensor(sensors: readonly SensorState[], sensorId: number): SensorState {
   const sensor = sensors.find((known) => known.id === sensorId);
-  if (!sensor) throw new HttpError(404, { code: 'not_found', message: 'This sensor does not exist.' });
+  if (!sensor) throw notFound('This sensor does not exist.');
   return sensor;
 }
 

@@ -1,6 +1,7 @@
 /** `/settings`: who may change people with access and their roles, and the request for the page. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
+import { Id } from '#contracts/scalars.ts';
 import { live, type RunningFeed } from '#monitor/feeds/index.ts';
 import type { Invited, ListedOperator } from '#monitor/operators/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
@@ -34,14 +35,14 @@ import {
   textColumn,
 } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { faultText, sendConsolePage } from '../frame.ts';
+import { faultText, notFound, sendConsolePage } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 
 interface Shown extends ShownAnswer {
   toast?: Html;
 }
 
-const Params = Type.Object({ operatorId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
+const Params = Type.Object({ operatorId: Id });
 const Role = Type.Union([Type.Literal('operator'), Type.Literal('viewer')]);
 const Person = Type.Object({
   email: Type.String({ maxLength: 320 }),
@@ -124,9 +125,7 @@ async function changePerson(
   return reply.redirect('/settings?saved=1', 303);
 }
 
-function unknownPerson(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'This person does not exist.' });
-}
+const unknownPerson = () => notFound('This person does not exist.');
 
 async function showPeople(deps: ConsoleDeps, reply: FastifyReply, shown: Shown) {
   const { request } = reply;

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { canonicalAddress } from '#common/ip/index.ts';
+import { Id } from '#contracts/scalars.ts';
 import type { Actor } from '#monitor/operators/index.ts';
 import { findSiteOfIncident, listSitesOfAccount } from '#monitor/views/sensor-store.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -33,7 +34,6 @@ function visitorOf(request: FastifyRequest) {
 // `/find/…`: the monitor's pages of what operations links to, by what both programs know. What is not found is said with its
 // likely reason.
 
-const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 /** An address is at few sites: a private one that several use, or one in overlapping local prefixes. */
 const sitesMax = 10;
 

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { ReadToken } from '#monitor/read-tokens/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
+import type { App } from '#service-kit/http/index.ts';
 import {
   askButton,
   banner,
@@ -21,7 +21,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable, textColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { faultText, notFound, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 
 export function registerReadTokens(app: App, deps: ConsoleDeps): void {
@@ -62,7 +62,7 @@ export function registerReadTokens(app: App, deps: ConsoleDeps): void {
     async (request, reply) => {
       const site = await siteOf(deps.sites, request.params.siteId);
       if (!(await deps.readTokens.revoke(viewerOf(request).actor, site.id, request.params.tokenId)))
-        throw new HttpError(404, { code: 'not_found', message: 'This site has no such token.' });
+        throw notFound('This site has no such token.');
       return reply.redirect(`${pathOf(site)}?saved=1`, 303);
     },
   );

@@ -1,7 +1,7 @@
 /** `/sites/{id}/vulnerabilities/cves/{cve}`: the request for one record of the database and what it touches. */
 import { Type } from 'typebox';
 import type { Finding, TouchedService } from '#monitor/vulnerabilities/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
+import type { App } from '#service-kit/http/index.ts';
 import {
   badge,
   type Content,
@@ -16,7 +16,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { readList, textColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { notFound, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { addressHref } from '../parts/address-link.ts';
 import { nvdNotice } from '../parts/nvd-notice.ts';
 import { nameAll } from '../port-scans/port-lines.ts';
@@ -43,11 +43,7 @@ export function registerCve(app: App, deps: ConsoleDeps): void {
       const { siteId, cve } = request.params;
       const site = await siteOf(deps.sites, siteId);
       const finding = cveShape.test(cve) ? await deps.vulnerabilities.findFinding(cve) : null;
-      if (!finding)
-        throw new HttpError(404, {
-          code: 'not_found',
-          message: 'This record touches no service that is known.',
-        });
+      if (!finding) throw notFound('This record touches no service that is known.');
       const touched = await readList(request, {
         ...{ path: cveHref(site.id, cve), filters: [], shown: 50 },
         ...touchedList(site.id, deps.clock.nowMs()),

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { unableRows } from '#contracts/findings.ts';
 import { keptText } from '#contracts/retention.ts';
+import { Id } from '#contracts/scalars.ts';
 import type { Site } from '#monitor/sites/index.ts';
 import type { Ignore, ServerWithServices, ServiceWithFindings } from '#monitor/vulnerabilities/index.ts';
 import { ignoreReasonMax } from '#monitor/vulnerabilities/index.ts';
@@ -32,7 +33,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { type DataColumn, dataTable, pagedRows, textColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { DoneQuery, faultText, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { DoneQuery, faultText, notFound, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import type { Viewer } from '../guard.ts';
 import { viewerOf } from '../guard.ts';
 import { type OperationsLink, readOperationsLink } from '../parts/address-link.ts';
@@ -66,7 +67,6 @@ import {
   softwareText,
 } from './finding-text.ts';
 
-const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const ServerParams = Type.Object({ ...SiteParams.properties, clusterId: Id, serverId: Id });
 type ServerParams = Static<typeof ServerParams>;
 /** As forms send it. */
@@ -155,7 +155,7 @@ function registerIgnores(app: App, deps: ConsoleDeps): void {
       const { found } = await findServer(deps, request.params);
       const isOwn = found.ignores.some(({ id }) => id === ignoreId);
       if (!isOwn || !(await deps.vulnerabilities.endIgnore(viewerOf(request).actor, ignoreId)))
-        throw new HttpError(404, { code: 'not_found', message: 'This ignore is not in force any more.' });
+        throw notFound('This ignore is not in force any more.');
       return reply.redirect(`${serverHref(siteId, { clusterId, serverId })}?done=ended#findings`, 303);
     },
   );
@@ -164,8 +164,7 @@ function registerIgnores(app: App, deps: ConsoleDeps): void {
 async function findServer(deps: ConsoleDeps, { siteId, clusterId, serverId }: ServerParams) {
   const site = await siteOf(deps.sites, siteId);
   const found = await deps.vulnerabilities.readServer(clusterId, serverId);
-  if (found?.server.siteId !== site.id)
-    throw new HttpError(404, { code: 'not_found', message: 'No scan of this site found this server.' });
+  if (found?.server.siteId !== site.id) throw notFound('No scan of this site found this server.');
   return { site, found, name: (await nameAll(deps, [found.server]))(found.server) };
 }
 
@@ -180,11 +179,9 @@ async function showForm(
   const { site, found, name } = await findServer(deps, params);
   const line = findLine(found, finding);
   if (!line)
-    throw new HttpError(404, {
-      code: 'not_found',
-      message:
-        'The server has no such finding any more. Load its page again to see what there is now. Nothing was changed.',
-    });
+    throw notFound(
+      'The server has no such finding any more. Load its page again to see what there is now. Nothing was changed.',
+    );
   return sendConsolePage(
     reply,
     {

@@ -147,12 +147,14 @@ function inputTable({ id, texts, inherited, refused }: ThresholdInputs): Html {
     });
   return table<Metric>({
     caption: 'Thresholds',
-    card: { line: ['unit', 'inbound', 'outbound'] },
+    card: { line: ['inbound', 'outbound'] },
     isStacked: true,
     rows: metrics,
     columns: [
-      { key: 'metric', header: 'Traffic', kind: 'prose', cell: nameOf },
-      { key: 'unit', header: 'Unit', cell: unitOf },
+      {
+        ...{ key: 'metric', header: 'Traffic', kind: 'prose' },
+        cell: (metric) => html`${nameOf(metric)} <span class="hint">${unitOf(metric)}</span>`,
+      },
       { key: 'inbound', header: 'Inbound', kind: 'figure', cell: input('inbound') },
       { key: 'outbound', header: 'Outbound', kind: 'figure', cell: input('outbound') },
     ],

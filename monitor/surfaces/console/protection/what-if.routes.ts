@@ -26,7 +26,6 @@ import {
   type Html,
   hiddenField,
   html,
-  isoTime,
   link,
   pageHeader,
   section,
@@ -217,7 +216,7 @@ function findingTable(
     rows: differencesFirst(compared),
     columns: [
       timeColumn('from', 'From', (row) => row.fromMs),
-      { key: 'to', header: 'To', cell: (row) => formatTime(row.toMs), value: (row) => isoTime(row.toMs) },
+      timeColumn('to', 'To', (row) => row.toMs),
       {
         key: 'present_ratio',
         header: 'Present thresholds',

@@ -1,7 +1,7 @@
 /** Bodies about addresses that an account keeps. */
 import { type Static, Type } from 'typebox';
 import { Nullable } from '../scalars.ts';
-import { type EndpointDeclaration, ok, page, queued } from './endpoint.ts';
+import { created, type EndpointDeclaration, ok, page, queued } from './endpoint.ts';
 import {
   Id,
   Moment,
@@ -124,13 +124,7 @@ export const addressEndpoints = [
       'Reserves a free address of a location, or with `address` keeps one that a server has. A kept address outlives its servers and costs nothing; it is yours until you release it. Traffic, attacks, ports and findings stay with the server that had the address at that time.',
     body: ReserveAddressRequest,
     headers: ['Idempotency-Key'],
-    responses: {
-      201: {
-        description: 'The address.',
-        schema: Address,
-        headers: ['ETag', 'Location', 'Idempotent-Replayed'],
-      },
-    },
+    responses: created(Address, 'The address.'),
     errors: [
       'address_kept',
       'limit_exceeded',

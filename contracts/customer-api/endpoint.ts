@@ -100,6 +100,10 @@ export const ok = (schema: TSchema, description: string) => ({
 export const page = (schema: TSchema, description: string) => ({
   200: { description, schema, headers: ['ETag', 'Link'] },
 });
+/** The 201 of what was made. */
+export const created = (schema: TSchema, description: string) => ({
+  201: { description, schema, headers: ['ETag', 'Location', 'Idempotent-Replayed'] },
+});
 /** The 202 of an action. */
 export const queued = (schema: TSchema) => ({
   202: { description: 'The action, queued.', schema, headers: ['Idempotent-Replayed'] },

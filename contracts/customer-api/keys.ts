@@ -8,6 +8,7 @@ import {
   momentPattern,
   Name,
   OneOf,
+  Optional,
   PageOf,
   RequestBody,
   SelectionRequest,
@@ -65,23 +66,21 @@ export type CreatedApiKey = Static<typeof CreatedApiKey>;
 export const CreateApiKeyRequest = RequestBody('CreateApiKeyRequest', {
   name: Name,
   scope: OneOf(['read', 'full'], 'A read key may use GET and HEAD only.'),
-  tenant_ids: Type.Optional(
-    Type.Array(Id, {
+  ...Optional({
+    tenant_ids: Type.Array(Id, {
       minItems: 1,
       maxItems: 100,
       'x-resource': 'tenant',
       description: 'Workspaces of the new key, among those of the calling key. Default: the one of the call.',
     }),
-  ),
-  expires_at: Type.Optional(
-    Nullable(
+    expires_at: Nullable(
       Type.String({
         maxLength: 40,
         pattern: momentPattern,
         description: 'In the future, and at most the expiry of the calling key, which is the default.',
       }),
     ),
-  ),
+  }),
 });
 export type CreateApiKeyRequest = Static<typeof CreateApiKeyRequest>;
 

@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { Strict } from '../scalars.ts';
 import { type EndpointDeclaration, page } from './endpoint.ts';
-import { Id, Moment, Money, monthPattern, PageOf, pageQuery, Titled } from './schema-kit.ts';
+import { Id, Moment, Money, monthPattern, Optional, PageOf, pageQuery, Titled } from './schema-kit.ts';
 
 const Source = Type.String({
   description:
@@ -23,12 +23,10 @@ export type LedgerEntry = Static<typeof LedgerEntry>;
 export const LedgerEntryList = PageOf('LedgerEntryList', 'entries', LedgerEntry);
 
 export const ListLedgerQuery = Strict({
-  source: Type.Optional(
-    Type.String({ maxLength: 40, pattern: '^[a-z_]+$', description: 'Entries of this source.' }),
-  ),
-  period: Type.Optional(
-    Type.String({ pattern: monthPattern, description: 'A UTC calendar month such as `2025-11`.' }),
-  ),
+  ...Optional({
+    source: Type.String({ maxLength: 40, pattern: '^[a-z_]+$', description: 'Entries of this source.' }),
+    period: Type.String({ pattern: monthPattern, description: 'A UTC calendar month such as `2025-11`.' }),
+  }),
   ...pageQuery(50).properties,
 });
 export type ListLedgerQuery = Static<typeof ListLedgerQuery>;

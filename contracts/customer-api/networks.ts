@@ -1,7 +1,7 @@
 /** Bodies about private networks and the servers on them. */
 import { type Static, Type } from 'typebox';
 import { Nullable, Strict } from '../scalars.ts';
-import { both, type EndpointDeclaration, ok, page } from './endpoint.ts';
+import { both, created, type EndpointDeclaration, ok, page } from './endpoint.ts';
 import {
   Id,
   Labels,
@@ -9,6 +9,7 @@ import {
   Moment,
   Name,
   OneOf,
+  Optional,
   PageOf,
   Pagination,
   pageQuery,
@@ -130,17 +131,15 @@ export const AttachRequest = RequestBody('AttachRequest', {
 export type AttachRequest = Static<typeof AttachRequest>;
 
 export const ListNetworksQuery = Strict({
-  name: Type.Optional(Type.String({ maxLength: 64 })),
-  label: Type.Optional(
-    Type.String({
+  ...Optional({
+    name: Type.String({ maxLength: 64 }),
+    label: Type.String({
       maxLength: 1_000,
       description:
         'Terms such as `env=prod`, `tier!=test`, `owner` or `!old`, separated by commas; all must match.',
     }),
-  ),
-  server_id: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'Networks of this server.', 'x-resource': 'server' }),
-  ),
+    server_id: Type.Integer({ minimum: 1, description: 'Networks of this server.', 'x-resource': 'server' }),
+  }),
   ...pageQuery(50).properties,
 });
 export type ListNetworksQuery = Static<typeof ListNetworksQuery>;
@@ -168,13 +167,7 @@ export const networkEndpoints = [
       'A network belongs to one location and connects servers of this account only. Its `cidr` can not be changed. It is usable at once; `sync.state` becomes `synced` when all hypervisors have it.',
     body: CreateNetworkRequest,
     headers: ['Idempotency-Key'],
-    responses: {
-      201: {
-        description: 'The network.',
-        schema: Network,
-        headers: ['ETag', 'Location', 'Idempotent-Replayed'],
-      },
-    },
+    responses: created(Network, 'The network.'),
     errors: ['cidr_not_allowed', 'cidr_overlap', 'limit_exceeded', 'not_found'],
   },
   {

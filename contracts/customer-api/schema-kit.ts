@@ -4,7 +4,7 @@
  * `snake_case`, UTC RFC 3339, integer ids, money as decimal text with its currency. Every documented field is always
  * there, `null` when unknown. What these schemas don't name can't leave the server.
  */
-import { type Static, type TArray, type TProperties, type TSchema, Type } from 'typebox';
+import { type Static, type TArray, type TOptional, type TProperties, type TSchema, Type } from 'typebox';
 import { unseenCharacters } from '#common/text/index.ts';
 import { Nullable, Timestamp } from '../scalars.ts';
 import { errorKinds } from './errors.ts';
@@ -12,6 +12,11 @@ import { errorKinds } from './errors.ts';
 /** A body, by its name in the document. */
 export const Titled = <P extends TProperties>(title: string, properties: P) =>
   Type.Object(properties, { title });
+/** Members that may be left out. */
+export const Optional = <P extends TProperties>(members: P) =>
+  Object.fromEntries(
+    Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)]),
+  ) as unknown as { [Name in keyof P]: TOptional<P[Name]> };
 /** What a call's body may hold; it may select the workspace. */
 export const RequestBody = <P extends TProperties>(title: string, properties: P) =>
   Type.Object(

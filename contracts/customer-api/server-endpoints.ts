@@ -1,4 +1,4 @@
-import { both, type EndpointDeclaration, page, queued } from './endpoint.ts';
+import { both, created, type EndpointDeclaration, page, queued } from './endpoint.ts';
 import { SelectionRequest } from './schema-kit.ts';
 import {
   ActionForecast,
@@ -52,11 +52,7 @@ export const serverEndpoints = [
     headers: ['Idempotency-Key'],
     responses: {
       200: { description: 'The forecast, with `dry_run`.', schema: ServerForecast },
-      201: {
-        description: 'The server, queued.',
-        schema: CreatedServer,
-        headers: ['ETag', 'Location', 'Idempotent-Replayed'],
-      },
+      ...created(CreatedServer, 'The server, queued.'),
     },
     errors: [
       'billing_cycle_not_supported',

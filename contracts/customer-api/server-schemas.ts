@@ -13,6 +13,7 @@ import {
   Money,
   Name,
   OneOf,
+  Optional,
   PageOf,
   pageQuery,
   RequestBody,
@@ -183,63 +184,49 @@ const SshKeyRef = Type.Union([Type.String({ minLength: 1, maxLength: 8192 }), Id
 
 export const CreateServerRequest = RequestBody('CreateServerRequest', {
   plan: SlugOrId('The plan'),
-  image: Type.Optional(SlugOrId('The image; required without `snapshot`')),
-  snapshot: Type.Optional(
-    Type.Integer({
+  ...Optional({
+    image: SlugOrId('The image; required without `snapshot`'),
+    snapshot: Type.Integer({
       minimum: 1,
       'x-resource': 'snapshot',
       description:
         'A complete snapshot of the workspace in place of `image`. The server gets a copy of that disk in the same location; the disk of its plan must be at least as large.',
     }),
-  ),
-  location: Type.Optional(
-    SlugOrId('The location; required if there are several. With `snapshot`, by default the one of that'),
-  ),
-  name: Type.Optional(Name),
-  hostname: Type.Optional(
-    Type.String({
+    location: SlugOrId(
+      'The location; required if there are several. With `snapshot`, by default the one of that',
+    ),
+    name: Name,
+    hostname: Type.String({
       maxLength: 253,
       pattern: hostnamePattern,
     }),
-  ),
-  ssh_keys: Type.Optional(
-    Type.Array(SshKeyRef, {
+    ssh_keys: Type.Array(SshKeyRef, {
       maxItems: 20,
       'x-resource': 'ssh-key',
       description:
         'Public keys as text, as in `authorized_keys`, or ids or names of SSH keys of the workspace.',
     }),
-  ),
-  user_data: Type.Optional(
-    Type.String({ maxLength: 65_536, description: 'For cloud-init; at most 64 KiB as UTF-8.' }),
-  ),
-  network_id: Type.Optional(
-    Type.Integer({
+    user_data: Type.String({ maxLength: 65_536, description: 'For cloud-init; at most 64 KiB as UTF-8.' }),
+    network_id: Type.Integer({
       minimum: 1,
       'x-resource': 'network',
       description: 'An existing private network of the workspace and location, attached from the first boot.',
     }),
-  ),
-  network_ip: Type.Optional(
-    Type.String({
+    network_ip: Type.String({
       maxLength: 15,
       description: 'Address in the private network. Default: the lowest free one.',
     }),
-  ),
-  public_ip: Type.Optional(
-    Type.Boolean({
+    public_ip: Type.Boolean({
       default: true,
       description: '`false`: no public address; reached through `network_id`, which is then required.',
     }),
-  ),
-  labels: Type.Optional(Labels),
-  billing_cycle: Type.Optional(OneOf(['hourly'], 'The default.')),
-  dry_run: Type.Optional(
-    Type.Boolean({
+    labels: Labels,
+    billing_cycle: OneOf(['hourly'], 'The default.'),
+    dry_run: Type.Boolean({
       description:
         'Returns 200 with the result and cost that the call would have, without executing it. Does not count as a deployment.',
     }),
-  ),
+  }),
 });
 export type CreateServerRequest = Static<typeof CreateServerRequest>;
 
@@ -266,20 +253,18 @@ export const ServerForecast = Titled('ServerForecast', {
 export type ServerForecast = Static<typeof ServerForecast>;
 
 export const UpdateServerRequest = RequestBody('UpdateServerRequest', {
-  name: Type.Optional(Name),
-  hostname: Type.Optional(
-    Type.String({
+  ...Optional({
+    name: Name,
+    hostname: Type.String({
       maxLength: 253,
       pattern: hostnamePattern,
       description: 'Displayed name; the operating system of the server is not changed.',
     }),
-  ),
-  labels: Type.Optional(
-    Type.Record(Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }), Nullable(LabelValue), {
+    labels: Type.Record(Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }), Nullable(LabelValue), {
       additionalProperties: false,
       description: 'Merged with the present labels; null removes one.',
     }),
-  ),
+  }),
 });
 export type UpdateServerRequest = Static<typeof UpdateServerRequest>;
 
@@ -288,16 +273,17 @@ export const ActionRequest = RequestBody('ActionRequest', {
     [...actionNames, ...aliasNames],
     '`start`, `shutdown` (ACPI halt), `stop` (power off), `reboot` (ACPI) or `reset` (hard reset); the others are aliases.',
   ),
-  timeout_s: Type.Optional(
-    Type.Integer({
+  ...Optional({
+    timeout_s: Type.Integer({
       minimum: 0,
       maximum: 3_600,
       description: 'For shutdown: timeout in seconds, default 120; with 0 only the signal is sent.',
     }),
-  ),
-  on_timeout: Type.Optional(
-    OneOf(['fail', 'stop'], 'For shutdown: the action after the timeout; `stop` switches the power off.'),
-  ),
+    on_timeout: OneOf(
+      ['fail', 'stop'],
+      'For shutdown: the action after the timeout; `stop` switches the power off.',
+    ),
+  }),
 });
 export type ActionRequest = Static<typeof ActionRequest>;
 

@@ -1,6 +1,6 @@
 /** Bodies about SSH keys. */
 import { type Static, Type } from 'typebox';
-import { type EndpointDeclaration, ok, page } from './endpoint.ts';
+import { created, type EndpointDeclaration, ok, page } from './endpoint.ts';
 import {
   Id,
   Moment,
@@ -58,13 +58,7 @@ export const sshKeyEndpoints = [
       'Keeps a public key under a name, which `ssh_keys` of a new server may use. Names and keys are unique in the workspace.',
     body: CreateSshKeyRequest,
     headers: ['Idempotency-Key'],
-    responses: {
-      201: {
-        description: 'The key.',
-        schema: SshKey,
-        headers: ['ETag', 'Location', 'Idempotent-Replayed'],
-      },
-    },
+    responses: created(SshKey, 'The key.'),
     errors: [
       'ssh_key_exists',
       'limit_exceeded',

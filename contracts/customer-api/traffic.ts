@@ -4,7 +4,7 @@ import { minuteReasons } from '#contracts/minute-reasons.ts';
 import { keptText } from '#contracts/retention.ts';
 import { Nullable, Strict } from '../scalars.ts';
 import { type EndpointDeclaration, ok } from './endpoint.ts';
-import { Id, momentPattern, OneOf, Titled } from './schema-kit.ts';
+import { Id, momentPattern, OneOf, Optional, Titled } from './schema-kit.ts';
 
 /** Lengths of the steps, in seconds. */
 export const trafficSteps = {
@@ -149,27 +149,22 @@ export type ServerTraffic = Static<typeof ServerTraffic>;
 const Time = (description: string) => Type.String({ maxLength: 40, pattern: momentPattern, description });
 
 export const TrafficQuery = Strict({
-  range: Type.Optional(
-    OneOf(
+  ...Optional({
+    range: OneOf(
       rangeNames,
       'The range up to now, instead of `from` and `to`. Longer ranges have longer steps by default.',
     ),
-  ),
-  applications: Type.Optional(
-    OneOf(['yes', 'no'], '`yes`: with the applications of the range. Default `no`.'),
-  ),
-  from: Type.Optional(
-    Time(
+    applications: OneOf(['yes', 'no'], '`yes`: with the applications of the range. Default `no`.'),
+    from: Time(
       'A time in RFC 3339 format with offset, such as `2026-11-22T10:00:00Z`. Default: 60 steps before `to`.',
     ),
-  ),
-  to: Type.Optional(
-    Time('A time in RFC 3339 format with offset, not included. Default, and for times to come: now.'),
-  ),
-  step: Type.Optional(OneOf(stepNames, 'Default `minute`, and the step of `range`.')),
-  address: Type.Optional(
-    Type.String({ maxLength: 64, description: 'One of `addresses`. Default: the sum of all addresses.' }),
-  ),
+    to: Time('A time in RFC 3339 format with offset, not included. Default, and for times to come: now.'),
+    step: OneOf(stepNames, 'Default `minute`, and the step of `range`.'),
+    address: Type.String({
+      maxLength: 64,
+      description: 'One of `addresses`. Default: the sum of all addresses.',
+    }),
+  }),
 });
 export type TrafficQuery = Static<typeof TrafficQuery>;
 

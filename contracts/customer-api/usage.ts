@@ -2,21 +2,19 @@
 import { type Static, Type } from 'typebox';
 import { Nullable, Strict } from '../scalars.ts';
 import type { EndpointDeclaration } from './endpoint.ts';
-import { Id, Moment, Money, monthPattern, OneOf, ProjectionHours, Titled } from './schema-kit.ts';
+import { Id, Moment, Money, monthPattern, OneOf, Optional, ProjectionHours, Titled } from './schema-kit.ts';
 
 export const UsageQuery = Strict({
-  period: Type.Optional(
-    Type.String({
+  ...Optional({
+    period: Type.String({
       pattern: monthPattern,
       description: 'A UTC calendar month such as `2025-11`; the present one by default.',
     }),
-  ),
-  group_by: Type.Optional(
-    OneOf(
+    group_by: OneOf(
       ['day', 'key'],
       'Grouping of `groups` and of the lines of `Accept: text/csv` (by default `day` for CSV).',
     ),
-  ),
+  }),
 });
 export type UsageQuery = Static<typeof UsageQuery>;
 

@@ -56,8 +56,6 @@ interface Platform {
   client: MonitorClient;
 }
 
-export type Sensor = ReturnType<typeof compose>;
-
 /** Wires the sensor. */
 export function compose(config: SensorConfig, overrides: Overrides = {}) {
   const { logFormat: format, logLevel: level, notifySocket, watchdogMs } = config;

@@ -35,8 +35,6 @@ export interface PeerHit extends PeerOfNetwork, NetworkRecord {
   servers: AddressServer[];
 }
 
-export type Peers = ReturnType<typeof createPeers>;
-
 export function createPeers({
   db,
   facts,

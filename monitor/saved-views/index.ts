@@ -12,8 +12,6 @@ export type { SavedView } from './store.ts';
 
 const keeper = createViewKeeper((max) => `A site has at most ${max} saved views. Remove one first.`);
 
-export type SavedViews = ReturnType<typeof createSavedViews>;
-
 export function createSavedViews(deps: { db: () => Queryable }) {
   const { db } = deps;
   return {

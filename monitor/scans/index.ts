@@ -7,7 +7,6 @@
  */
 
 import { CodedError } from '#common/errors/index.ts';
-import type { ScanRequest } from '#contracts/admin-api/port-scans.ts';
 import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import { type ScanReport, scanTargetsMax } from '#contracts/sensor-api/port-scans.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
@@ -30,24 +29,10 @@ export type { DeliverableScan, PendingUpdate, ScanBody } from './request-store.t
 export type { ScanSchedule } from './schedule.ts';
 
 /** What the port-scan feed exchanges with operations. */
-export interface ScanExchange {
-  /** Notes a complete listing of requests under this revision of the connection, which confirms them (NET-2.7.9). */
-  noteListing(trx: Queryable, listed: readonly ScanRequest[], connectionRevision: number): Promise<void>;
-  /** Requests that operations has to be told about, the oldest first. */
-  listPendingUpdates(
-    clusters: readonly ClusterMapping[],
-    connectionRevision: number,
-    limit: number,
-  ): Promise<requests.PendingUpdate[]>;
-  noteAnswers(trx: Queryable, answers: readonly requests.AnsweredUpdate[]): Promise<void>;
-  /** Results of these clusters that operations does not have yet. */
-  listDeliverable(
-    clusterIds: readonly number[],
-    connectionRevision: number,
-  ): Promise<requests.DeliverableScan[]>;
-  readBodies(db: Queryable, results: readonly requests.ReportedResult[]): Promise<requests.ScanBody[]>;
-  noteDelivered(trx: Queryable, delivered: readonly { scanId: string; outcome: string }[]): Promise<void>;
-}
+export type ScanExchange = Pick<
+  Scans,
+  'noteListing' | 'listPendingUpdates' | 'noteAnswers' | 'listDeliverable' | 'readBodies' | 'noteDelivered'
+>;
 
 export type Scans = ReturnType<typeof createScans>;
 

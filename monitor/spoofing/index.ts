@@ -16,8 +16,6 @@ import { listSpoofedTraffic } from '#monitor/views/sensor-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { addMinutes, listBegun, type SpoofedMinute } from './store.ts';
 
-export type Spoofing = ReturnType<typeof createSpoofing>;
-
 export function createSpoofing(deps: {
   db: () => Queryable;
   reader: () => Queryable;

@@ -23,7 +23,7 @@ import { createNvdClient, type NvdSource } from './nvd/client.ts';
 import { listTrackers, readFixes } from './packages/fix-store.ts';
 import { products } from './products.ts';
 import * as projections from './projection-store.ts';
-import { type PlaceProjection, readProjections } from './read-projections.ts';
+import { readProjections } from './read-projections.ts';
 import { readServer } from './read-server.ts';
 import * as reads from './read-store.ts';
 import { listPortFindings } from './read-store.ts';
@@ -59,12 +59,7 @@ export interface CopiedProduct extends store.StoredProduct {
 }
 
 /** Where records come from, for people. */
-export interface VulnerabilitySource {
-  host: string;
-  hasKey: boolean;
-  /** A demo's selection of records. */
-  isDemo: boolean;
-}
+export type VulnerabilitySource = NonNullable<Vulnerabilities['source']>;
 
 /** A part of a list. */
 export interface ListPage {
@@ -72,19 +67,8 @@ export interface ListPage {
   limit: number;
 }
 
-/** Assessments for pages; of a site, or of all (null). Names of servers are the inventory's. */
-export type AssessmentReads = ReturnType<typeof createReads>;
-
 /** What the feed exchanges with operations. */
-export interface AssessmentExchange {
-  /** Addresses in these clusters whose newest check operations did not answer about under this connection. */
-  listDeliverable(
-    clusterIds: readonly number[],
-    connectionRevision: number,
-  ): Promise<projections.DeliverablePlace[]>;
-  readProjections(db: Queryable, places: readonly projections.ProjectedAddress[]): Promise<PlaceProjection[]>;
-  noteAnswers(trx: Queryable, answers: readonly projections.AnsweredPlace[]): Promise<void>;
-}
+export type AssessmentExchange = Pick<Vulnerabilities, 'listDeliverable' | 'readProjections' | 'noteAnswers'>;
 
 export type Vulnerabilities = ReturnType<typeof createVulnerabilities>;
 
@@ -109,6 +93,7 @@ export function createVulnerabilities(
     source: source && {
       host: new URL(source.url).host,
       hasKey: source.apiKey !== null,
+      /** A demo's selection of records. */
       isDemo: deps.isDemo,
     },
     ...createIgnores(db),

@@ -142,8 +142,6 @@ function nextTurn(): Promise<void> {
 // The file is unlinked at once, so that nothing remains after any end of the process. When it can not be created or the
 // disk is full, pages stay in memory.
 
-export type TemporaryPages = ReturnType<typeof createPageFile>;
-
 /** Stores pages in the directory of temporary files. */
 function createPageFile(folder: string = tmpdir()) {
   const kept = new Map<number, Uint8Array>();

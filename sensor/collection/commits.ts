@@ -125,8 +125,6 @@ function joinGaps(gaps: TelemetryGap[]): TelemetryGap[] {
 
 export type AnyRecordSource = { [Name in keyof OtherRecords]-?: RecordSource<Name> }[keyof OtherRecords];
 
-export type ReadyRecords = ReturnType<typeof takeReady>;
-
 /** Takes what is ready. Records that do not go alone wait for minutes. */
 function takeReady(sources: readonly AnyRecordSource[], hasMinutes: boolean) {
   const records: OtherRecords = {};

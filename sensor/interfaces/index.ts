@@ -22,8 +22,6 @@ const refreshEveryMs = 55_000;
 /** Scans use an inventory for this long (NET-2.7.8). */
 const usableMs = 300_000;
 
-export type Interfaces = ReturnType<typeof createInterfaces>;
-
 export interface InterfacesOptions {
   clock: Clock;
   reporter: Reporter;

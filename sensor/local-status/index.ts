@@ -92,8 +92,6 @@ export type StatusLine = { kind: 'status'; status: SensorStatus } | { kind: 'win
 const unreadBytesMax = 4 * 1024 * 1024;
 const readersMax = 8;
 
-export type StatusServer = ReturnType<typeof createStatusServer>;
-
 /** Creates the server; it listens after `start`. */
 export function createStatusServer(options: {
   stateDirectory: string;

@@ -191,8 +191,6 @@ const recordBytes = 16;
 /** No frame of a live interface is longer; a longer record means that the stream is out of step. */
 const frameBytesMax = 1024 * 1024;
 
-export type PcapStream = ReturnType<typeof createPcapStream>;
-
 /** Creates a parser. Frames longer than `frameBytesWhole` on the wire count as merged by offload. */
 function createPcapStream(frameBytesWhole: number) {
   let rest: Buffer = Buffer.alloc(0);

@@ -127,8 +127,6 @@ interface OpenMinute {
   failure: ProbeResult['failure'];
 }
 
-export type ProbeMinutes = ReturnType<typeof createProbeMinutes>;
-
 function createProbeMinutes() {
   const open = new Map<string, OpenMinute>();
   return {

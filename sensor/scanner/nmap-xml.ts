@@ -47,8 +47,6 @@ export interface NmapReport {
   replaced: number;
 }
 
-export type NmapXmlReader = ReturnType<typeof createNmapXmlReader>;
-
 type Attributes = Record<string, string>;
 
 /** Creates a reader of a run for one transport. `onPercent`: progress of its present task. */

@@ -22,8 +22,6 @@ export interface SupervisionOptions {
   reporter: Reporter;
 }
 
-export type Supervision = ReturnType<typeof createSupervision>;
-
 /** Creates the part. It is the first part, so that it starts first and stops last. */
 export function createSupervision(options: SupervisionOptions) {
   const { notifySocket, watchdogMs, reporter } = options;

@@ -18,8 +18,6 @@ import { type DueServer, listDue, postpone } from './server-store.ts';
 import { areUsesOutdated, countUses, deleteUnused } from './software-store.ts';
 import { type Turn, visitServers } from './visit-servers.ts';
 
-export type Assessor = ReturnType<typeof createAssessor>;
-
 const intervalMs = 5_000;
 const leaseSeconds = 60;
 const pageSize = 500;

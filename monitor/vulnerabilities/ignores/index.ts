@@ -20,8 +20,6 @@ export interface IgnoreInput extends store.IgnoredFinding {
   untilMs: number | null;
 }
 
-export type Ignores = ReturnType<typeof createIgnores>;
-
 export const ignoreReasonMax = 500;
 
 export function createIgnores(db: () => Queryable) {

@@ -1,6 +1,6 @@
 /** `/sites/{id}/networks` and `/sites/{id}/addresses/{address}/networks`: who talked to a network, and the networks of an address. */
 import type { FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import { keptMs, keptText } from '#contracts/retention.ts';
 import type { AddressPlace } from '#monitor/devices/index.ts';
 import type { PeerList } from '#monitor/facts/index.ts';
@@ -50,8 +50,6 @@ const AddressQuery = Type.Object({
   ...RangeQuery.properties,
   segment: Type.Optional(Type.String({ maxLength: 128 })),
 });
-export type NetworkQuery = Static<typeof Query>;
-
 const rowsShown = 100;
 
 export function registerNetworks(app: App, deps: ConsoleDeps): void {

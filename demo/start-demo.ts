@@ -8,6 +8,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import { makeFolders } from '#common/folders/index.ts';
+import type { WorldFacts } from '#lab/index.ts';
 import { hasSystemPackages, installSystemPackages, systemPackages } from '#tools/system-packages.ts';
 import type { DemoSettings } from './config.ts';
 import {
@@ -127,7 +128,7 @@ async function requireFreePort(port: number, setting: string): Promise<void> {
   await new Promise((done) => server.close(done));
 }
 
-async function startLab(steps: Steps, isSimulated: boolean): Promise<LabFacts | null> {
+async function startLab(steps: Steps, isSimulated: boolean): Promise<WorldFacts | null> {
   const reason = isSimulated ? 'asked for' : await whyNoLab();
   if (reason !== null) {
     say(`  network      simulated hypervisor, and a sensor that replays a recorded capture (${reason})\n`);
@@ -146,7 +147,7 @@ async function startLab(steps: Steps, isSimulated: boolean): Promise<LabFacts | 
   return waitFor(steps, lab, 'network', 'a lab of network namespaces with real guests', find);
 }
 
-async function startOperations(steps: Steps, lab: LabFacts | null): Promise<OperationsPart> {
+async function startOperations(steps: Steps, lab: WorldFacts | null): Promise<OperationsPart> {
   const { dataDir, operationsPort } = steps.settings;
   const hypervisor: Record<string, string> = lab
     ? { SVC_OPERATIONS_HYPERVISOR: 'lab', SVC_OPERATIONS_LAB_SOCKET: lab.control_socket }
@@ -193,7 +194,7 @@ async function startOperations(steps: Steps, lab: LabFacts | null): Promise<Oper
 const telemetry = { SVC_BANDWIDTH_SOURCE: 'telemetry' };
 
 /** Customers' servers at the simulated site, beside those of the lab or of the recording. */
-function simulatedServers(dataDir: string, lab: LabFacts | null): Record<string, string> {
+function simulatedServers(dataDir: string, lab: WorldFacts | null): Record<string, string> {
   const { site, guests } = customersServers();
   const file = join(dataDir, 'demo', 'simulated-guests.json');
   const recorded = lab ? [] : (JSON.parse(readFileSync(recording.guests, 'utf8')) as object[]);
@@ -207,7 +208,7 @@ function simulatedServers(dataDir: string, lab: LabFacts | null): Record<string,
 
 async function startMonitor(
   steps: Steps,
-  lab: LabFacts | null,
+  lab: WorldFacts | null,
   operations: OperationsPart,
   databaseUrl: string,
 ): Promise<MonitorPart> {
@@ -258,7 +259,7 @@ async function startMonitor(
 }
 
 /** The command behind the button that attacks a server; a recording has no network to send packets on. */
-function attackOf(lab: LabFacts | null): Record<string, string> {
+function attackOf(lab: WorldFacts | null): Record<string, string> {
   const words = [
     process.execPath,
     '--disable-warning=ExperimentalWarning',
@@ -277,7 +278,7 @@ function keepingGroups(namespace: string): string[] {
   return ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script, namespace];
 }
 
-async function startSensor(steps: Steps, lab: LabFacts | null, monitor: MonitorPart): Promise<void> {
+async function startSensor(steps: Steps, lab: WorldFacts | null, monitor: MonitorPart): Promise<void> {
   const { dataDir, monitorPort } = steps.settings;
   const source: Record<string, string> = lab
     ? {
@@ -410,20 +411,6 @@ function startHistory(steps: Steps): void {
 const here = fileURLToPath(new URL('.', import.meta.url));
 const root = join(here, '..');
 
-/** The lab's own description of itself (`lab/control.md`), as far as the demo needs it. */
-interface LabFacts {
-  pid: number;
-  control_socket: string;
-  hypervisor_namespace: string;
-  uplink: string;
-  bridge: string;
-  node: string;
-  networks: { prefix: string }[];
-  host_address: string;
-  gateway_address: string;
-  resolver_address: string;
-}
-
 /** Which network the demo runs on: the lab's namespaces where this machine allows them, else a recording. */
 export const recording = { capture: join(here, 'recording.pcap'), guests: join(here, 'recording.json') };
 /** Local prefixes of the recording; the lab tells its own. */
@@ -443,9 +430,9 @@ async function whyNoLab(): Promise<string | null> {
   return probe.status === 0 ? null : 'this machine does not allow network namespaces';
 }
 
-function readLabFacts(dataDir: string): LabFacts | null {
+function readLabFacts(dataDir: string): WorldFacts | null {
   try {
-    return JSON.parse(readFileSync(join(dataDir, 'lab', 'world.json'), 'utf8')) as LabFacts;
+    return JSON.parse(readFileSync(join(dataDir, 'lab', 'world.json'), 'utf8')) as WorldFacts;
   } catch {
     return null;
   }

@@ -27,7 +27,6 @@ before(async () => {
   callers = [
     { token: await at.createKey(), reaches: ['own', 'sibling'] },
     { token: await at.createKey('own'), reaches: ['own'] },
-    { token: await at.createKey('sibling'), reaches: ['sibling'] },
   ];
 });
 after(() => at[Symbol.asyncDispose]());
@@ -46,11 +45,18 @@ interface Cell {
   workspace: Workspace | null;
 }
 
-/** One owner for all things of an operation, and every two owners of two things. */
+/** One owner for all things of an operation, and of two things each of another owner beside an own one. */
 function cellsOf(operation: Operation): Cell[] {
   const { things, version, selectsTenant } = operation;
-  const mixed = owners.flatMap((one) => owners.map((two) => [one, two]));
-  const ofThings = things.length === 2 ? mixed : owners.map((owner) => things.map(() => owner));
+  const alike = owners.map((owner) => things.map(() => owner));
+  const mixed = owners.slice(1).flatMap(
+    (other) =>
+      [
+        ['own', other],
+        [other, 'own'],
+      ] satisfies Owner[][],
+  );
+  const ofThings = things.length === 2 ? [...alike, ...mixed] : alike;
   const named = version === 'v2' && selectsTenant ? [null, ...workspaces] : [null];
   return callers.flatMap((caller) =>
     (things.length === 0 ? [[]] : ofThings).flatMap((of) =>
@@ -119,7 +125,11 @@ async function findLeak(cell: Cell, known: References): Promise<string[]> {
 
 test('API-4.2, API-4.3, API-2.1.4: no operation reaches a thing of another workspace, and each filters owners in its queries', async () => {
   let sums = await sumRows(at.world);
-  for (const operation of listOperations().flatMap(variantsOf)) {
+  // Reads first, together: to look at every row takes longer than an operation.
+  const operations = listOperations()
+    .flatMap(variantsOf)
+    .toSorted((a, b) => Number(b.isSafe) - Number(a.isSafe));
+  for (const [i, operation] of operations.entries()) {
     const closed = cellsOf(operation).filter((cell) => !isReached(cell));
     let filtered = 0;
     using _ = plantSql((text) => {
@@ -128,13 +138,14 @@ test('API-4.2, API-4.3, API-2.1.4: no operation reaches a thing of another works
     });
     const known: References = new Map();
     for (const cell of closed) assert.deepEqual(await findLeak(cell, known), []);
-    const after = await sumRows(at.world);
-    assert.deepEqual(changedTables(sums, after), [], operation.id);
-    sums = after;
     assert.ok(
       operation.things.length === 0 || filtered > 0,
       `${operation.id} filters no owner in its queries`,
     );
+    if (operation.isSafe && operations[i + 1]?.isSafe) continue;
+    const after = await sumRows(at.world);
+    assert.deepEqual(changedTables(sums, after), [], operation.isSafe ? 'the reads' : operation.id);
+    sums = after;
   }
 });
 

@@ -65,10 +65,7 @@ export async function leaveWhileFrozen({
       }),
     );
     await until(() => watched.seen.length === requests.length);
-    // A route that reads none of the tables has answered, or has begun to.
-    await until(
-      async () => watched.seen.every(({ response }) => response.headersSent) || (await isWaiting(freezer)),
-    );
+    await untilAllStand(freezer, watched.seen);
     for (const socket of sockets) socket.destroy();
     await until(() => watched.seen.every(({ socket }) => socket.closed));
   } finally {
@@ -78,9 +75,26 @@ export async function leaveWhileFrozen({
   await until(async () => pool.waitingCount === 0 && pool.idleCount === pool.totalCount);
 }
 
-async function isWaiting(client: pg.PoolClient): Promise<boolean> {
+/** Several looks without a change: the other callers wait for a connection, or for what another one asked for. */
+const looksMin = 5;
+
+/** Until each caller waits for the database. A route that reads none of the tables has answered, or has begun to. */
+async function untilAllStand(freezer: pg.PoolClient, seen: readonly Seen[]): Promise<void> {
+  let looks = 0;
+  let standing = 0;
+  await until(async () => {
+    const waiting = await countWaiting(freezer);
+    const now = waiting + seen.filter(({ response }) => response.headersSent).length;
+    looks = now === standing && waiting > 0 ? looks + 1 : 0;
+    standing = now;
+    return now >= seen.length || looks >= looksMin;
+  });
+}
+
+async function countWaiting(client: pg.PoolClient): Promise<number> {
   const { rows } = await client.query(
-    `select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())`,
+    `select count(distinct pid)::int as n from pg_locks
+    where not granted and database = (select oid from pg_database where datname = current_database())`,
   );
-  return rows.length > 0;
+  return rows[0].n;
 }

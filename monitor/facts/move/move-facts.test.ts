@@ -9,16 +9,16 @@ import { createMoveWorld } from './testing/move-world.ts';
 test('moved to ClickHouse and back, the facts give the same answers, also with what came and moved in between', async () => {
   await using world = await createMoveWorld();
   const { model } = world;
-  const first = world.uploads(30);
-  await world.append('postgres', first.slice(0, 20));
+  const first = world.uploads(14);
+  await world.append('postgres', first.slice(0, 9));
   await world.monitor.facts.rollUp('all');
-  await world.append('postgres', first.slice(20));
+  await world.append('postgres', first.slice(9));
   await model.append(first);
   await world.place();
   await world.move('clickhouse');
   assert.deepEqual(await world.compare('clickhouse'), []);
   // An upload that was applied before the move is sent again.
-  const second = world.uploads(15);
+  const second = world.uploads(7);
   await world.append('clickhouse', [...first.slice(0, 5), ...second]);
   await model.append(second);
   await world.place();
@@ -27,7 +27,7 @@ test('moved to ClickHouse and back, the facts give the same answers, also with w
   await world.delete('postgres');
   await world.move('postgres');
   assert.deepEqual(await world.compare('postgres'), []);
-  const third = world.uploads(15);
+  const third = world.uploads(7);
   await world.append('postgres', [...second.slice(0, 5), ...third]);
   await model.append(third);
   await world.place();
@@ -88,10 +88,10 @@ test('networks of peers whose pairs are gone move there and back', async () => {
   const { facts, standing } = world.monitor;
   const startMs = standing!.nowMs();
   const later = (hours: number) => standing!.set(startMs + hours * 3_600_000);
-  await world.append('postgres', world.uploads(40));
+  await world.append('postgres', world.uploads(16));
   await facts.rollUp('all');
   await later(20);
-  await world.append('postgres', world.uploads(10));
+  await world.append('postgres', world.uploads(6));
   await facts.rollUp('all');
   await later(25);
   await world.move('clickhouse');

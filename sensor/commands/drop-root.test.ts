@@ -18,6 +18,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findUser } from '#common/system-users/index.ts';
 import { captureCapabilities } from '#sensor/privileges/index.ts';
+import { pcapFile } from '#sensor/testing/capture-files.ts';
 import { receiptFor, startFakeMonitor, uploadIn } from '#sensor/testing/fake-monitor.ts';
 import { ethernetFrame, openFrameSender, udp4 } from '#sensor/testing/frame-sender.ts';
 import { uniqueName } from '#sensor/testing/link-names.ts';
@@ -192,7 +193,9 @@ test("a capture file of root's alone is read without root's user and without the
   timeout: 60_000,
 }, async (t) => {
   const file = join(temporaryFolder(t), 'traffic.pcap');
-  writeFileSync(file, readFileSync(join(root, 'demo/recording.pcap')), { mode: 0o600 });
+  const frame = ethernetFrame(0x0800, udp4('192.0.2.1', '198.51.100.2', 100));
+  const packet = { bytes: frame, seconds: 1_700_000_000, nanoseconds: 0 };
+  writeFileSync(file, pcapFile([packet]), { mode: 0o600 });
   const detected = spawnSync(process.execPath, [...command, 'detect', file, '--json'], { encoding: 'utf8' });
   assert.equal(detected.status, 0, detected.stderr);
   for (const name of ['read', 'detect']) {

@@ -32,7 +32,7 @@ test('sums without some addresses are those of the facts of others, also where t
     await store.append(uploads);
     await model.append(uploads);
     await store.facts.rollUp(stage === 'rolled up' ? 'all' : 'settled');
-    for (let i = 0; i < 150; i += 1) {
+    for (let i = 0; i < 50; i += 1) {
       const range = {
         siteId,
         fromMinute: firstHour + 60 * random(60),

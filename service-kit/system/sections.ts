@@ -64,7 +64,9 @@ function loops(request: FastifyRequest, state: SystemState, workOf: (loop: strin
           key: 'success',
           header: 'Last success',
           kind: 'figure',
-          cell: ({ succeededAtMs }) => age(succeededAtMs, state.nowMs),
+          // What takes its lease for work at hand has no runs that succeed.
+          cell: ({ intervalSeconds, succeededAtMs }) =>
+            intervalSeconds === null ? '–' : age(succeededAtMs, state.nowMs),
           value: ({ succeededAtMs }) => (succeededAtMs === null ? null : isoTime(succeededAtMs)),
         },
         {

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { EndpointId } from '#contracts/customer-api/index.ts';
 import type { CustomerActor } from '#operations/accounts/index.ts';
 import type { Principal } from '#operations/api-keys/index.ts';
 import type { ReachableTenant } from '#operations/views/key-store.ts';
@@ -24,6 +25,9 @@ export interface Call {
 }
 
 export type Handler = (call: Call, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+
+/** Some of the API's endpoints. */
+export type Handlers = Partial<Record<EndpointId, Handler>>;
 
 declare module 'fastify' {
   interface FastifyRequest {

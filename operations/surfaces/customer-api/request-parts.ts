@@ -1,5 +1,6 @@
 /** What the handlers read of a request in the same way. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { TSchema } from 'typebox';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import { type Call, notFound } from './call.ts';
@@ -12,6 +13,24 @@ export function bodyOf(call: Call, request: FastifyRequest): unknown {
   if (call.version !== 'v1' || typeof body !== 'object' || body === null || Array.isArray(body)) return body;
   const { tenant: _, ...rest } = body as Record<string, unknown>;
   return rest;
+}
+
+/** Reads bodies that fit the schema, and throws the 422 for others. */
+export function bodyReader<Schema extends TSchema>(schema: Schema) {
+  const check = compileValidator(schema);
+  return (call: Call, request: FastifyRequest) => check(bodyOf(call, request));
+}
+
+/** The body of a call that names nothing but its workspace. */
+export const readSelection = bodyReader(schemas.SelectionRequest);
+
+/** Reads queries that fit the schema, without the workspace that they may name, and throws the 422 for others. */
+export function queryReader<Schema extends TSchema>(schema: Schema) {
+  const check = compileValidator(schema);
+  return (request: FastifyRequest) => {
+    const { tenant: _, ...rest } = request.query as Record<string, unknown>;
+    return check(convertQuery(schema, rest));
+  };
 }
 
 /** The id in the path; what can't be an id is an id that nothing has. */
@@ -28,7 +47,7 @@ export function baseUrl({ protocol, host }: FastifyRequest): string {
 }
 
 /** Adds the next page to what `Link` says already; the request's filters stay as they were. */
-export function linkNextPage(request: FastifyRequest, reply: FastifyReply, cursor: string): void {
+function linkNextPage(request: FastifyRequest, reply: FastifyReply, cursor: string): void {
   const url = new URL(request.url, 'http://here');
   url.searchParams.set('cursor', cursor);
   const link = `<${baseUrl(request)}${url.pathname}${url.search}>; rel="next"`;
@@ -53,8 +72,7 @@ export function pageOf<T>(
     ([name]) => name !== 'tenant' && !filters.includes(name),
   );
   const query = convertQuery(schemas.ShortListQuery, Object.fromEntries(paging));
-  checkPage(query);
-  const { limit = 200, cursor } = query as schemas.ShortListQuery;
+  const { limit = 200, cursor } = checkPage(query);
   const cursorOf = (one: T) => Buffer.from(`after:${idOf(one)}`).toString('base64url');
   const start = cursor === undefined ? 0 : items.findIndex((one) => cursorOf(one) === cursor) + 1;
   if (cursor !== undefined && start === 0) throw invalidCursor();
@@ -62,6 +80,19 @@ export function pageOf<T>(
   const next = start + limit < items.length ? cursorOf(page.at(-1)!) : null;
   if (next !== null) linkNextPage(request, reply, next);
   return { page, pagination: { limit, total: items.length, has_more: next !== null, next_cursor: next } };
+}
+
+/** A page of a list that is read page by page: `found` has one more than the page where there is another one behind it. */
+export function pageOfFound<T>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  found: readonly T[],
+  { limit, total, cursorOf }: { limit: number; total: number; cursorOf: (last: T) => string },
+) {
+  const page = found.slice(0, limit);
+  const next = found.length > limit ? cursorOf(page.at(-1)!) : null;
+  if (next !== null) linkNextPage(request, reply, next);
+  return { page, pagination: { limit, total, has_more: next !== null, next_cursor: next } };
 }
 
 /** Cursors of a list that is read page by page: opaque to callers, the last id of the page. */

@@ -2,28 +2,22 @@ import { schemas } from '#contracts/customer-api/index.ts';
 import type { AccountBandwidth, Bandwidth, BandwidthRow } from '#operations/bandwidth/index.ts';
 import { formatQuanta, judgeDeployment } from '#operations/billing/index.ts';
 import type { Features } from '#operations/features.ts';
-import { type Call, type Handler, notFound } from '../call.ts';
-import { bodyOf, cursorsOf, idOf, linkNextPage, pageOf } from '../request-parts.ts';
-import { compileValidator, convertQuery } from '../validate-input.ts';
+import { type Call, type Handlers, notFound } from '../call.ts';
+import { bodyReader, cursorsOf, idOf, pageOf, pageOfFound, queryReader } from '../request-parts.ts';
+import { findServer } from '../servers/servers.routes.ts';
 import { showTenant } from '../views.ts';
 import { showUsage } from './usage.routes.ts';
 
-const checkQuery = compileValidator(schemas.BandwidthQuery);
-const checkUpdate = compileValidator(schemas.UpdateAccountRequest);
+const readQuery = queryReader(schemas.BandwidthQuery);
+const readUpdate = bodyReader(schemas.UpdateAccountRequest);
 
 /** The account payload, and one server's bandwidth. */
-export function accountHandlers(deps: Features): {
-  readAccount: Handler;
-  updateAccount: Handler;
-  readServerBandwidth: Handler;
-} {
+export function accountHandlers(deps: Features) {
   return {
     readAccount: (call) => showAccount(deps, call),
 
     async updateAccount(call, request) {
-      const body = bodyOf(call, request);
-      checkUpdate(body);
-      const { when_used_up } = body as schemas.UpdateAccountRequest;
+      const { when_used_up } = readUpdate(call, request);
       const { id: tenantId, createdAt } = call.tenant;
       const account = { tenantId, openedAt: new Date(createdAt) };
       await deps.bandwidth.chooseWhenUsedUp(call.actor, account, when_used_up);
@@ -32,12 +26,9 @@ export function accountHandlers(deps: Features): {
 
     async readServerBandwidth(call, request) {
       const id = idOf(request);
-      const { tenant: _, ...rest } = request.query as Record<string, unknown>;
-      const query = convertQuery(schemas.BandwidthQuery, rest);
       // A missing resource is a 404 before the body is validated.
-      if ((await deps.servers.findServer(call.actor, call.tenant.id, id)) === null) throw notFound();
-      checkQuery(query);
-      const { from, to, granularity = 'month' } = query as schemas.BandwidthQuery;
+      await findServer(deps.servers, call, id);
+      const { from, to, granularity = 'month' } = readQuery(request);
       const wanted = { from, to, granularity };
       const history = await deps.bandwidth.readHistory(call.actor, call.tenant.id, id, wanted);
       if (history === null) throw notFound();
@@ -50,7 +41,7 @@ export function accountHandlers(deps: Features): {
         attribution_only: true,
       } satisfies schemas.ServerBandwidth;
     },
-  };
+  } satisfies Handlers;
 }
 
 async function showAccount(deps: Features, call: Call): Promise<schemas.Account> {
@@ -176,7 +167,7 @@ function terabytes(bytes: number): number {
 }
 
 /** The workspaces that the key may act on; locked ones are listed too, with the reason that a call would be given. */
-export function tenantHandlers(deps: Features): { listTenants: Handler; listMembers: Handler } {
+export function tenantHandlers(deps: Features) {
   return {
     async listMembers(call, request, reply) {
       const members = await deps.accounts.membersOf(call.principal.organizationId);
@@ -216,29 +207,28 @@ export function tenantHandlers(deps: Features): { listTenants: Handler; listMemb
         pagination,
       };
     },
-  };
+  } satisfies Handlers;
 }
 
-const checkLedgerQuery = compileValidator(schemas.ListLedgerQuery);
+const readLedgerQuery = queryReader(schemas.ListLedgerQuery);
 const cursors = cursorsOf('ledger');
 
 /** Every movement of the credit. */
-export function ledgerHandlers({ billing }: Features): { listLedger: Handler } {
+export function ledgerHandlers({ billing }: Features) {
   return {
     async listLedger(call, request, reply) {
-      const { tenant: _, ...rest } = request.query as Record<string, unknown>;
-      const query = convertQuery(schemas.ListLedgerQuery, rest);
-      checkLedgerQuery(query);
-      const { limit = 50, cursor, ...filter } = query as schemas.ListLedgerQuery;
+      const { limit = 50, cursor, ...filter } = readLedgerQuery(request);
       const { actor, tenant } = call;
       const before = cursor === undefined ? {} : { beforeId: cursors.read(cursor) };
       const [found, total] = await Promise.all([
         billing.listEntries(actor, tenant.id, { ...filter, ...before, limit: limit + 1 }),
         billing.countEntries(actor, tenant.id, filter),
       ]);
-      const page = found.slice(0, limit);
-      const next = found.length > limit ? cursors.write(page.at(-1)!.id) : null;
-      if (next !== null) linkNextPage(request, reply, next);
+      const { page, pagination } = pageOfFound(request, reply, found, {
+        limit,
+        total,
+        cursorOf: ({ id }) => cursors.write(id),
+      });
       return {
         entries: page.map(
           (entry): schemas.LedgerEntry => ({
@@ -251,8 +241,8 @@ export function ledgerHandlers({ billing }: Features): { listLedger: Handler } {
             created_at: entry.createdAt.toISOString(),
           }),
         ),
-        pagination: { limit, total, has_more: next !== null, next_cursor: next },
+        pagination,
       };
     },
-  };
+  } satisfies Handlers;
 }

@@ -2,21 +2,14 @@ import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { KeySummary } from '#operations/views/key-store.ts';
-import { type Call, type Handler, notFound } from '../call.ts';
-import { bodyOf, pageOf, readMoment } from '../request-parts.ts';
-import { compileValidator } from '../validate-input.ts';
+import { type Call, type Handlers, notFound } from '../call.ts';
+import { bodyReader, pageOf, readMoment, readSelection } from '../request-parts.ts';
 import { showKey } from './usage.routes.ts';
 
-const checkCreate = compileValidator(schemas.CreateApiKeyRequest);
-const checkSelection = compileValidator(schemas.SelectionRequest);
-
-type KeyHandlers = Record<
-  'readKey' | 'listApiKeys' | 'createApiKey' | 'readApiKey' | 'revokeApiKey',
-  Handler
->;
+const readCreate = bodyReader(schemas.CreateApiKeyRequest);
 
 /** The key that calls, and those that may do no more than itself. */
-export function keyHandlers(deps: { apiKeys: ApiKeys; requestsPerMinute: number }): KeyHandlers {
+export function keyHandlers(deps: { apiKeys: ApiKeys; requestsPerMinute: number }) {
   const { apiKeys } = deps;
   const find = async (call: Call, keyId: string, tenantId = call.tenant.id) => {
     const keys = await apiKeys.listKeysBelow(call.actor, tenantId);
@@ -42,9 +35,7 @@ export function keyHandlers(deps: { apiKeys: ApiKeys; requestsPerMinute: number 
     },
 
     async createApiKey(call, request, reply) {
-      const body = bodyOf(call, request);
-      checkCreate(body);
-      const given = body as schemas.CreateApiKeyRequest;
+      const given = readCreate(call, request);
       const { name, scope, tenant_ids: tenantIds = [call.tenant.id], expires_at: expiry } = given;
       const { keyId, token } = await apiKeys.issueKey(call.actor, {
         organizationId: call.principal.organizationId,
@@ -63,11 +54,11 @@ export function keyHandlers(deps: { apiKeys: ApiKeys; requestsPerMinute: number 
 
     async revokeApiKey(call, request) {
       const { keyId } = await find(call, keyIdOf(request));
-      checkSelection(bodyOf(call, request));
+      readSelection(call, request);
       await apiKeys.revokeKey(call.actor, keyId, call.tenant.id);
       return showApiKey(await find(call, keyId));
     },
-  };
+  } satisfies Handlers;
 }
 
 function showApiKey(key: KeySummary): schemas.ApiKey {

@@ -5,19 +5,17 @@ import type { Features } from '#operations/features.ts';
 import type { AccountUsage } from '#operations/metering/index.ts';
 import { preferredType } from '#service-kit/http/index.ts';
 import { csvLines } from '#service-kit/pages/index.ts';
-import type { Handler } from '../call.ts';
-import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';
+import type { Handlers } from '../call.ts';
+import { queryReader } from '../request-parts.ts';
+import { invalidFields } from '../validate-input.ts';
 
-const checkQuery = compileValidator(schemas.UsageQuery);
+const readQuery = queryReader(schemas.UsageQuery);
 
 /** Counted requests of the selected account. */
-export function usageHandlers(deps: Features): { readUsage: Handler } {
+export function usageHandlers(deps: Features) {
   return {
     async readUsage(call, request, reply) {
-      const { tenant: _, ...rest } = request.query as Record<string, unknown>;
-      const query = convertQuery(schemas.UsageQuery, rest);
-      checkQuery(query);
-      const { period = null, group_by: groupBy = null } = query as schemas.UsageQuery;
+      const { period = null, group_by: groupBy = null } = readQuery(request);
       // The number that this call leaves with is the count that it shows.
       await call.counted;
       const usage = await deps.metering.usageOf(call.actor, {
@@ -34,7 +32,7 @@ export function usageHandlers(deps: Features): { readUsage: Handler } {
       }
       return showUsage(usage, call.tenant.currency, groupBy);
     },
-  };
+  } satisfies Handlers;
 }
 
 /** Keys and counted requests as the contract shows them. */

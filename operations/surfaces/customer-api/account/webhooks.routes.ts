@@ -3,33 +3,19 @@ import { schemas } from '#contracts/customer-api/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { Delivery } from '#operations/views/delivery-store.ts';
 import type { Endpoint } from '#operations/webhooks/index.ts';
-import { type Call, type Handler, notFound } from '../call.ts';
+import { type Call, type Handlers, notFound } from '../call.ts';
 import { preconditionOn } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
-import { bodyOf, idOf, pageOf } from '../request-parts.ts';
-import { compileValidator } from '../validate-input.ts';
+import { bodyReader, idOf, pageOf, readSelection } from '../request-parts.ts';
 
-const checkCreate = compileValidator(schemas.CreateWebhookRequest);
-const checkUpdate = compileValidator(schemas.UpdateWebhookRequest);
-const checkSelection = compileValidator(schemas.SelectionRequest);
+const readCreate = bodyReader(schemas.CreateWebhookRequest);
+const readUpdate = bodyReader(schemas.UpdateWebhookRequest);
 const deliveriesMax = 200;
-
-type WebhookHandlers = Record<
-  | 'listWebhooks'
-  | 'createWebhook'
-  | 'readWebhook'
-  | 'updateWebhook'
-  | 'deleteWebhook'
-  | 'testWebhook'
-  | 'listWebhookDeliveries'
-  | 'replayWebhookDelivery',
-  Handler
->;
 
 /** The key within the workspace of the call: endpoints of its other workspaces are not there. */
 const actorIn = ({ actor, tenant }: Call) => ({ ...actor, tenantIds: [tenant.id] });
 
-export function webhookHandlers(deps: Features): WebhookHandlers {
+export function webhookHandlers(deps: Features) {
   const { webhooks } = deps;
   const find = (call: Call, request: FastifyRequest) => webhooks.findEndpoint(actorIn(call), idOf(request));
   const precondition = (request: FastifyRequest) => preconditionOn(request, schemas.Webhook, showWebhook);
@@ -48,16 +34,12 @@ export function webhookHandlers(deps: Features): WebhookHandlers {
     },
 
     async createWebhook(call, request, reply) {
-      const body = bodyOf(call, request);
-      checkCreate(body);
-      const { url, events: eventTypes, description = '' } = body as schemas.CreateWebhookRequest;
+      const body = readCreate(call, request);
+      const { url, events: eventTypes, description = '' } = body;
       const { organizationId } = call.principal;
       const input = { organizationId, tenantId: call.tenant.id, url, description, eventTypes };
       const made = await idempotent<{ endpointId: number; secret: string | null }>(deps.idempotency, {
-        call,
-        request,
-        reply,
-        body,
+        ...{ call, request, reply, body },
         run: (claim) =>
           webhooks.createEndpoint(actorIn(call), input, async (tx, id) =>
             claim?.bind(tx, { kind: 'webhook', id }),
@@ -74,9 +56,7 @@ export function webhookHandlers(deps: Features): WebhookHandlers {
 
     async updateWebhook(call, request) {
       const { id } = await find(call, request);
-      const body = bodyOf(call, request);
-      checkUpdate(body);
-      const { url, events, description, enabled } = body as schemas.UpdateWebhookRequest;
+      const { url, events, description, enabled } = readUpdate(call, request);
       const input = {
         ...(url === undefined ? {} : { url }),
         ...(events === undefined ? {} : { eventTypes: events }),
@@ -89,14 +69,14 @@ export function webhookHandlers(deps: Features): WebhookHandlers {
 
     async deleteWebhook(call, request, reply) {
       const { id } = await find(call, request);
-      checkSelection(bodyOf(call, request));
+      readSelection(call, request);
       await webhooks.deleteEndpoint(actorIn(call), id, precondition(request));
       return reply.code(204).send();
     },
 
     async testWebhook(call, request, reply) {
       const { id } = await find(call, request);
-      checkSelection(bodyOf(call, request));
+      readSelection(call, request);
       const deliveryId = await webhooks.sendTest(actorIn(call), id);
       reply.code(202);
       return readDelivery(call, id, deliveryId);
@@ -113,12 +93,12 @@ export function webhookHandlers(deps: Features): WebhookHandlers {
       const { id } = await find(call, request);
       const deliveryId = idOf(request, 'delivery_id');
       await readDelivery(call, id, deliveryId);
-      checkSelection(bodyOf(call, request));
+      readSelection(call, request);
       await webhooks.replayDelivery(actorIn(call), id, deliveryId);
       reply.code(202);
       return readDelivery(call, id, deliveryId);
     },
-  };
+  } satisfies Handlers;
 }
 
 function showWebhook(endpoint: Endpoint): schemas.Webhook {

@@ -5,31 +5,19 @@ import type { NamedAddress, ReverseDns } from '#operations/reverse-dns/index.ts'
 import type { ChangeHooks } from '#operations/servers/index.ts';
 import type { ReservedAddress } from '#operations/views/reserved-address-store.ts';
 import type { ServerAction } from '#operations/views/server-store.ts';
-import { type Call, type Handler, notFound } from '../call.ts';
+import { type Call, type Handlers, notFound } from '../call.ts';
 import { preconditionOf, preconditionOn } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
-import { bodyOf, idOf, pageOf } from '../request-parts.ts';
-import { compileValidator, invalidFields } from '../validate-input.ts';
+import { bodyReader, idOf, pageOf, readSelection } from '../request-parts.ts';
+import { invalidFields } from '../validate-input.ts';
 import { showAction } from '../views.ts';
 
-const checkReserve = compileValidator(schemas.ReserveAddressRequest);
-const checkUpdate = compileValidator(schemas.UpdateAddressRequest);
-const checkAttach = compileValidator(schemas.AttachAddressRequest);
-const checkSelection = compileValidator(schemas.SelectionRequest);
-
-type AddressHandlers = Record<
-  | 'listAddresses'
-  | 'reserveAddress'
-  | 'readAddress'
-  | 'updateAddress'
-  | 'releaseAddress'
-  | 'attachAddress'
-  | 'detachAddress',
-  Handler
->;
+const readReserve = bodyReader(schemas.ReserveAddressRequest);
+const readUpdate = bodyReader(schemas.UpdateAddressRequest);
+const readAttach = bodyReader(schemas.AttachAddressRequest);
 
 /** Addresses that the workspace keeps. */
-export function addressHandlers(deps: Features): AddressHandlers {
+export function addressHandlers(deps: Features) {
   const { addresses, servers } = deps;
   /** A missing address is a 404 before anything is said of the body. */
   const find = async (call: Call, id: number) => {
@@ -88,9 +76,8 @@ export function addressHandlers(deps: Features): AddressHandlers {
             message: 'send a body; {} keeps an IPv4 address of the only location',
           },
         ]);
-      const body = bodyOf(call, request);
-      checkReserve(body);
-      const { name, location, family, address } = body as schemas.ReserveAddressRequest;
+      const body = readReserve(call, request);
+      const { name, location, family, address } = body;
       const input = {
         tenantId: call.tenant.id,
         name,
@@ -114,25 +101,22 @@ export function addressHandlers(deps: Features): AddressHandlers {
 
     async updateAddress(call, request) {
       const { id } = await find(call, idOf(request));
-      const body = bodyOf(call, request);
-      checkUpdate(body);
-      const { name } = body as schemas.UpdateAddressRequest;
+      const { name } = readUpdate(call, request);
       const input = { tenantId: call.tenant.id, id, name };
       return showAddress(await addresses.renameAddress(call.actor, input, precondition(request)));
     },
 
     async releaseAddress(call, request, reply) {
       const { id } = await find(call, idOf(request));
-      checkSelection(bodyOf(call, request));
+      readSelection(call, request);
       await addresses.releaseAddress(call.actor, { tenantId: call.tenant.id, id }, precondition(request));
       return reply.code(204).send();
     },
 
     async attachAddress(call, request, reply) {
       const { id: addressId } = await find(call, idOf(request));
-      const body = bodyOf(call, request);
-      checkAttach(body);
-      const { server_id: serverId } = body as schemas.AttachAddressRequest;
+      const body = readAttach(call, request);
+      const { server_id: serverId } = body;
       return move([call, request, reply], body, (hooks) =>
         servers.attachAddress(call.actor, call.tenant.id, { serverId, addressId }, hooks),
       );
@@ -140,13 +124,12 @@ export function addressHandlers(deps: Features): AddressHandlers {
 
     async detachAddress(call, request, reply) {
       const { id } = await find(call, idOf(request));
-      const body = bodyOf(call, request);
-      checkSelection(body);
+      const body = readSelection(call, request);
       return move([call, request, reply], body, (hooks) =>
         servers.detachAddress(call.actor, call.tenant.id, id, hooks),
       );
     },
-  };
+  } satisfies Handlers;
 }
 
 function showAddress(one: ReservedAddress): schemas.Address {
@@ -167,14 +150,12 @@ function showAddress(one: ReservedAddress): schemas.Address {
   };
 }
 
-const checkSet = compileValidator(schemas.SetReverseDnsRequest);
+const readSet = bodyReader(schemas.SetReverseDnsRequest);
 
 type ReverseName = NonNullable<Awaited<ReturnType<ReverseDns['findName']>>>;
 
 /** Names of the addresses of servers. */
-export function reverseDnsHandlers({
-  reverseDns,
-}: Features): Record<'readReverseDns' | 'setReverseDns' | 'deleteReverseDns', Handler> {
+export function reverseDnsHandlers({ reverseDns }: Features) {
   const addressOf = (call: Call, request: FastifyRequest): NamedAddress => {
     const { address = '' } = request.params as { address?: string };
     return { tenantId: call.tenant.id, serverId: idOf(request), address };
@@ -192,9 +173,7 @@ export function reverseDnsHandlers({
 
     async setReverseDns(call, request) {
       await find(call, request);
-      const body = bodyOf(call, request);
-      checkSet(body);
-      const { reverse_dns: name, force: isForced = false } = body as schemas.SetReverseDnsRequest;
+      const { reverse_dns: name, force: isForced = false } = readSet(call, request);
       const wanted = { name, isForced };
       return showReverseDns(
         await reverseDns.setName(call.actor, addressOf(call, request), wanted, precondition(request)),
@@ -203,11 +182,11 @@ export function reverseDnsHandlers({
 
     async deleteReverseDns(call, request, reply) {
       await find(call, request);
-      checkSelection(bodyOf(call, request));
+      readSelection(call, request);
       await reverseDns.setName(call.actor, addressOf(call, request), { name: null }, precondition(request));
       return reply.code(204).send();
     },
-  };
+  } satisfies Handlers;
 }
 
 function showReverseDns(of: ReverseName): schemas.ReverseDns {

@@ -5,19 +5,13 @@ import { formatQuanta } from '#operations/billing/index.ts';
 import type { Catalog, Image, Offer, Plan } from '#operations/catalog/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { Availability, OfferedLocation } from '#operations/views/location-store.ts';
-import { type Handler, notFound } from '../call.ts';
-import { pageOf } from '../request-parts.ts';
-import { compileValidator, convertQuery } from '../validate-input.ts';
+import { type Handlers, notFound } from '../call.ts';
+import { pageOf, queryReader } from '../request-parts.ts';
 
-const checkImages = compileValidator(schemas.ListImagesQuery);
-
-type CatalogHandlers = Record<
-  'listPlans' | 'readPlan' | 'listImages' | 'readImage' | 'listLocations' | 'readLocation' | 'readPrices',
-  Handler
->;
+const readImagesQuery = queryReader(schemas.ListImagesQuery);
 
 /** What can be ordered, and what it costs. */
-export function catalogHandlers(deps: Features): CatalogHandlers {
+export function catalogHandlers(deps: Features) {
   const { catalog, clusters } = deps;
   const showLocation = (
     { id, slug, name, country, drivers }: OfferedLocation,
@@ -53,10 +47,7 @@ export function catalogHandlers(deps: Features): CatalogHandlers {
     },
     async listImages(_call, request, reply) {
       const { images } = await catalog.readOffers();
-      const { tenant: _, ...rest } = request.query as Record<string, unknown>;
-      const query = convertQuery(schemas.ListImagesQuery, rest);
-      checkImages(query);
-      const { kind = 'system' } = query as schemas.ListImagesQuery;
+      const { kind = 'system' } = readImagesQuery(request);
       const ofKind = images.filter((image) => image.isOffered && image.kind === kind);
       const { page, pagination } = pageOf(request, reply, ofKind, idOf, ['kind']);
       return { images: page.map(showImage), pagination };
@@ -93,7 +84,7 @@ export function catalogHandlers(deps: Features): CatalogHandlers {
         snapshots: { per_gb_month: snapshotGbQuanta === 0 ? null : formatQuanta(snapshotGbQuanta) },
       } satisfies schemas.Prices;
     },
-  };
+  } satisfies Handlers;
 }
 
 const isOffered = (one: Offer<unknown>) => one.isOffered;

@@ -5,81 +5,67 @@ import type { Idempotency } from '#operations/idempotency/index.ts';
 import { immutableField, memberCapacity, type Networks } from '#operations/networks/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Network, NetworkFilter, NetworkMember } from '#operations/views/network-store.ts';
-import { type Call, type Handler, notFound } from '../call.ts';
+import { type Call, type Handlers, notFound } from '../call.ts';
 import { preconditionOf } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
 import { labelsOf } from '../read-list-query.ts';
-import { bodyOf, cursorsOf, idOf, linkNextPage, pageOf } from '../request-parts.ts';
+import {
+  bodyReader,
+  cursorsOf,
+  idOf,
+  pageOf,
+  pageOfFound,
+  queryReader,
+  readSelection,
+} from '../request-parts.ts';
 import { serverPrecondition } from '../servers/servers.routes.ts';
-import { compileValidator, convertQuery } from '../validate-input.ts';
 import { showAttachment } from '../views.ts';
 
-const checkCreate = compileValidator(schemas.CreateNetworkRequest);
-const checkChange = compileValidator(schemas.ChangeNetworkRequest);
-const checkAttach = compileValidator(schemas.AttachRequest);
-const checkSelection = compileValidator(schemas.SelectionRequest);
-const checkListQuery = compileValidator(schemas.ListNetworksQuery);
+const readCreate = bodyReader(schemas.CreateNetworkRequest);
+const readChange = bodyReader(schemas.ChangeNetworkRequest);
+const readAttach = bodyReader(schemas.AttachRequest);
+const readQuery = queryReader(schemas.ListNetworksQuery);
 
 const cursors = cursorsOf('networks');
 const pageLimitDefault = 50;
 /** What a network keeps for good. */
 const immutableFields = ['cidr', 'location'] as const;
 
-export interface NetworkHandlers {
-  listNetworks: Handler;
-  createNetwork: Handler;
-  readNetwork: Handler;
-  changeNetwork: Handler;
-  deleteNetwork: Handler;
-  syncNetwork: Handler;
-  listServerNetworks: Handler;
-  attachServer: Handler;
-  detachServer: Handler;
-}
-
-export function networkHandlers({ networks, servers, idempotency }: Features): NetworkHandlers {
+export function networkHandlers({ networks, servers, idempotency }: Features) {
   return {
     ...collectionHandlers(networks, idempotency),
     ...itemHandlers(networks),
     ...serverNetworkHandlers(networks, servers),
-  };
+  } satisfies Handlers;
 }
 
-function collectionHandlers(
-  networks: Networks,
-  idempotency: Idempotency,
-): Pick<NetworkHandlers, 'listNetworks' | 'createNetwork'> {
+function collectionHandlers(networks: Networks, idempotency: Idempotency) {
   return {
     async listNetworks(call, request, reply) {
-      const filter = readListQuery(request);
+      const filter = filterOf(request);
       const { afterId: _, ...whole } = filter;
+      const { limit } = filter;
       const [found, total, used] = await Promise.all([
-        networks.listNetworks(call.actor, call.tenant.id, { ...filter, limit: filter.limit + 1 }),
+        networks.listNetworks(call.actor, call.tenant.id, { ...filter, limit: limit + 1 }),
         networks.countNetworks(call.actor, call.tenant.id, whole),
         networks.countOfTenants([call.tenant.id]),
       ]);
-      const page = found.slice(0, filter.limit);
-      const hasMore = found.length > filter.limit;
-      const cursor = hasMore ? cursors.write(page.at(-1)!.id) : null;
-      if (cursor !== null) linkNextPage(request, reply, cursor);
+      const cursorOf = ({ id }: Network) => cursors.write(id);
+      const { page, pagination } = pageOfFound(request, reply, found, { limit, total, cursorOf });
       return {
         networks: page.map(showNetworkSummary),
         limits: { max: networks.networksMax, used: used.get(call.tenant.id) ?? 0 },
-        pagination: { limit: filter.limit, total, has_more: hasMore, next_cursor: cursor },
+        pagination,
       };
     },
 
     async createNetwork(call, request, reply) {
-      const body = bodyOf(call, request);
-      checkCreate(body);
-      const { name, cidr, location, description, labels } = body as schemas.CreateNetworkRequest;
+      const body = readCreate(call, request);
+      const { name, cidr, location, description, labels } = body;
       const tenantId = call.tenant.id;
       const input = { tenantId, name, cidr, location, description, labels };
       const network = await idempotent(idempotency, {
-        call,
-        request,
-        reply,
-        body,
+        ...{ call, request, reply, body },
         run: (claim) =>
           networks.createNetwork(call.actor, input, (tx, id) =>
             claim === null ? Promise.resolve() : claim.bind(tx, { kind: 'network', id }),
@@ -94,12 +80,10 @@ function collectionHandlers(
       reply.code(201).header('location', `/api/${call.version}/networks/${network.id}`);
       return showNetwork(network, members);
     },
-  };
+  } satisfies Handlers;
 }
 
-function itemHandlers(
-  networks: Networks,
-): Pick<NetworkHandlers, 'readNetwork' | 'changeNetwork' | 'deleteNetwork' | 'syncNetwork'> {
+function itemHandlers(networks: Networks) {
   const show = async (call: Call, network: Network) =>
     showNetwork(network, await networks.listMembers(call.actor, call.tenant.id, network.id));
   /** A missing network is a 404 before the body is validated, so that a body reveals nothing about another's network. */
@@ -122,11 +106,9 @@ function itemHandlers(
 
     async changeNetwork(call, request) {
       const { id } = await find(call, request);
-      const body = bodyOf(call, request);
       for (const field of immutableFields)
-        if (Object.hasOwn(Object(body), field)) throw immutableField(field);
-      checkChange(body);
-      const { name, description, labels } = body as schemas.ChangeNetworkRequest;
+        if (Object.hasOwn(Object(request.body), field)) throw immutableField(field);
+      const { name, description, labels } = readChange(call, request);
       const change = { name, description, labels };
       const condition = precondition(call, request);
       return show(call, await networks.changeNetwork(call.actor, call.tenant.id, id, change, condition));
@@ -134,25 +116,22 @@ function itemHandlers(
 
     async deleteNetwork(call, request, reply) {
       const { id } = await find(call, request);
-      checkSelection(bodyOf(call, request));
+      readSelection(call, request);
       await networks.deleteNetwork(call.actor, call.tenant.id, id, precondition(call, request));
       return reply.code(204).send();
     },
 
     async syncNetwork(call, request, reply) {
       const { id } = await find(call, request);
-      checkSelection(bodyOf(call, request));
+      readSelection(call, request);
       reply.code(202);
       const condition = precondition(call, request);
       return show(call, await networks.syncNetwork(call.actor, call.tenant.id, id, condition));
     },
-  };
+  } satisfies Handlers;
 }
 
-function serverNetworkHandlers(
-  networks: Networks,
-  servers: Servers,
-): Pick<NetworkHandlers, 'listServerNetworks' | 'attachServer' | 'detachServer'> {
+function serverNetworkHandlers(networks: Networks, servers: Servers) {
   return {
     async listServerNetworks(call, request, reply) {
       const nics = await networks.listAttachments(call.actor, call.tenant.id, idOf(request));
@@ -162,10 +141,8 @@ function serverNetworkHandlers(
 
     async attachServer(call, request, reply) {
       const serverId = idOf(request);
-      const body = bodyOf(call, request);
       await networks.listAttachments(call.actor, call.tenant.id, serverId);
-      checkAttach(body);
-      const { network_id: networkId, ip } = body as schemas.AttachRequest;
+      const { network_id: networkId, ip } = readAttach(call, request);
       const input = { serverId, networkId, ip };
       const precondition = serverPrecondition(servers, call, request);
       const { attachment, wasThere } = await networks.attachServer(
@@ -180,12 +157,12 @@ function serverNetworkHandlers(
 
     async detachServer(call, request, reply) {
       const input = { serverId: idOf(request), networkId: idOf(request, 'network_id') };
-      checkSelection(bodyOf(call, request));
+      readSelection(call, request);
       reply.code(202);
       const precondition = serverPrecondition(servers, call, request);
       return showAttachment(await networks.detachServer(call.actor, call.tenant.id, input, precondition));
     },
-  };
+  } satisfies Handlers;
 }
 
 function showNetworkSummary(network: Network): schemas.NetworkSummary {
@@ -224,11 +201,8 @@ function showNetwork(network: Network, members: readonly NetworkMember[]): schem
   };
 }
 
-function readListQuery(request: FastifyRequest): NetworkFilter {
-  const { tenant: _, ...rest } = request.query as Record<string, unknown>;
-  const converted = convertQuery(schemas.ListNetworksQuery, rest);
-  checkListQuery(converted);
-  const query = converted as schemas.ListNetworksQuery;
+function filterOf(request: FastifyRequest): NetworkFilter {
+  const query = readQuery(request);
   return {
     limit: query.limit ?? pageLimitDefault,
     name: query.name,

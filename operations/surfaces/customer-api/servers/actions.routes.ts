@@ -1,29 +1,21 @@
-import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { PowerCommand, ServerAction } from '#operations/views/server-store.ts';
-import { type Call, type Handler, notFound } from '../call.ts';
+import { type Call, type Handler, type Handlers, notFound } from '../call.ts';
 import { idempotent } from '../idempotent.ts';
-import { bodyOf, idOf, invalidCursor, linkNextPage } from '../request-parts.ts';
-import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';
+import { bodyReader, cursorsOf, idOf, pageOfFound, queryReader, readSelection } from '../request-parts.ts';
+import { invalidFields } from '../validate-input.ts';
 import { showAction } from '../views.ts';
 import { callerSignal, readWait, waitWhileAllowed } from './prefer-wait.ts';
-import { serverPrecondition } from './servers.routes.ts';
+import { findServer, serverPrecondition } from './servers.routes.ts';
 
-const checkAction = compileValidator(schemas.ActionRequest);
-const checkSelection = compileValidator(schemas.SelectionRequest);
-const checkPage = compileValidator(schemas.ListActionsQuery);
+const readActionRequest = bodyReader(schemas.ActionRequest);
+const readPageQuery = queryReader(schemas.ListActionsQuery);
+const cursors = cursorsOf('actions');
 const limitDefault = 50;
 
-export interface ActionHandlers {
-  listServerActions: Handler;
-  actOnServer: Handler;
-  readAction: Handler;
-  cancelAction: Handler;
-}
-
 /** Power actions of a server and their results. */
-export function actionHandlers(deps: Features): ActionHandlers {
+export function actionHandlers(deps: Features) {
   const { servers } = deps;
   const find = async (call: Call, id: number) => {
     const action = await servers.findAction(call.actor, call.tenant.id, id);
@@ -50,35 +42,28 @@ export function actionHandlers(deps: Features): ActionHandlers {
 
   return {
     async listServerActions(call, request, reply) {
-      const { limit, beforeId } = readPage(request);
+      const { limit = limitDefault, cursor } = readPageQuery(request);
+      const beforeId = cursor === undefined ? null : cursors.read(cursor);
       const { actions, total } = await servers.pageActions(call.actor, call.tenant.id, idOf(request), {
         limit: limit + 1,
         beforeId,
       });
-      const page = actions.slice(0, limit);
-      const cursor = actions.length > limit ? writeCursor(page.at(-1)!.id) : null;
-      if (cursor !== null) linkNextPage(request, reply, cursor);
-      return {
-        actions: page.map(showAction),
-        pagination: { limit, total, has_more: cursor !== null, next_cursor: cursor },
-      };
+      const cursorOf = ({ id }: ServerAction) => cursors.write(id);
+      const { page, pagination } = pageOfFound(request, reply, actions, { limit, total, cursorOf });
+      return { actions: page.map(showAction), pagination };
     },
 
     async actOnServer(call, request, reply) {
       const id = idOf(request);
-      const body = bodyOf(call, request);
       // A missing server is a 404 before the body is validated, so that a body reveals nothing about another's server.
-      if ((await servers.findServer(call.actor, call.tenant.id, id)) === null) throw notFound();
-      const named = (body as { action?: unknown } | null)?.action;
+      await findServer(servers, call, id);
+      const named = (request.body as { action?: unknown } | null | undefined)?.action;
       if (typeof named === 'string') commandOf(named);
-      checkAction(body);
-      const wish = readWish(body as schemas.ActionRequest);
+      const body = readActionRequest(call, request);
+      const wish = readWish(body);
       const precondition = serverPrecondition(servers, call, request);
       const action = await idempotent(deps.idempotency, {
-        call,
-        request,
-        reply,
-        body,
+        ...{ call, request, reply, body },
         run: (claim) =>
           servers.changePower(call.actor, call.tenant.id, id, wish, {
             precondition,
@@ -97,29 +82,10 @@ export function actionHandlers(deps: Features): ActionHandlers {
     },
 
     async cancelAction(call, request) {
-      checkSelection(bodyOf(call, request));
+      readSelection(call, request);
       return showAction(await servers.cancelAction(call.actor, call.tenant.id, idOf(request)));
     },
-  };
-}
-
-function readPage(request: FastifyRequest): { limit: number; beforeId: number | null } {
-  const { tenant: _, ...rest } = request.query as Record<string, unknown>;
-  const query = convertQuery(schemas.ListActionsQuery, rest);
-  checkPage(query);
-  const { limit = limitDefault, cursor } = query as schemas.ListActionsQuery;
-  return { limit, beforeId: cursor === undefined ? null : readCursor(cursor) };
-}
-
-/** Opaque to callers: the last id of the page. */
-function writeCursor(id: number): string {
-  return Buffer.from(`actions:${id}`).toString('base64url');
-}
-
-function readCursor(cursor: string): number {
-  const match = /^actions:([1-9]\d{0,14})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'));
-  if (match === null) throw invalidCursor();
-  return Number(match[1]);
+  } satisfies Handlers;
 }
 
 function readWish(body: schemas.ActionRequest) {

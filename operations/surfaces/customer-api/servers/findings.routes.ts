@@ -5,15 +5,14 @@ import { type CountedSeverity, findingSeverities } from '#contracts/findings.ts'
 import type { Features } from '#operations/features.ts';
 import type { FindingKey } from '#operations/protect/index.ts';
 import type { FindingPlace, FindingRow, UnableRow } from '#operations/views/finding-store.ts';
-import { type Call, type Handler, notFound } from '../call.ts';
-import { bodyOf, idOf, invalidCursor, linkNextPage } from '../request-parts.ts';
-import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';
-import { protectDisabled } from './incidents.routes.ts';
+import type { Handlers } from '../call.ts';
+import { bodyReader, invalidCursor, pageOfFound, queryReader, readSelection } from '../request-parts.ts';
+import { invalidFields } from '../validate-input.ts';
+import { findProtected } from './incidents.routes.ts';
 
-const checkQuery = compileValidator(schemas.ListFindingsQuery);
-const checkIgnore = compileValidator(schemas.IgnoreFindingRequest);
-const checkEnd = compileValidator(schemas.EndIgnoreQuery);
-const checkSelection = compileValidator(schemas.SelectionRequest);
+const readListQuery = queryReader(schemas.ListFindingsQuery);
+const readIgnore = bodyReader(schemas.IgnoreFindingRequest);
+const readEndQuery = queryReader(schemas.EndIgnoreQuery);
 const limitDefault = 50;
 /** Of one finding; servers have far fewer. */
 const addressesMax = 1_000;
@@ -22,32 +21,23 @@ const cursorPattern =
   /^findings:([01]):(-1|\d{1,2}(?:\.\d{1,9})?):(CVE-\d{4}-\d{4,19}):(\d{1,15}):(tcp|udp):(\d{1,5})$/;
 
 /** Potential vulnerabilities of a server, and what is ignored; a 404 while its protection views are off (NET-1.6). */
-export function findingHandlers({ servers, protectFindings, protectSettings }: Features): {
-  listServerFindings: Handler;
-  ignoreServerFinding: Handler;
-  endFindingIgnore: Handler;
-} {
-  const find = async ({ actor, tenant }: Call, request: FastifyRequest) => {
-    // A missing server is a 404 before query and body are validated.
-    const server = await servers.findServer(actor, tenant.id, idOf(request));
-    if (server === null) throw notFound();
-    const subject = { serverId: server.id, tenantId: server.tenantId };
-    if (!(await protectSettings.find(actor, subject)).viewsOn) throw protectDisabled();
-    return subject;
-  };
+export function findingHandlers(deps: Features) {
+  const { protectFindings } = deps;
   return {
     async listServerFindings(call, request, reply) {
       const { actor } = call;
-      const subject = await find(call, request);
+      const subject = await findProtected(deps, call, request);
       const { limit, after, ...filter } = readQuery(request);
       const [found, total, { summary, unable }] = await Promise.all([
         protectFindings.list(actor, subject, { ...filter, after, limit: limit + 1 }),
         protectFindings.count(actor, subject, filter),
         protectFindings.read(actor, subject),
       ]);
-      const page = found.slice(0, limit);
-      const cursor = found.length > limit ? writeCursor(page.at(-1)!) : null;
-      if (cursor !== null) linkNextPage(request, reply, cursor);
+      const { page, pagination } = pageOfFound(request, reply, found, {
+        limit,
+        total,
+        cursorOf: writeCursor,
+      });
       return {
         findings: page.map(showFinding),
         unable: unable.map(showUnable),
@@ -59,15 +49,13 @@ export function findingHandlers({ servers, protectFindings, protectSettings }: F
         },
         checked_at: summary.checkedAt?.toISOString() ?? null,
         database_at: summary.databaseAt?.toISOString() ?? null,
-        pagination: { limit, total, has_more: cursor !== null, next_cursor: cursor },
+        pagination,
       };
     },
 
     async ignoreServerFinding(call, request, reply) {
-      const subject = await find(call, request);
-      const body = bodyOf(call, request);
-      checkIgnore(body);
-      const { reason, until, ...named } = body as schemas.IgnoreFindingRequest;
+      const subject = await findProtected(deps, call, request);
+      const { reason, until, ...named } = readIgnore(call, request);
       const key = keyOf(named);
       const { isNew } = await protectFindings.ignore(call.actor, subject.serverId, {
         ...{ ...key, reason, until: until === undefined || until === null ? null : new Date(until) },
@@ -78,15 +66,13 @@ export function findingHandlers({ servers, protectFindings, protectSettings }: F
     },
 
     async endFindingIgnore(call, request, reply) {
-      const subject = await find(call, request);
-      const { tenant: _, ...rest } = request.query as Record<string, unknown>;
-      const query = convertQuery(schemas.EndIgnoreQuery, rest);
-      checkEnd(query);
-      checkSelection(bodyOf(call, request));
-      await protectFindings.endIgnore(call.actor, subject.serverId, keyOf(query as schemas.EndIgnoreQuery));
+      const subject = await findProtected(deps, call, request);
+      const query = readEndQuery(request);
+      readSelection(call, request);
+      await protectFindings.endIgnore(call.actor, subject.serverId, keyOf(query));
       return reply.code(204).send();
     },
-  };
+  } satisfies Handlers;
 }
 
 /** The 422 for a finding that the server does not have now. */
@@ -107,12 +93,10 @@ function keyOf(named: schemas.EndIgnoreQuery): FindingKey {
 }
 
 function readQuery(request: FastifyRequest) {
-  const { tenant: _, ...rest } = request.query as Record<string, unknown>;
+  const given = request.query as { severity?: unknown };
   // Before the schema, because this says what would be right.
-  if (typeof rest.severity === 'string') severitiesOf(rest.severity);
-  const converted = convertQuery(schemas.ListFindingsQuery, rest);
-  checkQuery(converted);
-  const { state, severity, limit = limitDefault, cursor } = converted as schemas.ListFindingsQuery;
+  if (typeof given.severity === 'string') severitiesOf(given.severity);
+  const { state, severity, limit = limitDefault, cursor } = readListQuery(request);
   return {
     limit,
     state,

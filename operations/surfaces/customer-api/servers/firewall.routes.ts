@@ -8,31 +8,21 @@ import type {
   Rule,
   StoredRule,
 } from '#operations/firewall/index.ts';
-import { type Call, type Handler, notFound } from '../call.ts';
+import { type Call, type Handlers, notFound } from '../call.ts';
 import { preconditionOn } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
-import { bodyOf, idOf } from '../request-parts.ts';
-import { compileValidator, invalidFields } from '../validate-input.ts';
+import { bodyReader, idOf, readSelection } from '../request-parts.ts';
+import { invalidFields } from '../validate-input.ts';
 import { callerSignal, readWait, waitWhileAllowed } from './prefer-wait.ts';
 
-const checkReplace = compileValidator(schemas.ReplaceFirewallRequest);
-const checkAdd = compileValidator(schemas.AddFirewallRuleRequest);
-const checkReplaceRule = compileValidator(schemas.ReplaceFirewallRuleRequest);
-const checkSelection = compileValidator(schemas.SelectionRequest);
+const readReplace = bodyReader(schemas.ReplaceFirewallRequest);
+const readAdd = bodyReader(schemas.AddFirewallRuleRequest);
+const readReplaceRule = bodyReader(schemas.ReplaceFirewallRuleRequest);
 /** All addresses, as prefixes. */
 const allAddresses = ['0.0.0.0/0', '::/0'];
 
-type FirewallHandlers = Record<
-  | 'readServerFirewall'
-  | 'replaceServerFirewall'
-  | 'addFirewallRule'
-  | 'replaceFirewallRule'
-  | 'removeFirewallRule',
-  Handler
->;
-
 /** The firewall at the public network interface of a server (API-4.9). */
-export function firewallHandlers(deps: Features): FirewallHandlers {
+export function firewallHandlers(deps: Features) {
   const { firewalls } = deps;
   const find = async (call: Call, request: FastifyRequest) => {
     const firewall = await firewalls.readFirewall(call.actor, call.tenant.id, idOf(request));
@@ -62,10 +52,8 @@ export function firewallHandlers(deps: Features): FirewallHandlers {
     readServerFirewall: async (call, request) => showFirewall(await find(call, request)),
 
     async replaceServerFirewall(call, request, reply) {
-      const body = bodyOf(call, request);
       await find(call, request);
-      checkReplace(body);
-      const { enabled, policies, rules } = body as schemas.ReplaceFirewallRequest;
+      const { enabled, policies, rules } = readReplace(call, request);
       const read = rules.map((rule, index) => readRule(rule, `rules.${index}.`));
       await change(call, request, { kind: 'replace', isEnabled: enabled, ...policies, rules: read });
       const firewall = await settled(deps, call, request, reply, () => find(call, request));
@@ -74,18 +62,14 @@ export function firewallHandlers(deps: Features): FirewallHandlers {
     },
 
     async addFirewallRule(call, request, reply) {
-      const body = bodyOf(call, request);
       await find(call, request);
-      checkAdd(body);
-      const { position, ...given } = body as schemas.AddFirewallRuleRequest;
+      const body = readAdd(call, request);
+      const { position, ...given } = body;
       const wanted = { kind: 'add', rule: readRule(given, ''), position } as const;
       const added = (rules: readonly StoredRule[]) =>
         rules[Math.min(position ?? rules.length, rules.length) - 1]!;
       const rule = await idempotent(deps.idempotency, {
-        call,
-        request,
-        reply,
-        body,
+        ...{ call, request, reply, body },
         async run(claim) {
           const { rules } = await change(call, request, wanted, async (tx, changed) =>
             claim?.bind(tx, { kind: 'firewall_rule', id: added(changed.rules).id }),
@@ -103,21 +87,20 @@ export function firewallHandlers(deps: Features): FirewallHandlers {
     },
 
     async replaceFirewallRule(call, request) {
-      const body = bodyOf(call, request);
       const { id: ruleId } = await findRule(call, request);
-      checkReplaceRule(body);
-      const rule = readRule(body as schemas.ReplaceFirewallRuleRequest, '');
+      const body = readReplaceRule(call, request);
+      const rule = readRule(body, '');
       const { rules } = await change(call, request, { kind: 'edit', ruleId, seen: null, rule });
       return showRule(rules.find(({ id }) => id === ruleId)!);
     },
 
     async removeFirewallRule(call, request, reply) {
       const { id: ruleId } = await findRule(call, request);
-      checkSelection(bodyOf(call, request));
+      readSelection(call, request);
       await change(call, request, { kind: 'remove', ruleId });
       return reply.code(204).send();
     },
-  };
+  } satisfies Handlers;
 }
 
 /** The firewall once the hypervisor has it or never got it, or when the caller does not want to wait any longer. */

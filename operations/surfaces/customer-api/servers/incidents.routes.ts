@@ -4,41 +4,54 @@ import { type IncidentState, incidentStates } from '#contracts/incidents.ts';
 import type { Features } from '#operations/features.ts';
 import { actionsOf, type IncidentRow } from '#operations/protect/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
-import { type Handler, notFound } from '../call.ts';
-import { idOf, invalidCursor, linkNextPage } from '../request-parts.ts';
-import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';
+import type { Call, Handlers } from '../call.ts';
+import { idOf, invalidCursor, pageOfFound, queryReader } from '../request-parts.ts';
+import { invalidFields } from '../validate-input.ts';
+import { findServer } from './servers.routes.ts';
 
-const checkQuery = compileValidator(schemas.ListIncidentsQuery);
+const readListQuery = queryReader(schemas.ListIncidentsQuery);
 const limitDefault = 50;
 /** Milliseconds of at most 15 digits are a time that a date can be. */
 const cursorPattern = /^incidents:(\d{1,15}):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
 /** Attacks of a server, as its Protect page lists them; a 404 while its protection views are off (NET-1.6). */
-export function incidentHandlers({ servers, protectIncidents, protectSettings }: Features): {
-  listServerIncidents: Handler;
-} {
+export function incidentHandlers(deps: Features) {
+  const { protectIncidents } = deps;
   return {
     async listServerIncidents(call, request, reply) {
       const { actor } = call;
-      // A missing server is a 404 before the query is validated.
-      const server = await servers.findServer(actor, call.tenant.id, idOf(request));
-      if (server === null) throw notFound();
-      const subject = { serverId: server.id, tenantId: server.tenantId };
-      if (!(await protectSettings.find(actor, subject)).viewsOn) throw protectDisabled();
+      const subject = await findProtected(deps, call, request);
       const { limit, after, ...filter } = readQuery(request);
       const [found, total] = await Promise.all([
         protectIncidents.list(actor, subject, { ...filter, after, limit: limit + 1 }),
         protectIncidents.count(actor, subject, filter),
       ]);
-      const page = found.slice(0, limit);
-      const cursor = found.length > limit ? writeCursor(page.at(-1)!) : null;
-      if (cursor !== null) linkNextPage(request, reply, cursor);
+      const { page, pagination } = pageOfFound(request, reply, found, {
+        limit,
+        total,
+        cursorOf: writeCursor,
+      });
       return {
         incidents: page.map(showIncident),
-        pagination: { limit, total, has_more: cursor !== null, next_cursor: cursor },
+        pagination,
       };
     },
-  };
+  } satisfies Handlers;
+}
+
+/**
+ * The server of the path, for what its protection views show. A missing one, and one whose views are off, is a 404 before query and
+ * body are validated.
+ */
+export async function findProtected(
+  { servers, protectSettings }: Features,
+  call: Call,
+  request: FastifyRequest,
+): Promise<{ serverId: number; tenantId: number }> {
+  const server = await findServer(servers, call, idOf(request));
+  const subject = { serverId: server.id, tenantId: server.tenantId };
+  if ((await protectSettings.find(call.actor, subject)).viewsOn) return subject;
+  throw protectDisabled();
 }
 
 /** The 404 while the protection views of a server are off. */
@@ -51,12 +64,10 @@ export function protectDisabled(): HttpError {
 }
 
 function readQuery(request: FastifyRequest) {
-  const { tenant: _, ...rest } = request.query as Record<string, unknown>;
+  const given = request.query as { state?: unknown };
   // Before the schema, because this says what would be right.
-  if (typeof rest.state === 'string') statesOf(rest.state);
-  const converted = convertQuery(schemas.ListIncidentsQuery, rest);
-  checkQuery(converted);
-  const { state, severity, limit = limitDefault, cursor } = converted as schemas.ListIncidentsQuery;
+  if (typeof given.state === 'string') statesOf(given.state);
+  const { state, severity, limit = limitDefault, cursor } = readListQuery(request);
   return {
     limit,
     severity,

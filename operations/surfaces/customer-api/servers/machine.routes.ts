@@ -4,41 +4,30 @@ import type { Consoles } from '#operations/consoles/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { ChangeHooks } from '#operations/servers/index.ts';
 import type { ServerAction } from '#operations/views/server-store.ts';
-import { type Call, type Handler, notFound } from '../call.ts';
+import { type Call, type Handlers, notFound } from '../call.ts';
 import { idempotent, type RepeatableWork } from '../idempotent.ts';
-import { baseUrl, bodyOf, idOf } from '../request-parts.ts';
-import { compileValidator } from '../validate-input.ts';
+import { baseUrl, bodyReader, idOf, readSelection } from '../request-parts.ts';
 import { showAction, showActionForecast } from '../views.ts';
-import { serverPrecondition } from './servers.routes.ts';
+import { findServer, serverPrecondition } from './servers.routes.ts';
 
-const checkRebuild = compileValidator(schemas.RebuildRequest);
-const checkResize = compileValidator(schemas.ResizeRequest);
-const checkSelection = compileValidator(schemas.SelectionRequest);
-const checkRescue = compileValidator(schemas.RescueRequest);
-const checkIso = compileValidator(schemas.AttachIsoRequest);
-const checkReset = compileValidator(schemas.ResetPasswordRequest);
-
-interface MachineHandlers {
-  rebuildServer: Handler;
-  resizeServer: Handler;
-  resetPassword: Handler;
-  rescueServer: Handler;
-  unrescueServer: Handler;
-  attachIso: Handler;
-  detachIso: Handler;
-  openConsole: Handler;
-}
+const readRebuild = bodyReader(schemas.RebuildRequest);
+const readResize = bodyReader(schemas.ResizeRequest);
+const readRescue = bodyReader(schemas.RescueRequest);
+const readIso = bodyReader(schemas.AttachIsoRequest);
+const readReset = bodyReader(schemas.ResetPasswordRequest);
 
 /** Rebuild, resize, a new root password, rescue, ISOs and the console. */
-export function machineHandlers(deps: Features & { consoles: Consoles }): MachineHandlers {
+export function machineHandlers(deps: Features & { consoles: Consoles }) {
   const { servers } = deps;
   /** What such a call names, checked. A missing server is a 404 before anything is said of the body. */
-  const begin = async (call: Call, request: FastifyRequest, check: (body: unknown) => void) => {
+  const begin = async <Body>(
+    call: Call,
+    request: FastifyRequest,
+    read: (call: Call, request: FastifyRequest) => Body,
+  ) => {
     const id = idOf(request);
-    const body = bodyOf(call, request);
-    const server = await servers.findServer(call.actor, call.tenant.id, id);
-    if (server === null) throw notFound();
-    check(body);
+    const server = await findServer(servers, call, id);
+    const body = read(call, request);
     return { id, body, server, precondition: serverPrecondition(servers, call, request) };
   };
 
@@ -65,7 +54,7 @@ export function machineHandlers(deps: Features & { consoles: Consoles }): Machin
 
   return {
     async openConsole(call, request, reply) {
-      const { id } = await begin(call, request, checkSelection);
+      const { id } = await begin(call, request, readSelection);
       const { path, kind, expiresAt } = await deps.consoles.createTicket(
         call.actor,
         call.tenant.id,
@@ -78,8 +67,8 @@ export function machineHandlers(deps: Features & { consoles: Consoles }): Machin
     },
 
     async rebuildServer(call, request, reply) {
-      const { id, body, server, precondition } = await begin(call, request, checkRebuild);
-      const { dry_run: isDryRun, ...wanted } = body as schemas.RebuildRequest;
+      const { id, body, server, precondition } = await begin(call, request, readRebuild);
+      const { dry_run: isDryRun, ...wanted } = body;
       const rebuild = (hooks: ChangeHooks) =>
         servers.rebuildServer(call.actor, call.tenant.id, id, wanted, { ...hooks, precondition });
       if (isDryRun) {
@@ -92,8 +81,8 @@ export function machineHandlers(deps: Features & { consoles: Consoles }): Machin
     },
 
     async resizeServer(call, request, reply) {
-      const { id, body, precondition } = await begin(call, request, checkResize);
-      const { dry_run: isDryRun, ...wanted } = body as schemas.ResizeRequest;
+      const { id, body, precondition } = await begin(call, request, readResize);
+      const { dry_run: isDryRun, ...wanted } = body;
       const { plan, keep_disk: keepDisk, timeout_s: timeoutSeconds, on_timeout: onTimeout } = wanted;
       const input = { plan, keepDisk, timeoutSeconds, onTimeout };
       const resize = (hooks: ChangeHooks) =>
@@ -106,15 +95,15 @@ export function machineHandlers(deps: Features & { consoles: Consoles }): Machin
     },
 
     async resetPassword(call, request, reply) {
-      const { id, body, precondition } = await begin(call, request, checkReset);
+      const { id, body, precondition } = await begin(call, request, readReset);
       return once({ call, request, reply, body }, (hooks) =>
         servers.resetPassword(call.actor, call.tenant.id, id, { ...hooks, precondition }),
       );
     },
 
     async rescueServer(call, request, reply) {
-      const { id, body, precondition } = await begin(call, request, checkRescue);
-      const { rescue_image: image } = body as schemas.RescueRequest;
+      const { id, body, precondition } = await begin(call, request, readRescue);
+      const { rescue_image: image } = body;
       const answer = await once({ call, request, reply, body }, (hooks) =>
         servers.rescueServer(call.actor, call.tenant.id, id, { image }, { ...hooks, precondition }),
       );
@@ -122,25 +111,25 @@ export function machineHandlers(deps: Features & { consoles: Consoles }): Machin
     },
 
     async unrescueServer(call, request, reply) {
-      const { id, body, precondition } = await begin(call, request, checkSelection);
+      const { id, body, precondition } = await begin(call, request, readSelection);
       return once({ call, request, reply, body }, async (hooks) => ({
         action: await servers.unrescueServer(call.actor, call.tenant.id, id, { ...hooks, precondition }),
       }));
     },
 
     async attachIso(call, request, reply) {
-      const { id, body, precondition } = await begin(call, request, checkIso);
-      const { iso } = body as schemas.AttachIsoRequest;
+      const { id, body, precondition } = await begin(call, request, readIso);
+      const { iso } = body;
       return once({ call, request, reply, body }, async (hooks) => ({
         action: await servers.attachIso(call.actor, call.tenant.id, id, iso, { ...hooks, precondition }),
       }));
     },
 
     async detachIso(call, request, reply) {
-      const { id, body, precondition } = await begin(call, request, checkSelection);
+      const { id, body, precondition } = await begin(call, request, readSelection);
       return once({ call, request, reply, body }, async (hooks) => ({
         action: await servers.detachIso(call.actor, call.tenant.id, id, { ...hooks, precondition }),
       }));
     },
-  };
+  } satisfies Handlers;
 }

@@ -1,28 +1,16 @@
-import { schemas } from '#contracts/customer-api/index.ts';
+import type { schemas } from '#contracts/customer-api/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { ObservedPort, ServerScan } from '#operations/protect/index.ts';
-import { type Call, type Handler, notFound } from '../call.ts';
-import { bodyOf, idOf } from '../request-parts.ts';
-import { compileValidator } from '../validate-input.ts';
-import { protectDisabled } from './incidents.routes.ts';
-
-const checkSelection = compileValidator(schemas.SelectionRequest);
+import type { Handlers } from '../call.ts';
+import { readSelection } from '../request-parts.ts';
+import { findProtected } from './incidents.routes.ts';
 
 /** Open ports of a server and the request of a scan; a 404 while its protection views are off (NET-1.6). */
-export function portHandlers({ servers, protectScans, protectSettings }: Features): {
-  listServerPorts: Handler;
-  scanServerPorts: Handler;
-} {
-  const find = async (call: Call, id: number) => {
-    const server = await servers.findServer(call.actor, call.tenant.id, id);
-    if (server === null) throw notFound();
-    const subject = { serverId: server.id, tenantId: server.tenantId };
-    if (!(await protectSettings.find(call.actor, subject)).viewsOn) throw protectDisabled();
-    return subject;
-  };
+export function portHandlers(deps: Features) {
+  const { protectScans } = deps;
   return {
     async listServerPorts(call, request) {
-      const subject = await find(call, idOf(request));
+      const subject = await findProtected(deps, call, request);
       const { open, closed, scans, fullScanAt } = await protectScans.read(call.actor, subject);
       return {
         ports: open.map(showPort),
@@ -33,9 +21,8 @@ export function portHandlers({ servers, protectScans, protectSettings }: Feature
     },
 
     async scanServerPorts(call, request, reply) {
-      // A missing server is a 404 before the body is validated.
-      const subject = await find(call, idOf(request));
-      checkSelection(bodyOf(call, request));
+      const subject = await findProtected(deps, call, request);
+      readSelection(call, request);
       // The same operation and limits as the button of the portal; a key is no ambient credential, so no CSRF token.
       const { requests, isNew } = await protectScans.request(call.actor, subject.serverId);
       const { scans } = await protectScans.read(call.actor, subject);
@@ -45,7 +32,7 @@ export function portHandlers({ servers, protectScans, protectSettings }: Feature
         scans: scans.filter(({ id }) => ids.has(id)).map((scan) => showScan(scan, subject.serverId)),
       };
     },
-  };
+  } satisfies Handlers;
 }
 
 function showPort(row: ObservedPort): schemas.Port {

@@ -3,31 +3,22 @@ import { schemas } from '#contracts/customer-api/index.ts';
 import type { Features } from '#operations/features.ts';
 import { type Servers, statusOf } from '#operations/servers/index.ts';
 import type { Server } from '#operations/views/server-store.ts';
-import { type Call, type Handler, notFound } from '../call.ts';
+import { type Call, type Handlers, notFound } from '../call.ts';
 import { preconditionOf, tagOf } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
 import { addDeployBudget } from '../rate-headers.ts';
 import { readListQuery, writeCursor } from '../read-list-query.ts';
-import { bodyOf, idOf, linkNextPage } from '../request-parts.ts';
-import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';
+import { bodyReader, idOf, pageOfFound, queryReader, readSelection } from '../request-parts.ts';
+import { invalidFields } from '../validate-input.ts';
 import { showAction, showForecast, showServer } from '../views.ts';
 import { callerSignal, readWait, waitSecondsMax, waitWhileAllowed } from './prefer-wait.ts';
 
-const checkCreate = compileValidator(schemas.CreateServerRequest);
-const checkCreateV1 = compileValidator(schemas.CreateServerRequestV1);
-const checkUpdate = compileValidator(schemas.UpdateServerRequest);
-const checkSelection = compileValidator(schemas.SelectionRequest);
-const checkReadQuery = compileValidator(schemas.ReadServerQuery);
+const readCreate = bodyReader(schemas.CreateServerRequest);
+const readCreateV1 = bodyReader(schemas.CreateServerRequestV1);
+const readUpdate = bodyReader(schemas.UpdateServerRequest);
+const readServerQuery = queryReader(schemas.ReadServerQuery);
 
-export interface ServerHandlers {
-  listServers: Handler;
-  createServer: Handler;
-  readServer: Handler;
-  updateServer: Handler;
-  destroyServer: Handler;
-}
-
-export function serverHandlers(deps: Features): ServerHandlers {
+export function serverHandlers(deps: Features) {
   const { servers } = deps;
   return {
     listServers: (call, request, reply) => listServers(servers, call, request, reply),
@@ -35,27 +26,26 @@ export function serverHandlers(deps: Features): ServerHandlers {
     readServer: (call, request, reply) => readServer(deps, call, request, reply),
     async updateServer(call, request) {
       const id = idOf(request);
-      const body = bodyOf(call, request);
       // A missing server is a 404 before the body is validated, so that a body reveals nothing about another's server.
       await findServer(servers, call, id);
-      checkUpdate(body);
-      const { name, hostname, labels } = body as schemas.UpdateServerRequest;
+      const { name, hostname, labels } = readUpdate(call, request);
       const precondition = serverPrecondition(servers, call, request);
       await servers.describeServer(call.actor, call.tenant.id, id, { name, hostname, labels }, precondition);
       return showServer(await findServer(servers, call, id), call.tenant.currency);
     },
 
     async destroyServer(call, request, reply) {
-      checkSelection(bodyOf(call, request));
+      readSelection(call, request);
       const precondition = serverPrecondition(servers, call, request);
       const action = await servers.destroyServer(call.actor, call.tenant.id, idOf(request), { precondition });
       reply.code(202);
       return showAction(action);
     },
-  };
+  } satisfies Handlers;
 }
 
-async function findServer(servers: Servers, call: Call, id: number): Promise<Server> {
+/** Of the workspace of the call; throws the API's 404 for any other. */
+export async function findServer(servers: Servers, call: Call, id: number): Promise<Server> {
   const server = await servers.findServer(call.actor, call.tenant.id, id);
   if (server === null) throw notFound();
   return server;
@@ -69,22 +59,16 @@ async function listServers(servers: Servers, call: Call, request: FastifyRequest
     servers.listServers(call.actor, call.tenant.id, { ...filter, limit: limit + 1 }),
     servers.countServers(call.actor, call.tenant.id, whole),
   ]);
-  const page = found.slice(0, limit);
-  const hasMore = found.length > limit;
-  const cursor = hasMore ? writeCursor(order, page.at(-1)!) : null;
-  if (cursor !== null) linkNextPage(request, reply, cursor);
-  return {
-    servers: page.map((server) => showServer(server, call.tenant.currency)),
-    pagination: { limit, total, has_more: hasMore, next_cursor: cursor },
-  };
+  const cursorOf = (last: Server) => writeCursor(order, last);
+  const { page, pagination } = pageOfFound(request, reply, found, { limit, total, cursorOf });
+  return { servers: page.map((server) => showServer(server, call.tenant.currency)), pagination };
 }
 
 async function createServer(deps: Features, call: Call, request: FastifyRequest, reply: FastifyReply) {
   const { ordering, servers } = deps;
-  const body = bodyOf(call, request);
-  refuseOtherCycles(body);
-  (call.version === 'v1' ? checkCreateV1 : checkCreate)(body);
-  const { dry_run: isDryRun, ...wanted } = body as schemas.CreateServerRequest;
+  refuseOtherCycles(request.body);
+  const read = call.version === 'v1' ? readCreateV1 : readCreate;
+  const { dry_run: isDryRun, ...wanted } = read(call, request);
   const input = orderOf(call, wanted);
   if (isDryRun) {
     const forecast = await ordering.forecastServer(call.actor, input);
@@ -118,7 +102,7 @@ async function createServer(deps: Features, call: Call, request: FastifyRequest,
 async function readServer(deps: Features, call: Call, request: FastifyRequest, reply: FastifyReply) {
   const { servers } = deps;
   const id = idOf(request);
-  const wanted = readWaitFor(request.query as Record<string, unknown>);
+  const wanted = readWaitFor(request);
   if (wanted === null) return showServer(await findServer(servers, call, id), call.tenant.currency);
   // Ownership is checked first: a caller cannot wait for another's server.
   await findServer(servers, call, id);
@@ -185,11 +169,10 @@ function refuseOtherCycles(body: unknown): void {
 }
 
 /** `wait_for=status:running,stopped`: the statuses that end the wait; null where nothing is waited for. */
-function readWaitFor(query: Record<string, unknown>): string[] | null {
-  const { tenant: _, ...rest } = query;
-  const text = rest.wait_for;
+function readWaitFor(request: FastifyRequest): string[] | null {
+  const { wait_for: text } = request.query as { wait_for?: unknown };
   const statuses = typeof text === 'string' ? statusesOf(text) : null;
-  checkReadQuery(convertQuery(schemas.ReadServerQuery, rest));
+  readServerQuery(request);
   return statuses;
 }
 

@@ -5,38 +5,21 @@ import type { Features } from '#operations/features.ts';
 import { type ChangeHooks, monthlyMaxQuanta } from '#operations/servers/index.ts';
 import type { Server } from '#operations/views/server-store.ts';
 import type { Snapshot } from '#operations/views/snapshot-store.ts';
-import { type Call, type Handler, notFound } from '../call.ts';
+import { type Call, type Handlers, notFound } from '../call.ts';
 import { idempotent } from '../idempotent.ts';
-import { bodyOf, idOf, pageOf } from '../request-parts.ts';
-import { compileValidator } from '../validate-input.ts';
+import { bodyReader, idOf, pageOf, readSelection } from '../request-parts.ts';
 import { showAction, showActionForecast } from '../views.ts';
-import { serverPrecondition } from './servers.routes.ts';
+import { findServer, serverPrecondition } from './servers.routes.ts';
 
-const checkCreate = compileValidator(schemas.CreateSnapshotRequest);
-const checkRestore = compileValidator(schemas.RestoreSnapshotRequest);
-const checkSelection = compileValidator(schemas.SelectionRequest);
-
-type SnapshotHandlers = Record<
-  | 'listSnapshots'
-  | 'listServerSnapshots'
-  | 'createSnapshot'
-  | 'readSnapshot'
-  | 'restoreSnapshot'
-  | 'deleteSnapshot',
-  Handler
->;
+const readCreate = bodyReader(schemas.CreateSnapshotRequest);
+const readRestore = bodyReader(schemas.RestoreSnapshotRequest);
 
 /** Copies of the disks of servers. */
-export function snapshotHandlers({ servers, idempotency }: Features): SnapshotHandlers {
+export function snapshotHandlers({ servers, idempotency }: Features) {
   const find = async (call: Call, id: number) => {
     const snapshot = await servers.findSnapshot(call.actor, call.tenant.id, id);
     if (snapshot === null) throw notFound();
     return snapshot;
-  };
-  const findServer = async (call: Call, id: number) => {
-    const server = await servers.findServer(call.actor, call.tenant.id, id);
-    if (server === null) throw notFound();
-    return server;
   };
   const list = async (call: Call, request: FastifyRequest, reply: FastifyReply, serverId: number | null) => {
     const all = await servers.listSnapshots(call.actor, call.tenant.id, serverId);
@@ -47,16 +30,15 @@ export function snapshotHandlers({ servers, idempotency }: Features): SnapshotHa
     listSnapshots: (call, request, reply) => list(call, request, reply, null),
 
     async listServerSnapshots(call, request, reply) {
-      const { id } = await findServer(call, idOf(request));
+      const { id } = await findServer(servers, call, idOf(request));
       return list(call, request, reply, id);
     },
 
     async createSnapshot(call, request, reply) {
       // A missing server is a 404 before anything is said of the body.
-      const server = await findServer(call, idOf(request));
-      const body = bodyOf(call, request);
-      checkCreate(body);
-      const { dry_run: isDryRun, ...wanted } = body as schemas.CreateSnapshotRequest;
+      const server = await findServer(servers, call, idOf(request));
+      const body = readCreate(call, request);
+      const { dry_run: isDryRun, ...wanted } = body;
       const { name } = wanted;
       const precondition = serverPrecondition(servers, call, request);
       if (isDryRun) {
@@ -80,14 +62,13 @@ export function snapshotHandlers({ servers, idempotency }: Features): SnapshotHa
 
     async restoreSnapshot(call, request, reply) {
       const { id, serverId } = await find(call, idOf(request));
-      const body = bodyOf(call, request);
-      checkRestore(body);
-      const { dry_run: isDryRun, ...wanted } = body as schemas.RestoreSnapshotRequest;
+      const body = readRestore(call, request);
+      const { dry_run: isDryRun, ...wanted } = body;
       const precondition = serverPrecondition(servers, call, request, serverId);
       const restore = (hooks: ChangeHooks) =>
         servers.restoreSnapshot(call.actor, call.tenant.id, id, { ...hooks, precondition });
       if (isDryRun) {
-        const { hourlyQuanta, monthlyCapQuanta } = await findServer(call, serverId);
+        const { hourlyQuanta, monthlyCapQuanta } = await findServer(servers, call, serverId);
         const { action, isRestarted } = await restore({ isDryRun });
         const cost = { hourlyQuanta, monthlyCapQuanta, dueQuanta: 0, isRestarted };
         return showActionForecast(action, cost, call.tenant.currency);
@@ -111,11 +92,11 @@ export function snapshotHandlers({ servers, idempotency }: Features): SnapshotHa
 
     async deleteSnapshot(call, request, reply) {
       const { id } = await find(call, idOf(request));
-      checkSelection(bodyOf(call, request));
+      readSelection(call, request);
       await servers.deleteSnapshot(call.actor, call.tenant.id, id);
       return reply.code(204).send();
     },
-  };
+  } satisfies Handlers;
 }
 
 function showSnapshotForecast(

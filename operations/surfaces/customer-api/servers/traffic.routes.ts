@@ -1,15 +1,15 @@
-import type { FastifyRequest } from 'fastify';
 import { canonicalAddress } from '#common/ip/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { lossOf } from '#contracts/minute-reasons.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Features } from '#operations/features.ts';
 import { bytesOf, type ProtectTraffic, type StepRow } from '#operations/protect/index.ts';
-import { type Handler, notFound } from '../call.ts';
-import { idOf, readMoment } from '../request-parts.ts';
-import { compileValidator, convertQuery, invalidFields } from '../validate-input.ts';
+import type { Handlers } from '../call.ts';
+import { idOf, queryReader, readMoment } from '../request-parts.ts';
+import { invalidFields } from '../validate-input.ts';
+import { findServer } from './servers.routes.ts';
 
-const checkQuery = compileValidator(schemas.TrafficQuery);
+const readQuery = queryReader(schemas.TrafficQuery);
 /** Steps of a call that names no range. */
 const stepsDefault = 60;
 
@@ -24,14 +24,13 @@ interface StepRange {
  * point; one that was not observed is unknown. While the protection views of the server are off, plain traffic stays and
  * what a view would say of attacks is null.
  */
-export function trafficHandlers(deps: Features): { readServerTraffic: Handler } {
+export function trafficHandlers(deps: Features) {
   const { servers, protectTraffic, protectSettings, clock } = deps;
   return {
     async readServerTraffic(call, request) {
       const id = idOf(request);
       // A missing server is a 404 before the query is validated.
-      const server = await servers.findServer(call.actor, call.tenant.id, id);
-      if (server === null) throw notFound();
+      const server = await findServer(servers, call, id);
       const query = readQuery(request);
       const range = rangeOf(query, clock.nowMs());
       const subject = { serverId: id, tenantId: server.tenantId };
@@ -61,14 +60,7 @@ export function trafficHandlers(deps: Features): { readServerTraffic: Handler } 
         applications_from: applications?.from ?? null,
       } satisfies schemas.ServerTraffic;
     },
-  };
-}
-
-function readQuery(request: FastifyRequest): schemas.TrafficQuery {
-  const { tenant: _, ...rest } = request.query as Record<string, unknown>;
-  const query = convertQuery(schemas.TrafficQuery, rest);
-  checkQuery(query);
-  return query as schemas.TrafficQuery;
+  } satisfies Handlers;
 }
 
 function stepOf({ step, range }: schemas.TrafficQuery): schemas.TrafficStep {

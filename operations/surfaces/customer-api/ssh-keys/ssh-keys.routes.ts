@@ -2,22 +2,15 @@ import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { SshKey } from '#operations/ssh-keys/index.ts';
-import { type Call, type Handler, notFound } from '../call.ts';
+import { type Call, type Handlers, notFound } from '../call.ts';
 import { preconditionOn } from '../conditional.ts';
 import { idempotent } from '../idempotent.ts';
-import { bodyOf, idOf, pageOf } from '../request-parts.ts';
-import { compileValidator } from '../validate-input.ts';
+import { bodyReader, idOf, pageOf, readSelection } from '../request-parts.ts';
 
-const checkCreate = compileValidator(schemas.CreateSshKeyRequest);
-const checkUpdate = compileValidator(schemas.UpdateSshKeyRequest);
-const checkSelection = compileValidator(schemas.SelectionRequest);
+const readCreate = bodyReader(schemas.CreateSshKeyRequest);
+const readUpdate = bodyReader(schemas.UpdateSshKeyRequest);
 
-type SshKeyHandlers = Record<
-  'listSshKeys' | 'createSshKey' | 'readSshKey' | 'updateSshKey' | 'deleteSshKey',
-  Handler
->;
-
-export function sshKeyHandlers(deps: Features): SshKeyHandlers {
+export function sshKeyHandlers(deps: Features) {
   const { sshKeys } = deps;
   const find = async (call: Call, id: number) => {
     const key = await sshKeys.findKey(call.actor, call.tenant.id, id);
@@ -33,14 +26,10 @@ export function sshKeyHandlers(deps: Features): SshKeyHandlers {
     },
 
     async createSshKey(call, request, reply) {
-      const body = bodyOf(call, request);
-      checkCreate(body);
-      const { name, public_key: publicKey } = body as schemas.CreateSshKeyRequest;
+      const body = readCreate(call, request);
+      const { name, public_key: publicKey } = body;
       const key = await idempotent(deps.idempotency, {
-        call,
-        request,
-        reply,
-        body,
+        ...{ call, request, reply, body },
         run: (claim) =>
           sshKeys.addKey(call.actor, { tenantId: call.tenant.id, name, publicKey }, async (tx, { id }) =>
             claim?.bind(tx, { kind: 'ssh_key', id }),
@@ -55,20 +44,18 @@ export function sshKeyHandlers(deps: Features): SshKeyHandlers {
 
     async updateSshKey(call, request) {
       const { id } = await find(call, idOf(request));
-      const body = bodyOf(call, request);
-      checkUpdate(body);
-      const { name } = body as schemas.UpdateSshKeyRequest;
+      const { name } = readUpdate(call, request);
       const input = { tenantId: call.tenant.id, id, name };
       return showSshKey(await sshKeys.renameKey(call.actor, input, precondition(request)));
     },
 
     async deleteSshKey(call, request, reply) {
       const { id } = await find(call, idOf(request));
-      checkSelection(bodyOf(call, request));
+      readSelection(call, request);
       await sshKeys.deleteKey(call.actor, { tenantId: call.tenant.id, id }, precondition(request));
       return reply.code(204).send();
     },
-  };
+  } satisfies Handlers;
 }
 
 function showSshKey(key: SshKey): schemas.SshKey {

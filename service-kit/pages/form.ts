@@ -45,6 +45,43 @@ export function form(options: FormOptions, content: Content): Html {
   }</form>`;
 }
 
+interface Fault {
+  message: string;
+  /** Null: the form as a whole. */
+  field: string | null;
+}
+
+/** A refused form: what it held by the names of its fields, and what was wrong. */
+export interface Refused {
+  typed?: Readonly<Record<string, string | undefined>> | undefined;
+  /** What is wrong with a field stands beside it, all else above the form. */
+  fault?: Fault | readonly Fault[] | null | undefined;
+}
+
+/** A form of these fields. A refused one keeps what was typed. */
+export function inputForm(
+  options: FormOptions,
+  fields: readonly (FieldOptions | Content)[],
+  { typed, fault }: Refused = {},
+): Html {
+  const faults = [fault ?? []].flat();
+  const others = faults.filter((each) => !fields.some((one) => isField(one) && one.name === each.field));
+  return form(
+    { ...options, error: others[0]?.message ?? options.error },
+    fields.map((one) => {
+      if (!isField(one)) return one;
+      const error = faults.findLast((each) => each.field === one.name)?.message ?? one.error;
+      const given = typed?.[one.name];
+      if (one.kind === 'checkbox')
+        return field({ ...one, error, checked: typed ? given !== undefined : (one.checked ?? false) });
+      return field(given === undefined ? { ...one, error } : { ...one, error, value: given });
+    }),
+  );
+}
+
+const isField = (one: FieldOptions | Content): one is FieldOptions =>
+  typeof one === 'object' && one !== null && 'label' in one;
+
 /** Another button of a form, which sends it elsewhere, such as to a rehearsal. */
 export function otherSubmit(options: { action: string; label: string }): Html {
   return html`<button type="submit" class="button" formaction="${safeHref(options.action)}">${options.label}</button>`;

@@ -53,8 +53,10 @@ export {
   form,
   hiddenField,
   type InputField,
+  inputForm,
   isConfirmed,
   otherSubmit,
+  type Refused,
   type SelectField,
   type TextAreaField,
 } from './form.ts';

@@ -113,6 +113,11 @@ const components: Record<string, () => pages.Html> = {
   form: () =>
     pages.form({ action: href, csrfToken: token, submit: naughty, error: naughty, cancel: naughty }, naughty),
   hiddenField: () => pages.hiddenField(naughty, naughty),
+  inputForm: () =>
+    pages.inputForm({ action: naughty, csrfToken: naughty }, [{ name: naughty, label: naughty }, naughty], {
+      typed: { [naughty]: naughty },
+      fault: [naughty, null].map((field) => ({ message: naughty, field })),
+    }),
   html: () => pages.html`<p title="${naughty}">${naughty}${[naughty, [naughty]]}</p>`,
   jsonScript: () => pages.jsonScript(naughty, { [naughty]: naughty }),
   link: () => pages.link(href, naughty, { label: naughty }),

@@ -15,10 +15,9 @@ import {
   type Content,
   chosenOf,
   definitionList,
-  field,
-  form,
   type Html,
   html,
+  inputForm,
   pageHeader,
   section,
   table,
@@ -230,10 +229,9 @@ function accountSections(view: AccountView): Content {
 }
 
 function passwordSection({ base, person, passwordFault }: AccountView): Html {
-  const errorOf = (name: string) => (passwordFault?.field === name ? passwordFault.message : undefined);
   return section(
     { title: 'Password', id: 'password', description: 'Changing it ends your sessions in other browsers.' },
-    form(
+    inputForm(
       {
         action: `${base}/password`,
         csrfToken: person.csrfToken,
@@ -243,24 +241,23 @@ function passwordSection({ base, person, passwordFault }: AccountView): Html {
       [
         // Password managers look for whose password this is.
         html`<input type="hidden" name="username" autocomplete="username" value="${person.email}">`,
-        field({
+        {
           kind: 'password',
           name: 'current',
           label: 'Current password',
           required: true,
           autocomplete: 'current-password',
-          error: errorOf('current'),
-        }),
-        field({
+        },
+        {
           kind: 'password',
           name: 'next',
           label: 'New password',
           hint: passwordHint,
           required: true,
           autocomplete: 'new-password',
-          error: errorOf('next'),
-        }),
+        },
       ],
+      { fault: passwordFault },
     ),
   );
 }

@@ -1,4 +1,5 @@
-import type { Content, Crumb, Html, Tone } from '#service-kit/pages/index.ts';
+import type { Tenant } from '#operations/accounts/index.ts';
+import type { Content, Crumb, FieldOptions, Html, Tone } from '#service-kit/pages/index.ts';
 import { shell, toast } from '#service-kit/pages/index.ts';
 import type { Visitor } from './guard.ts';
 import { portalActions } from './palette/palette.routes.ts';
@@ -23,6 +24,16 @@ export interface FrameOptions {
   /** What was searched for, on the page that shows it. */
   searched?: string | undefined;
 }
+
+/** Which workspace a form is about, where there are several. */
+export const workspaceField = (
+  tenants: readonly Pick<Tenant, 'id' | 'name'>[],
+  value = String(tenants[0]?.id),
+): FieldOptions | false =>
+  tenants.length > 1 && {
+    ...{ kind: 'select', name: 'tenant', label: 'Workspace', value },
+    options: tenants.map(({ id, name }) => ({ value: String(id), label: name })),
+  };
 
 /** The frame of every portal page. */
 export function portalFrame(options: FrameOptions, content: Content): Html {

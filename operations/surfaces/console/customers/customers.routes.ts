@@ -9,11 +9,10 @@ import {
   type Column,
   chosenOf,
   code,
-  field,
-  form,
   formatCount,
   formatMoneyAbout,
   type Html,
+  inputForm,
   link,
   pageHeader,
   sendPage,
@@ -229,7 +228,6 @@ interface NewCustomerOptions {
 
 /** `/console/customers/new`: an organization with its owner, who sets a password by a link. */
 function newCustomerPage({ staff, given, fault }: NewCustomerOptions): Html {
-  const errorOf = (name: string) => (fault?.field === name ? fault.message : undefined);
   return consoleFrame(
     {
       staff,
@@ -245,7 +243,7 @@ function newCustomerPage({ staff, given, fault }: NewCustomerOptions): Html {
           text: 'The owner sets a password, adds a billing profile, and pays or gets credit. Then servers can be deployed.',
         },
       }),
-      form(
+      inputForm(
         {
           action: '/console/customers/',
           csrfToken: staff.csrfToken,
@@ -253,15 +251,8 @@ function newCustomerPage({ staff, given, fault }: NewCustomerOptions): Html {
           cancel: link('/console/customers/', 'Cancel', { kind: 'button' }),
         },
         [
-          field({
-            name: 'organization',
-            label: 'Organization',
-            required: true,
-            maxLength: 120,
-            value: given?.organization,
-            error: errorOf('organization'),
-          }),
-          field({
+          { name: 'organization', label: 'Organization', required: true, maxLength: 120 },
+          {
             kind: 'email',
             name: 'email',
             label: 'Owner’s email address',
@@ -269,18 +260,10 @@ function newCustomerPage({ staff, given, fault }: NewCustomerOptions): Html {
             required: true,
             maxLength: 254,
             autocomplete: 'off',
-            value: given?.email,
-            error: errorOf('email'),
-          }),
-          field({
-            name: 'name',
-            label: 'Name of its owner',
-            maxLength: 120,
-            autocomplete: 'off',
-            value: given?.name,
-            error: errorOf('name'),
-          }),
+          },
+          { name: 'name', label: 'Name of its owner', maxLength: 120, autocomplete: 'off' },
         ],
+        { typed: given, fault },
       ),
     ],
   );

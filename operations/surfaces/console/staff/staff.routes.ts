@@ -11,11 +11,10 @@ import {
   banner,
   type Content,
   chosenOf,
-  field,
-  form,
   formatCount,
   type Html,
   html,
+  inputForm,
   pageHeader,
   section,
   sendPage,
@@ -209,27 +208,23 @@ function actionsFor(staff: Staff, person: Person): Content {
 function addSection({ staff, given }: StaffPageOptions): Html {
   return section(
     { title: 'Add a person', description: 'We email them a link to set their password.' },
-    form({ action: '/console/staff/', csrfToken: staff.csrfToken, submit: 'Add', submitKind: 'button' }, [
-      field({ name: 'name', label: 'Name', required: true, maxLength: 120, value: given?.name }),
-      field({
-        kind: 'email',
-        name: 'email',
-        label: 'Email',
-        required: true,
-        maxLength: 254,
-        autocomplete: 'off',
-        value: given?.email,
-      }),
-      field({
-        kind: 'select',
-        name: 'role',
-        label: 'Role',
-        value: given?.role ?? 'support',
-        options: [
-          { value: 'support', label: 'Support: reads everything' },
-          { value: 'operator', label: 'Operator: read and write' },
-        ],
-      }),
-    ]),
+    inputForm(
+      { action: '/console/staff/', csrfToken: staff.csrfToken, submit: 'Add', submitKind: 'button' },
+      [
+        { name: 'name', label: 'Name', required: true, maxLength: 120 },
+        { kind: 'email', name: 'email', label: 'Email', required: true, maxLength: 254, autocomplete: 'off' },
+        {
+          kind: 'select',
+          name: 'role',
+          label: 'Role',
+          value: 'support',
+          options: [
+            { value: 'support', label: 'Support: reads everything' },
+            { value: 'operator', label: 'Operator: read and write' },
+          ],
+        },
+      ],
+      { typed: given },
+    ),
   );
 }

@@ -23,6 +23,7 @@ import {
   type Html,
   hiddenField,
   html,
+  inputForm,
   link,
   pageHeader,
   section,
@@ -36,7 +37,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { spendingChart } from '../../parts/index.ts';
-import { portalFrame } from '../frame.ts';
+import { portalFrame, workspaceField } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 
 interface BillingPageOptions extends LedgerOptions {
@@ -136,24 +137,12 @@ function chargeableCard(cards: readonly SavedCard[]): SavedCard | undefined {
 }
 
 function workspaceChoice({ tenants, tenant }: BillingPageOptions): Content {
-  return form(
+  return inputForm(
     {
-      action: '/client/billing/',
-      method: 'get',
-      csrfToken: null,
-      layout: 'inline',
-      submit: 'Show',
-      submitKind: 'button',
+      ...{ action: '/client/billing/', method: 'get', layout: 'inline' },
+      ...{ submit: 'Show', submitKind: 'button' },
     },
-    [
-      field({
-        kind: 'select',
-        name: 'tenant',
-        label: 'Workspace',
-        value: String(tenant.id),
-        options: tenants.map((each) => ({ value: String(each.id), label: each.name })),
-      }),
-    ],
+    [workspaceField(tenants, String(tenant.id))],
   );
 }
 

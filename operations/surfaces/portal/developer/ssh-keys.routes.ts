@@ -10,17 +10,16 @@ import {
   type Column,
   chosenOf,
   code,
-  field,
-  form,
   formatTime,
   type Html,
+  inputForm,
   pageHeader,
   section,
   sendPage,
   table,
 } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
-import { portalFrame } from '../frame.ts';
+import { portalFrame, workspaceField } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { type FormFault, faultOf } from '../networks/network-frame.ts';
 import { developerTabs } from './usage.routes.ts';
@@ -139,35 +138,14 @@ function keyTable(visitor: Visitor, tenants: readonly Tenant[], keys: readonly S
 }
 
 function addSection(visitor: Visitor, tenants: readonly Tenant[], { draft, fault }: PageState): Html {
-  const errorOf = (name: string) => (fault?.field === name ? fault.message : undefined);
-  const isOfForm = fault !== undefined && !['name', 'public_key'].includes(fault.field ?? '');
   return section(
     { title: 'Add an SSH key', id: 'add' },
-    form(
-      {
-        action: sshKeysPath,
-        csrfToken: visitor.csrfToken,
-        submit: 'Add key',
-        error: isOfForm ? fault.message : undefined,
-      },
+    inputForm(
+      { action: sshKeysPath, csrfToken: visitor.csrfToken, submit: 'Add key' },
       [
-        tenants.length > 1 &&
-          field({
-            kind: 'select',
-            name: 'tenant',
-            label: 'Workspace',
-            value: draft?.tenant ?? String(tenants[0]!.id),
-            options: tenants.map(({ id, name }) => ({ value: String(id), label: name })),
-          }),
-        field({
-          name: 'name',
-          label: 'Name',
-          required: true,
-          maxLength: 64,
-          value: draft?.name,
-          error: errorOf('name'),
-        }),
-        field({
+        workspaceField(tenants),
+        { name: 'name', label: 'Name', required: true, maxLength: 64 },
+        {
           kind: 'textarea',
           name: 'public_key',
           label: 'Public key',
@@ -175,10 +153,9 @@ function addSection(visitor: Visitor, tenants: readonly Tenant[], { draft, fault
           required: true,
           isCode: true,
           rows: 3,
-          value: draft?.public_key,
-          error: errorOf('public_key'),
-        }),
+        },
       ],
+      { typed: draft, fault },
     ),
   );
 }

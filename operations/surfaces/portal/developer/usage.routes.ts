@@ -8,8 +8,6 @@ import {
   type ChartData,
   chart,
   csvLines,
-  field,
-  form,
   formatCount,
   formatMoney,
   formatMoneyAbout,
@@ -18,6 +16,7 @@ import {
   type Html,
   hiddenField,
   html,
+  inputForm,
   link,
   pageHeader,
   section,
@@ -30,7 +29,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { noSuchPage, sendCsv } from '#service-kit/web/index.ts';
 import { requestsByKeyTable } from '../../parts/index.ts';
-import { portalFrame } from '../frame.ts';
+import { portalFrame, workspaceField } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 
 const UsageQuery = Type.Object({
@@ -219,18 +218,11 @@ function figures({ usage, tenant }: UsagePageOptions): Html {
 function choice({ usage, tenant, tenants }: UsagePageOptions): Html {
   const at = (period: string) => withQuery(usagePath, { tenant: tenant.id, period });
   const pick =
-    tenants.length < 2
-      ? ''
-      : form({ action: usagePath, method: 'get', layout: 'inline', submit: 'Show', submitKind: 'button' }, [
-          hiddenField('period', usage.period),
-          field({
-            kind: 'select',
-            name: 'tenant',
-            label: 'Workspace',
-            value: String(tenant.id),
-            options: tenants.map((one) => ({ value: String(one.id), label: one.name })),
-          }),
-        ]);
+    tenants.length > 1 &&
+    inputForm({ action: usagePath, method: 'get', layout: 'inline', submit: 'Show', submitKind: 'button' }, [
+      hiddenField('period', usage.period),
+      workspaceField(tenants, String(tenant.id)),
+    ]);
   const next = usage.isOpen ? '' : link(at(addMonths(usage.period, 1)), 'Next month →', { kind: 'button' });
   return html`<div class="actions">${link(at(addMonths(usage.period, -1)), '← Previous month', { kind: 'button' })}${next}${pick}</div>`;
 }

@@ -15,11 +15,10 @@ import {
   type Content,
   chosenOf,
   code,
-  field,
-  form,
   formatCount,
   formatTime,
   type Html,
+  inputForm,
   link,
   pageHeader,
   refreshing,
@@ -29,7 +28,7 @@ import {
   table,
 } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
-import { portalFrame } from '../frame.ts';
+import { portalFrame, workspaceField } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { type FormFault, faultOf } from './network-frame.ts';
 
@@ -267,32 +266,28 @@ function attachSection({ visitor, kept, servers, chosen, fault }: Shown): Conten
       description:
         'The server may use the address when it shows as attached. Add it to the network interface inside the server as well.',
     },
-    form(
-      {
-        action: `${addressesPath}attach`,
-        csrfToken: visitor.csrfToken,
-        submit: 'Attach',
-        error: fault?.form === 'attach' ? fault.message : undefined,
-      },
+    inputForm(
+      { action: `${addressesPath}attach`, csrfToken: visitor.csrfToken, submit: 'Attach' },
       [
-        field({
+        {
           kind: 'select',
           name: 'address',
           label: 'Address',
-          value: chosen?.address ?? String(free[0]!.id),
+          value: String(free[0]!.id),
           options: free.map(({ id, address, name }) => ({
             value: String(id),
             label: name === address ? address : `${address} (${name})`,
           })),
-        }),
-        field({
+        },
+        {
           kind: 'select',
           name: 'server',
           label: 'Server',
-          value: chosen?.server ?? String(able[0]!.id),
+          value: String(able[0]!.id),
           options: able.map(({ id, name }) => ({ value: String(id), label: name })),
-        }),
+        },
       ],
+      fault?.form === 'attach' ? { typed: chosen, fault } : {},
     ),
   );
 }
@@ -305,60 +300,38 @@ function keepSection(shown: Shown): Html {
       .filter(({ address }) => !isKept.has(address))
       .map(({ address }) => ({ value: address, label: `${address} of ${name}` })),
   );
-  const errorOf = (name: string) =>
-    fault?.form === 'keep' && fault.field === name ? fault.message : undefined;
-  const isOfForm = fault?.form === 'keep' && !['name', 'location'].includes(fault.field ?? '');
   return section(
     {
       title: 'Keep an address',
       id: 'keep',
       description: `An account keeps at most ${formatCount(shown.addressesMax)}. They cost nothing.`,
     },
-    form(
-      {
-        action: addressesPath,
-        csrfToken: visitor.csrfToken,
-        submit: 'Keep address',
-        error: isOfForm ? fault.message : undefined,
-      },
+    inputForm(
+      { action: addressesPath, csrfToken: visitor.csrfToken, submit: 'Keep address' },
       [
-        tenants.length > 1 &&
-          field({
-            kind: 'select',
-            name: 'tenant',
-            label: 'Workspace',
-            value: draft?.tenant ?? String(tenants[0]!.id),
-            options: tenants.map(({ id, name }) => ({ value: String(id), label: name })),
-          }),
-        field({
+        workspaceField(tenants),
+        {
           kind: 'select',
           name: 'what',
           label: 'Address',
-          value: draft?.what ?? '4',
+          value: '4',
           options: [
             { value: '4', label: 'A new IPv4 address' },
             { value: '6', label: 'A new IPv6 address' },
             ...held,
           ],
-        }),
-        locations.length > 1 &&
-          field({
-            kind: 'select',
-            name: 'location',
-            label: 'Location',
-            hint: 'Of a new address: only servers of this location can have it.',
-            value: draft?.location ?? locations[0]!.slug,
-            options: locations.map(({ slug, name }) => ({ value: slug, label: name })),
-            error: errorOf('location'),
-          }),
-        field({
-          name: 'name',
-          label: 'Name',
-          maxLength: 64,
-          value: draft?.name,
-          error: errorOf('name'),
-        }),
+        },
+        locations.length > 1 && {
+          kind: 'select',
+          name: 'location',
+          label: 'Location',
+          hint: 'Of a new address: only servers of this location can have it.',
+          value: locations[0]!.slug,
+          options: locations.map(({ slug, name }) => ({ value: slug, label: name })),
+        },
+        { name: 'name', label: 'Name', maxLength: 64 },
       ],
+      fault?.form === 'keep' ? { typed: draft, fault } : {},
     ),
   );
 }

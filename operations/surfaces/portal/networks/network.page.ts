@@ -9,11 +9,10 @@ import {
   code,
   confirm,
   definitionList,
-  field,
-  form,
   formatCount,
   type Html,
   html,
+  inputForm,
   link,
   moment,
   pageHeader,
@@ -155,7 +154,6 @@ function membersTable({ visitor, network, members }: NetworkPageOptions): Html {
 }
 
 function attachSection({ visitor, network, candidates, refused }: NetworkPageOptions): Content {
-  const mine = refused?.form === 'attach' ? refused : undefined;
   if (candidates.length === 0)
     return section(
       {
@@ -171,32 +169,29 @@ function attachSection({ visitor, network, candidates, refused }: NetworkPageOpt
       id: 'attach',
       description: 'The server gets a second network interface. It does not restart.',
     },
-    form(
+    inputForm(
       {
         action: `${networksPath}${network.id}/attach`,
         csrfToken: visitor.csrfToken,
         submit: 'Attach server',
-        error: mine && mine.fault.field !== 'ip' ? mine.fault.message : undefined,
       },
       [
-        field({
+        {
           kind: 'select',
           name: 'server',
           label: 'Server',
           required: true,
-          value: mine?.typed.server,
           options: candidates.map((server) => ({ value: String(server.id), label: server.name })),
-        }),
-        field({
+        },
+        {
           name: 'ip',
           label: 'Address',
           hint: `An address in ${network.cidr}. Leave empty for the next free address.`,
           isCode: true,
           maxLength: 15,
-          value: mine?.typed.ip,
-          error: mine?.fault.field === 'ip' ? mine.fault.message : undefined,
-        }),
+        },
       ],
+      refused?.form === 'attach' ? refused : {},
     ),
   );
 }
@@ -215,32 +210,20 @@ function facts({ network, nowMs }: NetworkPageOptions): Html {
 }
 
 function changeSection({ visitor, network, refused }: NetworkPageOptions): Html {
-  const mine = refused?.form === 'change' ? refused : undefined;
   return section(
     { title: 'Name and description', id: 'change' },
-    form(
+    inputForm(
       {
         action: `${networksPath}${network.id}`,
         csrfToken: visitor.csrfToken,
         submit: 'Save',
         submitKind: 'button',
-        error: mine?.fault.message,
       },
       [
-        field({
-          name: 'name',
-          label: 'Name',
-          required: true,
-          maxLength: 64,
-          value: mine?.typed.name ?? network.name,
-        }),
-        field({
-          name: 'description',
-          label: 'Description',
-          maxLength: 255,
-          value: mine?.typed.description ?? network.description ?? '',
-        }),
+        { name: 'name', label: 'Name', required: true, maxLength: 64, value: network.name },
+        { name: 'description', label: 'Description', maxLength: 255, value: network.description ?? '' },
       ],
+      refused?.form === 'change' ? refused : {},
     ),
   );
 }

@@ -12,10 +12,9 @@ import {
   type Content,
   chosenOf,
   code,
-  field,
-  form,
   formatCount,
   type Html,
+  inputForm,
   isConfirmed,
   link,
   pageHeader,
@@ -26,7 +25,7 @@ import {
   table,
 } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
-import { portalFrame } from '../frame.ts';
+import { portalFrame, workspaceField } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { type NetworkPageOptions, networkPage } from './network.page.ts';
 import { type FormFault, faultOf, networksPath, syncBadge } from './network-frame.ts';
@@ -311,61 +310,35 @@ function stateOf({ networks }: NetworksPageOptions): { tone: Tone; text: string 
 
 function createSection(options: NetworksPageOptions): Html {
   const { visitor, tenants, locations, draft, fault } = options;
-  const errorOf = (name: string) => (fault?.field === name ? fault.message : undefined);
-  const isOfForm =
-    fault !== undefined && fault !== null && !['name', 'cidr', 'location'].includes(fault.field ?? '');
   return section(
     {
       title: 'Create a network',
       id: 'create',
       description: `An account has at most ${formatCount(options.networksMax)}. Traffic on private networks is not counted.`,
     },
-    form(
-      {
-        action: networksPath,
-        csrfToken: visitor.csrfToken,
-        submit: 'Create network',
-        error: isOfForm ? fault.message : undefined,
-      },
+    inputForm(
+      { action: networksPath, csrfToken: visitor.csrfToken, submit: 'Create network' },
       [
-        tenants.length > 1 &&
-          field({
-            kind: 'select',
-            name: 'tenant',
-            label: 'Workspace',
-            required: true,
-            value: draft?.tenant ?? String(tenants[0]!.id),
-            options: tenants.map((tenant) => ({ value: String(tenant.id), label: tenant.name })),
-          }),
-        field({
-          name: 'name',
-          label: 'Name',
+        workspaceField(tenants),
+        { name: 'name', label: 'Name', required: true, maxLength: 64 },
+        locations.length > 1 && {
+          kind: 'select',
+          name: 'location',
+          label: 'Location',
+          hint: 'Only servers of this location can join.',
           required: true,
-          maxLength: 64,
-          value: draft?.name,
-          error: errorOf('name'),
-        }),
-        locations.length > 1 &&
-          field({
-            kind: 'select',
-            name: 'location',
-            label: 'Location',
-            hint: 'Only servers of this location can join.',
-            required: true,
-            value: draft?.location ?? locations[0]?.slug,
-            options: locations.map((location) => ({ value: location.slug, label: location.name })),
-            error: errorOf('location'),
-          }),
-        field({
+          value: locations[0]?.slug,
+          options: locations.map((location) => ({ value: location.slug, label: location.name })),
+        },
+        {
           name: 'cidr',
           label: 'Address block',
           hint: 'For example 10.20.0.0/24: /16 to /29 within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16. It cannot be changed later. Leave empty for the next free /24.',
           isCode: true,
           maxLength: 18,
-          value: draft?.cidr,
-          error: errorOf('cidr'),
-        }),
+        },
       ],
+      { typed: draft, fault },
     ),
   );
 }

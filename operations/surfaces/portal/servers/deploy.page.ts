@@ -29,7 +29,7 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { sshKeysPath } from '../developer/ssh-keys.routes.ts';
-import { portalFrame } from '../frame.ts';
+import { portalFrame, workspaceField } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { networksPath } from '../networks/network-frame.ts';
 
@@ -91,6 +91,7 @@ const breadcrumb = [{ label: 'Servers', href: '/client/' }, { label: 'Deploy' }]
 export function deployPage(options: DeployPageOptions): Html {
   const { visitor, images, locations, choice, estimate, error } = options;
   const faultOf = faultsIn(options);
+  const workspace = workspaceField(options.tenants, choice.tenant);
   const select = (
     name: 'image' | 'location',
     label: string,
@@ -120,7 +121,7 @@ export function deployPage(options: DeployPageOptions): Html {
       },
       [
         hiddenField('form_id', options.formId),
-        workspaceField(options),
+        workspace && field(workspace),
         planTable(options),
         faultOf('plan') !== undefined && html`<p class="field-error">■ ${faultOf('plan')}</p>`,
         select(
@@ -168,17 +169,6 @@ type Faults = (path: string) => string | undefined;
 /** The operation's refusals, by the field of the form that they are about. */
 function faultsIn({ faults }: DeployPageOptions): Faults {
   return (path) => faults?.find((fault) => fault.path === path || fault.path.startsWith(`${path}.`))?.message;
-}
-
-function workspaceField({ tenants, choice }: DeployPageOptions): Content {
-  if (tenants.length < 2) return '';
-  return field({
-    kind: 'select',
-    name: 'tenant',
-    label: 'Workspace',
-    value: choice.tenant ?? String(tenants[0]!.id),
-    options: tenants.map((tenant) => ({ value: String(tenant.id), label: tenant.name })),
-  });
 }
 
 /** A snapshot to make the disk from. */

@@ -9,11 +9,10 @@ import {
   type Content,
   chosenOf,
   code,
-  field,
-  form,
   formatCount,
   type Html,
   html,
+  inputForm,
   link,
   moment,
   pageHeader,
@@ -199,35 +198,32 @@ function attachSection(options: ServerNetworksOptions): Content {
     );
   return section(
     { title: 'Attach to a network', id: 'attach' },
-    form(
+    inputForm(
       {
         action: `/client/servers/${server.id}/networks/attach`,
         csrfToken: visitor.csrfToken,
         submit: 'Attach',
-        error: refused && refused.fault.field !== 'ip' ? refused.fault.message : undefined,
       },
       [
-        field({
+        {
           kind: 'select',
           name: 'network',
           label: 'Network',
           required: true,
-          value: refused?.network,
           options: candidates.map((network) => ({
             value: String(network.id),
             label: `${network.name} (${network.cidr})`,
           })),
-        }),
-        field({
+        },
+        {
           name: 'ip',
           label: 'Address',
           hint: 'Leave empty for the next free address.',
           isCode: true,
           maxLength: 15,
-          value: refused?.ip,
-          error: refused?.fault.field === 'ip' ? refused.fault.message : undefined,
-        }),
+        },
       ],
+      refused,
     ),
   );
 }

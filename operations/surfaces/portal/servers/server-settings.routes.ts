@@ -18,22 +18,23 @@ import {
   codeBlock,
   confirm,
   field,
-  form,
   formatMoney,
   type Html,
   hiddenField,
   html,
+  inputForm,
   isConfirmed,
   link,
   otherSubmit,
   pageHeader,
+  type Refused,
   section,
   sendPage,
   type Tone,
 } from '#service-kit/pages/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
-import { sentence } from '../networks/network-frame.ts';
+import { type FormFault, sentence } from '../networks/network-frame.ts';
 import { faultOf } from './server.routes.ts';
 import { findServerOf, serverFrame } from './server-frame.ts';
 import { type SnapshotState, snapshotSection } from './snapshots.page.ts';
@@ -76,8 +77,9 @@ export function registerServerSettings(app: App, deps: Features): void {
     const { visitor, server } = await findServerOf(deps.servers, request);
     const { name, hostname, labels: text } = request.body;
     const labels = readLabels(text, server.labels);
-    const faults = new Map<string, string>();
-    if (labels === null) faults.set('labels', 'Write one label a line, such as env=prod.');
+    const faults: FormFault[] = [];
+    if (labels === null)
+      faults.push({ field: 'labels', message: 'Write one label a line, such as env=prod.' });
     else {
       const input = { name: name.trim(), hostname: hostname.trim(), labels };
       try {
@@ -86,11 +88,12 @@ export function registerServerSettings(app: App, deps: Features): void {
       } catch (error) {
         if (!(error instanceof CodedError) || error.code !== 'servers.invalid') throw error;
         for (const fault of error.details.fields as FieldFault[])
-          faults.set(fault.path.split('.')[0]!, wordsOf(fault));
+          faults.push({ field: fault.path.split('.')[0]!, message: wordsOf(fault) });
       }
     }
-    const words = { name, hostname, labels: text, faults };
-    return showSettings(deps, { visitor, server }, reply, 422, { words });
+    return showSettings(deps, { visitor, server }, reply, 422, {
+      words: { typed: request.body, fault: faults },
+    });
   });
 
   app.post(
@@ -191,8 +194,7 @@ interface ServerSettingsOptions extends MachineOptions {
   nameable: Server['addresses'];
   /** What a refused form about a reverse name held. */
   reverse?: { address: string; name: string; error: string };
-  /** What a refused form about its words held, and what was wrong. */
-  words?: { name: string; hostname: string; labels: string; faults: ReadonlyMap<string, string> };
+  words?: Refused;
 }
 
 /** `/client/servers/{id}/settings`: what a server is called, what it is made of, and its end. */
@@ -214,9 +216,8 @@ function serverSettingsPage(options: ServerSettingsOptions): Html {
 }
 
 function wordsForm({ server, visitor, words }: ServerSettingsOptions): Html {
-  const faultOf = (name: string) => words?.faults.get(name);
   const labels = Object.entries(server.labels).map(([key, value]) => `${key}=${value}`);
-  return form(
+  return inputForm(
     {
       action: `/client/servers/${server.id}/words`,
       csrfToken: visitor.csrfToken,
@@ -224,34 +225,26 @@ function wordsForm({ server, visitor, words }: ServerSettingsOptions): Html {
       submitKind: 'button',
     },
     [
-      field({
-        name: 'name',
-        label: 'Name',
-        required: true,
-        maxLength: 64,
-        value: words?.name ?? server.name,
-        error: faultOf('name'),
-      }),
-      field({
+      { name: 'name', label: 'Name', required: true, maxLength: 64, value: server.name },
+      {
         name: 'hostname',
         label: 'Host name',
         required: true,
         maxLength: 253,
         isCode: true,
-        value: words?.hostname ?? server.hostname,
-        error: faultOf('hostname'),
-      }),
-      field({
+        value: server.hostname,
+      },
+      {
         kind: 'textarea',
         name: 'labels',
         label: 'Labels',
         hint: 'One per line, for example env=prod. The API can filter by labels.',
         isCode: true,
         rows: 3,
-        value: words?.labels ?? labels.join('\n'),
-        error: faultOf('labels'),
-      }),
+        value: labels.join('\n'),
+      },
     ],
+    words,
   );
 }
 
@@ -266,7 +259,7 @@ function reverseSection({ server, visitor, nameable, reverse }: ServerSettingsOp
     },
     nameable.map(({ address, reverseDns }) => {
       const typed = reverse?.address === address ? reverse : undefined;
-      return form(
+      return inputForm(
         {
           action: `/client/servers/${server.id}/reverse-dns`,
           csrfToken: visitor.csrfToken,
@@ -275,7 +268,7 @@ function reverseSection({ server, visitor, nameable, reverse }: ServerSettingsOp
         },
         [
           hiddenField('address', address),
-          field({
+          {
             name: 'name',
             id: `reverse-${address}`,
             label: address,
@@ -284,14 +277,13 @@ function reverseSection({ server, visitor, nameable, reverse }: ServerSettingsOp
             maxLength: 254,
             value: typed?.name ?? reverseDns ?? '',
             error: typed?.error,
-          }),
-          typed !== undefined &&
-            field({
-              kind: 'checkbox',
-              name: 'force',
-              id: `force-${address}`,
-              label: 'Set it without such a record',
-            }),
+          },
+          typed !== undefined && {
+            kind: 'checkbox',
+            name: 'force',
+            id: `force-${address}`,
+            label: 'Set it without such a record',
+          },
         ],
       );
     }),
@@ -478,7 +470,7 @@ function resizeSection({ server, visitor, plans, resize }: MachineOptions): Cont
   return section({ title: 'Plan', id: 'resize', description }, [
     resize?.forecast !== undefined &&
       banner({ tone: 'info', title: 'Nothing was changed yet', text: resize.forecast }),
-    form(
+    inputForm(
       {
         action: path,
         csrfToken: visitor.csrfToken,
@@ -488,7 +480,7 @@ function resizeSection({ server, visitor, plans, resize }: MachineOptions): Cont
         error: resize?.error,
       },
       [
-        field({
+        {
           kind: 'select',
           name: 'plan',
           label: 'New plan',
@@ -498,15 +490,15 @@ function resizeSection({ server, visitor, plans, resize }: MachineOptions): Cont
             value: plan.slug,
             label: `${plan.name}: ${plan.vcpus} vCPU, ${plan.memoryMb / 1024} GiB, ${plan.diskGb} GB`,
           })),
-        }),
-        field({
+        },
+        {
           kind: 'checkbox',
           name: 'keep_disk',
           label: `Keep the disk of ${server.diskGb} GB`,
           hint: 'Then the server can return to a plan with a smaller disk.',
           checked: resize?.keepDisk ?? false,
-        }),
-        field({
+        },
+        {
           kind: 'select',
           name: 'on_timeout',
           label: 'If the operating system does not shut down in 2 minutes',
@@ -515,7 +507,7 @@ function resizeSection({ server, visitor, plans, resize }: MachineOptions): Cont
             { value: 'fail', label: 'Change nothing' },
             { value: 'stop', label: 'Cut the power' },
           ],
-        }),
+        },
       ],
     ),
   ]);
@@ -578,15 +570,18 @@ function isoSection({ server, visitor, isos, isoError }: MachineOptions): Conten
     'The server sees the ISO at once. After a reset it starts from the ISO instead of its disk.';
   return section({ title: 'CD drive', id: 'iso', description }, [
     iso === null
-      ? form(
+      ? inputForm(
           {
             ...{ action: `${path}/attach-iso`, csrfToken: visitor.csrfToken, error: isoError },
             ...{ submit: 'Attach', submitKind: 'button' as const },
           },
-          field({
-            ...{ kind: 'select', name: 'iso', label: 'ISO', required: true },
-            options: isos.map(({ slug, name }) => ({ value: slug, label: name })),
-          }),
+          [
+            {
+              ...{ kind: 'select', name: 'iso', label: 'ISO', required: true },
+              options: isos.map(({ slug, name }) => ({ value: slug, label: name })),
+            },
+          ],
+          { fault: isoError === undefined ? null : { message: isoError, field: null } },
         )
       : [
           isoError !== undefined && banner({ tone: 'bad', title: 'Nothing was changed', text: isoError }),

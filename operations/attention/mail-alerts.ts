@@ -1,24 +1,17 @@
-/** Mails operators what affects customers now. */
-import type { Clock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import { type Accounts, systemActor } from '#operations/accounts/index.ts';
-import { createLeasedLoop, ifHeld } from '#service-kit/leases/index.ts';
+import { createLeasedLoop, ifHeld, type LoopDeps } from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createDatabaseWatch, type System } from '#service-kit/system/index.ts';
 import { describeItem } from './describe-item.ts';
 import { type AttentionItem, findAttentionItems, notCounted } from './item.ts';
 import { type ReadFactsDeps, readAttentionFacts } from './read-facts.ts';
 import * as store from './store.ts';
 
-export interface AlertDeps extends ReadFactsDeps {
+export interface AlertDeps extends ReadFactsDeps, LoopDeps {
   accounts: Pick<Accounts, 'listStaff'>;
   system: Pick<System, 'read' | 'checkWrites'>;
   post: Pick<Post, 'send' | 'canSend' | 'linkTo'>;
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
 }
 
 /** The loop that mails, and the watch over the database, whose trouble no loop can store. */

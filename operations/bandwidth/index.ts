@@ -1,14 +1,3 @@
-/**
- * Bandwidth: which server used how much of the account's pool. It is attribution, not a cap: no server has an allowance
- * of its own.
- *
- * Use comes from the hypervisors' counters or from the monitor's minutes, as the settings say; the two are never added. What the
- * provider's own port scans caused is in the use and does not count against the pool.
- * Every figure says when it was last sampled, and one that never was is told apart from a real zero. Days are UTC days.
- */
-
-import type { Clock } from '#common/clock/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import { keptMs } from '#contracts/retention.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
@@ -20,7 +9,7 @@ import {
   type UsingAccount,
 } from '#operations/views/bandwidth-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
-import { createLeasedLoop, ifHeld, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createLeasedLoop, ifHeld, type LeasedLoop, type LoopDeps } from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { chooseWhenUsedUp, createLimitLoop, speedJobs } from './limit-used-up.ts';
@@ -81,12 +70,9 @@ export function createBandwidth(deps: BandwidthDeps) {
 }
 
 /** What bandwidth needs from the rest of the program. */
-export interface BandwidthDeps {
-  db: () => Queryable;
+export interface BandwidthDeps extends LoopDeps {
   clusters: Clusters;
   hypervisors: Hypervisors;
-  clock: Clock;
-  reporter: Reporter;
   /** What speaks for a day that both know of. */
   source: Source;
   /** What counts against the pool. */
@@ -111,12 +97,11 @@ const roundsPerWhole = 60;
  * Adds the monitor's minutes up to days, every minute, on one of the replicas: all of them where they say what a server used, and always
  * the parts that our own port scans caused and that attacks were, which no counter of a hypervisor tells.
  */
-export function createRollupLoop(deps: {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-  source: BandwidthSource;
-}): LeasedLoop {
+export function createRollupLoop(
+  deps: LoopDeps & {
+    source: BandwidthSource;
+  },
+): LeasedLoop {
   let round = 0;
   return createLeasedLoop({
     name: 'operations.bandwidth_rollup',

@@ -1,12 +1,4 @@
-/**
- * Reads the hypervisors' counters and adds the usage since the last reading.
- *
- * Totals are kept, usage is their difference: a repeated or late reading adds nothing twice. Each node is a
- * transaction of its own, fenced by the loop's term, so a holder whose term has expired adds nothing.
- */
-import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import {
@@ -15,15 +7,18 @@ import {
   type ObservedGuest,
   serverIdOfGuest,
 } from '#operations/hypervisors/index.ts';
-import { createLeasedLoop, ifHeld, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
+import {
+  createLeasedLoop,
+  ifHeld,
+  type Lease,
+  type LeasedLoop,
+  type LoopDeps,
+} from '#service-kit/leases/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { compareReadings, type Reading, splitByDay } from './reading.ts';
 import * as store from './store.ts';
 
-interface RecorderDeps {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
+interface RecorderDeps extends LoopDeps {
   clusters: Clusters;
   hypervisors: Hypervisors;
 }

@@ -1,13 +1,4 @@
-/**
- * Guards of servers' network interfaces: a server sends from its own MACs and addresses only.
- *
- * The hypervisor drops the rest and counts it by reason; the totals are read with the servers' power states, and stored
- * as attempts: which server tried what, and when. A guard is on until an operator switches it off, as a router of a private
- * network needs; then it is off for all interfaces of the server.
- */
-import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import type { GuardReason } from '#contracts/guard-reasons.ts';
 import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
 import { findNodeOfServer } from '#operations/clusters/index.ts';
@@ -22,7 +13,7 @@ import type { Scope } from '#operations/views/scope.ts';
 import { findOwnedServer } from '#operations/views/server-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob, type FeatureWork, type Job } from '#service-kit/jobs/index.ts';
-import { createExpiryLoop } from '#service-kit/leases/index.ts';
+import { createExpiryLoop, type LoopDeps } from '#service-kit/leases/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
@@ -61,10 +52,7 @@ export interface Guard extends GuardSetting {
 
 export type Guards = ReturnType<typeof createGuards>;
 
-export interface GuardsDeps {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
+export interface GuardsDeps extends LoopDeps {
   hypervisors: Hypervisors;
   /** Tells the job runner that there is work. */
   wake: () => void;

@@ -6,11 +6,9 @@
  * also when a process dies. Kept for 24 hours; only what the thing is, not how it was answered.
  */
 import { createHash } from 'node:crypto';
-import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
-import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createLeasedLoop, type LeasedLoop, type LoopDeps } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
@@ -99,11 +97,7 @@ function canonicalJson(value: unknown): string {
 }
 
 /** What idempotency needs from the rest of the program. */
-interface IdempotencyDeps {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-}
+type IdempotencyDeps = LoopDeps;
 
 /** The loop that forgets keys after their 24 hours. */
 function createIdempotencyRetention(deps: IdempotencyDeps): LeasedLoop {

@@ -7,14 +7,12 @@
  * request still succeeds; that is reported, and nothing is made up (API-8.5).
  */
 import type pg from 'pg';
-import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
 import type { FleetKey } from '#operations/views/usage-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
-import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createLeasedLoop, type LeasedLoop, type LoopDeps } from '#service-kit/leases/index.ts';
 import { isLockTimeout, type Queryable } from '#service-kit/postgres/index.ts';
 import { createCounter } from './count-request.ts';
 import {
@@ -80,16 +78,15 @@ export interface DueOverage {
   chargedCountAfter: number;
 }
 
-export function createMetering(deps: {
-  db: () => Queryable;
-  pool: () => pg.Pool;
-  clock: Clock;
-  reporter: Reporter;
-  includedPerMonth: number;
-  price: OveragePrice;
-  /** How long the requests of an account whose rows are locked wait to be counted; default 2 s. */
-  lockTimeoutMs?: number | undefined;
-}): Metering {
+export function createMetering(
+  deps: LoopDeps & {
+    pool: () => pg.Pool;
+    includedPerMonth: number;
+    price: OveragePrice;
+    /** How long the requests of an account whose rows are locked wait to be counted; default 2 s. */
+    lockTimeoutMs?: number | undefined;
+  },
+): Metering {
   let failedCounts = 0;
   const counter = createCounter({
     write: (counts, lockTimeoutMs) => store.addCounts(deps.pool(), counts, lockTimeoutMs),
@@ -140,12 +137,11 @@ const accountsMax = 500;
  *
  * Calls do not check thresholds: a call must not wait for a notification.
  */
-export function createUsageThresholdLoop(deps: {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-  includedPerMonth: number;
-}): LeasedLoop {
+export function createUsageThresholdLoop(
+  deps: LoopDeps & {
+    includedPerMonth: number;
+  },
+): LeasedLoop {
   return createLeasedLoop({
     name: 'metering.thresholds',
     intervalMs: 60_000,

@@ -7,8 +7,6 @@
  * succeeds later; a paid order is queued even if the process that was paid has died.
  */
 
-import type { Clock } from '#common/clock/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, systemJob } from '#operations/accounts/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
@@ -16,8 +14,7 @@ import type { Networks } from '#operations/networks/index.ts';
 import { clearActionPasswords } from '#operations/servers/index.ts';
 import type { SshKeys } from '#operations/ssh-keys/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
-import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { createLeasedLoop, type LeasedLoop, type LoopDeps } from '#service-kit/leases/index.ts';
 import {
   type CreateServerInput,
   createServer,
@@ -56,15 +53,12 @@ export function createOrdering(deps: OrderingDeps) {
 }
 
 /** What ordering needs from the rest of the program. */
-export interface OrderingDeps {
-  db: () => Queryable;
+export interface OrderingDeps extends LoopDeps {
   catalog: Catalog;
   networks: Networks;
   hypervisors: Hypervisors;
   orders: Orders;
   sshKeys: SshKeys;
-  clock: Clock;
-  reporter: Reporter;
   /** Tells the job runner that there is work. */
   wake: () => void;
 }
@@ -88,11 +82,7 @@ function createOrderLoop(deps: OrderingDeps): LeasedLoop {
 }
 
 /** The loop that clears root passwords which are no longer needed (API-2.3.b: a password stands on what made it alone). */
-export function createPasswordClearing(deps: {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-}): LeasedLoop {
+export function createPasswordClearing(deps: LoopDeps): LeasedLoop {
   return createLeasedLoop({
     name: 'operations.root_passwords',
     intervalMs: 600_000,

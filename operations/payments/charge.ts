@@ -1,14 +1,8 @@
-/** A charge of a saved card, the course that it may take, and what that needs of the rest of the program. */
-import type { Clock } from '#common/clock/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { LoopDeps } from '#service-kit/leases/index.ts';
 import type { PaymentGateway } from './gateways/gateway.ts';
 
-export interface PaymentsDeps {
-  db: () => Queryable;
+export interface PaymentsDeps extends LoopDeps {
   gateway: PaymentGateway;
-  clock: Clock;
-  reporter: Reporter;
   /** A charge this old without an outcome has lost its process. */
   abandonSeconds?: number;
 }

@@ -5,10 +5,8 @@
  * that never was give the same answer everywhere, because the owner is part of the query.
  */
 
-import type { Clock } from '#common/clock/index.ts';
 import { formatAddress } from '#common/ip/index.ts';
 import { readAddress, readAddressRange } from '#common/ip/typed-address.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, requireStaff } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
@@ -37,6 +35,7 @@ import {
   type ServerAction,
 } from '#operations/views/server-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
+import type { LoopDeps } from '#service-kit/leases/index.ts';
 import { createLookup, createSharing, type Queryable } from '#service-kit/postgres/index.ts';
 import { countActions, findAction, findActionPassword, listActions } from './action-store.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
@@ -273,8 +272,7 @@ async function listInventory(
 }
 
 /** What servers need from the rest of the program. */
-export interface ServersDeps {
-  db: () => Queryable;
+export interface ServersDeps extends LoopDeps {
   catalog: Catalog;
   addresses: Addresses;
   clusters: Clusters;
@@ -286,8 +284,6 @@ export interface ServersDeps {
   snapshotGbQuanta: number;
   /** The root password that was made with the order. */
   findRootPassword: (orderId: number) => Promise<string>;
-  clock: Clock;
-  reporter: Reporter;
   /** How long a new guest may be silent before its provisioning has failed; default 180 seconds. */
   bootSecondsMax?: number;
   /** Tells the job runner that there is work. */

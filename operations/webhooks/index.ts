@@ -1,12 +1,3 @@
-/**
- * Webhooks: customers name addresses and choose events, and are told what happened, signed by Standard Webhooks.
- *
- * An event is written in the transaction of its change (`operations/events`) and delivered at least once over three
- * days. One worker serves one endpoint at a time, so a hanging receiver delays no other endpoint. Deliveries go to
- * addresses on the public internet only. Each endpoint has a log, and everything in it can be sent again.
- */
-import type { Clock } from '#common/clock/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, requireStaff } from '#operations/accounts/index.ts';
 import {
   type Delivery,
@@ -18,6 +9,7 @@ import {
   readQueueHealth,
 } from '#operations/views/delivery-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
+import type { LoopDeps } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
 import type { TargetRules } from '#service-kit/webhooks/index.ts';
@@ -34,13 +26,12 @@ export const webhookSecrets = [store.endpointSecret, store.formerSecret] as cons
 /** Everything but `readQueueHealth` and `listFailing` is for owners of organizations and their keys; others see no endpoint. */
 export type Webhooks = ReturnType<typeof createWebhooks>;
 
-export function createWebhooks(deps: {
-  db: () => Queryable;
-  secrets: Secrets;
-  rules: TargetRules;
-  clock: Clock;
-  reporter: Reporter;
-}) {
+export function createWebhooks(
+  deps: LoopDeps & {
+    secrets: Secrets;
+    rules: TargetRules;
+  },
+) {
   const { db, secrets, rules } = deps;
   return {
     /** What it does beside the calls. */

@@ -1,15 +1,7 @@
-/**
- * Takes events out of the outbox, decides who is told, and delivers, again and again over three days.
- *
- * Delivery is at least once: a worker that dies after sending and before recording sends again, under the same
- * `webhook-id`. Any number of workers in any number of processes may run.
- */
-import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import { deleteEventsOlderThan, takeUndispatched } from '#operations/events/index.ts';
 import { type DueDelivery, nextDelivery, readQueueHealth } from '#operations/views/delivery-store.ts';
-import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createLeasedLoop, type LeasedLoop, type LoopDeps } from '#service-kit/leases/index.ts';
 import { createOutboxSender, type OutboxSender } from '#service-kit/outbox/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
@@ -25,11 +17,8 @@ import * as queue from './queue-store.ts';
 import * as store from './store.ts';
 import { disableEndpoint, endpointSecret, formerSecret, insertDeliveries } from './store.ts';
 
-export interface WebhookSenderDeps {
-  db: () => Queryable;
+export interface WebhookSenderDeps extends LoopDeps {
   secrets: Secrets;
-  clock: Clock;
-  reporter: Reporter;
   rules: TargetRules;
   /** For tests. */
   resolve?: Resolve;
@@ -157,11 +146,7 @@ const keepDays = 30;
 const lateSeconds = 900;
 
 /** Every few minutes: says when deliveries wait too long for a worker, and forgets what is older than a month, and secrets that sign no more. */
-export function createWebhookUpkeep(deps: {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-}): LeasedLoop {
+export function createWebhookUpkeep(deps: LoopDeps): LeasedLoop {
   return createLeasedLoop({
     name: 'webhooks.upkeep',
     intervalMs: 300_000,

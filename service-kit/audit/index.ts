@@ -1,8 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import type { Clock } from '#common/clock/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
-import { createExpiryLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createExpiryLoop, type LeasedLoop, type LoopDeps } from '#service-kit/leases/index.ts';
 import { type DataField, isoTime, tableCsv, tableValues } from '#service-kit/pages/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { type AuditQuery, auditRowsShown } from './audit.page.ts';
@@ -22,13 +20,12 @@ export { type AuditEntry, changedMembers, type StoredEntry, sentenceOf } from '.
 export { deleteExpired as deleteExpiredEntries } from './store.ts';
 
 /** Deletes entries that are older than a year. */
-export function createAuditRetention(deps: {
-  /** Of the lease; programs that share a database server have different ones. */
-  name: string;
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-}): LeasedLoop {
+export function createAuditRetention(
+  deps: LoopDeps & {
+    /** Of the lease; programs that share a database server have different ones. */
+    name: string;
+  },
+): LeasedLoop {
   return createExpiryLoop({ ...deps, deleteExpired });
 }
 

@@ -1,23 +1,14 @@
-/**
- * Durable work: enqueued in the transaction that decides on it, done at least once by any worker, with effects that
- * happen once because the handler's last transaction is fenced by the job's term.
- */
-import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import { createWorkLoop, type WorkLoop } from '#common/lifecycle/work-loop.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { LoopDeps } from '#service-kit/leases/index.ts';
 import { claimJob, failJob, finishJob, renewJob } from './store.ts';
 
 export { enqueueJob, finishJob, type QueueState, readQueueState } from './store.ts';
 
-export interface JobRunnerOptions {
-  db: () => Queryable;
+export interface JobRunnerOptions extends LoopDeps {
   handlers: Readonly<Record<string, JobHandler>>;
-  clock: Clock;
-  reporter: Reporter;
   /** How long a claim lasts unless it is renewed, which a worker does while it runs the job; one that dies frees it after that. */
   claimSeconds?: number;
   pollMs?: number;

@@ -98,14 +98,18 @@ export async function ifHeld<T>(...given: Parameters<typeof underLease<T>>): Pro
   }
 }
 
-export interface LeasedLoopOptions {
+/** What loops work with. */
+export interface LoopDeps {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+}
+
+export interface LeasedLoopOptions extends LoopDeps {
   name: string;
   intervalMs: number;
   /** How long the lease outlives its holder; one run must renew or end within it. */
   ttlSeconds: number;
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
   /**
    * One tick. `lease.term` fences its effects; `renew` returns false when the lease has been lost. It throws, or returns why it
    * failed where it has logged that itself.
@@ -209,12 +213,9 @@ export function createLeasedLoop(options: LeasedLoopOptions): LeasedLoop {
   };
 }
 
-interface ExpiryLoopOptions {
+interface ExpiryLoopOptions extends LoopDeps {
   /** Of the lease; programs that share a database server have different ones. */
   name: string;
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
   /** Deletes expired rows, at most so many; returns how many. */
   deleteExpired(trx: Queryable, rowsMax: number): Promise<number>;
 }

@@ -1,17 +1,6 @@
-/**
- * Delivers the messages of an outbox table at least once, to each target in order.
- *
- * A worker claims a target as a whole, for some time and under a new term, so that its messages keep their order and a
- * receiver that hangs delays no other. What an attempt records has to be fenced by the term. A worker that dies after
- * sending and before recording sends again; any number of workers in any number of processes may run. The program
- * declares its targets, their order, and one attempt; tables and retry times are its own.
- *
- * One-time links are mailed at once and not through an outbox (`service-kit/mail`).
- */
-import type { Clock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import { createWorkLoop } from '#common/lifecycle/work-loop.ts';
-import type { Reporter } from '#common/reporter/index.ts';
+import type { LoopDeps } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type Claim, releaseClaim, renewClaim } from './store.ts';
 
@@ -49,11 +38,7 @@ const pollMs = 1_000;
 
 export function createOutboxSender<Target extends Claim, Message>(
   outbox: OutboxDeclaration<Target, Message>,
-  deps: {
-    db: () => Queryable;
-    clock: Clock;
-    reporter: Reporter;
-  },
+  deps: LoopDeps,
 ): OutboxSender {
   const { db, clock, reporter } = deps;
   const { name, failure, workers, table } = outbox;

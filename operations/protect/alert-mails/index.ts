@@ -1,15 +1,7 @@
-/**
- * Mails to customers about their servers: attacks, newly open ports. One kind of mail is one table and one declaration.
- *
- * A mail is queued in the transaction that stores what it is about, one row for each reader, and sent at least once, each attempt
- * under one Message-ID. Any number of processes may run a mailer. A mail that its reader does not want any more is cancelled; one
- * that could not be sent for a day is given up.
- */
-import type { Clock } from '#common/clock/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
 import { oneLine } from '#common/text/index.ts';
 import type { DueAlertMail } from '#operations/views/alert-mail-store.ts';
+import type { LoopDeps } from '#service-kit/leases/index.ts';
 import type { Mail, Post } from '#service-kit/mail/index.ts';
 import { createOutboxSender, type OutboxSender } from '#service-kit/outbox/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -34,11 +26,8 @@ export interface AlertMailKind<Due extends DueAlertMail> {
   write(due: Due, linkTo: (path: string) => string): Mail;
 }
 
-interface AlertMailerDeps {
-  db: () => Queryable;
+interface AlertMailerDeps extends LoopDeps {
   post: Pick<Post, 'send' | 'linkTo'>;
-  clock: Clock;
-  reporter: Reporter;
 }
 
 const retry = { firstMs: 10_000, maxMs: 1_800_000 };

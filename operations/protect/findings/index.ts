@@ -1,12 +1,3 @@
-/**
- * Potential vulnerabilities of servers, as monitors deliver them, and what customers ignore of them (NET-2.6).
- *
- * A finding is never a confirmed one. What is shown is the newest check of each address that the server has now, with the
- * evidence that was assessed and the ages of check and database. Evidence of more than seven days expires. Reading asks for
- * server and tenant in the query; whether the customer sees protection views at all is for the surface to ask (NET-1.6).
- */
-import type { Clock } from '#common/clock/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import {
   type ProjectionAcknowledgements,
   type VulnerabilitiesRequest,
@@ -36,9 +27,15 @@ import {
   type UnableRow,
 } from '#operations/views/finding-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
-import { createExpiryLoop, createLeasedLoop, ifHeld, type LeasedLoop } from '#service-kit/leases/index.ts';
+import {
+  createExpiryLoop,
+  createLeasedLoop,
+  ifHeld,
+  type LeasedLoop,
+  type LoopDeps,
+} from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
-import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { readNowMs } from '#service-kit/postgres/index.ts';
 import { createAlertMailer } from '../alert-mails/index.ts';
 import { findingMails } from './alert-customer.ts';
 import type { FindingKey, FindingSubject } from './finding.ts';
@@ -53,10 +50,7 @@ import {
   storeCounts,
 } from './store.ts';
 
-interface ProtectFindingsDeps {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
+interface ProtectFindingsDeps extends LoopDeps {
   addresses: Addresses;
   isDocumentationGlobal: boolean;
   post: Post;
@@ -157,15 +151,7 @@ const addressesMax = 500;
  * Stores new counts of addresses where time has changed them. A reader counts such an address itself, so the loop only makes
  * reading faster.
  */
-function createCountLoop({
-  db,
-  clock,
-  reporter,
-}: {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-}): LeasedLoop {
+function createCountLoop({ db, clock, reporter }: LoopDeps): LeasedLoop {
   return createLeasedLoop({
     ...{ name: 'operations-finding-counts', intervalMs: 60_000, ttlSeconds: 120 },
     ...{ db, clock, reporter },

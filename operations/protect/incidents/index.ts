@@ -23,9 +23,8 @@ import {
   type OpenAttackCounts,
 } from '#operations/views/attack-list-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
-import { createExpiryLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createExpiryLoop, type LeasedLoop, type LoopDeps } from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAlertMailer } from '../alert-mails/index.ts';
 import { attackMails } from './alert-customer.ts';
 import type { IncidentFilter, IncidentQuery, IncidentRow, Refusal } from './incident.ts';
@@ -114,11 +113,7 @@ export function createIncidentsReceiver(incidents: Pick<ProtectIncidents, 'recei
 }
 
 /** Deletes incidents that were last observed too long ago. */
-export function createIncidentRetention(deps: {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-}): LeasedLoop {
+export function createIncidentRetention(deps: LoopDeps): LeasedLoop {
   return createExpiryLoop({
     name: 'operations-incident-retention',
     ...deps,

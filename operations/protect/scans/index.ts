@@ -1,12 +1,3 @@
-/**
- * Port scans of servers: who asked for one, what became of it, and what is known of the ports.
- *
- * A request is one address under an id that stays for good; `scan-request.ts` has all that moves it. Monitors fetch pending
- * requests and deliver results. A result belongs to the allocation generation that was scanned, so the next owner of an address
- * sees nothing of it. Reading asks for server and tenant in the query. All is kept for seven days.
- */
-import type { Clock } from '#common/clock/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import {
   type PortScanReceipts,
   type PortScansRequest,
@@ -24,7 +15,7 @@ import {
   type ScanListQuery,
 } from '#operations/views/scan-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
-import { createExpiryLoop } from '#service-kit/leases/index.ts';
+import { createExpiryLoop, type LoopDeps } from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAlertMailer } from '../alert-mails/index.ts';
@@ -50,14 +41,13 @@ import { overdueMs } from './scan-request.ts';
 
 export { hasForeignScan, isDeliveredByOther } from './port-store.ts';
 
-export function createProtectScans(deps: {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-  addresses: Addresses;
-  isDocumentationGlobal: boolean;
-  post: Post;
-}) {
+export function createProtectScans(
+  deps: LoopDeps & {
+    addresses: Addresses;
+    isDocumentationGlobal: boolean;
+    post: Post;
+  },
+) {
   const { db, clock, reporter, addresses } = deps;
   const retention = createExpiryLoop({
     ...{ name: 'operations-scan-retention', db, clock, reporter },

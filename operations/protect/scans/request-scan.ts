@@ -5,16 +5,20 @@
  * requests, and the limits hold (NET-8.1). A click while requests are pending answers with these.
  */
 
-import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { isGlobalUnicast, parseAddress } from '#common/ip/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, forbidden } from '#operations/accounts/index.ts';
 import type { Addresses, Allocation } from '#operations/addresses/index.ts';
 import { lockLiving } from '#operations/servers/index.ts';
 import { listScanCandidates, type ScanCandidate } from '#operations/views/scan-store.ts';
 import { record } from '#service-kit/audit/index.ts';
-import { createLeasedLoop, ifHeld, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
+import {
+  createLeasedLoop,
+  ifHeld,
+  type Lease,
+  type LeasedLoop,
+  type LoopDeps,
+} from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { findSettings } from '../settings/index.ts';
 import * as store from './request-store.ts';
@@ -128,10 +132,7 @@ function waitText(seconds: number): string {
   return minutes === 1 ? '1 minute' : `${minutes} minutes`;
 }
 
-interface KeepRequestsDeps {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
+interface KeepRequestsDeps extends LoopDeps {
   addresses: Pick<Addresses, 'findAllocations'>;
   isDocumentationGlobal: boolean;
 }

@@ -16,7 +16,7 @@ import { defineFeed, type FeedItem, minutes, type TickResult } from '#monitor/fe
 import { systemActor as monitorActor } from '#monitor/operators/index.ts';
 import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { defineReceiver } from '#operations/feeds/index.ts';
+import type { FeedReceiver } from '#operations/feeds/index.ts';
 import { createWorld, password, type World } from '#operations/testing/create-world.ts';
 
 const contract = {
@@ -79,12 +79,12 @@ const notes = defineFeed<FeedItem, NotesRequest, NotesAnswer>({
   }),
 });
 
-const receiver = defineReceiver<NotesRequest, NotesAnswer>({
+const receiver: FeedReceiver = {
   contract,
   hint: 'Deliver test notes.',
   readsTargets: false,
   invalidCode: 'notes.invalid',
-  async receive({ projectId }, request) {
+  async receive({ projectId }, request: NotesRequest) {
     const bad = request.notes.findIndex(({ text }) => text === 'bad');
     if (bad !== -1) {
       const fields = [{ path: `notes.${bad}.text`, message: 'is bad' }];
@@ -99,7 +99,7 @@ const receiver = defineReceiver<NotesRequest, NotesAnswer>({
     });
     return { receipts: distort(receipts) };
   },
-});
+};
 
 /** A forwarder to operations. While it is cut, it resets every connection, as a host does where nothing listens. */
 async function startForwarder(target: string) {

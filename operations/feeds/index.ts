@@ -1,5 +1,5 @@
 /**
- * Receivers of feeds: what a monitor delivers through the admin API, each declared once by the feature that keeps it.
+ * Receivers of feeds: what a monitor delivers through the admin API, each declared once (`operations/receivers.ts`).
  *
  * From the list of receivers follow the routes, what discovery advertises, the permissions that a project may have, and
  * the form that grants them. docs/adding-a-feed.md shows how to add one.
@@ -19,7 +19,7 @@ export interface Sender {
   clusterIds: readonly number[] | null;
 }
 
-export interface FeedReceiver<Request = unknown, Answer = unknown> {
+export interface FeedReceiver {
   /** Permission, capabilities and their version, path, schemas, and the bound of a body. */
   readonly contract: FeedContract;
   /** What the permission allows, in an operator's words. */
@@ -33,9 +33,9 @@ export interface FeedReceiver<Request = unknown, Answer = unknown> {
   readonly invalidCode?: string;
   /**
    * Stores what belongs to the sender and answers after the commit, with a receipt for each record in the order sent. The
-   * request fits the contract's schema; ownership is for the receiver to check.
+   * request fits the contract's schema, so it is of that type; ownership is for the receiver to check.
    */
-  receive(sender: Sender, request: Request): Promise<Answer>;
+  receive(sender: Sender, request: unknown): Promise<unknown>;
 }
 
 /** A permission that an operator may grant, and what it is for. */
@@ -48,11 +48,6 @@ const inventory: { contract: AdminContract; hint: string } = {
   contract: inventoryContract,
   hint: 'Read servers, their network interfaces and addresses, and when they changed.',
 };
-
-/** Declares a receiver whose request and answer have types of their own. */
-export function defineReceiver<Request, Answer>(receiver: FeedReceiver<Request, Answer>): FeedReceiver {
-  return receiver as FeedReceiver;
-}
 
 /** What the form of a project offers: permissions whose endpoints are there. */
 export function listGrantable(receivers: readonly FeedReceiver[]): GrantablePermission[] {

@@ -1,7 +1,6 @@
 /** What customers see of their traffic and what protects their servers. Each part is a sub-folder; this is their one door. */
 export type { FindingKey } from './findings/finding.ts';
 export {
-  createFindingsReceiver,
   createProtectFindings,
   type ProtectFindings,
   type ServerFindings,
@@ -14,16 +13,15 @@ export {
   type IncidentVector,
 } from './incidents/incident.ts';
 export {
-  createIncidentsReceiver,
   createProtectIncidents,
   type ProjectOutcomes,
   type ProtectIncidents,
 } from './incidents/index.ts';
 export type { IncidentStatus, OpenAttack, RefusalRow } from './incidents/store.ts';
 export type { ProtectLive } from './live/index.ts';
-export { createLiveReceiver, createProtectLive } from './live/index.ts';
+export { createProtectLive } from './live/index.ts';
 export type { LiveRow, LiveStatus } from './live/store.ts';
-export { createProtectScans, createScansReceiver, type ProtectScans } from './scans/index.ts';
+export { createProtectScans, type ProtectScans } from './scans/index.ts';
 export { readCursor as readScanCursor } from './scans/monitor-requests.ts';
 export type { ScanStatus } from './scans/port-store.ts';
 export {
@@ -48,7 +46,6 @@ export type { ProjectSources, ProtectTraffic } from './traffic/index.ts';
 export { createProtectTraffic } from './traffic/index.ts';
 export { isStale } from './traffic/minute.ts';
 export { bytesOf, hasExactMinutes } from './traffic/read-traffic.ts';
-export { createMinutesReceiver } from './traffic/receive-telemetry.ts';
 export type { LatestRow, MinuteRow, MinuteStatus, StepRow } from './traffic/store.ts';
 export { addressFilters, serverNamer } from './traffic/traffic-names.ts';
 export type { UsageStep, UsageTotal } from './traffic/usage-store.ts';

@@ -1,11 +1,7 @@
-import {
-  type ProjectionAcknowledgements,
-  type VulnerabilitiesRequest,
-  vulnerabilitiesContract,
-} from '#contracts/admin-api/vulnerabilities.ts';
+import type { VulnerabilitiesRequest } from '#contracts/admin-api/vulnerabilities.ts';
 import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
-import { defineReceiver, type FeedReceiver, type Sender } from '#operations/feeds/index.ts';
+import type { Sender } from '#operations/feeds/index.ts';
 import {
   countFindingsOfServers,
   countServerFindings,
@@ -132,17 +128,6 @@ async function scopeOf(
   if (!reachesTenant(actor, tenantId)) throw forbidden('This server belongs to another account.');
   const allocations = await addresses.listAllocationsOf({ serverId, tenantId });
   return { serverId, tenantId, allocationIds: allocations.map(({ id }) => id) };
-}
-
-/** The receiver of potential vulnerabilities (NET-4.d). */
-export function createFindingsReceiver(findings: Pick<ProtectFindings, 'receive'>): FeedReceiver {
-  return defineReceiver<VulnerabilitiesRequest, ProjectionAcknowledgements>({
-    contract: vulnerabilitiesContract,
-    hint: 'Deliver potential vulnerabilities of the services that scans found.',
-    readsTargets: true,
-    invalidCode: 'protect_findings.invalid',
-    receive: (sender, request) => findings.receive(sender, request),
-  });
 }
 
 const addressesMax = 500;

@@ -8,13 +8,9 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import {
-  type IncidentOutcomes,
-  type IncidentsRequest,
-  incidentsContract,
-} from '#contracts/admin-api/incidents.ts';
+import type { IncidentsRequest } from '#contracts/admin-api/incidents.ts';
 import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
-import { defineReceiver, type FeedReceiver, type Sender } from '#operations/feeds/index.ts';
+import type { Sender } from '#operations/feeds/index.ts';
 import {
   type AttackQuery,
   type AttackRow,
@@ -99,17 +95,6 @@ export function createProtectIncidents(
 function scopeOf(actor: Actor, { serverId, tenantId }: IncidentSubject): IncidentSubject {
   if (!reachesTenant(actor, tenantId)) throw forbidden('This server belongs to another account.');
   return { serverId, tenantId };
-}
-
-/** The receiver of the incident feed (NET-4.g). */
-export function createIncidentsReceiver(incidents: Pick<ProtectIncidents, 'receive'>): FeedReceiver {
-  return defineReceiver<IncidentsRequest, IncidentOutcomes>({
-    contract: incidentsContract,
-    hint: 'Deliver attacks on servers and their state.',
-    readsTargets: true,
-    invalidCode: 'protect_incidents.invalid',
-    receive: (sender, request) => incidents.receive(sender, request),
-  });
 }
 
 /** Deletes incidents that were last observed too long ago. */

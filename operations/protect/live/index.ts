@@ -7,9 +7,9 @@
 
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import { type LiveReceipts, type LiveRequest, liveContract } from '#contracts/admin-api/live.ts';
+import type { LiveRequest } from '#contracts/admin-api/live.ts';
 import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
-import { defineReceiver, type FeedReceiver, type Sender } from '#operations/feeds/index.ts';
+import type { Sender } from '#operations/feeds/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createExpiryLoop } from '#service-kit/leases/index.ts';
 import type { TrafficSubject } from '../traffic/index.ts';
@@ -45,17 +45,6 @@ export function createProtectLive(
 function scopeOf(actor: Actor, subject: TrafficSubject): store.LiveScope {
   if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
   return { serverId: subject.serverId, tenantId: subject.tenantId, address: subject.address ?? null };
-}
-
-/** The receiver of the live feed (NET-2.5). */
-export function createLiveReceiver(live: Pick<ProtectLive, 'receive'>): FeedReceiver {
-  return defineReceiver<LiveRequest, LiveReceipts>({
-    contract: liveContract,
-    hint: 'Read allocation targets and deliver live traffic in steps of ten seconds.',
-    readsTargets: true,
-    invalidCode: 'protect_live.invalid',
-    receive: (sender, request) => live.receive(sender, request),
-  });
 }
 
 export type ProtectLive = ReturnType<typeof createProtectLive>;

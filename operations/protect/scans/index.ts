@@ -1,12 +1,7 @@
-import {
-  type PortScanReceipts,
-  type PortScansRequest,
-  portScansContract,
-  type ScanRequestUpdates,
-} from '#contracts/admin-api/port-scans.ts';
+import type { PortScansRequest, ScanRequestUpdates } from '#contracts/admin-api/port-scans.ts';
 import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
-import { defineReceiver, type FeedReceiver, type Sender } from '#operations/feeds/index.ts';
+import type { Sender } from '#operations/feeds/index.ts';
 import {
   countPendingScans,
   type ListedScan,
@@ -104,17 +99,6 @@ export function createProtectScans(
     receive: (sender: Sender, request: PortScansRequest) =>
       receiveScans({ ...deps, canMail: deps.post.canSend }, sender, request),
   };
-}
-
-/** The receiver of results of port scans (NET-4.f). */
-export function createScansReceiver(scans: Pick<ProtectScans, 'receive'>): FeedReceiver {
-  return defineReceiver<PortScansRequest, PortScanReceipts>({
-    contract: portScansContract,
-    hint: 'Fetch scan requests of customers and deliver results of port scans.',
-    readsTargets: true,
-    invalidCode: 'port_scans.invalid',
-    receive: (sender, request) => scans.receive(sender, request),
-  });
 }
 
 export type ProtectScans = ReturnType<typeof createProtectScans>;

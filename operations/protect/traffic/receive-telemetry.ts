@@ -8,35 +8,21 @@
  */
 import { CodedError } from '#common/errors/index.ts';
 import { findImplausible } from '#contracts/admin-api/plausible.ts';
-import {
-  minutesContract,
-  type ReceiptOutcome,
-  type SetAsideReason,
-  type TelemetryReceipts,
-  type TelemetryRequest,
-  type TelemetryTarget,
+import type {
+  ReceiptOutcome,
+  SetAsideReason,
+  TelemetryReceipts,
+  TelemetryRequest,
+  TelemetryTarget,
 } from '#contracts/admin-api/schemas.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
-import { defineReceiver, type FeedReceiver, type Sender } from '#operations/feeds/index.ts';
+import type { Sender } from '#operations/feeds/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { isTargetOf, liesInGeneration } from '../generation.ts';
 import { minuteMs, type StoredMinute, toStoredMinute } from './minute.ts';
 import { claimSeries, noteSetAside, type Source } from './source-store.ts';
 import * as store from './store.ts';
 import { sumWritten } from './sum-store.ts';
-
-/** The receiver of the minute feed (NET-2.4). */
-export function createMinutesReceiver(traffic: {
-  receive(sender: Sender, request: TelemetryRequest): Promise<TelemetryReceipts>;
-}): FeedReceiver {
-  return defineReceiver<TelemetryRequest, TelemetryReceipts>({
-    contract: minutesContract,
-    hint: 'Read allocation targets and deliver minute telemetry.',
-    readsTargets: true,
-    invalidCode: 'protect_traffic.invalid',
-    receive: (sender, request) => traffic.receive(sender, request),
-  });
-}
 
 export interface ReceiveTelemetryDeps {
   db: () => Queryable;

@@ -42,15 +42,6 @@ export {
 export { createLabDriver } from './lab-driver.ts';
 export { createSimulatedDriver } from './simulated-driver.ts';
 
-export interface HypervisorsOptions {
-  /** Control socket of the lab; needed by nodes of the driver `lab`. */
-  labSocket: string | null;
-  /** File of guests that the driver `simulated` hands out first. */
-  simulatedGuestsFile: string | null;
-  db: () => Queryable;
-  clock: Clock;
-}
-
 export interface Hypervisors {
   /** The driver that speaks to this node; throws `hypervisor.refused` for one whose settings don't serve. */
   of(node: HypervisorNode): HypervisorDriver;
@@ -61,7 +52,14 @@ export interface Hypervisors {
 }
 
 /** Reads what the drivers need of files; throws one clear sentence when that does not serve. */
-export async function createHypervisors(options: HypervisorsOptions): Promise<Hypervisors> {
+export async function createHypervisors(options: {
+  /** Control socket of the lab; needed by nodes of the driver `lab`. */
+  labSocket: string | null;
+  /** File of guests that the driver `simulated` hands out first. */
+  simulatedGuestsFile: string | null;
+  db: () => Queryable;
+  clock: Clock;
+}): Promise<Hypervisors> {
   const file = options.simulatedGuestsFile;
   const preparedGuests: PreparedGuest[] = file === null ? [] : await readPreparedGuests(file);
   const simulated = createSimulatedDriver({ db: options.db, clock: options.clock, preparedGuests });

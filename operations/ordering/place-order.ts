@@ -32,13 +32,6 @@ export interface NewOrder {
   onOrdered?: ((tx: Queryable, orderId: number) => Promise<void>) | undefined;
 }
 
-export interface PlacedOrder {
-  orderId: number;
-  serverId: number;
-  rootPassword: string;
-  deploys: DeployBudget;
-}
-
 export interface DeployBudget {
   limit: number;
   used: number;
@@ -69,7 +62,7 @@ interface Committed {
  * `orders.payment_failed` (details.failure) when the charge was declined or not confirmed: nothing is queued, now or later. Throws `orders.refused` (details.refusal) for a paid
  * order that can't be carried out after all: its charge is given back.
  */
-export async function placeOrder(deps: OrdersDeps, order: NewOrder): Promise<PlacedOrder> {
+export async function placeOrder(deps: OrdersDeps, order: NewOrder) {
   const committed = await deps.takeTurn(order.tenantId, () =>
     deps
       .db()

@@ -14,13 +14,7 @@ import type { Clusters } from '#operations/clusters/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
 import type { Scope } from '#operations/views/scope.ts';
-import {
-  type AddressHit,
-  type ServerHit,
-  searchAddresses,
-  searchServers,
-  searchWords,
-} from '#operations/views/search-store.ts';
+import { searchAddresses, searchServers, searchWords } from '#operations/views/search-store.ts';
 import {
   countByStatus,
   countServers,
@@ -290,15 +284,10 @@ export interface ServersDeps extends LoopDeps {
   wake: () => void;
 }
 
-export interface FoundServers {
-  servers: ServerHit[];
-  addresses: AddressHit[];
-}
-
 const textMax = 100;
 
 /** Matches within the scope, at most `limit` of each kind; an empty text finds nothing. */
-async function findServers(db: Queryable, scope: Scope, typed: string, limit: number): Promise<FoundServers> {
+async function findServers(db: Queryable, scope: Scope, typed: string, limit: number) {
   const text = typed.slice(0, textMax).trim();
   const words = searchWords(text);
   if (words.length === 0) return { servers: [], addresses: [] };

@@ -4,13 +4,6 @@ import { CodedError } from '#common/errors/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { LabelTerm } from '#operations/views/server-list-store.ts';
 
-export interface ServerFields {
-  name?: string | undefined;
-  hostname?: string | undefined;
-  labels?: Readonly<Record<string, string | null>> | undefined;
-  userData?: string | undefined;
-}
-
 const userDataBytesMax = 65_536;
 const namePattern = new RegExp(schemas.namePattern);
 const hostnamePattern = new RegExp(schemas.hostnamePattern);
@@ -20,7 +13,12 @@ const labelPattern = /^[A-Za-z0-9._/-]{1,63}$/;
 const lengthOf = (text: string) => [...text].length;
 
 /** Everything that is wrong with the fields, one fault for each. */
-export function validateServerFields(fields: ServerFields): FieldFault[] {
+export function validateServerFields(fields: {
+  name?: string | undefined;
+  hostname?: string | undefined;
+  labels?: Readonly<Record<string, string | null>> | undefined;
+  userData?: string | undefined;
+}): FieldFault[] {
   const faults: FieldFault[] = [];
   const check = (path: string, isRight: boolean, message: string, code = 'pattern') => {
     if (!isRight) faults.push({ path, code, message });

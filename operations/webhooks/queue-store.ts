@@ -49,18 +49,16 @@ export async function claimEndpoint(
   });
 }
 
-export interface AttemptResult {
-  deliveryId: number;
-  durationMs: number;
-  statusCode: number | null;
-  error: string | null;
-}
-
 /** Records the attempt and what it says of the endpoint; false when the term is over, and then nothing was recorded. */
 export async function recordAttempt(
   tx: Queryable,
   endpoint: { id: number; term: number },
-  result: AttemptResult,
+  result: {
+    deliveryId: number;
+    durationMs: number;
+    statusCode: number | null;
+    error: string | null;
+  },
 ): Promise<boolean> {
   const failed = result.error !== null;
   const { rows } = await sql`update webhook_endpoints set

@@ -51,7 +51,8 @@ function utcMs(value: string | undefined): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-export interface AuditTableOptions {
+/** The filter and the table, newest first, with the ways to older entries and to the files. */
+export function auditTable(options: {
   /** Path of the page. */
   path: string;
   query: AuditQuery;
@@ -59,10 +60,7 @@ export interface AuditTableOptions {
   nextBefore: number | null;
   /** Said where nothing has been recorded at all. */
   emptyText: string;
-}
-
-/** The filter and the table, newest first, with the ways to older entries and to the files. */
-export function auditTable(options: AuditTableOptions): Html {
+}): Html {
   const { path, query, entries, nextBefore } = options;
   const { before, format: _, ...filter } = query;
   const here = withQuery(path, filter);

@@ -30,11 +30,6 @@ export interface TextFault {
   message: string;
 }
 
-export interface ParsedText {
-  filters: Filter[];
-  faults: TextFault[];
-}
-
 /** Values of all filters together: each has links on the page, which carry all of them. */
 export const filterValuesMax = 100;
 export const filterTextMax = 20_000;
@@ -49,7 +44,7 @@ interface Token {
 }
 
 /** Reads what it can; the rest is in `faults`, each with what to write instead, up to a bound of each. */
-export function parseFilters(text: string, box: FilterBox): ParsedText {
+export function parseFilters(text: string, box: FilterBox) {
   const faults: TextFault[] = [];
   if (text.length > filterTextMax)
     return {

@@ -266,14 +266,8 @@ function answer(
     .send(JSON.stringify(body));
 }
 
-interface Translated {
-  status: number;
-  fields: ErrorFields;
-  headers: Readonly<Record<string, string>>;
-}
-
 /** What a thrown value means to the caller. Anything unknown is a 500 without a word about its inside. */
-function translate(error: FastifyError | HttpError, bodyLimit = bodyBytesMax): Translated {
+function translate(error: FastifyError | HttpError, bodyLimit = bodyBytesMax) {
   if (error instanceof HttpError)
     return { status: error.status, fields: error.fields, headers: error.headers };
   const as = (status: number, fields: ErrorFields, headers: Record<string, string> = {}) => ({

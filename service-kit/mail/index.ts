@@ -32,15 +32,6 @@ export type Delivery =
 
 export type Post = ReturnType<typeof createPost>;
 
-interface PostOptions {
-  smtp: SmtpSettings | null;
-  /** Mails are caught in this folder instead of sent. */
-  folder: string | null;
-  /** Where people reach this program; never taken from a request, whose Host header a stranger may choose. */
-  baseUrl: () => string;
-  reporter: Reporter;
-}
-
 /** Where a program is reached: its public URL, else the address that it listens on. */
 export function ownUrl(settings: { publicUrl: string | null; host: string; port: number }): string {
   if (settings.publicUrl !== null) return settings.publicUrl;
@@ -55,7 +46,14 @@ function closing(): string {
   return support ? `\n\nQuestions? ${support.href.replace(/^mailto:/, '')}\n` : '';
 }
 
-export function createPost(options: PostOptions) {
+export function createPost(options: {
+  smtp: SmtpSettings | null;
+  /** Mails are caught in this folder instead of sent. */
+  folder: string | null;
+  /** Where people reach this program; never taken from a request, whose Host header a stranger may choose. */
+  baseUrl: () => string;
+  reporter: Reporter;
+}) {
   const { smtp, folder, reporter } = options;
   const pending = new Set<Promise<void>>();
 
@@ -103,17 +101,6 @@ export interface SmtpSettings {
   from: string;
 }
 
-interface SmtpMail {
-  to: readonly string[];
-  subject: string;
-  text: string;
-  /** Part of the Message-ID; the same with every attempt, so that a server or a reader can drop the second. */
-  id: string;
-  /** Of the mail that this one answers, so that readers show them as one thread. */
-  answersId?: string;
-  headers?: Readonly<Record<string, string>>;
-}
-
 const timeouts = {
   connectionTimeout: 10_000,
   greetingTimeout: 10_000,
@@ -122,7 +109,19 @@ const timeouts = {
 };
 
 /** Hands a mail to the server. Null when that took it for at least one recipient; else the reason, in words of ours. */
-export async function sendBySmtp(settings: SmtpSettings, mail: SmtpMail): Promise<string | null> {
+export async function sendBySmtp(
+  settings: SmtpSettings,
+  mail: {
+    to: readonly string[];
+    subject: string;
+    text: string;
+    /** Part of the Message-ID; the same with every attempt, so that a server or a reader can drop the second. */
+    id: string;
+    /** Of the mail that this one answers, so that readers show them as one thread. */
+    answersId?: string;
+    headers?: Readonly<Record<string, string>>;
+  },
+): Promise<string | null> {
   // Loaded with the first mail: most processes send none.
   const { createTransport } = await import('nodemailer');
   const transport = createTransport({

@@ -14,12 +14,6 @@ const reuseMs = 5_000;
 /** Seconds, from what is cached to what a browser gives up. */
 const requestBuckets = [0.005, 0.02, 0.1, 0.5, 2, 10];
 
-interface PoolState {
-  totalCount: number;
-  idleCount: number;
-  waitingCount: number;
-}
-
 export type Meters = ReturnType<typeof createMeters>;
 
 /** `prefix` is the program's, such as `svc_monitor_`. */
@@ -52,7 +46,11 @@ export function createMeters(prefix: string) {
      * it set, and no stale value remains.
      */
     async render<State>(
-      pool: PoolState,
+      pool: {
+        totalCount: number;
+        idleCount: number;
+        waitingCount: number;
+      },
       read: () => Promise<State>,
       show: (state: State | null) => void,
     ): Promise<string> {
@@ -89,16 +87,17 @@ export function meterRequests(app: App, meters: Meters): void {
   });
 }
 
-export interface MetricsRouteOptions {
-  token: string;
-  /** Names the setting that holds the token. */
-  tokenSetting: string;
-  contentType: string;
-  render(): Promise<string>;
-}
-
 /** `GET /metrics`. */
-export function registerMetrics(app: App, options: MetricsRouteOptions): void {
+export function registerMetrics(
+  app: App,
+  options: {
+    token: string;
+    /** Names the setting that holds the token. */
+    tokenSetting: string;
+    contentType: string;
+    render(): Promise<string>;
+  },
+): void {
   const { token, tokenSetting, contentType } = options;
   app.get('/metrics', async (request, reply) => {
     const given = readBearer(request.raw.rawHeaders);

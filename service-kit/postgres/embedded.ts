@@ -14,7 +14,9 @@ import { adminRole, prepareDatabase, protectAudit } from './access.ts';
 import { answers, prepareCluster, socketFolder, stopOrphan, waitUntilAnswering } from './cluster.ts';
 import { createServerProcess, type ServerProcess, spawnServer } from './server-process.ts';
 
-export interface EmbeddedPostgresOptions {
+export type EmbeddedPostgres = ReturnType<typeof createEmbeddedPostgres>;
+
+export function createEmbeddedPostgres(options: {
   /** Folder of its own; made when missing. */
   dir: string;
   databaseName: string;
@@ -22,11 +24,7 @@ export interface EmbeddedPostgresOptions {
   reporter: Reporter;
   /** Further `name=value` settings of the server. */
   serverSettings?: Readonly<Record<string, string>>;
-}
-
-export type EmbeddedPostgres = ReturnType<typeof createEmbeddedPostgres>;
-
-export function createEmbeddedPostgres(options: EmbeddedPostgresOptions) {
+}) {
   const dir = resolve(options.dir);
   const dataDir = join(dir, 'data');
   const logFile = join(dir, 'server.log');

@@ -35,7 +35,14 @@ export interface SignInAttempt {
   giveBack(): Promise<void>;
 }
 
-export interface SessionsOptions {
+export type Sessions = ReturnType<typeof createSessions>;
+
+/** One source alone can't use up the attempts of an email, so it locks out only itself. */
+const sourcesPerEmail = 5;
+/** A code has a million values, three of which are right at a time. */
+const codeFailuresMax = 5;
+
+export function createSessions(options: {
   db: () => Queryable;
   /** Cookie name; `__Host-` is put before it where the site is served by https. */
   cookieName: string;
@@ -44,16 +51,7 @@ export interface SessionsOptions {
   absoluteHours?: number;
   /** Failed sign-ins of one source in ten minutes before further ones are refused unread; five times as many of an email. */
   failuresMax?: number;
-}
-
-export type Sessions = ReturnType<typeof createSessions>;
-
-/** One source alone can't use up the attempts of an email, so it locks out only itself. */
-const sourcesPerEmail = 5;
-/** A code has a million values, three of which are right at a time. */
-const codeFailuresMax = 5;
-
-export function createSessions(options: SessionsOptions) {
+}) {
   const cookieName = options.isHttps ? `__Host-${options.cookieName}` : options.cookieName;
   const idleHours = options.idleHours ?? 12;
   const absoluteHours = options.absoluteHours ?? 24 * 14;

@@ -399,13 +399,8 @@ const secretName = ({ cookieName }: Named) => `${cookieName}_sign_on`;
 /** The ticket of the browser that brought an assertion. */
 const ticketName = ({ cookieName }: Named) => `${cookieName}_ticket`;
 
-interface SignOnCookies {
-  secret: string | null;
-  ticket: string | null;
-}
-
 /** The two cookies of a sign-on at the receiver; neither is known to the other program. */
-function readCookies(sessions: Named, header: string | undefined): SignOnCookies {
+function readCookies(sessions: Named, header: string | undefined) {
   return {
     secret: readCookie(header, secretName(sessions)),
     ticket: readCookie(header, ticketName(sessions)),

@@ -390,15 +390,17 @@ export async function showCustomer(
   return sendPage(reply, page, status);
 }
 
-interface AccountOptions {
+/** The buttons beside the customer's name. */
+function accountActions({
+  staff,
+  tenant,
+  formId,
+}: {
   staff: Staff;
   tenant: Tenant;
   /** Names the adjustment's form: sent twice, it is entered once. */
   formId: string;
-}
-
-/** The buttons beside the customer's name. */
-function accountActions({ staff, tenant, formId }: AccountOptions): Content {
+}): Content {
   const base = `/console/customers/${tenant.id}`;
   const { csrfToken } = staff;
   const { currency } = tenant;

@@ -8,16 +8,14 @@ import { readExplorerFlags } from './flags.ts';
 import { readChart } from './read-answers.ts';
 import { type ExplorerPlace, readQuestion, readView } from './traffic-view.ts';
 
-interface DayOptions {
+export async function trafficDaySection(options: {
   traffic: Pick<ProtectTraffic, 'explore'>;
   history: ServerHistory;
   place: ExplorerPlace;
   actor: Actor;
   serverId: number;
   nowMs: number;
-}
-
-export async function trafficDaySection(options: DayOptions): Promise<Html> {
+}): Promise<Html> {
   const { place, nowMs, traffic, history, actor } = options;
   const about = { server: String(options.serverId) };
   const href = exploreHref(place.path, about);

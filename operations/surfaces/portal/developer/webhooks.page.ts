@@ -363,15 +363,6 @@ function secretSection(endpoint: Endpoint, act: (what: string, label: string) =>
   );
 }
 
-interface DeliveryPageOptions {
-  visitor: Visitor;
-  endpoint: Endpoint;
-  publicId: string;
-  body: object;
-  attempts: readonly Attempt[];
-  nowMs: number;
-}
-
 export function deliveryPage({
   visitor,
   endpoint,
@@ -379,7 +370,14 @@ export function deliveryPage({
   body,
   attempts,
   nowMs,
-}: DeliveryPageOptions): Html {
+}: {
+  visitor: Visitor;
+  endpoint: Endpoint;
+  publicId: string;
+  body: object;
+  attempts: readonly Attempt[];
+  nowMs: number;
+}): Html {
   const host = new URL(endpoint.url).host;
   const last = attempts[0];
   const state: { tone: Tone; text: Content } =

@@ -184,7 +184,15 @@ function ignoredSection({ visitor, server, finding, nowMs }: FindingPageOptions)
   ]);
 }
 
-export interface ServicePageOptions {
+export function servicePage({
+  visitor,
+  server,
+  service,
+  reason,
+  rows,
+  isCut,
+  nowMs,
+}: {
   visitor: Visitor;
   server: Server;
   service: Pick<
@@ -198,17 +206,7 @@ export interface ServicePageOptions {
   /** There are more than are listed. */
   isCut: boolean;
   nowMs: number;
-}
-
-export function servicePage({
-  visitor,
-  server,
-  service,
-  reason,
-  rows,
-  isCut,
-  nowMs,
-}: ServicePageOptions): Html {
+}): Html {
   const name = `${service.transport}/${service.port}`;
   const title = `${name} of ${service.address}`;
   const state: { tone: Tone; text: string } =

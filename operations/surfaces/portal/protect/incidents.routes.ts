@@ -140,7 +140,8 @@ function toWire(incident: IncidentRow) {
   };
 }
 
-interface IncidentsPageOptions {
+/** `/client/servers/{id}/protect/incidents`: a year of attacks, a page at a time. */
+function incidentsPage(options: {
   visitor: Visitor;
   server: Server;
   severity: 'attack' | 'info';
@@ -149,10 +150,7 @@ interface IncidentsPageOptions {
   isFirst: boolean;
   nextHref: string | undefined;
   nowMs: number;
-}
-
-/** `/client/servers/{id}/protect/incidents`: a year of attacks, a page at a time. */
-function incidentsPage(options: IncidentsPageOptions): Html {
+}): Html {
   const { visitor, server, severity, incidents, nextHref, isFirst, nowMs } = options;
   const path = `/client/servers/${server.id}/protect/incidents`;
   const open = incidents.filter(({ state }) => state !== 'recovered').length;

@@ -21,10 +21,10 @@ import {
   pageHeader,
   section,
   table,
-  utcTime,
 } from '#service-kit/pages/index.ts';
 import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import { browserName, type SessionSummary, type Sessions } from '#service-kit/sessions/index.ts';
+import { timeColumn } from '#service-kit/web/index.ts';
 import { siteOf } from './factor-forms.ts';
 import { factorSection, registerFactors } from './factors.routes.ts';
 import { passwordChangedMail } from './mails.ts';
@@ -297,12 +297,7 @@ function sessionsSection({ base, person, sessions, nowMs }: AccountView): Html {
           ],
         },
         { key: 'source', header: 'Address', kind: 'code', cell: (session) => session.source ?? 'unknown' },
-        {
-          key: 'started',
-          header: 'Signed in',
-          kind: 'time',
-          cell: (session) => utcTime(session.startedAt.getTime()),
-        },
+        timeColumn('started', 'Signed in', (session) => session.startedAt.getTime()),
         { key: 'seen', header: 'Last used', cell: (session) => age(session.lastSeenAt.getTime(), nowMs) },
         {
           key: 'end',

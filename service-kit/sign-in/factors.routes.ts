@@ -20,10 +20,10 @@ import {
   pageHeader,
   section,
   table,
-  utcTime,
 } from '#service-kit/pages/index.ts';
 import type { FactorState, PasskeySummary } from '#service-kit/second-factors/index.ts';
 import { browserName } from '#service-kit/sessions/index.ts';
+import { timeColumn } from '#service-kit/web/index.ts';
 import type { AccountPagesOptions } from './account.routes.ts';
 import { codeForm, passkeyButton, siteOf } from './factor-forms.ts';
 import { factorsChangedMail } from './mails.ts';
@@ -239,12 +239,7 @@ function passkeyPart({ base, csrfToken, passkeys, canAddPasskey, nowMs }: Factor
       captionVisible: true,
       columns: [
         { key: 'name', header: 'Passkey', cell: (passkey) => passkey.name },
-        {
-          key: 'added',
-          header: 'Added',
-          kind: 'time',
-          cell: (passkey) => utcTime(passkey.createdAt.getTime()),
-        },
+        timeColumn('added', 'Added', (passkey) => passkey.createdAt.getTime()),
         {
           key: 'used',
           header: 'Last used',

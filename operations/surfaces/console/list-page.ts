@@ -13,6 +13,7 @@ import {
   idFilter,
   type ListFilter,
   type ListValues,
+  linkColumn,
   numberOf,
   sendWantedFile,
 } from '#service-kit/web/index.ts';
@@ -65,8 +66,8 @@ export function serverCell(
   ];
 }
 
-export const customerColumn: Column<{ tenantId: number; tenantName: string }> = {
-  key: 'tenant',
-  header: 'Customer',
-  cell: (row) => link(`/console/customers/${row.tenantId}`, row.tenantName),
-};
+export const customerColumn: Column<{ tenantId: number; tenantName: string }> = linkColumn(
+  'tenant',
+  'Customer',
+  (row) => [row.tenantName, `/console/customers/${row.tenantId}`],
+);

@@ -17,7 +17,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
-import { readList } from '#service-kit/web/index.ts';
+import { figureColumn, readList } from '#service-kit/web/index.ts';
 import { durationOf, incidentBadge, readIncidentCursor, writeIncidentCursor } from '../../parts/index.ts';
 import { type MonitorLink, readMonitorLink } from '../links.ts';
 import { customerColumn, sendListPage, serverCell, subjectFilters, subjectOf } from '../list-page.ts';
@@ -143,11 +143,7 @@ function columnsOf(inMonitor: MonitorLink, nowMs: number): Column<AttackRow>[] {
       field: 'peak_pps',
       value: (row) => row.peakPps,
     },
-    {
-      ...{ key: 'bps', header: 'Peak bit rate', kind: 'figure', field: 'peak_bps' },
-      cell: (row) => formatBitRate(row.peakBps),
-      value: (row) => row.peakBps,
-    },
+    figureColumn('bps', 'Peak bit rate', (row) => row.peakBps, formatBitRate, { field: 'peak_bps' }),
   ];
 }
 

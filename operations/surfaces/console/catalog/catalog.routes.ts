@@ -28,7 +28,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '#service-kit/web/index.ts';
+import { countColumn, figureColumn, noSuchPage } from '#service-kit/web/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 
@@ -284,21 +284,9 @@ function planSection({ staff, plans }: CatalogPageOptions): Html {
         { key: 'name', header: 'Plan', cell: nameCell(staff, 'plans') },
         slugColumn,
         offerColumn,
-        { key: 'vcpus', header: 'vCPUs', kind: 'figure', cell: (plan) => formatCount(plan.vcpus) },
-        {
-          key: 'memory',
-          header: 'Memory',
-          unit: 'GiB',
-          kind: 'figure',
-          cell: (plan) => formatCount(plan.memoryMb / 1024),
-        },
-        {
-          key: 'disk',
-          header: 'Disk',
-          unit: 'GB',
-          kind: 'figure',
-          cell: (plan) => formatCount(plan.diskGb),
-        },
+        countColumn('vcpus', 'vCPUs', (plan) => plan.vcpus),
+        countColumn('memory', 'Memory', (plan) => plan.memoryMb / 1024, { unit: 'GiB' }),
+        countColumn('disk', 'Disk', (plan) => plan.diskGb, { unit: 'GB' }),
         {
           key: 'port',
           header: 'Port',
@@ -306,13 +294,8 @@ function planSection({ staff, plans }: CatalogPageOptions): Html {
           kind: 'figure',
           cell: (plan) => (plan.portMbit === null ? 'not limited' : formatCount(plan.portMbit)),
         },
-        { key: 'hour', header: 'Per hour', kind: 'figure', cell: (plan) => formatMoney(plan.hourlyQuanta) },
-        {
-          key: 'month',
-          header: 'Monthly cap',
-          kind: 'figure',
-          cell: (plan) => formatMoney(plan.monthlyCapQuanta),
-        },
+        figureColumn('hour', 'Per hour', (plan: Plan) => plan.hourlyQuanta, formatMoney),
+        figureColumn('month', 'Monthly cap', (plan: Plan) => plan.monthlyCapQuanta, formatMoney),
       ],
       rows: plans,
       empty: { title: 'No plans yet', text: 'A plan is a server size and its price.' },

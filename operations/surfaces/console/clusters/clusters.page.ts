@@ -3,7 +3,6 @@ import type { Location } from '#operations/catalog/index.ts';
 import { type Cluster, type DayRoom, isAway, type Node, type Room } from '#operations/clusters/index.ts';
 import { driverNames } from '#operations/hypervisors/index.ts';
 import {
-  age,
   askButton,
   badge,
   type Column,
@@ -23,6 +22,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
+import { ageColumn, countColumn, linkColumn } from '#service-kit/web/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 
@@ -123,24 +123,17 @@ function nodeTable(nodes: readonly Node[], nowMs: number): Html {
     caption: 'Nodes',
     card: { line: ['state', 'seen', 'guests'] },
     columns: [
-      { key: 'name', header: 'Node', cell: (node) => link(`/console/clusters/nodes/${node.id}`, node.name) },
+      linkColumn('name', 'Node', (node) => [node.name, `/console/clusters/nodes/${node.id}`]),
       { key: 'state', header: 'State', cell: (node) => nodeBadge(node, nowMs) },
-      {
-        key: 'seen',
-        header: 'Last answer',
-        kind: 'figure',
-        cell: (node) => age(node.seenAt?.getTime() ?? null, nowMs),
-      },
-      { key: 'guests', header: 'Servers', kind: 'figure', cell: (node) => formatCount(node.guestCount) },
+      ageColumn('seen', 'Last answer', (node) => node.seenAt?.getTime() ?? null, nowMs),
+      countColumn('guests', 'Servers', (node) => node.guestCount),
       { key: 'memory', header: 'Memory allocated', cell: share('memoryMb') },
-      {
-        key: 'memory-free',
-        header: 'Free',
-        unit: 'GiB',
-        kind: 'figure',
-        cell: (node) =>
-          formatCount(Math.floor(Math.max(0, node.capacity.memoryMb - node.used.memoryMb) / 1024)),
-      },
+      countColumn(
+        'memory-free',
+        'Free',
+        (node) => Math.floor(Math.max(0, node.capacity.memoryMb - node.used.memoryMb) / 1024),
+        { unit: 'GiB' },
+      ),
       { key: 'vcpus', header: 'vCPUs allocated', cell: share('vcpus') },
       { key: 'disk', header: 'Disk allocated', cell: share('diskGb') },
     ],
@@ -166,7 +159,7 @@ function poolTable(staff: Staff, pools: readonly PoolUse[]): Html {
         kind: 'code',
         cell: (pool) => `${pool.firstAddress} – ${pool.lastAddress}`,
       },
-      { key: 'given', header: 'In use', kind: 'figure', cell: (pool) => formatCount(pool.givenCount) },
+      countColumn('given', 'In use', (pool) => pool.givenCount),
       {
         key: 'share',
         header: 'Allocated',

@@ -19,7 +19,13 @@ import {
   type Tone,
   utcTime,
 } from '#service-kit/pages/index.ts';
-import { type ListFilter, type ListValues, noSuchPage, readList } from '#service-kit/web/index.ts';
+import {
+  countColumn,
+  type ListFilter,
+  type ListValues,
+  noSuchPage,
+  readList,
+} from '#service-kit/web/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import { sendListPage } from '../list-page.ts';
@@ -187,13 +193,7 @@ function columnsOf(traffic: ListTraffic): Column<CustomerRow>[] {
         !tenant.hasBillingProfile && [' ', badge('warn', 'no billing profile')],
       ],
     },
-    {
-      key: 'servers',
-      header: 'Servers',
-      kind: 'figure',
-      cell: (row) => formatCount(row.serverCount),
-      value: (row) => row.serverCount,
-    },
+    countColumn('servers', 'Servers', (row) => row.serverCount),
     ...customerTrafficColumns<CustomerRow>(traffic, (row) => row.tenant.id),
     {
       ...{ key: 'credit', header: 'Credit', kind: 'figure', field: 'credit_quanta' },

@@ -8,7 +8,6 @@ import {
   formatCount,
   formatDuration,
   type Html,
-  link,
   pageHeader,
   section,
   sendPage,
@@ -17,6 +16,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
+import { countColumn, linkColumn } from '#service-kit/web/index.ts';
 import { type ApiFacts, createApiReference } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
@@ -83,23 +83,17 @@ function failingTable(failing: readonly FailingEndpoint[], nowMs: number): Html 
     caption: 'Failing endpoints',
     card: { line: ['host', 'since'] },
     columns: [
-      {
-        key: 'customer',
-        header: 'Customer',
-        cell: (endpoint) => link(`/console/customers/${endpoint.tenantId}`, endpoint.organizationName),
-      },
+      linkColumn('customer', 'Customer', (endpoint) => [
+        endpoint.organizationName,
+        `/console/customers/${endpoint.tenantId}`,
+      ]),
       { key: 'host', header: 'Receiver', kind: 'code', cell: (endpoint) => code(endpoint.host) },
       {
         key: 'since',
         header: 'Failing since',
         cell: (endpoint) => age(endpoint.failingSince.getTime(), nowMs),
       },
-      {
-        key: 'count',
-        header: 'Failures in a row',
-        kind: 'figure',
-        cell: (endpoint) => formatCount(endpoint.consecutiveFailures),
-      },
+      countColumn('count', 'Failures in a row', (endpoint) => endpoint.consecutiveFailures),
       {
         key: 'last',
         header: 'Last answer',

@@ -27,6 +27,7 @@ import {
   stats,
   table,
 } from '#service-kit/pages/index.ts';
+import { ageColumn, countColumn, momentColumn } from '#service-kit/web/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import { namesOfClusters, projectFields } from './projects.page.ts';
@@ -98,18 +99,13 @@ function tokensTable({ tokens, staff, project, nowMs }: ProjectPageOptions): Htm
     columns: [
       { key: 'id', header: 'Id', kind: 'code', cell: (token) => code(`svcadm_${token.id}_…`) },
       { key: 'state', header: 'State', cell: stateOf },
-      { key: 'created', header: 'Created', cell: (token) => moment(token.createdAt.getTime(), nowMs) },
+      momentColumn('created', 'Created', (token) => token.createdAt.getTime(), nowMs),
       {
         key: 'expires',
         header: 'Expires',
         cell: (token) => age(token.expiresAt?.getTime(), nowMs),
       },
-      {
-        key: 'used',
-        header: 'Last used',
-        kind: 'figure',
-        cell: (token) => age(token.lastUsedAt?.getTime(), nowMs),
-      },
+      ageColumn('used', 'Last used', (token) => token.lastUsedAt?.getTime(), nowMs),
       {
         key: 'revoke',
         header: '',
@@ -239,12 +235,7 @@ function refusalsTable({ incidents, nowMs }: IncidentsOptions): Html {
       { key: 'class', header: 'Class', cell: (row) => titleOfClass(row.class) },
       { key: 'outcome', header: 'Outcome', cell: (row) => outcomeTexts[row.outcome] },
       { key: 'site', header: 'Monitor site', cell: (row) => String(row.siteId) },
-      {
-        key: 'at',
-        header: 'Last delivered',
-        kind: 'figure',
-        cell: (row) => age(row.refusedAt.getTime(), nowMs),
-      },
+      ageColumn('at', 'Last delivered', (row) => row.refusedAt.getTime(), nowMs),
       { key: 'id', header: 'Incident', kind: 'code', cell: (row) => code(row.incidentId) },
     ],
     rows: incidents.refusals,
@@ -283,13 +274,8 @@ function sourcesTable({ traffic, nowMs }: SourcesOptions): Html {
     card: { line: ['addresses', 'seen'] },
     columns: [
       { key: 'site', header: 'Monitor site', cell: ({ siteId }) => String(siteId) },
-      { key: 'addresses', header: 'Addresses', kind: 'figure', cell: (row) => formatCount(row.generations) },
-      {
-        key: 'seen',
-        header: 'Last delivery',
-        kind: 'figure',
-        cell: ({ seenAt }) => age(seenAt.getTime(), nowMs),
-      },
+      countColumn('addresses', 'Addresses', (row) => row.generations),
+      ageColumn('seen', 'Last delivery', ({ seenAt }) => seenAt.getTime(), nowMs),
       {
         key: 'taken',
         header: 'Took over',
@@ -309,20 +295,10 @@ function conflictsTable({ traffic, staff, project, nowMs }: SourcesOptions): Htm
     card: { line: ['owner', 'seen'] },
     columns: [
       { key: 'site', header: 'Monitor site', cell: ({ siteId }) => String(siteId) },
-      { key: 'addresses', header: 'Addresses', kind: 'figure', cell: (row) => formatCount(row.generations) },
+      countColumn('addresses', 'Addresses', (row) => row.generations),
       { key: 'owner', header: 'Owner', cell: ownerOf },
-      {
-        key: 'seen',
-        header: 'Owner delivered',
-        kind: 'figure',
-        cell: (row) => age(row.ownerSeenAt.getTime(), nowMs),
-      },
-      {
-        key: 'refused',
-        header: 'Last refused',
-        kind: 'figure',
-        cell: (row) => age(row.refusedAt.getTime(), nowMs),
-      },
+      ageColumn('seen', 'Owner delivered', (row) => row.ownerSeenAt.getTime(), nowMs),
+      ageColumn('refused', 'Last refused', (row) => row.refusedAt.getTime(), nowMs),
       {
         key: 'hand-over',
         header: '',
@@ -369,7 +345,7 @@ function setAsideTable({ traffic, nowMs }: SourcesOptions): Html {
     card: { line: ['minute', 'site', 'reason'] },
     columns: [
       { key: 'address', header: 'Address', kind: 'code', cell: ({ address }) => code(address) },
-      { key: 'minute', header: 'Minute', cell: ({ minute }) => moment(minute.getTime(), nowMs) },
+      momentColumn('minute', 'Minute', ({ minute }) => minute.getTime(), nowMs),
       { key: 'site', header: 'Monitor site', cell: ({ siteId }) => String(siteId) },
       { key: 'reason', header: 'Reason', cell: ({ reason }) => reasons[reason] ?? reason },
     ],

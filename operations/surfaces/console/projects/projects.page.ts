@@ -9,12 +9,11 @@ import {
   type Html,
   hiddenField,
   html,
-  link,
   pageHeader,
   section,
   table,
-  utcTime,
 } from '#service-kit/pages/index.ts';
+import { linkColumn, timeColumn } from '#service-kit/web/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 
@@ -45,11 +44,7 @@ export function projectsPage(options: ProjectsPageOptions): Html {
         caption: 'Admin projects',
         card: { line: ['permissions', 'clusters'] },
         columns: [
-          {
-            key: 'name',
-            header: 'Name',
-            cell: (project) => link(`/console/projects/${project.id}`, project.name),
-          },
+          linkColumn('name', 'Name', (project) => [project.name, `/console/projects/${project.id}`]),
           {
             key: 'permissions',
             header: 'Permissions',
@@ -61,12 +56,7 @@ export function projectsPage(options: ProjectsPageOptions): Html {
             header: 'Clusters',
             cell: (project) => namesOfClusters(project, clusters),
           },
-          {
-            key: 'created',
-            header: 'Created',
-            kind: 'time',
-            cell: (project) => utcTime(project.createdAt.getTime()),
-          },
+          timeColumn('created', 'Created', (project) => project.createdAt.getTime()),
         ],
         rows: projects,
         empty: {

@@ -14,14 +14,13 @@ import {
   formatMoney,
   formatTime,
   type Html,
-  link,
   pageHeader,
   section,
   sendPage,
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '#service-kit/web/index.ts';
+import { figureColumn, linkColumn, noSuchPage } from '#service-kit/web/index.ts';
 import { chargeTones } from '../customers/customer.page.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
@@ -119,15 +118,10 @@ function chargeTable(
     caption,
     card: { line: ['state', 'amount', 'since'] },
     columns: [
-      {
-        key: 'tenant',
-        header: 'Customer',
-        cell: (charge) =>
-          link(
-            `/console/customers/${charge.tenantId}`,
-            names.get(charge.tenantId) ?? String(charge.tenantId),
-          ),
-      },
+      linkColumn('tenant', 'Customer', (charge) => [
+        names.get(charge.tenantId) ?? String(charge.tenantId),
+        `/console/customers/${charge.tenantId}`,
+      ]),
       { key: 'attempt', header: 'Attempt', kind: 'figure', cell: (charge) => String(charge.id) },
       {
         key: 'for',
@@ -181,14 +175,12 @@ function ordersSection({ orders, names, nowMs }: PageOptions): Html {
       caption: 'Paid orders that failed',
       card: { line: ['paid', 'reason'] },
       columns: [
-        {
-          key: 'tenant',
-          header: 'Customer',
-          cell: (order) =>
-            link(`/console/customers/${order.tenantId}`, names.get(order.tenantId) ?? String(order.tenantId)),
-        },
+        linkColumn('tenant', 'Customer', (order) => [
+          names.get(order.tenantId) ?? String(order.tenantId),
+          `/console/customers/${order.tenantId}`,
+        ]),
         { key: 'order', header: 'Order', kind: 'figure', cell: (order) => String(order.id) },
-        { key: 'paid', header: 'Paid', kind: 'figure', cell: (order) => formatMoney(order.dueQuanta) },
+        figureColumn('paid', 'Paid', (order: ClosedOrder) => order.dueQuanta, formatMoney),
         { key: 'reason', header: 'Reason', kind: 'code', cell: (order) => code(order.reason) },
         { key: 'at', header: 'Created', cell: (order) => age(order.createdAt.getTime(), nowMs) },
       ],

@@ -14,7 +14,6 @@ import {
   confirm,
   definitionList,
   drawer,
-  formatCount,
   formatMoney,
   type Html,
   html,
@@ -25,6 +24,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
+import { countColumn, momentColumn } from '#service-kit/web/index.ts';
 import { bootFacts, serverActionsTable } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
@@ -229,21 +229,16 @@ function guardSection(options: GuardSectionOptions): Html {
     [
       html`<p>${stateOf(options)}</p>`,
       guard.support === 'counted' &&
-        table({
+        table<SpoofingAttempt>({
           caption: 'Spoofed traffic',
           card: { title: 'reason', line: ['packets', 'last'] },
           columns: [
             { key: 'reason', header: 'Dropped', cell: ({ reason }) => guardReasonTitle(reason) },
             { key: 'sources', header: 'Claimed sources', cell: (attempt) => sourcesOf(attempt) },
             { key: 'interface', header: 'Interface', cell: (attempt) => interfaceOf(attempt, server) },
-            {
-              key: 'packets',
-              header: 'Packets',
-              kind: 'figure',
-              cell: ({ packets }) => formatCount(packets),
-            },
-            { key: 'began', header: 'First', cell: ({ beganAt }) => moment(beganAt.getTime(), nowMs) },
-            { key: 'last', header: 'Last', cell: ({ lastAt }) => moment(lastAt.getTime(), nowMs) },
+            countColumn('packets', 'Packets', ({ packets }) => packets),
+            momentColumn('began', 'First', ({ beganAt }) => beganAt.getTime(), nowMs),
+            momentColumn('last', 'Last', ({ lastAt }) => lastAt.getTime(), nowMs),
           ],
           rows: options.attempts,
           empty: { title: 'None', text: 'Packets that the guard drops appear here within 15 seconds.' },

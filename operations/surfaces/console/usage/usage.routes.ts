@@ -33,7 +33,7 @@ import {
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '#service-kit/web/index.ts';
+import { countColumn, linkColumn, noSuchPage } from '#service-kit/web/index.ts';
 import { requestsByKeyTable } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
@@ -216,38 +216,31 @@ export const accountUsagePath = (tenantId: number) => `${fleetUsagePath}accounts
 
 function accountsTable({ usage, page }: FleetUsageOptions): Html {
   const here = withQuery(fleetUsagePath, { period: usage.period });
-  return table({
+  return table<FleetUsage['accounts'][number]>({
     caption: 'Accounts by requests',
     card: { line: ['count', 'share', 'charged'] },
     refreshSeconds: 60,
     columns: [
-      {
-        key: 'name',
-        header: 'Account',
-        cell: (account) =>
-          link(withQuery(accountUsagePath(account.tenantId), { period: usage.period }), account.name),
-      },
-      { key: 'count', header: 'Requests', kind: 'figure', cell: (account) => formatCount(account.count) },
+      linkColumn('name', 'Account', (account) => [
+        account.name,
+        withQuery(accountUsagePath(account.tenantId), { period: usage.period }),
+      ]),
+      countColumn('count', 'Requests', (account) => account.count),
       {
         key: 'share',
         header: 'Share',
         kind: 'figure',
         cell: (account) => shareBar(account.count / Math.max(1, usage.count)),
       },
-      { key: 'free', header: 'Free', kind: 'figure', cell: (account) => formatCount(account.includedCount) },
-      { key: 'over', header: 'Beyond', kind: 'figure', cell: (account) => formatCount(account.overageCount) },
+      countColumn('free', 'Free', (account) => account.includedCount),
+      countColumn('over', 'Beyond', (account) => account.overageCount),
       {
         key: 'cost',
         header: 'Overage',
         kind: 'figure',
         cell: (account) => formatMoney(account.overageQuanta, account.currency),
       },
-      {
-        key: 'charged',
-        header: 'Charged requests',
-        kind: 'figure',
-        cell: (account) => formatCount(account.chargedCount),
-      },
+      countColumn('charged', 'Charged requests', (account) => account.chargedCount),
     ],
     rows: usage.accounts,
     pages: pagesOf(usage.accounts.length, usage.accountCount, page, here),
@@ -270,18 +263,16 @@ function keysTable(
     columns: [
       { key: 'id', header: 'Key', kind: 'code', cell: (key) => code(`svc_${key.keyId}_…`) },
       { key: 'name', header: 'Name', cell: (key) => key.name },
-      {
-        key: 'account',
-        header: 'Account',
-        cell: (key) =>
-          link(withQuery(accountUsagePath(key.tenantId), { period: usage.period }), key.tenantName),
-      },
+      linkColumn('account', 'Account', (key) => [
+        key.tenantName,
+        withQuery(accountUsagePath(key.tenantId), { period: usage.period }),
+      ]),
       {
         key: 'state',
         header: 'State',
         cell: (key) => badge(key.isActive ? 'good' : 'neutral', key.isActive ? 'active' : 'revoked'),
       },
-      { key: 'count', header: 'Requests', kind: 'figure', cell: (key) => formatCount(key.count) },
+      countColumn('count', 'Requests', (key) => key.count),
       {
         key: 'share',
         header: 'Share',

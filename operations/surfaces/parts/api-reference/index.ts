@@ -28,6 +28,7 @@ import {
   section,
   table,
 } from '#service-kit/pages/index.ts';
+import { figureColumn, linkColumn } from '#service-kit/web/index.ts';
 import {
   type Operation,
   type ReferenceDocument,
@@ -223,12 +224,12 @@ function renderCalls(document: ReferenceDocument, base: string): Html {
     refreshSeconds: 0,
     rows: document.resources.flatMap((resource) => resource.operations),
     columns: [
-      {
-        key: 'call',
-        header: 'Call',
-        kind: 'code',
-        cell: (row) => link(`${base}${row.resource}/#${row.id}`, `${row.method} ${row.path}`),
-      },
+      linkColumn(
+        'call',
+        'Call',
+        (row) => [`${row.method} ${row.path}`, `${base}${row.resource}/#${row.id}`],
+        { kind: 'code' },
+      ),
       { key: 'what', header: 'What it does', kind: 'prose', cell: (row) => row.summary },
       { key: 'key', header: 'Key', cell: (row) => row.scope },
       { key: 'versions', header: 'Versions', cell: (row) => (row.isInV1 ? 'v1, v2' : 'v2') },
@@ -320,15 +321,10 @@ function renderClients(origin: string): Html {
       refreshSeconds: 0,
       rows: [...downloads],
       columns: [
-        {
-          key: 'file',
-          header: 'File',
-          kind: 'code',
-          cell: (row) => link(`${filesBase}${row.file}`, row.file),
-        },
+        linkColumn('file', 'File', (row) => [row.file, `${filesBase}${row.file}`], { kind: 'code' }),
         { key: 'summary', header: 'What it is', kind: 'prose', cell: (row) => prose(row.summary) },
         { key: 'version', header: 'Version', cell: (row) => row.version },
-        { key: 'size', header: 'Size', kind: 'figure', cell: (row) => formatBytes(row.bytes.length) },
+        figureColumn('size', 'Size', (row) => row.bytes.length, formatBytes),
       ],
       empty: { title: 'No clients', text: 'There are none.' },
     },

@@ -23,9 +23,8 @@ import {
   sendPage,
   type Tone,
   table,
-  utcTime,
 } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '#service-kit/web/index.ts';
+import { noSuchPage, timeColumn } from '#service-kit/web/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 
@@ -356,12 +355,7 @@ function invitationsTable(visitor: Visitor, { id, invitations }: OrganizationVie
     captionVisible: true,
     columns: [
       { key: 'email', header: 'Invited', cell: (invitation) => invitation.email },
-      {
-        key: 'until',
-        header: 'Expires',
-        kind: 'time',
-        cell: (invitation) => utcTime(invitation.expiresAt.getTime()),
-      },
+      timeColumn('until', 'Expires', (invitation) => invitation.expiresAt.getTime()),
       {
         key: 'revoke',
         header: '',

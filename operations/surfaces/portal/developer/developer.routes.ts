@@ -19,7 +19,6 @@ import {
   field,
   fieldGroup,
   form,
-  formatCount,
   formatDuration,
   formatTime,
   type Html,
@@ -32,7 +31,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '#service-kit/web/index.ts';
+import { ageColumn, countColumn, noSuchPage } from '#service-kit/web/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { developerTabs } from './usage.routes.ts';
@@ -226,18 +225,8 @@ function keysTable({ keys, counts, visitor, tenants, nowMs }: DeveloperPageOptio
       { key: 'state', header: 'State', cell: (key) => [stateBadge(key, nowMs), ` ${key.scope}`] },
       { key: 'tenants', header: 'Workspaces', cell: (key) => key.tenantNames?.join(', ') ?? 'all' },
       { key: 'person', header: 'Acts for', cell: (key) => key.personName },
-      {
-        key: 'count',
-        header: 'This month',
-        kind: 'figure',
-        cell: (key) => formatCount(counts.get(key.keyId) ?? 0),
-      },
-      {
-        key: 'used',
-        header: 'Last used',
-        kind: 'figure',
-        cell: (key) => age(key.lastUsedAt?.getTime(), nowMs),
-      },
+      countColumn('count', 'This month', (key) => counts.get(key.keyId) ?? 0),
+      ageColumn('used', 'Last used', (key) => key.lastUsedAt?.getTime(), nowMs),
       {
         key: 'expires',
         header: 'Expires',

@@ -25,8 +25,8 @@ import {
   section,
   type Tone,
   table,
-  utcTime,
 } from '#service-kit/pages/index.ts';
+import { countColumn, linkColumn, timeColumn } from '#service-kit/web/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { developerTabs } from './usage.routes.ts';
@@ -102,12 +102,9 @@ function endpointTable({ endpoints, tenants, nowMs }: WebhooksPageOptions): Html
     caption: 'Endpoints',
     card: { line: ['state', 'created'] },
     columns: [
-      {
-        key: 'url',
-        header: 'Address',
+      linkColumn('url', 'Address', (row) => [row.url, `/client/developer/webhooks/${row.id}`], {
         kind: 'code',
-        cell: (row) => link(`/client/developer/webhooks/${row.id}`, row.url),
-      },
+      }),
       { key: 'state', header: 'State', cell: endpointBadge },
       { key: 'events', header: 'Events', kind: 'figure', cell: (row) => String(row.eventTypes.length) },
       { key: 'workspace', header: 'Workspace', cell: (row) => nameOf(row.tenantId) },
@@ -303,15 +300,10 @@ function deliveryTable(
     card: { line: ['status', 'happened'] },
     captionVisible: true,
     columns: [
-      {
-        key: 'type',
-        header: 'Event',
-        kind: 'code',
-        cell: (row) => link(`${path}/deliveries/${row.id}`, row.type),
-      },
+      linkColumn('type', 'Event', (row) => [row.type, `${path}/deliveries/${row.id}`], { kind: 'code' }),
       { key: 'status', header: 'State', cell: (row) => badge(statusTones[row.status], row.status) },
       { key: 'happened', header: 'Happened', cell: (row) => age(row.occurredAt.getTime(), nowMs) },
-      { key: 'attempts', header: 'Attempts', kind: 'figure', cell: (row) => formatCount(row.attempts) },
+      countColumn('attempts', 'Attempts', (row) => row.attempts),
       {
         key: 'last',
         header: 'Last answer',
@@ -407,14 +399,8 @@ export function deliveryPage({
         captionVisible: true,
         columns: [
           { key: 'number', header: 'Attempt', cell: (row) => formatCount(row.number) },
-          { key: 'at', header: 'When', kind: 'time', cell: (row) => utcTime(row.at.getTime(), 'seconds') },
-          {
-            key: 'took',
-            header: 'Took',
-            unit: 'ms',
-            kind: 'figure',
-            cell: (row) => formatCount(row.durationMs),
-          },
+          timeColumn('at', 'When', (row) => row.at.getTime(), { precision: 'seconds' }),
+          countColumn('took', 'Took', (row) => row.durationMs, { unit: 'ms' }),
           {
             key: 'status',
             header: 'Answer',

@@ -22,6 +22,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
+import { linkColumn } from '#service-kit/web/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { deployIntoPath } from '../servers/deploy.page.ts';
@@ -112,15 +113,11 @@ function picture({ network, members }: NetworkPageOptions): Html {
 }
 
 function membersTable({ visitor, network, members }: NetworkPageOptions): Html {
-  return table({
+  return table<NetworkMember>({
     caption: 'Servers on this network',
     card: { line: ['state', 'ip'] },
     columns: [
-      {
-        key: 'name',
-        header: 'Server',
-        cell: (member) => link(`/client/servers/${member.serverId}`, member.name),
-      },
+      linkColumn('name', 'Server', (member) => [member.name, `/client/servers/${member.serverId}`]),
       { key: 'ip', header: 'Address', kind: 'code', cell: (member) => code(member.ip, true) },
       { key: 'mac', header: 'MAC', kind: 'code', cell: (member) => code(member.macAddress) },
       { key: 'state', header: 'State', cell: (member) => nicBadge(member.state) },

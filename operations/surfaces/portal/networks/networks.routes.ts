@@ -16,7 +16,6 @@ import {
   type Html,
   inputForm,
   isConfirmed,
-  link,
   pageHeader,
   refreshing,
   section,
@@ -24,7 +23,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '#service-kit/web/index.ts';
+import { countColumn, linkColumn, noSuchPage } from '#service-kit/web/index.ts';
 import { portalFrame, workspaceField } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { type NetworkPageOptions, networkPage } from './network.page.ts';
@@ -275,14 +274,9 @@ function networksPage(options: NetworksPageOptions): Html {
 function columnsFor({ tenants }: NetworksPageOptions): Column<Network>[] {
   const names = new Map(tenants.map((tenant) => [tenant.id, tenant.name]));
   const columns: Column<Network>[] = [
-    { key: 'name', header: 'Name', cell: (network) => link(`${networksPath}${network.id}`, network.name) },
+    linkColumn('name', 'Name', (network) => [network.name, `${networksPath}${network.id}`]),
     { key: 'cidr', header: 'Addresses', kind: 'code', cell: (network) => code(network.cidr) },
-    {
-      key: 'members',
-      header: 'Servers',
-      kind: 'figure',
-      cell: (network) => formatCount(network.memberCount),
-    },
+    countColumn('members', 'Servers', (network) => network.memberCount),
     { key: 'sync', header: 'State', cell: syncBadge },
     { key: 'location', header: 'Location', cell: (network) => network.locationName },
     {

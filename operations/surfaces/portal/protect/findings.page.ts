@@ -28,6 +28,7 @@ import {
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { ageColumn, linkColumn } from '#service-kit/web/index.ts';
 import {
   evidenceCell,
   findingMarks,
@@ -155,15 +156,7 @@ function listOf({ server, findings, view, rows, severity, ...options }: Findings
             },
             { key: 'until', header: 'Until', cell: (row) => untilOf(row, nowMs) },
           ]
-        : [
-            {
-              key: 'since',
-              header: 'Known since',
-              kind: 'figure',
-              cell: (row) => age(row.firstFoundAt?.getTime(), nowMs),
-            },
-            pickColumn(false),
-          ],
+        : [ageColumn('since', 'Known since', (row) => row.firstFoundAt?.getTime(), nowMs), pickColumn(false)],
     empty:
       severity !== undefined
         ? { title: 'None of this severity', text: 'Other severities may have some.' }
@@ -187,11 +180,10 @@ function unableTable({ server, findings }: FindingsPageOptions): Html {
     caption: 'Services that could not be assessed',
     card: { line: ['address', 'software'] },
     columns: [
-      {
-        key: 'service',
-        header: 'Service',
-        cell: (row) => link(serviceHref(server.id, row), `${row.transport}/${row.port}`),
-      },
+      linkColumn('service', 'Service', (row) => [
+        `${row.transport}/${row.port}`,
+        serviceHref(server.id, row),
+      ]),
       { key: 'address', header: 'Address', kind: 'code', cell: ({ address }) => code(address) },
       { key: 'software', header: 'Answer', cell: softwareOf },
       { key: 'reason', header: 'Why not', kind: 'prose', cell: ({ reason }) => unableText(reason) },
@@ -345,7 +337,7 @@ export function findingsTable(
 ): Html {
   return table<FindingRow>({
     columns: [
-      { key: 'cve', header: 'CVE', cell: (row) => link(findingHref(serverId, row), row.cveId) },
+      linkColumn('cve', 'CVE', (row) => [row.cveId, findingHref(serverId, row)]),
       { key: 'severity', header: 'Severity', cell: (row) => severityBadge(row.severity, row.score) },
       {
         key: 'service',

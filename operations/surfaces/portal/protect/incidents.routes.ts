@@ -38,7 +38,7 @@ import {
   utcTime,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '#service-kit/web/index.ts';
+import { figureColumn, momentColumn, noSuchPage } from '#service-kit/web/index.ts';
 import { durationOf, readIncidentCursor, writeIncidentCursor } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
@@ -315,13 +315,8 @@ function vectorsTable(vectors: readonly IncidentVector[]): Html {
         cell: ({ ports, details }) =>
           details?.protocols.map(describeProtocol).join(', ') || ports.join(', ') || 'many',
       },
-      {
-        key: 'packets',
-        header: 'Packets',
-        kind: 'figure',
-        cell: (each) => formatPercent(each.packets_share),
-      },
-      { key: 'bytes', header: 'Bytes', kind: 'figure', cell: (each) => formatPercent(each.bytes_share) },
+      figureColumn('packets', 'Packets', (each) => each.packets_share, formatPercent),
+      figureColumn('bytes', 'Bytes', (each) => each.bytes_share, formatPercent),
     ],
     rows: vectors,
     empty: { title: 'No parts told apart', text: 'The class above covers all of it.' },
@@ -354,7 +349,7 @@ function actionsTable(incident: IncidentRow, nowMs: number): Html {
     card: { line: ['at', 'ended'] },
     columns: [
       { key: 'what', header: 'Measure', kind: 'prose', cell: (each) => each.text },
-      { key: 'at', header: 'At', cell: (each) => moment(each.atMs, nowMs) },
+      momentColumn('at', 'At', (each) => each.atMs, nowMs),
       {
         key: 'ended',
         header: 'Ended',

@@ -37,7 +37,7 @@ import {
   table,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '#service-kit/web/index.ts';
+import { momentColumn, noSuchPage } from '#service-kit/web/index.ts';
 import { scanBadge, scanKind, scanOutcome, scanStateWord } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
@@ -288,7 +288,7 @@ function closedTable({ closed, nowMs }: ServerPorts): Html {
     captionVisible: true,
     columns: [
       ...portColumns,
-      { key: 'since', header: 'Open since', cell: (row) => moment(row.firstObservedAt.getTime(), nowMs) },
+      momentColumn('since', 'Open since', (row) => row.firstObservedAt.getTime(), nowMs),
       {
         key: 'closed',
         header: 'Found closed',
@@ -320,12 +320,12 @@ function scansTable({ scans, nowMs }: ServerPorts, path: string): Html {
       },
       { key: 'address', header: 'Address', kind: 'code', cell: ({ address }) => code(address) },
       { key: 'state', header: 'State', cell: scanBadge },
-      {
-        key: 'at',
-        header: 'Time',
-        cell: ({ finishedAt, startedAt, requestedAt }) =>
-          moment((finishedAt ?? startedAt ?? requestedAt)!.getTime(), nowMs),
-      },
+      momentColumn(
+        'at',
+        'Time',
+        ({ finishedAt, startedAt, requestedAt }) => (finishedAt ?? startedAt ?? requestedAt)!.getTime(),
+        nowMs,
+      ),
       { key: 'result', header: 'Result', kind: 'prose', cell: scanOutcome },
     ],
     rows: scans.slice(0, scansShown),

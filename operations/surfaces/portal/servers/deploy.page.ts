@@ -28,6 +28,7 @@ import {
   table,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { figureColumn } from '#service-kit/web/index.ts';
 import { sshKeysPath } from '../developer/ssh-keys.routes.ts';
 import { portalFrame, workspaceField } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
@@ -294,13 +295,8 @@ function planTable({ plans, choice }: DeployPageOptions): Html {
       { key: 'memory', header: 'Memory', unit: 'GiB', kind: 'figure', cell: (plan) => plan.memoryMb / 1024 },
       { key: 'disk', header: 'Disk', unit: 'GB', kind: 'figure', cell: (plan) => plan.diskGb },
       ...(plans.some(({ portMbit }) => portMbit !== null) ? [portColumn] : []),
-      { key: 'hour', header: 'Per hour', kind: 'figure', cell: (plan) => formatMoney(plan.hourlyQuanta) },
-      {
-        key: 'month',
-        header: 'Monthly cap',
-        kind: 'figure',
-        cell: (plan) => formatMoney(plan.monthlyCapQuanta),
-      },
+      figureColumn('hour', 'Per hour', (plan: Plan) => plan.hourlyQuanta, formatMoney),
+      figureColumn('month', 'Monthly cap', (plan: Plan) => plan.monthlyCapQuanta, formatMoney),
     ],
     rows: plans,
     empty: { title: 'No plans available', text: 'You cannot deploy a server right now.' },

@@ -33,7 +33,13 @@ import {
   stats,
   type Tone,
 } from '#service-kit/pages/index.ts';
-import { type ListFilter, readFilters, readList, sendWantedFile } from '#service-kit/web/index.ts';
+import {
+  figureColumn,
+  type ListFilter,
+  readFilters,
+  readList,
+  sendWantedFile,
+} from '#service-kit/web/index.ts';
 import {
   changingStatuses,
   daySpark,
@@ -233,14 +239,9 @@ async function columnsFor(
         ];
       },
     },
-    {
-      key: 'cost',
-      header: 'This month',
-      kind: 'figure',
-      cell: (server) => formatMoneyAbout(costs.get(server.id) ?? 0),
+    figureColumn('cost', 'This month', (server) => costs.get(server.id) ?? 0, formatMoneyAbout, {
       field: 'month_quanta',
-      value: (server) => costs.get(server.id) ?? 0,
-    },
+    }),
     { key: 'addresses', header: 'Address', kind: 'code', cell: addressesOf },
     { key: 'plan', header: 'Plan', cell: (server) => server.planName },
     { key: 'location', header: 'Location', cell: (server) => server.locationName },

@@ -65,54 +65,48 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
 }
 
 function navigationOf(current: FrameOptions['current']): readonly NavigationGroup[] {
+  const item = (name: typeof current, label: string, href: string, key?: string) => ({
+    ...{ label, href, current: current === name },
+    ...(key !== undefined && { key }),
+  });
   return [
     {
       items: [
-        { label: 'Overview', href: '/console/', key: 'o', current: current === 'overview' },
-        { label: 'Customers', href: '/console/customers/', key: 'c', current: current === 'customers' },
-        { label: 'Servers', href: '/console/servers/', key: 's', current: current === 'servers' },
-        { label: 'Traffic', href: '/console/traffic/', key: 'b', current: current === 'traffic' },
+        item('overview', 'Overview', '/console/', 'o'),
+        item('customers', 'Customers', '/console/customers/', 'c'),
+        item('servers', 'Servers', '/console/servers/', 's'),
+        item('traffic', 'Traffic', '/console/traffic/', 'b'),
       ],
     },
     {
       label: 'Security',
       items: [
-        { label: 'Attacks', href: '/console/attacks/', key: 'k', current: current === 'attacks' },
-        { label: 'Port scans', href: '/console/port-scans/', key: 'i', current: current === 'port-scans' },
-        { label: 'Findings', href: '/console/findings/', key: 'f', current: current === 'findings' },
+        item('attacks', 'Attacks', '/console/attacks/', 'k'),
+        item('port-scans', 'Port scans', '/console/port-scans/', 'i'),
+        item('findings', 'Findings', '/console/findings/', 'f'),
       ],
     },
     {
       label: 'Health',
       items: [
-        { label: 'Clusters', href: '/console/clusters/', key: 'n', current: current === 'clusters' },
-        {
-          label: 'Reconciliation',
-          href: '/console/reconciliation/',
-          key: 'r',
-          current: current === 'reconciliation',
-        },
-        { label: 'System', href: '/console/system/', key: 'h', current: current === 'system' },
+        item('clusters', 'Clusters', '/console/clusters/', 'n'),
+        item('reconciliation', 'Reconciliation', '/console/reconciliation/', 'r'),
+        item('system', 'System', '/console/system/', 'h'),
       ],
     },
     {
       label: 'Setup',
       isFolded: true,
       items: [
-        { label: 'Catalog', href: '/console/catalog/', key: 'l', current: current === 'catalog' },
-        { label: 'Staff', href: '/console/staff/', key: 't', current: current === 'staff' },
-        { label: 'Audit trail', href: '/console/audit/', key: 'a', current: current === 'audit' },
-        { label: 'Admin projects', href: '/console/projects/', key: 'p', current: current === 'projects' },
-        { label: 'API meter', href: '/console/billing/usage/api/', key: 'm', current: current === 'usage' },
-        { label: 'Webhooks', href: '/console/webhooks/', key: 'w', current: current === 'webhooks' },
-        { label: 'Appearance', href: '/console/appearance/', current: current === 'appearance' },
-        { label: 'Single sign-on', href: '/console/sign-on/', key: 'y', current: current === 'sign-on' },
-        {
-          label: 'API reference',
-          href: '/console/billing/usage/api/docs/',
-          key: 'd',
-          current: current === 'docs',
-        },
+        item('catalog', 'Catalog', '/console/catalog/', 'l'),
+        item('staff', 'Staff', '/console/staff/', 't'),
+        item('audit', 'Audit trail', '/console/audit/', 'a'),
+        item('projects', 'Admin projects', '/console/projects/', 'p'),
+        item('usage', 'API meter', '/console/billing/usage/api/', 'm'),
+        item('webhooks', 'Webhooks', '/console/webhooks/', 'w'),
+        item('appearance', 'Appearance', '/console/appearance/'),
+        item('sign-on', 'Single sign-on', '/console/sign-on/', 'y'),
+        item('docs', 'API reference', '/console/billing/usage/api/docs/', 'd'),
       ],
     },
   ];

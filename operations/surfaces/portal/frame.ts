@@ -38,6 +38,12 @@ export const workspaceField = (
 /** The frame of every portal page. */
 export function portalFrame(options: FrameOptions, content: Content): Html {
   const { visitor } = options;
+  const item = (name: FrameOptions['current'], label: string, href: string, key: string) => ({
+    label,
+    href,
+    key,
+    current: options.current === name,
+  });
   return shell(
     {
       area: 'Customer portal',
@@ -46,55 +52,20 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
       navigation: [
         {
           items: [
-            { label: 'Servers', href: '/client/', key: 's', current: options.current === 'servers' },
-            { label: 'Traffic', href: '/client/traffic/', key: 't', current: options.current === 'traffic' },
-            {
-              label: 'Networks',
-              href: '/client/networks/',
-              key: 'n',
-              current: options.current === 'networks',
-            },
-            {
-              label: 'Addresses',
-              href: '/client/addresses/',
-              key: 'i',
-              current: options.current === 'addresses',
-            },
-            {
-              label: 'API keys',
-              href: '/client/developer/',
-              key: 'k',
-              current: options.current === 'developer',
-            },
-            {
-              label: 'API reference',
-              href: '/client/developer/docs/',
-              key: 'd',
-              current: options.current === 'docs',
-            },
+            item('servers', 'Servers', '/client/', 's'),
+            item('traffic', 'Traffic', '/client/traffic/', 't'),
+            item('networks', 'Networks', '/client/networks/', 'n'),
+            item('addresses', 'Addresses', '/client/addresses/', 'i'),
+            item('developer', 'API keys', '/client/developer/', 'k'),
+            item('docs', 'API reference', '/client/developer/docs/', 'd'),
           ],
         },
         {
           label: 'Organization',
           items: [
-            {
-              label: 'Billing',
-              href: '/client/billing/',
-              key: 'b',
-              current: options.current === 'billing',
-            },
-            {
-              label: 'Activity',
-              href: '/client/activity/',
-              key: 'a',
-              current: options.current === 'activity',
-            },
-            {
-              label: 'Settings',
-              href: '/client/settings/',
-              key: ',',
-              current: options.current === 'settings',
-            },
+            item('billing', 'Billing', '/client/billing/', 'b'),
+            item('activity', 'Activity', '/client/activity/', 'a'),
+            item('settings', 'Settings', '/client/settings/', ','),
           ],
         },
       ],

@@ -30,6 +30,16 @@ export function banner(options: BannerOptions): Html {
 export const chosenOf = <T>(table: Readonly<Record<string, T>>, name: string | undefined): T | undefined =>
   name !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
 
+/** The toast after a redirect; the name in the URL chooses its text, which never comes from there. */
+export function toastOf(
+  texts: Readonly<Record<string, string>>,
+  done: string | undefined,
+  tone: Tone = 'info',
+): { tone: Tone; text: string } | undefined {
+  const text = chosenOf(texts, done);
+  return text === undefined ? undefined : { tone, text };
+}
+
 /** The outcome of the last action, floating; closed by its button, and after ten seconds unless it is bad. */
 export function toast(tone: Tone, text: Content): Html {
   return html`<div class="toast tone-${tone}" role="${tone === 'bad' ? 'alert' : 'status'}" data-toast="${tone === 'bad' ? 'stay' : 'leave'}"><span class="mark" aria-hidden="true">${toneMark(tone)}</span><span>${typeof text === 'string' ? prose(text) : text}</span><button type="button" class="icon-button needs-script" data-close aria-label="Close">×</button></div>`;

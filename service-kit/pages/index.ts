@@ -36,6 +36,7 @@ export {
   progress,
   skeleton,
   toast,
+  toastOf,
 } from './feedback.ts';
 export {
   type AskOptions,

@@ -186,6 +186,7 @@ const noMarkup = new Set([
   'assetUrl',
   'chartJson',
   'chosenOf',
+  'toastOf',
   'coloursOf',
   'csvLines',
   'isConfirmed',

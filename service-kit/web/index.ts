@@ -60,6 +60,14 @@ export function removeFactorsButton(
   );
 }
 
+/** Reads at once what a page shows, by name. */
+export async function readAll<Reads extends Readonly<Record<string, unknown>>>(
+  reads: Reads,
+): Promise<{ [Name in keyof Reads]: Awaited<Reads[Name]> }> {
+  const found = Object.entries(reads).map(async ([name, read]) => [name, await read]);
+  return Object.fromEntries(await Promise.all(found));
+}
+
 // Steps of the hooks that guard the pages of a surface. Each surface puts them in its order, and adds who may see it.
 
 /** True for a request that may change something. */

@@ -1,6 +1,7 @@
 import { isNearlyFull, type PoolUse } from '#operations/addresses/index.ts';
 import type { Location } from '#operations/catalog/index.ts';
-import { type Cluster, type DayRoom, isAway, type Node, type Room } from '#operations/clusters/index.ts';
+import { type DayRoom, isAway, type Node, type Room } from '#operations/clusters/index.ts';
+import type { Features } from '#operations/features.ts';
 import { driverNames } from '#operations/hypervisors/index.ts';
 import {
   askButton,
@@ -22,21 +23,25 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
-import { ageColumn, countColumn, linkColumn } from '#service-kit/web/index.ts';
+import { ageColumn, countColumn, linkColumn, readAll } from '#service-kit/web/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 
-interface ClustersPageOptions {
+interface ClustersPageOptions extends Awaited<ReturnType<typeof readClustersPage>> {
   staff: Staff;
-  clusters: readonly Cluster[];
-  locations: readonly Location[];
-  nodes: readonly Node[];
-  pools: readonly PoolUse[];
-  /** Memory that guests held at the end of each of the last days. */
-  days: readonly DayRoom[];
-  nowMs: number;
-  toast?: { tone: Tone; text: string };
+  toast?: { tone: Tone; text: string } | undefined;
 }
+
+export const readClustersPage = (deps: Features, { actor }: Staff) =>
+  readAll({
+    clusters: deps.clusters.listClusters(),
+    locations: deps.catalog.listAllLocations(),
+    nodes: deps.clusters.listNodes(actor, null),
+    pools: deps.addresses.listPools(actor, null),
+    // Memory that guests held at the end of each of the last days.
+    days: deps.clusters.listDayRoom(actor, 30),
+    nowMs: deps.clock.nowMs(),
+  });
 
 /** `/console/clusters/`: where guests can run and how much room is left. */
 export function clustersPage(options: ClustersPageOptions): Html {
@@ -93,7 +98,7 @@ function emptyOf({ staff, locations }: ClustersPageOptions) {
 }
 
 /** How full the fleet has become: rising lines are looked at, tables of shares are not. */
-export function roomChart({ days, nodes }: Pick<ClustersPageOptions, 'days' | 'nodes'>): Html {
+export function roomChart({ days, nodes }: { days: readonly DayRoom[]; nodes: readonly Node[] }): Html {
   const capacity = Math.floor(nodes.reduce((sum, node) => sum + node.capacity.memoryMb, 0) / 1024);
   return chart({
     id: 'room',

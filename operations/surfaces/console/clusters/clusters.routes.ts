@@ -5,10 +5,10 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Cluster, Node, NodeChange } from '#operations/clusters/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { chosenOf, sendPage } from '#service-kit/pages/index.ts';
+import { sendPage, toastOf } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Staff } from '../guard.ts';
-import { clustersPage, newClusterPage } from './clusters.page.ts';
+import { clustersPage, newClusterPage, readClustersPage } from './clusters.page.ts';
 import { emptyForm, formOf, type NodeForm, type NodePageOptions, nodePage } from './node.page.ts';
 
 const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
@@ -93,9 +93,8 @@ export function registerClusters(app: App, deps: Features): void {
     async (request, reply) => {
       const staff = request.staff!;
       const { node, cluster } = await findNode(deps, staff, request.params.id);
-      const done = chosenOf(outcomes, request.query.done);
-      const toast = done === undefined ? {} : { toast: { tone: 'info' as const, text: done } };
-      return show(deps, reply, { staff, cluster, node, form: formOf(node), ...toast });
+      const toast = toastOf(outcomes, request.query.done);
+      return show(deps, reply, { staff, cluster, node, form: formOf(node), toast });
     },
   );
 
@@ -209,17 +208,6 @@ async function showClusters(
   reply: FastifyReply,
   done: string,
 ): Promise<FastifyReply> {
-  const { actor } = staff;
-  const [clusters, locations, nodes, pools, days] = await Promise.all([
-    deps.clusters.listClusters(),
-    deps.catalog.listAllLocations(),
-    deps.clusters.listNodes(actor, null),
-    deps.addresses.listPools(actor, null),
-    deps.clusters.listDayRoom(actor, 30),
-  ]);
-  const text = chosenOf(outcomes, done);
-  const tone = done === 'kept' ? ('warn' as const) : ('good' as const);
-  const toast = text === undefined ? {} : { toast: { tone, text } };
-  const nowMs = deps.clock.nowMs();
-  return sendPage(reply, clustersPage({ staff, clusters, locations, nodes, pools, days, nowMs, ...toast }));
+  const toast = toastOf(outcomes, done, done === 'kept' ? 'warn' : 'good');
+  return sendPage(reply, clustersPage({ staff, ...(await readClustersPage(deps, staff)), toast }));
 }

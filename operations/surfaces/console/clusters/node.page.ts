@@ -50,7 +50,7 @@ export interface NodePageOptions {
   /** The last check of what it needs; null: there was none. */
   check: LastCheck | null;
   nowMs: number;
-  toast?: { tone: Tone; text: Content };
+  toast?: { tone: Tone; text: Content } | undefined;
   /** What was wrong, by field. */
   faults?: ReadonlyMap<string, string>;
 }

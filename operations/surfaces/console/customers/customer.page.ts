@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { BillingProfile, Membership, Tenant } from '#operations/accounts/index.ts';
+import type { Membership, Tenant } from '#operations/accounts/index.ts';
 import {
   describeRefusal,
   judgeAccess,
@@ -14,7 +14,6 @@ import type { Charge, ChargeState, SavedCard } from '#operations/payments/index.
 import { statusOf } from '#operations/servers/index.ts';
 import type { KeySummary } from '#operations/views/key-store.ts';
 import type { Server } from '#operations/views/server-store.ts';
-import type { AccessFacts, DaySpending } from '#operations/views/tenant-store.ts';
 import type { Delivery } from '#service-kit/mail/index.ts';
 import {
   actionButton,
@@ -47,36 +46,27 @@ import {
   utcTime,
 } from '#service-kit/pages/index.ts';
 import { linkDelivery } from '#service-kit/sign-in/index.ts';
-import { idCursor, noSuchPage, readList, sendWantedFile } from '#service-kit/web/index.ts';
+import { idCursor, noSuchPage, readAll, readList, sendWantedFile } from '#service-kit/web/index.ts';
 import { spendingChart } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
-import { customerTrafficHref, type MonitorLink, readMonitorLink } from '../links.ts';
+import { customerTrafficHref, readMonitorLink } from '../links.ts';
 import { personActions } from '../person-actions.ts';
 import { toneOf } from '../servers/servers.routes.ts';
 import { accountUsagePath } from '../usage/usage.routes.ts';
 
-interface CustomerPageOptions {
+/** The outcome of a form. */
+interface Said {
+  toast?: { tone: Tone; text: string } | undefined;
+  error?: string;
+  closeError?: string;
+  /** How a link that sets a password reached its reader. */
+  delivery?: Delivery;
+}
+
+interface CustomerPageOptions extends Awaited<ReturnType<typeof readCustomer>>, Said {
   staff: Staff;
   tenant: Tenant;
-  access: AccessFacts;
-  profile: BillingProfile | null;
-  entries: readonly LedgerEntry[];
-  days: readonly DaySpending[];
-  charges: readonly Charge[];
-  cards: readonly SavedCard[];
-  members: readonly Membership[];
-  servers: readonly Server[];
-  keys: readonly KeySummary[];
-  /** Names the adjustment's form: sent twice, it is entered once. */
-  formId: string;
-  inMonitor: MonitorLink;
-  nowMs: number;
-  toast?: { tone: Tone; text: string } | undefined;
-  error?: string | undefined;
-  closeError?: string | undefined;
-  /** How a link that sets a password reached its reader. */
-  delivery?: Delivery | undefined;
 }
 
 export const chargeTones: Record<ChargeState, Tone> = {
@@ -339,55 +329,36 @@ export async function findCustomer(deps: Features, id: string): Promise<Tenant> 
   return tenant;
 }
 
+const readCustomer = (deps: Features, { actor }: Staff, tenant: Tenant) =>
+  readAll({
+    access: deps.billing.accessOf([tenant.id]).then((found) => found.get(tenant.id)!),
+    entries: deps.billing.listEntries(actor, tenant.id, rowsMax),
+    days: deps.billing.sumDays(actor, tenant.id, 30),
+    charges: deps.payments.listCharges(actor, tenant.id, rowsMax),
+    cards: deps.payments.listCards(actor, tenant.id),
+    members: deps.accounts.membersOf(tenant.organizationId),
+    servers: deps.servers.listServers(actor, tenant.id, { order: 'newest', limit: rowsMax }),
+    keys: deps.apiKeys.listKeysOf(actor, tenant.organizationId),
+    profile: deps.accounts.billingProfileOf(tenant.id),
+    inMonitor: readMonitorLink(deps.signOn),
+    // Names the adjustment's form: sent twice, it is entered once.
+    formId: randomUUID(),
+    nowMs: deps.clock.nowMs(),
+  });
+
 /** The customer's page, also as the answer to a refused form. */
 export async function showCustomer(
   deps: Features,
   request: FastifyRequest,
   reply: FastifyReply,
   id: string,
-  said: {
-    toast?: { tone: Tone; text: string } | undefined;
-    error?: string;
-    closeError?: string;
-    delivery?: Delivery;
-  },
+  said: Said,
   status = 200,
 ): Promise<FastifyReply> {
   const staff = request.staff!;
   const tenant = await findCustomer(deps, id);
-  const { actor } = staff;
-  const newest = { order: 'newest', limit: rowsMax } as const;
-  const [access, entries, days, charges, cards, members, servers, keys, profile, inMonitor] =
-    await Promise.all([
-      deps.billing.accessOf([tenant.id]),
-      deps.billing.listEntries(actor, tenant.id, rowsMax),
-      deps.billing.sumDays(actor, tenant.id, 30),
-      deps.payments.listCharges(actor, tenant.id, rowsMax),
-      deps.payments.listCards(actor, tenant.id),
-      deps.accounts.membersOf(tenant.organizationId),
-      deps.servers.listServers(actor, tenant.id, newest),
-      deps.apiKeys.listKeysOf(actor, tenant.organizationId),
-      deps.accounts.billingProfileOf(tenant.id),
-      readMonitorLink(deps.signOn),
-    ]);
-  const page = customerPage({
-    staff,
-    tenant,
-    access: access.get(tenant.id)!,
-    profile,
-    entries,
-    days,
-    charges,
-    cards,
-    members,
-    servers,
-    keys,
-    formId: randomUUID(),
-    inMonitor,
-    nowMs: deps.clock.nowMs(),
-    ...said,
-  });
-  return sendPage(reply, page, status);
+  const read = await readCustomer(deps, staff, tenant);
+  return sendPage(reply, customerPage({ staff, tenant, ...read, ...said }), status);
 }
 
 /** The buttons beside the customer's name. */

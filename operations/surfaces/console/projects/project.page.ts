@@ -1,7 +1,7 @@
 import { titleOfClass } from '#contracts/attack-classes.ts';
 import type { AdminProject, AdminToken } from '#operations/admin-projects/index.ts';
-import type { Cluster } from '#operations/clusters/index.ts';
-import type { GrantablePermission } from '#operations/feeds/index.ts';
+import type { Features } from '#operations/features.ts';
+import { listGrantable } from '#operations/feeds/index.ts';
 import type { ProjectOutcomes, ProjectSources, RefusalRow } from '#operations/protect/index.ts';
 import type { ConflictRow, SetAsideRow, SourceRow } from '#operations/views/protect-source-store.ts';
 import { defaultDays } from '#service-kit/credentials/index.ts';
@@ -27,25 +27,30 @@ import {
   stats,
   table,
 } from '#service-kit/pages/index.ts';
-import { ageColumn, countColumn, momentColumn } from '#service-kit/web/index.ts';
+import { ageColumn, countColumn, momentColumn, readAll } from '#service-kit/web/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import { namesOfClusters, projectFields } from './projects.page.ts';
 
-interface ProjectPageOptions {
+export interface ProjectPageOptions extends Awaited<ReturnType<typeof readProjectPage>> {
   staff: Staff;
   project: AdminProject;
-  tokens: readonly AdminToken[];
-  clusters: readonly Cluster[];
-  grantable: readonly GrantablePermission[];
-  traffic: ProjectSources;
-  incidents: ProjectOutcomes;
-  nowMs: number;
   /** A token that was made by this very request: the only page that shows it. */
   token?: string;
   error?: string;
   tokenError?: string;
 }
+
+/** What the page shows of the project. */
+export const readProjectPage = (deps: Features, { actor }: Staff, id: number) =>
+  readAll({
+    tokens: deps.adminProjects.listTokens(actor, id),
+    clusters: deps.clusters.listClusters(),
+    traffic: deps.protectTraffic.readSources(actor, id),
+    incidents: deps.protectIncidents.readOutcomes(actor, id),
+    grantable: listGrantable(deps.receivers),
+    nowMs: deps.clock.nowMs(),
+  });
 
 export function projectPage(options: ProjectPageOptions): Html {
   const { staff, project, tokens, token } = options;

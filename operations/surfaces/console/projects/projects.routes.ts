@@ -11,7 +11,7 @@ import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Staff } from '../guard.ts';
-import { projectPage } from './project.page.ts';
+import { type ProjectPageOptions, projectPage, readProjectPage } from './project.page.ts';
 import { projectsPage } from './projects.page.ts';
 
 const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
@@ -116,20 +116,12 @@ async function showProject(
   staff: Staff,
   reply: FastifyReply,
   id: number,
-  state: { error?: string; tokenError?: string; token?: string },
+  state: Pick<ProjectPageOptions, 'error' | 'tokenError' | 'token'>,
 ): Promise<FastifyReply> {
   const project: AdminProject | null = await deps.adminProjects.find(staff.actor, id);
   if (!project) throw noSuchPage();
-  const [tokens, clusters, traffic, incidents] = await Promise.all([
-    deps.adminProjects.listTokens(staff.actor, id),
-    deps.clusters.listClusters(),
-    deps.protectTraffic.readSources(staff.actor, id),
-    deps.protectIncidents.readOutcomes(staff.actor, id),
-  ]);
   const isRefused = state.error !== undefined || state.tokenError !== undefined;
-  const grantable = listGrantable(deps.receivers);
-  const facts = { tokens, clusters, grantable, traffic, incidents };
-  const page = { staff, project, ...facts, nowMs: deps.clock.nowMs(), ...state };
+  const page = { staff, project, ...(await readProjectPage(deps, staff, id)), ...state };
   return sendPage(reply, projectPage(page), isRefused ? 422 : 200);
 }
 

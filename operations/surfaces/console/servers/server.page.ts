@@ -1,8 +1,8 @@
 import { guardReasonTitle } from '#contracts/guard-reasons.ts';
-import type { Tenant } from '#operations/accounts/index.ts';
+import type { Features } from '#operations/features.ts';
 import type { Guard, SpoofingAttempt } from '#operations/guards/index.ts';
 import { statusOf, supersededBy } from '#operations/servers/index.ts';
-import type { Server, ServerAction } from '#operations/views/server-store.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import {
   actionButton,
   askButton,
@@ -24,28 +24,44 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
-import { countColumn, momentColumn } from '#service-kit/web/index.ts';
-import { bootFacts, serverActionsTable } from '../../parts/index.ts';
+import { countColumn, momentColumn, noSuchPage, readAll } from '#service-kit/web/index.ts';
+import { bootFacts, serverActionsTable, trafficDaySection } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
-import type { MonitorLink } from '../links.ts';
+import { readMonitorLink } from '../links.ts';
+import { place } from '../traffic/traffic.routes.ts';
 import { toneOf } from './servers.routes.ts';
 
-export interface ServerPageOptions {
+const actionsMax = 20;
+
+export interface ServerPageOptions extends Awaited<ReturnType<typeof readServerPage>> {
   staff: Staff;
   server: Server;
-  tenant: Tenant | undefined;
-  actions: readonly ServerAction[];
-  failureDetail: string | null;
-  guard: Guard;
-  /** The newest first. */
-  attempts: readonly SpoofingAttempt[];
-  /** The last day, as a chart. */
-  traffic: Html;
-  inMonitor: MonitorLink;
-  nowMs: number;
-  toast?: { tone: Tone; text: Content };
+  toast?: { tone: Tone; text: Content } | undefined;
   confirmError?: string;
+}
+
+/** What the page shows of the server; throws the 404 of the console for one that was destroyed since it was found. */
+export async function readServerPage(deps: Features, { actor }: Staff, { id, tenantId }: Server) {
+  const nowMs = deps.clock.nowMs();
+  const about = {
+    ...{ traffic: deps.protectTraffic, history: deps.serverHistory, place },
+    ...{ actor, serverId: id, nowMs },
+  };
+  const { guard, ...read } = await readAll({
+    actions: deps.servers.listActions(actor, null, id, actionsMax),
+    failureDetail: deps.servers.findFailureDetail(actor, id),
+    tenant: deps.accounts.findTenant(tenantId),
+    inMonitor: readMonitorLink(deps.signOn),
+    // The last day, as a chart.
+    traffic: trafficDaySection(about),
+    guard: deps.guards.readGuard(actor, id),
+    // The newest first.
+    attempts: deps.guards.listAttempts(actor, id),
+    nowMs,
+  });
+  if (guard === null) throw noSuchPage();
+  return { ...read, guard };
 }
 
 /** `/console/servers/{id}`: where it is, what was done, and what an operator can do about it. */

@@ -5,15 +5,11 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { Server } from '#operations/views/server-store.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { chosenOf, isConfirmed, sendPage } from '#service-kit/pages/index.ts';
+import { isConfirmed, sendPage, toastOf } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
-import { trafficDaySection } from '../../parts/index.ts';
 import type { Staff } from '../guard.ts';
-import { readMonitorLink } from '../links.ts';
-import { place } from '../traffic/traffic.routes.ts';
-import { type ServerPageOptions, serverPage } from './server.page.ts';
+import { readServerPage, type ServerPageOptions, serverPage } from './server.page.ts';
 
-const actionsMax = 20;
 const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const PowerForm = Type.Object({
   action: Type.Union([Type.Literal('start'), Type.Literal('shutdown'), Type.Literal('stop')]),
@@ -40,9 +36,8 @@ export function registerServer(app: App, deps: Features): void {
     '/servers/:id',
     { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
     async (request, reply) => {
-      const done = chosenOf(outcomes, request.query.done);
-      const toast = done === undefined ? {} : { toast: { tone: 'info' as const, text: done } };
-      return show(deps, request.staff!, reply, request.params.id, 200, toast);
+      const toast = toastOf(outcomes, request.query.done);
+      return show(deps, request.staff!, reply, request.params.id, 200, { toast });
     },
   );
 
@@ -108,35 +103,7 @@ async function show(
   state: Pick<ServerPageOptions, 'toast' | 'confirmError'>,
 ): Promise<FastifyReply> {
   const server = await findServer(deps, staff, id);
-  const nowMs = deps.clock.nowMs();
-  const about = {
-    ...{ traffic: deps.protectTraffic, history: deps.serverHistory, place },
-    ...{ actor: staff.actor, serverId: id, nowMs },
-  };
-  const [actions, failureDetail, tenants, inMonitor, traffic, guard, attempts] = await Promise.all([
-    deps.servers.listActions(staff.actor, null, id, actionsMax),
-    deps.servers.findFailureDetail(staff.actor, id),
-    deps.accounts.findTenants([server.tenantId]),
-    readMonitorLink(deps.signOn),
-    trafficDaySection(about),
-    deps.guards.readGuard(staff.actor, id),
-    deps.guards.listAttempts(staff.actor, id),
-  ]);
-  // Destroyed since it was found.
-  if (guard === null) throw noSuchPage();
-  const page = {
-    staff,
-    server,
-    tenant: tenants[0],
-    actions,
-    failureDetail,
-    inMonitor,
-    traffic,
-    guard,
-    attempts,
-    nowMs,
-    ...state,
-  };
+  const page = { staff, server, ...(await readServerPage(deps, staff, server)), ...state };
   return sendPage(reply, serverPage(page), status);
 }
 

@@ -10,7 +10,6 @@ import {
   badge,
   banner,
   type Content,
-  chosenOf,
   formatCount,
   type Html,
   html,
@@ -20,6 +19,7 @@ import {
   sendPage,
   type Tone,
   table,
+  toastOf,
 } from '#service-kit/pages/index.ts';
 import { linkDelivery } from '#service-kit/sign-in/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
@@ -44,10 +44,9 @@ const outcomes: Readonly<Record<string, string>> = {
 };
 
 export function registerStaff(app: App, deps: Features): void {
-  app.get('/staff/', { schema: { querystring: Query } }, async (request, reply) => {
-    const text = chosenOf(outcomes, request.query.done);
-    return show(deps, request, reply, text === undefined ? {} : { toast: { tone: 'good', text } });
-  });
+  app.get('/staff/', { schema: { querystring: Query } }, async (request, reply) =>
+    show(deps, request, reply, { toast: toastOf(outcomes, request.query.done, 'good') }),
+  );
 
   app.post('/staff/', { schema: { body: CreateForm } }, async (request, reply) => {
     try {
@@ -129,7 +128,7 @@ async function show(
 interface StaffPageOptions {
   staff: Staff;
   people: readonly Person[];
-  toast?: { tone: Tone; text: string };
+  toast?: { tone: Tone; text: string } | undefined;
   error?: string;
   /** How a link that sets a password reached its reader. */
   delivery?: Delivery;

@@ -2,11 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import type { Tenant } from '#operations/accounts/index.ts';
-import type { AccountBandwidth } from '#operations/bandwidth/index.ts';
-import type { LedgerEntry, LedgerFilter, SourceSum } from '#operations/billing/index.ts';
+import type { LedgerEntry, LedgerFilter } from '#operations/billing/index.ts';
 import type { Features } from '#operations/features.ts';
-import type { Charge, Payments, SavedCard } from '#operations/payments/index.ts';
-import type { DaySpending } from '#operations/views/tenant-store.ts';
+import type { Charge, SavedCard } from '#operations/payments/index.ts';
 import {
   actionButton,
   askButton,
@@ -35,30 +33,20 @@ import {
   utcTime,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '#service-kit/web/index.ts';
+import { noSuchPage, readAll } from '#service-kit/web/index.ts';
 import { spendingChart } from '../../parts/index.ts';
 import { portalFrame, workspaceField } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 
-interface BillingPageOptions extends LedgerOptions {
-  visitor: Visitor;
-  tenants: readonly Tenant[];
-  balanceQuanta: number;
-  month: readonly SourceSum[];
-  days: readonly DaySpending[];
-  /** What running servers, snapshots and the present pace of requests will add until the month ends. */
-  ahead: { serverQuanta: number; snapshotQuanta: number; overageQuanta: number };
-  /** This month's traffic and the pool. */
-  traffic: Pick<AccountBandwidth, 'pool' | 'overage'>;
-  cards: readonly SavedCard[];
-  /** Charges whose outcome is not known yet. */
-  waiting: readonly Charge[];
-  cardEntry: Payments['cardEntry'];
-  /** Names the form that adds credit: sent twice, it charges once. */
-  formId: string;
-  nowMs: number;
+/** The outcome of a form. */
+interface Said {
   toast?: { tone: Tone; text: string } | undefined;
   error?: string | undefined;
+}
+
+interface BillingPageOptions extends Awaited<ReturnType<typeof readBilling>>, LedgerOptions, Said {
+  visitor: Visitor;
+  tenants: readonly Tenant[];
 }
 
 function billingPage(options: BillingPageOptions): Html {
@@ -435,52 +423,57 @@ export async function showBilling(
   visitor: Visitor,
   reply: FastifyReply,
   query: ListQuery,
-  said: { toast?: { tone: Tone; text: string } | undefined; error?: string },
+  said: Said,
   status = 200,
 ): Promise<FastifyReply> {
   const { tenant, tenants } = await choose(deps, visitor, query.tenant);
-  const { actor } = visitor;
   const filter = filterOf(query);
-  const [balanceQuanta, month, days, entries, cards, charges, serverQuanta, snapshotQuanta, usage, traffic] =
-    await Promise.all([
-      deps.billing.balanceOf(actor, tenant.id),
-      deps.billing.sumMonth(actor, tenant.id),
-      deps.billing.sumDays(actor, tenant.id, chartDays),
-      deps.billing.listEntries(actor, tenant.id, { ...filter, limit: pageSize + 1 }),
-      deps.payments.listCards(actor, tenant.id),
-      deps.payments.listCharges(actor, tenant.id, 20),
-      deps.servers.remainingCostOfMonth(actor, tenant.id),
-      deps.servers.remainingSnapshotCostOfMonth(actor, tenant.id),
-      deps.metering.usageOf(actor, { tenantId: tenant.id, period: null }),
-      deps.bandwidth.readAccount(actor, { tenantId: tenant.id, openedAt: tenant.createdAt }),
-    ]);
-  const overage = usage?.projection ? usage.projection.overageQuanta - usage.overageQuanta : 0;
-  const nowMs = deps.clock.nowMs();
+  const { entries, ...read } = await readBilling(deps, visitor, tenant, filter);
   const page = billingPage({
-    visitor,
-    tenant,
-    tenants,
-    balanceQuanta,
-    month,
-    days,
-    traffic,
-    ahead: { serverQuanta, snapshotQuanta, overageQuanta: Math.max(0, overage) },
-    entries: entries.slice(0, pageSize),
+    ...{ visitor, tenant, tenants, ...read, entries: entries.slice(0, pageSize) },
     filter: {
       source: query.source ?? '',
       period: query.period ?? '',
       beforeId: filter.beforeId,
       nextBeforeId: entries.length > pageSize ? entries[pageSize - 1]!.id : undefined,
     },
-    periods: periodsSince(tenant.createdAt, nowMs),
-    cards,
-    waiting: charges.filter((charge) => ['intended', 'prepared', 'unconfirmed'].includes(charge.state)),
-    cardEntry: deps.payments.cardEntry,
-    formId: randomUUID(),
-    nowMs,
+    periods: periodsSince(tenant.createdAt, read.nowMs),
     ...said,
   });
   return sendPage(reply, page, status);
+}
+
+async function readBilling(
+  { billing, payments, servers, metering, bandwidth, clock }: Features,
+  { actor }: Visitor,
+  tenant: Tenant,
+  filter: Omit<LedgerFilter, 'limit'>,
+) {
+  const { charges, serverQuanta, snapshotQuanta, usage, ...read } = await readAll({
+    balanceQuanta: billing.balanceOf(actor, tenant.id),
+    month: billing.sumMonth(actor, tenant.id),
+    days: billing.sumDays(actor, tenant.id, chartDays),
+    entries: billing.listEntries(actor, tenant.id, { ...filter, limit: pageSize + 1 }),
+    cards: payments.listCards(actor, tenant.id),
+    charges: payments.listCharges(actor, tenant.id, 20),
+    serverQuanta: servers.remainingCostOfMonth(actor, tenant.id),
+    snapshotQuanta: servers.remainingSnapshotCostOfMonth(actor, tenant.id),
+    usage: metering.usageOf(actor, { tenantId: tenant.id, period: null }),
+    // This month's, and the pool.
+    traffic: bandwidth.readAccount(actor, { tenantId: tenant.id, openedAt: tenant.createdAt }),
+  });
+  const overage = usage?.projection ? usage.projection.overageQuanta - usage.overageQuanta : 0;
+  return {
+    ...read,
+    // What running servers, snapshots and the present pace of requests will add until the month ends.
+    ahead: { serverQuanta, snapshotQuanta, overageQuanta: Math.max(0, overage) },
+    // Those whose outcome is not known yet.
+    waiting: charges.filter((charge) => ['intended', 'prepared', 'unconfirmed'].includes(charge.state)),
+    cardEntry: payments.cardEntry,
+    // Names the form that adds credit: sent twice, it charges once.
+    formId: randomUUID(),
+    nowMs: clock.nowMs(),
+  };
 }
 
 /** The months of an account, the newest first, at most three years of them. */
@@ -497,7 +490,7 @@ function periodsSince(since: Date, nowMs: number): string[] {
 
 interface LedgerOptions {
   tenant: Tenant;
-  entries: readonly LedgerEntry[];
+  entries: LedgerEntry[];
   filter: { source: string; period: string; beforeId: number | undefined; nextBeforeId: number | undefined };
   /** `2025-11`, the newest first. */
   periods: readonly string[];

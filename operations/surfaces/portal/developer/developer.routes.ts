@@ -31,7 +31,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
-import { ageColumn, countColumn, noSuchPage } from '#service-kit/web/index.ts';
+import { ageColumn, countColumn, noSuchPage, readAll } from '#service-kit/web/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { developerTabs } from './usage.routes.ts';
@@ -124,33 +124,29 @@ async function show(
   visitor: Visitor,
   reply: FastifyReply,
   status: number,
-  state: Pick<DeveloperPageOptions, 'token' | 'error' | 'daysError' | 'given'>,
+  state: DeveloperState,
 ): Promise<FastifyReply> {
-  const { actor } = visitor;
-  const [keys, memberships, tenants] = await Promise.all([
-    deps.apiKeys.listKeys(actor),
-    deps.accounts.membershipsOf(actor.personId),
-    deps.accounts.findTenants(actor.tenantIds),
-  ]);
-  const counts = await deps.metering.countOfKeys(keys.map((key) => key.keyId));
-  const organizations = memberships.filter((each) => each.role === 'owner');
-  const nowMs = deps.clock.nowMs();
-  return sendPage(
-    reply,
-    developerPage({ visitor, keys, counts, organizations, tenants, nowMs, ...state }),
-    status,
-  );
+  const page = developerPage({ visitor, ...(await readDeveloper(deps, visitor)), ...state });
+  return sendPage(reply, page, status);
 }
 
-interface DeveloperPageOptions {
-  visitor: Visitor;
-  keys: readonly KeySummary[];
-  /** This month's requests, by key id. */
-  counts: ReadonlyMap<string, number>;
-  /** Those whose owner the visitor is. */
-  organizations: readonly Membership[];
-  tenants: readonly Tenant[];
-  nowMs: number;
+async function readDeveloper({ apiKeys, accounts, metering, clock }: Features, { actor }: Visitor) {
+  const { memberships, ...read } = await readAll({
+    keys: apiKeys.listKeys(actor),
+    memberships: accounts.membershipsOf(actor.personId),
+    tenants: accounts.findTenants(actor.tenantIds),
+  });
+  return {
+    ...read,
+    // This month's requests, by key id.
+    counts: await metering.countOfKeys(read.keys.map((key) => key.keyId)),
+    // Those whose owner the visitor is.
+    organizations: memberships.filter((each) => each.role === 'owner'),
+    nowMs: clock.nowMs(),
+  };
+}
+
+interface DeveloperState {
   /** A token that was made by this very request: the only page that shows it. */
   token?: string;
   /** Why a form was refused. */
@@ -158,6 +154,10 @@ interface DeveloperPageOptions {
   daysError?: string;
   /** What it held. */
   given?: GivenKey;
+}
+
+interface DeveloperPageOptions extends Awaited<ReturnType<typeof readDeveloper>>, DeveloperState {
+  visitor: Visitor;
 }
 
 /** The form of a new key as it was sent. */

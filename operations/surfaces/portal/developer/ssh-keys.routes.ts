@@ -8,7 +8,6 @@ import type { App } from '#service-kit/http/index.ts';
 import {
   askButton,
   type Column,
-  chosenOf,
   code,
   formatTime,
   type Html,
@@ -17,6 +16,7 @@ import {
   section,
   sendPage,
   table,
+  toastOf,
 } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { portalFrame, workspaceField } from '../frame.ts';
@@ -74,7 +74,6 @@ async function show(
     deps.accounts.findTenants(actor.tenantIds),
     Promise.all(actor.tenantIds.map((tenantId) => deps.sshKeys.listKeys(actor, tenantId))),
   ]);
-  const done = chosenOf(outcomes, state.done);
   const status = state.fault === undefined ? 200 : 422;
   const page = portalFrame(
     {
@@ -82,7 +81,7 @@ async function show(
       title: 'SSH keys',
       current: 'developer',
       breadcrumb: [{ label: 'API keys', href: '/client/developer/' }, { label: 'SSH keys' }],
-      ...(done === undefined ? {} : { toast: { tone: 'info', text: done } }),
+      toast: toastOf(outcomes, state.done),
     },
     [
       pageHeader({ title: 'SSH keys', state: stateOf(keys.flat()) }),

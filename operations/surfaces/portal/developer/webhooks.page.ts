@@ -204,7 +204,7 @@ export interface WebhookPageOptions {
   nowMs: number;
   /** A secret that was made by this very request. */
   secret?: string;
-  toast?: { tone: Tone; text: string };
+  toast?: { tone: Tone; text: string } | undefined;
   error?: string;
   form?: EndpointForm;
   confirmError?: string;

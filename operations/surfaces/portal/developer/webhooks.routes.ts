@@ -5,7 +5,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { Endpoint } from '#operations/webhooks/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
-import { chosenOf, isConfirmed, sendPage } from '#service-kit/pages/index.ts';
+import { isConfirmed, sendPage, toastOf } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import {
   deliveryPage,
@@ -63,10 +63,8 @@ export function registerWebhooks(app: App, deps: Features): void {
     '/developer/webhooks/:id',
     { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
     async (request, reply) => {
-      const text = chosenOf(outcomes, request.query.done);
-      return showOne(deps, request, reply, await find(deps, request), {
-        ...(text === undefined ? {} : { toast: { tone: 'info', text } }),
-      });
+      const toast = toastOf(outcomes, request.query.done);
+      return showOne(deps, request, reply, await find(deps, request), { toast });
     },
   );
 

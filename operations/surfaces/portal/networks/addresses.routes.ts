@@ -1,11 +1,8 @@
 /** `/client/addresses/`: public addresses that the person's workspaces keep, by the same operations that the API uses. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Tenant } from '#operations/accounts/index.ts';
-import type { Location } from '#operations/catalog/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { ReservedAddress } from '#operations/views/reserved-address-store.ts';
-import type { Server } from '#operations/views/server-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   actionButton,
@@ -13,7 +10,6 @@ import {
   badge,
   type Column,
   type Content,
-  chosenOf,
   code,
   formatCount,
   formatTime,
@@ -26,8 +22,9 @@ import {
   sendPage,
   type Tone,
   table,
+  toastOf,
 } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '#service-kit/web/index.ts';
+import { noSuchPage, readAll } from '#service-kit/web/index.ts';
 import { portalFrame, workspaceField } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { type FormFault, faultOf } from './network-frame.ts';
@@ -130,15 +127,21 @@ function answer(
   return reply.redirect(`${addressesPath}?done=${done}`, 303);
 }
 
-interface Shown extends PageState {
+interface Shown extends Awaited<ReturnType<typeof readAddresses>>, PageState {
   visitor: Visitor;
-  kept: readonly ReservedAddress[];
-  tenants: readonly Tenant[];
-  servers: readonly Server[];
-  locations: readonly Location[];
-  /** Of one account. */
-  addressesMax: number;
 }
+
+const readAddresses = ({ accounts, addresses, catalog, servers }: Features, { actor }: Visitor) =>
+  readAll({
+    tenants: accounts.findTenants(actor.tenantIds),
+    kept: Promise.all(actor.tenantIds.map((id) => addresses.listReserved(actor, id))).then((all) =>
+      all.flat(),
+    ),
+    servers: servers.listServers(actor, null, { order: 'oldest', limit: listMax }),
+    locations: catalog.listLocations(),
+    // Of one account.
+    addressesMax: addresses.addressesMax,
+  });
 
 async function show(
   deps: Features,
@@ -146,23 +149,9 @@ async function show(
   reply: FastifyReply,
   state: PageState,
 ): Promise<FastifyReply> {
-  const { actor } = visitor;
-  const [tenants, kept, servers, locations] = await Promise.all([
-    deps.accounts.findTenants(actor.tenantIds),
-    Promise.all(actor.tenantIds.map((tenantId) => deps.addresses.listReserved(actor, tenantId))),
-    deps.servers.listServers(actor, null, { order: 'oldest', limit: listMax }),
-    deps.catalog.listLocations(),
-  ]);
-  const { addressesMax } = deps.addresses;
-  const shown = { ...state, visitor, tenants, servers, locations, addressesMax, kept: kept.flat() };
-  const done = chosenOf(outcomes, state.done);
+  const shown = { visitor, ...(await readAddresses(deps, visitor)), ...state };
   const failed = state.fault?.form === 'list' ? state.fault.message : undefined;
-  const toast: { tone: Tone; text: Content } | undefined =
-    failed !== undefined
-      ? { tone: 'bad', text: failed }
-      : done === undefined
-        ? undefined
-        : { tone: 'info', text: done };
+  const toast = failed === undefined ? toastOf(outcomes, state.done) : { tone: 'bad' as const, text: failed };
   const page = portalFrame(
     { visitor, title: 'Addresses', current: 'addresses', breadcrumb: [{ label: 'Addresses' }], toast },
     [

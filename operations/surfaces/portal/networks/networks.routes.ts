@@ -10,7 +10,6 @@ import type { App } from '#service-kit/http/index.ts';
 import {
   type Column,
   type Content,
-  chosenOf,
   code,
   formatCount,
   type Html,
@@ -22,6 +21,7 @@ import {
   sendPage,
   type Tone,
   table,
+  toastOf,
 } from '#service-kit/pages/index.ts';
 import { countColumn, linkColumn, noSuchPage } from '#service-kit/web/index.ts';
 import { portalFrame, workspaceField } from '../frame.ts';
@@ -55,7 +55,7 @@ const outcomes: Record<string, string> = {
 
 export function registerNetworks(app: App, deps: Features): void {
   app.get('/networks/', { schema: { querystring: Done } }, async (request, reply) =>
-    showList(deps, request.visitor!, reply, 200, { toast: toastOf(request.query.done) }),
+    showList(deps, request.visitor!, reply, 200, { toast: toastOf(outcomes, request.query.done) }),
   );
 
   app.post('/networks/', { schema: { body: CreateForm } }, async (request, reply) => {
@@ -82,7 +82,7 @@ export function registerNetworks(app: App, deps: Features): void {
   });
 
   app.get('/networks/:id', { schema: { params: Id, querystring: Done } }, async (request, reply) =>
-    showOne(deps, request, reply, 200, { toast: toastOf(request.query.done) }),
+    showOne(deps, request, reply, 200, { toast: toastOf(outcomes, request.query.done) }),
   );
   registerChanges(app, deps);
 }
@@ -220,11 +220,6 @@ async function findNetworkOf(
 function isName(text: string): boolean {
   const name = text.trim();
   return name.length >= 1 && name.length <= 64;
-}
-
-function toastOf(done: string | undefined): { tone: 'info'; text: string } | undefined {
-  const text = chosenOf(outcomes, done);
-  return text === undefined ? undefined : { tone: 'info', text };
 }
 
 interface NetworksPageOptions {

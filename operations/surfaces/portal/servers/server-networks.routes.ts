@@ -7,7 +7,6 @@ import type { App } from '#service-kit/http/index.ts';
 import {
   askButton,
   type Content,
-  chosenOf,
   code,
   formatCount,
   type Html,
@@ -21,6 +20,7 @@ import {
   sendPage,
   type Tone,
   table,
+  toastOf,
 } from '#service-kit/pages/index.ts';
 import type { Visitor } from '../guard.ts';
 import { type FormFault, faultOf, networksPath, nicBadge } from '../networks/network-frame.ts';
@@ -43,10 +43,8 @@ export function registerServerNetworks(app: App, deps: Features): void {
   app.get(
     '/servers/:id/networks',
     { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
-    async (request, reply) => {
-      const text = chosenOf(outcomes, request.query.done);
-      return show(deps, request, reply, 200, text === undefined ? {} : { toast: { tone: 'info', text } });
-    },
+    async (request, reply) =>
+      show(deps, request, reply, 200, { toast: toastOf(outcomes, request.query.done) }),
   );
 
   app.post(

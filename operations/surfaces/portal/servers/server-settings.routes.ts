@@ -2,19 +2,16 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
-import type { Capability } from '#contracts/capabilities.ts';
-import type { Image, Plan } from '#operations/catalog/index.ts';
+import type { Plan } from '#operations/catalog/index.ts';
 import type { Features } from '#operations/features.ts';
 import { type FieldFault, statusOf } from '#operations/servers/index.ts';
 import type { Server } from '#operations/views/server-store.ts';
-import type { Snapshot } from '#operations/views/snapshot-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   actionButton,
   askButton,
   banner,
   type Content,
-  chosenOf,
   codeBlock,
   confirm,
   field,
@@ -31,7 +28,9 @@ import {
   section,
   sendPage,
   type Tone,
+  toastOf,
 } from '#service-kit/pages/index.ts';
+import { readAll } from '#service-kit/web/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { type FormFault, sentence } from '../networks/network-frame.ts';
@@ -67,9 +66,8 @@ export function registerServerSettings(app: App, deps: Features): void {
     { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
     async (request, reply) => {
       const { visitor, server } = await findServerOf(deps.servers, request);
-      const text = chosenOf(outcomes, request.query.done);
-      const toast = text === undefined ? {} : { toast: { tone: 'info' as const, text } };
-      return showSettings(deps, { visitor, server }, reply, 200, toast);
+      const toast = toastOf(outcomes, request.query.done);
+      return showSettings(deps, { visitor, server }, reply, 200, { toast });
     },
   );
 
@@ -128,39 +126,24 @@ export async function showSettings(
   { visitor, server }: Pick<ServerSettingsOptions, 'visitor' | 'server'>,
   reply: FastifyReply,
   status: number,
-  state: Omit<
-    Partial<ServerSettingsOptions>,
-    | 'visitor'
-    | 'server'
-    | 'capabilities'
-    | 'plans'
-    | 'images'
-    | 'rescueImages'
-    | 'isos'
-    | 'snapshots'
-    | 'snapshotsMax'
-    | 'snapshotGbQuanta'
-    | 'nameable'
-  >,
+  state: SettingsState,
 ): Promise<FastifyReply> {
-  const [plans, images, rescueImages, isos, snapshots] = await Promise.all([
-    deps.catalog.listPlans(),
-    deps.catalog.listImages(),
-    deps.catalog.listImages(['rescue']),
-    deps.catalog.listImages(['iso']),
-    deps.servers.listSnapshots(visitor.actor, null, server.id),
-  ]);
-  const { snapshotsMax, snapshotGbQuanta } = deps.servers;
-  const capabilities = deps.servers.capabilitiesOf(server);
-  const nameable = server.addresses.filter(({ address }) => deps.reverseDns.isSupported(address));
-  return sendPage(
-    reply,
-    serverSettingsPage({
-      ...{ visitor, server, capabilities, plans, images, rescueImages, isos, snapshots, nameable },
-      ...{ snapshotsMax, snapshotGbQuanta, ...state },
-    }),
-    status,
-  );
+  const read = await readSettings(deps, visitor, server);
+  return sendPage(reply, serverSettingsPage({ visitor, server, ...read, ...state }), status);
+}
+
+async function readSettings({ catalog, servers, reverseDns }: Features, { actor }: Visitor, server: Server) {
+  const { snapshotsMax, snapshotGbQuanta } = servers;
+  return readAll({
+    plans: catalog.listPlans(),
+    images: catalog.listImages(),
+    rescueImages: catalog.listImages(['rescue']),
+    isos: catalog.listImages(['iso']),
+    snapshots: servers.listSnapshots(actor, null, server.id),
+    ...{ snapshotsMax, snapshotGbQuanta, capabilities: servers.capabilitiesOf(server) },
+    // Addresses whose reverse names can be set here.
+    nameable: server.addresses.filter(({ address }) => reverseDns.isSupported(address)),
+  });
 }
 
 /** `key=value`, one a line; labels that are not there any more are taken away. Null when a line is none. */
@@ -187,14 +170,23 @@ function wordsOf({ path, message }: FieldFault): string {
   return `${label.length > 40 ? `${label.slice(0, 40)}…` : label}: ${message}.`;
 }
 
-interface ServerSettingsOptions extends MachineOptions {
-  toast?: { tone: Tone; text: Content };
+/** The outcome of a form: what a refused or rehearsed one held, and what is said of it. */
+interface SettingsState {
+  toast?: { tone: Tone; text: Content } | undefined;
   confirmError?: string;
-  /** Addresses whose reverse names can be set here. */
-  nameable: Server['addresses'];
-  /** What a refused form about a reverse name held. */
   reverse?: { address: string; name: string; error: string };
   words?: Refused;
+  resize?: { plan: string; keepDisk: boolean; onTimeout: string; error?: string; forecast?: Content };
+  rebuild?: { image: string; error: string };
+  resetError?: string;
+  rescueError?: string;
+  isoError?: string;
+  snapshot?: SnapshotState;
+}
+
+interface ServerSettingsOptions extends Awaited<ReturnType<typeof readSettings>>, SettingsState {
+  visitor: Visitor;
+  server: Server;
 }
 
 /** `/client/servers/{id}/settings`: what a server is called, what it is made of, and its end. */
@@ -423,29 +415,8 @@ function forecastText(resize: Awaited<ReturnType<Features['servers']['resizeServ
   return `${formatMoney(hourlyQuanta)} an hour, at most ${formatMoney(monthlyCapQuanta)} a month.${due} ${restart}`;
 }
 
-interface MachineOptions {
-  visitor: Visitor;
-  server: Server;
-  capabilities: readonly Capability[];
-  plans: readonly Plan[];
-  images: readonly Image[];
-  rescueImages: readonly Image[];
-  isos: readonly Image[];
-  snapshots: readonly Snapshot[];
-  /** Of one server. */
-  snapshotsMax: number;
-  snapshotGbQuanta: number;
-  /** What a refused or rehearsed form held, and what is said of it. */
-  resize?: { plan: string; keepDisk: boolean; onTimeout: string; error?: string; forecast?: Content };
-  rebuild?: { image: string; error: string };
-  resetError?: string;
-  rescueError?: string;
-  isoError?: string;
-  snapshot?: SnapshotState;
-}
-
 /** What the hypervisor can do with this server now; nothing for one that is not ready. */
-function machineSections(options: MachineOptions): Content {
+function machineSections(options: ServerSettingsOptions): Content {
   const { server, capabilities } = options;
   if (server.provisioningState !== 'ready') return '';
   // Nothing else can be done with its disk meanwhile.
@@ -463,7 +434,7 @@ function machineSections(options: MachineOptions): Content {
 const priceOf = (plan: Pick<Plan, 'hourlyQuanta' | 'monthlyCapQuanta'>) =>
   `${formatMoney(plan.hourlyQuanta)} an hour, at most ${formatMoney(plan.monthlyCapQuanta)} a month`;
 
-function resizeSection({ server, visitor, plans, resize }: MachineOptions): Content {
+function resizeSection({ server, visitor, plans, resize }: ServerSettingsOptions): Content {
   const path = `/client/servers/${server.id}/resize`;
   const able = plans.filter((plan) => plan.diskGb >= server.diskGb);
   const description = `Now ${server.planName}: ${server.vcpus} vCPU, ${server.memoryMb / 1024} GiB memory, ${server.diskGb} GB disk; ${priceOf(server)}. A running server is shut down and started again. Plans with a smaller disk are not offered: a disk never shrinks.`;
@@ -513,7 +484,7 @@ function resizeSection({ server, visitor, plans, resize }: MachineOptions): Cont
   ]);
 }
 
-function passwordSection({ server, visitor, resetError }: MachineOptions): Content {
+function passwordSection({ server, visitor, resetError }: ServerSettingsOptions): Content {
   const description =
     'Sets a new root password inside the running server. Without qemu-guest-agent it holds from the next boot, by cloud-init.';
   return section({ title: 'Root password', id: 'password', description }, [
@@ -530,7 +501,7 @@ function passwordSection({ server, visitor, resetError }: MachineOptions): Conte
   ]);
 }
 
-function rescueSection(options: MachineOptions): Content {
+function rescueSection(options: ServerSettingsOptions): Content {
   const { server, visitor, rescueImages, rescueError, resize, rebuild, snapshot } = options;
   // What a form of before the rescue asked for: its own section is not there.
   const otherError =
@@ -563,7 +534,7 @@ function rescueSection(options: MachineOptions): Content {
   ]);
 }
 
-function isoSection({ server, visitor, isos, isoError }: MachineOptions): Content {
+function isoSection({ server, visitor, isos, isoError }: ServerSettingsOptions): Content {
   const { iso } = server;
   const path = `/client/servers/${server.id}`;
   const description =
@@ -594,7 +565,7 @@ function isoSection({ server, visitor, isos, isoError }: MachineOptions): Conten
   ]);
 }
 
-function rebuildSection({ server, visitor, images, rebuild }: MachineOptions): Content {
+function rebuildSection({ server, visitor, images, rebuild }: ServerSettingsOptions): Content {
   const isOffered = images.some((image) => image.slug === server.imageSlug);
   const own = { slug: server.imageSlug, name: `${server.imageName}, as now` };
   return section(

@@ -4,10 +4,8 @@ import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { Guard } from '#operations/guards/index.ts';
-import type { OpenAttack } from '#operations/protect/index.ts';
 import { statusOf, supersededBy } from '#operations/servers/index.ts';
-import type { ServerFindingCount } from '#operations/views/finding-store.ts';
-import type { PowerCommand, Server, ServerAction } from '#operations/views/server-store.ts';
+import type { PowerCommand, Server } from '#operations/views/server-store.ts';
 import type { Demo } from '#service-kit/demo/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -17,7 +15,6 @@ import {
   banner,
   type Content,
   chart,
-  chosenOf,
   code,
   codeBlock,
   definitionList,
@@ -33,8 +30,9 @@ import {
   section,
   sendPage,
   type Tone,
+  toastOf,
 } from '#service-kit/pages/index.ts';
-import { noSuchPage } from '#service-kit/web/index.ts';
+import { noSuchPage, readAll } from '#service-kit/web/index.ts';
 import {
   actionWords,
   bootFacts,
@@ -44,8 +42,8 @@ import {
   upperFirst,
 } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
-import { type LiveView, liveChartData, liveSource, readLive } from '../traffic/live.routes.ts';
-import { type OverviewTraffic, overviewFigures } from './overview-figures.ts';
+import { liveChartData, liveSource, readLive } from '../traffic/live.routes.ts';
+import { overviewFigures } from './overview-figures.ts';
 import { findServerOf, serverFrame, statusTone } from './server-frame.ts';
 
 export interface ServerPagesDeps extends Features {
@@ -78,9 +76,8 @@ export function registerServer(app: App, deps: ServerPagesDeps): void {
     { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
     async (request, reply) => {
       const { visitor, server } = await findServerOf(deps.servers, request);
-      const done = chosenOf(outcomes, request.query.done);
-      const toast = done === undefined ? undefined : { tone: 'info' as const, text: done };
-      return showOverview(deps, { visitor, server }, reply, 200, { ...(toast && { toast }) });
+      const toast = toastOf(outcomes, request.query.done);
+      return showOverview(deps, { visitor, server }, reply, 200, { toast });
     },
   );
 
@@ -96,42 +93,38 @@ export function registerServer(app: App, deps: ServerPagesDeps): void {
 
 async function showOverview(
   deps: ServerPagesDeps,
-  { visitor, server }: Pick<OverviewOptions, 'visitor' | 'server'>,
+  of: { visitor: Visitor; server: Server },
   reply: FastifyReply,
   status: number,
   state: Pick<OverviewOptions, 'toast'>,
 ): Promise<FastifyReply> {
-  const { actor } = visitor;
+  const page = overviewPage({ ...of, ...(await readOverview(deps, of)), ...state });
+  return sendPage(reply, page, status);
+}
+
+async function readOverview(deps: ServerPagesDeps, of: { visitor: Visitor; server: Server }) {
+  const { server } = of;
+  const { actor } = of.visitor;
   const subject = { serverId: server.id, tenantId: server.tenantId };
   const settings = await deps.protectSettings.find(actor, subject);
-  const [live, actions, latest, history, attacks, counts, guard] = await Promise.all([
-    settings.viewsOn ? readLive(deps, { visitor, server, subject, settings }, undefined) : undefined,
-    deps.servers.listActions(actor, null, server.id, 10),
-    deps.protectTraffic.readLatest(actor, [server.id]),
-    deps.bandwidth.readHistory(actor, null, server.id, { granularity: 'month' }),
-    deps.protectIncidents.readOpen(actor, [server.id]),
-    deps.protectFindings.countOf(actor, [server.id]),
-    deps.guards.readGuard(actor, server.id),
-  ]);
-  const traffic = { latest: latest.get(server.id), month: history?.current };
-  const attack = attacks.get(server.id);
-  const findings = counts.get(server.id);
-  const nowMs = deps.clock.nowMs();
-  const hasConsole = deps.servers.capabilitiesOf(server).includes('console');
-  const page = {
-    visitor,
-    server,
-    actions,
-    traffic,
-    live,
-    attack,
-    findings,
-    guard,
-    nowMs,
-    hasConsole,
-    ...state,
+  const { latest, history, ...read } = await readAll({
+    // Absent while the protection views are off (NET-1.6).
+    live: settings.viewsOn ? readLive(deps, { ...of, subject, settings }, undefined) : undefined,
+    actions: deps.servers.listActions(actor, null, server.id, 10),
+    latest: deps.protectTraffic.readLatest(actor, [server.id]),
+    history: deps.bandwidth.readHistory(actor, null, server.id, { granularity: 'month' }),
+    // Open ones on it or from it.
+    attack: deps.protectIncidents.readOpen(actor, [server.id]).then((open) => open.get(server.id)),
+    findings: deps.protectFindings.countOf(actor, [server.id]).then((counts) => counts.get(server.id)),
+    guard: deps.guards.readGuard(actor, server.id),
+  });
+  return {
+    ...read,
+    traffic: { latest: latest.get(server.id), month: history?.current },
+    // Its hypervisor has consoles.
+    hasConsole: deps.servers.capabilitiesOf(server).includes('console'),
+    nowMs: deps.clock.nowMs(),
   };
-  return sendPage(reply, overviewPage(page), status);
 }
 
 /** Runs a change; the sentence of its refusal, or null. A server that is gone by now is the usual 404. */
@@ -146,21 +139,10 @@ export async function faultOf(change: () => Promise<unknown>): Promise<string | 
   }
 }
 
-interface OverviewOptions {
+interface OverviewOptions extends Awaited<ReturnType<typeof readOverview>> {
   visitor: Visitor;
   server: Server;
-  actions: readonly ServerAction[];
-  traffic: OverviewTraffic;
-  /** Open attacks on it or from it. */
-  attack: OpenAttack | undefined;
-  findings: ServerFindingCount | undefined;
-  guard: Guard | null;
-  nowMs: number;
-  /** Absent while the protection views are off (NET-1.6). */
-  live: LiveView | undefined;
-  /** Its hypervisor has consoles. */
-  hasConsole: boolean;
-  toast?: { tone: Tone; text: Content };
+  toast?: { tone: Tone; text: Content } | undefined;
 }
 
 /** `/client/servers/{id}`: what it does now, how it is reached, what happened to it, and how it is switched. */

@@ -56,7 +56,6 @@ export { endDebtSuspension, suspendForDebt } from './change-tenant.ts';
 export type { Invitation } from './invite-member.ts';
 export { lockOrganization, lockPerson, lockTenantStatus } from './store.ts';
 
-/** Every reading method takes a `db`, so that a caller can read inside its own transaction. */
 export type Accounts = ReturnType<typeof createAccounts>;
 
 export function createAccounts(deps: {
@@ -140,23 +139,18 @@ export function createAccounts(deps: {
       requireStaff(actor);
       return store.listStaff(db());
     },
-    membershipsOf: (personId: number, within?: Queryable) =>
-      store.listMemberships(within ?? db(), { personId }),
-    membersOf: (organizationId: number, within?: Queryable) =>
-      store.listMemberships(within ?? db(), { organizationId }),
+    membershipsOf: (personId: number) => store.listMemberships(db(), { personId }),
+    membersOf: (organizationId: number) => store.listMemberships(db(), { organizationId }),
 
     createTenant: (actor: Actor, input: { organizationId: number; name: string }) =>
       createTenant(db(), actor, input),
-    findTenant: async (tenantId: number, within?: Queryable): Promise<Tenant | null> =>
-      (await store.findTenants(within ?? db(), [tenantId]))[0] ?? null,
-    findTenants: (tenantIds: readonly number[], within?: Queryable) =>
-      store.findTenants(within ?? db(), tenantIds),
+    findTenant: async (tenantId: number): Promise<Tenant | null> =>
+      (await store.findTenants(db(), [tenantId]))[0] ?? null,
+    findTenants: (tenantIds: readonly number[]) => store.findTenants(db(), tenantIds),
     /** Payer first, then oldest. */
-    tenantsOfOrganization: (organizationId: number, within?: Queryable) =>
-      store.listTenantsOfOrganization(within ?? db(), organizationId),
+    tenantsOfOrganization: (organizationId: number) => store.listTenantsOfOrganization(db(), organizationId),
     /** Tenants of all organizations the person belongs to; payers first. */
-    tenantsOfPerson: (personId: number, within?: Queryable) =>
-      store.listTenantsOfPerson(within ?? db(), personId),
+    tenantsOfPerson: (personId: number) => store.listTenantsOfPerson(db(), personId),
     /** Every tenant there is. Staff only. */
     async listTenants(actor: Actor): Promise<Tenant[]> {
       requireStaff(actor);
@@ -168,12 +162,11 @@ export function createAccounts(deps: {
       return searchTenants(db(), typed, limit);
     },
     /** Operators and the program itself (billing suspends). A closed tenant stays closed. */
-    async setTenantStatus(actor: Actor, tenantId: number, status: TenantStatus, within?: Queryable) {
-      const set = (tx: Queryable) => setTenantStatus(tx, releaseKeptAddresses, actor, tenantId, status);
-      await (within ? set(within) : db().transaction().execute(set));
-    },
-    billingProfileOf: (tenantId: number, within?: Queryable) =>
-      store.findBillingProfile(within ?? db(), tenantId),
+    setTenantStatus: (actor: Actor, tenantId: number, status: TenantStatus) =>
+      db()
+        .transaction()
+        .execute((tx) => setTenantStatus(tx, releaseKeptAddresses, actor, tenantId, status)),
+    billingProfileOf: (tenantId: number) => store.findBillingProfile(db(), tenantId),
     setBillingProfile: (actor: Actor, tenantId: number, profile: BillingProfile) =>
       setBillingProfile(db(), actor, tenantId, profile),
 

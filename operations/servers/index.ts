@@ -278,8 +278,6 @@ export interface ServersDeps extends LoopDeps {
   snapshotGbQuanta: number;
   /** The root password that was made with the order. */
   findRootPassword: (orderId: number) => Promise<string>;
-  /** How long a new guest may be silent before its provisioning has failed; default 180 seconds. */
-  bootSecondsMax?: number;
   /** Tells the job runner that there is work. */
   wake: () => void;
 }

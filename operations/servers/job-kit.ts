@@ -110,7 +110,10 @@ export async function cleanUpSnapshots(tx: Queryable, serverId: number): Promise
 /** How often a guest that boots, or a disk that is copied, is looked at. */
 export const bootPollMs = 2_000;
 
+/** How long a new guest may be silent before its provisioning has failed. */
+const bootSecondsMax = 180;
+
 /** True when a guest has had its time to boot since the action began, or since its disk was copied so many seconds later. */
 export function isSilentTooLong(deps: ServersDeps, serverId: number, copySeconds = 0): Promise<boolean> {
-  return isActionOlder(deps.db(), serverId, copySeconds + (deps.bootSecondsMax ?? 180));
+  return isActionOlder(deps.db(), serverId, copySeconds + bootSecondsMax);
 }

@@ -379,15 +379,12 @@ const sourcesMax = 10_000;
  * cookie or a credential is in a line. A source gets so many lines a minute; what is left out is counted and told with
  * its next line, so that an attack does not fill the disk and is still seen.
  */
-function createRefusalLog(
-  reporter: Reporter,
-  nowMs: () => number = Date.now,
-): (request: FastifyRequest, reply: FastifyReply) => void {
+function createRefusalLog(reporter: Reporter): (request: FastifyRequest, reply: FastifyReply) => void {
   const sources = new Map<string, { fromMs: number; lines: number; left: number }>();
   return (request, reply) => {
     const phrase = phrases[reply.statusCode];
     if (phrase === undefined) return;
-    const now = nowMs();
+    const now = Date.now();
     let source = sources.get(request.ip);
     if (!source || now - source.fromMs >= windowMs) {
       source = { fromMs: now, lines: 0, left: source?.left ?? 0 };

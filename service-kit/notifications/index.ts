@@ -4,8 +4,6 @@ export interface NotificationsOptions {
   pool: () => pg.Pool;
   /** The channel that the triggers speak on; payloads are topics such as `server:17`. */
   channel: string;
-  /** Waits at a time in this process; further ones look once and return. Default 1,000. */
-  waitsMax?: number;
 }
 
 export interface WaitOptions {
@@ -17,9 +15,11 @@ export interface WaitOptions {
 
 export type Notifications = ReturnType<typeof createNotifications>;
 
+/** Waits at a time in this process; further ones look once and return. */
+const waitsMax = 1_000;
+
 export function createNotifications(options: NotificationsOptions) {
   const listener = createListener(options.pool, options.channel);
-  const waitsMax = options.waitsMax ?? 1_000;
   let waits = 0;
   let releasing = new AbortController();
 

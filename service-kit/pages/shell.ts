@@ -79,8 +79,6 @@ export interface ShellOptions {
   person?: Person | undefined;
   /** Token of the sign-out form; needed with a person. */
   csrfToken?: string | undefined;
-  /** Where the sign-out form posts; default `/sign-out`. */
-  signOutAction?: string;
   /** The outcome of the last action (`toast`). */
   toast?: Html | undefined;
   /** Narrow text instead of the full width, for settings and forms. */
@@ -242,5 +240,5 @@ function personBox(options: ShellOptions): Content {
   if (!person) return '';
   if (!csrfToken)
     throw new TypeError('the shell of a signed-in person needs the CSRF token of its sign-out form');
-  return html`<div class="person"><div class="person-name"><span>${person.href ? link(person.href, person.name, { kind: 'quiet' }) : person.name}</span>${person.detail && html`<span class="hint">${person.detail}</span>`}</div><form method="post" action="${safeHref(options.signOutAction ?? '/sign-out')}">${hiddenField(CSRF_FIELD, csrfToken)}<button type="submit" class="button small">Sign out</button></form></div>`;
+  return html`<div class="person"><div class="person-name"><span>${person.href ? link(person.href, person.name, { kind: 'quiet' }) : person.name}</span>${person.detail && html`<span class="hint">${person.detail}</span>`}</div><form method="post" action="/sign-out">${hiddenField(CSRF_FIELD, csrfToken)}<button type="submit" class="button small">Sign out</button></form></div>`;
 }

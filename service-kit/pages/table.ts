@@ -73,8 +73,6 @@ export interface TableOptions<Row> {
   isFirst?: (row: Row, index: number) => boolean;
   /** Names of the two query values; set both apart when a page has two sorted tables. */
   sortParameters?: { by: string; direction: string };
-  /** Query values that a new order must forget, such as a cursor. Default `after` and `page`. */
-  forgetOnSort?: readonly string[];
   /** The ways to other rows: "1–50 of 312", previous and next where they exist. */
   pages?: { label?: string; previousHref?: string | undefined; nextHref?: string | undefined } | undefined;
   csvHref?: string | undefined;
@@ -210,11 +208,9 @@ function headerCell<Row>(column: Column<Row>, options: TableOptions<Row>): Html 
   // Figures are mostly asked for largest first, names from A.
   const first: SortDirection = column.kind === 'figure' ? 'desc' : 'asc';
   const other: SortDirection = options.sort?.direction === 'asc' ? 'desc' : 'asc';
-  const forget = Object.fromEntries(
-    (options.forgetOnSort ?? ['after', 'page']).map((name) => [name, undefined]),
-  );
   const href = withQuery(options.url, {
-    ...forget,
+    // A new order begins at its first page.
+    ...{ after: undefined, page: undefined },
     [names.by]: column.key,
     [names.direction]: isSorted ? other : first,
   });

@@ -62,6 +62,7 @@ export interface AlertsDeps extends FindSubjectsDeps {
   reporter: Reporter;
   /** Allowed target addresses of webhooks. */
   rules: TargetRules;
+  /** Null: no mail server is configured; mails fail. */
   mail: SmtpSettings | null;
   post: Pick<Post, 'send'>;
   system: Pick<System, 'read' | 'checkWrites'>;

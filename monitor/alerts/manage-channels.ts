@@ -1,14 +1,15 @@
 /** Changes of channels by operators. */
+
 import { CodedError } from '#common/errors/index.ts';
 import { oneLine } from '#common/text/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Secrets } from '#service-kit/secrets/index.ts';
 import { formatSecret, mintSecret, parseEndpointUrl, type TargetRules } from '#service-kit/webhooks/index.ts';
 import { type ChannelField, type ChannelKind, channelKindOf, invalidField } from './channels/index.ts';
 import * as store from './channels-store.ts';
 import { alertKinds } from './episode.ts';
+import type { AlertsDeps } from './index.ts';
 import { enqueueTest, lockAndCountTests } from './outbox-store.ts';
 
 /** As typed. */
@@ -27,12 +28,7 @@ export interface ChannelInput {
   quietZone?: string;
 }
 
-interface Deps {
-  db: () => Queryable;
-  secrets: Secrets;
-  /** Allowed target addresses. */
-  rules: TargetRules;
-}
+type Deps = Pick<AlertsDeps, 'db' | 'secrets' | 'rules'>;
 
 const channelsMax = 20;
 const nameLengthMax = 80;

@@ -4,31 +4,22 @@
  * Any number of processes may run it. A process that dies after sending and before recording sends again under the same
  * id.
  */
+
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
-import type { SmtpSettings } from '#service-kit/mail/index.ts';
 import { createOutboxSender, type OutboxSender } from '#service-kit/outbox/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Secrets } from '#service-kit/secrets/index.ts';
-import { postDelivery, resolveByDns, type TargetRules } from '#service-kit/webhooks/index.ts';
+import { postDelivery, resolveByDns } from '#service-kit/webhooks/index.ts';
 import { channelKindOf, type Sent } from './channels/index.ts';
 import { channelSecret } from './channels-store.ts';
 import { readEpisode } from './describe-episode.ts';
+import type { AlertsDeps } from './index.ts';
 import { makeNotification, type Notification } from './notification.ts';
 import * as outbox from './outbox-store.ts';
 
-interface SenderDeps {
-  db: () => Queryable;
-  secrets: Secrets;
+type SenderDeps = Pick<AlertsDeps, 'db' | 'secrets' | 'reporter' | 'rules' | 'mail' | 'consoleUrl'> & {
   clock?: Clock;
-  reporter: Reporter;
-  rules: TargetRules;
-  /** Null: no mail server is configured; mails fail. */
-  mail: SmtpSettings | null;
-  consoleUrl: string | null;
-}
+};
 
 /** `drain` delivers all due notifications; for tests. */
 export type Sender = OutboxSender;

@@ -1,21 +1,15 @@
 import { sql } from 'kysely';
 import { kept } from '#contracts/retention.ts';
+import type { SkippedUpload } from '#monitor/intake/index.ts';
 import { isClockRight } from '#monitor/sensors/index.ts';
 import { heldTerm } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /** An upload as it came. */
-export interface UploadRow {
-  sensorId: number;
-  siteId: number;
-  spoolId: string;
-  sequence: number;
+export interface UploadRow extends SkippedUpload {
   digest: Buffer;
   encoding: string;
   body: Uint8Array;
-  /** Seconds since 1970; null for an upload of gaps alone. */
-  firstMinute: number | null;
-  lastMinute: number | null;
   /** The last minute that its minutes or gaps speak of. */
   throughMinute: number | null;
 }

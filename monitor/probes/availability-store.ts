@@ -17,14 +17,9 @@ export interface Availability {
   rttUs: number | null;
 }
 
-export interface HistoryStep {
+export interface HistoryStep extends Omit<Availability, 'probeId'> {
   startMs: number;
-  minutesUp: number;
-  minutesKnown: number;
-  sent: number;
-  lost: number;
   rttMinUs: number | null;
-  rttUs: number | null;
   rttMaxUs: number | null;
 }
 

@@ -2,9 +2,10 @@
 
 import { sql } from 'kysely';
 import type { ScanRequest } from '#contracts/admin-api/port-scans.ts';
-import type { ScanOutcome, ScanPhase, ScanProfile, ScanService } from '#contracts/port-scan/index.ts';
+import type { ScanOutcome, ScanPhase, ScanService } from '#contracts/port-scan/index.ts';
 import { kept } from '#contracts/retention.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { ObservedPlace } from './observation-store.ts';
 
 /** The attempt is about what was asked for: a sensor that reports another target under the id of a request moves nothing. */
 const isOfRequest = sql`a.request_id = r.id and a.cluster_id = r.cluster_id and a.vm_id = r.vm_id and a.address = r.address`;
@@ -160,12 +161,7 @@ export interface ReportedResult {
 }
 
 /** A result as its sensor reported it. */
-export interface DeliverableScan extends ReportedResult {
-  siteId: number;
-  clusterId: number;
-  serverId: number;
-  address: string;
-  profile: ScanProfile;
+export interface DeliverableScan extends ReportedResult, Omit<ObservedPlace, 'sensorId'> {
   /** Of the request that it answers; null: the sensor's own scan, whose allocation is the one of that time. */
   request: { id: string; allocationId: number; assignedAt: string } | null;
   startedAtMs: number;

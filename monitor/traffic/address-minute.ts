@@ -1,13 +1,5 @@
 import type { MinuteLoss } from '#contracts/minute-reasons.ts';
-import type { OwnScanCounters } from '#contracts/sensor-api/telemetry.ts';
-import type {
-  AddressRange,
-  CaptureGap,
-  FactStore,
-  FilteredTraffic,
-  Listening,
-  Sighting,
-} from '#monitor/facts/index.ts';
+import type { AddressRange, CaptureGap, FactStore, Listening, Sighting } from '#monitor/facts/index.ts';
 
 /** Traffic of an exact address in a minute, or a gap. */
 export type AddressMinute = ObservedMinute | { isGap: true; minute: number; loss: MinuteLoss | null };
@@ -15,21 +7,8 @@ export type AddressMinute = ObservedMinute | { isGap: true; minute: number; loss
 /** Start of the newest minute that each listening capture has delivered, by the capture's id. */
 export type DeliveredMinutes = ReadonlyMap<number, number>;
 
-export interface ObservedMinute {
+export interface ObservedMinute extends Omit<Sighting, 'observedMs' | 'coverage'> {
   isGap: false;
-  /** Start of the UTC minute, seconds since 1970. */
-  minute: number;
-  /** The capture that counts. */
-  captureId: number;
-  /** Bytes that were delivered to the address, and from it, by its strongest capture; IP total lengths. */
-  rxBytes: number;
-  txBytes: number;
-  /** Both directions together; null when offload merged an unknown number of packets. */
-  packets: number | null;
-  /** The part of it that the sensor's own port scans caused; absent where there is none. */
-  ownScan?: OwnScanCounters;
-  /** What filters dropped beside it; absent where there is none. */
-  dropped?: FilteredTraffic;
   /**
    * Part of the minute that the chosen capture listened (NET-2.4.3), below 1 for a partial one. Null: the parser lost
    * packets, no single capture has both directional maxima, or a gap has an unknown size.

@@ -1,6 +1,8 @@
 /** Assessments for pages. Names of servers are the inventory's (`nameServers` of the views). */
+
 import { sql } from 'kysely';
 import { ratedSeverities, type UnableReason } from '#contracts/findings.ts';
+import type { ServiceEvidenceAt } from '#monitor/scans/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { ApartFinding, Finding } from './assess-service.ts';
 import { reasonOf } from './assessing/server-store.ts';
@@ -92,24 +94,9 @@ export async function readTotals(db: Queryable, siteId: number | null): Promise<
 }
 
 /** An open port with its assessment. */
-export interface AssessedService {
-  clusterId: number;
-  serverId: number;
-  address: string;
+export interface AssessedService
+  extends Omit<ServiceEvidenceAt, 'transport' | 'method' | 'confidence' | 'cpe'> {
   transport: string;
-  port: number;
-  /** The scan that identified it last; of a port that none identified, the one that saw it open. The times are its. */
-  scanId: string;
-  firstObservedAtMs: number;
-  observedAtMs: number;
-  /** Newest such scans of each profile; `freshnessOf` of the scans says whether they are stale. */
-  commonAtMs: number | null;
-  fullAtMs: number | null;
-  service: string | null;
-  product: string | null;
-  version: string | null;
-  extraInfo: string | null;
-  fingerprint: string;
   /** Key of a known product. */
   productKey: string | null;
   /** Names the findings; of a package those of its original, which are never active. */

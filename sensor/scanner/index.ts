@@ -2,19 +2,15 @@ import { execFile } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { promisify } from 'node:util';
-import type { Clock } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import type { ScanTarget } from '#contracts/sensor-api/port-scans.ts';
-import type { MonitorClient } from '#sensor/monitor-client/index.ts';
-import { type PressureLimits, readHost } from './host-pressure.ts';
+import { readHost } from './host-pressure.ts';
 import { findScanLimits } from './limits/index.ts';
 import { destinationFault } from './nmap-arguments.ts';
-import type { OwnTraffic } from './ongoing-scans.ts';
 import { createPacer } from './pacing/index.ts';
 import { startScan } from './run-scan.ts';
-import { ScanService } from './scan-service.ts';
+import { ScanService, type ScanServiceOptions } from './scan-service.ts';
 
 /**
  * Port scans of this host's servers: nmap as a child process, in phases, within limits.
@@ -32,14 +28,7 @@ export type { ScanService, ScanStatus } from './scan-service.ts';
 
 // The scan service of this host: its nmap, its limits, its network and its pressure.
 
-export interface HostScansOptions {
-  client: MonitorClient;
-  stateDirectory: string;
-  clock: Clock;
-  reporter: Reporter;
-  pressure: PressureLimits;
-  onOwnTraffic(pairs: readonly OwnTraffic[]): void;
-}
+export type HostScansOptions = Omit<ScanServiceOptions, 'prepare' | 'readHost' | 'targetFault'>;
 
 /** Creates the service; nothing runs before `start`. */
 export function createHostScans(options: HostScansOptions): ScanService {

@@ -4,12 +4,12 @@
  * Uploads keep their identity: one of them may already lie at the monitor, and under a new number it would count
  * twice. The new file's own numbers start at 1 under a new UUID.
  */
+
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import type { Clock } from '#common/clock/index.ts';
 import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
 import { addRange, type MinuteRange, subtractRanges } from './minute-ranges.ts';
-import type { RecordKind } from './record-kind.ts';
+import type { QueueDeps } from './queue.ts';
 import { nextSpoolFile, readStateCopy, type SpoolFile, takeOver } from './spool-file.ts';
 import { fromStored, type SpoolState, spoolFormat } from './spool-state.ts';
 import { openSpoolStore, type UploadRow } from './store.ts';
@@ -28,14 +28,7 @@ interface WhatIsLeft {
   rows: UploadRow[];
 }
 
-interface SalvageDeps {
-  directory: string;
-  file: SpoolFile;
-  bytesMax: number;
-  clock: Clock;
-  sensorVersion: string;
-  kinds: readonly RecordKind[];
-}
+type SalvageDeps = Omit<QueueDeps, 'room' | 'reporter'> & { file: SpoolFile };
 
 /** Builds the next spool file out of a damaged one and puts it in place. The damaged one must be closed. */
 export function salvage(deps: SalvageDeps): SalvageResult {

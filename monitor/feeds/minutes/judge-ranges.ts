@@ -25,6 +25,7 @@ export interface JudgeDeps {
 
 /** Minutes of an allocation generation, and what was observed in them. */
 export interface RangeToJudge {
+  /** The generation. */
   item: string;
   address: string;
   /** The first whole minute of the generation: minutes before it were another owner's. */

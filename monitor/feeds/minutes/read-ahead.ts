@@ -6,20 +6,14 @@ import type { Applications } from '#monitor/applications/index.ts';
 import type { AddressApplication } from '#monitor/facts/index.ts';
 import type { AddressMinute, DeliveredMinutes } from '#monitor/traffic/index.ts';
 import { isConnectionFailure } from '#service-kit/postgres/index.ts';
-import { type JudgeDeps, type JudgedMinutes, judgeRanges } from './judge-ranges.ts';
+import { type JudgeDeps, type JudgedMinutes, judgeRanges, type RangeToJudge } from './judge-ranges.ts';
 
 interface ReadAheadDeps extends JudgeDeps {
   applications: Pick<Applications, 'readAddressesApplications'>;
 }
 
 /** Minutes of an allocation's address from one (inclusive) to another (exclusive), seconds since 1970. */
-export interface VisitRange {
-  /** The generation, and its first whole minute. */
-  item: string;
-  assignedFrom: number;
-  address: string;
-  fromMinute: number;
-  toMinute: number;
+export interface VisitRange extends Omit<RangeToJudge, 'minutes'> {
   /** Where this range holds nothing, the visit reads the next one, up to this minute. */
   readsOnUntil?: number;
 }

@@ -71,7 +71,7 @@ export interface OpenEpisode {
   id: number;
   kind: AlertKind;
   subjectKey: string;
-  /** Start of the present run of good verdicts. */
+  /** Start of the present run of good verdicts; it resolves when they last. */
   goodSinceMs: number | null;
 }
 

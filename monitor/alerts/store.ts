@@ -66,18 +66,13 @@ export async function resolveEpisode(
     where id = ${id} and resolved_at is null`.execute(trx);
 }
 
-export interface StoredEpisode {
-  id: number;
+export interface StoredEpisode extends OpenEpisode {
   /** Null: it concerns all sites. */
   siteId: number | null;
-  kind: AlertKind;
-  subjectKey: string;
   subjectName: string;
   openedAtMs: number;
   resolvedAtMs: number | null;
   resolution: 'recovered' | 'removed' | null;
-  /** Start of the good verdicts; resolves when they last. */
-  goodSinceMs: number | null;
   details: Subject['details'];
   acknowledgedAtMs: number | null;
   acknowledgedBy: string | null;

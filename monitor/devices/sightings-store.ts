@@ -13,6 +13,7 @@ import {
   supersededSeconds,
 } from './binding.ts';
 import type { ForeignMac, Observation } from './sighting.ts';
+import type { ReleasedClaim } from './store.ts';
 
 const seconds = (count: number) => sql`make_interval(secs => ${count}::int)`;
 
@@ -199,14 +200,7 @@ export async function updateBindings(db: Queryable, bindings: readonly Binding[]
     where held.id = b.id`.execute(db);
 }
 
-export interface NewBinding extends Binding {
-  siteId: number;
-  deviceId: number;
-  mac: string;
-  address: string;
-  /** Blank for a globally unique address. */
-  segment: string;
-}
+export interface NewBinding extends Binding, Omit<ReleasedClaim, 'laterMinute'> {}
 
 export async function insertBindings(db: Queryable, bindings: readonly NewBinding[]): Promise<void> {
   if (bindings.length === 0) return;

@@ -7,6 +7,7 @@ export interface ReleasedClaim {
   deviceId: number;
   mac: string;
   address: string;
+  /** Blank for a globally unique address. */
   segment: string;
   /** Its newest minute if that began after the archive. */
   laterMinute: number | null;

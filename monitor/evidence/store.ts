@@ -65,17 +65,9 @@ export async function markStored(db: Queryable, id: string): Promise<boolean> {
 }
 
 /** A stored file. */
-export interface EvidenceFile {
+export interface EvidenceFile extends Omit<NewFile, 'digest' | 'objectBytes' | 'incidentEndsAtMs'> {
   id: string;
-  siteId: number;
-  sensorId: number;
-  observationId: string;
-  capture: string;
   objectKey: string;
-  fileBytes: number;
-  packets: number;
-  firstPacketAtMs: number;
-  lastPacketAtMs: number;
   storedAtMs: number;
   /** When it is deleted. */
   keptUntilMs: number;

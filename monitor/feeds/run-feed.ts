@@ -155,13 +155,10 @@ export interface Turn {
 }
 
 /** What a tick does, and one after it in the same pass adds to. */
-export interface Run {
-  counts: Record<string, number>;
-  error: string | null;
+export interface Run extends TickResult {
   acknowledged: number | null;
   /** A fault ended the run that the next call would meet too. */
   isHalted: boolean;
-  isLast: boolean;
   /** Null: all items are due. */
   notVisitedSince: Date | null;
 }

@@ -286,10 +286,7 @@ export async function pruneUploads(db: Queryable): Promise<number> {
 }
 
 /** An upload that was applied, while its number is kept (two days, NET-8). */
-export interface KeptUpload {
-  sensorId: number;
-  spoolId: string;
-  sequence: number;
+export interface KeptUpload extends UploadIdentity {
   firstMinute: number;
   lastMinute: number;
 }

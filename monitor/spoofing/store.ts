@@ -20,15 +20,8 @@ export interface SpoofedMinute {
   packets: number;
 }
 
-export interface BegunSpoofing {
-  siteId: number;
-  sensorId: number;
-  address: string | null;
-  reason: GuardReason;
-  segment: string;
+export interface BegunSpoofing extends Omit<SpoofedMinute, 'minute' | 'capture' | 'mac'> {
   macs: string[];
-  bytes: number;
-  packets: number;
   /** Start of the first of these minutes. */
   occurredAtMs: number;
 }

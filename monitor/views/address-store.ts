@@ -9,10 +9,7 @@ export interface ServerAddress {
   address: string;
 }
 
-export interface ServerName {
-  clusterId: number;
-  serverId: number;
-  name: string;
+export interface ServerName extends AddressServer {
   node: string | null;
 }
 
@@ -145,11 +142,7 @@ export async function listServersOfAddresses(
   return servers;
 }
 
-export interface AddressGeneration {
-  clusterId: number;
-  serverId: number;
-  /** Canonical text. */
-  address: string;
+export interface AddressGeneration extends ServerAddress {
   /** The allocation's id and its assignment: a later owner has another one. */
   generation: string;
 }

@@ -1,14 +1,11 @@
 /** What the dimensions of a query mean at a site: servers and accounts of addresses, sensors, devices, names of applications. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { ServerAddress } from './address-store.ts';
 
-export interface OwnedAddress {
-  /** Canonical text. */
-  address: string;
+export interface OwnedAddress extends ServerAddress {
   /** Of an address that is not unique; else blank. */
   segment: string;
-  clusterId: number;
-  serverId: number;
   serverName: string;
   /** The billing account that operations named; null: of no allocation of this server. */
   accountId: number | null;

@@ -4,6 +4,7 @@
  */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { ServerName } from './address-store.ts';
 
 export interface SiteHit {
   siteId: number;
@@ -28,12 +29,8 @@ export interface DeviceHit extends SiteHit {
   isArchived: boolean;
 }
 
-export interface MachineHit {
-  clusterId: number;
-  serverId: number;
-  name: string;
+export interface MachineHit extends ServerName {
   state: string;
-  node: string | null;
   isRetired: boolean;
   /** The site of its cluster, and its device there, if any. */
   siteId: number | null;

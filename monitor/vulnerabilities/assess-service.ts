@@ -3,24 +3,17 @@
  */
 import type { UnableReason } from '#contracts/findings.ts';
 import { hasPackageMark, identifyService, type ServiceEvidence } from './identify-service.ts';
-import type { Advisory, Severity } from './matcher/advisory.ts';
+import type { Advisory } from './matcher/advisory.ts';
 import { matchAdvisory } from './matcher/match-advisory.ts';
 import type { KnownService, Uncertainty } from './matcher/match-criterion.ts';
 import type { ShownPackage } from './packages/compare-revisions.ts';
 import { type JudgeCve, judgePackage, type PackageFix } from './packages/judge-package.ts';
 
 /** A potential vulnerability: never a confirmed one. */
-export interface Finding {
-  cve: string;
+export interface Finding extends Omit<Advisory, 'status' | 'configurations'> {
   /** `affected`: the version alone decides; `possible`: something that scans can't see decides, named in `incomplete`. */
   result: 'affected' | 'possible';
   incomplete: readonly Uncertainty[];
-  severity: Severity | null;
-  isKnownExploited: boolean;
-  isDisputed: boolean;
-  summary: string;
-  publishedAt: string;
-  modifiedAt: string;
   /** The criteria that the service fits. */
   matched: readonly string[];
   /** Of a package that its distribution calls affected: the version with the fix, null where there is none yet. */

@@ -4,11 +4,11 @@ import type {
   ListedAnswer,
   ListedConversation,
   ListedFlow,
-  ListedHost,
   ListedRows,
   RawRow,
   ReadingResult,
   RowWeight,
+  WindowHost,
 } from '#sensor/capture/index.ts';
 import { isInPrefixes, matchesName, type ReadQuery } from './read-query.ts';
 
@@ -23,7 +23,7 @@ export interface Selection {
   /** True when the row shows the same connection and host as the previous row. */
   continuesRowBefore(row: number): boolean;
   conversations: ListedRows<ListedConversation>;
-  hosts: ListedRows<ListedHost>;
+  hosts: ListedRows<WindowHost>;
 }
 
 /**

@@ -21,6 +21,7 @@ export type {
   MinuteReport,
   UsageRow,
   WindowApplication,
+  WindowHost,
   WindowReport,
 } from './reports/minute-report.ts';
 
@@ -57,7 +58,6 @@ export {
   type ListedConversation,
   type ListedEnd,
   type ListedFlow,
-  type ListedHost,
   type ListedRows,
   type RawAnswer,
   type RawRow,

@@ -293,15 +293,10 @@ export class CaptureGroup {
 /** Windows that wait for further members, which are late on a busy host; older ones are dropped. */
 const windowsMax = 12;
 
-interface MemberReportsDeps {
-  spec: CaptureSpec;
+interface MemberReportsDeps
+  extends Pick<CaptureGroupOptions, 'spec' | 'foreignMacs' | 'onMinute' | 'onWindow' | 'detection'> {
   /** How many members report now. */
   membersNow(): number;
-  /** MACs of this host and of its routers: they own no address (NET-2.2.9). */
-  foreignMacs(): ReadonlySet<string>;
-  onMinute(minute: TelemetryMinute, reason: GapReason | null): void;
-  onWindow(window: LocalWindow): void;
-  detection?: CaptureDetection | undefined;
 }
 
 export class MemberReports {

@@ -1,6 +1,6 @@
 /** One incident: what it is, its own times, its rates, and when it is over. Times are unix milliseconds. */
 import type { AttackClass } from '#contracts/attack-classes.ts';
-import type { IncidentSeverity, TargetKind } from '#contracts/incidents.ts';
+import type { TargetKind } from '#contracts/incidents.ts';
 import type { IncidentFilter, IncidentReason, Metric } from '#contracts/sensor-api/detection.ts';
 import type { HeavyPrefix } from '#sensor/attack-counters/index.ts';
 import type { Vector, Verdict } from './classify.ts';
@@ -32,7 +32,7 @@ export interface VectorTimes {
   protocols: number[];
 }
 
-export interface Incident {
+export interface Incident extends Verdict {
   /** UUID. */
   id: string;
   /** An operator's drill, not traffic. */
@@ -41,8 +41,6 @@ export interface Incident {
   direction: DirectionName;
   /** It follows the attack, as the vectors do: they are those of the latest seconds. */
   class: AttackClass;
-  severity: IncidentSeverity;
-  vectors: Vector[];
   /** All classes that the attack has had, in the order of their beginning. */
   vectorTimes: VectorTimes[];
   state: 'active' | 'recovered';

@@ -2,6 +2,7 @@
  * The maps of `counter.bpf.c` in bytes: the same structures, in the byte order of the processor (little endian on all that
  * the sensor runs on). Addresses are in network byte order, as in a packet.
  */
+import type { KindReading } from '#sensor/attack-counters/index.ts';
 import { formatWords, parseWords } from '#sensor/capture/index.ts';
 
 /** Changes with the maps and their sizes: counters of another layout are not taken up. */
@@ -236,15 +237,10 @@ const totalNames = [
 ];
 
 /** What the kernel counted since its program was attached. */
-export interface SeenTotals {
-  packets: number;
-  bytes: number;
-  /** Of packets without a local address. */
-  foreignPackets: number;
-  foreignBytes: number;
-  /** Packets of local addresses that found no room. */
-  leftOut: number;
-}
+export type SeenTotals = Pick<
+  KindReading,
+  'packets' | 'bytes' | 'foreignPackets' | 'foreignBytes' | 'leftOut'
+>;
 
 /** The same of all processors. */
 export function sumSeen(values: Buffer, cpus: number): SeenTotals {

@@ -2,16 +2,12 @@
 
 import type { OtherRecords } from './record-kind.ts';
 import type { StampedBy } from './stamps.ts';
+import type { UploadIdentity } from './upload-row.ts';
 
 /** An upload on disk without a stored receipt. Its identity is the same in every file. */
-export interface PendingUpload {
-  /** Place in the queue. */
-  position: number;
+export interface PendingUpload extends UploadIdentity {
   /** `minutes`, the name of an urgent kind of record, or `gaps` for anything else. */
   kind: string;
-  spoolId: string;
-  sequence: number;
-  madeAtMs: number;
   /** Zstandard-compressed protobuf, as it is sent. */
   body: Uint8Array;
   /** By which clock its times are; a blank boot where that is not known. */

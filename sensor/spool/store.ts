@@ -1,6 +1,7 @@
 /** The spool's SQL. `format.md` describes the file. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { fromStored, type SpoolState, toStored } from './spool-state.ts';
+import type { UploadIdentity } from './upload-row.ts';
 
 const pageBytes = 4096;
 /** Bounds the log that stays after a checkpoint (NET-8). */
@@ -9,11 +10,7 @@ const walBytesMax = 4 * 1024 * 1024;
 const walCheckpointBytes = 1024 * 1024;
 
 /** One row of the queue. Readers check the digests. */
-export interface UploadRow {
-  position: number;
-  spoolId: string;
-  sequence: number;
-  madeAtMs: number;
+export interface UploadRow extends UploadIdentity {
   /** `minutes`, the name of an urgent kind of record, or `gaps` for anything else. */
   kind: string;
   /** JSON of the gaps that stand for this upload when it can't be delivered. */

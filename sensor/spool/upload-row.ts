@@ -29,6 +29,7 @@ export interface RowOptions {
 }
 
 export interface UploadIdentity {
+  /** Place in the queue. */
   position: number;
   spoolId: string;
   sequence: number;

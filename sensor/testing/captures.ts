@@ -11,8 +11,8 @@ import {
   type ListedApplication,
   type ListedConversation,
   type ListedFlow,
-  type ListedHost,
   type ReadingResult,
+  type WindowHost,
 } from '#sensor/capture/index.ts';
 
 /** The last two labels; null for addresses and single labels. */
@@ -50,7 +50,7 @@ export interface WholeReading extends Pick<ReadingResult, 'totals' | 'cut'> {
   flows: ListedFlow[];
   answers: ListedAnswer[];
   conversations: ListedConversation[];
-  hosts: ListedHost[];
+  hosts: WindowHost[];
   applications: ListedApplication[];
 }
 

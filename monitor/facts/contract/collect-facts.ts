@@ -4,7 +4,7 @@ import type {
   TelemetryMinute,
   TelemetryUsageRow,
 } from '#contracts/sensor-api/telemetry.ts';
-import type { Direction } from './facts.ts';
+import type { ApplicationKey, Direction } from './facts.ts';
 
 /** The name under which a usage row is kept, what named it, and whether it says more than the remote address. */
 export type NameApplication = (row: TelemetryUsageRow) => {
@@ -15,13 +15,10 @@ export type NameApplication = (row: TelemetryUsageRow) => {
 };
 
 /** What a local address exchanged under one name. */
-export interface ApplicationFact {
+export interface ApplicationFact extends ApplicationKey {
   direction: Direction;
   /** The local endpoint; of internal traffic the client; null for traffic between two foreign ones. */
   localAddress: string | null;
-  name: string;
-  protocol: number;
-  serverPort: number | null;
   evidence: TelemetryEvidence;
   isAttributed: boolean;
   /** To and from the local endpoint. */

@@ -54,9 +54,7 @@ export type Vantage = 'uplink' | 'bridge';
 export type Direction = 'outbound' | 'inbound' | 'internal' | 'transit';
 
 /** What the strongest capture saw of an address; minutes without a packet of it have none. */
-export interface Sighting {
-  minute: number;
-  captureId: number;
+export interface Sighting extends Listening {
   /** Bytes that were delivered to the address, and from it; IP total lengths. */
   rxBytes: number;
   txBytes: number;
@@ -66,7 +64,6 @@ export interface Sighting {
   ownScan?: OwnScanCounters;
   /** What filters at uplinks dropped, beside these counters; absent where there is none. */
   dropped?: FilteredTraffic;
-  observedMs: number;
   /** NET-2.4.3; null: the parser lost packets, or no single capture holds both directional maxima. */
   coverage: number | null;
 }
@@ -245,14 +242,10 @@ export interface Collection {
 }
 
 /** What an exact local address used over the Internet in one minute. */
-export interface AddressApplication {
+export interface AddressApplication extends ApplicationKey {
   minute: number;
   /** `outbound`: the address is the client; `inbound`: it hosts the service. */
   direction: 'outbound' | 'inbound';
-  name: string;
-  /** IP protocol number. */
-  protocol: number;
-  serverPort: number | null;
   /** The strongest that named it in this minute. */
   evidence: TelemetryEvidence;
   /** False where only the remote address is known, which must never leave the monitor. */
@@ -278,6 +271,7 @@ export interface ViewRange extends SiteRange {
 /** What tells one application row from another. */
 export interface ApplicationKey {
   name: string;
+  /** IP protocol number. */
   protocol: number;
   serverPort: number | null;
 }

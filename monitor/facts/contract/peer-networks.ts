@@ -75,14 +75,11 @@ export interface PeerNetworks {
 
 // What a capture's minute says of networks.
 
-export interface PeerSum {
+export interface PeerSum extends PeerTraffic {
   direction: 'outbound' | 'inbound';
   local: string;
   /** First address of the network. */
   peer: string;
-  inboundBytes: number;
-  outboundBytes: number;
-  packets: number;
 }
 
 /** Pairs of a capture's minute over the Internet, summed by direction, local address and network. */

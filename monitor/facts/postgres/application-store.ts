@@ -19,10 +19,7 @@ import {
   uniteSpans,
 } from './span-store.ts';
 
-interface RankedRow {
-  name: string;
-  protocol: number;
-  serverPort: number | null;
+interface RankedRow extends facts.ApplicationKey {
   evidence: number;
   isAttributed: boolean;
   inboundBytes: number | null;

@@ -14,7 +14,7 @@ import {
 } from '../names/dns-evidence.ts';
 import type { NameTable } from '../names/name-table.ts';
 import { Evidence } from '../names/stream-units.ts';
-import type { NameEvidence } from './minute-report.ts';
+import type { NameEvidence, WindowHost } from './minute-report.ts';
 import { evidenceText, protocolLabel, type RowStore } from './row-store.ts';
 import { keyAt } from './summing-table.ts';
 
@@ -61,14 +61,6 @@ export interface ListedConversation {
   bytesAToB: number;
   packetsBToA: number;
   bytesBToA: number;
-}
-
-/** Counters of an address. */
-export interface ListedHost {
-  address: string;
-  rxBytes: number;
-  txBytes: number;
-  packets: number;
 }
 
 /** Traffic of one name, protocol and server port. */
@@ -303,13 +295,13 @@ export class ConversationRows extends Rows<ListedConversation> {
 }
 
 /** Addresses in the order of their first packet. */
-export class HostRows extends Rows<ListedHost> {
+export class HostRows extends Rows<WindowHost> {
   raw(row: number): RawRow {
     this.rows.seek(row);
     return this.rows;
   }
 
-  at(row: number): ListedHost {
+  at(row: number): WindowHost {
     this.rows.seek(row);
     const { words, sums, at } = this.rows;
     const sum = at >> 1;

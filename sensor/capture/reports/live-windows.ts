@@ -13,7 +13,7 @@ import type { Engine } from '../engine.ts';
 import { Field, Flag, flowWords, isOwnScan } from '../flows/flow-record.ts';
 import { KeyedTable } from '../keyed-table.ts';
 import type { NameTable } from '../names/name-table.ts';
-import type { WindowApplication, WindowHost } from './minute-report.ts';
+import type { WindowApplication, WindowHost, WindowReport } from './minute-report.ts';
 import { protocolLabel } from './row-store.ts';
 
 const hostKeyWords = 5;
@@ -21,12 +21,7 @@ const hostSums = 3;
 /** Local addresses in a window; a scan of unused addresses finds no more room. */
 const hostsMax = 16_384;
 
-export interface WindowCounters {
-  totals: CaptureTotals;
-  hosts: WindowHost[];
-  applications: WindowApplication[];
-  spoofed: string[];
-}
+export type WindowCounters = Omit<WindowReport, 'startedAtMs' | 'observedMs'>;
 
 export class LiveWindows {
   readonly #engine: Engine;

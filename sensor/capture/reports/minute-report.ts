@@ -55,14 +55,8 @@ export interface SpoofedRow {
   packets: number;
 }
 
-export interface HostCounters {
-  address: string;
+export interface HostCounters extends WindowHost {
   isLocal: boolean;
-  /** Bytes to and from the address. */
-  rxBytes: number;
-  txBytes: number;
-  /** Both directions together; directional packets are never estimated (NET-2.4.2). */
-  packets: number;
   /** The part of these counters that the sensor's own scans of the address caused; absent where there is none. */
   ownScan?: { rxBytes: number; txBytes: number; packets: number };
   /** `segment|MAC` of the local owner in this minute; blank when unknown or contradictory (NET-2.2.9). */
@@ -87,33 +81,30 @@ export interface WindowReport {
 
 export interface WindowHost {
   address: string;
+  /** Bytes to and from the address. */
   rxBytes: number;
   txBytes: number;
+  /** Both directions together; directional packets are never estimated (NET-2.4.2). */
   packets: number;
 }
 
 export interface WindowApplication {
+  /** Registrable domain, protocol label, or the remote address (NET-2.2.3). */
   name: string;
+  /** IP protocol number: 6 TCP, 17 UDP, … */
   protocol: number;
+  /** Server port, or null where the protocol has none. */
   serverPort: number | null;
   clientBytes: number;
   serverBytes: number;
 }
 
 /** One client, server, service and name in one minute. */
-export interface UsageRow {
+export interface UsageRow extends WindowApplication {
   client: string;
   server: string;
-  /** IP protocol number: 6 TCP, 17 UDP, … */
-  protocol: number;
-  /** Server port, or null where the protocol has none. */
-  serverPort: number | null;
   direction: UsageDirection;
-  /** Registrable domain, protocol label, or the remote address (NET-2.2.3). */
-  name: string;
   evidence: NameEvidence;
-  clientBytes: number;
-  serverBytes: number;
   packets: number;
   /**
    * Unix milliseconds at which the client and the server last sent; 0 when they did not send in this minute. Resets,

@@ -33,7 +33,7 @@ import type { ConsoleDeps } from '../deps.ts';
 import { DoneQuery, notFound, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { addressHref, readOperationsLink } from '../parts/address-link.ts';
-import { drillForm, drillTable } from './drill.routes.ts';
+import { drillForm, drillTable } from './drill-parts.ts';
 import { protectedServerPage } from './server.page.ts';
 import {
   changedText,

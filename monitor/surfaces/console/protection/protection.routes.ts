@@ -34,7 +34,7 @@ import { countColumn, dataTable, linkColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
 import { DoneQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
-import { drillTable } from './drill.routes.ts';
+import { drillTable } from './drill-parts.ts';
 import {
   changedColumns,
   changedText,

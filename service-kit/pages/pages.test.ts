@@ -114,7 +114,7 @@ const components: Record<string, () => pages.Html> = {
     pages.form({ action: href, csrfToken: token, submit: naughty, error: naughty, cancel: naughty }, naughty),
   hiddenField: () => pages.hiddenField(naughty, naughty),
   inputForm: () =>
-    pages.inputForm({ action: naughty, csrfToken: naughty }, [{ name: naughty, label: naughty }, naughty], {
+    pages.inputForm({ action: href, csrfToken: naughty }, [{ name: naughty, label: naughty }, naughty], {
       typed: { [naughty]: naughty },
       fault: [naughty, null].map((field) => ({ message: naughty, field })),
     }),

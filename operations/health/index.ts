@@ -7,15 +7,13 @@ import { systemActor } from '#operations/accounts/index.ts';
 import { type Clusters, isAway } from '#operations/clusters/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
-import type { QueueHealth } from '#operations/views/delivery-store.ts';
-import type { ServerStatus } from '#operations/views/server-store.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { type QueueState, readQueueState } from '#service-kit/jobs/index.ts';
+import { readQueueState } from '#service-kit/jobs/index.ts';
 import type { Limits } from '#service-kit/limits/index.ts';
 import { createMeters, type Meters, meterRequests } from '#service-kit/metrics/index.ts';
 import type { Database, Queryable } from '#service-kit/postgres/index.ts';
-import { createSystemGauges, type System, type SystemState } from '#service-kit/system/index.ts';
+import { createSystemGauges, type System } from '#service-kit/system/index.ts';
 
 interface OperationsMetersDeps {
   database: Pick<Database, 'pool'>;
@@ -32,14 +30,7 @@ interface OperationsMetersDeps {
 /** More charges than these that wait for their gateway are counted as these. */
 const chargesMax = 1_000;
 
-interface OperationsState {
-  jobs: QueueState;
-  webhooks: QueueHealth;
-  servers: ReadonlyMap<ServerStatus, number>;
-  nodes: { away: number; answering: number };
-  charges: { unconfirmed: number; oldestSeconds: number };
-  system: SystemState & { writeProblem: string | null };
-}
+type OperationsState = Awaited<ReturnType<typeof readState>>;
 
 export function createOperationsMeters(deps: OperationsMetersDeps) {
   const meters = createMeters('svc_operations_');
@@ -68,7 +59,7 @@ export function createOperationsMeters(deps: OperationsMetersDeps) {
   };
 }
 
-async function readState(deps: OperationsMetersDeps): Promise<OperationsState> {
+async function readState(deps: OperationsMetersDeps) {
   const nowMs = deps.clock.nowMs();
   const [jobs, webhooks, servers, nodes, charges, system, writeProblem] = await Promise.all([
     readQueueState(deps.db()),

@@ -94,11 +94,7 @@ export interface InventoryVm {
   }[];
 }
 
-export interface InventoryPage {
-  vms: InventoryVm[];
-  nextAfterId: number | null;
-  asOf: Date;
-}
+export type InventoryPage = Awaited<ReturnType<typeof listInventory>>;
 
 /** Methods with a `tenantId` act within that tenant; null stands for everything that the actor reaches. */
 export type Servers = ReturnType<typeof createServers>;
@@ -256,7 +252,7 @@ function createLists(deps: ServersDeps, scope: (actor: Actor, tenantId: number |
 async function listInventory(
   deps: ServersDeps,
   query: { afterId: number; limit: number; clusterIds?: readonly number[] },
-): Promise<InventoryPage> {
+) {
   const { rows, asOf } = await listInventoryRows(deps.db(), query);
   const vms = rows.map(({ provisioningState, powerState, ...vm }) => ({
     ...vm,

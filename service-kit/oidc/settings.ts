@@ -44,21 +44,12 @@ export const oidcSettings = {
 };
 
 /** The provider and what its groups mean. */
-export interface OidcSettings {
-  issuer: string;
-  clientId: string;
-  clientSecret: string;
-  scope: string;
-  groupsClaim: string;
-  operatorGroups: readonly string[];
-  readerGroups: readonly string[];
-  secondFactorAcr: readonly string[];
-}
+export type OidcSettings = NonNullable<ReturnType<typeof readOidc>>;
 
 type Values = SettingValues<typeof oidcSettings> & { allowInsecureHttp: boolean };
 
 /** Null where staff sign in with passwords alone. */
-export function readOidc(settings: Values): OidcSettings | null {
+export function readOidc(settings: Values) {
   const { oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret: clientSecret } = settings;
   if (issuer === null || clientId === null || clientSecret === null) return null;
   return {

@@ -128,11 +128,7 @@ export function createSecrets(deps: SecretsDeps) {
 // new key. A run that is killed leaves both keys, and the next run goes on. The former keys are deleted only after no
 // row needs them, while transactions that chose one of them are waited for.
 
-interface RotationResult {
-  keyId: number;
-  sealed: number;
-  deletedKeys: number;
-}
+type RotationResult = Awaited<ReturnType<typeof rotateDataKey>>;
 
 interface RotationDeps {
   db: () => Queryable;
@@ -146,7 +142,7 @@ interface RotationDeps {
 const batchRows = 100;
 
 /** Throws `secrets.refused` at the end when rows did not open; the keys that they may need are kept then. */
-async function rotateDataKey(deps: RotationDeps): Promise<RotationResult> {
+async function rotateDataKey(deps: RotationDeps) {
   const { db, keyring, actor } = deps;
   const keyId = await db()
     .transaction()

@@ -15,7 +15,7 @@ import {
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { dataTable } from '#service-kit/web/index.ts';
 import { hoursLeft, judgeDisk, type SystemSubject } from './disks.ts';
-import { type DiskState, listDisks, readDatabaseBytes } from './store.ts';
+import { listDisks, readDatabaseBytes } from './store.ts';
 
 /** `workOf`: what a loop does, by the name of its lease. */
 export function systemSections(
@@ -154,14 +154,9 @@ function judgeLoop(loop: LeaseState, nowMs: number, watchingSeconds: number): Sy
 
 // The stored state of a program, and what of it is judged.
 
-export interface SystemState {
-  nowMs: number;
-  loops: LeaseState[];
-  disks: DiskState[];
-  databaseBytes: number;
-}
+export type SystemState = Awaited<ReturnType<typeof readState>>;
 
-export async function readState(db: Queryable): Promise<SystemState> {
+export async function readState(db: Queryable) {
   const [nowMs, loops, disks, databaseBytes] = await Promise.all([
     readNowMs(db),
     listLeases(db),

@@ -28,16 +28,7 @@ import type { Staff } from '../guard.ts';
 import { nodeBadge } from './clusters.page.ts';
 
 /** The texts of the node form. */
-export interface NodeForm {
-  name: string;
-  uri: string;
-  storage_pool: string;
-  bridge: string;
-  network_bridges: string;
-  vcpus: string;
-  memory_gib: string;
-  disk_gb: string;
-}
+export type NodeForm = ReturnType<typeof formOf>;
 
 export interface NodePageOptions {
   staff: Staff;
@@ -66,7 +57,7 @@ export const emptyForm: NodeForm = {
   disk_gb: '',
 };
 
-export function formOf(node: Node): NodeForm {
+export function formOf(node: Node) {
   return {
     name: node.name,
     uri: node.uri ?? '',

@@ -139,7 +139,7 @@ export function registerCustomers(app: App, deps: Features): void {
   );
 }
 
-async function readRows(deps: Features, tenants: readonly Tenant[]): Promise<CustomerRow[]> {
+async function readRows(deps: Features, tenants: readonly Tenant[]) {
   const ids = tenants.map((tenant) => tenant.id);
   const [counts, access] = await Promise.all([deps.servers.countOfTenants(ids), deps.billing.accessOf(ids)]);
   return tenants.map((tenant) => ({
@@ -160,11 +160,7 @@ function fits({ tenant, balanceQuanta }: CustomerRow, { text, status }: ListValu
   );
 }
 
-interface CustomerRow {
-  tenant: Tenant;
-  serverCount: number;
-  balanceQuanta: number | null;
-}
+type CustomerRow = Awaited<ReturnType<typeof readRows>>[number];
 
 const statusTones: Record<Tenant['status'], Tone> = {
   ACTIVE: 'good',

@@ -13,11 +13,7 @@ const readQuery = queryReader(schemas.TrafficQuery);
 /** Steps of a call that names no range. */
 const stepsDefault = 60;
 
-interface StepRange {
-  fromMs: number;
-  toMs: number;
-  stepSeconds: number;
-}
+type StepRange = ReturnType<typeof rangeOf>;
 
 /**
  * Observed traffic, with the numbers of the portal's Traffic page: both read the same steps. Every step of the range is a
@@ -91,7 +87,7 @@ async function readApplications(
 }
 
 /** The whole steps that hold the range. Ends with the step of now at the latest. */
-function rangeOf(query: schemas.TrafficQuery, nowMs: number): StepRange {
+function rangeOf(query: schemas.TrafficQuery, nowMs: number) {
   const stepSeconds = schemas.trafficSteps[stepOf(query)];
   const stepMs = stepSeconds * 1_000;
   if (query.range !== undefined && (query.from ?? query.to) !== undefined) {

@@ -45,14 +45,10 @@ export interface ReferenceResource {
   objects: string[];
 }
 
-export interface ReferenceDocument {
-  resources: ReferenceResource[];
-  schemas: Record<string, Json>;
-  webhooks: { type: string; summary: string; schema: Json }[];
-}
+export type ReferenceDocument = ReturnType<typeof readDocument>;
 
 /** Reads the document; every schema belongs to the resource that names it first. */
-export function readDocument(): ReferenceDocument {
+export function readDocument() {
   const document = readOpenApi<{
     paths: Record<string, Record<string, Json>>;
     webhooks: Record<string, { post: Json }>;

@@ -6,14 +6,7 @@ import { upperFirst } from '../../parts/index.ts';
 import type { FormFault } from '../networks/network-frame.ts';
 
 /** A rule as it was typed. */
-export interface TypedRule {
-  direction: string;
-  action: string;
-  protocol: string;
-  ports: string;
-  peers: string;
-  description: string;
-}
+export type TypedRule = ReturnType<typeof typedOf>;
 
 /** What is edited: nothing but its id at first, what was typed and why it was refused afterwards. */
 export interface EditedRule {
@@ -143,7 +136,7 @@ export function editRuleForm({ action, cancelHref, csrfToken, version, rule, edi
   )}</div>`;
 }
 
-function typedOf(rule: Rule): TypedRule {
+function typedOf(rule: Rule) {
   const { direction, action, protocol, ports, peers, description } = rule;
   return { direction, action, protocol, ports: ports ?? '', peers: peers.join(' '), description };
 }

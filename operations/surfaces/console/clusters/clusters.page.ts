@@ -10,12 +10,11 @@ import {
   chart,
   code,
   emptyState,
-  field,
-  form,
   formatCount,
   formatPercent,
   type Html,
   html,
+  inputForm,
   link,
   pageHeader,
   section,
@@ -24,6 +23,7 @@ import {
   table,
 } from '#service-kit/pages/index.ts';
 import { ageColumn, countColumn, linkColumn, readAll } from '#service-kit/web/index.ts';
+import type { FieldFault } from '../field-fault.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 
@@ -256,8 +256,7 @@ interface NewClusterOptions {
   staff: Staff;
   locations: readonly Location[];
   form?: { name: string; location: string; driver: string };
-  /** What was wrong, by field. */
-  faults?: ReadonlyMap<string, string>;
+  fault?: FieldFault;
 }
 
 /** `/console/clusters/new`: a group of hypervisors in a location. */
@@ -288,8 +287,8 @@ export function newClusterPage(options: NewClusterOptions): Html {
   );
 }
 
-function clusterForm({ staff, locations, form: given, faults }: NewClusterOptions): Html {
-  return form(
+function clusterForm({ staff, locations, form: typed, fault }: NewClusterOptions): Html {
+  return inputForm(
     {
       action: '/console/clusters/',
       csrfToken: staff.csrfToken,
@@ -297,32 +296,23 @@ function clusterForm({ staff, locations, form: given, faults }: NewClusterOption
       cancel: link('/console/clusters/', 'Cancel', { kind: 'button' }),
     },
     [
-      field({
-        name: 'name',
-        label: 'Name',
-        required: true,
-        isCode: true,
-        maxLength: 63,
+      {
+        ...{ name: 'name', label: 'Name', required: true, isCode: true, maxLength: 63 },
         placeholder: 'nyc1-b',
-        value: given?.name,
-        error: faults?.get('name'),
-      }),
-      field({
-        kind: 'select',
-        name: 'location',
-        label: 'Location',
-        value: given?.location,
+      },
+      {
+        ...{ kind: 'select', name: 'location', label: 'Location' },
         options: locations.map((location) => ({ value: String(location.id), label: location.name })),
-      }),
-      field({
+      },
+      {
         kind: 'select',
         name: 'driver',
         label: 'Driver',
         hint: ['Runs the servers: ', code('libvirt'), ' on real machines.'],
-        value: given?.driver ?? 'libvirt',
+        value: 'libvirt',
         options: driverNames.map((name) => ({ value: name, label: name })),
-        error: faults?.get('driver'),
-      }),
+      },
     ],
+    { typed, fault },
   );
 }

@@ -7,6 +7,7 @@ import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage, toastOf } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
+import { faultOf } from '../field-fault.ts';
 import type { Staff } from '../guard.ts';
 import { clustersPage, newClusterPage, readClustersPage } from './clusters.page.ts';
 import { emptyForm, formOf, type NodeForm, type NodePageOptions, nodePage } from './node.page.ts';
@@ -62,10 +63,10 @@ export function registerClusters(app: App, deps: Features): void {
   app.post('/clusters/', { schema: { body: ClusterForm } }, async (request, reply) => {
     const { name, location, driver } = request.body;
     const cluster = { name: name.trim(), locationId: Number(location), driver };
-    const faults = await faultsOf(() => deps.clusters.createCluster(request.staff!.actor, cluster));
-    if (faults === null) return reply.redirect('/console/clusters/?done=made', 303);
+    const fault = await clusterFault(() => deps.clusters.createCluster(request.staff!.actor, cluster));
+    if (fault === null) return reply.redirect('/console/clusters/?done=made', 303);
     const locations = await deps.catalog.listAllLocations();
-    const page = { staff: request.staff!, locations, form: request.body, faults };
+    const page = { staff: request.staff!, locations, form: request.body, fault };
     return sendPage(reply, newClusterPage(page), 422);
   });
 
@@ -80,10 +81,10 @@ export function registerClusters(app: App, deps: Features): void {
     const form = { ...emptyForm, ...request.body };
     const node = { clusterId: cluster.id, name: form.name.trim(), ...changeOf(form) };
     let id = 0;
-    const faults = await faultsOf(async () => {
+    const fault = await clusterFault(async () => {
       id = await deps.clusters.addNode(staff.actor, node);
     });
-    if (faults !== null) return show(deps, reply, { staff, cluster, node: null, form, faults }, 422);
+    if (fault !== null) return show(deps, reply, { staff, cluster, node: null, form, fault }, 422);
     return reply.redirect(`/console/clusters/nodes/${id}?done=added`, 303);
   });
 
@@ -102,8 +103,8 @@ export function registerClusters(app: App, deps: Features): void {
     const staff = request.staff!;
     const { node, cluster } = await findNode(deps, staff, request.params.id);
     const form = { ...formOf(node), ...request.body };
-    const faults = await faultsOf(() => deps.clusters.changeNode(staff.actor, node.id, changeOf(form)));
-    if (faults !== null) return show(deps, reply, { staff, cluster, node, form, faults }, 422);
+    const fault = await clusterFault(() => deps.clusters.changeNode(staff.actor, node.id, changeOf(form)));
+    if (fault !== null) return show(deps, reply, { staff, cluster, node, form, fault }, 422);
     return reply.redirect(`/console/clusters/nodes/${node.id}?done=saved`, 303);
   });
 
@@ -139,9 +140,9 @@ export function registerClusters(app: App, deps: Features): void {
   app.post('/clusters/nodes/:id/remove', { schema: { params: Id } }, async (request, reply) => {
     const staff = request.staff!;
     const { node, cluster } = await findNode(deps, staff, request.params.id);
-    const faults = await faultsOf(() => deps.clusters.removeNode(staff.actor, node.id));
-    if (faults === null) return reply.redirect('/console/clusters/?done=removed', 303);
-    const toast = { tone: 'bad' as const, text: [...faults.values()].join(' ') };
+    const fault = await clusterFault(() => deps.clusters.removeNode(staff.actor, node.id));
+    if (fault === null) return reply.redirect('/console/clusters/?done=removed', 303);
+    const toast = { tone: 'bad' as const, text: fault.message };
     return show(deps, reply, { staff, cluster, node, form: formOf(node), toast }, 409);
   });
 }
@@ -159,24 +160,12 @@ function changeOf(form: NodeForm): Required<Omit<NodeChange, 'isOpen'>> {
   };
 }
 
-/** The form's names of the fields that operations name in their refusals. */
-const fieldNames: Record<string, string> = {
+const clusterFault = (change: () => Promise<unknown>) => faultOf('clusters', fieldNames, change);
+const fieldNames = {
   memoryMb: 'memory_gib',
   diskGb: 'disk_gb',
   networkBridges: 'network_bridges',
 };
-
-async function faultsOf(change: () => Promise<unknown>): Promise<Map<string, string> | null> {
-  try {
-    await change();
-    return null;
-  } catch (error) {
-    if (!(error instanceof CodedError) || !error.code.startsWith('clusters.')) throw error;
-    if (error.code === 'clusters.not_found') throw noSuchPage();
-    const named = String(error.details.field ?? 'name');
-    return new Map([[fieldNames[named] ?? named, error.message]]);
-  }
-}
 
 async function findCluster(deps: Features, id: number): Promise<Cluster> {
   const cluster = (await deps.clusters.listClusters()).find((one) => one.id === id);

@@ -9,11 +9,11 @@ import {
   type Content,
   code,
   definitionList,
-  field,
-  form,
+  type FieldOptions,
   formatCount,
   type Html,
   html,
+  inputForm,
   link,
   moment,
   pageHeader,
@@ -23,6 +23,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
+import type { FieldFault } from '../field-fault.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import { nodeBadge } from './clusters.page.ts';
@@ -42,8 +43,7 @@ export interface NodePageOptions {
   check: LastCheck | null;
   nowMs: number;
   toast?: { tone: Tone; text: Content } | undefined;
-  /** What was wrong, by field. */
-  faults?: ReadonlyMap<string, string>;
+  fault?: FieldFault;
 }
 
 export const emptyForm: NodeForm = {
@@ -262,33 +262,18 @@ function room(node: Node, nowMs: number): Html {
   ]);
 }
 
-function nodeForm({ staff, cluster, node, form: given, faults }: NodePageOptions): Html {
+function nodeForm({ staff, cluster, node, form: typed, fault }: NodePageOptions): Html {
   const isLibvirt = cluster.driver === 'libvirt';
-  const text = (name: keyof NodeForm, label: string, hint: string, placeholder = '') =>
-    field({
-      name,
-      label,
-      hint,
-      isCode: true,
-      required: name !== 'network_bridges',
-      maxLength: 200,
-      placeholder,
-      value: given[name],
-      error: faults?.get(name),
-    });
-  const size = (name: keyof NodeForm, label: string) =>
-    field({
-      kind: 'number',
-      name,
-      label,
-      required: true,
-      min: 1,
-      value: given[name],
-      error: faults?.get(name),
-    });
+  const text = (name: keyof NodeForm, label: string, hint: string, placeholder = ''): FieldOptions => ({
+    ...{ name, label, hint, placeholder, isCode: true, maxLength: 200 },
+    required: name !== 'network_bridges',
+  });
+  const size = (name: keyof NodeForm, label: string): FieldOptions => ({
+    ...{ kind: 'number', name, label, required: true, min: 1 },
+  });
   const action =
     node === null ? `/console/clusters/${cluster.id}/nodes` : `/console/clusters/nodes/${node.id}`;
-  return form(
+  return inputForm(
     {
       action,
       csrfToken: staff.csrfToken,
@@ -297,25 +282,28 @@ function nodeForm({ staff, cluster, node, form: given, faults }: NodePageOptions
     },
     [
       node === null && text('name', 'Name', 'Its host name in your network.', 'node-1'),
-      isLibvirt && [
-        text('uri', 'Connection', 'Connection URI for virsh.', 'qemu+ssh://svc@node-1/system'),
-        text(
-          'storage_pool',
-          'Storage pool',
-          'Contains the images, such as debian-13.qcow2, and the disks of the servers.',
-          'guests',
-        ),
-        text('bridge', 'Bridge', 'The bridge to which servers are connected.', 'br0'),
-        text(
-          'network_bridges',
-          'Bridges of private networks',
-          'One for each network, by its number. Your VLANs or VXLANs connect those of the same number. Empty: a private network ends at this node.',
-          'brpn{100-199}',
-        ),
-      ],
+      ...(isLibvirt
+        ? [
+            text('uri', 'Connection', 'Connection URI for virsh.', 'qemu+ssh://svc@node-1/system'),
+            text(
+              'storage_pool',
+              'Storage pool',
+              'Contains the images, such as debian-13.qcow2, and the disks of the servers.',
+              'guests',
+            ),
+            text('bridge', 'Bridge', 'The bridge to which servers are connected.', 'br0'),
+            text(
+              'network_bridges',
+              'Bridges of private networks',
+              'One for each network, by its number. Your VLANs or VXLANs connect those of the same number. Empty: a private network ends at this node.',
+              'brpn{100-199}',
+            ),
+          ]
+        : []),
       size('vcpus', 'vCPUs that may be allocated'),
       size('memory_gib', 'Memory that may be allocated, GiB'),
       size('disk_gb', 'Disk that may be allocated, GB'),
     ],
+    { typed, fault },
   );
 }

@@ -1,12 +1,18 @@
 /** Ranges that a cluster gives addresses out of. */
-import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import { CodedError } from '#common/errors/index.ts';
 import type { Cluster } from '#operations/clusters/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { field, form, type Html, link, pageHeader, sendPage } from '#service-kit/pages/index.ts';
+import {
+  type FieldOptions,
+  type Html,
+  inputForm,
+  link,
+  pageHeader,
+  sendPage,
+} from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
+import { type FieldFault, faultOf } from '../field-fault.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 
@@ -18,7 +24,7 @@ interface PoolPageOptions {
   staff: Staff;
   cluster: Cluster;
   given?: { prefix?: string; gateway?: string; first?: string; last?: string };
-  fault?: { field: string; message: string };
+  fault?: FieldFault;
 }
 
 export function registerPools(app: App, deps: Features): void {
@@ -34,42 +40,21 @@ export function registerPools(app: App, deps: Features): void {
     const cluster = await findCluster(deps, request.params.id);
     const { prefix = '', gateway = '', first = '', last = '' } = request.body;
     const pool = { clusterId: cluster.id, prefix, gateway, firstAddress: first, lastAddress: last };
-    return unlessRefused(
-      reply,
-      async () => {
-        await deps.addresses.addPool(staff.actor, pool);
-      },
-      (fault) => sendPage(reply, poolPage({ staff, cluster, given: request.body, fault }), 422),
-    );
+    const fault = await poolFault(() => deps.addresses.addPool(staff.actor, pool));
+    if (fault === null) return reply.redirect('/console/clusters/?done=saved', 303);
+    return sendPage(reply, poolPage({ staff, cluster, given: request.body, fault }), 422);
   });
 
-  app.post('/clusters/pools/:id/remove', { schema: { params: Id } }, (request, reply) =>
-    unlessRefused(
-      reply,
-      () => deps.addresses.removePool(request.staff!.actor, request.params.id),
-      () => reply.redirect('/console/clusters/?done=kept', 303),
-    ),
-  );
+  app.post('/clusters/pools/:id/remove', { schema: { params: Id } }, async (request, reply) => {
+    const { id } = request.params;
+    const fault = await poolFault(() => deps.addresses.removePool(request.staff!.actor, id));
+    return reply.redirect(`/console/clusters/?done=${fault === null ? 'saved' : 'kept'}`, 303);
+  });
 }
 
+const poolFault = (change: () => Promise<unknown>) => faultOf('addresses', fieldNames, change);
 /** The form's names of the fields that operations name in their refusals. */
-const fieldNames: Readonly<Record<string, string>> = { firstAddress: 'first', lastAddress: 'last' };
-
-async function unlessRefused(
-  reply: FastifyReply,
-  work: () => Promise<void>,
-  refuse: (fault: { field: string; message: string }) => FastifyReply,
-): Promise<FastifyReply> {
-  try {
-    await work();
-    return reply.redirect('/console/clusters/?done=saved', 303);
-  } catch (error) {
-    if (!(error instanceof CodedError) || !error.code.startsWith('addresses.')) throw error;
-    if (error.code === 'addresses.not_found') throw noSuchPage();
-    const named = String(error.details.field);
-    return refuse({ field: fieldNames[named] ?? named, message: error.message });
-  }
-}
+const fieldNames = { firstAddress: 'first', lastAddress: 'last' };
 
 async function findCluster(deps: Features, id: number): Promise<Cluster> {
   const cluster = (await deps.clusters.listClusters()).find((one) => one.id === id);
@@ -80,23 +65,10 @@ async function findCluster(deps: Features, id: number): Promise<Cluster> {
 /** `/console/clusters/{id}/pools/new`. */
 function poolPage({ staff, cluster, given, fault }: PoolPageOptions): Html {
   const title = `Addresses for ${cluster.name}`;
-  const line = (
-    name: 'prefix' | 'gateway' | 'first' | 'last',
-    label: string,
-    placeholder: string,
-    hint?: string,
-  ) =>
-    field({
-      name,
-      label,
-      placeholder,
-      isCode: true,
-      required: true,
-      maxLength: 60,
-      value: given?.[name],
-      error: fault?.field === name ? fault.message : undefined,
-      ...(hint ? { hint } : {}),
-    });
+  const line = (name: string, label: string, placeholder: string, hint?: string): FieldOptions => ({
+    ...{ name, label, placeholder, isCode: true, required: true, maxLength: 60 },
+    ...(hint && { hint }),
+  });
   return consoleFrame(
     {
       staff,
@@ -112,7 +84,7 @@ function poolPage({ staff, cluster, given, fault }: PoolPageOptions): Html {
           text: 'Each new server gets one IPv4 and one IPv6 address, as far as its cluster has ranges.',
         },
       }),
-      form(
+      inputForm(
         {
           action: `/console/clusters/${cluster.id}/pools`,
           csrfToken: staff.csrfToken,
@@ -125,6 +97,7 @@ function poolPage({ staff, cluster, given, fault }: PoolPageOptions): Html {
           line('first', 'First address for servers', '203.0.113.10'),
           line('last', 'Last address for servers', '203.0.113.250'),
         ],
+        { typed: given, fault },
       ),
     ],
   );

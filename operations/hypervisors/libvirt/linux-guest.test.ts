@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFile, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, before, type TestContext, test } from 'node:test';
 import { until } from '#service-kit/testing/until.ts';
-import type { FilterPlan, GuestProgress, HypervisorDriver } from '../guest.ts';
-import { guest, neighbour, node } from '../testing/example-guest.ts';
+import type { FilterPlan, GuestProgress } from '../guest.ts';
+import { guest, node } from '../testing/example-guest.ts';
 import { createLibvirtWorld, type LibvirtWorld, whyNoLibvirt } from '../testing/libvirt-world.ts';
 import { findBusybox, type LinuxFacts, writeLinuxImage } from '../testing/linux-image.ts';
 import { createLibvirtDriver } from './driver.ts';
@@ -67,8 +67,12 @@ test('a Linux guest has the addresses, firewall and guard that were sold, over p
       return false;
     }
   };
-  const untilReady = (make: () => Promise<GuestProgress>) =>
-    until('the guest is ready', patientMs, async () => (await make()) === 'ready');
+  // Each question to the driver is several of virsh, which take a processor from what boots.
+  const untilReady = async (make: () => Promise<GuestProgress>) => {
+    if ((await make()) === 'ready') return;
+    await describe();
+    assert.equal(await make(), 'ready');
+  };
 
   await untilReady(() => driver.ensureGuest(linux, noStep));
   const { memoryMb, boot, ...first } = await describe();
@@ -126,7 +130,7 @@ test('a Linux guest has the addresses, firewall and guard that were sold, over p
   assert.deepEqual([pings(ipv4), pings(ipv6)], [true, true]);
   await driver.applyFirewall(linux.name, webOnly);
 
-  await joinFromTwoNodes(linux.name, runInGuest);
+  await joinNetworks(t, linux.name, runInGuest);
 
   // Before what boots: the sector is of no file.
   const sector = '/dev/vda bs=512 seek=1000 count=1 conv=notrunc,fsync';
@@ -195,46 +199,56 @@ test('a Linux guest has the addresses, firewall and guard that were sold, over p
   await driver.ensureGone(linux.name);
 });
 
-/** Private networks over a second node: the guest `name` of the first one meets a guest there, on the networks that both are on alone. */
-async function joinFromTwoNodes(name: string, runInGuest: (script: string) => string): Promise<void> {
-  await using second = await createLibvirtWorld();
-  await copyFile(join(world.poolFolder, 'linux.qcow2'), join(second.poolFolder, 'linux.qcow2'));
-  second.virsh('pool-refresh', 'guests');
-  for (const bridge of ['brpn131', 'brpn132']) world.joinBridges(second, bridge);
-  const [here, there] = [world, second].map(({ uri }) =>
-    createLibvirtDriver({ ...node, uri, networkBridges: 'brpn{131-132}' }),
-  ) as [HypervisorDriver, HypervisorDriver];
+/**
+ * Private networks of the guest `name` reach what is on the provider's VLAN behind their bridge, and nothing else does. That
+ * guests of two nodes meet on them is shown by `npm run prove -- private-networks`.
+ */
+async function joinNetworks(
+  t: TestContext,
+  name: string,
+  runInGuest: (script: string) => string,
+): Promise<void> {
+  const driver = createLibvirtDriver({ ...node, uri: world.uri, networkBridges: 'brpn{131-132}' });
+  const run = (...argv: string[]) => {
+    const [program, ...args] = world.inside(argv);
+    return execFileSync(program!, args, { encoding: 'utf8' });
+  };
+  const ip = (...argv: string[]) => execFileSync('ip', argv);
   const nic = (segment: number, last: number) => ({
     ...{ networkId: segment - 100, segment, prefixLength: 24 },
     ...{ mac: `52:56:00:00:0${segment - 130}:0${last}`, address: `10.20.${segment}.${last}` },
   });
-  for (const one of [world, second]) {
-    const [program, ...args] = one.inside([
-      'nft',
-      `table bridge watch_networks {
-        counter own { }
-        counter strays { }
-        chain passed {
-          type filter hook prerouting priority 0;
-          iifname up-brpn131 ether saddr & ff:ff:ff:ff:ff:00 == 52:56:00:00:01:00 counter name own
-          iifname up-brpn132 ether saddr & ff:ff:ff:ff:ff:00 == 52:56:00:00:02:00 counter name own
-          iifname up-brpn131 ether saddr & ff:ff:ff:ff:ff:00 == 52:56:00:00:02:00 counter name strays
-          iifname up-brpn132 ether saddr & ff:ff:ff:ff:ff:00 == 52:56:00:00:01:00 counter name strays
-          vlan id 1-4094 counter name strays
-        }
-      }`,
-    ]);
-    execFileSync(program!, args);
+  for (const segment of [131, 132]) {
+    const peer = `svc-lv-${randomBytes(3).toString('hex')}`;
+    const { mac, address } = nic(segment, 6);
+    ip('netns', 'add', peer);
+    t.after(() => ip('netns', 'delete', peer));
+    const [bridge, port] = [`brpn${segment}`, `up-brpn${segment}`];
+    const other = ['peer', 'name', 'eth0', 'address', mac, 'netns', peer];
+    run('ip', 'link', 'add', bridge, 'type', 'bridge');
+    run('ip', 'link', 'set', bridge, 'up');
+    run('ip', 'link', 'add', port, 'type', 'veth', ...other);
+    run('ip', 'link', 'set', port, 'master', bridge, 'up');
+    ip('-n', peer, 'link', 'set', 'eth0', 'up');
+    ip('-n', peer, 'address', 'add', `${address}/24`, 'dev', 'eth0');
   }
-  const countOf = (one: LibvirtWorld, counter: 'own' | 'strays') => {
-    const [program, ...args] = one.inside(['nft', 'list', 'counter', 'bridge', 'watch_networks', counter]);
-    return Number(/packets (\d+)/.exec(execFileSync(program!, args, { encoding: 'utf8' }))![1]);
-  };
-  const alone = { ...neighbour, imageSlug: 'linux', memoryMb: 96, mac: null, addresses: [] };
-  const privateInterfaces = [nic(131, 6), nic(132, 6)];
-  await until('the guest of the other node is ready', patientMs, async () => {
-    return (await there.ensureGuest({ ...alone, privateInterfaces }, async () => {})) === 'ready';
-  });
+  run(
+    'nft',
+    `table bridge watch_networks {
+      counter own { }
+      counter strays { }
+      chain leaving {
+        type filter hook postrouting priority 0;
+        oifname up-brpn131 ether saddr & ff:ff:ff:ff:ff:00 == 52:56:00:00:01:00 counter name own
+        oifname up-brpn132 ether saddr & ff:ff:ff:ff:ff:00 == 52:56:00:00:02:00 counter name own
+        oifname up-brpn131 ether saddr & ff:ff:ff:ff:ff:00 == 52:56:00:00:02:00 counter name strays
+        oifname up-brpn132 ether saddr & ff:ff:ff:ff:ff:00 == 52:56:00:00:01:00 counter name strays
+        vlan id 1-4094 counter name strays
+      }
+    }`,
+  );
+  const countOf = (counter: 'own' | 'strays') =>
+    Number(/packets (\d+)/.exec(run('nft', 'list', 'counter', 'bridge', 'watch_networks', counter))![1]);
   const reaches = ({ mac, address }: { mac: string; address: string }, peer: string) =>
     runInGuest(`for device in /sys/class/net/*; do
         [ "$(cat $device/address)" = ${mac} ] && nic=$(basename $device); done
@@ -247,15 +261,13 @@ async function joinFromTwoNodes(name: string, runInGuest: (script: string) => st
     [132, 131],
   ] as const) {
     const own = nic(segment, 5);
-    await here.attachInterface(name, own);
-    await until(`network ${segment} reaches the other node`, patientMs, () =>
-      reaches(own, nic(segment, 6).address),
-    );
+    await driver.attachInterface(name, own);
+    await until(`network ${segment} is reached`, patientMs, () => reaches(own, nic(segment, 6).address));
     assert.equal(reaches(own, nic(other, 6).address), false);
-    await here.detachInterface(name, own);
+    await driver.detachInterface(name, own);
   }
-  assert.ok(countOf(world, 'own') > 0 && countOf(second, 'own') > 0);
-  assert.deepEqual([countOf(world, 'strays'), countOf(second, 'strays')], [0, 0]);
+  assert.ok(countOf('own') > 0);
+  assert.equal(countOf('strays'), 0);
   const checks = await createLibvirtDriver({
     ...node,
     uri: world.uri,
@@ -265,9 +277,6 @@ async function joinFromTwoNodes(name: string, runInGuest: (script: string) => st
     checks.filter(({ subject }) => subject === 'private networks').map(({ state, text }) => [state, text]),
     [['bad', 'The node has no bridge brpn133.']],
   );
-  await there.ensureGone(alone.name);
-  for (const driver of [here, there])
-    for (const networkId of [31, 32]) for (const _ of [1, 2]) await driver.removeNetwork(networkId);
-  for (const one of [world, second])
-    assert.ok(!one.virsh('net-list', '--all', '--name').includes('svc-pn'), 'nothing is left');
+  for (const networkId of [31, 32]) for (const _ of [1, 2]) await driver.removeNetwork(networkId);
+  assert.ok(!world.virsh('net-list', '--all', '--name').includes('svc-pn'), 'nothing is left');
 }

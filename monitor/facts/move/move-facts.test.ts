@@ -1,13 +1,20 @@
 // Slow: moves all facts between PostgreSQL and ClickHouse and compares the answers after each move.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { captureMinute, host, usageRow } from '#monitor/testing/index.ts';
+import { type HttpEngine, startHttpEngine } from '../clickhouse/testing/start-http-engine.ts';
 import { createFactStore, type FactStore, openScope } from '../index.ts';
 import { createMoveWorld } from './testing/move-world.ts';
 
+let engine: HttpEngine;
+before(async () => {
+  engine = await startHttpEngine();
+});
+after(() => engine[Symbol.asyncDispose]());
+
 test('moved to ClickHouse and back, the facts give the same answers, also with what came and moved in between', async () => {
-  await using world = await createMoveWorld();
+  await using world = await createMoveWorld(engine);
   const { model } = world;
   const first = world.uploads(14);
   await world.append('postgres', first.slice(0, 9));
@@ -36,7 +43,7 @@ test('moved to ClickHouse and back, the facts give the same answers, also with w
 });
 
 test('names, captures and devices with any characters move as they are', async () => {
-  await using world = await createMoveWorld();
+  await using world = await createMoveWorld(engine);
   const { siteId, sensor, database } = world.monitor;
   const store = createFactStore({
     db: () => database.db,
@@ -84,7 +91,7 @@ test('names, captures and devices with any characters move as they are', async (
 });
 
 test('networks of peers whose pairs are gone move there and back', async () => {
-  await using world = await createMoveWorld();
+  await using world = await createMoveWorld(engine);
   const { facts, standing } = world.monitor;
   const startMs = standing!.nowMs();
   const later = (hours: number) => standing!.set(startMs + hours * 3_600_000);

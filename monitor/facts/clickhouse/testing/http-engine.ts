@@ -38,6 +38,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   if (!/^\w+$/.test(database) || !has(database))
     return refuse(response, 81, `Database ${database} does not exist`, 'UNKNOWN_DATABASE');
   const { parameters, statement, bytes } = read(request, url, body);
+  if (/^\s*drop database/i.test(statement)) known.clear();
   const isInsert = /^\s*insert/i.test(statement);
   if (isInsert) inserts += 1;
   const due = isInsert && fault !== null && inserts > fault.after ? fault : null;
@@ -77,8 +78,15 @@ function isAllowed({ headers }: IncomingMessage): boolean {
   return name === user && password.join(':') === process.env.SVC_TEST_CLICKHOUSE_PASSWORD;
 }
 
-const has = (database: string) =>
-  session.query(`select 1 from system.databases where name = '${database}'`, 'CSV') !== '';
+/** Databases that are there, so that only the first statement of each asks. */
+const known = new Set<string>();
+
+function has(database: string): boolean {
+  if (known.has(database)) return true;
+  const isThere = session.query(`select 1 from system.databases where name = '${database}'`, 'CSV') !== '';
+  if (isThere) known.add(database);
+  return isThere;
+}
 
 /** The statement with its data where that is text, its data where it is bytes, and what sets its parameters before it. */
 function read(

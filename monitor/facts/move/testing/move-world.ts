@@ -3,7 +3,7 @@ import { systemClock } from '#common/clock/index.ts';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { createClickhouseFacts } from '../../clickhouse/clickhouse-facts.ts';
 import { createFactClient, parseFactsUrl } from '../../clickhouse/connect.ts';
-import { startHttpEngine } from '../../clickhouse/testing/start-http-engine.ts';
+import { type HttpEngine, startHttpEngine } from '../../clickhouse/testing/start-http-engine.ts';
 import { useClickhouse } from '../../create-facts.ts';
 import { cancelMove, type FactUpload, openScope } from '../../index.ts';
 import { compareAnswers, type StoreUnderTest, sampleMinutes } from '../../testing/conformance.ts';
@@ -23,12 +23,14 @@ export interface MoveChange {
   drain?: () => Promise<void>;
 }
 
-export async function createMoveWorld(seed = Number(process.env.SVC_TEST_SEED ?? 5)) {
+/** With `shared`, a ClickHouse that another world had, of which nothing is left: starting one takes seconds. */
+export async function createMoveWorld(shared: HttpEngine | null = null) {
   const nowSecond = middleOfHour();
   const monitor = await createStandingWorld(nowSecond);
-  const engine = await startHttpEngine();
+  const engine = shared ?? (await startHttpEngine());
+  if (shared) await emptyEngine(shared);
   const db = () => monitor.database.db;
-  const random = seededBelow(seed);
+  const random = seededBelow(Number(process.env.SVC_TEST_SEED ?? 5));
   const client = createFactClient(parseFactsUrl(engine.url));
   // A view that takes long is right all the same.
   const clickhouse = createClickhouseFacts({ client, db, nameApplication, exploreMs: 600_000 });
@@ -115,8 +117,18 @@ export async function createMoveWorld(seed = Number(process.env.SVC_TEST_SEED ??
     place: () => moves.move(random),
     async [Symbol.asyncDispose]() {
       await client.close();
-      await engine[Symbol.asyncDispose]();
+      if (!shared) await engine[Symbol.asyncDispose]();
       await monitor[Symbol.asyncDispose]();
     },
   };
+}
+
+async function emptyEngine({ url }: HttpEngine): Promise<void> {
+  const client = createFactClient(parseFactsUrl(url.replace(/facts$/, 'default')));
+  try {
+    await client.command({ query: 'drop database if exists facts sync' });
+    await client.command({ query: 'create database facts' });
+  } finally {
+    await client.close();
+  }
 }

@@ -1,4 +1,4 @@
-// Slow: asks ClickHouse and plain memory the same in two stages of uploads.
+// Slow: asks ClickHouse and plain memory the same.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkGaps } from '../testing/gaps.ts';

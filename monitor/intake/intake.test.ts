@@ -69,23 +69,20 @@ test('a small body that would decode to millions of messages is refused before d
 
 test('every kind of hostile upload is refused, and no slice exceeds its limits', async () => {
   for (const kind of hostileKinds) {
-    for (const bytes of [2_000_000, 15_000_000]) {
-      const { intake, slices } = watchedIntake();
-      const { wire, body, encoding } = makeUploadOf(kind, bytes, () => 0.25);
-      const read =
-        wire === 'live' ? intake.readLive(1, body, encoding) : intake.readUpload(1, body, encoding);
-      await assert.rejects(read, (error: Error & { code?: string }) => {
-        assert.match(error.code ?? error.message, /^telemetry\.(malformed|too_large)$/, kind);
-        return true;
-      });
-      assertBounded(slices);
-    }
+    const { intake, slices } = watchedIntake();
+    const { wire, body, encoding } = makeUploadOf(kind, 2_000_000, () => 0.25);
+    const read = wire === 'live' ? intake.readLive(1, body, encoding) : intake.readUpload(1, body, encoding);
+    await assert.rejects(read, (error: Error & { code?: string }) => {
+      assert.match(error.code ?? error.message, /^telemetry\.(malformed|too_large)$/, kind);
+      return true;
+    });
+    assertBounded(slices);
   }
 });
 
 test('a large honest upload is read completely, in many limited slices that yield', async () => {
   const { intake, slices } = watchedIntake();
-  const bytes = encodeUpload(largeUpload(20));
+  const bytes = encodeUpload(largeUpload(14));
   let turns = 0;
   let isRead = false;
   const counting = (async () => {

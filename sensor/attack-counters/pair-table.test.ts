@@ -217,7 +217,7 @@ test('NET-8: a full table removes one-way pairs first, then the least recently u
   }
   assert.equal(counts(31)[Kind.twoWayDatagram], peers.length);
   open(32);
-  for (let i = 0; i < pairsMax * 4; i += 1)
+  for (let i = 0; i < pairsMax * 3; i += 1)
     send(tunnel(local, `11.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, 1));
   open(33);
   for (const peer of peers) send(tunnel(peer, local, 40_001), 2);

@@ -13,7 +13,7 @@ import { ethernet, ip, Tcp, tcp, udp } from '#sensor/testing/frames.ts';
 import { Detector, type Incident, type WatchedCapture } from './index.ts';
 import type { Thresholds } from './thresholds.ts';
 
-const thresholds = dividedThresholds(500);
+const thresholds = dividedThresholds(1000);
 const { inbound } = thresholds;
 const scope = { prefixes: ['192.0.2.0/24', '198.18.0.0/16', '2001:db8:7::/48'], addresses: [] };
 const uplink = (linkBps: number | null = null): WatchedCapture => ({ name: 'eth0', linkBps: () => linkBps });

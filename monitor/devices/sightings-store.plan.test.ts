@@ -10,7 +10,7 @@ test('what a batch tells of known devices is looked up by key, however many devi
   const { db } = world.database;
   const { siteId } = world;
   const minute = 1_700_000_040;
-  const known = Array.from({ length: 3000 }, (_, i) => ({
+  const known = Array.from({ length: 1200 }, (_, i) => ({
     siteId,
     segment: 'br0',
     mac: `02:00:00:00:${(i >> 8).toString(16).padStart(2, '0')}:${(i & 255).toString(16).padStart(2, '0')}`,

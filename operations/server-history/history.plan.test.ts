@@ -22,10 +22,10 @@ before(async () => {
   const project = await world.adminProjects.create(systemActor, {
     ...{ name: 'Monitor', permissions: ['ddos_incident_ingest'], clusterIds: null },
   });
-  // A busy installation: changes of 5,000 other servers, and an incident in each hour of more than a year for each server.
+  // A busy installation: changes of 1,000 other servers, and an incident in every third hour of four months for each server.
   await pool.query(
     `insert into audit_entries (operation, actor_kind, subject_kind, subject_id, tenant_id)
-    select 'firewall.add', 'system', 'server', 1000 + n % 5000, $1 from generate_series(1, 30000) n`,
+    select 'firewall.add', 'system', 'server', 1000 + n % 1000, $1 from generate_series(1, 10000) n`,
     [customer.tenant.id],
   );
   await pool.query(
@@ -35,7 +35,7 @@ before(async () => {
     select gen_random_uuid(), $1, 1, a.id, a.tenant_id, a.server_id, a.address, 1, 'inbound', 'syn_flood', 'attack', '[]',
       'recovered', at, at, at, at, 1, at, 1, at, 1, 1, 'complete', false, '[]'
     from (select distinct on (server_id) * from allocations order by server_id, id) a,
-      (select svc_now() - n * interval '1 hour' as at from generate_series(1, 9000, 3) n) hours`,
+      (select svc_now() - n * interval '1 hour' as at from generate_series(1, 3000, 3) n) hours`,
     [project.id],
   );
   await pool.query('analyze');

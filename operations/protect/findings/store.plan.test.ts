@@ -19,12 +19,12 @@ test('findings of a server are read by its own generations, beside many of other
   const monitor = await createFindingMonitor(world);
   const findings = Array.from({ length: 20 }, (_, n) => findingOf(`CVE-2024-${1000 + n}`));
   await monitor.deliver(projectionOf(first!, { services: [projectedService({ findings })] }));
-  // The same of 3,000 other generations.
+  // The same of 1,000 other generations.
   await world.database.pool.query(
     `with others as (
        insert into allocations (pool_id, cluster_id, tenant_id, server_id, address, prefix_length, gateway, is_primary, released_at)
        select pool_id, cluster_id, tenant_id, server_id, '198.18.0.0'::inet + n, prefix_length, gateway, false, svc_now()
-       from allocations, generate_series(1, 3000) n where id = $1 returning *),
+       from allocations, generate_series(1, 1000) n where id = $1 returning *),
      projections as (
        insert into finding_projections (allocation_id, tenant_id, server_id, address, project_id, source_site_id, scan_id, checked_at)
        select o.id, o.tenant_id, o.server_id, host(o.address), p.project_id, 1, p.scan_id, p.checked_at

@@ -7,7 +7,7 @@ import { explainStatements, type PlanNode, rowsReadBy } from '#operations/testin
 import { fillMinutes } from '#operations/testing/fill-minutes.ts';
 import { worldStartMs } from '#operations/testing/world-time.ts';
 
-const servers = 6;
+const servers = 3;
 const hourMs = 3_600_000;
 let world: World;
 const serverIds: number[] = [];
@@ -92,7 +92,7 @@ test('the course of a few applications is read by their names, and not among tho
   await pool.query(
     `insert into protect_application_hours
      select allocation_id, at, 'other-' || n || '.example.com', 'tcp', 443, 1, 1, at from protect_series,
-       generate_series(1, 200) n, generate_series(date_trunc('hour', svc_now()) - interval '24 hours', svc_now(), '1 hour') at`,
+       generate_series(1, 80) n, generate_series(date_trunc('hour', svc_now()) - interval '24 hours', svc_now(), '1 hour') at`,
   );
   await pool.query('vacuum analyze protect_application_hours');
   const explored = await world.protectTraffic.explore(systemActor, { ...day, filters: [] });

@@ -51,6 +51,8 @@ const firstTests: FirstTests = {
       'system-tests/every-page.test.ts',
       'system-tests/tasks.test.ts',
       'system-tests/replay.test.ts',
+      // It ends the demo, so it is the last.
+      'system-tests/restart.test.ts',
     ],
   ],
   longest: [

@@ -11,6 +11,12 @@ export default function findFaults(isPhone, destructive) {
       if (node.nodeValue.trim() === '' || !isSeen(element)) continue;
       if (element.closest('script, style, svg, option, textarea, pre, code, .visually-hidden')) continue;
       if (node.nodeValue.includes('`')) faults.add(`${where}shows a code mark: "${short(node.nodeValue)}"`);
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      const runsOff = [...range.getClientRects()].some(
+        ({ left: from, right: to, width: wide }) => wide > 0 && (from < left - 1 || to > right + 1),
+      );
+      if (!runsOff) continue;
       let inside = element;
       // What scrolls in a box of its own, or is cut with an ellipsis, is meant to be wider.
       while (inside !== null && inside !== root) {
@@ -18,12 +24,7 @@ export default function findFaults(isPhone, destructive) {
         if (/auto|scroll/.test(style.overflowX) || style.textOverflow === 'ellipsis') break;
         inside = inside.parentElement;
       }
-      if (inside !== root) continue;
-      const range = document.createRange();
-      range.selectNodeContents(node);
-      for (const { left: from, right: to, width: wide } of range.getClientRects())
-        if (wide > 0 && (from < left - 1 || to > right + 1))
-          faults.add(`${where}text runs off: "${short(node.nodeValue)}"`);
+      if (inside === root) faults.add(`${where}text runs off: "${short(node.nodeValue)}"`);
     }
     for (const current of root.querySelectorAll(':is(.tabs, .segments) > [aria-current]'))
       if (

@@ -32,7 +32,7 @@ export async function until<T>(
       throw new Error(`it did not happen within ${patienceMs / 1000} s: ${what}${why}`, { cause: lastError });
     }
     // Slow conditions take minutes, and looking costs processor time.
-    const everyMs = waitedMs < 10_000 ? 250 : 1_000;
+    const everyMs = waitedMs < 10_000 ? 250 : waitedMs < 30_000 ? 1_000 : 3_000;
     await new Promise((resolve) => setTimeout(resolve, everyMs));
     waitedMs += Math.min(performance.now() - begunMs, lookMsMax);
   }

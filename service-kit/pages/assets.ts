@@ -7,6 +7,7 @@
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import type { App } from '#service-kit/http/index.ts';
 import { acceptsGzip } from '#service-kit/http/negotiate.ts';
@@ -134,6 +135,11 @@ let loaded: { provider: Provider; hash: string; assets: Map<string, Asset> } | u
 function load(): { hash: string; assets: Map<string, Asset> } {
   const provider = presentProvider();
   if (loaded?.provider === provider) return loaded;
+  // Each composition reads its provider anew, and most are the same.
+  if (loaded && isDeepStrictEqual(loaded.provider, provider)) {
+    loaded.provider = provider;
+    return loaded;
+  }
   const hash = createHash('sha256').update(novncVersion);
   const assets = new Map<string, Asset>();
   for (const [name, read] of Object.entries(sources)) {

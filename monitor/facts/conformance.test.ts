@@ -17,7 +17,7 @@ import { randomUpload, sampleAddresses, seededBelow } from './testing/random-upl
 import { checkDelivered, checkFirstCapture, checkSegments } from './testing/who-counts.ts';
 
 test('NET-2.2.5, NET-2.2.9, NET-2.2.10: PostgreSQL answers like the rules in plain memory, rolled up or not', async () => {
-  assert.deepEqual(await comparePostgres({ uploads: 20, questions: 3 }), []);
+  assert.deepEqual(await comparePostgres({ uploads: 12, questions: 2 }), []);
 });
 
 test('NET-2.4.2: PostgreSQL trims gaps of unobserved minutes like the rules in plain memory', async () => {
@@ -87,31 +87,31 @@ test('explore: own scans are the same part of the total, whether hours, ten minu
   const firstHour = Math.floor(standingSecond / 3600) * 3600 - 5 * 3600;
   const random = seededBelow(4);
   const minutes = Array.from({ length: 30 }, (_, i) => firstHour + i * 10 * 60);
-  const uploads = Array.from({ length: 40 }, () => randomUpload(random, { origins: store.origins, minutes }));
+  const uploads = Array.from({ length: 20 }, () => randomUpload(random, { origins: store.origins, minutes }));
   await store.append(uploads);
   await model.append(uploads);
   await store.facts.rollUp('all');
   const [, address] = sampleAddresses;
   const grains = new Set<string>();
-  for (const { siteId } of store.origins)
-    for (const stepSeconds of [null, 60, 600, 3600])
-      for (const by of [[], ['address'], ['sensor']] as const)
-        for (const filters of [[], [{ dimension: 'address' as const, is: false, values: [address!] }]])
-          for (const measure of ['bytes', 'packets'] as const) {
-            const asked: Exploration = {
-              ...{ siteId, fromMinute: firstHour, toMinute: firstHour + 5 * 3600, source: 'addresses' },
-              ...{ filters, owners: [], networks: [], measure, by, stepSeconds },
-              ...{ order: 'size', rows: { limit: 3 } },
-            };
-            const [found, expected] = [await store.facts.explore(asked), await model.explore(asked)];
-            assert.deepEqual(
-              [found.ownScans, found.total],
-              [expected.ownScans, expected.total],
-              JSON.stringify(asked),
-            );
-            assert.ok(found.ownScans! > 0);
-            for (const grain of found.grains) grains.add(grain);
-          }
+  const { siteId } = store.origins[0]!;
+  for (const stepSeconds of [null, 60, 600, 3600])
+    for (const by of [[], ['address'], ['sensor']] as const)
+      for (const filters of [[], [{ dimension: 'address' as const, is: false, values: [address!] }]])
+        for (const measure of ['bytes', 'packets'] as const) {
+          const asked: Exploration = {
+            ...{ siteId, fromMinute: firstHour, toMinute: firstHour + 5 * 3600, source: 'addresses' },
+            ...{ filters, owners: [], networks: [], measure, by, stepSeconds },
+            ...{ order: 'size', rows: { limit: 3 } },
+          };
+          const [found, expected] = [await store.facts.explore(asked), await model.explore(asked)];
+          assert.deepEqual(
+            [found.ownScans, found.total],
+            [expected.ownScans, expected.total],
+            JSON.stringify(asked),
+          );
+          assert.ok(found.ownScans! > 0);
+          for (const grain of found.grains) grains.add(grain);
+        }
   assert.deepEqual([...grains].sort(), ['hours', 'minutes', 'tens']);
 });
 
@@ -122,7 +122,7 @@ test('explore: rows that hours rank have the sums and steps of one read, alone a
   const random = seededBelow(2);
   const minutes = Array.from({ length: 30 }, (_, i) => firstHour + i * 10 * 60);
   await store.append(
-    Array.from({ length: 40 }, () => randomUpload(random, { origins: store.origins, minutes })),
+    Array.from({ length: 20 }, () => randomUpload(random, { origins: store.origins, minutes })),
   );
   await store.facts.rollUp('all');
   const { siteId } = store.origins[0]!;
@@ -135,7 +135,7 @@ test('explore: rows that hours rank have the sums and steps of one read, alone a
   }));
   const grains = new Set<string>();
   let compared = 0;
-  while (compared < 60) {
+  while (compared < 24) {
     const drawn = randomExploration(
       random,
       range,

@@ -70,13 +70,12 @@ export async function createMoves(
 /** Feeds PostgreSQL and plain memory the same while servers move; returns where their answers differ. */
 export async function comparePostgres(counts: { uploads: number; questions: number }): Promise<string[]> {
   await using world = await createStandingWorld();
+  // Before the places of servers are read, which are of each sensor.
+  const store = await postgresUnderTest(world);
   const { move, book } = await createMoves(world, standingSecond);
   const model = createMemoryFacts({ nameApplication, nowSecond: () => standingSecond, book });
   const seed = Number(process.env.SVC_TEST_SEED ?? 3);
-  return await checkConformance(
-    { ...(await postgresUnderTest(world)), move },
-    { ...counts, model, seed, nowSecond: standingSecond },
-  );
+  return await checkConformance({ ...store, move }, { ...counts, model, seed, nowSecond: standingSecond });
 }
 
 /** PostgreSQL with two sensors at one site. */

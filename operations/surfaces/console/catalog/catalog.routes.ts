@@ -1,34 +1,30 @@
-/** What is offered: plans, images and locations. Operators change it, support reads it. */
-import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import { CodedError } from '#common/errors/index.ts';
 import type { ImageKind } from '#contracts/capabilities.ts';
 import type { StaffActor } from '#operations/accounts/index.ts';
 import { formatQuanta, parseMoney } from '#operations/billing/index.ts';
 import type { Catalog, Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
-import type { Cluster } from '#operations/clusters/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   badge,
   type Column,
-  type Content,
   code,
   definitionList,
-  field,
-  form,
+  type FieldOptions,
   formatCount,
   formatMoney,
   type Html,
-  html,
+  inputForm,
   link,
   pageHeader,
   section,
   sendPage,
   type Tone,
   table,
+  toastOf,
 } from '#service-kit/pages/index.ts';
-import { countColumn, figureColumn, noSuchPage } from '#service-kit/web/index.ts';
+import { countColumn, figureColumn, noSuchPage, readAll } from '#service-kit/web/index.ts';
+import { type FieldFault, faultOf } from '../field-fault.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 
@@ -49,6 +45,7 @@ const OfferBody = Type.Object({
   offered: text,
 });
 const kinds = ['locations', 'plans', 'images'] as const;
+const savedHref = '/console/catalog/?done=saved';
 const words: Readonly<Record<OfferKind, string>> = { locations: 'location', plans: 'plan', images: 'image' };
 
 export function registerCatalog(app: App, deps: Features): void {
@@ -57,15 +54,8 @@ export function registerCatalog(app: App, deps: Features): void {
     { schema: { querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
     async (request, reply) => {
       const staff = request.staff!;
-      const [locations, clusters, plans, images] = await Promise.all([
-        deps.catalog.listAllLocations(),
-        deps.clusters.listClusters(),
-        deps.catalog.listAllPlans(staff.actor),
-        deps.catalog.listAllImages(staff.actor),
-      ]);
-      const toast =
-        request.query.done === 'saved' ? { toast: { tone: 'good' as const, text: 'Saved.' } } : {};
-      return sendPage(reply, catalogPage({ staff, locations, clusters, plans, images, ...toast }));
+      const toast = toastOf({ saved: 'Saved.' }, request.query.done, 'good');
+      return sendPage(reply, catalogPage({ staff, ...(await readCatalog(deps, staff)), toast }));
     },
   );
   for (const kind of kinds) registerKind(app, deps, kind);
@@ -81,10 +71,12 @@ function registerKind(app: App, deps: Features, kind: OfferKind): void {
   app.post(`/catalog/${kind}`, { schema: { body: OfferBody } }, async (request, reply) => {
     const staff = request.staff!;
     const form = request.body;
-    return save(
+    const fault = await offerFault(() => add(deps.catalog, staff.actor, kind, form));
+    if (fault === null) return reply.redirect(savedHref, 303);
+    return sendPage(
       reply,
-      () => add(deps.catalog, staff.actor, kind, form),
-      (fault) => offerPage({ staff, kind, id: null, title: `New ${words[kind]}`, form, fault }),
+      offerPage({ staff, kind, id: null, title: `New ${words[kind]}`, form, fault }),
+      422,
     );
   });
 
@@ -101,11 +93,9 @@ function registerKind(app: App, deps: Features, kind: OfferKind): void {
     const { id } = request.params;
     const { title, form: before } = await findOffer(deps, staff, kind, id);
     const form = { ...before, ...request.body, offered: request.body.offered };
-    return save(
-      reply,
-      () => change(deps.catalog, staff.actor, kind, id, form),
-      (fault) => offerPage({ staff, kind, id, title, form, fault }),
-    );
+    const fault = await offerFault(() => change(deps.catalog, staff.actor, kind, id, form));
+    if (fault === null) return reply.redirect(savedHref, 303);
+    return sendPage(reply, offerPage({ staff, kind, id, title, form, fault }), 422);
   });
 }
 
@@ -185,8 +175,9 @@ async function formOf(
   };
 }
 
+const offerFault = (change: () => Promise<unknown>) => faultOf('catalog', fieldNames, change);
 /** The form's names of the fields that operations name in their refusals. */
-const fieldNames: Readonly<Record<string, string>> = {
+const fieldNames = {
   memoryMb: 'memory_gib',
   diskGb: 'disk_gb',
   portMbit: 'port_mbit',
@@ -194,30 +185,18 @@ const fieldNames: Readonly<Record<string, string>> = {
   monthlyCapQuanta: 'monthly',
 };
 
-async function save(
-  reply: FastifyReply,
-  work: () => Promise<unknown>,
-  page: (fault: { field: string; message: string }) => ReturnType<typeof offerPage>,
-): Promise<FastifyReply> {
-  try {
-    await work();
-    return reply.redirect('/console/catalog/?done=saved', 303);
-  } catch (error) {
-    if (!(error instanceof CodedError) || !error.code.startsWith('catalog.')) throw error;
-    if (error.code === 'catalog.not_found') throw noSuchPage();
-    const named = String(error.details.field);
-    return sendPage(reply, page({ field: fieldNames[named] ?? named, message: error.message }), 422);
-  }
+interface CatalogPageOptions extends Awaited<ReturnType<typeof readCatalog>> {
+  staff: Staff;
+  toast?: { tone: Tone; text: string } | undefined;
 }
 
-interface CatalogPageOptions {
-  staff: Staff;
-  locations: readonly Location[];
-  clusters: readonly Cluster[];
-  plans: readonly Offer<Plan>[];
-  images: readonly Offer<Image>[];
-  toast?: { tone: Tone; text: string };
-}
+const readCatalog = ({ catalog, clusters }: Features, { actor }: Staff) =>
+  readAll({
+    locations: catalog.listAllLocations(),
+    clusters: clusters.listClusters(),
+    plans: catalog.listAllPlans(actor),
+    images: catalog.listAllImages(actor),
+  });
 
 /** `/console/catalog/`: what customers can order, and where. */
 function catalogPage(options: CatalogPageOptions): Html {
@@ -433,7 +412,7 @@ interface OfferPageOptions {
   id: number | null;
   title: string;
   form: OfferForm;
-  fault?: { field: string; message: string } | undefined;
+  fault?: FieldFault;
 }
 
 /** `/console/catalog/{kind}/{id}`, and the page of one that is to be. */
@@ -457,7 +436,7 @@ function offerPage(options: OfferPageOptions): Html {
             return { term: label, value: isCode ? code(value) : value };
           }),
         ),
-      form(
+      inputForm(
         {
           action: id === null ? `/console/catalog/${kind}` : `/console/catalog/${kind}/${id}`,
           csrfToken: staff.csrfToken,
@@ -465,6 +444,7 @@ function offerPage(options: OfferPageOptions): Html {
           cancel: link('/console/catalog/', 'Cancel', { kind: 'button' }),
         },
         fields(options),
+        { typed: options.form, fault: options.fault },
       ),
     ],
   );
@@ -481,25 +461,16 @@ function offerState({ kind, id, form: given }: OfferPageOptions) {
     : { tone: 'neutral' as const, text: 'Withdrawn: existing servers keep it, and it cannot be ordered.' };
 }
 
-function fields({ kind, id, form: given, fault }: OfferPageOptions): Content {
-  const errorOf = (name: string) => (fault?.field === name ? fault.message : undefined);
+function fields({ kind, id }: OfferPageOptions): FieldOptions[] {
   const texts = fieldsOf[kind]
     .filter((each) => id === null || !each.isFixed)
-    .map(({ isFixed: _, isOptional, options, ...each }) => {
-      const common = { ...each, required: !isOptional, value: given[each.name], error: errorOf(each.name) };
-      if (options === undefined) return field({ ...common, maxLength: 120 });
+    .map(({ isFixed: _, isOptional, options, ...each }): FieldOptions => {
+      const common = { ...each, required: !isOptional };
+      if (options === undefined) return { ...common, maxLength: 120 };
       const choices = Object.entries(options).map(([value, label]) => ({ value, label }));
-      return field({ ...common, kind: 'select', options: choices });
+      return { ...common, kind: 'select', options: choices };
     });
-  const offered =
-    id !== null &&
-    kind !== 'locations' &&
-    field({
-      kind: 'checkbox',
-      name: 'offered',
-      label: 'Offered',
-      hint: 'Clear to stop new orders. Existing servers keep running.',
-      checked: given.offered === 'on',
-    });
-  return html`${texts}${offered}`;
+  if (id === null || kind === 'locations') return texts;
+  const hint = 'Clear to stop new orders. Existing servers keep running.';
+  return [...texts, { kind: 'checkbox', name: 'offered', label: 'Offered', hint }];
 }

@@ -1,8 +1,6 @@
 /** `/client/networks/`: private networks by the same operations that the API uses. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Tenant } from '#operations/accounts/index.ts';
-import type { Location } from '#operations/catalog/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { Network } from '#operations/views/network-store.ts';
 import type { Server } from '#operations/views/server-store.ts';
@@ -23,7 +21,7 @@ import {
   table,
   toastOf,
 } from '#service-kit/pages/index.ts';
-import { countColumn, linkColumn, noSuchPage } from '#service-kit/web/index.ts';
+import { countColumn, linkColumn, noSuchPage, readAll } from '#service-kit/web/index.ts';
 import { portalFrame, workspaceField } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 import { type NetworkPageOptions, networkPage } from './network.page.ts';
@@ -165,18 +163,18 @@ async function showList(
   status: number,
   state: Pick<NetworksPageOptions, 'toast' | 'draft' | 'fault'>,
 ): Promise<FastifyReply> {
-  const [networks, tenants, locations] = await Promise.all([
-    deps.networks.listNetworks(visitor.actor, null, { limit: listMax }),
-    deps.accounts.findTenants(visitor.actor.tenantIds),
-    deps.catalog.listLocations(),
-  ]);
-  const { networksMax } = deps.networks;
-  return sendPage(
-    reply,
-    networksPage({ visitor, networks, tenants, locations, networksMax, ...state }),
-    status,
-  );
+  const page = networksPage({ visitor, ...(await readNetworks(deps, visitor)), ...state });
+  return sendPage(reply, page, status);
 }
+
+const readNetworks = ({ networks, accounts, catalog }: Features, { actor }: Visitor) =>
+  readAll({
+    networks: networks.listNetworks(actor, null, { limit: listMax }),
+    tenants: accounts.findTenants(actor.tenantIds),
+    locations: catalog.listLocations(),
+    // Of one account.
+    networksMax: networks.networksMax,
+  });
 
 async function showOne(
   deps: Features,
@@ -222,13 +220,8 @@ function isName(text: string): boolean {
   return name.length >= 1 && name.length <= 64;
 }
 
-interface NetworksPageOptions {
+interface NetworksPageOptions extends Awaited<ReturnType<typeof readNetworks>> {
   visitor: Visitor;
-  networks: readonly Network[];
-  tenants: readonly Tenant[];
-  locations: readonly Location[];
-  /** Of one account. */
-  networksMax: number;
   toast?: { tone: Tone; text: Content } | undefined;
   /** What was typed, and what was wrong with it. */
   draft?: { name: string; cidr: string; location: string; tenant: string } | undefined;

@@ -14,6 +14,8 @@ export interface Principal {
   tenants: readonly ReachableTenant[];
   /** Whether the default tenant may use the API, as it was when the key was looked up. */
   access: AccessFacts;
+  /** How often the catalogue had changed then. */
+  catalogVersion: number;
   /** Its last use has not been noted within a minute. */
   isUseStale: boolean;
 }
@@ -31,6 +33,7 @@ const unknownRow: KeyRow = {
   isUseStale: false,
   tenants: [],
   access: null,
+  catalogVersion: 0,
 };
 
 /**
@@ -54,6 +57,7 @@ export async function verifyKey(lookup: Lookup<string, KeyRow>, token: string): 
     scope: row.scope,
     tenants: row.tenants,
     access: row.access,
+    catalogVersion: row.catalogVersion,
     isUseStale: row.isUseStale,
   };
 }

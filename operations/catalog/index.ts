@@ -49,7 +49,10 @@ export function createCatalog(deps: { db: () => Queryable }) {
     },
   );
   return {
-    /** As it is at this moment; free room is counted only when something of it has changed since the last call. */
+    /**
+     * As it is at this moment, or at least as new as the version that the caller has just read; free room is counted only when
+     * something of it has changed since the last call.
+     */
     readOffers,
     /** Cheapest first. */
     listPlans: async () => (await store.listAllPlans(deps.db())).filter(isOffered),
@@ -90,10 +93,10 @@ export function createCatalog(deps: { db: () => Queryable }) {
 const isOffered = (one: store.Offer<unknown>) => one.isOffered;
 
 /** Reads anew only under another version. The version is read first, so what is remembered is never older than it. */
-function rememberByVersion<T>(readVersion: () => Promise<number>, read: () => Promise<T>): () => Promise<T> {
+function rememberByVersion<T>(readVersion: () => Promise<number>, read: () => Promise<T>) {
   let last: { version: number; content: T } | null = null;
-  return async () => {
-    const version = await readVersion();
+  return async (known?: number): Promise<T> => {
+    const version = known ?? (await readVersion());
     if (last?.version === version) return last.content;
     const content = await read();
     last = { version, content };

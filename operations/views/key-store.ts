@@ -27,18 +27,21 @@ export interface KeyRow {
   tenants: ReachableTenant[];
   /** Of the first tenant; null without one. */
   access: AccessFacts | null;
+  /** How often the catalogue has changed, as `readVersion` of the catalogue has it. */
+  catalogVersion: number;
 }
 
 // Reads the accounts' rows as well: membership and grants are checked in the statement that finds the key, so no call
 // can slip in between two answers. The payer tenant comes first where the key reaches it; whether it may use the API is
-// what nearly every call asks next. Keys are compared with a
+// what nearly every call asks next, and whether the catalogue has changed all that a call of it does. Keys are compared with a
 // subquery: PostgreSQL does not know its length, so it does not plan anew for lists of one.
 export const findText = `
   select k.key_id as "keyId", k.digest, k.scope, k.organization_id as "organizationId", k.person_id as "personId",
     k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now()) and p.deactivated_at is null as "isLive",
     k.last_used_at is null or k.last_used_at < svc_now() - interval '60 seconds' as "isUseStale",
     coalesce(reached.tenants, '[]') as tenants,
-    (select row_to_json(facts) from (${accessColumns} where t.id = (reached.tenants -> 0 ->> 'id')::bigint) facts) as access
+    (select row_to_json(facts) from (${accessColumns} where t.id = (reached.tenants -> 0 ->> 'id')::bigint) facts) as access,
+    (select coalesce(sum(weight), 0)::bigint from catalog_changes) as "catalogVersion"
   from api_keys k join people p on p.id = k.person_id
   cross join lateral (
     select json_agg(json_build_object('id', t.id, 'name', t.name, 'slug', t.slug, 'status', t.status,

@@ -1,8 +1,8 @@
 /**
  * What an authenticated, metered call costs beside a bare Fastify route that reads the same server with one statement and
  * returns the same JSON: same run, one process, real PostgreSQL with every safety on, 100 connections from another thread,
- * each with a server of its own, over 25 keys of one account. Then reads of a server and of a list of 200 servers by 1, 16 and 64 clients, with prepared
- * statements and with statements that are planned at each call, in turn.
+ * each with a server of its own, over 25 keys of one account. Then `304`s of the catalogue, orders, and reads of a server and of a list of
+ * 200 servers by 1, 16 and 64 clients, with prepared statements and with statements that are planned at each call, in turn.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
@@ -48,6 +48,7 @@ async function startDemo(prepares: boolean): Promise<Demo> {
     SVC_DATA_DIR: folder,
     SVC_OPERATIONS_PORT: '0',
     SVC_API_KEY_REQUESTS_PER_MINUTE: '1000000',
+    SVC_API_DEPLOYS_PER_HOUR: '1000000',
     API_INCLUDED_REQUESTS_PER_MONTH: '1000000',
     SVC_PREPARED_STATEMENTS: prepares ? '1' : '0',
   });
@@ -91,6 +92,7 @@ export async function run(report: (line: string) => void): Promise<void> {
   await compareWithBare(prepared, measure, report);
   for (const path of ['/api/v2/plans', '/api/v2/locations', '/api/v2/prices'])
     await timeUnchanged(prepared, path, measure, report);
+  await timeOrders(prepared, report);
   for (const path of [`/api/v2/servers/${prepared.serverId}`, '/api/v2/servers?limit=200'])
     for (const clients of [1, 16, 64]) {
       const runs = { planned: [] as Cost[], prepared: [] as Cost[] };
@@ -145,6 +147,23 @@ async function timeUnchanged(
   report(
     `304 of GET ${path}: ${(1_000 / median(costs.map(([rate]) => rate))).toFixed(2)} ms, ${wordsOf(costs)}`,
   );
+}
+
+const orders = 40;
+
+/** What one caller waits for the answer to an order, while the servers ordered before are being made. */
+async function timeOrders({ url, keys }: Demo, report: (line: string) => void): Promise<void> {
+  const headers = { authorization: `Bearer ${keys[0]}`, 'content-type': 'application/json' };
+  const times: number[] = [];
+  for (let number = 1; number <= orders; number += 1) {
+    const body = JSON.stringify({ plan: 'kvm-1', image: 'debian-13', name: `order-${number}` });
+    const begun = performance.now();
+    const answer = await fetch(`${url}/api/v1/servers`, { method: 'POST', headers, body });
+    const text = await answer.text();
+    times.push(performance.now() - begun);
+    if (answer.status !== 201) throw new Error(text);
+  }
+  report(`POST /api/v1/servers: ${median(times).toFixed(1)} ms, median of ${orders} orders`);
 }
 
 /** Requests a second; milliseconds of processor time of PostgreSQL and of this process for each, the warm-up's included. */
@@ -238,7 +257,7 @@ async function issueKeys(features: Features, tenantId: number): Promise<string[]
       organizationId: tenant.organizationId,
       personId: person.id,
       name: `bench ${index}`,
-      scope: 'read',
+      scope: 'full',
       tenantIds: [tenantId],
     }),
   );

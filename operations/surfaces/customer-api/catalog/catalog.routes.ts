@@ -5,7 +5,7 @@ import { formatQuanta } from '#operations/billing/index.ts';
 import type { Catalog, Image, Offer, Plan } from '#operations/catalog/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { Availability, OfferedLocation } from '#operations/views/location-store.ts';
-import { type Handlers, notFound } from '../call.ts';
+import { type Call, type Handlers, notFound } from '../call.ts';
 import { pageOf, queryReader } from '../request-parts.ts';
 
 const readImagesQuery = queryReader(schemas.ListImagesQuery);
@@ -13,6 +13,7 @@ const readImagesQuery = queryReader(schemas.ListImagesQuery);
 /** What can be ordered, and what it costs. */
 export function catalogHandlers(deps: Features) {
   const { catalog, clusters } = deps;
+  const offersOf = ({ principal }: Call) => catalog.readOffers(principal.catalogVersion);
   const showLocation = (
     { id, slug, name, country, drivers }: OfferedLocation,
     { availability, images }: Awaited<ReturnType<Catalog['readOffers']>>,
@@ -37,36 +38,36 @@ export function catalogHandlers(deps: Features) {
   };
   return {
     async listPlans(call, request, reply) {
-      const { plans, availability } = await catalog.readOffers();
+      const { plans, availability } = await offersOf(call);
       const { page, pagination } = pageOf(request, reply, plans.filter(isOffered), idOf);
       return { plans: page.map((plan) => showPlan(plan, availability, call.tenant.currency)), pagination };
     },
     async readPlan(call, request) {
-      const { plans, availability } = await catalog.readOffers();
+      const { plans, availability } = await offersOf(call);
       return showPlan(find(request, plans), availability, call.tenant.currency);
     },
-    async listImages(_call, request, reply) {
-      const { images } = await catalog.readOffers();
+    async listImages(call, request, reply) {
+      const { images } = await offersOf(call);
       const { kind = 'system' } = readImagesQuery(request);
       const ofKind = images.filter((image) => image.isOffered && image.kind === kind);
       const { page, pagination } = pageOf(request, reply, ofKind, idOf, ['kind']);
       return { images: page.map(showImage), pagination };
     },
-    readImage: async (_call, request) => showImage(find(request, (await catalog.readOffers()).images)),
-    async listLocations(_call, request, reply) {
-      const offers = await catalog.readOffers();
+    readImage: async (call, request) => showImage(find(request, (await offersOf(call)).images)),
+    async listLocations(call, request, reply) {
+      const offers = await offersOf(call);
       const { page, pagination } = pageOf(request, reply, offers.locations, idOf);
       return { locations: page.map((one) => showLocation(one, offers)), pagination };
     },
-    async readLocation(_call, request) {
-      const offers = await catalog.readOffers();
+    async readLocation(call, request) {
+      const offers = await offersOf(call);
       return showLocation(find(request, offers.locations), offers);
     },
     async readPrices(call) {
       const { includedPerMonth, price } = deps.metering;
       const { rules, poolCounts, tbQuanta } = deps.bandwidth;
       const { snapshotGbQuanta } = deps.servers;
-      const plans = (await catalog.readOffers()).plans.filter(isOffered);
+      const plans = (await offersOf(call)).plans.filter(isOffered);
       return {
         currency: call.tenant.currency,
         plans: plans.map((plan) => ({ id: plan.id, slug: plan.slug, ...showPrices(plan) })),

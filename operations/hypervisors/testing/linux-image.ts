@@ -39,8 +39,12 @@ function unpackPackages(): string {
   return cacheFolder;
 }
 
+/** A file of a package; from Debian 13 on all of them are under `usr`. */
+const inPackage = (path: string): string =>
+  [join(unpackPackages(), path), join(unpackPackages(), 'usr', path)].find(existsSync)!;
+
 /** The program `busybox`, whose `ping` needs no package. */
-export const findBusybox = (): string => join(unpackPackages(), 'bin/busybox');
+export const findBusybox = (): string => inPackage('bin/busybox');
 
 /** Writes an image that boots and says that its image is `name`. */
 export function writeLinuxImage(file: string, name: string): void {
@@ -49,7 +53,7 @@ export function writeLinuxImage(file: string, name: string): void {
   const kernel = readFileSync(
     join(root, 'boot', readdirSync(join(root, 'boot')).find((one) => one.startsWith('vmlinuz'))!),
   );
-  const initramfs = packInitramfs(root);
+  const initramfs = packInitramfs();
   const kernelSectors = Math.ceil(kernel.length / sectorBytes);
   const initramfsSector = kernelSector + kernelSectors;
   const initramfsSectors = Math.ceil(initramfs.length / sectorBytes);
@@ -136,7 +140,7 @@ head -c $CONTENT_LENGTH | sh 2>&1
 
 const modules = ['virtio_pci', 'virtio_net', 'virtio_blk', 'isofs', '8021q'];
 
-function packInitramfs(root: string): Buffer {
+function packInitramfs(): Buffer {
   const files = new Map<string, { mode: number; content: Buffer }>();
   const add = (path: string, mode: number, content: Buffer | string = '') =>
     files.set(path, { mode, content: Buffer.from(content) });
@@ -145,19 +149,22 @@ function packInitramfs(root: string): Buffer {
   add('init', 0o100755, init);
   add('etc/shadow', 0o100600, 'root:*:1::::::\n');
   add('bin/chpasswd', 0o100755, chpasswd);
-  add('bin/busybox', 0o100755, readFileSync(join(root, 'bin/busybox')));
+  add('bin/busybox', 0o100755, readFileSync(findBusybox()));
   add('www/cgi-bin/describe', 0o100755, describe);
   add('www/cgi-bin/run', 0o100755, runScript);
   const order: string[] = [];
-  const built = join(root, 'lib/modules');
+  const built = inPackage('lib/modules');
   const found = new Map(
     readdirSync(built, { recursive: true, encoding: 'utf8' })
-      .filter((path) => path.endsWith('.ko'))
-      .map((path) => [basename(path, '.ko').replaceAll('-', '_'), path]),
+      .filter((path) => /\.ko(\.xz)?$/.test(path))
+      .map((path) => [basename(path).split('.')[0]!.replaceAll('-', '_'), path]),
   );
   const load = (name: string) => {
-    if (order.includes(`${name}.ko`)) return;
-    const content = readFileSync(join(built, found.get(name)!));
+    const path = found.get(name);
+    // Debian 13 has some in the kernel itself, and compresses the others.
+    if (path === undefined || order.includes(`${name}.ko`)) return;
+    const file = join(built, path);
+    const content = path.endsWith('.xz') ? execFileSync('xz', ['-dc', file]) : readFileSync(file);
     const depends = /\0depends=([^\0]*)\0/.exec(content.toString('latin1'))?.[1] ?? '';
     for (const other of depends.split(',')) if (other !== '') load(other);
     order.push(`${name}.ko`);

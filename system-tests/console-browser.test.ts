@@ -19,18 +19,18 @@ const patientMs = 120_000;
 let world: World;
 let browser: Browser;
 let folder: string;
-let kind: ConsoleKind = 'text';
+let kinds: ConsoleKind[] = ['text'];
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-console-'));
   world = await createWorld({
     hypervisor: (usual) => ({
       ...usual,
-      get consoleKind() {
-        return kind;
+      get consoleKinds() {
+        return kinds;
       },
-      openConsole: async (name) =>
-        kind === 'text' ? usual.openConsole(name) : connect(join(folder, 'vnc.sock')),
+      openConsole: async (name, kind) =>
+        kind === 'text' ? usual.openConsole(name, kind) : connect(join(folder, 'vnc.sock')),
     }),
   });
   browser = await launchBrowser();
@@ -62,7 +62,7 @@ async function openConsole(name: string): Promise<{ page: Page; faults: string[]
 }
 
 test('the portal shows the terminal of a server, and what is typed', async () => {
-  kind = 'text';
+  kinds = ['text'];
   const { page, faults } = await openConsole('Teresa');
   await page.getByText('login:').waitFor();
   await page.keyboard.type('kR7wq2Vn9tYbXc4Mx');
@@ -75,7 +75,7 @@ test('the portal shows the terminal of a server, and what is typed', async () =>
 test('the portal shows the screen of a Linux, which takes its keyboard, and says when it has ended', {
   skip: whyNoLibvirt(),
 }, async (t) => {
-  kind = 'vnc';
+  kinds = ['vnc', 'text'];
   const [image, disk] = [join(folder, 'linux.qcow2'), join(folder, 'disk.qcow2')];
   writeLinuxImage(image, 'linux');
   execFileSync('qemu-img', ['create', '-q', '-f', 'qcow2', '-b', image, '-F', 'qcow2', disk]);

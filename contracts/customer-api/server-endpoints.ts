@@ -4,6 +4,7 @@ import {
   ActionForecast,
   ActionRequest,
   AttachIsoRequest,
+  ConsoleRequest,
   ConsoleTicket,
   CreatedServer,
   CreateServerRequest,
@@ -247,7 +248,7 @@ export const serverEndpoints = [
     description:
       'Gives a ticket for the console of a running server: a WebSocket URL that connects once, within 60 seconds, without a key. The console closes when the key is revoked or expires, the account is suspended, or the server is stopped or destroyed.',
     params: onServer,
-    body: SelectionRequest,
+    body: ConsoleRequest,
     responses: { 201: { description: 'The ticket.', schema: ConsoleTicket } },
     errors: ['unsupported_action', 'server_not_ready'],
   },

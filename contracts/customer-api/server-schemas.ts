@@ -75,6 +75,12 @@ export const ServerAction = Titled('ServerAction', {
 });
 export type ServerAction = Static<typeof ServerAction>;
 
+export const ConsoleRequest = RequestBody('ConsoleRequest', {
+  protocol: Type.Optional(
+    OneOf(consoleKinds, 'The screen, or the serial port as text. By default what the server usually has.'),
+  ),
+});
+
 export const ConsoleTicket = Titled('ConsoleTicket', {
   url: Type.String({
     description: 'Of a WebSocket, with the ticket. It connects once; treat it like a password.',

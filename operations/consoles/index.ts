@@ -14,6 +14,7 @@ import type { Billing } from '#operations/billing/index.ts';
 import { findNodeOfServer } from '#operations/clusters/index.ts';
 import { guestName, type Hypervisors } from '#operations/hypervisors/index.ts';
 import { requireWrite, type Servers, serverNotFound } from '#operations/servers/index.ts';
+import type { Server } from '#operations/views/server-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
@@ -68,28 +69,38 @@ export function createConsoles(deps: {
     return account !== undefined && account.status !== 'SUSPENDED' && account.status !== 'CLOSED';
   };
 
+  /** What consoles of the server can speak, the usual one first. */
+  const kindsOf = async (server: Server): Promise<readonly ConsoleKind[]> =>
+    deps.servers.capabilitiesOf(server).includes('console')
+      ? ((await driverOf(server.id))?.consoleKinds ?? [])
+      : [];
+
   return {
+    kindsOf,
+
     /**
-     * A ticket for the console of a server that runs. `sessionId`: of the person who asks; null for a key. Throws
+     * A ticket for the console of a server that runs. `sessionId`: of the person who asks; null for a key. `kind`: null for the usual one.
+     * Throws
      * `servers.not_found`, `servers.unsupported`, `servers.not_ready`, `accounts.forbidden`.
      */
     async createTicket(
       actor: CustomerActor,
       tenantId: number | null,
       serverId: number,
-      sessionId: string | null,
+      { sessionId, kind: wanted }: { sessionId: string | null; kind: ConsoleKind | null },
     ): Promise<ConsoleTicket> {
       const server = await deps.servers.findServer(actor, tenantId, serverId);
       if (server === null) throw serverNotFound();
       requireWrite(actor, server.tenantId);
-      const kind = (await driverOf(serverId))?.consoleKind ?? null;
-      if (kind === null || !deps.servers.capabilitiesOf(server).includes('console'))
+      const kinds = await kindsOf(server);
+      const kind = kinds.find((one) => wanted === null || one === wanted);
+      if (kind === undefined)
         throw new CodedError(
           'servers.unsupported',
-          `The hypervisors of ${server.locationName} have no consoles.`,
+          `The hypervisors of ${server.locationName} have no ${kinds.length > 0 ? `${wanted} ` : ''}consoles.`,
         );
       const secret = randomBytes(32).toString('base64url');
-      const ticket = { serverId, personId: actor.personId, sessionId, keyId: actor.keyId };
+      const ticket = { serverId, personId: actor.personId, sessionId, keyId: actor.keyId, kind };
       if (!(await isAllowed(ticket)))
         throw new CodedError('servers.not_ready', 'The server does not run. Start it first.', {
           isOnItsWay: false,
@@ -109,8 +120,11 @@ export function createConsoles(deps: {
     async open(secret: string): Promise<OpenConsole | null> {
       const ticket = await store.takeTicket(deps.db(), digest(secret));
       if (ticket === null || !(await isAllowed(ticket))) return null;
-      const stream = await (await driverOf(ticket.serverId))?.openConsole(guestName(ticket.serverId));
-      return stream === undefined ? null : { stream, isAllowed: () => isAllowed(ticket) };
+      const driver = await driverOf(ticket.serverId);
+      const kind = ticket.kind ?? driver?.consoleKinds[0];
+      if (driver === null || kind === undefined) return null;
+      const stream = await driver.openConsole(guestName(ticket.serverId), kind);
+      return { stream, isAllowed: () => isAllowed(ticket) };
     },
   };
 }

@@ -315,10 +315,10 @@ export interface HypervisorDriver {
    * Needs `speed_limit`.
    */
   limitSpeed(name: string, mbit: number | null): Promise<void>;
-  /** Null where there are no consoles. */
-  readonly consoleKind: ConsoleKind | null;
+  /** What its consoles can speak, the usual one first. */
+  readonly consoleKinds: readonly ConsoleKind[];
   /** Opens the console of a guest that runs; it ends when the guest is switched off. Needs `console`. */
-  openConsole(name: string): Promise<Duplex>;
+  openConsole(name: string, kind: ConsoleKind): Promise<Duplex>;
   /** Switches the power itself, without asking the guest. */
   setPower(name: string, power: 'on' | 'off'): Promise<void>;
   /** Asks the guest to halt (ACPI); resolves when it has been asked. */

@@ -176,7 +176,7 @@ function guestsOf(
   | 'forgetRootPassword'
   | 'setAddresses'
   | 'limitSpeed'
-  | 'consoleKind'
+  | 'consoleKinds'
   | 'openConsole'
 > {
   return {
@@ -238,7 +238,7 @@ function guestsOf(
     async limitSpeed(name, mbit) {
       await call('PUT', `${guestPath(name)}/speed`, { mbit });
     },
-    consoleKind: null,
+    consoleKinds: [],
     openConsole: refuseCapability,
     async ensureGone(name) {
       await call('DELETE', guestPath(name));

@@ -160,7 +160,7 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
       const list = addresses.map(({ address }) => address);
       found(name, await setGuestAddresses(options.db(), name, list));
     },
-    consoleKind: 'text',
+    consoleKinds: ['text'],
     async openConsole(name) {
       if ((await findGuestPower(options.db(), name)) !== 'on')
         throw new CodedError('hypervisor.refused', `The guest ${name} does not run.`);

@@ -287,6 +287,11 @@ export type ChangeNetworkRequest = {
   labels?: Record<string, string | null> | undefined;
 };
 
+export type ConsoleRequest = {
+  /** The screen, or the serial port as text. By default what the server usually has. */
+  protocol?: 'vnc' | 'text' | undefined;
+};
+
 export type ConsoleTicket = {
   /** Of a WebSocket, with the ticket. It connects once; treat it like a password. */
   url: string;
@@ -2034,8 +2039,8 @@ export class Api extends Caller {
   }
 
   /** Open the console. Gives a ticket for the console of a running server: a WebSocket URL that connects once, within 60 seconds, without a key. The console closes when the key is revoked or expires, the account is suspended, or the server is stopped or destroyed. */
-  openConsole(id: number, options: CallOptions = {}): Promise<ConsoleTicket> {
-    return this.call<ConsoleTicket>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/console`, options });
+  openConsole(id: number, body: ConsoleRequest, options: CallOptions = {}): Promise<ConsoleTicket> {
+    return this.call<ConsoleTicket>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/console`, body, options });
   }
 
   /** Read an action. One action, also of a destroyed server. With `Prefer: wait=N` the answer is sent when the action has finished. */

@@ -1,6 +1,6 @@
 /**
- * The console of a libvirt guest: QEMU's VNC server, which listens on a socket of the node's file system and on no port. A node
- * that is reached by ssh forwards it as `virsh` does, by netcat.
+ * The consoles of a libvirt guest: its screen by QEMU's VNC server, which listens on a socket of the node's file system and on no port, and
+ * its serial port by `virsh console`. A node that is reached by ssh forwards the socket as `virsh` does, by netcat.
  */
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
@@ -21,28 +21,55 @@ export async function openVnc(call: Virsh, name: string, dial: (path: string) =>
   const path = / socket='(\/[\w./-]{1,200})'/.exec(graphics)?.[1];
   if (path === undefined) throw refused(`The guest ${name} does not run.`);
   const stream = dial(path);
+  await greeted(stream, (head) => head);
+  return stream;
+}
+
+/**
+ * Resolves when the console has greeted. `rest` says what of its first bytes is for the reader; null: the greeting is not complete.
+ */
+async function greeted(stream: Duplex, rest: (head: Buffer) => Buffer | null): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    const fail = (error?: Error | null) =>
-      reject(
-        new CodedError(
-          'hypervisor.failed',
-          `console: ${error?.message ?? 'closed without a word'}`,
-          {},
-          error,
-        ),
-      );
+    const fail = (error?: Error | null) => {
+      const why = error?.message || 'closed without a word';
+      reject(new CodedError('hypervisor.failed', `console: ${why}`, {}, error));
+    };
     const timer = setTimeout(() => stream.destroy(new Error('no greeting in time')), greetingMs);
-    stream.on('readable', function greeted() {
+    let head = Buffer.alloc(0);
+    stream.on('readable', function read() {
+      const piece = stream.read() as Buffer | null;
       // Also said of the end.
-      if (stream.readableLength === 0) return;
+      if (piece === null) return;
+      head = Buffer.concat([head, piece]);
+      const left = rest(head);
+      if (left === null) return;
       clearTimeout(timer);
-      stream.off('readable', greeted);
+      stream.off('readable', read);
+      if (left.length > 0) stream.unshift(left);
       resolve();
     });
     stream.once('error', fail).once('close', () => {
       clearTimeout(timer);
       fail();
     });
+  });
+}
+
+/**
+ * The serial port of a guest; who opens it ends the console of who has it. Resolves when virsh has it.
+ *
+ * virsh needs a terminal, which `script` gives it. What a customer types goes to the guest as it is, but for Ctrl+], which ends the console.
+ */
+export async function openSerial(call: Virsh, uri: string, name: string): Promise<Duplex> {
+  if (!/<console type='pty' tty='/.test(await readXml(call, name)))
+    throw refused(`The guest ${name} does not run.`);
+  const command = 'exec virsh -c "$SVC_URI" console "$SVC_GUEST" --force';
+  const { PATH, HOME } = process.env;
+  const env = { PATH, HOME, SHELL: '/bin/sh', LC_ALL: 'C', SVC_URI: uri, SVC_GUEST: name };
+  const stream = streamOf('script', ['-qec', command, '/dev/null'], env);
+  await greeted(stream, (head) => {
+    const greeting = /^Escape character is [^\n]*\n/m.exec(head.toString('latin1'));
+    return greeting && head.subarray(greeting.index + greeting[0].length);
   });
   return stream;
 }
@@ -63,8 +90,13 @@ export function connectToNode(uri: string, path: string): Duplex {
     ...option('-l', decodeURIComponent(username)),
     ...['--', hostname.replace(/^\[|\]$/g, ''), `nc -U ${path}`],
   ];
-  const child = spawn('ssh', args, { stdio: ['pipe', 'pipe', 'pipe'] });
-  // Not Duplex.from: it ends with its own error before ssh has said why.
+  return streamOf('ssh', args);
+}
+
+/** What a program says and takes. */
+function streamOf(program: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env): Duplex {
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'], env });
+  // Not Duplex.from: it ends with its own error before the program has said why.
   const stream = new Duplex({
     read: () => void child.stdout.resume(),
     write: (piece, _encoding, done) => void child.stdin.write(piece, () => done()),
@@ -82,7 +114,7 @@ export function connectToNode(uri: string, path: string): Duplex {
   });
   child.stdin.on('error', () => {});
   child.once('error', (error) => stream.destroy(error));
-  child.once('close', (code) => stream.destroy(code ? new Error(`ssh: ${said.trim()}`) : undefined));
+  child.once('close', (code) => stream.destroy(code ? new Error(`${program}: ${said.trim()}`) : undefined));
   return stream;
 }
 

@@ -28,7 +28,7 @@ import {
   replaceDisk,
 } from './change-guest.ts';
 import { checkNode } from './check-node.ts';
-import { connectToNode, openVnc } from './console.ts';
+import { connectToNode, openSerial, openVnc } from './console.ts';
 import { checked, domainXml, filterName } from './domain-xml.ts';
 import { fetchImage } from './fetch-image.ts';
 import { changeGuard, defineFirewall, defineNicFilters, removeFilters, switchGuards } from './filters.ts';
@@ -150,8 +150,11 @@ export function createLibvirtDriver(
       await changeGuard(call, filterName(guest.name, null), publicNicOf(guest, guest.mac));
     },
     limitSpeed: (name, mbit) => limitSpeed(call, name, mbit),
-    consoleKind: 'vnc',
-    openConsole: (name) => openVnc(call, name, connect ?? ((path) => connectToNode(uri, path))),
+    consoleKinds: ['vnc', 'text'],
+    openConsole: (name, kind) =>
+      kind === 'text'
+        ? openSerial(call, uri, name)
+        : openVnc(call, name, connect ?? ((path) => connectToNode(uri, path))),
     ...powerOf(call),
     readPower: power,
     readRebuild: async (name) => ((await power(name)) === null ? null : readRebuild(call, pool, name)),

@@ -129,7 +129,7 @@ test('the driver keeps the contract on a node in memory, as it does on libvirt i
       // The model copies no disk and draws no screen.
       capabilities: driver.capabilities.filter((one) => one !== 'snapshots' && one !== 'console'),
       ...{ createSnapshot: refuseCapability, restoreSnapshot: refuseCapability },
-      ...{ deleteSnapshot: refuseCapability, openConsole: refuseCapability, consoleKind: null },
+      ...{ deleteSnapshot: refuseCapability, openConsole: refuseCapability, consoleKinds: [] },
     },
     ...{ guest, neighbour, otherImage: 'other', isBootable: true, knowsImages: true, hasRootPassword: null },
     async inspect(name) {
@@ -371,7 +371,7 @@ test('the console of a node by ssh is its VNC socket, and a node by TLS has none
   const byKey = on(
     'qemu+ssh://svc@[2001:db8::1]:2222/system?keyfile=/etc/svc/key&known_hosts=/etc/svc/hosts',
   );
-  const stream = await byKey.openConsole('vm-7');
+  const stream = await byKey.openConsole('vm-7', 'vnc');
   assert.equal(String((await once(stream, 'data'))[0]), 'RFB 003.008\n');
   stream.write('RFB 003.008\n');
   assert.equal(String((await once(stream, 'data'))[0]), 'RFB 003.008\n');
@@ -381,12 +381,12 @@ test('the console of a node by ssh is its VNC socket, and a node by TLS has none
     ...['-T', '-o', 'BatchMode=yes', '-o', 'UserKnownHostsFile=/etc/svc/hosts', '-i', '/etc/svc/key'],
     ...['-p', '2222', '-l', 'svc', '--', '2001:db8::1', `nc -U ${socket}`],
   ]);
-  await assert.rejects(on('qemu+tls://node-1/system').openConsole('vm-7'), isPermanentRefusal);
+  await assert.rejects(on('qemu+tls://node-1/system').openConsole('vm-7', 'vnc'), isPermanentRefusal);
   socket = '/run/vnc.sock; reboot';
-  await assert.rejects(byKey.openConsole('vm-7'), isPermanentRefusal);
+  await assert.rejects(byKey.openConsole('vm-7', 'vnc'), isPermanentRefusal);
   await writeFile(ssh, '#!/bin/sh\necho Permission denied >&2\nexit 255\n');
   socket = '/run/vnc.sock';
-  await assert.rejects(byKey.openConsole('vm-7'), /Permission denied/);
+  await assert.rejects(byKey.openConsole('vm-7', 'vnc'), /Permission denied/);
 });
 
 test('a check of a node says all that is missing, and ends when virsh hangs', async () => {

@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
 import { after, before, type TestContext, test } from 'node:test';
 import { until } from '#service-kit/testing/until.ts';
 import type { FilterPlan, GuestProgress } from '../guest.ts';
@@ -130,6 +131,7 @@ test('a Linux guest has the addresses, firewall and guard that were sold, over p
   assert.deepEqual([pings(ipv4), pings(ipv6)], [true, true]);
   await driver.applyFirewall(linux.name, webOnly);
 
+  await useTerminal(t, () => driver.openConsole(linux.name, 'text'), runInGuest);
   await joinNetworks(t, linux.name, runInGuest);
 
   // Before what boots: the sector is of no file.
@@ -203,6 +205,31 @@ test('a Linux guest has the addresses, firewall and guard that were sold, over p
  * Private networks of the guest `name` reach what is on the provider's VLAN behind their bridge, and nothing else does. That
  * guests of two nodes meet on them is shown by `npm run prove -- private-networks`.
  */
+/** The serial port as a terminal: what the guest says and what is typed, control characters too. */
+async function useTerminal(
+  t: TestContext,
+  open: () => Promise<Duplex>,
+  runInGuest: (script: string) => string,
+) {
+  const first = await open();
+  const ended = new Promise((done) => first.resume().once('close', done));
+  const terminal = await open();
+  t.after(() => terminal.destroy());
+  await ended;
+  let said = '';
+  terminal.on('data', (piece: Buffer) => {
+    said += piece;
+  });
+  runInGuest('echo kR7wq2Vn9tYbXc4M > /dev/ttyS0');
+  await until('the guest is heard', patientMs, () => said.includes('kR7wq2Vn9tYbXc4M'));
+  assert.equal(said.includes('Escape character'), false);
+  runInGuest('head -n 1 < /dev/ttyS0 > /www/typed 2> /dev/null &');
+  await until('what is typed arrives', patientMs, () => {
+    terminal.write('\x03H4zt8Fw1pLs6Jd0Q\n');
+    return runInGuest('cat /www/typed').includes('H4zt8Fw1pLs6Jd0Q');
+  });
+}
+
 async function joinNetworks(
   t: TestContext,
   name: string,

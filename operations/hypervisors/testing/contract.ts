@@ -170,17 +170,19 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
   await t.test(
     'the console of a guest that runs opens, as often as one likes, and of one that is off it does not',
     async () => {
-      assert.equal(driver.consoleKind !== null, can('console'));
-      if (!can('console')) return assert.rejects(driver.openConsole(name), isPermanentRefusal);
+      const [kind] = driver.consoleKinds;
+      assert.equal(kind !== undefined, can('console'));
+      if (kind === undefined) return assert.rejects(driver.openConsole(name, 'text'), isPermanentRefusal);
       const consoles: Duplex[] = [];
       for (const _ of [1, 2]) {
-        const console = await driver.openConsole(name);
+        const console = await driver.openConsole(name, kind);
         const [greeting] = (await once(console, 'data')) as [Buffer];
-        assert.match(String(greeting), driver.consoleKind === 'vnc' ? /^RFB 003\.008\n/ : /login: /);
+        assert.match(String(greeting), kind === 'vnc' ? /^RFB 003\.008\n/ : /login: /);
         consoles.push(console);
       }
       await driver.setPower(name, 'off');
-      await assert.rejects(driver.openConsole(name), isPermanentRefusal);
+      for (const kind of driver.consoleKinds)
+        await assert.rejects(driver.openConsole(name, kind), isPermanentRefusal);
       await driver.setPower(name, 'on');
       for (const console of consoles) console.destroy();
     },
@@ -462,7 +464,7 @@ export async function checkContract(t: TestContext, world: DriverWorld): Promise
         ? [() => driver.setAddresses({ name: 'vm-404', mac: guest.mac!, addresses: guest.addresses })]
         : []),
       () => driver.limitSpeed('vm-404', 10),
-      ...(can('console') ? [() => driver.openConsole('vm-404')] : []),
+      ...driver.consoleKinds.map((kind) => () => driver.openConsole('vm-404', kind)),
     ])
       await assert.rejects(call(), (error) => hasCode(error, 'hypervisor.refused'), String(call));
   });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { WebSocket } from 'ws';
-import type { Capability } from '#contracts/capabilities.ts';
+import type { Capability, ConsoleKind } from '#contracts/capabilities.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { visit } from '#operations/testing/visit.ts';
@@ -14,6 +14,9 @@ import { connectTo, useAtOnce } from './console-tickets.prove.ts';
 let world: World;
 let call: ReturnType<typeof createApiClient>;
 let unable: readonly Capability[] = [];
+/** What the hypervisor's consoles speak in the place of the usual. */
+let kinds: readonly ConsoleKind[] | null = null;
+let lastKind: ConsoleKind | null = null;
 const patientMs = 30_000;
 
 before(async () => {
@@ -23,6 +26,13 @@ before(async () => {
       ...usual,
       get capabilities() {
         return usual.capabilities.filter((one) => !unable.includes(one));
+      },
+      get consoleKinds() {
+        return kinds ?? usual.consoleKinds;
+      },
+      openConsole(name, kind) {
+        lastKind = kind;
+        return usual.openConsole(name, kind);
       },
     }),
   });
@@ -62,6 +72,33 @@ test('a ticket opens the console of its server once, and what is typed comes bac
   assert.equal(await connectTo(body.url), 401, 'the second use');
   socket.close();
   assert.equal(await connectTo(body.url.replace(/.$/, 'x')), 401, 'an unknown one');
+});
+
+test('a ticket is for the protocol that was asked for, and one that the hypervisor does not speak is refused', async (t) => {
+  const server = await running('Olga');
+  const ask = async (protocol: string) =>
+    (await call('POST', server.path, { key: server.key, body: { protocol } })) as {
+      status: number;
+      body: { url: string; protocol: string; error?: { reason: string } };
+    };
+  const refused = await ask('vnc');
+  assert.deepEqual([refused.status, refused.body.error?.reason], [422, 'unsupported_action']);
+  kinds = ['vnc', 'text'];
+  t.after(() => {
+    kinds = null;
+  });
+  assert.equal((await call('POST', server.path, { key: server.key })).body.protocol, 'vnc');
+  const { status, body } = await ask('text');
+  assert.deepEqual([status, body.protocol], [201, 'text']);
+  await opened(body.url);
+  assert.equal(lastKind, 'text');
+  const path = `/client/servers/${server.serverId}/console`;
+  const visitor = await visit(world, server.customer.email, path);
+  for (const kind of ['text', 'vnc']) {
+    const page = await (await visitor.post(path, { kind })).text();
+    assert.match(page, new RegExp(`data-kind="${kind}"`));
+    assert.match(page, kind === 'text' ? /Open the screen/ : /Open the terminal/);
+  }
 });
 
 test('an expired ticket opens nothing', async () => {

@@ -14,6 +14,7 @@ const readRebuild = bodyReader(schemas.RebuildRequest);
 const readResize = bodyReader(schemas.ResizeRequest);
 const readRescue = bodyReader(schemas.RescueRequest);
 const readIso = bodyReader(schemas.AttachIsoRequest);
+const readConsole = bodyReader(schemas.ConsoleRequest);
 const readReset = bodyReader(schemas.ResetPasswordRequest);
 
 /** Rebuild, resize, a new root password, rescue, ISOs and the console. */
@@ -54,13 +55,10 @@ export function machineHandlers(deps: Features & { consoles: Consoles }) {
 
   return {
     async openConsole(call, request, reply) {
-      const { id } = await begin(call, request, readSelection);
-      const { path, kind, expiresAt } = await deps.consoles.createTicket(
-        call.actor,
-        call.tenant.id,
-        id,
-        null,
-      );
+      const { id, body } = await begin(call, request, readConsole);
+      const { actor, tenant } = call;
+      const wanted = { sessionId: null, kind: body.protocol ?? null };
+      const { path, kind, expiresAt } = await deps.consoles.createTicket(actor, tenant.id, id, wanted);
       reply.code(201);
       const url = `${baseUrl(request).replace(/^http/, 'ws')}${path}`;
       return { url, protocol: kind, expires_at: expiresAt.toISOString() };

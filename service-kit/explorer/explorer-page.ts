@@ -5,6 +5,7 @@ import {
   banner,
   type ChartData,
   type Content,
+  cellColumn,
   chart,
   code,
   field,
@@ -349,11 +350,7 @@ function viewTable<View extends ShownView>(options: SavedViewsSectionOptions<Vie
     card: { line: ['shows'] },
     rows: views,
     columns: [
-      {
-        key: 'name',
-        header: 'Name',
-        cell: (one) => [link(hrefOf(one.query), one.name), noteOf?.(one) ?? ''],
-      },
+      cellColumn('name', 'Name', (one) => [link(hrefOf(one.query), one.name), noteOf?.(one) ?? '']),
       {
         key: 'shows',
         header: 'Shows',

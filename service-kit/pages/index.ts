@@ -133,8 +133,11 @@ export {
 } from './shell.ts';
 export { isLocalPath, type SignInPageOptions, signInPage } from './sign-in.page.ts';
 export {
+  actionsColumn,
   type CardLayout,
   type Column,
+  cellColumn,
+  codeColumn,
   csvLines,
   type DataField,
   type DataValue,

@@ -183,10 +183,13 @@ const components: Record<string, () => pages.Html> = {
 
 /** Exported functions that give no markup. */
 const noMarkup = new Set([
+  'actionsColumn',
   'assetUrl',
+  'cellColumn',
   'chartJson',
   'chosenOf',
   'toastOf',
+  'codeColumn',
   'coloursOf',
   'csvLines',
   'isConfirmed',

@@ -31,6 +31,17 @@ export interface Column<Row> {
   field?: string;
 }
 
+/** A column with `cell` alone; `codeColumn` is monospace, `actionsColumn` holds buttons. */
+export const cellColumn = <Row>(key: string, header: string, cell: Column<Row>['cell']): Column<Row> => ({
+  ...{ key, header, cell },
+});
+export const codeColumn = <Row>(key: string, header: string, cell: Column<Row>['cell']): Column<Row> => ({
+  ...{ key, header, kind: 'code', cell },
+});
+export const actionsColumn = <Row>(key: string, cell: Column<Row>['cell']): Column<Row> => ({
+  ...{ key, header: '', kind: 'actions', cell },
+});
+
 export type SortDirection = 'asc' | 'desc';
 
 export interface Sort {

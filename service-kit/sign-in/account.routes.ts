@@ -9,11 +9,14 @@ import { CodedError } from '#common/errors/index.ts';
 import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import {
+  actionsColumn,
   age,
   askButton,
   badge,
   type Content,
+  cellColumn,
   chosenOf,
+  codeColumn,
   definitionList,
   type Html,
   html,
@@ -288,32 +291,24 @@ function sessionsSection({ base, person, sessions, nowMs }: AccountView): Html {
       caption: 'Sessions',
       card: { line: ['seen', 'source'] },
       columns: [
-        {
-          key: 'browser',
-          header: 'Browser',
-          cell: (session) => [
-            browserName(session.userAgent),
-            session.isCurrent && html` ${badge('good', 'this one')}`,
-          ],
-        },
-        { key: 'source', header: 'Address', kind: 'code', cell: (session) => session.source ?? 'unknown' },
+        cellColumn('browser', 'Browser', (session) => [
+          browserName(session.userAgent),
+          session.isCurrent && html` ${badge('good', 'this one')}`,
+        ]),
+        codeColumn('source', 'Address', (session) => session.source ?? 'unknown'),
         timeColumn('started', 'Signed in', (session) => session.startedAt.getTime()),
-        { key: 'seen', header: 'Last used', cell: (session) => age(session.lastSeenAt.getTime(), nowMs) },
-        {
-          key: 'end',
-          header: '',
-          kind: 'actions',
-          cell: (session) =>
-            session.isCurrent
-              ? ''
-              : askButton(
-                  {
-                    ...{ id: `end-${session.id}`, label: 'End', title: 'End this session?' },
-                    ...{ action: `${base}/sessions/end`, csrfToken, fields: { session: session.id } },
-                  },
-                  'Who uses it has to sign in again.',
-                ),
-        },
+        cellColumn('seen', 'Last used', (session) => age(session.lastSeenAt.getTime(), nowMs)),
+        actionsColumn('end', (session) =>
+          session.isCurrent
+            ? ''
+            : askButton(
+                {
+                  ...{ id: `end-${session.id}`, label: 'End', title: 'End this session?' },
+                  ...{ action: `${base}/sessions/end`, csrfToken, fields: { session: session.id } },
+                },
+                'Who uses it has to sign in again.',
+              ),
+        ),
       ],
       rows: sessions,
       empty: { title: 'None', text: 'Your sessions appear here.' },

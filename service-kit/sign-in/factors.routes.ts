@@ -5,11 +5,13 @@ import { encode } from 'uqr';
 import { type App, HttpError, originOf } from '#service-kit/http/index.ts';
 import {
   actionButton,
+  actionsColumn,
   age,
   askButton,
   badge,
   banner,
   type Content,
+  cellColumn,
   code,
   codeBlock,
   field,
@@ -238,31 +240,24 @@ function passkeyPart({ base, csrfToken, passkeys, canAddPasskey, nowMs }: Factor
       card: { line: ['used', 'added'] },
       captionVisible: true,
       columns: [
-        { key: 'name', header: 'Passkey', cell: (passkey) => passkey.name },
+        cellColumn('name', 'Passkey', (passkey) => passkey.name),
         timeColumn('added', 'Added', (passkey) => passkey.createdAt.getTime()),
-        {
-          key: 'used',
-          header: 'Last used',
-          cell: (passkey) =>
-            passkey.lastUsedAt === null ? 'never' : age(passkey.lastUsedAt.getTime(), nowMs),
-        },
-        {
-          key: 'remove',
-          header: '',
-          kind: 'actions',
-          cell: (passkey) =>
-            askButton(
-              {
-                id: `remove-passkey-${passkeys.indexOf(passkey)}`,
-                label: 'Remove',
-                title: `Remove the passkey ${passkey.name}?`,
-                action: `${base}/passkeys/remove`,
-                csrfToken,
-                fields: { passkey: passkey.id },
-              },
-              'You can no longer sign in with it. Delete it on your device too.',
-            ),
-        },
+        cellColumn('used', 'Last used', (passkey) =>
+          passkey.lastUsedAt === null ? 'never' : age(passkey.lastUsedAt.getTime(), nowMs),
+        ),
+        actionsColumn('remove', (passkey) =>
+          askButton(
+            {
+              id: `remove-passkey-${passkeys.indexOf(passkey)}`,
+              label: 'Remove',
+              title: `Remove the passkey ${passkey.name}?`,
+              action: `${base}/passkeys/remove`,
+              csrfToken,
+              fields: { passkey: passkey.id },
+            },
+            'You can no longer sign in with it. Delete it on your device too.',
+          ),
+        ),
       ],
       rows: passkeys,
       empty: { title: 'None', text: 'Your passkeys appear here.' },

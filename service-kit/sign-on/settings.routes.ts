@@ -10,6 +10,7 @@ import {
   askButton,
   banner,
   type Content,
+  cellColumn,
   chosenOf,
   code,
   codeBlock,
@@ -288,24 +289,21 @@ function accountsPart(page: SignOnSettings): Content {
       card: { line: ['subject', 'used'] },
       isStacked: true,
       columns: [
-        {
-          key: 'person',
-          header: 'Operator',
-          cell: ({ personId }) => nameOf(personId)?.email ?? `operator ${personId}, without access`,
-        },
-        {
-          key: 'subject',
-          header: `Account in ${other}`,
-          cell: ({ subjectEmail }) => subjectEmail ?? 'named by the first sign-on',
-        },
+        cellColumn(
+          'person',
+          'Operator',
+          ({ personId }) => nameOf(personId)?.email ?? `operator ${personId}, without access`,
+        ),
+        cellColumn(
+          'subject',
+          `Account in ${other}`,
+          ({ subjectEmail }) => subjectEmail ?? 'named by the first sign-on',
+        ),
         { key: 'id', header: 'Its id', kind: 'figure', cell: ({ subjectId }) => String(subjectId) },
-        { key: 'linked', header: 'Linked', cell: ({ linkedAt }) => moment(linkedAt.getTime(), nowMs) },
-        {
-          key: 'used',
-          header: 'Last used',
-          cell: ({ lastUsedAt }) =>
-            lastUsedAt === null ? 'never used' : moment(lastUsedAt.getTime(), nowMs),
-        },
+        cellColumn('linked', 'Linked', ({ linkedAt }) => moment(linkedAt.getTime(), nowMs)),
+        cellColumn('used', 'Last used', ({ lastUsedAt }) =>
+          lastUsedAt === null ? 'never used' : moment(lastUsedAt.getTime(), nowMs),
+        ),
         {
           key: 'act',
           header: 'Actions',

@@ -9,7 +9,9 @@ import {
   badge,
   type Column,
   type Content,
+  cellColumn,
   code,
+  codeColumn,
   formatCount,
   formatDuration,
   type Html,
@@ -158,35 +160,24 @@ export function servicesTable<Row extends FindingRow>(options: ServicesTable<Row
     caption: 'Services with potential vulnerabilities',
     card: { line: ['server', 'cves', 'worst', 'fixed'] },
     columns: [
-      {
-        key: 'service',
-        header: 'Service',
-        cell: ({ rows: [worst] }) => [
-          nameOf(worst),
-          html` <span class="hint">${worst.transport}/${worst.port}</span>`,
-        ],
-      },
+      cellColumn('service', 'Service', ({ rows: [worst] }) => [
+        nameOf(worst),
+        html` <span class="hint">${worst.transport}/${worst.port}</span>`,
+      ]),
       ...columns.map(({ cell, ...column }) => ({
         ...{ key: column.key, header: column.header },
         cell: ({ rows: [worst] }: ServiceGroup<Row>) => cell(worst),
       })),
       { key: 'cves', header: 'CVEs', kind: 'figure', cell: ({ cves }) => formatCount(cves) },
-      {
-        key: 'worst',
-        header: 'Worst',
-        cell: ({ rows }) => [
-          severityBadge(rows[0].severity, rows[0].score),
-          ' ',
-          rows.some(({ isKnownExploited }) => isKnownExploited) && badge('bad', 'known exploited'),
-        ],
-      },
-      { key: 'fixed', header: 'Worst fixed in', cell: ({ rows: [worst] }) => worst.package?.fixed_in ?? '' },
-      {
-        key: 'addresses',
-        header: 'Addresses',
-        kind: 'code',
-        cell: ({ addresses }) => addresses.map((address) => html`${code(address)} `),
-      },
+      cellColumn('worst', 'Worst', ({ rows }) => [
+        severityBadge(rows[0].severity, rows[0].score),
+        ' ',
+        rows.some(({ isKnownExploited }) => isKnownExploited) && badge('bad', 'known exploited'),
+      ]),
+      cellColumn('fixed', 'Worst fixed in', ({ rows: [worst] }) => worst.package?.fixed_in ?? ''),
+      codeColumn('addresses', 'Addresses', ({ addresses }) =>
+        addresses.map((address) => html`${code(address)} `),
+      ),
     ],
     rows: [...groups.values()].map((rows) => ({
       rows: rows as ServiceGroup<Row>['rows'],

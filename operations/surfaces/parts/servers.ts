@@ -1,5 +1,14 @@
 import type { Server, ServerAction, ServerStatus } from '#operations/views/server-store.ts';
-import { badge, type Content, code, type Html, moment, type Tone, table } from '#service-kit/pages/index.ts';
+import {
+  badge,
+  type Content,
+  cellColumn,
+  code,
+  type Html,
+  moment,
+  type Tone,
+  table,
+} from '#service-kit/pages/index.ts';
 
 /** Commands in words: what was asked, and what goes on meanwhile. */
 export const actionWords: Record<ServerAction['command'], { name: string; going: string }> = {
@@ -47,28 +56,20 @@ export function serverActionsTable(
     caption: 'Activity',
     card: { line: ['status', 'outcome', 'asked'] },
     columns: [
-      {
-        key: 'command',
-        header: 'Action',
-        cell: (action) =>
-          options.withIds
-            ? `${actionWords[action.command].name} #${action.id}`
-            : actionWords[action.command].name,
-      },
-      { key: 'status', header: 'Status', cell: (action) => badge(actionTones[action.status], action.status) },
+      cellColumn('command', 'Action', (action) =>
+        options.withIds
+          ? `${actionWords[action.command].name} #${action.id}`
+          : actionWords[action.command].name,
+      ),
+      cellColumn('status', 'Status', (action) => badge(actionTones[action.status], action.status)),
       { key: 'outcome', header: 'Result', kind: 'prose', cell: outcomeOf },
-      {
-        key: 'by',
-        header: 'By',
-        cell: ({ requestedByKey, requestedByPerson }) =>
-          requestedByKey ? ['key ', code(requestedByKey)] : (requestedByPerson ?? 'System'),
-      },
-      { key: 'asked', header: 'Requested', cell: (action) => moment(Date.parse(action.createdAt), nowMs) },
-      {
-        key: 'finished',
-        header: 'Finished',
-        cell: (action) => (action.finishedAt ? moment(Date.parse(action.finishedAt), nowMs) : 'not yet'),
-      },
+      cellColumn('by', 'By', ({ requestedByKey, requestedByPerson }) =>
+        requestedByKey ? ['key ', code(requestedByKey)] : (requestedByPerson ?? 'System'),
+      ),
+      cellColumn('asked', 'Requested', (action) => moment(Date.parse(action.createdAt), nowMs)),
+      cellColumn('finished', 'Finished', (action) =>
+        action.finishedAt ? moment(Date.parse(action.finishedAt), nowMs) : 'not yet',
+      ),
     ],
     rows: actions,
     empty: { title: 'Nothing yet', text: options.emptyText },

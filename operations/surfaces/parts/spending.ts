@@ -1,8 +1,10 @@
 import type { AccountUsage } from '#operations/metering/index.ts';
 import type { DaySpending } from '#operations/views/tenant-store.ts';
 import {
+  cellColumn,
   chart,
   code,
+  codeColumn,
   formatCount,
   type Html,
   shareBar,
@@ -46,13 +48,8 @@ export function requestsByKeyTable(
     caption: 'Requests by key',
     card: { line: ['count', 'share'] },
     columns: [
-      { key: 'name', header: 'Name', cell: (key) => key.name },
-      {
-        key: 'id',
-        header: 'Key',
-        kind: 'code',
-        cell: (key) => (key.keyId ? code(`svc_${key.keyId}_…`) : '—'),
-      },
+      cellColumn('name', 'Name', (key) => key.name),
+      codeColumn('id', 'Key', (key) => (key.keyId ? code(`svc_${key.keyId}_…`) : '—')),
       { key: 'count', header: 'Requests', kind: 'figure', cell: (key) => formatCount(key.count) },
       {
         key: 'share',

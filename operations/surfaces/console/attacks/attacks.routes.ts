@@ -8,6 +8,7 @@ import {
   age,
   badge,
   type Column,
+  cellColumn,
   code,
   formatBitRate,
   formatCount,
@@ -107,33 +108,23 @@ function stateOf({ attacks, servers, stale }: OpenAttackCounts): { tone: Tone; t
 
 function columnsOf(inMonitor: MonitorLink, nowMs: number): Column<AttackRow>[] {
   return [
-    {
-      key: 'server',
-      header: 'Server',
-      cell: (row) => serverCell(row, code(row.address)),
-    },
+    cellColumn('server', 'Server', (row) => serverCell(row, code(row.address))),
     customerColumn,
-    {
-      key: 'class',
-      header: 'Class',
-      cell: (row) => [
-        titleOfClass(row.class),
-        row.isDrill && [' ', badge('info', 'drill')],
-        ' ',
-        inMonitor(
-          { kind: 'incident', incidentId: row.id },
-          { kind: 'plain', about: `${titleOfClass(row.class)} of ${row.address}` },
-        ),
-      ],
-    },
-    { key: 'direction', header: 'Direction', cell: (row) => row.direction },
-    { key: 'state', header: 'State', cell: (row) => stateBadge(row) },
-    { key: 'since', header: 'Since', cell: (row) => age(row.startedAt.getTime(), nowMs) },
-    {
-      key: 'lasted',
-      header: 'Duration',
-      cell: (row) => (isOpen(row) || row.recoveredAt ? durationOf(row, nowMs) : null),
-    },
+    cellColumn('class', 'Class', (row) => [
+      titleOfClass(row.class),
+      row.isDrill && [' ', badge('info', 'drill')],
+      ' ',
+      inMonitor(
+        { kind: 'incident', incidentId: row.id },
+        { kind: 'plain', about: `${titleOfClass(row.class)} of ${row.address}` },
+      ),
+    ]),
+    cellColumn('direction', 'Direction', (row) => row.direction),
+    cellColumn('state', 'State', (row) => stateBadge(row)),
+    cellColumn('since', 'Since', (row) => age(row.startedAt.getTime(), nowMs)),
+    cellColumn('lasted', 'Duration', (row) =>
+      isOpen(row) || row.recoveredAt ? durationOf(row, nowMs) : null,
+    ),
     {
       key: 'pps',
       header: 'Peak',

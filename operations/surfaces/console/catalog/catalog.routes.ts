@@ -8,7 +8,9 @@ import type { App } from '#service-kit/http/index.ts';
 import {
   badge,
   type Column,
+  cellColumn,
   code,
+  codeColumn,
   definitionList,
   type FieldOptions,
   formatCount,
@@ -237,17 +239,10 @@ const addLink = (staff: Staff, kind: string, label: string) =>
 const nameCell = (staff: Staff, kind: string) => (row: { id: number; name: string }) =>
   staff.canChange ? link(`/console/catalog/${kind}/${row.id}`, row.name) : row.name;
 
-const slugColumn: Column<{ slug: string }> = {
-  key: 'slug',
-  header: 'Name in the API',
-  kind: 'code',
-  cell: (row) => code(row.slug),
-};
-const offerColumn: Column<{ isOffered: boolean }> = {
-  key: 'offer',
-  header: 'State',
-  cell: (row) => badge(row.isOffered ? 'good' : 'neutral', row.isOffered ? 'offered' : 'withdrawn'),
-};
+const slugColumn: Column<{ slug: string }> = codeColumn('slug', 'Name in the API', (row) => code(row.slug));
+const offerColumn: Column<{ isOffered: boolean }> = cellColumn('offer', 'State', (row) =>
+  badge(row.isOffered ? 'good' : 'neutral', row.isOffered ? 'offered' : 'withdrawn'),
+);
 
 function planSection({ staff, plans }: CatalogPageOptions): Html {
   return section(
@@ -260,7 +255,7 @@ function planSection({ staff, plans }: CatalogPageOptions): Html {
       caption: 'Plans',
       card: { line: ['vcpus', 'memory', 'disk'] },
       columns: [
-        { key: 'name', header: 'Plan', cell: nameCell(staff, 'plans') },
+        cellColumn('name', 'Plan', nameCell(staff, 'plans')),
         slugColumn,
         offerColumn,
         countColumn('vcpus', 'vCPUs', (plan) => plan.vcpus),
@@ -294,11 +289,11 @@ function imageSection({ staff, images }: CatalogPageOptions): Html {
       caption: 'Images',
       card: { line: ['family', 'kind'] },
       columns: [
-        { key: 'name', header: 'Image', cell: nameCell(staff, 'images') },
+        cellColumn('name', 'Image', nameCell(staff, 'images')),
         slugColumn,
         offerColumn,
-        { key: 'family', header: 'Family', cell: (image) => image.family },
-        { key: 'kind', header: 'Use', cell: (image) => kindWords[image.kind] },
+        cellColumn('family', 'Family', (image) => image.family),
+        cellColumn('kind', 'Use', (image) => kindWords[image.kind]),
       ],
       rows: images,
       empty: { title: 'No images yet', text: 'An image is the operating system of a new server.' },
@@ -319,19 +314,13 @@ function locationSection({ staff, locations, clusters }: CatalogPageOptions): Ht
       caption: 'Locations',
       card: { line: ['country', 'clusters'] },
       columns: [
-        { key: 'name', header: 'Location', cell: nameCell(staff, 'locations') },
+        cellColumn('name', 'Location', nameCell(staff, 'locations')),
         slugColumn,
-        { key: 'country', header: 'Country', cell: (location) => location.country },
-        {
-          key: 'clusters',
-          header: 'Clusters',
-          cell: (location) => {
-            const names = clustersOf(location);
-            return names.length > 0
-              ? link('/console/clusters/', names.join(', '))
-              : badge('warn', 'none yet');
-          },
-        },
+        cellColumn('country', 'Country', (location) => location.country),
+        cellColumn('clusters', 'Clusters', (location) => {
+          const names = clustersOf(location);
+          return names.length > 0 ? link('/console/clusters/', names.join(', ')) : badge('warn', 'none yet');
+        }),
       ],
       rows: locations,
       empty: { title: 'No locations yet', text: 'A location is a data center that customers choose.' },

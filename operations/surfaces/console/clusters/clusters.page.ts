@@ -7,8 +7,10 @@ import {
   askButton,
   badge,
   type Column,
+  cellColumn,
   chart,
   code,
+  codeColumn,
   emptyState,
   formatCount,
   formatPercent,
@@ -129,18 +131,18 @@ function nodeTable(nodes: readonly Node[], nowMs: number): Html {
     card: { line: ['state', 'seen', 'guests'] },
     columns: [
       linkColumn('name', 'Node', (node) => [node.name, `/console/clusters/nodes/${node.id}`]),
-      { key: 'state', header: 'State', cell: (node) => nodeBadge(node, nowMs) },
+      cellColumn('state', 'State', (node) => nodeBadge(node, nowMs)),
       ageColumn('seen', 'Last answer', (node) => node.seenAt?.getTime() ?? null, nowMs),
       countColumn('guests', 'Servers', (node) => node.guestCount),
-      { key: 'memory', header: 'Memory allocated', cell: share('memoryMb') },
+      cellColumn('memory', 'Memory allocated', share('memoryMb')),
       countColumn(
         'memory-free',
         'Free',
         (node) => Math.floor(Math.max(0, node.capacity.memoryMb - node.used.memoryMb) / 1024),
         { unit: 'GiB' },
       ),
-      { key: 'vcpus', header: 'vCPUs allocated', cell: share('vcpus') },
-      { key: 'disk', header: 'Disk allocated', cell: share('diskGb') },
+      cellColumn('vcpus', 'vCPUs allocated', share('vcpus')),
+      cellColumn('disk', 'Disk allocated', share('diskGb')),
     ],
     rows: nodes,
     rowTone: (node) => (isAway(node, nowMs) ? 'bad' : undefined),
@@ -156,21 +158,13 @@ function poolTable(staff: Staff, pools: readonly PoolUse[]): Html {
     caption: 'Addresses',
     card: { line: ['given', 'share'] },
     columns: [
-      { key: 'prefix', header: 'Addresses', kind: 'code', cell: (pool) => pool.prefix },
-      { key: 'gateway', header: 'Gateway', kind: 'code', cell: (pool) => pool.gateway },
-      {
-        key: 'range',
-        header: 'Range for servers',
-        kind: 'code',
-        cell: (pool) => `${pool.firstAddress} – ${pool.lastAddress}`,
-      },
+      codeColumn('prefix', 'Addresses', (pool) => pool.prefix),
+      codeColumn('gateway', 'Gateway', (pool) => pool.gateway),
+      codeColumn('range', 'Range for servers', (pool) => `${pool.firstAddress} – ${pool.lastAddress}`),
       countColumn('given', 'In use', (pool) => pool.givenCount),
-      {
-        key: 'share',
-        header: 'Allocated',
-        cell: (pool) =>
-          Number.isFinite(pool.size) ? shareBar(pool.givenCount / Math.max(1, pool.size)) : 'plenty left',
-      },
+      cellColumn('share', 'Allocated', (pool) =>
+        Number.isFinite(pool.size) ? shareBar(pool.givenCount / Math.max(1, pool.size)) : 'plenty left',
+      ),
       ...(staff.canChange && pools.some((pool) => pool.givenCount === 0)
         ? [
             {

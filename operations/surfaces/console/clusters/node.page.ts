@@ -7,6 +7,7 @@ import {
   badge,
   banner,
   type Content,
+  cellColumn,
   code,
   definitionList,
   type FieldOptions,
@@ -163,31 +164,24 @@ function driftSection({ staff, drifts, nowMs }: NodePageOptions, node: Node): Ht
       caption: 'Differences',
       card: { line: ['kind', 'since'] },
       columns: [
-        {
-          key: 'guest',
-          header: 'Guest',
-          cell: ({ guest, kind }) =>
-            kind === 'stray' ? code(guest) : link(`/console/servers/${guest.slice(3)}`, guest),
-        },
+        cellColumn('guest', 'Guest', ({ guest, kind }) =>
+          kind === 'stray' ? code(guest) : link(`/console/servers/${guest.slice(3)}`, guest),
+        ),
         { key: 'kind', header: 'Difference', kind: 'prose', cell: ({ kind }) => driftWords[kind].name },
         { key: 'detail', header: 'Found', kind: 'prose', cell: ({ detail }) => detail },
-        { key: 'since', header: 'Seen', cell: ({ seenAt }) => moment(seenAt.getTime(), nowMs) },
-        {
-          key: 'mend',
-          header: 'Mend',
-          cell: ({ guest, kind }) => {
-            const { mend, consequence } = driftWords[kind];
-            if (mend === null || !staff.canChange) return '';
-            return askButton(
-              {
-                ...{ id: `mend-${kind}-${guest}`, label: mend, title: `${mend} of ${guest}?` },
-                ...{ openKind: 'button' as const, csrfToken: staff.csrfToken, fields: { guest, kind } },
-                action: `/console/clusters/nodes/${node.id}/mend`,
-              },
-              consequence,
-            );
-          },
-        },
+        cellColumn('since', 'Seen', ({ seenAt }) => moment(seenAt.getTime(), nowMs)),
+        cellColumn('mend', 'Mend', ({ guest, kind }) => {
+          const { mend, consequence } = driftWords[kind];
+          if (mend === null || !staff.canChange) return '';
+          return askButton(
+            {
+              ...{ id: `mend-${kind}-${guest}`, label: mend, title: `${mend} of ${guest}?` },
+              ...{ openKind: 'button' as const, csrfToken: staff.csrfToken, fields: { guest, kind } },
+              action: `/console/clusters/nodes/${node.id}/mend`,
+            },
+            consequence,
+          );
+        }),
       ],
       rows: drifts,
       empty: { title: 'None', text: '' },
@@ -224,12 +218,8 @@ function checkSection({ staff, check, nowMs }: NodePageOptions, node: Node): Htm
         caption: 'What the node needs to run servers',
         card: { line: ['state'] },
         columns: [
-          {
-            key: 'subject',
-            header: 'What',
-            cell: ({ subject }) => `${subject[0]!.toUpperCase()}${subject.slice(1)}`,
-          },
-          { key: 'state', header: 'State', cell: ({ state }) => badge(checkTones[state], state) },
+          cellColumn('subject', 'What', ({ subject }) => `${subject[0]!.toUpperCase()}${subject.slice(1)}`),
+          cellColumn('state', 'State', ({ state }) => badge(checkTones[state], state)),
           { key: 'text', header: 'Found', kind: 'prose', cell: ({ text }) => text },
         ],
         rows: check.checks,

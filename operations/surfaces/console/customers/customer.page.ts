@@ -22,7 +22,9 @@ import {
   banner,
   type Column,
   type Content,
+  cellColumn,
   code,
+  codeColumn,
   confirm,
   definitionList,
   drawer,
@@ -172,15 +174,11 @@ function serversTable({ servers, tenant, nowMs }: CustomerPageOptions): Html {
       caption: 'Servers',
       card: { line: ['status', 'plan'] },
       columns: [
-        {
-          key: 'name',
-          header: 'Server',
-          cell: (server) => link(`/console/servers/${server.id}`, server.name),
-        },
-        { key: 'status', header: 'Status', cell: (server) => badge(toneOf(server), statusOf(server)) },
-        { key: 'plan', header: 'Plan', cell: (server) => server.planName },
-        { key: 'location', header: 'Location', cell: (server) => server.locationName },
-        { key: 'age', header: 'Created', cell: (server) => age(server.createdAt.getTime(), nowMs) },
+        cellColumn('name', 'Server', (server) => link(`/console/servers/${server.id}`, server.name)),
+        cellColumn('status', 'Status', (server) => badge(toneOf(server), statusOf(server))),
+        cellColumn('plan', 'Plan', (server) => server.planName),
+        cellColumn('location', 'Location', (server) => server.locationName),
+        cellColumn('age', 'Created', (server) => age(server.createdAt.getTime(), nowMs)),
       ],
       rows: servers,
       empty: { title: 'No servers', text: 'Servers of this workspace appear here.' },
@@ -211,21 +209,18 @@ function cardsTable({ cards, nowMs }: CustomerPageOptions): Content {
       caption: 'Saved cards',
       card: { line: ['state', 'expires'] },
       columns: [
-        { key: 'card', header: 'Card', cell: (card) => `${card.brand} ···· ${card.last4}` },
-        {
-          key: 'state',
-          header: 'State',
-          cell: (card) =>
-            card.isExpired
-              ? badge('warn', 'expired')
-              : badge(card.isDefault ? 'good' : 'neutral', card.isDefault ? 'charged' : 'kept'),
-        },
-        {
-          key: 'expires',
-          header: 'Expires',
-          cell: (card) => `${card.expiresYear}-${String(card.expiresMonth).padStart(2, '0')}`,
-        },
-        { key: 'saved', header: 'Saved', cell: (card) => age(card.createdAt.getTime(), nowMs) },
+        cellColumn('card', 'Card', (card) => `${card.brand} ···· ${card.last4}`),
+        cellColumn('state', 'State', (card) =>
+          card.isExpired
+            ? badge('warn', 'expired')
+            : badge(card.isDefault ? 'good' : 'neutral', card.isDefault ? 'charged' : 'kept'),
+        ),
+        cellColumn(
+          'expires',
+          'Expires',
+          (card) => `${card.expiresYear}-${String(card.expiresMonth).padStart(2, '0')}`,
+        ),
+        cellColumn('saved', 'Saved', (card) => age(card.createdAt.getTime(), nowMs)),
       ],
       rows: cards,
       empty: { title: 'None', text: 'Cards that the customer saves appear here.' },
@@ -243,12 +238,10 @@ function chargesTable({ charges, tenant }: CustomerPageOptions): Content {
       columns: [
         { key: 'id', header: 'Attempt', kind: 'figure', cell: (charge) => String(charge.id) },
         { key: 'at', header: 'When', kind: 'time', cell: (charge) => utcTime(charge.createdAt.getTime()) },
-        {
-          key: 'for',
-          header: 'For',
-          cell: (charge) => (charge.orderId === null ? 'credit' : `order ${charge.orderId}`),
-        },
-        { key: 'state', header: 'State', cell: (charge) => badge(chargeTones[charge.state], charge.state) },
+        cellColumn('for', 'For', (charge) =>
+          charge.orderId === null ? 'credit' : `order ${charge.orderId}`,
+        ),
+        cellColumn('state', 'State', (charge) => badge(chargeTones[charge.state], charge.state)),
         {
           key: 'why',
           header: 'Why',
@@ -278,14 +271,12 @@ function keysTable({ keys, tenant, nowMs }: CustomerPageOptions): Html {
       caption: 'API keys',
       card: { line: ['state', 'scope', 'used'] },
       columns: [
-        { key: 'name', header: 'Name', cell: (key) => key.name },
-        { key: 'id', header: 'Key', kind: 'code', cell: (key) => code(`svc_${key.keyId}_…`) },
-        {
-          key: 'state',
-          header: 'State',
-          cell: (key) => badge(key.isActive ? 'good' : 'neutral', key.isActive ? 'active' : 'ended'),
-        },
-        { key: 'scope', header: 'Scope', cell: (key) => key.scope },
+        cellColumn('name', 'Name', (key) => key.name),
+        codeColumn('id', 'Key', (key) => code(`svc_${key.keyId}_…`)),
+        cellColumn('state', 'State', (key) =>
+          badge(key.isActive ? 'good' : 'neutral', key.isActive ? 'active' : 'ended'),
+        ),
+        cellColumn('scope', 'Scope', (key) => key.scope),
         {
           key: 'used',
           header: 'Last used',
@@ -448,15 +439,12 @@ function membersSection({
       caption: 'Members',
       card: { line: ['role', 'state', 'email'] },
       columns: [
-        { key: 'name', header: 'Name', cell: (member) => member.personName },
-        { key: 'email', header: 'Email', cell: (member) => member.personEmail },
-        { key: 'role', header: 'Role', cell: (member) => badge('neutral', member.role) },
-        {
-          key: 'state',
-          header: 'State',
-          cell: (member) =>
-            badge(member.isActive ? 'good' : 'warn', member.isActive ? 'active' : 'deactivated'),
-        },
+        cellColumn('name', 'Name', (member) => member.personName),
+        cellColumn('email', 'Email', (member) => member.personEmail),
+        cellColumn('role', 'Role', (member) => badge('neutral', member.role)),
+        cellColumn('state', 'State', (member) =>
+          badge(member.isActive ? 'good' : 'warn', member.isActive ? 'active' : 'deactivated'),
+        ),
         ...(staff.canChange
           ? [
               {
@@ -526,7 +514,7 @@ const ledgerOf = (tenant: Tenant) => ({
   card: { title: 'text', line: ['amount', 'source', 'at'] },
   columns: [
     { key: 'at', header: 'When', kind: 'time', cell: (entry) => utcTime(entry.createdAt.getTime()) },
-    { key: 'source', header: 'Source', kind: 'code', cell: (entry) => code(entry.metadata.source) },
+    codeColumn('source', 'Source', (entry) => code(entry.metadata.source)),
     { key: 'text', header: 'Description', kind: 'prose', cell: (entry) => entry.description },
     {
       ...{ key: 'amount', header: 'Amount', kind: 'figure', field: 'amount_quanta' },

@@ -7,8 +7,10 @@ import type { App } from '#service-kit/http/index.ts';
 import {
   badge,
   type Column,
+  cellColumn,
   chosenOf,
   code,
+  codeColumn,
   formatCount,
   formatMoneyAbout,
   type Html,
@@ -170,25 +172,15 @@ const statusTones: Record<Tenant['status'], Tone> = {
 
 function columnsOf(traffic: ListTraffic): Column<CustomerRow>[] {
   return [
-    {
-      key: 'name',
-      header: 'Customer',
-      cell: ({ tenant }) => link(`/console/customers/${tenant.id}`, tenant.name),
-    },
-    {
-      key: 'organization',
-      header: 'Organization',
-      cell: ({ tenant }) => (tenant.organizationName === tenant.name ? '' : tenant.organizationName),
-    },
-    { key: 'id', header: 'Id', kind: 'code', cell: ({ tenant }) => code(String(tenant.id)) },
-    {
-      key: 'status',
-      header: 'Status',
-      cell: ({ tenant }) => [
-        badge(statusTones[tenant.status], tenant.status.toLowerCase()),
-        !tenant.hasBillingProfile && [' ', badge('warn', 'no billing profile')],
-      ],
-    },
+    cellColumn('name', 'Customer', ({ tenant }) => link(`/console/customers/${tenant.id}`, tenant.name)),
+    cellColumn('organization', 'Organization', ({ tenant }) =>
+      tenant.organizationName === tenant.name ? '' : tenant.organizationName,
+    ),
+    codeColumn('id', 'Id', ({ tenant }) => code(String(tenant.id))),
+    cellColumn('status', 'Status', ({ tenant }) => [
+      badge(statusTones[tenant.status], tenant.status.toLowerCase()),
+      !tenant.hasBillingProfile && [' ', badge('warn', 'no billing profile')],
+    ]),
     countColumn('servers', 'Servers', (row) => row.serverCount),
     ...customerTrafficColumns<CustomerRow>(traffic, (row) => row.tenant.id),
     {
@@ -196,11 +188,7 @@ function columnsOf(traffic: ListTraffic): Column<CustomerRow>[] {
       cell: (row) => formatMoneyAbout(row.balanceQuanta, row.tenant.currency),
       value: (row) => row.balanceQuanta,
     },
-    {
-      key: 'created',
-      header: 'Since',
-      cell: ({ tenant }) => utcTime(tenant.createdAt.getTime(), 'day'),
-    },
+    cellColumn('created', 'Since', ({ tenant }) => utcTime(tenant.createdAt.getTime(), 'day')),
   ];
 }
 

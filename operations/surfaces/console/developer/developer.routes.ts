@@ -4,7 +4,9 @@ import { isQueueLate } from '#operations/webhooks/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   age,
+  cellColumn,
   code,
+  codeColumn,
   formatCount,
   formatDuration,
   type Html,
@@ -87,12 +89,8 @@ function failingTable(failing: readonly FailingEndpoint[], nowMs: number): Html 
         endpoint.organizationName,
         `/console/customers/${endpoint.tenantId}`,
       ]),
-      { key: 'host', header: 'Receiver', kind: 'code', cell: (endpoint) => code(endpoint.host) },
-      {
-        key: 'since',
-        header: 'Failing since',
-        cell: (endpoint) => age(endpoint.failingSince.getTime(), nowMs),
-      },
+      codeColumn('host', 'Receiver', (endpoint) => code(endpoint.host)),
+      cellColumn('since', 'Failing since', (endpoint) => age(endpoint.failingSince.getTime(), nowMs)),
       countColumn('count', 'Failures in a row', (endpoint) => endpoint.consecutiveFailures),
       {
         key: 'last',

@@ -8,6 +8,7 @@ import {
   age,
   type Column,
   type Content,
+  cellColumn,
   code,
   formatCount,
   html,
@@ -130,7 +131,7 @@ const byService = (worst: readonly ListedFinding[], active: number) =>
     placeOf: ({ serverId }) => serverId,
     nameOf: softwareOf,
     columns: [
-      { key: 'server', header: 'Server', cell: (row) => serverCell({ ...row, isReleased: false }, '') },
+      cellColumn('server', 'Server', (row) => serverCell({ ...row, isReleased: false }, '')),
       customerColumn,
     ],
   });
@@ -176,27 +177,21 @@ function noticeOf({ checkedAt, databaseAt }: FindingTotals, cve: string | undefi
 
 function columnsOf(nowMs: number): Column<ListedFinding>[] {
   return [
-    {
-      key: 'cve',
-      header: 'CVE',
-      cell: (row) =>
-        link(withQuery(findingsHref, { cve: row.cveId }), row.cveId, {
-          label: `Servers that ${row.cveId} may concern`,
-        }),
-    },
-    { key: 'severity', header: 'Severity', cell: (row) => severityBadge(row.severity, row.score) },
-    {
-      key: 'server',
-      header: 'Server',
-      cell: (row) => serverCell({ ...row, isReleased: false }, html`<div>${code(row.address)}</div>`),
-    },
+    cellColumn('cve', 'CVE', (row) =>
+      link(withQuery(findingsHref, { cve: row.cveId }), row.cveId, {
+        label: `Servers that ${row.cveId} may concern`,
+      }),
+    ),
+    cellColumn('severity', 'Severity', (row) => severityBadge(row.severity, row.score)),
+    cellColumn('server', 'Server', (row) =>
+      serverCell({ ...row, isReleased: false }, html`<div>${code(row.address)}</div>`),
+    ),
     customerColumn,
-    {
-      key: 'service',
-      header: 'Service',
-      cell: (row) => [code(`${row.transport}/${row.port}`), html`<div>${softwareOf(row)}</div>`],
-    },
-    { key: 'evidence', header: 'Evidence', cell: (row) => evidenceCell(row, nowMs) },
+    cellColumn('service', 'Service', (row) => [
+      code(`${row.transport}/${row.port}`),
+      html`<div>${softwareOf(row)}</div>`,
+    ]),
+    cellColumn('evidence', 'Evidence', (row) => evidenceCell(row, nowMs)),
     {
       key: 'since',
       header: 'Known since',

@@ -24,6 +24,7 @@ import {
   type ChartUnit,
   type Column,
   type Content,
+  cellColumn,
   chart,
   formatBytes,
   formatCount,
@@ -418,17 +419,10 @@ function talkersSection({ servers, tenants, traffic }: TopTalkers, nowMs: number
       caption: 'Servers with the most traffic',
       card: { line: ['customer', 'in', 'out'] },
       columns: [
-        {
-          key: 'server',
-          header: 'Server',
-          cell: (server) => link(`/console/servers/${server.id}`, server.name),
-        },
-        {
-          key: 'customer',
-          header: 'Customer',
-          cell: (server) =>
-            link(`/console/customers/${server.tenantId}`, names.get(server.tenantId) ?? 'unknown'),
-        },
+        cellColumn('server', 'Server', (server) => link(`/console/servers/${server.id}`, server.name)),
+        cellColumn('customer', 'Customer', (server) =>
+          link(`/console/customers/${server.tenantId}`, names.get(server.tenantId) ?? 'unknown'),
+        ),
         bytes('inboundBytes', 'In, 24 h'),
         bytes('outboundBytes', 'Out, 24 h'),
         ...serverTrafficColumns<Server>(traffic, (server) => server.id, nowMs),

@@ -9,6 +9,7 @@ import {
   banner,
   type Column,
   type Content,
+  cellColumn,
   code,
   formatCount,
   html,
@@ -117,28 +118,19 @@ function unfetched({ unfetched: count }: PendingScans): Content {
 
 function columnsOf(nowMs: number): Column<ListedScan>[] {
   return [
-    {
-      key: 'server',
-      header: 'Server',
-      cell: (scan) => serverCell(scan, html`<div>${code(scan.address)}</div>`),
-    },
+    cellColumn('server', 'Server', (scan) => serverCell(scan, html`<div>${code(scan.address)}</div>`)),
     customerColumn,
-    {
-      key: 'node',
-      header: 'Node',
-      cell: ({ node, clusterName }) => [
-        node === null ? 'none yet' : code(node),
-        html` <div class="hint">${clusterName}</div>`,
-      ],
-    },
-    {
-      key: 'scan',
-      header: 'Scan',
-      cell: (scan) => [scanKind(scan), html` <div class="hint">${poolOf(scan)} pool</div>`],
-    },
-    { key: 'by', header: 'Requested by', cell: requesterOf },
-    { key: 'state', header: 'State', cell: stateCell },
-    { key: 'since', header: 'Time', cell: (scan) => timeOf(scan, nowMs) },
+    cellColumn('node', 'Node', ({ node, clusterName }) => [
+      node === null ? 'none yet' : code(node),
+      html` <div class="hint">${clusterName}</div>`,
+    ]),
+    cellColumn('scan', 'Scan', (scan) => [
+      scanKind(scan),
+      html` <div class="hint">${poolOf(scan)} pool</div>`,
+    ]),
+    cellColumn('by', 'Requested by', requesterOf),
+    cellColumn('state', 'State', stateCell),
+    cellColumn('since', 'Time', (scan) => timeOf(scan, nowMs)),
     { key: 'result', header: 'Result', kind: 'prose', cell: outcomeOf },
   ];
 }

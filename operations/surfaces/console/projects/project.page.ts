@@ -7,12 +7,15 @@ import type { ConflictRow, SetAsideRow, SourceRow } from '#operations/views/prot
 import { defaultDays } from '#service-kit/credentials/index.ts';
 import {
   actionButton,
+  actionsColumn,
   age,
   badge,
   banner,
   type Content,
+  cellColumn,
   code,
   codeBlock,
+  codeColumn,
   definitionList,
   drawer,
   field,
@@ -102,14 +105,10 @@ function tokensTable({ tokens, staff, project, nowMs }: ProjectPageOptions): Htm
     caption: 'Tokens',
     card: { line: ['state', 'used'] },
     columns: [
-      { key: 'id', header: 'Id', kind: 'code', cell: (token) => code(`svcadm_${token.id}_…`) },
-      { key: 'state', header: 'State', cell: stateOf },
+      codeColumn('id', 'Id', (token) => code(`svcadm_${token.id}_…`)),
+      cellColumn('state', 'State', stateOf),
       momentColumn('created', 'Created', (token) => token.createdAt.getTime(), nowMs),
-      {
-        key: 'expires',
-        header: 'Expires',
-        cell: (token) => age(token.expiresAt?.getTime(), nowMs),
-      },
+      cellColumn('expires', 'Expires', (token) => age(token.expiresAt?.getTime(), nowMs)),
       ageColumn('used', 'Last used', (token) => token.lastUsedAt?.getTime(), nowMs),
       {
         key: 'revoke',
@@ -235,13 +234,13 @@ function refusalsTable({ incidents, nowMs }: IncidentsOptions): Html {
     caption: 'Incidents that were not applied',
     card: { line: ['kind', 'outcome', 'at'] },
     columns: [
-      { key: 'target', header: 'Target', kind: 'code', cell: (row) => code(row.target) },
-      { key: 'kind', header: 'Kind', cell: (row) => row.targetKind },
-      { key: 'class', header: 'Class', cell: (row) => titleOfClass(row.class) },
-      { key: 'outcome', header: 'Outcome', cell: (row) => outcomeTexts[row.outcome] },
-      { key: 'site', header: 'Monitor site', cell: (row) => String(row.siteId) },
+      codeColumn('target', 'Target', (row) => code(row.target)),
+      cellColumn('kind', 'Kind', (row) => row.targetKind),
+      cellColumn('class', 'Class', (row) => titleOfClass(row.class)),
+      cellColumn('outcome', 'Outcome', (row) => outcomeTexts[row.outcome]),
+      cellColumn('site', 'Monitor site', (row) => String(row.siteId)),
       ageColumn('at', 'Last delivered', (row) => row.refusedAt.getTime(), nowMs),
-      { key: 'id', header: 'Incident', kind: 'code', cell: (row) => code(row.incidentId) },
+      codeColumn('id', 'Incident', (row) => code(row.incidentId)),
     ],
     rows: incidents.refusals,
     empty: { title: 'None', text: '' },
@@ -278,14 +277,12 @@ function sourcesTable({ traffic, nowMs }: SourcesOptions): Html {
     caption: 'Sources of this project',
     card: { line: ['addresses', 'seen'] },
     columns: [
-      { key: 'site', header: 'Monitor site', cell: ({ siteId }) => String(siteId) },
+      cellColumn('site', 'Monitor site', ({ siteId }) => String(siteId)),
       countColumn('addresses', 'Addresses', (row) => row.generations),
       ageColumn('seen', 'Last delivery', ({ seenAt }) => seenAt.getTime(), nowMs),
-      {
-        key: 'taken',
-        header: 'Took over',
-        cell: ({ takenOverAt }) => (takenOverAt ? moment(takenOverAt.getTime(), nowMs) : ''),
-      },
+      cellColumn('taken', 'Took over', ({ takenOverAt }) =>
+        takenOverAt ? moment(takenOverAt.getTime(), nowMs) : '',
+      ),
     ],
     rows: traffic.sources,
     empty: { title: 'No sources', text: 'This project owns no address.' },
@@ -299,16 +296,14 @@ function conflictsTable({ traffic, staff, project, nowMs }: SourcesOptions): Htm
     caption: 'Refused: another source owns these addresses',
     card: { line: ['owner', 'seen'] },
     columns: [
-      { key: 'site', header: 'Monitor site', cell: ({ siteId }) => String(siteId) },
+      cellColumn('site', 'Monitor site', ({ siteId }) => String(siteId)),
       countColumn('addresses', 'Addresses', (row) => row.generations),
-      { key: 'owner', header: 'Owner', cell: ownerOf },
+      cellColumn('owner', 'Owner', ownerOf),
       ageColumn('seen', 'Owner delivered', (row) => row.ownerSeenAt.getTime(), nowMs),
       ageColumn('refused', 'Last refused', (row) => row.refusedAt.getTime(), nowMs),
-      {
-        key: 'hand-over',
-        header: '',
-        kind: 'actions',
-        cell: (row) =>
+      actionsColumn(
+        'hand-over',
+        (row) =>
           staff.canChange &&
           drawer(
             {
@@ -332,7 +327,7 @@ function conflictsTable({ traffic, staff, project, nowMs }: SourcesOptions): Htm
               }),
             ],
           ),
-      },
+      ),
     ],
     rows: traffic.conflicts,
     empty: { title: 'No conflicts', text: '' },
@@ -349,10 +344,10 @@ function setAsideTable({ traffic, nowMs }: SourcesOptions): Html {
     caption: 'Minutes set aside: not stored, because no link carries what they say',
     card: { line: ['minute', 'site', 'reason'] },
     columns: [
-      { key: 'address', header: 'Address', kind: 'code', cell: ({ address }) => code(address) },
+      codeColumn('address', 'Address', ({ address }) => code(address)),
       momentColumn('minute', 'Minute', ({ minute }) => minute.getTime(), nowMs),
-      { key: 'site', header: 'Monitor site', cell: ({ siteId }) => String(siteId) },
-      { key: 'reason', header: 'Reason', cell: ({ reason }) => reasons[reason] ?? reason },
+      cellColumn('site', 'Monitor site', ({ siteId }) => String(siteId)),
+      cellColumn('reason', 'Reason', ({ reason }) => reasons[reason] ?? reason),
     ],
     rows: traffic.setAside,
     empty: { title: 'None', text: '' },

@@ -3,6 +3,7 @@ import type { Cluster } from '#operations/clusters/index.ts';
 import type { GrantablePermission } from '#operations/feeds/index.ts';
 import {
   type Content,
+  cellColumn,
   code,
   field,
   form,
@@ -51,11 +52,7 @@ export function projectsPage(options: ProjectsPageOptions): Html {
             kind: 'prose',
             cell: (project) => project.permissions.map((name, index) => [index > 0 && ' ', code(name)]),
           },
-          {
-            key: 'clusters',
-            header: 'Clusters',
-            cell: (project) => namesOfClusters(project, clusters),
-          },
+          cellColumn('clusters', 'Clusters', (project) => namesOfClusters(project, clusters)),
           timeColumn('created', 'Created', (project) => project.createdAt.getTime()),
         ],
         rows: projects,

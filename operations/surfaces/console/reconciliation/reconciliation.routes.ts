@@ -7,9 +7,12 @@ import { type Charge, isUnconfirmedTooLong } from '#operations/payments/index.ts
 import type { App } from '#service-kit/http/index.ts';
 import {
   actionButton,
+  actionsColumn,
   age,
   badge,
+  cellColumn,
   code,
+  codeColumn,
   formatCount,
   formatMoney,
   formatTime,
@@ -123,41 +126,30 @@ function chargeTable(
         `/console/customers/${charge.tenantId}`,
       ]),
       { key: 'attempt', header: 'Attempt', kind: 'figure', cell: (charge) => String(charge.id) },
-      {
-        key: 'for',
-        header: 'For',
-        cell: (charge) => (charge.orderId === null ? 'credit' : `order ${charge.orderId}`),
-      },
-      { key: 'state', header: 'State', cell: (charge) => badge(chargeTones[charge.state], charge.state) },
+      cellColumn('for', 'For', (charge) => (charge.orderId === null ? 'credit' : `order ${charge.orderId}`)),
+      cellColumn('state', 'State', (charge) => badge(chargeTones[charge.state], charge.state)),
       {
         key: 'amount',
         header: 'Amount',
         kind: 'figure',
         cell: (charge) => formatMoney(charge.amountQuanta, charge.currency),
       },
-      { key: 'since', header: 'Created', cell: (charge) => age(charge.createdAt.getTime(), nowMs) },
+      cellColumn('since', 'Created', (charge) => age(charge.createdAt.getTime(), nowMs)),
       { key: 'tries', header: 'Tries', kind: 'figure', cell: (charge) => String(charge.attempts) },
       { key: 'why', header: 'Last word', kind: 'prose', cell: (charge) => charge.lastError ?? '' },
-      {
-        key: 'act',
-        header: '',
-        kind: 'actions',
-        cell: (charge) =>
-          charge.state === 'unconfirmed' && staff.canChange
-            ? actionButton({
-                action: '/console/reconciliation/retry',
-                csrfToken: staff.csrfToken,
-                label: 'Ask now',
-                fields: { charge: charge.id },
-              })
-            : '',
-      },
-      {
-        key: 'reference',
-        header: 'At the gateway',
-        kind: 'code',
-        cell: (charge) => (charge.gatewayReference === null ? '' : code(charge.gatewayReference)),
-      },
+      actionsColumn('act', (charge) =>
+        charge.state === 'unconfirmed' && staff.canChange
+          ? actionButton({
+              action: '/console/reconciliation/retry',
+              csrfToken: staff.csrfToken,
+              label: 'Ask now',
+              fields: { charge: charge.id },
+            })
+          : '',
+      ),
+      codeColumn('reference', 'At the gateway', (charge) =>
+        charge.gatewayReference === null ? '' : code(charge.gatewayReference),
+      ),
     ],
     rows: charges,
     empty,
@@ -181,8 +173,8 @@ function ordersSection({ orders, names, nowMs }: PageOptions): Html {
         ]),
         { key: 'order', header: 'Order', kind: 'figure', cell: (order) => String(order.id) },
         figureColumn('paid', 'Paid', (order: ClosedOrder) => order.dueQuanta, formatMoney),
-        { key: 'reason', header: 'Reason', kind: 'code', cell: (order) => code(order.reason) },
-        { key: 'at', header: 'Created', cell: (order) => age(order.createdAt.getTime(), nowMs) },
+        codeColumn('reason', 'Reason', (order) => code(order.reason)),
+        cellColumn('at', 'Created', (order) => age(order.createdAt.getTime(), nowMs)),
       ],
       rows: orders,
       empty: { title: 'None', text: 'Paid orders that failed appear here.' },

@@ -9,7 +9,9 @@ import {
   age,
   badge,
   type Column,
+  cellColumn,
   code,
+  codeColumn,
   formatCount,
   html,
   link,
@@ -119,22 +121,15 @@ async function columnsFor(
   const nowMs = deps.clock.nowMs();
   const names = new Map(tenants.map((tenant) => [tenant.id, tenant.name]));
   const columns: Column<Server>[] = [
-    {
-      key: 'name',
-      header: 'Name',
-      cell: (server) => [
-        link(`/console/servers/${server.id}`, server.name),
-        html` <span class="hint">#${server.id}</span>`,
-      ],
-    },
-    {
-      key: 'tenant',
-      header: 'Customer',
-      cell: (server) =>
-        link(`/console/customers/${server.tenantId}`, names.get(server.tenantId) ?? 'unknown'),
-    },
-    { key: 'status', header: 'Status', cell: (server) => badge(toneOf(server), statusOf(server)) },
-    { key: 'since', header: 'Since', cell: (server) => age(server.statusChangedAt.getTime(), nowMs) },
+    cellColumn('name', 'Name', (server) => [
+      link(`/console/servers/${server.id}`, server.name),
+      html` <span class="hint">#${server.id}</span>`,
+    ]),
+    cellColumn('tenant', 'Customer', (server) =>
+      link(`/console/customers/${server.tenantId}`, names.get(server.tenantId) ?? 'unknown'),
+    ),
+    cellColumn('status', 'Status', (server) => badge(toneOf(server), statusOf(server))),
+    cellColumn('since', 'Since', (server) => age(server.statusChangedAt.getTime(), nowMs)),
   ];
   // What was said and what can be done stand beside the name: the rest may be scrolled to.
   if (isFailed) {
@@ -146,18 +141,15 @@ async function columnsFor(
   return [
     ...columns,
     ...serverTrafficColumns<Server>(traffic, (server) => server.id, nowMs),
-    {
-      key: 'addresses',
-      header: 'Addresses',
-      kind: 'code',
-      cell: (server) => server.addresses.map(({ address }) => html`<div>${code(address)}</div>`),
-    },
-    { key: 'plan', header: 'Plan', cell: (server) => server.planName },
-    {
-      key: 'location',
-      header: 'Location',
-      cell: (server) => html`<div>${server.locationName}</div><div>${code(server.node ?? 'none yet')}</div>`,
-    },
+    codeColumn('addresses', 'Addresses', (server) =>
+      server.addresses.map(({ address }) => html`<div>${code(address)}</div>`),
+    ),
+    cellColumn('plan', 'Plan', (server) => server.planName),
+    cellColumn(
+      'location',
+      'Location',
+      (server) => html`<div>${server.locationName}</div><div>${code(server.node ?? 'none yet')}</div>`,
+    ),
   ];
 }
 
@@ -193,7 +185,7 @@ function failureColumns(staff: Staff, details: ReadonlyMap<number, string>): Col
           link(`/console/servers/${server.id}#resolve`, 'Resolve', { kind: 'button' }),
         ],
     },
-    { key: 'node', header: 'Node', kind: 'code', cell: (server) => server.node ?? 'none yet' },
+    codeColumn('node', 'Node', (server) => server.node ?? 'none yet'),
   ];
 }
 

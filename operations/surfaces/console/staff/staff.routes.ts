@@ -10,6 +10,7 @@ import {
   badge,
   banner,
   type Content,
+  cellColumn,
   formatCount,
   type Html,
   html,
@@ -147,20 +148,14 @@ function staffPage(options: StaffPageOptions): Html {
       caption: 'Staff',
       card: { line: ['role', 'state', 'email'] },
       columns: [
-        { key: 'name', header: 'Name', cell: (person) => person.name },
-        { key: 'email', header: 'Email', cell: (person) => person.email },
-        {
-          key: 'role',
-          header: 'Role',
-          cell: (person) =>
-            badge(person.staffRole === 'operator' ? 'info' : 'neutral', person.staffRole ?? ''),
-        },
-        {
-          key: 'state',
-          header: 'State',
-          cell: (person) =>
-            badge(person.isActive ? 'good' : 'neutral', person.isActive ? 'active' : 'deactivated'),
-        },
+        cellColumn('name', 'Name', (person) => person.name),
+        cellColumn('email', 'Email', (person) => person.email),
+        cellColumn('role', 'Role', (person) =>
+          badge(person.staffRole === 'operator' ? 'info' : 'neutral', person.staffRole ?? ''),
+        ),
+        cellColumn('state', 'State', (person) =>
+          badge(person.isActive ? 'good' : 'neutral', person.isActive ? 'active' : 'deactivated'),
+        ),
         ...(staff.canChange
           ? [
               {

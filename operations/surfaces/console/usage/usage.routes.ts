@@ -14,8 +14,10 @@ import type { FleetKey } from '#operations/views/usage-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   badge,
+  cellColumn,
   chart,
   code,
+  codeColumn,
   formatCount,
   formatMoney,
   formatTime,
@@ -261,17 +263,15 @@ function keysTable(
     card: { line: ['account', 'count', 'state'] },
     refreshSeconds: 60,
     columns: [
-      { key: 'id', header: 'Key', kind: 'code', cell: (key) => code(`svc_${key.keyId}_…`) },
-      { key: 'name', header: 'Name', cell: (key) => key.name },
+      codeColumn('id', 'Key', (key) => code(`svc_${key.keyId}_…`)),
+      cellColumn('name', 'Name', (key) => key.name),
       linkColumn('account', 'Account', (key) => [
         key.tenantName,
         withQuery(accountUsagePath(key.tenantId), { period: usage.period }),
       ]),
-      {
-        key: 'state',
-        header: 'State',
-        cell: (key) => badge(key.isActive ? 'good' : 'neutral', key.isActive ? 'active' : 'revoked'),
-      },
+      cellColumn('state', 'State', (key) =>
+        badge(key.isActive ? 'good' : 'neutral', key.isActive ? 'active' : 'revoked'),
+      ),
       countColumn('count', 'Requests', (key) => key.count),
       {
         key: 'share',

@@ -2,7 +2,9 @@
 import type { Catalog } from '#operations/catalog/index.ts';
 import {
   type Content,
+  cellColumn,
   codeBlock,
+  codeColumn,
   formatCount,
   formatMoney,
   html,
@@ -472,9 +474,9 @@ function switchGuide(operations: readonly Operation[], base: string): Guide {
         refreshSeconds: 0,
         rows: switches.filter(({ id }) => calls.has(id)),
         columns: [
-          { key: 'task', header: 'Task', cell: ({ task }) => task },
-          { key: 'hetzner', header: 'Hetzner Cloud', kind: 'code', cell: ({ hetzner }) => hetzner },
-          { key: 'ocean', header: 'DigitalOcean', kind: 'code', cell: ({ digitalOcean }) => digitalOcean },
+          cellColumn('task', 'Task', ({ task }) => task),
+          codeColumn('hetzner', 'Hetzner Cloud', ({ hetzner }) => hetzner),
+          codeColumn('ocean', 'DigitalOcean', ({ digitalOcean }) => digitalOcean),
           {
             key: 'here',
             header: 'Here',

@@ -19,7 +19,9 @@ import type { Plan } from '#operations/catalog/index.ts';
 import {
   assetUrl,
   type Content,
+  cellColumn,
   codeBlock,
+  codeColumn,
   formatBytes,
   type Html,
   html,
@@ -231,8 +233,8 @@ function renderCalls(document: ReferenceDocument, base: string): Html {
         { kind: 'code' },
       ),
       { key: 'what', header: 'What it does', kind: 'prose', cell: (row) => row.summary },
-      { key: 'key', header: 'Key', cell: (row) => row.scope },
-      { key: 'versions', header: 'Versions', cell: (row) => (row.isInV1 ? 'v1, v2' : 'v2') },
+      cellColumn('key', 'Key', (row) => row.scope),
+      cellColumn('versions', 'Versions', (row) => (row.isInV1 ? 'v1, v2' : 'v2')),
     ],
     empty: { title: 'No calls', text: 'There are none.' },
   });
@@ -255,15 +257,13 @@ function errorTable(): Html {
       refreshSeconds: 0,
       rows,
       columns: [
-        { key: 'status', header: 'Status', kind: 'code', cell: (row) => String(row.status) },
-        { key: 'code', header: 'Code', kind: 'code', cell: (row) => row.code },
-        {
-          key: 'reason',
-          header: 'Reason',
-          kind: 'code',
-          cell: (row) =>
-            html`<span id="error-${row.reason ?? row.code}" class="target">${row.reason ?? ''}</span>`,
-        },
+        codeColumn('status', 'Status', (row) => String(row.status)),
+        codeColumn('code', 'Code', (row) => row.code),
+        codeColumn(
+          'reason',
+          'Reason',
+          (row) => html`<span id="error-${row.reason ?? row.code}" class="target">${row.reason ?? ''}</span>`,
+        ),
         { key: 'text', header: 'Meaning', kind: 'prose', cell: (row) => prose(row.sentence) },
       ],
       empty: { title: 'No errors', text: 'There are none.' },
@@ -280,7 +280,7 @@ function eventTable(): Html {
       refreshSeconds: 0,
       rows: [...webhookEvents],
       columns: [
-        { key: 'type', header: 'Type', kind: 'code', cell: (row) => row.type },
+        codeColumn('type', 'Type', (row) => row.type),
         { key: 'when', header: 'When', kind: 'prose', cell: (row) => row.summary },
       ],
       empty: { title: 'No events', text: 'There are none.' },
@@ -323,7 +323,7 @@ function renderClients(origin: string): Html {
       columns: [
         linkColumn('file', 'File', (row) => [row.file, `${filesBase}${row.file}`], { kind: 'code' }),
         { key: 'summary', header: 'What it is', kind: 'prose', cell: (row) => prose(row.summary) },
-        { key: 'version', header: 'Version', cell: (row) => row.version },
+        cellColumn('version', 'Version', (row) => row.version),
         figureColumn('size', 'Size', (row) => row.bytes.length, formatBytes),
       ],
       empty: { title: 'No clients', text: 'There are none.' },

@@ -4,6 +4,7 @@ import {
   badge,
   type Content,
   codeBlock,
+  codeColumn,
   field,
   type Html,
   html,
@@ -82,7 +83,7 @@ function answerTable(responses: readonly Response[], options: OperationOptions):
     captionVisible: true,
     rows,
     columns: [
-      { key: 'status', header: 'Status', kind: 'code', cell: (row) => row.response.status },
+      codeColumn('status', 'Status', (row) => row.response.status),
       {
         key: 'body',
         header: 'Body',
@@ -298,7 +299,7 @@ export function fieldTable(caption: string, rows: readonly FieldRow[]): Html {
     captionVisible: true,
     rows,
     columns: [
-      { key: 'name', header: 'Name', kind: 'code', cell: (row) => row.name },
+      codeColumn('name', 'Name', (row) => row.name),
       { key: 'type', header: 'Type', kind: 'prose', cell: (row) => row.type },
       { key: 'text', header: 'Meaning', kind: 'prose', cell: (row) => row.text },
     ],

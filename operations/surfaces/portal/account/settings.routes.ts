@@ -6,12 +6,15 @@ import type { BillingProfile, Invitation, Membership, Tenant } from '#operations
 import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
+  actionsColumn,
   askButton,
   backButton,
   badge,
   banner,
   type Content,
+  cellColumn,
   chosenOf,
+  codeColumn,
   field,
   form,
   formatCount,
@@ -301,14 +304,12 @@ function membersSection({ visitor, canMail }: SettingsPageOptions, organization:
         caption: 'Members',
         card: { line: ['role', 'email'] },
         columns: [
-          { key: 'name', header: 'Name', cell: (member) => member.personName },
-          { key: 'email', header: 'Email', cell: (member) => member.personEmail },
-          {
-            key: 'role',
-            header: 'Role',
-            cell: (member) => badge(member.role === 'owner' ? 'info' : 'neutral', member.role),
-          },
-          { key: 'remove', header: '', kind: 'actions', cell: remove },
+          cellColumn('name', 'Name', (member) => member.personName),
+          cellColumn('email', 'Email', (member) => member.personEmail),
+          cellColumn('role', 'Role', (member) =>
+            badge(member.role === 'owner' ? 'info' : 'neutral', member.role),
+          ),
+          actionsColumn('remove', remove),
         ],
         rows: organization.members,
         empty: { title: 'No members', text: 'Members appear here.' },
@@ -354,25 +355,21 @@ function invitationsTable(visitor: Visitor, { id, invitations }: OrganizationVie
     card: { line: ['until'] },
     captionVisible: true,
     columns: [
-      { key: 'email', header: 'Invited', cell: (invitation) => invitation.email },
+      cellColumn('email', 'Invited', (invitation) => invitation.email),
       timeColumn('until', 'Expires', (invitation) => invitation.expiresAt.getTime()),
-      {
-        key: 'revoke',
-        header: '',
-        kind: 'actions',
-        cell: (invitation) =>
-          askButton(
-            {
-              id: `revoke-invitation-${invitation.id}`,
-              label: 'Revoke',
-              title: `Revoke the invitation of ${invitation.email}?`,
-              action: '/client/settings/invitations/revoke',
-              csrfToken: visitor.csrfToken,
-              fields: { organization: id, invitation: invitation.id },
-            },
-            'Its link stops working. You can invite them again.',
-          ),
-      },
+      actionsColumn('revoke', (invitation) =>
+        askButton(
+          {
+            id: `revoke-invitation-${invitation.id}`,
+            label: 'Revoke',
+            title: `Revoke the invitation of ${invitation.email}?`,
+            action: '/client/settings/invitations/revoke',
+            csrfToken: visitor.csrfToken,
+            fields: { organization: id, invitation: invitation.id },
+          },
+          'Its link stops working. You can invite them again.',
+        ),
+      ),
     ],
     rows: invitations,
     empty: { title: 'None', text: 'Open invitations appear here.' },
@@ -394,19 +391,17 @@ function workspacesSection({ visitor }: SettingsPageOptions, organization: Organ
         caption: 'Workspaces',
         card: { line: ['status', 'slug'] },
         columns: [
-          { key: 'name', header: 'Workspace', cell: ({ tenant }) => tenant.name },
-          { key: 'slug', header: 'Name in the API', kind: 'code', cell: ({ tenant }) => tenant.slug },
+          cellColumn('name', 'Workspace', ({ tenant }) => tenant.name),
+          codeColumn('slug', 'Name in the API', ({ tenant }) => tenant.slug),
           { key: 'id', header: 'Id', kind: 'figure', cell: ({ tenant }) => String(tenant.id) },
-          {
-            key: 'status',
-            header: 'Status',
-            cell: ({ tenant }) => badge(statusTones[tenant.status], tenant.status.toLowerCase()),
-          },
-          {
-            key: 'invoiced',
-            header: 'Invoiced to',
-            cell: ({ profile }) => profile?.legalName ?? badge('warn', 'billing profile missing'),
-          },
+          cellColumn('status', 'Status', ({ tenant }) =>
+            badge(statusTones[tenant.status], tenant.status.toLowerCase()),
+          ),
+          cellColumn(
+            'invoiced',
+            'Invoiced to',
+            ({ profile }) => profile?.legalName ?? badge('warn', 'billing profile missing'),
+          ),
         ],
         rows: organization.workspaces,
         empty: { title: 'No workspace', text: 'Workspaces appear here.' },

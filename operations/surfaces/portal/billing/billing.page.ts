@@ -7,10 +7,12 @@ import type { Features } from '#operations/features.ts';
 import type { Charge, SavedCard } from '#operations/payments/index.ts';
 import {
   actionButton,
+  actionsColumn,
   askButton,
   badge,
   banner,
   type Content,
+  cellColumn,
   field,
   form,
   formatBytes,
@@ -262,44 +264,36 @@ function cardsSection(options: BillingPageOptions): Html {
         caption: 'Cards',
         card: { line: ['state', 'expires'] },
         columns: [
-          { key: 'card', header: 'Card', cell: cardName },
-          {
-            key: 'expires',
-            header: 'Expires',
-            cell: (card) => `${String(card.expiresMonth).padStart(2, '0')}/${card.expiresYear}`,
-          },
-          {
-            key: 'state',
-            header: 'State',
-            cell: (card) =>
-              card.isExpired
-                ? badge('bad', 'expired')
-                : card.isDefault
-                  ? badge('good', 'default card')
-                  : badge('neutral', 'saved'),
-          },
-          { key: 'since', header: 'Saved', cell: (card) => utcTime(card.createdAt.getTime(), 'day') },
-          {
-            key: 'act',
-            header: '',
-            kind: 'actions',
-            cell: (card) => [
-              !card.isDefault && button('/client/billing/cards/default', 'Make default', card),
-              askButton(
-                {
-                  id: `remove-card-${card.id}`,
-                  label: 'Remove',
-                  title: `Remove ${cardName(card)}?`,
-                  action: '/client/billing/cards/remove',
-                  csrfToken: visitor.csrfToken,
-                  fields: { card: card.id, tenant: tenant.id },
-                },
-                card.isDefault
-                  ? 'Nothing is charged to it any more. Without credit and without a card you can deploy no further servers.'
-                  : 'Nothing is charged to it any more.',
-              ),
-            ],
-          },
+          cellColumn('card', 'Card', cardName),
+          cellColumn(
+            'expires',
+            'Expires',
+            (card) => `${String(card.expiresMonth).padStart(2, '0')}/${card.expiresYear}`,
+          ),
+          cellColumn('state', 'State', (card) =>
+            card.isExpired
+              ? badge('bad', 'expired')
+              : card.isDefault
+                ? badge('good', 'default card')
+                : badge('neutral', 'saved'),
+          ),
+          cellColumn('since', 'Saved', (card) => utcTime(card.createdAt.getTime(), 'day')),
+          actionsColumn('act', (card) => [
+            !card.isDefault && button('/client/billing/cards/default', 'Make default', card),
+            askButton(
+              {
+                id: `remove-card-${card.id}`,
+                label: 'Remove',
+                title: `Remove ${cardName(card)}?`,
+                action: '/client/billing/cards/remove',
+                csrfToken: visitor.csrfToken,
+                fields: { card: card.id, tenant: tenant.id },
+              },
+              card.isDefault
+                ? 'Nothing is charged to it any more. Without credit and without a card you can deploy no further servers.'
+                : 'Nothing is charged to it any more.',
+            ),
+          ]),
         ],
         rows: cards,
         empty: {
@@ -560,7 +554,7 @@ function ledgerSection(options: LedgerOptions): Html {
       ),
       columns: [
         { key: 'at', header: 'When', kind: 'time', cell: (entry) => utcTime(entry.createdAt.getTime()) },
-        { key: 'for', header: 'What for', cell: (entry) => labelOf(entry.metadata.source) },
+        cellColumn('for', 'What for', (entry) => labelOf(entry.metadata.source)),
         { key: 'text', header: 'Description', kind: 'prose', cell: (entry) => entry.description },
         {
           key: 'amount',

@@ -9,12 +9,15 @@ import { defaultDays, expiryOf } from '#service-kit/credentials/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   actionButton,
+  actionsColumn,
   age,
   badge,
   banner,
   type Content,
+  cellColumn,
   code,
   codeBlock,
+  codeColumn,
   drawer,
   field,
   fieldGroup,
@@ -220,27 +223,19 @@ function keysTable({ keys, counts, visitor, tenants, nowMs }: DeveloperPageOptio
     caption: 'API keys',
     card: { line: ['state'] },
     columns: [
-      { key: 'name', header: 'Name', cell: (key) => key.name },
-      { key: 'id', header: 'Key', kind: 'code', cell: (key) => code(`svc_${key.keyId}_…`) },
-      { key: 'state', header: 'State', cell: (key) => [stateBadge(key, nowMs), ` ${key.scope}`] },
-      { key: 'tenants', header: 'Workspaces', cell: (key) => key.tenantNames?.join(', ') ?? 'all' },
-      { key: 'person', header: 'Acts for', cell: (key) => key.personName },
+      cellColumn('name', 'Name', (key) => key.name),
+      codeColumn('id', 'Key', (key) => code(`svc_${key.keyId}_…`)),
+      cellColumn('state', 'State', (key) => [stateBadge(key, nowMs), ` ${key.scope}`]),
+      cellColumn('tenants', 'Workspaces', (key) => key.tenantNames?.join(', ') ?? 'all'),
+      cellColumn('person', 'Acts for', (key) => key.personName),
       countColumn('count', 'This month', (key) => counts.get(key.keyId) ?? 0),
       ageColumn('used', 'Last used', (key) => key.lastUsedAt?.getTime(), nowMs),
-      {
-        key: 'expires',
-        header: 'Expires',
-        cell: (key) => age(key.expiresAt?.getTime(), nowMs),
-      },
-      {
-        key: 'revoke',
-        header: '',
-        kind: 'actions',
-        cell: (key) =>
-          key.isActive
-            ? [narrowDrawer(key, visitor, tenants), rotateDrawer(key, visitor), revokeDrawer(key, visitor)]
-            : '',
-      },
+      cellColumn('expires', 'Expires', (key) => age(key.expiresAt?.getTime(), nowMs)),
+      actionsColumn('revoke', (key) =>
+        key.isActive
+          ? [narrowDrawer(key, visitor, tenants), rotateDrawer(key, visitor), revokeDrawer(key, visitor)]
+          : '',
+      ),
     ],
     rows: keys,
     empty: {

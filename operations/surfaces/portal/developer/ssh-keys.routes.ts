@@ -6,9 +6,12 @@ import type { Features } from '#operations/features.ts';
 import type { SshKey } from '#operations/ssh-keys/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
+  actionsColumn,
   askButton,
   type Column,
+  cellColumn,
   code,
+  codeColumn,
   formatTime,
   type Html,
   inputForm,
@@ -102,30 +105,26 @@ function stateOf(keys: readonly SshKey[]) {
 function keyTable(visitor: Visitor, tenants: readonly Tenant[], keys: readonly SshKey[]): Html {
   const names = new Map(tenants.map(({ id, name }) => [id, name]));
   const columns: Column<SshKey>[] = [
-    { key: 'name', header: 'Name', cell: (key) => key.name },
-    { key: 'fingerprint', header: 'Fingerprint', kind: 'code', cell: (key) => code(key.fingerprint) },
+    cellColumn('name', 'Name', (key) => key.name),
+    codeColumn('fingerprint', 'Fingerprint', (key) => code(key.fingerprint)),
     ...(tenants.length > 1
-      ? [{ key: 'tenant', header: 'Workspace', cell: (key: SshKey) => names.get(key.tenantId) }]
+      ? [cellColumn('tenant', 'Workspace', (key: SshKey) => names.get(key.tenantId))]
       : []),
-    { key: 'created', header: 'Added', cell: (key) => formatTime(key.createdAt.getTime(), 'day') },
-    {
-      key: 'delete',
-      header: '',
-      kind: 'actions',
-      cell: (key) =>
-        askButton(
-          {
-            id: `delete-${key.id}`,
-            label: 'Delete',
-            title: `Delete ${key.name}?`,
-            openKind: 'button',
-            action: `${sshKeysPath}delete`,
-            csrfToken: visitor.csrfToken,
-            fields: { key: key.id, tenant: key.tenantId },
-          },
-          'New servers can’t be ordered with it any more. Your present servers keep it.',
-        ),
-    },
+    cellColumn('created', 'Added', (key) => formatTime(key.createdAt.getTime(), 'day')),
+    actionsColumn('delete', (key) =>
+      askButton(
+        {
+          id: `delete-${key.id}`,
+          label: 'Delete',
+          title: `Delete ${key.name}?`,
+          openKind: 'button',
+          action: `${sshKeysPath}delete`,
+          csrfToken: visitor.csrfToken,
+          fields: { key: key.id, tenant: key.tenantId },
+        },
+        'New servers can’t be ordered with it any more. Your present servers keep it.',
+      ),
+    ),
   ];
   return table({
     caption: 'SSH keys',

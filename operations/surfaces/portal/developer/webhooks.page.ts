@@ -5,10 +5,12 @@ import type { Delivery } from '#operations/views/delivery-store.ts';
 import type { Attempt, Endpoint } from '#operations/webhooks/index.ts';
 import {
   actionButton,
+  actionsColumn,
   age,
   badge,
   banner,
   type Content,
+  cellColumn,
   codeBlock,
   confirm,
   definitionList,
@@ -105,11 +107,11 @@ function endpointTable({ endpoints, tenants, nowMs }: WebhooksPageOptions): Html
       linkColumn('url', 'Address', (row) => [row.url, `/client/developer/webhooks/${row.id}`], {
         kind: 'code',
       }),
-      { key: 'state', header: 'State', cell: endpointBadge },
+      cellColumn('state', 'State', endpointBadge),
       { key: 'events', header: 'Events', kind: 'figure', cell: (row) => String(row.eventTypes.length) },
-      { key: 'workspace', header: 'Workspace', cell: (row) => nameOf(row.tenantId) },
-      { key: 'what', header: 'Description', cell: (row) => row.description },
-      { key: 'created', header: 'Created', cell: (row) => age(row.createdAt.getTime(), nowMs) },
+      cellColumn('workspace', 'Workspace', (row) => nameOf(row.tenantId)),
+      cellColumn('what', 'Description', (row) => row.description),
+      cellColumn('created', 'Created', (row) => age(row.createdAt.getTime(), nowMs)),
     ],
     rows: endpoints,
     empty: {
@@ -301,34 +303,27 @@ function deliveryTable(
     captionVisible: true,
     columns: [
       linkColumn('type', 'Event', (row) => [row.type, `${path}/deliveries/${row.id}`], { kind: 'code' }),
-      { key: 'status', header: 'State', cell: (row) => badge(statusTones[row.status], row.status) },
-      { key: 'happened', header: 'Happened', cell: (row) => age(row.occurredAt.getTime(), nowMs) },
+      cellColumn('status', 'State', (row) => badge(statusTones[row.status], row.status)),
+      cellColumn('happened', 'Happened', (row) => age(row.occurredAt.getTime(), nowMs)),
       countColumn('attempts', 'Attempts', (row) => row.attempts),
-      {
-        key: 'last',
-        header: 'Last answer',
-        cell: (row) =>
-          row.lastError ?? (row.lastStatusCode === null ? 'none yet' : String(row.lastStatusCode)),
-      },
-      {
-        key: 'next',
-        header: 'Next attempt',
-        cell: (row) => (row.status === 'pending' ? age(row.nextAttemptAt.getTime(), nowMs) : 'none'),
-      },
-      {
-        key: 'again',
-        header: '',
-        kind: 'actions',
-        cell: (row) =>
-          row.status === 'pending' || isDisabled
-            ? ''
-            : actionButton({
-                action: `${path}/replay`,
-                csrfToken: visitor.csrfToken,
-                label: 'Send again',
-                fields: { delivery: row.id },
-              }),
-      },
+      cellColumn(
+        'last',
+        'Last answer',
+        (row) => row.lastError ?? (row.lastStatusCode === null ? 'none yet' : String(row.lastStatusCode)),
+      ),
+      cellColumn('next', 'Next attempt', (row) =>
+        row.status === 'pending' ? age(row.nextAttemptAt.getTime(), nowMs) : 'none',
+      ),
+      actionsColumn('again', (row) =>
+        row.status === 'pending' || isDisabled
+          ? ''
+          : actionButton({
+              action: `${path}/replay`,
+              csrfToken: visitor.csrfToken,
+              label: 'Send again',
+              fields: { delivery: row.id },
+            }),
+      ),
     ],
     rows: deliveries,
     empty: {
@@ -398,7 +393,7 @@ export function deliveryPage({
         card: { line: ['status', 'at'] },
         captionVisible: true,
         columns: [
-          { key: 'number', header: 'Attempt', cell: (row) => formatCount(row.number) },
+          cellColumn('number', 'Attempt', (row) => formatCount(row.number)),
           timeColumn('at', 'When', (row) => row.at.getTime(), { precision: 'seconds' }),
           countColumn('took', 'Took', (row) => row.durationMs, { unit: 'ms' }),
           {
@@ -407,7 +402,7 @@ export function deliveryPage({
             kind: 'figure',
             cell: (row) => (row.statusCode === null ? 'none' : String(row.statusCode)),
           },
-          { key: 'error', header: 'Error', cell: (row) => row.error ?? 'it was taken' },
+          cellColumn('error', 'Error', (row) => row.error ?? 'it was taken'),
         ],
         rows: attempts,
         empty: { title: 'No attempt yet', text: 'The first attempt starts in a moment.' },

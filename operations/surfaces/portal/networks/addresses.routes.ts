@@ -6,11 +6,14 @@ import type { ReservedAddress } from '#operations/views/reserved-address-store.t
 import type { App } from '#service-kit/http/index.ts';
 import {
   actionButton,
+  actionsColumn,
   askButton,
   badge,
   type Column,
   type Content,
+  cellColumn,
   code,
+  codeColumn,
   formatCount,
   formatTime,
   type Html,
@@ -187,23 +190,20 @@ function addressTable({ kept, tenants, servers, visitor }: Shown): Html {
   const workspaces = new Map(tenants.map(({ id, name }) => [id, name]));
   const names = new Map(servers.map(({ id, name }) => [id, name]));
   const columns: Column<ReservedAddress>[] = [
-    { key: 'address', header: 'Address', kind: 'code', cell: (one) => code(one.address) },
-    { key: 'name', header: 'Name', cell: (one) => (one.name === one.address ? '' : one.name) },
-    { key: 'state', header: 'State', cell: ({ state }) => badge(states[state].tone, states[state].text) },
-    {
-      key: 'server',
-      header: 'Server',
-      cell: ({ serverId }) =>
-        serverId === null
-          ? ''
-          : link(`/client/servers/${serverId}`, names.get(serverId) ?? `Server ${serverId}`),
-    },
-    { key: 'location', header: 'Location', cell: (one) => one.locationSlug },
+    codeColumn('address', 'Address', (one) => code(one.address)),
+    cellColumn('name', 'Name', (one) => (one.name === one.address ? '' : one.name)),
+    cellColumn('state', 'State', ({ state }) => badge(states[state].tone, states[state].text)),
+    cellColumn('server', 'Server', ({ serverId }) =>
+      serverId === null
+        ? ''
+        : link(`/client/servers/${serverId}`, names.get(serverId) ?? `Server ${serverId}`),
+    ),
+    cellColumn('location', 'Location', (one) => one.locationSlug),
     ...(tenants.length > 1
-      ? [{ key: 'tenant', header: 'Workspace', cell: (one: ReservedAddress) => workspaces.get(one.tenantId) }]
+      ? [cellColumn('tenant', 'Workspace', (one: ReservedAddress) => workspaces.get(one.tenantId))]
       : []),
-    { key: 'created', header: 'Kept since', cell: (one) => formatTime(one.createdAt.getTime(), 'day') },
-    { key: 'actions', header: '', kind: 'actions', cell: (one) => buttonsOf(visitor, one) },
+    cellColumn('created', 'Kept since', (one) => formatTime(one.createdAt.getTime(), 'day')),
+    actionsColumn('actions', (one) => buttonsOf(visitor, one)),
   ];
   return table({
     caption: 'Kept addresses',

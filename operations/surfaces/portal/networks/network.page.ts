@@ -3,10 +3,13 @@ import type { Network, NetworkMember } from '#operations/views/network-store.ts'
 import type { Server } from '#operations/views/server-store.ts';
 import {
   actionButton,
+  actionsColumn,
   askButton,
   banner,
   type Content,
+  cellColumn,
   code,
+  codeColumn,
   confirm,
   definitionList,
   formatCount,
@@ -118,29 +121,25 @@ function membersTable({ visitor, network, members }: NetworkPageOptions): Html {
     card: { line: ['state', 'ip'] },
     columns: [
       linkColumn('name', 'Server', (member) => [member.name, `/client/servers/${member.serverId}`]),
-      { key: 'ip', header: 'Address', kind: 'code', cell: (member) => code(member.ip, true) },
-      { key: 'mac', header: 'MAC', kind: 'code', cell: (member) => code(member.macAddress) },
-      { key: 'state', header: 'State', cell: (member) => nicBadge(member.state) },
-      {
-        key: 'detach',
-        header: '',
-        kind: 'actions',
-        cell: (member) =>
-          member.state === 'detaching'
-            ? ''
-            : askButton(
-                {
-                  id: `detach-${member.serverId}`,
-                  label: 'Detach',
-                  title: `Detach ${member.name}?`,
-                  openKind: 'button',
-                  action: `${networksPath}${network.id}/detach`,
-                  csrfToken: visitor.csrfToken,
-                  fields: { server: member.serverId },
-                },
-                `Its connections over ${network.name} end at once, and its address there may go to another server.`,
-              ),
-      },
+      codeColumn('ip', 'Address', (member) => code(member.ip, true)),
+      codeColumn('mac', 'MAC', (member) => code(member.macAddress)),
+      cellColumn('state', 'State', (member) => nicBadge(member.state)),
+      actionsColumn('detach', (member) =>
+        member.state === 'detaching'
+          ? ''
+          : askButton(
+              {
+                id: `detach-${member.serverId}`,
+                label: 'Detach',
+                title: `Detach ${member.name}?`,
+                openKind: 'button',
+                action: `${networksPath}${network.id}/detach`,
+                csrfToken: visitor.csrfToken,
+                fields: { server: member.serverId },
+              },
+              `Its connections over ${network.name} end at once, and its address there may go to another server.`,
+            ),
+      ),
     ],
     rows: members,
     empty: {

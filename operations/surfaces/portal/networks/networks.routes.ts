@@ -8,7 +8,9 @@ import type { App } from '#service-kit/http/index.ts';
 import {
   type Column,
   type Content,
+  cellColumn,
   code,
+  codeColumn,
   formatCount,
   type Html,
   inputForm,
@@ -263,10 +265,10 @@ function columnsFor({ tenants }: NetworksPageOptions): Column<Network>[] {
   const names = new Map(tenants.map((tenant) => [tenant.id, tenant.name]));
   const columns: Column<Network>[] = [
     linkColumn('name', 'Name', (network) => [network.name, `${networksPath}${network.id}`]),
-    { key: 'cidr', header: 'Addresses', kind: 'code', cell: (network) => code(network.cidr) },
+    codeColumn('cidr', 'Addresses', (network) => code(network.cidr)),
     countColumn('members', 'Servers', (network) => network.memberCount),
-    { key: 'sync', header: 'State', cell: syncBadge },
-    { key: 'location', header: 'Location', cell: (network) => network.locationName },
+    cellColumn('sync', 'State', syncBadge),
+    cellColumn('location', 'Location', (network) => network.locationName),
     {
       key: 'description',
       header: 'Description',
@@ -275,7 +277,7 @@ function columnsFor({ tenants }: NetworksPageOptions): Column<Network>[] {
     },
   ];
   if (tenants.length > 1)
-    columns.push({ key: 'tenant', header: 'Workspace', cell: (network) => names.get(network.tenantId) });
+    columns.push(cellColumn('tenant', 'Workspace', (network) => names.get(network.tenantId)));
   return columns;
 }
 

@@ -8,7 +8,9 @@ import {
   banner,
   type ChartArea,
   type Content,
+  cellColumn,
   code,
+  codeColumn,
   formatBitRate,
   formatCount,
   formatTime,
@@ -110,19 +112,15 @@ export function attacksTable(
     caption: 'Attacks',
     card: { line: ['state', 'started', 'lasted'] },
     columns: [
-      {
-        key: 'class',
-        header: 'Attack',
-        cell: (each) => [
-          link(incidentHref(each.serverId, each.id), titleOfClass(each.class)),
-          each.isDrill && [' ', badge('info', 'drill')],
-        ],
-      },
-      { key: 'state', header: 'State', cell: (each) => incidentBadge(each) },
-      { key: 'direction', header: 'Direction', cell: (each) => each.direction },
-      { key: 'address', header: 'Address', kind: 'code', cell: (each) => code(each.address) },
-      { key: 'started', header: 'Since', cell: (each) => moment(each.startedAt.getTime(), nowMs) },
-      { key: 'lasted', header: 'Duration', cell: (each) => durationOf(each, nowMs) },
+      cellColumn('class', 'Attack', (each) => [
+        link(incidentHref(each.serverId, each.id), titleOfClass(each.class)),
+        each.isDrill && [' ', badge('info', 'drill')],
+      ]),
+      cellColumn('state', 'State', (each) => incidentBadge(each)),
+      cellColumn('direction', 'Direction', (each) => each.direction),
+      codeColumn('address', 'Address', (each) => code(each.address)),
+      cellColumn('started', 'Since', (each) => moment(each.startedAt.getTime(), nowMs)),
+      cellColumn('lasted', 'Duration', (each) => durationOf(each, nowMs)),
       {
         key: 'pps',
         header: 'Peak',

@@ -10,7 +10,9 @@ import {
   banner,
   type Column,
   type Content,
+  cellColumn,
   code,
+  codeColumn,
   field,
   form,
   formatCount,
@@ -149,12 +151,8 @@ function listOf({ server, findings, view, rows, severity, ...options }: Findings
       view === 'ignored'
         ? [
             { key: 'reason', header: 'Reason', kind: 'prose', cell: (row) => row.ignoreReason },
-            {
-              key: 'by',
-              header: 'Ignored',
-              cell: (row) => [ignorerOf(row), ' ', age(row.ignoredAt?.getTime(), nowMs)],
-            },
-            { key: 'until', header: 'Until', cell: (row) => untilOf(row, nowMs) },
+            cellColumn('by', 'Ignored', (row) => [ignorerOf(row), ' ', age(row.ignoredAt?.getTime(), nowMs)]),
+            cellColumn('until', 'Until', (row) => untilOf(row, nowMs)),
           ]
         : [ageColumn('since', 'Known since', (row) => row.firstFoundAt?.getTime(), nowMs), pickColumn(false)],
     empty:
@@ -184,18 +182,15 @@ function unableTable({ server, findings }: FindingsPageOptions): Html {
         `${row.transport}/${row.port}`,
         serviceHref(server.id, row),
       ]),
-      { key: 'address', header: 'Address', kind: 'code', cell: ({ address }) => code(address) },
-      { key: 'software', header: 'Answer', cell: softwareOf },
+      codeColumn('address', 'Address', ({ address }) => code(address)),
+      cellColumn('software', 'Answer', softwareOf),
       { key: 'reason', header: 'Why not', kind: 'prose', cell: ({ reason }) => unableText(reason) },
-      {
-        key: 'original',
-        header: 'Of the original',
-        cell: (row) =>
-          row.upstreamCount === 0
-            ? 'none listed'
-            : link(serviceHref(server.id, row), `${formatCount(row.upstreamCount)} not counted`),
-      },
-      { key: 'evidence', header: 'Evidence', cell: (row) => evidenceCell(row, findings.nowMs) },
+      cellColumn('original', 'Of the original', (row) =>
+        row.upstreamCount === 0
+          ? 'none listed'
+          : link(serviceHref(server.id, row), `${formatCount(row.upstreamCount)} not counted`),
+      ),
+      cellColumn('evidence', 'Evidence', (row) => evidenceCell(row, findings.nowMs)),
     ],
     rows: findings.unable,
     isStacked: true,
@@ -338,17 +333,13 @@ export function findingsTable(
   return table<FindingRow>({
     columns: [
       linkColumn('cve', 'CVE', (row) => [row.cveId, findingHref(serverId, row)]),
-      { key: 'severity', header: 'Severity', cell: (row) => severityBadge(row.severity, row.score) },
-      {
-        key: 'service',
-        header: 'Service',
-        cell: (row) => [
-          code(`${row.transport}/${row.port}`),
-          html` ${softwareOf(row)} <span class="hint">${row.address}</span>`,
-        ],
-      },
-      { key: 'evidence', header: 'Evidence', cell: (row) => evidenceCell(row, nowMs) },
-      { key: 'marks', header: 'Notes', cell: findingMarks },
+      cellColumn('severity', 'Severity', (row) => severityBadge(row.severity, row.score)),
+      cellColumn('service', 'Service', (row) => [
+        code(`${row.transport}/${row.port}`),
+        html` ${softwareOf(row)} <span class="hint">${row.address}</span>`,
+      ]),
+      cellColumn('evidence', 'Evidence', (row) => evidenceCell(row, nowMs)),
+      cellColumn('marks', 'Notes', findingMarks),
       ...columns,
     ],
     card: { line: ['severity', 'service'] },

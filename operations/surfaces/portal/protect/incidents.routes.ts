@@ -16,7 +16,9 @@ import type { App } from '#service-kit/http/index.ts';
 import {
   banner,
   type Content,
+  cellColumn,
   code,
+  codeColumn,
   definitionList,
   formatBitRate,
   formatBytes,
@@ -307,14 +309,13 @@ function vectorsTable(vectors: readonly IncidentVector[]): Html {
     caption: 'Vectors',
     card: { line: ['packets', 'bytes', 'ports'] },
     columns: [
-      { key: 'class', header: 'Class', cell: (each) => titleOfClass(each.class) },
-      {
-        key: 'ports',
-        header: 'Ports or protocols',
-        kind: 'code',
-        cell: ({ ports, details }) =>
+      cellColumn('class', 'Class', (each) => titleOfClass(each.class)),
+      codeColumn(
+        'ports',
+        'Ports or protocols',
+        ({ ports, details }) =>
           details?.protocols.map(describeProtocol).join(', ') || ports.join(', ') || 'many',
-      },
+      ),
       figureColumn('packets', 'Packets', (each) => each.packets_share, formatPercent),
       figureColumn('bytes', 'Bytes', (each) => each.bytes_share, formatPercent),
     ],
@@ -350,11 +351,7 @@ function actionsTable(incident: IncidentRow, nowMs: number): Html {
     columns: [
       { key: 'what', header: 'Measure', kind: 'prose', cell: (each) => each.text },
       momentColumn('at', 'At', (each) => each.atMs, nowMs),
-      {
-        key: 'ended',
-        header: 'Ended',
-        cell: (each) => (each.endedMs === null ? '' : moment(each.endedMs, nowMs)),
-      },
+      cellColumn('ended', 'Ended', (each) => (each.endedMs === null ? '' : moment(each.endedMs, nowMs))),
     ],
     isStacked: true,
     rows: measuresOf(incident),

@@ -20,8 +20,10 @@ import {
   banner,
   type Column,
   type Content,
+  cellColumn,
   chosenOf,
   code,
+  codeColumn,
   definitionList,
   formatCount,
   formatTime,
@@ -240,9 +242,9 @@ function summary({ open, closed, fullScanAt, nowMs }: ServerPorts): Content {
 }
 
 const portColumns: readonly Column<ObservedPort>[] = [
-  { key: 'port', header: 'Port', kind: 'code', cell: ({ transport, port }) => code(`${transport}/${port}`) },
-  { key: 'address', header: 'Address', kind: 'code', cell: ({ address }) => code(address) },
-  { key: 'service', header: 'Service', cell: answerOf },
+  codeColumn('port', 'Port', ({ transport, port }) => code(`${transport}/${port}`)),
+  codeColumn('address', 'Address', ({ address }) => code(address)),
+  cellColumn('service', 'Service', answerOf),
 ];
 
 function openTable({ open, nowMs }: ServerPorts, path: string): Html {
@@ -252,24 +254,16 @@ function openTable({ open, nowMs }: ServerPorts, path: string): Html {
     captionVisible: true,
     columns: [
       ...portColumns,
-      { key: 'sure', header: 'Certainty', cell: (row) => certaintyOfOpen(row, nowMs) },
-      {
-        key: 'since',
-        header: 'Open since',
-        cell: (row) => [
-          moment(row.firstObservedAt.getTime(), nowMs),
-          row.isChanged && [' ', badge('info', 'new')],
-        ],
-      },
-      {
-        key: 'seen',
-        header: 'Last seen',
-        cell: (row) => [
-          `${row.profile === 'full' ? 'full' : 'hourly'} scan, `,
-          age(row.observedAt.getTime(), nowMs),
-          row.freshness === 'stale' && [' ', badge('warn', 'stale')],
-        ],
-      },
+      cellColumn('sure', 'Certainty', (row) => certaintyOfOpen(row, nowMs)),
+      cellColumn('since', 'Open since', (row) => [
+        moment(row.firstObservedAt.getTime(), nowMs),
+        row.isChanged && [' ', badge('info', 'new')],
+      ]),
+      cellColumn('seen', 'Last seen', (row) => [
+        `${row.profile === 'full' ? 'full' : 'hourly'} scan, `,
+        age(row.observedAt.getTime(), nowMs),
+        row.freshness === 'stale' && [' ', badge('warn', 'stale')],
+      ]),
     ],
     rows: open.slice(0, portsShown),
     isStacked: true,
@@ -289,14 +283,10 @@ function closedTable({ closed, nowMs }: ServerPorts): Html {
     columns: [
       ...portColumns,
       momentColumn('since', 'Open since', (row) => row.firstObservedAt.getTime(), nowMs),
-      {
-        key: 'closed',
-        header: 'Found closed',
-        cell: (row) => [
-          row.closedAt && moment(row.closedAt.getTime(), nowMs),
-          row.isChanged && [' ', badge('info', 'new')],
-        ],
-      },
+      cellColumn('closed', 'Found closed', (row) => [
+        row.closedAt && moment(row.closedAt.getTime(), nowMs),
+        row.isChanged && [' ', badge('info', 'new')],
+      ]),
     ],
     rows: closed.slice(0, portsShown),
     isStacked: true,
@@ -310,16 +300,13 @@ function scansTable({ scans, nowMs }: ServerPorts, path: string): Html {
     card: { line: ['state', 'address', 'at'] },
     captionVisible: true,
     columns: [
-      {
-        key: 'scan',
-        header: 'Scan',
-        cell: (scan) =>
-          scan.result !== null && scan.kind !== 'routine'
-            ? link(`${path}/scans/${scan.id}`, scanKind(scan))
-            : scanKind(scan),
-      },
-      { key: 'address', header: 'Address', kind: 'code', cell: ({ address }) => code(address) },
-      { key: 'state', header: 'State', cell: scanBadge },
+      cellColumn('scan', 'Scan', (scan) =>
+        scan.result !== null && scan.kind !== 'routine'
+          ? link(`${path}/scans/${scan.id}`, scanKind(scan))
+          : scanKind(scan),
+      ),
+      codeColumn('address', 'Address', ({ address }) => code(address)),
+      cellColumn('state', 'State', scanBadge),
       momentColumn(
         'at',
         'Time',
@@ -393,15 +380,10 @@ function scanPage({ visitor, server, scan, services, nowMs }: ScanPageOptions): 
         caption: 'Open ports that this scan found',
         card: { line: ['service', 'sure'] },
         columns: [
-          {
-            key: 'port',
-            header: 'Port',
-            kind: 'code',
-            cell: ({ transport, port }) => code(`${transport}/${port}`),
-          },
-          { key: 'service', header: 'Service', cell: answerOf },
-          { key: 'sure', header: 'Certainty', cell: certainty },
-          { key: 'since', header: 'Open since', cell: ({ firstObservedAt }) => time(firstObservedAt) },
+          codeColumn('port', 'Port', ({ transport, port }) => code(`${transport}/${port}`)),
+          cellColumn('service', 'Service', answerOf),
+          cellColumn('sure', 'Certainty', certainty),
+          cellColumn('since', 'Open since', ({ firstObservedAt }) => time(firstObservedAt)),
         ],
         rows: services,
         isStacked: true,

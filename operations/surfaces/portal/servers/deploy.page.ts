@@ -8,6 +8,7 @@ import type { Snapshot } from '#operations/views/snapshot-store.ts';
 import {
   type Column,
   type Content,
+  cellColumn,
   code,
   estimate,
   field,
@@ -283,14 +284,14 @@ function planTable({ plans, choice }: DeployPageOptions): Html {
     card: { line: ['vcpus', 'memory', 'disk', 'port'] },
     refreshSeconds: 0,
     columns: [
-      {
-        key: 'name',
-        header: 'Plan',
-        cell: (plan) =>
+      cellColumn(
+        'name',
+        'Plan',
+        (plan) =>
           html`<label class="choice"><input type="radio" name="plan" value="${plan.slug}" required${
             plan.slug === choice.plan ? html` checked` : ''
           }> ${plan.name}</label>`,
-      },
+      ),
       { key: 'vcpus', header: 'vCPU', kind: 'figure', cell: (plan) => plan.vcpus },
       { key: 'memory', header: 'Memory', unit: 'GiB', kind: 'figure', cell: (plan) => plan.memoryMb / 1024 },
       { key: 'disk', header: 'Disk', unit: 'GB', kind: 'figure', cell: (plan) => plan.diskGb },

@@ -15,11 +15,14 @@ import type { Server } from '#operations/views/server-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   actionButton,
+  actionsColumn,
   askButton,
   badge,
   banner,
   type Content,
+  cellColumn,
   code,
+  codeColumn,
   field,
   form,
   formatCount,
@@ -283,31 +286,17 @@ function rulesSection(options: FirewallPageOptions, direction: Direction): Html 
       title: titles[direction],
       description: `The first matching rule decides. Default action: ${policy === 'accept' ? 'allow' : 'drop'}.`,
     },
-    table({
+    table<StoredRule>({
       caption: `${titles[direction]} rules`,
       card: { title: 'action', line: ['protocol', 'ports', 'peers'], without: ['position'] },
       columns: [
         { key: 'position', header: '#', kind: 'figure', cell: (rule) => formatCount(rule.position) },
-        {
-          key: 'action',
-          header: 'Action',
-          cell: (rule) => actionBadge(rule.action),
-        },
-        { key: 'protocol', header: 'Protocol', cell: (rule) => firewallProtocolTitle(rule.protocol) },
-        { key: 'ports', header: 'Ports', kind: 'code', cell: (rule) => rule.ports ?? 'all' },
-        {
-          key: 'peers',
-          header: direction === 'inbound' ? 'From' : 'To',
-          kind: 'code',
-          cell: (rule) => peersOf(rule),
-        },
+        cellColumn('action', 'Action', (rule) => actionBadge(rule.action)),
+        cellColumn('protocol', 'Protocol', (rule) => firewallProtocolTitle(rule.protocol)),
+        codeColumn('ports', 'Ports', (rule) => rule.ports ?? 'all'),
+        codeColumn('peers', direction === 'inbound' ? 'From' : 'To', (rule) => peersOf(rule)),
         { key: 'description', header: 'Description', kind: 'prose', cell: (rule) => rule.description },
-        {
-          key: 'change',
-          header: '',
-          kind: 'actions',
-          cell: (rule) => (firewall.isSupported ? ruleButtons(options, rule.id) : ''),
-        },
+        actionsColumn('change', (rule) => (firewall.isSupported ? ruleButtons(options, rule.id) : '')),
       ],
       rows: rules,
       rowForm: (rule) =>
@@ -457,18 +446,14 @@ function implicitSection(firewall: EffectiveFirewall): Html {
       title: 'Platform rules',
       description: 'Applied before your rules in every firewall that is switched on.',
     },
-    table({
+    table<EffectiveFirewall['implicitRules'][number]>({
       caption: 'Platform rules',
       card: { line: ['direction', 'action'] },
       refreshSeconds: 0,
       columns: [
         { key: 'description', header: 'Rule', kind: 'prose', cell: (rule) => rule.description },
-        { key: 'direction', header: 'Direction', cell: (rule) => titles[rule.direction] },
-        {
-          key: 'action',
-          header: 'Action',
-          cell: (rule) => actionBadge(rule.action),
-        },
+        cellColumn('direction', 'Direction', (rule) => titles[rule.direction]),
+        cellColumn('action', 'Action', (rule) => actionBadge(rule.action)),
       ],
       rows: firewall.implicitRules,
       empty: { title: 'None', text: 'The platform adds no rules.' },

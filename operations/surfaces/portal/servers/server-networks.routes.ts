@@ -5,9 +5,12 @@ import type { Network } from '#operations/views/network-store.ts';
 import type { Server } from '#operations/views/server-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
+  actionsColumn,
   askButton,
   type Content,
+  cellColumn,
   code,
+  codeColumn,
   formatCount,
   type Html,
   html,
@@ -134,45 +137,37 @@ function stateOf(server: Server): { tone: Tone; text: string } {
 }
 
 function cardsTable({ visitor, server, nowMs }: ServerNetworksOptions): Html {
-  return table({
+  return table<Server['privateNetworks'][number]>({
     caption: 'Private networks of this server',
     card: { line: ['state', 'ip'] },
     columns: [
-      { key: 'name', header: 'Network', cell: (nic) => link(`${networksPath}${nic.networkId}`, nic.name) },
-      { key: 'ip', header: 'Address', kind: 'code', cell: (nic) => code(nic.ip, true) },
-      { key: 'cidr', header: 'Block', kind: 'code', cell: (nic) => code(nic.cidr) },
-      { key: 'mac', header: 'MAC', kind: 'code', cell: (nic) => code(nic.macAddress) },
-      {
-        key: 'state',
-        header: 'State',
-        cell: (nic) => [nicBadge(nic.state), nic.requiresReboot && ' after the next reboot'],
-      },
-      {
-        key: 'since',
-        header: 'Since',
-        cell: (nic) => (nic.attachedAt === null ? 'not yet' : moment(Date.parse(nic.attachedAt), nowMs)),
-      },
-      {
-        key: 'detach',
-        header: '',
-        kind: 'actions',
-        cell: (nic) => {
-          if (nic.state === 'detaching') return '';
-          if (nic.isLastInterface) return html`<span class="hint">last interface</span>`;
-          return askButton(
-            {
-              id: `detach-${nic.networkId}`,
-              label: 'Detach',
-              title: `Detach from ${nic.name}?`,
-              openKind: 'button',
-              action: `/client/servers/${server.id}/networks/detach`,
-              csrfToken: visitor.csrfToken,
-              fields: { network: nic.networkId },
-            },
-            `Connections over ${nic.name} end at once, and ${nic.ip} may go to another server.`,
-          );
-        },
-      },
+      cellColumn('name', 'Network', (nic) => link(`${networksPath}${nic.networkId}`, nic.name)),
+      codeColumn('ip', 'Address', (nic) => code(nic.ip, true)),
+      codeColumn('cidr', 'Block', (nic) => code(nic.cidr)),
+      codeColumn('mac', 'MAC', (nic) => code(nic.macAddress)),
+      cellColumn('state', 'State', (nic) => [
+        nicBadge(nic.state),
+        nic.requiresReboot && ' after the next reboot',
+      ]),
+      cellColumn('since', 'Since', (nic) =>
+        nic.attachedAt === null ? 'not yet' : moment(Date.parse(nic.attachedAt), nowMs),
+      ),
+      actionsColumn('detach', (nic) => {
+        if (nic.state === 'detaching') return '';
+        if (nic.isLastInterface) return html`<span class="hint">last interface</span>`;
+        return askButton(
+          {
+            id: `detach-${nic.networkId}`,
+            label: 'Detach',
+            title: `Detach from ${nic.name}?`,
+            openKind: 'button',
+            action: `/client/servers/${server.id}/networks/detach`,
+            csrfToken: visitor.csrfToken,
+            fields: { network: nic.networkId },
+          },
+          `Connections over ${nic.name} end at once, and ${nic.ip} may go to another server.`,
+        );
+      }),
     ],
     rows: server.privateNetworks,
     empty: {
@@ -227,14 +222,14 @@ function attachSection(options: ServerNetworksOptions): Content {
 }
 
 function addressesTable(server: Server): Html {
-  return table({
+  return table<Server['addresses'][number]>({
     caption: 'Public addresses of this server',
     card: { line: ['prefix', 'gateway'] },
     columns: [
-      { key: 'address', header: 'Address', kind: 'code', cell: (given) => code(given.address, true) },
+      codeColumn('address', 'Address', (given) => code(given.address, true)),
       { key: 'prefix', header: 'Prefix', kind: 'figure', cell: (given) => `/${given.prefixLength}` },
-      { key: 'gateway', header: 'Gateway', kind: 'code', cell: (given) => code(given.gateway) },
-      { key: 'name', header: 'Reverse name', cell: (given) => given.reverseDns ?? 'none' },
+      codeColumn('gateway', 'Gateway', (given) => code(given.gateway)),
+      cellColumn('name', 'Reverse name', (given) => given.reverseDns ?? 'none'),
     ],
     rows: server.addresses,
     empty: {

@@ -17,7 +17,9 @@ import {
   banner,
   type Column,
   type Content,
+  cellColumn,
   code,
+  codeColumn,
   formatBytes,
   formatCount,
   formatMoneyAbout,
@@ -208,22 +210,14 @@ async function columnsFor(
   const rateOf = (server: Server, name: 'inboundBps' | 'outboundBps') =>
     rateNow(traffic.get(server.id), name, nowMs);
   const columns: Column<Row>[] = [
-    {
-      key: 'name',
-      header: 'Name',
-      cell: (server) => link(`/client/servers/${server.id}`, server.name),
-    },
-    {
-      key: 'status',
-      header: 'Status',
-      cell: (server) => [
-        statusBadge(server),
-        ' ',
-        openAttackBadge(server.attack),
-        ' ',
-        findingsBadge(server, findings.get(server.id)),
-      ],
-    },
+    cellColumn('name', 'Name', (server) => link(`/client/servers/${server.id}`, server.name)),
+    cellColumn('status', 'Status', (server) => [
+      statusBadge(server),
+      ' ',
+      openAttackBadge(server.attack),
+      ' ',
+      findingsBadge(server, findings.get(server.id)),
+    ]),
     { key: 'in', header: 'In', kind: 'figure', cell: (server) => rateOf(server, 'inboundBps') },
     { key: 'out', header: 'Out', kind: 'figure', cell: (server) => rateOf(server, 'outboundBps') },
     {
@@ -242,18 +236,14 @@ async function columnsFor(
     figureColumn('cost', 'This month', (server) => costs.get(server.id) ?? 0, formatMoneyAbout, {
       field: 'month_quanta',
     }),
-    { key: 'addresses', header: 'Address', kind: 'code', cell: addressesOf },
-    { key: 'plan', header: 'Plan', cell: (server) => server.planName },
-    { key: 'location', header: 'Location', cell: (server) => server.locationName },
-    {
-      key: 'created',
-      header: 'Created',
-      cell: (server) => age(server.createdAt.getTime(), nowMs),
-    },
+    codeColumn('addresses', 'Address', addressesOf),
+    cellColumn('plan', 'Plan', (server) => server.planName),
+    cellColumn('location', 'Location', (server) => server.locationName),
+    cellColumn('created', 'Created', (server) => age(server.createdAt.getTime(), nowMs)),
   ];
   // Whose workspace it is matters only to people who have several.
   if (tenants.length > 1)
-    columns.push({ key: 'tenant', header: 'Workspace', cell: (server) => names.get(server.tenantId) });
+    columns.push(cellColumn('tenant', 'Workspace', (server) => names.get(server.tenantId)));
   return columns;
 }
 

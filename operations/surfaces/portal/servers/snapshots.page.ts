@@ -3,9 +3,11 @@ import { monthlyMaxQuanta } from '#operations/servers/index.ts';
 import type { Server } from '#operations/views/server-store.ts';
 import type { Snapshot } from '#operations/views/snapshot-store.ts';
 import {
+  actionsColumn,
   askButton,
   badge,
   type Content,
+  cellColumn,
   confirm,
   field,
   form,
@@ -59,25 +61,19 @@ export function snapshotSection({
       caption: 'Snapshots of this server',
       card: { line: ['state', 'size', 'created'] },
       columns: [
-        { key: 'name', header: 'Name', cell: (one) => one.name },
-        {
-          key: 'state',
-          header: 'State',
-          cell: (one) => badge(one.state === 'ready' ? 'good' : 'info', one.state),
-        },
-        { key: 'image', header: 'Image', cell: (one) => one.imageName },
+        cellColumn('name', 'Name', (one) => one.name),
+        cellColumn('state', 'State', (one) => badge(one.state === 'ready' ? 'good' : 'info', one.state)),
+        cellColumn('image', 'Image', (one) => one.imageName),
         {
           key: 'size',
           header: 'Size',
           kind: 'figure',
           cell: (one) => (one.sizeBytes === null ? '' : formatBytes(one.sizeBytes)),
         },
-        { key: 'created', header: 'Taken', cell: (one) => formatTime(one.createdAt.getTime(), 'minutes') },
-        {
-          key: 'actions',
-          header: '',
-          kind: 'actions',
-          cell: (one) =>
+        cellColumn('created', 'Taken', (one) => formatTime(one.createdAt.getTime(), 'minutes')),
+        actionsColumn(
+          'actions',
+          (one) =>
             one.state === 'ready' && [
               link(deployFromPath(one), 'Deploy', { kind: 'button' }),
               askButton(
@@ -89,7 +85,7 @@ export function snapshotSection({
                 'It can’t be restored any more. The disk of the server stays as it is.',
               ),
             ],
-        },
+        ),
       ],
       rows: snapshots,
       empty: { title: 'No snapshots yet', text: 'Take one before you change much.' },

@@ -10,6 +10,7 @@ import {
   banner,
   type ChartReason,
   type Content,
+  cellColumn,
   chart,
   formatBytes,
   formatCount,
@@ -152,24 +153,18 @@ const monthOf = ({ startMs, endMs }: BandwidthRow['period']) => ({ fromMs: start
 function rowsTable({ history, nowMs }: BandwidthOptions): Html {
   const known = (row: BandwidthRow, bytes: number) =>
     row.lastSampledAt === null ? null : formatBytes(bytes);
-  return table({
+  return table<BandwidthRow>({
     caption: history.granularity === 'day' ? 'Use by day' : 'Use by month',
     card: { line: ['in', 'out'] },
     refreshSeconds: 60,
     columns: [
-      {
-        key: 'period',
-        header: history.granularity === 'day' ? 'Day' : 'Month',
-        cell: (row) => row.period.name,
-      },
+      cellColumn('period', history.granularity === 'day' ? 'Day' : 'Month', (row) => row.period.name),
       { key: 'in', header: 'In', kind: 'figure', cell: (row) => known(row, row.inboundBytes) },
       { key: 'out', header: 'Out', kind: 'figure', cell: (row) => known(row, row.outboundBytes) },
-      {
-        key: 'share',
-        header: 'Share of the workspace’s usage',
-        cell: (row) => (row.lastSampledAt === null ? null : shareBar(row.poolShare)),
-      },
-      { key: 'sampled', header: 'Last measured', cell: (row) => age(row.lastSampledAt?.getTime(), nowMs) },
+      cellColumn('share', 'Share of the workspace’s usage', (row) =>
+        row.lastSampledAt === null ? null : shareBar(row.poolShare),
+      ),
+      cellColumn('sampled', 'Last measured', (row) => age(row.lastSampledAt?.getTime(), nowMs)),
     ],
     rows: history.rows,
     empty: { title: 'Nothing yet', text: 'Usage of each UTC day appears here.' },
@@ -219,30 +214,23 @@ function poolSection({ account }: BandwidthOptions): Html {
           source: 'if the servers keep running; not usable yet',
         }),
       ),
-      table({
+      table<AccountBandwidth['servers'][number]>({
         caption: 'Servers and their share of the pool',
         card: { line: ['pool', 'share'] },
         refreshSeconds: 60,
         columns: [
-          {
-            key: 'name',
-            header: 'Server',
-            cell: (row) =>
-              row.isDeleted
-                ? `${row.serverName} (destroyed)`
-                : link(`/client/servers/${row.serverId}/traffic/usage`, row.serverName),
-          },
+          cellColumn('name', 'Server', (row) =>
+            row.isDeleted
+              ? `${row.serverName} (destroyed)`
+              : link(`/client/servers/${row.serverId}/traffic/usage`, row.serverName),
+          ),
           {
             key: 'pool',
             header: 'Used of the pool',
             kind: 'figure',
             cell: (row) => (row.lastSampledAt === null ? null : formatBytes(row.poolBytes)),
           },
-          {
-            key: 'share',
-            header: 'Part',
-            cell: (row) => (row.lastSampledAt === null ? null : shareBar(row.poolShare)),
-          },
+          cellColumn('share', 'Part', (row) => (row.lastSampledAt === null ? null : shareBar(row.poolShare))),
         ],
         rows: servers,
         empty: { title: 'No servers', text: 'Servers of this workspace appear here.' },

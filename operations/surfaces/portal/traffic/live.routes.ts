@@ -12,6 +12,7 @@ import {
   chart,
   chartJson,
   code,
+  codeColumn,
   formatBitRate,
   formatCount,
   formatPacketRate,
@@ -279,7 +280,7 @@ function bucketsSection({ rows, address }: LiveView, path: string): Html {
       card: { line: ['in', 'out'] },
       columns: [
         { key: 'time', header: 'Start', unit: 'UTC', cell: (row) => timeOf(row.startedAt.getTime()) },
-        { key: 'address', header: 'Address', kind: 'code', cell: (row) => code(row.address) },
+        codeColumn('address', 'Address', (row) => code(row.address)),
         figure('in', 'In', (row) => known(row.inboundBps, formatBitRate)),
         figure('out', 'Out', (row) => known(row.outboundBps, formatBitRate)),
         figure('packets', 'Packets', (row) => known(row.pps, formatPacketRate)),

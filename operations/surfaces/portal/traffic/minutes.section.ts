@@ -6,6 +6,7 @@ import {
   type Column,
   type Content,
   code,
+  codeColumn,
   formatBitRate,
   formatCount,
   formatPercent,
@@ -128,12 +129,9 @@ function timeOf(entry: Entry): string {
 
 const columns: readonly Column<Entry>[] = [
   { key: 'minute', header: 'Minute', unit: 'UTC', cell: timeOf },
-  {
-    key: 'address',
-    header: 'Address',
-    kind: 'code',
-    cell: (entry) => (entry.kind === 'minute' ? code(entry.row.address) : runLength(entry)),
-  },
+  codeColumn('address', 'Address', (entry) =>
+    entry.kind === 'minute' ? code(entry.row.address) : runLength(entry),
+  ),
   figure('in', 'In', 'bytes', (row) => row.inboundBytes),
   figure('out', 'Out', 'bytes', (row) => row.outboundBytes),
   figure('dropped', 'Dropped', 'bytes', droppedOf),

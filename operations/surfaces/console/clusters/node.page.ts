@@ -27,7 +27,6 @@ import {
 import type { FieldFault } from '../field-fault.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
-import { nodeBadge } from './clusters.page.ts';
 
 /** The texts of the node form. */
 export type NodeForm = ReturnType<typeof formOf>;
@@ -98,6 +97,12 @@ export function nodePage(options: NodePageOptions): Html {
       staff.canChange && section({ title: node === null ? 'Settings' : 'Change' }, nodeForm(options)),
     ],
   );
+}
+
+export function nodeBadge(node: Node, nowMs: number): Html {
+  if (isAway(node, nowMs)) return badge('bad', 'does not answer');
+  if (!node.isOpen) return badge('warn', 'closed');
+  return node.seenAt === null ? badge('neutral', 'not seen yet') : badge('good', 'open');
 }
 
 function stateOf(node: Node, nowMs: number): { tone: Tone; text: string } {

@@ -44,7 +44,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { readExplorerChart } from '../../parts/index.ts';
 import { latestAttacks } from '../attacks/attacks.routes.ts';
-import { roomChart } from '../clusters/clusters.page.ts';
+import { roomChart } from '../clusters/clusters.routes.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 import { type MonitorLink, readMonitorLink, trafficPath } from '../links.ts';

@@ -19,7 +19,7 @@ import {
   table,
 } from '#service-kit/pages/index.ts';
 import type { Visitor } from '../guard.ts';
-import { deployFromPath } from './deploy.page.ts';
+import { deployFromPath } from './deploy.routes.ts';
 
 /** What a refused form held, and why. */
 export interface SnapshotState {

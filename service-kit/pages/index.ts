@@ -123,6 +123,7 @@ export {
 export {
   alonePage,
   type Crumb,
+  crumbsTo,
   type NavigationGroup,
   type NavigationItem,
   type PaletteOptions,

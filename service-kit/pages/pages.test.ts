@@ -191,6 +191,7 @@ const noMarkup = new Set([
   'toastOf',
   'codeColumn',
   'coloursOf',
+  'crumbsTo',
   'csvLines',
   'isConfirmed',
   'isLocalPath',
@@ -249,6 +250,17 @@ describe('components', () => {
       assertClean(name, String(render()));
     });
   }
+
+  test('the way to a page leads from its item of the navigation, whose own page is its end', () => {
+    const navigation = [
+      { items: [{ label: 'Servers', href: '/s/' }] },
+      { items: [{ label: 'Plans', href: '/p/', current: true }] },
+    ];
+    const end = { label: 'Plans' };
+    assert.deepEqual(pages.crumbsTo('Plans', navigation), [end]);
+    assert.deepEqual(pages.crumbsTo('S-1', navigation), [{ ...end, href: '/p/' }, { label: 'S-1' }]);
+    assert.deepEqual(pages.crumbsTo('Your account', navigation.slice(0, 1)), [{ label: 'Your account' }]);
+  });
 
   test('no name in a page turns the direction of what follows it', () => {
     let sent = '';

@@ -85,6 +85,14 @@ export interface ShellOptions {
   isNarrow?: boolean;
 }
 
+/** The way to a page from the item of the navigation that it is below; the item's own page has its label as title. */
+export function crumbsTo(title: string, navigation: readonly NavigationGroup[]): Crumb[] {
+  const item = navigation.flatMap(({ items }) => items).find(({ current }) => current);
+  return item === undefined || item.label === title
+    ? [{ label: title }]
+    : [{ label: item.label, href: item.href }, { label: title }];
+}
+
 /** A whole page. */
 export function shell(options: ShellOptions, content: Content): Html {
   return bareDocument(

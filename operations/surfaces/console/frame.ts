@@ -1,6 +1,7 @@
 import {
   type Content,
   type Crumb,
+  crumbsTo,
   type Html,
   type NavigationGroup,
   shell,
@@ -34,7 +35,8 @@ export interface FrameOptions {
     | 'system'
     | 'appearance'
     | 'account';
-  breadcrumb: readonly Crumb[];
+  /** Default: from the item of the navigation. */
+  breadcrumb?: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
   /** What was searched for, on the page that shows it. */
   searched?: string | undefined;
@@ -42,16 +44,17 @@ export interface FrameOptions {
 
 /** The frame of every console page. */
 export function consoleFrame(options: FrameOptions, content: Content): Html {
-  const { staff, current } = options;
+  const { staff } = options;
+  const navigation = navigationOf(options.current);
   return shell(
     {
       area: 'Operations',
       home: '/console/',
       title: options.title,
-      navigation: navigationOf(current),
+      navigation,
       search: { action: '/console/servers/', placeholder: 'Find a server', value: options.searched },
       palette: { url: '/console/palette', actions: staff.canChange ? consoleActions : [] },
-      breadcrumb: options.breadcrumb,
+      breadcrumb: options.breadcrumb ?? crumbsTo(options.title, navigation),
       person: {
         name: staff.person.name,
         detail: staff.canChange ? 'operator' : 'support, read-only',

@@ -1,6 +1,6 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { Content, Crumb, FieldOptions, Html, Tone } from '#service-kit/pages/index.ts';
-import { shell, toast } from '#service-kit/pages/index.ts';
+import { crumbsTo, shell, toast } from '#service-kit/pages/index.ts';
 import type { Visitor } from './guard.ts';
 import { portalActions } from './palette/palette.routes.ts';
 
@@ -18,7 +18,8 @@ export interface FrameOptions {
     | 'activity'
     | 'settings'
     | 'account';
-  breadcrumb: readonly Crumb[];
+  /** Default: from the item of the navigation. */
+  breadcrumb?: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
   isNarrow?: boolean;
   /** What was searched for, on the page that shows it. */
@@ -44,34 +45,35 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
     key,
     current: options.current === name,
   });
+  const navigation = [
+    {
+      items: [
+        item('servers', 'Servers', '/client/', 's'),
+        item('traffic', 'Traffic', '/client/traffic/', 't'),
+        item('networks', 'Networks', '/client/networks/', 'n'),
+        item('addresses', 'Addresses', '/client/addresses/', 'i'),
+        item('developer', 'API keys', '/client/developer/', 'k'),
+        item('docs', 'API reference', '/client/developer/docs/', 'd'),
+      ],
+    },
+    {
+      label: 'Organization',
+      items: [
+        item('billing', 'Billing', '/client/billing/', 'b'),
+        item('activity', 'Activity', '/client/activity/', 'a'),
+        item('settings', 'Settings', '/client/settings/', ','),
+      ],
+    },
+  ];
   return shell(
     {
       area: 'Customer portal',
       home: '/client/',
       title: options.title,
-      navigation: [
-        {
-          items: [
-            item('servers', 'Servers', '/client/', 's'),
-            item('traffic', 'Traffic', '/client/traffic/', 't'),
-            item('networks', 'Networks', '/client/networks/', 'n'),
-            item('addresses', 'Addresses', '/client/addresses/', 'i'),
-            item('developer', 'API keys', '/client/developer/', 'k'),
-            item('docs', 'API reference', '/client/developer/docs/', 'd'),
-          ],
-        },
-        {
-          label: 'Organization',
-          items: [
-            item('billing', 'Billing', '/client/billing/', 'b'),
-            item('activity', 'Activity', '/client/activity/', 'a'),
-            item('settings', 'Settings', '/client/settings/', ','),
-          ],
-        },
-      ],
+      navigation,
       search: { action: '/client/', placeholder: 'Find a server', value: options.searched },
       palette: { url: '/client/palette', actions: portalActions(visitor.actor) },
-      breadcrumb: options.breadcrumb,
+      breadcrumb: options.breadcrumb ?? crumbsTo(options.title, navigation),
       person: { name: visitor.person.name, detail: visitor.person.email, href: '/client/account/' },
       csrfToken: visitor.csrfToken,
       ...(options.toast ? { toast: toast(options.toast.tone, options.toast.text) } : {}),

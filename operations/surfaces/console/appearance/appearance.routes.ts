@@ -53,7 +53,7 @@ export function registerAppearance(app: App, { settings }: Features): void {
         html`<div class="scheme-previews">${(['light', 'dark'] as const).map((scheme) => schemePreview(scheme, 'Customer portal', sample))}</div>`,
       ),
     ];
-    const frame = { staff: request.staff!, title: 'Appearance', breadcrumb: [{ label: 'Appearance' }] };
-    return sendPage(reply, consoleFrame({ ...frame, current: 'appearance' }, content));
+    const frame = { staff: request.staff!, title: 'Appearance', current: 'appearance' } as const;
+    return sendPage(reply, consoleFrame(frame, content));
   });
 }

@@ -203,15 +203,12 @@ const readCatalog = ({ catalog, clusters }: Features, { actor }: Staff) =>
 /** `/console/catalog/`: what customers can order, and where. */
 function catalogPage(options: CatalogPageOptions): Html {
   const { staff, toast } = options;
-  return consoleFrame(
-    { staff, title: 'Catalog', current: 'catalog', breadcrumb: [{ label: 'Catalog' }], toast },
-    [
-      pageHeader({ title: 'Catalog', state: stateOf(options) }),
-      planSection(options),
-      imageSection(options),
-      locationSection(options),
-    ],
-  );
+  return consoleFrame({ staff, title: 'Catalog', current: 'catalog', toast }, [
+    pageHeader({ title: 'Catalog', state: stateOf(options) }),
+    planSection(options),
+    imageSection(options),
+    locationSection(options),
+  ]);
 }
 
 function stateOf({ plans, images, locations, clusters }: CatalogPageOptions): { tone: Tone; text: string } {
@@ -408,35 +405,27 @@ interface OfferPageOptions {
 function offerPage(options: OfferPageOptions): Html {
   const { staff, kind, id, title } = options;
   const fixed = id === null ? [] : fieldsOf[kind].filter((each) => each.isFixed);
-  return consoleFrame(
-    {
-      staff,
-      title,
-      current: 'catalog',
-      breadcrumb: [{ label: 'Catalog', href: '/console/catalog/' }, { label: title }],
-    },
-    [
-      pageHeader({ title, state: offerState(options) }),
-      fixed.length > 0 &&
-        definitionList(
-          fixed.map(({ name, label, isCode, options: words }) => {
-            const given = options.form[name] ?? '';
-            const value = words?.[given] ?? given;
-            return { term: label, value: isCode ? code(value) : value };
-          }),
-        ),
-      inputForm(
-        {
-          action: id === null ? `/console/catalog/${kind}` : `/console/catalog/${kind}/${id}`,
-          csrfToken: staff.csrfToken,
-          submit: id === null ? `Create ${words[kind]}` : 'Save',
-          cancel: link('/console/catalog/', 'Cancel', { kind: 'button' }),
-        },
-        fields(options),
-        { typed: options.form, fault: options.fault },
+  return consoleFrame({ staff, title, current: 'catalog' }, [
+    pageHeader({ title, state: offerState(options) }),
+    fixed.length > 0 &&
+      definitionList(
+        fixed.map(({ name, label, isCode, options: words }) => {
+          const given = options.form[name] ?? '';
+          const value = words?.[given] ?? given;
+          return { term: label, value: isCode ? code(value) : value };
+        }),
       ),
-    ],
-  );
+    inputForm(
+      {
+        action: id === null ? `/console/catalog/${kind}` : `/console/catalog/${kind}/${id}`,
+        csrfToken: staff.csrfToken,
+        submit: id === null ? `Create ${words[kind]}` : 'Save',
+        cancel: link('/console/catalog/', 'Cancel', { kind: 'button' }),
+      },
+      fields(options),
+      { typed: options.form, fault: options.fault },
+    ),
+  ]);
 }
 
 function offerState({ kind, id, form: given }: OfferPageOptions) {

@@ -192,11 +192,7 @@ function changeOf(form: NodeForm): Required<Omit<NodeChange, 'isOpen'>> {
 }
 
 const clusterFault = (change: () => Promise<unknown>) => faultOf('clusters', fieldNames, change);
-const fieldNames = {
-  memoryMb: 'memory_gib',
-  diskGb: 'disk_gb',
-  networkBridges: 'network_bridges',
-};
+const fieldNames = { memoryMb: 'memory_gib', diskGb: 'disk_gb', networkBridges: 'network_bridges' };
 
 async function findCluster(deps: Features, id: number): Promise<Cluster> {
   const cluster = (await deps.clusters.listClusters()).find((one) => one.id === id);
@@ -252,44 +248,41 @@ const readClustersPage = (deps: Features, { actor }: Staff) =>
 function clustersPage(options: ClustersPageOptions): Html {
   const { staff, clusters, locations, nodes, pools, toast } = options;
   const places = new Map(locations.map((location) => [location.id, location]));
-  return consoleFrame(
-    { staff, title: 'Clusters', current: 'clusters', breadcrumb: [{ label: 'Clusters' }], toast },
-    [
-      pageHeader({
-        title: 'Clusters',
-        state: describeClusters(options),
-        actions:
-          staff.canChange &&
-          locations.length > 0 &&
-          link('/console/clusters/new', 'New cluster', { kind: clusters.length > 0 ? 'button' : 'primary' }),
-      }),
-      clusters.length === 0
-        ? html`<div class="card">${emptyState(emptyOf(options))}</div>`
-        : roomChart(options),
-      clusters.map((cluster) => {
-        const place = places.get(cluster.locationId);
-        const own = nodes.filter((node) => node.clusterId === cluster.id);
-        return section(
-          {
-            title: cluster.name,
-            id: `cluster-${cluster.id}`,
-            description: `${place ? `${place.name}, ${place.country}` : 'No location'}. Driver ${cluster.driver}. ${describeRoom(own)}`,
-            actions: staff.canChange && [
-              link(`/console/clusters/${cluster.id}/nodes/new`, 'Add a node', { kind: 'button' }),
-              link(`/console/clusters/${cluster.id}/pools/new`, 'Add addresses', { kind: 'button' }),
-            ],
-          },
-          [
-            nodeTable(own, options.nowMs),
-            poolTable(
-              staff,
-              pools.filter((pool) => pool.clusterId === cluster.id),
-            ),
+  return consoleFrame({ staff, title: 'Clusters', current: 'clusters', toast }, [
+    pageHeader({
+      title: 'Clusters',
+      state: describeClusters(options),
+      actions:
+        staff.canChange &&
+        locations.length > 0 &&
+        link('/console/clusters/new', 'New cluster', { kind: clusters.length > 0 ? 'button' : 'primary' }),
+    }),
+    clusters.length === 0
+      ? html`<div class="card">${emptyState(emptyOf(options))}</div>`
+      : roomChart(options),
+    clusters.map((cluster) => {
+      const place = places.get(cluster.locationId);
+      const own = nodes.filter((node) => node.clusterId === cluster.id);
+      return section(
+        {
+          title: cluster.name,
+          id: `cluster-${cluster.id}`,
+          description: `${place ? `${place.name}, ${place.country}` : 'No location'}. Driver ${cluster.driver}. ${describeRoom(own)}`,
+          actions: staff.canChange && [
+            link(`/console/clusters/${cluster.id}/nodes/new`, 'Add a node', { kind: 'button' }),
+            link(`/console/clusters/${cluster.id}/pools/new`, 'Add addresses', { kind: 'button' }),
           ],
-        );
-      }),
-    ],
-  );
+        },
+        [
+          nodeTable(own, options.nowMs),
+          poolTable(
+            staff,
+            pools.filter((pool) => pool.clusterId === cluster.id),
+          ),
+        ],
+      );
+    }),
+  ]);
 }
 
 function emptyOf({ staff, locations }: ClustersPageOptions) {
@@ -428,10 +421,7 @@ function describeClusters({
     (cluster) => !nodes.some((node) => node.clusterId === cluster.id && node.isOpen),
   );
   if (without.length > 0)
-    return {
-      tone: 'warn',
-      text: `No open node in ${without.map((one) => one.name).join(', ')}. ${told}.`,
-    };
+    return { tone: 'warn', text: `No open node in ${without.map((one) => one.name).join(', ')}. ${told}.` };
   const full = pools.find(isNearlyFull);
   if (full) return { tone: 'warn', text: `The addresses of ${full.prefix} are nearly exhausted; ${told}.` };
   const unseen = nodes.filter(({ seenAt }) => seenAt === null);
@@ -452,30 +442,22 @@ interface NewClusterOptions {
 
 /** `/console/clusters/new`: a group of hypervisors in a location. */
 function newClusterPage(options: NewClusterOptions): Html {
-  return consoleFrame(
-    {
-      staff: options.staff,
+  return consoleFrame({ staff: options.staff, title: 'New cluster', current: 'clusters' }, [
+    pageHeader({
       title: 'New cluster',
-      current: 'clusters',
-      breadcrumb: [{ label: 'Clusters', href: '/console/clusters/' }, { label: 'New cluster' }],
-    },
-    [
-      pageHeader({
-        title: 'New cluster',
-        state: {
-          tone: 'info',
-          text: 'Then add a node and an address range, so that servers can be placed in it.',
-        },
-      }),
-      options.locations.length > 0
-        ? clusterForm(options)
-        : html`<div class="card">${emptyState({
-            title: 'No locations yet',
-            text: 'A cluster stands in a location, which customers choose.',
-            action: { label: 'Create a location first', href: '/console/catalog/locations/new' },
-          })}</div>`,
-    ],
-  );
+      state: {
+        tone: 'info',
+        text: 'Then add a node and an address range, so that servers can be placed in it.',
+      },
+    }),
+    options.locations.length > 0
+      ? clusterForm(options)
+      : html`<div class="card">${emptyState({
+          title: 'No locations yet',
+          text: 'A cluster stands in a location, which customers choose.',
+          action: { label: 'Create a location first', href: '/console/catalog/locations/new' },
+        })}</div>`,
+  ]);
 }
 
 function clusterForm({ staff, locations, form: typed, fault }: NewClusterOptions): Html {

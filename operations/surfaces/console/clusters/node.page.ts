@@ -74,29 +74,20 @@ export function formOf(node: Node) {
 export function nodePage(options: NodePageOptions): Html {
   const { staff, cluster, node, nowMs } = options;
   const title = node?.name ?? `A node for ${cluster.name}`;
-  return consoleFrame(
-    {
-      staff,
+  return consoleFrame({ staff, title, current: 'clusters', toast: options.toast }, [
+    pageHeader({
       title,
-      current: 'clusters',
-      breadcrumb: [{ label: 'Clusters', href: '/console/clusters/' }, { label: title }],
-      toast: options.toast,
-    },
-    [
-      pageHeader({
-        title,
-        state: node === null ? undefined : stateOf(node, nowMs),
-        actions: node !== null && staff.canChange && switches(staff, node),
-      }),
-      node !== null &&
-        node.lastError !== null &&
-        banner({ tone: 'bad', title: 'It does not answer', text: node.lastError }),
-      node !== null && options.drifts.length > 0 && driftSection(options, node),
-      node !== null && checkSection(options, node),
-      node !== null && section({ title: 'Room and connection' }, room(node, nowMs)),
-      staff.canChange && section({ title: node === null ? 'Settings' : 'Change' }, nodeForm(options)),
-    ],
-  );
+      state: node === null ? undefined : stateOf(node, nowMs),
+      actions: node !== null && staff.canChange && switches(staff, node),
+    }),
+    node !== null &&
+      node.lastError !== null &&
+      banner({ tone: 'bad', title: 'It does not answer', text: node.lastError }),
+    node !== null && options.drifts.length > 0 && driftSection(options, node),
+    node !== null && checkSection(options, node),
+    node !== null && section({ title: 'Room and connection' }, room(node, nowMs)),
+    staff.canChange && section({ title: node === null ? 'Settings' : 'Change' }, nodeForm(options)),
+  ]);
 }
 
 export function nodeBadge(node: Node, nowMs: number): Html {

@@ -69,36 +69,28 @@ function poolPage({ staff, cluster, given, fault }: PoolPageOptions): Html {
     ...{ name, label, placeholder, isCode: true, required: true, maxLength: 60 },
     ...(hint && { hint }),
   });
-  return consoleFrame(
-    {
-      staff,
+  return consoleFrame({ staff, title, current: 'clusters' }, [
+    pageHeader({
       title,
-      current: 'clusters',
-      breadcrumb: [{ label: 'Clusters', href: '/console/clusters/' }, { label: title }],
-    },
-    [
-      pageHeader({
-        title,
-        state: {
-          tone: 'info',
-          text: 'Each new server gets one IPv4 and one IPv6 address, as far as its cluster has ranges.',
-        },
-      }),
-      inputForm(
-        {
-          action: `/console/clusters/${cluster.id}/pools`,
-          csrfToken: staff.csrfToken,
-          submit: 'Add addresses',
-          cancel: link('/console/clusters/', 'Cancel', { kind: 'button' }),
-        },
-        [
-          line('prefix', 'Network', '203.0.113.0/24', 'IPv4 or IPv6, routed to the bridge of the nodes.'),
-          line('gateway', 'Gateway', '203.0.113.1'),
-          line('first', 'First address for servers', '203.0.113.10'),
-          line('last', 'Last address for servers', '203.0.113.250'),
-        ],
-        { typed: given, fault },
-      ),
-    ],
-  );
+      state: {
+        tone: 'info',
+        text: 'Each new server gets one IPv4 and one IPv6 address, as far as its cluster has ranges.',
+      },
+    }),
+    inputForm(
+      {
+        action: `/console/clusters/${cluster.id}/pools`,
+        csrfToken: staff.csrfToken,
+        submit: 'Add addresses',
+        cancel: link('/console/clusters/', 'Cancel', { kind: 'button' }),
+      },
+      [
+        line('prefix', 'Network', '203.0.113.0/24', 'IPv4 or IPv6, routed to the bridge of the nodes.'),
+        line('gateway', 'Gateway', '203.0.113.1'),
+        line('first', 'First address for servers', '203.0.113.10'),
+        line('last', 'Last address for servers', '203.0.113.250'),
+      ],
+      { typed: given, fault },
+    ),
+  ]);
 }

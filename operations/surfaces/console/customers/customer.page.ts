@@ -83,37 +83,28 @@ export const chargeTones: Record<ChargeState, Tone> = {
 
 function customerPage(options: CustomerPageOptions): Html {
   const { staff, tenant, error } = options;
-  return consoleFrame(
-    {
-      staff,
+  return consoleFrame({ staff, title: tenant.name, current: 'customers', toast: options.toast }, [
+    pageHeader({
       title: tenant.name,
-      current: 'customers',
-      breadcrumb: [{ label: 'Customers', href: '/console/customers/' }, { label: tenant.name }],
-      toast: options.toast,
-    },
-    [
-      pageHeader({
-        title: tenant.name,
-        state: stateOf(options),
-        actions: [
-          options.inMonitor({ kind: 'customer', accountId: tenant.id }),
-          staff.canChange && accountActions(options),
-        ],
-      }),
-      error && banner({ tone: 'bad', title: 'Nothing was changed', text: error }),
-      options.delivery && linkDelivery(options.delivery),
-      figures(options),
-      facts(options),
-      spendingChart(options.days, 'Charged each day, last 30 days'),
-      serversTable(options),
-      ledgerSection(options),
-      cardsTable(options),
-      chargesTable(options),
-      membersSection(options),
-      keysTable(options),
-      staff.canChange && tenant.status !== 'CLOSED' && closing(options),
-    ],
-  );
+      state: stateOf(options),
+      actions: [
+        options.inMonitor({ kind: 'customer', accountId: tenant.id }),
+        staff.canChange && accountActions(options),
+      ],
+    }),
+    error && banner({ tone: 'bad', title: 'Nothing was changed', text: error }),
+    options.delivery && linkDelivery(options.delivery),
+    figures(options),
+    facts(options),
+    spendingChart(options.days, 'Charged each day, last 30 days'),
+    serversTable(options),
+    ledgerSection(options),
+    cardsTable(options),
+    chargesTable(options),
+    membersSection(options),
+    keysTable(options),
+    staff.canChange && tenant.status !== 'CLOSED' && closing(options),
+  ]);
 }
 
 function stateOf({ tenant, access }: CustomerPageOptions): { tone: Tone; text: string } {

@@ -130,9 +130,7 @@ export function registerCustomers(app: App, deps: Features): void {
     { schema: { params: CustomerParams, querystring: DetailQuery } },
     async (request, reply) => {
       const { done } = request.query;
-      return showCustomer(deps, request, reply, request.params.id, {
-        toast: chosenOf(outcomes, done),
-      });
+      return showCustomer(deps, request, reply, request.params.id, { toast: chosenOf(outcomes, done) });
     },
   );
 
@@ -164,11 +162,7 @@ function fits({ tenant, balanceQuanta }: CustomerRow, { text, status }: ListValu
 
 type CustomerRow = Awaited<ReturnType<typeof readRows>>[number];
 
-const statusTones: Record<Tenant['status'], Tone> = {
-  ACTIVE: 'good',
-  SUSPENDED: 'warn',
-  CLOSED: 'neutral',
-};
+const statusTones: Record<Tenant['status'], Tone> = { ACTIVE: 'good', SUSPENDED: 'warn', CLOSED: 'neutral' };
 
 function columnsOf(traffic: ListTraffic): Column<CustomerRow>[] {
   return [
@@ -212,43 +206,35 @@ interface NewCustomerOptions {
 
 /** `/console/customers/new`: an organization with its owner, who sets a password by a link. */
 function newCustomerPage({ staff, given, fault }: NewCustomerOptions): Html {
-  return consoleFrame(
-    {
-      staff,
+  return consoleFrame({ staff, title: 'New customer', current: 'customers' }, [
+    pageHeader({
       title: 'New customer',
-      current: 'customers',
-      breadcrumb: [{ label: 'Customers', href: '/console/customers/' }, { label: 'New customer' }],
-    },
-    [
-      pageHeader({
-        title: 'New customer',
-        state: {
-          tone: 'info',
-          text: 'The owner sets a password, adds a billing profile, and pays or gets credit. Then servers can be deployed.',
-        },
-      }),
-      inputForm(
+      state: {
+        tone: 'info',
+        text: 'The owner sets a password, adds a billing profile, and pays or gets credit. Then servers can be deployed.',
+      },
+    }),
+    inputForm(
+      {
+        action: '/console/customers/',
+        csrfToken: staff.csrfToken,
+        submit: 'Create customer',
+        cancel: link('/console/customers/', 'Cancel', { kind: 'button' }),
+      },
+      [
+        { name: 'organization', label: 'Organization', required: true, maxLength: 120 },
         {
-          action: '/console/customers/',
-          csrfToken: staff.csrfToken,
-          submit: 'Create customer',
-          cancel: link('/console/customers/', 'Cancel', { kind: 'button' }),
+          kind: 'email',
+          name: 'email',
+          label: 'Owner’s email address',
+          hint: 'We email a link to set a password. A person who already has an account keeps their name and password.',
+          required: true,
+          maxLength: 254,
+          autocomplete: 'off',
         },
-        [
-          { name: 'organization', label: 'Organization', required: true, maxLength: 120 },
-          {
-            kind: 'email',
-            name: 'email',
-            label: 'Owner’s email address',
-            hint: 'We email a link to set a password. A person who already has an account keeps their name and password.',
-            required: true,
-            maxLength: 254,
-            autocomplete: 'off',
-          },
-          { name: 'name', label: 'Name of its owner', maxLength: 120, autocomplete: 'off' },
-        ],
-        { typed: given, fault },
-      ),
-    ],
-  );
+        { name: 'name', label: 'Name of its owner', maxLength: 120, autocomplete: 'off' },
+      ],
+      { typed: given, fault },
+    ),
+  ]);
 }

@@ -44,40 +44,37 @@ function webhooksPage(
   nowMs: number,
 ): Html {
   const isLate = isQueueLate(health);
-  return consoleFrame(
-    { staff, title: 'Webhooks', current: 'webhooks', breadcrumb: [{ label: 'Webhooks' }] },
-    [
-      pageHeader({ title: 'Webhooks', state: stateOf(health, isLate) }),
-      stats(
-        stat({
-          label: 'Waiting',
-          value: formatCount(health.pending),
-          unit: 'deliveries',
-          source: 'including retries',
-        }),
-        stat({
-          label: 'Longest overdue',
-          value: formatDuration(health.oldestSeconds),
-          tone: isLate ? 'bad' : 'good',
-          source: 'since it was due',
-        }),
-        stat({
-          label: 'Failing endpoints',
-          value: formatCount(health.failingEndpoints),
-          tone: health.failingEndpoints > 0 ? 'warn' : 'neutral',
-          source: 'deliveries are failing',
-        }),
-        stat({ label: 'Endpoints', value: formatCount(health.endpoints), source: 'of all customers' }),
-      ),
-      section(
-        {
-          title: 'Failing endpoints',
-          description: `The ${failingMax} endpoints that have failed longest. Their owners see each attempt in the portal and can send it again.`,
-        },
-        failingTable(failing, nowMs),
-      ),
-    ],
-  );
+  return consoleFrame({ staff, title: 'Webhooks', current: 'webhooks' }, [
+    pageHeader({ title: 'Webhooks', state: stateOf(health, isLate) }),
+    stats(
+      stat({
+        label: 'Waiting',
+        value: formatCount(health.pending),
+        unit: 'deliveries',
+        source: 'including retries',
+      }),
+      stat({
+        label: 'Longest overdue',
+        value: formatDuration(health.oldestSeconds),
+        tone: isLate ? 'bad' : 'good',
+        source: 'since it was due',
+      }),
+      stat({
+        label: 'Failing endpoints',
+        value: formatCount(health.failingEndpoints),
+        tone: health.failingEndpoints > 0 ? 'warn' : 'neutral',
+        source: 'deliveries are failing',
+      }),
+      stat({ label: 'Endpoints', value: formatCount(health.endpoints), source: 'of all customers' }),
+    ),
+    section(
+      {
+        title: 'Failing endpoints',
+        description: `The ${failingMax} endpoints that have failed longest. Their owners see each attempt in the portal and can send it again.`,
+      },
+      failingTable(failing, nowMs),
+    ),
+  ]);
 }
 
 function failingTable(failing: readonly FailingEndpoint[], nowMs: number): Html {
@@ -102,36 +99,22 @@ function failingTable(failing: readonly FailingEndpoint[], nowMs: number): Html 
       },
     ],
     rows: failing,
-    empty: {
-      title: 'No failing endpoints',
-      text: 'Endpoints with failing deliveries appear here.',
-    },
+    empty: { title: 'No failing endpoints', text: 'Endpoints with failing deliveries appear here.' },
   });
 }
 
 function stateOf(health: QueueHealth, isLate: boolean): { tone: Tone; text: string } {
   if (isLate) {
     const late = formatDuration(health.oldestSeconds);
-    return {
-      tone: 'bad',
-      text: `Deliveries are ${late} late. Check the operations log for “webhooks”.`,
-    };
+    return { tone: 'bad', text: `Deliveries are ${late} late. Check the operations log for “webhooks”.` };
   }
   if (health.failingEndpoints > 0)
-    return {
-      tone: 'warn',
-      text: 'On time. Deliveries to some endpoints are failing; their owners see it.',
-    };
+    return { tone: 'warn', text: 'On time. Deliveries to some endpoints are failing; their owners see it.' };
   return { tone: 'good', text: 'All deliveries are on time.' };
 }
 
 /** The API reference beside the fleet's meter (API-1.S6): staff create no keys, so nothing here leads to creating one. */
-export function registerApiDocs(
-  app: App,
-  deps: {
-    apiFacts: ApiFacts;
-  },
-): void {
+export function registerApiDocs(app: App, deps: { apiFacts: ApiFacts }): void {
   const base = '/console/billing/usage/api/docs/';
   const reference = createApiReference({ base, facts: deps.apiFacts, createKeyHref: null });
   for (const { path, title, content } of reference) {

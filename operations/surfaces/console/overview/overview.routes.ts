@@ -175,31 +175,28 @@ function overviewPage(options: OverviewOptions): Html {
   const steps = firstSteps(facts);
   const next = steps.find((step) => !step.isDone);
   const hasGuests = facts.days.some((day) => day.memoryMb > 0);
-  return consoleFrame(
-    { staff, title: 'Overview', current: 'overview', breadcrumb: [{ label: 'Overview' }] },
-    [
-      refreshing({ id: 'now', url: '/console/', everySeconds: 30 }, [
-        pageHeader({
-          title: 'Overview',
-          state: stateOf(facts, items, steps),
-          actions: staff.canChange && next && link(next.href, next.title, { kind: 'primary' }),
-        }),
-        options.isDemo &&
-          demoBanner('See which customer, server and application uses how much.', [
-            { href: trafficPath, label: 'Explore traffic' },
-            { href: '/console/attacks/', label: 'Attacks' },
-          ]),
-        items.length > 0 && attentionSection(items),
-        (facts.customerCount > 0 || facts.nodes.length > 0) && figures(facts),
-        attacks.length > 0 && latestAttacks(attacks, options.inMonitor, nowMs),
-      ]),
-      traffic && trafficChart(traffic),
-      talkers &&
-        refreshing({ id: 'talkers', url: '/console/', everySeconds: 30 }, talkersSection(talkers, nowMs)),
-      next && stepsSection(steps, staff.canChange),
-      hasGuests && roomChart(facts),
-    ],
-  );
+  return consoleFrame({ staff, title: 'Overview', current: 'overview' }, [
+    refreshing({ id: 'now', url: '/console/', everySeconds: 30 }, [
+      pageHeader({
+        title: 'Overview',
+        state: stateOf(facts, items, steps),
+        actions: staff.canChange && next && link(next.href, next.title, { kind: 'primary' }),
+      }),
+      options.isDemo &&
+        demoBanner('See which customer, server and application uses how much.', [
+          { href: trafficPath, label: 'Explore traffic' },
+          { href: '/console/attacks/', label: 'Attacks' },
+        ]),
+      items.length > 0 && attentionSection(items),
+      (facts.customerCount > 0 || facts.nodes.length > 0) && figures(facts),
+      attacks.length > 0 && latestAttacks(attacks, options.inMonitor, nowMs),
+    ]),
+    traffic && trafficChart(traffic),
+    talkers &&
+      refreshing({ id: 'talkers', url: '/console/', everySeconds: 30 }, talkersSection(talkers, nowMs)),
+    next && stepsSection(steps, staff.canChange),
+    hasGuests && roomChart(facts),
+  ]);
 }
 
 function trafficChart({ unit, data }: OverviewTraffic): Html {
@@ -246,10 +243,7 @@ function stateOf(
   const open = steps.filter((step) => !step.isDone);
   if (open.length > 0) {
     const left = open.length === 1 ? 'One step is' : `${formatCount(open.length)} steps are`;
-    return {
-      tone: 'info',
-      text: `${left} left to finish the setup. Next: ${lowerFirst(open[0]!.title)}.`,
-    };
+    return { tone: 'info', text: `${left} left to finish the setup. Next: ${lowerFirst(open[0]!.title)}.` };
   }
   return { tone: 'good', text: `All clear; ${running}.` };
 }

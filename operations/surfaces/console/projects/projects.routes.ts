@@ -199,35 +199,26 @@ const readProjectPage = (deps: Features, { actor }: Staff, id: number) =>
 function projectPage(options: ProjectPageOptions): Html {
   const { staff, project, tokens, token } = options;
   const active = tokens.filter((each) => each.isActive).length;
-  return consoleFrame(
-    {
-      staff,
+  return consoleFrame({ staff, title: project.name, current: 'projects' }, [
+    pageHeader({
       title: project.name,
-      current: 'projects',
-      breadcrumb: [{ label: 'Admin projects', href: '/console/projects/' }, { label: project.name }],
-    },
-    [
-      pageHeader({
-        title: project.name,
-        state:
-          active === 0
-            ? { tone: 'warn', text: 'No active token. Issue one to use this project.' }
-            : { tone: 'good', text: `${active === 1 ? 'One active token' : `${active} active tokens`}.` },
-      }),
-      token !== undefined && newToken(token),
-      section(
-        {
-          title: 'Tokens',
-          description:
-            'Several tokens may be active at once, so you can replace one without an interruption.',
-        },
-        [tokensTable(options), staff.canChange && issueForm(options)],
-      ),
-      sourcesSection(options),
-      incidentsSection(options),
-      staff.canChange ? editSection(options) : factsSection(options),
-    ],
-  );
+      state:
+        active === 0
+          ? { tone: 'warn', text: 'No active token. Issue one to use this project.' }
+          : { tone: 'good', text: `${active === 1 ? 'One active token' : `${active} active tokens`}.` },
+    }),
+    token !== undefined && newToken(token),
+    section(
+      {
+        title: 'Tokens',
+        description: 'Several tokens may be active at once, so you can replace one without an interruption.',
+      },
+      [tokensTable(options), staff.canChange && issueForm(options)],
+    ),
+    sourcesSection(options),
+    incidentsSection(options),
+    staff.canChange ? editSection(options) : factsSection(options),
+  ]);
 }
 
 function newToken(token: string): Content {
@@ -304,10 +295,7 @@ function issueForm({ staff, project, tokenError }: ProjectPageOptions): Html {
 
 function editSection({ staff, project, error, clusters, grantable }: ProjectPageOptions): Html {
   return section(
-    {
-      title: 'Permissions',
-      description: 'A change takes effect at once, for every active token.',
-    },
+    { title: 'Permissions', description: 'A change takes effect at once, for every active token.' },
     form({ action: `/console/projects/${project.id}`, csrfToken: staff.csrfToken, submit: 'Save', error }, [
       field({ name: 'name', label: 'Name', required: true, maxLength: 120, value: project.name }),
       projectFields(project, clusters, grantable),
@@ -508,39 +496,36 @@ interface ProjectsPageOptions {
 function projectsPage(options: ProjectsPageOptions): Html {
   const { staff, projects, clusters } = options;
   const count = projects.length;
-  return consoleFrame(
-    { staff, title: 'Admin projects', current: 'projects', breadcrumb: [{ label: 'Admin projects' }] },
-    [
-      pageHeader({
-        title: 'Admin projects',
-        state: {
-          tone: 'neutral',
-          text: `${count === 0 ? 'No program' : count === 1 ? 'One program' : `${count} programs`} may use the admin API.`,
+  return consoleFrame({ staff, title: 'Admin projects', current: 'projects' }, [
+    pageHeader({
+      title: 'Admin projects',
+      state: {
+        tone: 'neutral',
+        text: `${count === 0 ? 'No program' : count === 1 ? 'One program' : `${count} programs`} may use the admin API.`,
+      },
+    }),
+    table<AdminProject>({
+      caption: 'Admin projects',
+      card: { line: ['permissions', 'clusters'] },
+      columns: [
+        linkColumn('name', 'Name', (project) => [project.name, `/console/projects/${project.id}`]),
+        {
+          key: 'permissions',
+          header: 'Permissions',
+          kind: 'prose',
+          cell: (project) => project.permissions.map((name, index) => [index > 0 && ' ', code(name)]),
         },
-      }),
-      table<AdminProject>({
-        caption: 'Admin projects',
-        card: { line: ['permissions', 'clusters'] },
-        columns: [
-          linkColumn('name', 'Name', (project) => [project.name, `/console/projects/${project.id}`]),
-          {
-            key: 'permissions',
-            header: 'Permissions',
-            kind: 'prose',
-            cell: (project) => project.permissions.map((name, index) => [index > 0 && ' ', code(name)]),
-          },
-          cellColumn('clusters', 'Clusters', (project) => namesOfClusters(project, clusters)),
-          timeColumn('created', 'Created', (project) => project.createdAt.getTime()),
-        ],
-        rows: projects,
-        empty: {
-          title: 'No projects yet',
-          text: 'The monitor needs one: create it, issue a token, and paste the token into the monitor’s settings.',
-        },
-      }),
-      staff.canChange && createSection(options),
-    ],
-  );
+        cellColumn('clusters', 'Clusters', (project) => namesOfClusters(project, clusters)),
+        timeColumn('created', 'Created', (project) => project.createdAt.getTime()),
+      ],
+      rows: projects,
+      empty: {
+        title: 'No projects yet',
+        text: 'The monitor needs one: create it, issue a token, and paste the token into the monitor’s settings.',
+      },
+    }),
+    staff.canChange && createSection(options),
+  ]);
 }
 
 /** In words: an id says nothing to a person. */

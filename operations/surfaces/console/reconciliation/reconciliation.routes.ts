@@ -74,16 +74,12 @@ function page(options: PageOptions): Html {
       staff,
       title: 'Reconciliation',
       current: 'reconciliation',
-      breadcrumb: [{ label: 'Reconciliation' }],
       ...(isAsked ? { toast: { tone: 'good', text: 'We ask the gateway again within seconds.' } } : {}),
     },
     [
       pageHeader({ title: 'Reconciliation', state: stateOf(waiting, options.nowMs) }),
       section(
-        {
-          title: 'Waiting',
-          description: 'Payment result unknown. We void or refund it automatically.',
-        },
+        { title: 'Waiting', description: 'Payment result unknown. We void or refund it automatically.' },
         chargeTable(options, waiting, 'Waiting charges', {
           title: 'Nothing pending',
           text: 'A charge without an answer appears here until the gateway reports its result.',

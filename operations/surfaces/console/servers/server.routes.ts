@@ -179,44 +179,27 @@ async function readServerPage(deps: Features, { actor }: Staff, { id, tenantId }
 /** `/console/servers/{id}`: where it is, what was done, and what an operator can do about it. */
 function serverPage(options: ServerPageOptions): Html {
   const { staff, server, inMonitor, nowMs } = options;
-  return consoleFrame(
-    {
-      staff,
+  return consoleFrame({ staff, title: server.name, current: 'servers', toast: options.toast }, [
+    pageHeader({
       title: server.name,
-      current: 'servers',
-      breadcrumb: [{ label: 'Servers', href: '/console/servers/' }, { label: server.name }],
-      toast: options.toast,
-    },
-    [
-      pageHeader({
-        title: server.name,
-        state: {
-          tone: toneOf(server),
-          text: [
-            upperFirst(statusOf(server)),
-            ' since ',
-            moment(server.statusChangedAt.getTime(), nowMs),
-            '.',
-          ],
-        },
-        actions: [
-          inMonitor({ kind: 'server', clusterId: server.clusterId, serverId: server.id }),
-          powerButtons(options),
-        ],
-      }),
-      failure(options),
-      options.traffic,
-      section({ title: 'Details' }, facts(options)),
-      guardSection(options),
-      section(
-        { title: 'Activity' },
-        serverActionsTable(options, {
-          withIds: true,
-          emptyText: 'Actions on this server appear here.',
-        }),
-      ),
-    ],
-  );
+      state: {
+        tone: toneOf(server),
+        text: [upperFirst(statusOf(server)), ' since ', moment(server.statusChangedAt.getTime(), nowMs), '.'],
+      },
+      actions: [
+        inMonitor({ kind: 'server', clusterId: server.clusterId, serverId: server.id }),
+        powerButtons(options),
+      ],
+    }),
+    failure(options),
+    options.traffic,
+    section({ title: 'Details' }, facts(options)),
+    guardSection(options),
+    section(
+      { title: 'Activity' },
+      serverActionsTable(options, { withIds: true, emptyText: 'Actions on this server appear here.' }),
+    ),
+  ]);
 }
 
 const upperFirst = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

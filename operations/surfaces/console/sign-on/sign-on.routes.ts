@@ -18,8 +18,8 @@ export function registerSignOnConsole(app: App, { accounts, signOn, clock }: Fea
     },
     send(request, reply, { title, content, toast: text, status }) {
       const toast = text === undefined ? undefined : { tone: 'good' as const, text };
-      const frame = { staff: request.staff!, title, breadcrumb: [{ label: title }], toast };
-      return sendPage(reply, consoleFrame({ ...frame, current: 'sign-on' }, content), status);
+      const frame = { staff: request.staff!, title, current: 'sign-on', toast } as const;
+      return sendPage(reply, consoleFrame(frame, content), status);
     },
   });
 }

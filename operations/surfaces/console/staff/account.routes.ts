@@ -18,22 +18,13 @@ import { consoleFrame } from '../frame.ts';
 /** `/console/account/`: one's own password and sessions. */
 export function registerAccount(
   app: App,
-  deps: AccountPagesDeps & {
-    accounts: Accounts;
-    oidc: Oidc;
-    requireSecondFactor: boolean;
-  },
+  deps: AccountPagesDeps & { accounts: Accounts; oidc: Oidc; requireSecondFactor: boolean },
 ): void {
   const at = { path: '/account', base: '/console/account' };
   const send: AccountPagesOptions['send'] = (request, reply, { title, content, toast: text, status }) => {
     const toast = text === undefined ? undefined : { tone: 'good' as const, text };
     const staff = request.staff!;
-    const breadcrumb = [{ label: title }];
-    return sendPage(
-      reply,
-      consoleFrame({ staff, title, current: 'account', breadcrumb, toast }, content),
-      status,
-    );
+    return sendPage(reply, consoleFrame({ staff, title, current: 'account', toast }, content), status);
   };
   const personOf = (request: FastifyRequest) => {
     const { person, csrfToken } = request.staff!;
@@ -70,18 +61,10 @@ export function registerAudit(app: App, deps: Features): void {
     const emptyText = 'The first change by a person, an API key, a command or a job appears here.';
     return sendPage(
       reply,
-      consoleFrame(
-        {
-          staff: request.staff!,
-          title: 'Audit trail',
-          current: 'audit',
-          breadcrumb: [{ label: 'Audit trail' }],
-        },
-        [
-          pageHeader({ title: 'Audit trail', state: { tone: 'info', text } }),
-          auditTable({ path: auditPath, query, ...found, emptyText }),
-        ],
-      ),
+      consoleFrame({ staff: request.staff!, title: 'Audit trail', current: 'audit' }, [
+        pageHeader({ title: 'Audit trail', state: { tone: 'info', text } }),
+        auditTable({ path: auditPath, query, ...found, emptyText }),
+      ]),
     );
   });
 }

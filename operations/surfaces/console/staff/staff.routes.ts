@@ -140,7 +140,7 @@ interface StaffPageOptions {
 /** `/console/staff/`: our own people, operators and support. */
 function staffPage(options: StaffPageOptions): Html {
   const { staff, people, error, toast } = options;
-  return consoleFrame({ staff, title: 'Staff', current: 'staff', breadcrumb: [{ label: 'Staff' }], toast }, [
+  return consoleFrame({ staff, title: 'Staff', current: 'staff', toast }, [
     pageHeader({ title: 'Staff', state: stateOf(people) }),
     error && banner({ tone: 'bad', title: 'Nothing was changed', text: error }),
     options.delivery && linkDelivery(options.delivery),

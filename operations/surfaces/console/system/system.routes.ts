@@ -88,7 +88,7 @@ const loopWork: Readonly<Record<string, string>> = {
 function systemPage(request: FastifyRequest, page: SystemPage): Html {
   const { staff, items, state } = page;
   return consoleFrame(
-    { staff, title: 'System', current: 'system', breadcrumb: [{ label: 'System' }] },
+    { staff, title: 'System', current: 'system' },
     refreshing({ id: 'system', url: '/console/system/', everySeconds: 15 }, [
       pageHeader({ title: 'System', state: stateOf(items) }),
       items.map((item) => {

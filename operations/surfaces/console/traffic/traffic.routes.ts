@@ -38,7 +38,6 @@ export const place: ExplorerSurface = {
         staff: request.staff!,
         title,
         current: 'traffic',
-        breadcrumb: [{ label: title }],
         toast: text === null ? undefined : { tone: 'good', text },
       },
       content,
@@ -54,10 +53,7 @@ export function registerTraffic(app: App, deps: Features & { signOn: SignOn<Acto
   registerExplorer(
     app,
     deps,
-    {
-      ...place,
-      readPeerLink: (request) => readPeerLink(deps.signOn, request),
-    },
+    { ...place, readPeerLink: (request) => readPeerLink(deps.signOn, request) },
     '/console',
   );
 }

@@ -101,7 +101,7 @@ const dayMs = 86_400_000;
 function fleetUsagePage(options: FleetUsageOptions): Html {
   const { staff, usage, price, keys } = options;
   const here = withQuery(fleetUsagePath, { period: usage.period });
-  return consoleFrame({ staff, title: 'API meter', current: 'usage', breadcrumb: [{ label: 'API meter' }] }, [
+  return consoleFrame({ staff, title: 'API meter', current: 'usage' }, [
     pageHeader({
       title: 'API meter',
       state: stateOf(usage),
@@ -246,10 +246,7 @@ function accountsTable({ usage, page }: FleetUsageOptions): Html {
     ],
     rows: usage.accounts,
     pages: pagesOf(usage.accounts.length, usage.accountCount, page, here),
-    empty: {
-      title: 'No requests in this month',
-      text: 'Workspaces whose keys called the API appear here.',
-    },
+    empty: { title: 'No requests in this month', text: 'Workspaces whose keys called the API appear here.' },
   });
 }
 

@@ -21,12 +21,7 @@ export function registerAccount(app: App, deps: Features): void {
     send: (request, reply, { title, content, toast: text, status }) => {
       const toast = text === undefined ? undefined : { tone: 'good' as const, text };
       const visitor = request.visitor!;
-      const breadcrumb = [{ label: title }];
-      return sendPage(
-        reply,
-        portalFrame({ visitor, title, current: 'account', breadcrumb, toast }, content),
-        status,
-      );
+      return sendPage(reply, portalFrame({ visitor, title, current: 'account', toast }, content), status);
     },
   });
 }
@@ -46,7 +41,7 @@ export function registerActivity(app: App, deps: Features): void {
     const shown = entries.map(withoutStaff);
     return sendPage(
       reply,
-      portalFrame({ visitor, title: 'Activity', current: 'activity', breadcrumb: [{ label: 'Activity' }] }, [
+      portalFrame({ visitor, title: 'Activity', current: 'activity' }, [
         pageHeader({ title: 'Activity', state: { tone: 'info', text } }),
         auditTable({ path, query, entries: shown, nextBefore, emptyText }),
       ]),

@@ -139,10 +139,7 @@ async function show(
   deps: Features,
   request: FastifyRequest,
   reply: FastifyReply,
-  said: {
-    toast?: { tone: Tone; text: string } | undefined;
-    error?: string;
-  },
+  said: { toast?: { tone: Tone; text: string } | undefined; error?: string },
   status = 200,
 ): Promise<FastifyReply> {
   const visitor = request.visitor!;
@@ -195,25 +192,16 @@ interface SettingsPageOptions {
 /** `/client/settings/`: the organization, who belongs to it, and who is invoiced. */
 function settingsPage(options: SettingsPageOptions): Html {
   const { visitor, organizations } = options;
-  return portalFrame(
-    {
-      visitor,
+  return portalFrame({ visitor, title: 'Settings', current: 'settings', toast: options.toast }, [
+    pageHeader({
       title: 'Settings',
-      current: 'settings',
-      breadcrumb: [{ label: 'Settings' }],
-      toast: options.toast,
-    },
-    [
-      pageHeader({
-        title: 'Settings',
-        state: stateOf(organizations),
-        actions: link('/client/account/', 'Your account', { kind: 'button' }),
-      }),
-      options.error &&
-        banner({ tone: 'bad', title: 'Nothing was changed', text: options.error, actions: backButton() }),
-      organizations.map((organization) => organizationSections(options, organization)),
-    ],
-  );
+      state: stateOf(organizations),
+      actions: link('/client/account/', 'Your account', { kind: 'button' }),
+    }),
+    options.error &&
+      banner({ tone: 'bad', title: 'Nothing was changed', text: options.error, actions: backButton() }),
+    organizations.map((organization) => organizationSections(options, organization)),
+  ]);
 }
 
 function stateOf(organizations: readonly OrganizationView[]): { tone: Tone; text: string } {

@@ -53,43 +53,34 @@ interface BillingPageOptions extends Awaited<ReturnType<typeof readBilling>>, Le
 
 function billingPage(options: BillingPageOptions): Html {
   const { visitor, tenant } = options;
-  return portalFrame(
-    {
-      visitor,
+  return portalFrame({ visitor, title: 'Billing', current: 'billing', toast: options.toast }, [
+    pageHeader({
       title: 'Billing',
-      current: 'billing',
-      breadcrumb: [{ label: 'Billing' }],
-      toast: options.toast,
-    },
-    [
-      pageHeader({
-        title: 'Billing',
-        state: stateOf(options),
-        actions:
-          options.tenants.length > 1
-            ? workspaceChoice(options)
-            : link('#credit', 'Add credit', { kind: 'primary' }),
+      state: stateOf(options),
+      actions:
+        options.tenants.length > 1
+          ? workspaceChoice(options)
+          : link('#credit', 'Add credit', { kind: 'primary' }),
+    }),
+    options.error && banner({ tone: 'bad', title: 'Nothing was changed', text: options.error }),
+    !tenant.hasBillingProfile &&
+      banner({
+        tone: 'warn',
+        title: 'Billing profile missing',
+        text: 'The API is locked until the owner adds one in the settings.',
+        actions: link('/client/settings/#profile', 'Settings', { kind: 'button' }),
       }),
-      options.error && banner({ tone: 'bad', title: 'Nothing was changed', text: options.error }),
-      !tenant.hasBillingProfile &&
-        banner({
-          tone: 'warn',
-          title: 'Billing profile missing',
-          text: 'The API is locked until the owner adds one in the settings.',
-          actions: link('/client/settings/#profile', 'Settings', { kind: 'button' }),
-        }),
-      options.waiting.map((charge) => waitingBanner(charge, tenant)),
-      figures(options),
-      spendingChart(
-        options.days,
-        options.days.length === 1 ? 'Spent today' : `Spent each day, last ${options.days.length} days`,
-      ),
-      usedUpSection(options),
-      cardsSection(options),
-      creditSection(options),
-      ledgerSection(options),
-    ],
-  );
+    options.waiting.map((charge) => waitingBanner(charge, tenant)),
+    figures(options),
+    spendingChart(
+      options.days,
+      options.days.length === 1 ? 'Spent today' : `Spent each day, last ${options.days.length} days`,
+    ),
+    usedUpSection(options),
+    cardsSection(options),
+    creditSection(options),
+    ledgerSection(options),
+  ]);
 }
 
 function stateOf({ balanceQuanta, tenant, cards, ahead }: BillingPageOptions): { tone: Tone; text: string } {

@@ -225,8 +225,7 @@ function showRefusal(
 const title = 'Add a card';
 
 function frame(visitor: Visitor, content: Html[]): Html {
-  const breadcrumb = [{ label: 'Billing', href: '/client/billing/' }, { label: title }];
-  return portalFrame({ visitor, title, current: 'billing', breadcrumb, isNarrow: true }, content);
+  return portalFrame({ visitor, title, current: 'billing', isNarrow: true }, content);
 }
 
 /** On the way to the gateway. A form may not lead to another site, a link may. */

@@ -108,9 +108,7 @@ export function registerDeveloper(app: App, deps: Features): void {
     const visitor = request.visitor!;
     const tenantIds = [request.body.tenants ?? []].flat().map(Number);
     if (tenantIds.length === 0)
-      return show(deps, visitor, reply, 422, {
-        error: 'Select at least one workspace, or revoke the key.',
-      });
+      return show(deps, visitor, reply, 422, { error: 'Select at least one workspace, or revoke the key.' });
     if (!(await deps.apiKeys.narrowKey(visitor.actor, request.body.key_id, tenantIds))) throw noSuchPage();
     return reply.redirect('/client/developer/', 303);
   });
@@ -174,26 +172,23 @@ interface GivenKey {
 
 function developerPage(options: DeveloperPageOptions): Html {
   const { visitor, token, organizations } = options;
-  return portalFrame(
-    { visitor, title: 'API keys', current: 'developer', breadcrumb: [{ label: 'API keys' }] },
-    [
-      pageHeader({
-        title: 'API keys',
-        state: stateOf(options.keys, organizations.length > 0),
-        actions: link('/docs/api/', 'API reference', { kind: 'button' }),
-      }),
-      developerTabs('keys'),
-      token !== undefined && newToken(token),
-      keysTable(options),
-      organizations.length > 0
-        ? createSection(options)
-        : banner({
-            tone: 'info',
-            title: 'Only the owner of the organization creates keys',
-            text: 'Ask the owner for a key. Keys that act for you are listed above.',
-          }),
-    ],
-  );
+  return portalFrame({ visitor, title: 'API keys', current: 'developer' }, [
+    pageHeader({
+      title: 'API keys',
+      state: stateOf(options.keys, organizations.length > 0),
+      actions: link('/docs/api/', 'API reference', { kind: 'button' }),
+    }),
+    developerTabs('keys'),
+    token !== undefined && newToken(token),
+    keysTable(options),
+    organizations.length > 0
+      ? createSection(options)
+      : banner({
+          tone: 'info',
+          title: 'Only the owner of the organization creates keys',
+          text: 'Ask the owner for a key. Keys that act for you are listed above.',
+        }),
+  ]);
 }
 
 function stateOf(keys: readonly KeySummary[], mayCreate: boolean): { tone: Tone; text: string } {

@@ -79,13 +79,7 @@ async function show(
   ]);
   const status = state.fault === undefined ? 200 : 422;
   const page = portalFrame(
-    {
-      visitor,
-      title: 'SSH keys',
-      current: 'developer',
-      breadcrumb: [{ label: 'API keys', href: '/client/developer/' }, { label: 'SSH keys' }],
-      toast: toastOf(outcomes, state.done),
-    },
+    { visitor, title: 'SSH keys', current: 'developer', toast: toastOf(outcomes, state.done) },
     [
       pageHeader({ title: 'SSH keys', state: stateOf(keys.flat()) }),
       developerTabs('ssh-keys'),

@@ -263,29 +263,21 @@ interface WebhooksPageOptions {
 
 function webhooksPage(options: WebhooksPageOptions): Html {
   const { visitor, organizations, endpoints } = options;
-  return portalFrame(
-    {
-      visitor,
+  return portalFrame({ visitor, title: 'Webhooks', current: 'developer' }, [
+    pageHeader({
       title: 'Webhooks',
-      current: 'developer',
-      breadcrumb: [{ label: 'API keys', href: '/client/developer/' }, { label: 'Webhooks' }],
-    },
-    [
-      pageHeader({
-        title: 'Webhooks',
-        state: stateOf(endpoints),
-        actions: link('/client/developer/docs/#webhooks', 'Verify signatures', { kind: 'button' }),
-      }),
-      developerTabs('webhooks'),
-      organizations.length === 0
-        ? banner({
-            tone: 'info',
-            title: 'Only the owner of the organization sets up webhooks',
-            text: 'Ask the owner to add an endpoint.',
-          })
-        : [endpointTable(options), createSection(options)],
-    ],
-  );
+      state: stateOf(endpoints),
+      actions: link('/client/developer/docs/#webhooks', 'Verify signatures', { kind: 'button' }),
+    }),
+    developerTabs('webhooks'),
+    organizations.length === 0
+      ? banner({
+          tone: 'info',
+          title: 'Only the owner of the organization sets up webhooks',
+          text: 'Ask the owner to add an endpoint.',
+        })
+      : [endpointTable(options), createSection(options)],
+  ]);
 }
 
 function stateOf(endpoints: readonly Endpoint[]): { tone: Tone; text: string } {
@@ -489,10 +481,7 @@ function endpointState(endpoint: Endpoint): { tone: Tone; text: string } {
   const since = formatTime(endpoint.failingSince.getTime());
   const failures = endpoint.consecutiveFailures;
   const times = failures === 1 ? 'one attempt' : `${formatCount(failures)} attempts in a row`;
-  return {
-    tone: 'bad',
-    text: `Deliveries are failing since ${since}: ${times}. We retry for three days.`,
-  };
+  return { tone: 'bad', text: `Deliveries are failing since ${since}: ${times}. We retry for three days.` };
 }
 
 const statusTones: Record<Delivery['status'], Tone> = {

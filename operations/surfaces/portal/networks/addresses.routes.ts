@@ -155,17 +155,14 @@ async function show(
   const shown = { visitor, ...(await readAddresses(deps, visitor)), ...state };
   const failed = state.fault?.form === 'list' ? state.fault.message : undefined;
   const toast = failed === undefined ? toastOf(outcomes, state.done) : { tone: 'bad' as const, text: failed };
-  const page = portalFrame(
-    { visitor, title: 'Addresses', current: 'addresses', breadcrumb: [{ label: 'Addresses' }], toast },
-    [
-      refreshing({ id: 'addresses', url: addressesPath, everySeconds: 15 }, [
-        pageHeader({ title: 'Addresses', state: stateOf(shown.kept) }),
-        addressTable(shown),
-      ]),
-      attachSection(shown),
-      keepSection(shown),
-    ],
-  );
+  const page = portalFrame({ visitor, title: 'Addresses', current: 'addresses', toast }, [
+    refreshing({ id: 'addresses', url: addressesPath, everySeconds: 15 }, [
+      pageHeader({ title: 'Addresses', state: stateOf(shown.kept) }),
+      addressTable(shown),
+    ]),
+    attachSection(shown),
+    keepSection(shown),
+  ]);
   return sendPage(reply, page, state.fault === undefined ? 200 : 422);
 }
 

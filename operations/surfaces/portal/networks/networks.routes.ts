@@ -244,32 +244,23 @@ interface NetworksPageOptions extends Awaited<ReturnType<typeof readNetworks>> {
 /** `/client/networks/`: all private networks of all tenants that the person reaches, and how another one is made. */
 function networksPage(options: NetworksPageOptions): Html {
   const { visitor, networks } = options;
-  return portalFrame(
-    {
-      visitor,
-      title: 'Networks',
-      current: 'networks',
-      breadcrumb: [{ label: 'Networks' }],
-      toast: options.toast,
-    },
-    [
-      refreshing({ id: 'networks', url: networksPath, everySeconds: 15 }, [
-        pageHeader({ title: 'Private networks', state: stateOf(options) }),
-        table({
-          caption: 'Private networks',
-          card: { line: ['cidr', 'members', 'sync'] },
-          columns: columnsFor(options),
-          rows: networks,
-          rowTone: (network) => (network.syncState === 'error' ? 'bad' : undefined),
-          empty: {
-            title: 'No private networks yet',
-            text: 'A private network connects your servers with each other only. Create one below, then attach servers to it.',
-          },
-        }),
-      ]),
-      createSection(options),
-    ],
-  );
+  return portalFrame({ visitor, title: 'Networks', current: 'networks', toast: options.toast }, [
+    refreshing({ id: 'networks', url: networksPath, everySeconds: 15 }, [
+      pageHeader({ title: 'Private networks', state: stateOf(options) }),
+      table({
+        caption: 'Private networks',
+        card: { line: ['cidr', 'members', 'sync'] },
+        columns: columnsFor(options),
+        rows: networks,
+        rowTone: (network) => (network.syncState === 'error' ? 'bad' : undefined),
+        empty: {
+          title: 'No private networks yet',
+          text: 'A private network connects your servers with each other only. Create one below, then attach servers to it.',
+        },
+      }),
+    ]),
+    createSection(options),
+  ]);
 }
 
 function columnsFor({ tenants }: NetworksPageOptions): Column<Network>[] {
@@ -359,36 +350,27 @@ const drawnMax = 12;
 function networkPage(options: NetworkPageOptions): Html {
   const { visitor, network } = options;
   const path = `${networksPath}${network.id}`;
-  return portalFrame(
-    {
-      visitor,
-      title: network.name,
-      current: 'networks',
-      breadcrumb: [{ label: 'Networks', href: networksPath }, { label: network.name }],
-      toast: options.toast,
-    },
-    [
-      refreshing({ id: 'network-state', url: path, everySeconds: 5 }, [
-        pageHeader({
-          title: network.name,
-          state: stateOfNetwork(options),
-          actions: actionButton({ action: `${path}/sync`, csrfToken: visitor.csrfToken, label: 'Sync' }),
+  return portalFrame({ visitor, title: network.name, current: 'networks', toast: options.toast }, [
+    refreshing({ id: 'network-state', url: path, everySeconds: 5 }, [
+      pageHeader({
+        title: network.name,
+        state: stateOfNetwork(options),
+        actions: actionButton({ action: `${path}/sync`, csrfToken: visitor.csrfToken, label: 'Sync' }),
+      }),
+      network.syncState === 'error' &&
+        banner({
+          tone: 'bad',
+          title: 'The last sync failed',
+          text: `${network.syncError?.message ?? ''} Servers may not reach each other until one succeeds.`,
         }),
-        network.syncState === 'error' &&
-          banner({
-            tone: 'bad',
-            title: 'The last sync failed',
-            text: `${network.syncError?.message ?? ''} Servers may not reach each other until one succeeds.`,
-          }),
-        picture(options),
-        section({ title: 'Servers' }, membersTable(options)),
-      ]),
-      attachSection(options),
-      section({ title: 'Details' }, facts(options)),
-      changeSection(options),
-      deleteSection(options),
-    ],
-  );
+      picture(options),
+      section({ title: 'Servers' }, membersTable(options)),
+    ]),
+    attachSection(options),
+    section({ title: 'Details' }, facts(options)),
+    changeSection(options),
+    deleteSection(options),
+  ]);
 }
 
 function stateOfNetwork({ network, members }: NetworkPageOptions): { tone: Tone; text: string } {

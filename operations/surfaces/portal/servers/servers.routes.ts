@@ -129,7 +129,7 @@ export function registerServers(app: App, deps: ServerPagesDeps): void {
     return sendPage(
       reply,
       portalFrame(
-        { visitor, title: 'Servers', current: 'servers', breadcrumb: [{ label: 'Servers' }], searched: q },
+        { visitor, title: 'Servers', current: 'servers', searched: q },
         refreshing({ id: 'servers', url: request.url, everySeconds: 15 }, [
           pageHeader({
             title: 'Servers',
@@ -393,8 +393,7 @@ export function registerAttack(
     },
     csrfTokenOf: ({ visitor }) => visitor!.csrfToken,
     send({ visitor }, reply, content, status) {
-      const breadcrumb = [{ label: 'Servers', href: '/client/' }, { label: 'Attack a server' }];
-      const frame = { visitor: visitor!, title: 'Attack a server', current: 'servers', breadcrumb } as const;
+      const frame = { visitor: visitor!, title: 'Attack a server', current: 'servers' } as const;
       return sendPage(reply, portalFrame({ ...frame, isNarrow: true }, content), status);
     },
   });

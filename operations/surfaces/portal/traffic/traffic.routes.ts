@@ -331,10 +331,7 @@ function exploreLink({ server, explorer }: TrafficPageOptions): Content {
   });
 }
 
-function stateOf({ status, steps, openAttacks, nowMs }: Told): {
-  tone: Tone;
-  text: Content;
-} {
+function stateOf({ status, steps, openAttacks, nowMs }: Told): { tone: Tone; text: Content } {
   const latestMinuteMs = status.latestAt?.getTime() ?? null;
   const now = openAttacks.filter((each) => isHeadline(each, nowMs));
   if (now.length > 0) return attackState(now);
@@ -410,7 +407,6 @@ const place: ExplorerSurface = {
         visitor: request.visitor!,
         title,
         current: 'traffic',
-        breadcrumb: [{ label: title }],
         ...(text === null ? {} : { toast: { tone: 'good', text } }),
       },
       content,

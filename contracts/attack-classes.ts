@@ -99,12 +99,7 @@ const table = {
     filter: { protocol: udp },
     restsOnAnswers: true,
   },
-  icmp_flood: {
-    words: 'ICMP flood',
-    metrics: ['icmp_pps'],
-    drillBytes: 84,
-    filter: { protocol: [1, 58] },
-  },
+  icmp_flood: { words: 'ICMP flood', metrics: ['icmp_pps'], drillBytes: 84, filter: { protocol: [1, 58] } },
   /** IP protocols other than TCP, UDP and ICMP; its vectors name them. */
   protocol_flood: {
     words: 'IP protocol flood',

@@ -12,9 +12,7 @@ import {
 import { Count, Id, Nullable, Share, Strict, Timestamp } from '../scalars.ts';
 import type { FeedContract } from './contract.ts';
 
-const Uuid = Type.String({
-  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
-});
+const Uuid = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' });
 /** No site has a petabit per second, nor a quadrillion packets. */
 const Rate = Type.Number({ minimum: 0, maximum: 1e15 });
 const strict = { additionalProperties: false } as const;
@@ -61,10 +59,7 @@ export type VectorDetails = Static<typeof VectorDetails>;
 export const Incident = Strict({
   id: Uuid,
   revision: Id,
-  target: Strict({
-    kind: Type.Enum([...targetKinds]),
-    value: Type.String({ minLength: 1, maxLength: 64 }),
-  }),
+  target: Strict({ kind: Type.Enum([...targetKinds]), value: Type.String({ minLength: 1, maxLength: 64 }) }),
   direction: Type.Enum([...attackDirections]),
   class: IncidentClass,
   severity: Type.Enum([...incidentSeverities]),

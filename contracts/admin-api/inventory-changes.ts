@@ -23,10 +23,7 @@ export const InventoryChange = Type.Object({
   cluster_id: Id,
   virtual_machine_id: Id,
   kind: Type.String({ pattern: '^[a-z_]{1,40}$', description: `One of ${inventoryChangeKinds.join(', ')}.` }),
-  at: Type.String({
-    format: 'date-time',
-    description: 'When the hypervisor had carried it out.',
-  }),
+  at: Type.String({ format: 'date-time', description: 'When the hypervisor had carried it out.' }),
 });
 export type InventoryChange = Static<typeof InventoryChange>;
 

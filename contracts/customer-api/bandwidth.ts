@@ -73,10 +73,7 @@ export const ServerBandwidth = Titled('ServerBandwidth', {
 });
 export type ServerBandwidth = Static<typeof ServerBandwidth>;
 
-const PeriodName = Type.String({
-  pattern: monthOrDayPattern,
-  description: 'A UTC month or day.',
-});
+const PeriodName = Type.String({ pattern: monthOrDayPattern, description: 'A UTC month or day.' });
 
 export const BandwidthQuery = Strict({
   from: Type.Optional(PeriodName),

@@ -11,10 +11,7 @@ const offered = Type.Boolean({
 const available = Type.Boolean({
   description: 'Whether there is capacity for another server with a public address.',
 });
-const prices = {
-  price_hourly: Money,
-  price_monthly_cap: Money,
-};
+const prices = { price_hourly: Money, price_monthly_cap: Money };
 
 export const Plan = Titled('Plan', {
   id: Id,

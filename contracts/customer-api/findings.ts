@@ -73,9 +73,7 @@ export const Finding = Titled('Finding', {
       {
         fixed_in: text('The first version of the package with the fix. Null: none yet.', '1:9.2p1-2+deb12u3'),
       },
-      {
-        description: 'The security tracker of the distribution calls this version of its package affected.',
-      },
+      { description: 'The security tracker of the distribution calls this version of its package affected.' },
     ),
   ),
   first_found_at: Nullable(time('First check that found it for this version.', '2026-11-20T04:00:00.000Z')),
@@ -106,9 +104,7 @@ export const UnableService = Titled('UnableService', {
 export type UnableService = Static<typeof UnableService>;
 
 export const FindingList = Titled('FindingList', {
-  findings: Type.Array(Finding, {
-    description: 'Known exploited ones first, then by score.',
-  }),
+  findings: Type.Array(Finding, { description: 'Known exploited ones first, then by score.' }),
   unable: Type.Array(UnableService, { description: 'Services that can not be assessed. On every page.' }),
   counts: Type.Object(
     {

@@ -87,12 +87,7 @@ export const ServerFirewall = Titled('ServerFirewall', {
   groups: Type.Array(Type.Object({ id: Id, name: Type.String() })),
   rules: Type.Array(FirewallRule, { description: 'In order: the first matching rule applies.' }),
   implicit_rules: Type.Array(
-    Type.Object({
-      direction: Direction,
-      action: Verdict,
-      protocol: Protocol,
-      description: Type.String(),
-    }),
+    Type.Object({ direction: Direction, action: Verdict, protocol: Protocol, description: Type.String() }),
     { description: 'Platform rules, applied first. They can’t be edited.' },
   ),
 });
@@ -144,9 +139,7 @@ export const firewallEndpoints = [
       'Adds one rule at the end or at `position`, and applies the firewall. It filters only while the firewall is enabled.',
     body: AddFirewallRuleRequest,
     headers: ['Idempotency-Key', 'If-Match'],
-    responses: {
-      201: { description: 'The rule.', schema: FirewallRule, headers: ['Idempotent-Replayed'] },
-    },
+    responses: { 201: { description: 'The rule.', schema: FirewallRule, headers: ['Idempotent-Replayed'] } },
     errors: changeErrors,
   },
   {

@@ -22,9 +22,7 @@ export const Key = Titled('Key', {
   prefix: Type.String({ description: 'Beginning of the token.' }),
   scope: OneOf(['read', 'full'], 'A read key may use GET and HEAD only.'),
   tenant_access: OneOf(['all', 'selected'], '`all`: includes workspaces that are created later.'),
-  tenants: Type.Array(Id, {
-    description: 'Present workspaces of the key, the default one first.',
-  }),
+  tenants: Type.Array(Id, { description: 'Present workspaces of the key, the default one first.' }),
   default_tenant_id: Id,
   organization_id: Id,
   created_at: Moment,

@@ -122,10 +122,7 @@ export type ChangeNetworkRequest = Static<typeof ChangeNetworkRequest>;
 export const AttachRequest = RequestBody('AttachRequest', {
   network_id: Type.Integer({ minimum: 1, 'x-resource': 'network' }),
   ip: Type.Optional(
-    Type.String({
-      maxLength: 15,
-      description: 'An address of the network. Default: the lowest free one.',
-    }),
+    Type.String({ maxLength: 15, description: 'An address of the network. Default: the lowest free one.' }),
   ),
 });
 export type AttachRequest = Static<typeof AttachRequest>;

@@ -116,10 +116,7 @@ const headers: Record<string, Json> = {
     description: '`true` when an earlier call with the same `Idempotency-Key` was executed.',
     schema: { type: 'string' },
   },
-  'Preference-Applied': {
-    description: 'The wait that was granted, in seconds.',
-    schema: { type: 'string' },
-  },
+  'Preference-Applied': { description: 'The wait that was granted, in seconds.', schema: { type: 'string' } },
   Link: {
     description:
       'The next page, as `rel="next"`; in v1 also the same call in v2, as `rel="successor-version"`.',

@@ -12,11 +12,7 @@ interface Resource {
 
 const resources: readonly Resource[] = [
   { name: 'servers', title: 'Servers', summary: 'Deploy, read, change and destroy servers.' },
-  {
-    name: 'actions',
-    title: 'Actions',
-    summary: 'Start, stop and restart servers, and read the results.',
-  },
+  { name: 'actions', title: 'Actions', summary: 'Start, stop and restart servers, and read the results.' },
   {
     name: 'boot',
     title: 'Rescue and ISOs',

@@ -116,10 +116,7 @@ const errorMembers = {
     Type.Integer({ minimum: 1, description: 'For 402 and `order_refused`: the failed order.' }),
   ),
   payment_attempt_id: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      description: 'For 402 and `order_refused`: the charge, if there was one.',
-    }),
+    Type.Integer({ minimum: 1, description: 'For 402 and `order_refused`: the charge, if there was one.' }),
   ),
   details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   fields: Type.Optional(

@@ -202,10 +202,7 @@ export const CreateServerRequest = RequestBody('CreateServerRequest', {
       'The location; required if there are several. With `snapshot`, by default the one of that',
     ),
     name: Name,
-    hostname: Type.String({
-      maxLength: 253,
-      pattern: hostnamePattern,
-    }),
+    hostname: Type.String({ maxLength: 253, pattern: hostnamePattern }),
     ssh_keys: Type.Array(SshKeyRef, {
       maxItems: 20,
       'x-resource': 'ssh-key',

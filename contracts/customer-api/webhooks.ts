@@ -38,11 +38,7 @@ export const CreatedWebhook = Titled('CreatedWebhook', {
   ),
 });
 
-const url = Type.String({
-  minLength: 1,
-  maxLength: 500,
-  description: 'HTTPS, on the public internet.',
-});
+const url = Type.String({ minLength: 1, maxLength: 500, description: 'HTTPS, on the public internet.' });
 const description = Type.String({ maxLength: 200 });
 const events = Type.Array(OneOf(webhookEvents.map(({ type }) => type)), {
   minItems: 1,

@@ -44,13 +44,10 @@ export const ScanPlan = Type.Object({
     }),
   ),
   targets: Type.Array(ScanTarget, { maxItems: scanTargetsMax }),
-  requests: Type.Array(
-    Type.Object({
-      scan_request_id: ScanId,
-      target_id: TargetId,
-    }),
-    { maxItems: scanTargetsMax, description: 'Full scans that a customer waits for, oldest first.' },
-  ),
+  requests: Type.Array(Type.Object({ scan_request_id: ScanId, target_id: TargetId }), {
+    maxItems: scanTargetsMax,
+    description: 'Full scans that a customer waits for, oldest first.',
+  }),
   withdrawn: Type.Array(ScanId, {
     maxItems: scanTargetsMax,
     description: 'Requests that are cancelled: not started, and ended where they run.',
@@ -126,8 +123,5 @@ export type ScanResult = Static<typeof ScanResult>;
 export const ScanReport = Type.Union([ScanStarted, ScanHeartbeat, ScanResult]);
 export type ScanReport = Static<typeof ScanReport>;
 
-export const ScanReceipt = Type.Object({
-  scan_id: ScanId,
-  receipt: Type.Enum(['accepted', 'duplicate']),
-});
+export const ScanReceipt = Type.Object({ scan_id: ScanId, receipt: Type.Enum(['accepted', 'duplicate']) });
 export type ScanReceipt = Static<typeof ScanReceipt>;

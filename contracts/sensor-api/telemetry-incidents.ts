@@ -205,10 +205,7 @@ function decodeFilter(filter: WireFilter): IncidentFilter {
       packets: count(filter.passedPackets, 'passed_packets'),
       bytes: count(filter.passedBytes, 'passed_bytes'),
     },
-    current: {
-      bps: count(filter.currentBps, 'current_bps'),
-      pps: count(filter.currentPps, 'current_pps'),
-    },
+    current: { bps: count(filter.currentBps, 'current_bps'), pps: count(filter.currentPps, 'current_pps') },
     isDropping: filter.dropping,
     problem: plainText(filter.problem, filterProblemMax, 'incidents.filter.problem'),
   };

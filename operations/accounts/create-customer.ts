@@ -31,11 +31,7 @@ export interface CreateCustomerResult extends CreateOrganizationResult {
  * `details.field`. Operators only.
  */
 export async function createCustomer(
-  deps: {
-    db: Queryable;
-    post: Post;
-    revokeKeysOf: RevokeKeysOf;
-  },
+  deps: { db: Queryable; post: Post; revokeKeysOf: RevokeKeysOf },
   actor: Actor,
   input: CreateCustomerInput,
 ): Promise<CreateCustomerResult> {

@@ -125,11 +125,7 @@ const subjectOf = ({ id, name }: AdminProject) => ({ kind: 'project', id, name }
 function parseProject(
   input: ProjectInput,
   known: readonly string[],
-): {
-  name: string;
-  permissions: string[];
-  clusterIds: number[] | null;
-} {
+): { name: string; permissions: string[]; clusterIds: number[] | null } {
   const name = oneLine(input.name);
   if (name.length === 0 || name.length > 120)
     throw invalid('The name of a project must have 1 to 120 characters.');

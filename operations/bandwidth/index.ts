@@ -97,11 +97,7 @@ const roundsPerWhole = 60;
  * Adds the monitor's minutes up to days, every minute, on one of the replicas: all of them where they say what a server used, and always
  * the parts that our own port scans caused and that attacks were, which no counter of a hypervisor tells.
  */
-export function createRollupLoop(
-  deps: LoopDeps & {
-    source: BandwidthSource;
-  },
-): LeasedLoop {
+export function createRollupLoop(deps: LoopDeps & { source: BandwidthSource }): LeasedLoop {
   let round = 0;
   return createLeasedLoop({
     name: 'operations.bandwidth_rollup',

@@ -39,11 +39,7 @@ export function compareReadings(
       inboundBytes: now.inboundTotal - before.inboundTotal,
       outboundBytes: now.outboundTotal - before.outboundTotal,
     };
-  return {
-    boot: (before?.boot ?? 0) + 1,
-    inboundBytes: now.inboundTotal,
-    outboundBytes: now.outboundTotal,
-  };
+  return { boot: (before?.boot ?? 0) + 1, inboundBytes: now.inboundTotal, outboundBytes: now.outboundTotal };
 }
 
 /**

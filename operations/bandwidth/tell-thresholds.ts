@@ -53,12 +53,7 @@ async function tellOne(deps: Deps, terms: BandwidthTerms, account: AccountNearin
       if (percent === undefined || before === null) return;
       for (const threshold of reached)
         if (threshold > before)
-          await emit(tx, {
-            type: 'bandwidth.threshold',
-            tenantId,
-            period: terms.period,
-            percent: threshold,
-          });
+          await emit(tx, { type: 'bandwidth.threshold', tenantId, period: terms.period, percent: threshold });
       const { period } = terms;
       const { whenUsedUp } = await store.findChoice(tx, tenantId, period);
       const beyond =

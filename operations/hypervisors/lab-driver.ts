@@ -55,12 +55,7 @@ const implicitRules: HypervisorDriver['implicitRules'] = [
     protocol: 'any',
     description: 'Platform: answers to connections that others have opened',
   },
-  {
-    direction: 'outbound',
-    action: 'drop',
-    protocol: 'any',
-    description: 'Platform: spoofed traffic',
-  },
+  { direction: 'outbound', action: 'drop', protocol: 'any', description: 'Platform: spoofed traffic' },
 ];
 
 /** A guest of the lab has no operating system of its own, so there is no root in it. */

@@ -137,11 +137,7 @@ const accountsMax = 500;
  *
  * Calls do not check thresholds: a call must not wait for a notification.
  */
-export function createUsageThresholdLoop(
-  deps: LoopDeps & {
-    includedPerMonth: number;
-  },
-): LeasedLoop {
+export function createUsageThresholdLoop(deps: LoopDeps & { includedPerMonth: number }): LeasedLoop {
   return createLeasedLoop({
     name: 'metering.thresholds',
     intervalMs: 60_000,

@@ -133,8 +133,6 @@ export function immutableField(path: string): CodedError {
   return new CodedError(
     'networks.immutable',
     `The ${path} of a network can't be changed. Make another network.`,
-    {
-      fields: [{ path, code: 'immutable', message: "can't be changed" }],
-    },
+    { fields: [{ path, code: 'immutable', message: "can't be changed" }] },
   );
 }

@@ -88,10 +88,7 @@ async function prepareOrder(
     await deps.networks.checkJoin({ tenantId, locationId: choice.locationId }, { networkId, ip });
   const request: OrderRequest = { input: { ...input, sshKeys }, requester: requester(actor) };
   const { plan } = choice;
-  return {
-    order: { tenantId, plan, request: { ...request }, work: serverWork(deps, actor, choice) },
-    plan,
-  };
+  return { order: { tenantId, plan, request: { ...request }, work: serverWork(deps, actor, choice) }, plan };
 }
 
 /** What is wrong with an order by itself, before anything is looked up. */
@@ -206,9 +203,7 @@ export async function findOrdered(
     throw new CodedError(
       'orders.payment_failed',
       'The payment of this order failed; no server was ordered.',
-      {
-        failure,
-      },
+      { failure },
     );
   }
   if (outcome.closedReason !== null)

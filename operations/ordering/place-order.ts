@@ -116,11 +116,7 @@ async function commitOrder(deps: OrdersDeps, tx: Queryable, order: NewOrder): Pr
     return { orderId, rootPassword, deploys, balanceQuanta, next: { serverId } };
   }
   await store.noteHeld(tx, orderId, held);
-  const charge = await deps.payments.intendOrderCharge(tx, {
-    tenantId,
-    orderId,
-    amountQuanta: dueQuanta,
-  });
+  const charge = await deps.payments.intendOrderCharge(tx, { tenantId, orderId, amountQuanta: dueQuanta });
   if (charge === null)
     throw notEligible({ status: 402, code: 'payment_required', reason: 'credit_required' });
   return { orderId, rootPassword, deploys, balanceQuanta, next: { charge } };

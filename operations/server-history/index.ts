@@ -78,9 +78,5 @@ async function listHistory(db: Queryable, actor: Actor, ask: HistoryAsk): Promis
     : serverIds.length === 0
       ? []
       : await listServerEvents(db, serverIds, query, toldChanges);
-  return {
-    events: found.slice(0, toldEventsMax),
-    isOfAttacks,
-    hasMore: found.length > toldEventsMax,
-  };
+  return { events: found.slice(0, toldEventsMax), isOfAttacks, hasMore: found.length > toldEventsMax };
 }

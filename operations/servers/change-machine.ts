@@ -124,10 +124,7 @@ async function rebuildServer(
   if (image === undefined) throw invalidServer(faults);
   const rootPassword = newRootPassword();
   const action = await change(deps, of, { command: 'rebuild' }, hooks, async (_tx, _server, found) => ({
-    request: {
-      imageId: image?.id ?? found.imageId,
-      imageSlug: image?.slug ?? found.imageSlug,
-    },
+    request: { imageId: image?.id ?? found.imageId, imageSlug: image?.slug ?? found.imageSlug },
     rootPassword,
   }));
   return { action, rootPassword };

@@ -249,9 +249,7 @@ export function busy(actionId: number | null): CodedError {
   return new CodedError(
     'servers.busy',
     'Another action of this server is running. Wait until it has finished.',
-    {
-      actionId,
-    },
+    { actionId },
   );
 }
 

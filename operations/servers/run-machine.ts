@@ -248,11 +248,7 @@ export function settleDisk(deps: ServersDeps, job: Job): Promise<void> {
       image_id: imageId,
       image_slug: imageSlug,
       command = 'rebuild',
-    } = job.payload as {
-      image_id?: number;
-      image_slug?: string;
-      command?: DiskChange['command'];
-    };
+    } = job.payload as { image_id?: number; image_slug?: string; command?: DiskChange['command'] };
     const change = { serverId, actionId: actionIdOf(job), command, imageId, imageSlug };
     if (await hasDisksOf(driver, change)) await noteDisks(tx, change);
   });

@@ -26,12 +26,7 @@ export const webhookSecrets = [store.endpointSecret, store.formerSecret] as cons
 /** Everything but `readQueueHealth` and `listFailing` is for owners of organizations and their keys; others see no endpoint. */
 export type Webhooks = ReturnType<typeof createWebhooks>;
 
-export function createWebhooks(
-  deps: LoopDeps & {
-    secrets: Secrets;
-    rules: TargetRules;
-  },
-) {
+export function createWebhooks(deps: LoopDeps & { secrets: Secrets; rules: TargetRules }) {
   const { db, secrets, rules } = deps;
   return {
     /** What it does beside the calls. */

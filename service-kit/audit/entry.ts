@@ -223,11 +223,7 @@ const pasts: Readonly<Record<string, string>> = {
 };
 
 /** Kinds of subjects that pages call otherwise. */
-const kinds: Readonly<Record<string, string>> = {
-  tenant: 'workspace',
-  key: 'API key',
-  ssh_key: 'SSH key',
-};
+const kinds: Readonly<Record<string, string>> = { tenant: 'workspace', key: 'API key', ssh_key: 'SSH key' };
 
 /** Members of a new thing that belong into its sentence. */
 const details = ['plan', 'image'];

@@ -329,10 +329,7 @@ export function savedViewsSection<View extends ShownView>(options: SavedViewsSec
   return section({ id: 'views', title: 'Saved views', description }, [
     canSave &&
       form(
-        {
-          ...{ action, csrfToken, submit: 'Save this view' },
-          ...{ submitKind: 'button', layout: 'inline' },
-        },
+        { ...{ action, csrfToken, submit: 'Save this view' }, ...{ submitKind: 'button', layout: 'inline' } },
         [
           hiddenField('query', shown),
           field({ name: 'name', id: 'view-name', label: 'Name', required: true, maxLength: 60 }),

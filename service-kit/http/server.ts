@@ -313,10 +313,7 @@ function translate(error: FastifyError | HttpError, bodyLimit = bodyBytesMax) {
         message: 'The path has a % that is not followed by two digits.',
       });
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return as(413, {
-        code: 'payload_too_large',
-        message: `The body is larger than ${bodyLimit} bytes.`,
-      });
+      return as(413, { code: 'payload_too_large', message: `The body is larger than ${bodyLimit} bytes.` });
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return as(415, {
         code: 'unsupported_media_type',

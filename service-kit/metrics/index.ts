@@ -46,11 +46,7 @@ export function createMeters(prefix: string) {
      * it set, and no stale value remains.
      */
     async render<State>(
-      pool: {
-        totalCount: number;
-        idleCount: number;
-        waitingCount: number;
-      },
+      pool: { totalCount: number; idleCount: number; waitingCount: number },
       read: () => Promise<State>,
       show: (state: State | null) => void,
     ): Promise<string> {

@@ -21,18 +21,12 @@ export interface ErrorPageOptions {
 }
 
 const words: Record<number, { title: string; text: string }> = {
-  400: {
-    title: 'Invalid request',
-    text: 'Go back, check your input and send it again.',
-  },
+  400: { title: 'Invalid request', text: 'Go back, check your input and send it again.' },
   403: {
     title: 'Permission denied',
     text: 'Your role does not allow this action. Ask the owner of your organization, or sign in with another account.',
   },
-  404: {
-    title: 'Page not found',
-    text: 'It was deleted, or the URL is wrong. Go back to the overview.',
-  },
+  404: { title: 'Page not found', text: 'It was deleted, or the URL is wrong. Go back to the overview.' },
   409: {
     title: 'It changed in the meantime',
     text: 'Another person changed it. Reload the page and check it before you repeat your change.',

@@ -49,12 +49,7 @@ export function signInPage(options: SignInPageOptions): Html {
   return alonePage(
     { area: options.area, title: 'Sign in', isSignedOut: true },
     html`<h1>Sign in</h1>${options.success && banner({ tone: 'good', title: options.success })}${form(
-      {
-        action: options.action ?? '/sign-in',
-        csrfToken: null,
-        submit: 'Sign in',
-        error: options.error,
-      },
+      { action: options.action ?? '/sign-in', csrfToken: null, submit: 'Sign in', error: options.error },
       fields,
     )}${options.alternative}${options.resetHref && html`<p>${link(options.resetHref, 'Forgot your password?')}</p>`}`,
   );

@@ -295,12 +295,7 @@ function newPasskeyPage(options: {
 function appPart({ base, csrfToken, state }: FactorView): Content {
   if (!state.hasTotp)
     return html`<div class="form-buttons"><p>Authenticator app: ${badge('neutral', 'not set up')}</p>${actionButton(
-      {
-        action: `${base}/app/new`,
-        csrfToken,
-        label: 'Set up an authenticator app',
-        kind: 'primary',
-      },
+      { action: `${base}/app/new`, csrfToken, label: 'Set up an authenticator app', kind: 'primary' },
     )}</div>`;
   return html`<div class="form-buttons"><p>Authenticator app: ${badge('good', 'in use')}</p>${askButton(
     {

@@ -102,12 +102,7 @@ const linkHours = 1;
 
 /** The mail with a link for the person of this address; null when there is none, or when they were mailed enough. */
 async function requestReset(
-  deps: {
-    db: () => Queryable;
-    people: SignInPeople;
-    sessions: Sessions;
-    post: Post;
-  },
+  deps: { db: () => Queryable; people: SignInPeople; sessions: Sessions; post: Post },
   email: string,
 ): Promise<Mail | null> {
   const person = await deps.people.findByEmail(foldEmail(email));

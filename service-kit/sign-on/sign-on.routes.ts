@@ -179,11 +179,7 @@ const refusals: Readonly<Record<Refusal, RefusalText>> = {
     title: 'This sign-on is for another program',
     text: `It was made for a console with another key. ${again}`,
   },
-  expired: {
-    status: 403,
-    title: 'This sign-on has expired',
-    text: `It is valid for one minute. ${again}`,
-  },
+  expired: { status: 403, title: 'This sign-on has expired', text: `It is valid for one minute. ${again}` },
   not_yet_valid: {
     status: 403,
     title: 'The clocks differ',
@@ -199,11 +195,7 @@ const refusals: Readonly<Record<Refusal, RefusalText>> = {
     title: 'Single sign-on is off',
     text: 'This console does not accept sign-ons from another one. Sign in here with your password.',
   },
-  used_before: {
-    status: 403,
-    title: 'This sign-on was used before',
-    text: `Each one works once. ${again}`,
-  },
+  used_before: { status: 403, title: 'This sign-on was used before', text: `Each one works once. ${again}` },
   other_browser: {
     status: 403,
     title: 'This sign-on was not begun in this browser',

@@ -67,11 +67,7 @@ export async function seedCluster(
   }: { locationId: number; driver: 'simulated' | 'lab'; elsewhere: string | null },
 ): Promise<number> {
   const { db } = features.database;
-  const clusterId = await ensureCluster(db, {
-    locationId,
-    name: 'nyc1-a',
-    driver,
-  });
+  const clusterId = await ensureCluster(db, { locationId, name: 'nyc1-a', driver });
   const place = {
     name: 'simulated-1',
     driver,

@@ -31,11 +31,7 @@ import * as store from './store.ts';
 const refusalsShown = 20;
 
 export function createProtectIncidents(
-  deps: Omit<ReceiveIncidentsDeps, 'canMail'> & {
-    post: Post;
-    clock: Clock;
-    reporter: Reporter;
-  },
+  deps: Omit<ReceiveIncidentsDeps, 'canMail'> & { post: Post; clock: Clock; reporter: Reporter },
 ) {
   return {
     /** What it does beside the calls. */

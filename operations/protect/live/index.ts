@@ -16,12 +16,7 @@ import type { TrafficSubject } from '../traffic/index.ts';
 import { type ReceiveLiveDeps, receiveLive } from './receive-live.ts';
 import * as store from './store.ts';
 
-export function createProtectLive(
-  deps: ReceiveLiveDeps & {
-    clock: Clock;
-    reporter: Reporter;
-  },
-) {
+export function createProtectLive(deps: ReceiveLiveDeps & { clock: Clock; reporter: Reporter }) {
   const { db, clock, reporter } = deps;
   const retention = createExpiryLoop({
     ...{ name: 'operations-live-retention', db, clock, reporter },

@@ -37,11 +37,7 @@ import { overdueMs } from './scan-request.ts';
 export { hasForeignScan, isDeliveredByOther } from './port-store.ts';
 
 export function createProtectScans(
-  deps: LoopDeps & {
-    addresses: Addresses;
-    isDocumentationGlobal: boolean;
-    post: Post;
-  },
+  deps: LoopDeps & { addresses: Addresses; isDocumentationGlobal: boolean; post: Post },
 ) {
   const { db, clock, reporter, addresses } = deps;
   const retention = createExpiryLoop({

@@ -118,10 +118,7 @@ const writeCursor = ({ asOf, turn, tenantId }: store.PageCursor) =>
 
 /** A page for a monitor, and the note that it fetches. Requests whose address was released are left out. */
 export async function listForMonitor(
-  deps: {
-    db: () => Queryable;
-    addresses: Pick<Addresses, 'findAllocations'>;
-  },
+  deps: { db: () => Queryable; addresses: Pick<Addresses, 'findAllocations'> },
   sender: Sender,
   query: { after: store.PageCursor | null; limit: number },
 ): Promise<ScanRequestsPage> {

@@ -26,11 +26,7 @@ export interface RequestRow {
 }
 
 /** NET-8.1. */
-export const requestLimits = {
-  cooldownSeconds: 600,
-  addressesOfServer: 32,
-  pendingOfAccount: 100,
-} as const;
+export const requestLimits = { cooldownSeconds: 600, addressesOfServer: 32, pendingOfAccount: 100 } as const;
 
 /** A running scan without a heartbeat for so long is shown as overdue. */
 export const overdueMs = 5 * 60_000;

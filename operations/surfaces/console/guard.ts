@@ -32,10 +32,7 @@ declare module 'fastify' {
  * its fields are validated. The operations refuse support as well; this hook only gives the better answer.
  */
 export function guardConsole(
-  deps: Omit<ConfirmDeps, 'people'> & {
-    accounts: Accounts;
-    requireSecondFactor: boolean;
-  },
+  deps: Omit<ConfirmDeps, 'people'> & { accounts: Accounts; requireSecondFactor: boolean },
 ) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const session = await readSession(deps.sessions, request);

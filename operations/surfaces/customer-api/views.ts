@@ -39,12 +39,7 @@ export function showServer(server: Server, currency: string): ShownServer {
       name: server.locationName,
       country: server.country,
     },
-    image: {
-      id: server.imageId,
-      slug: server.imageSlug,
-      name: server.imageName,
-      family: server.imageFamily,
-    },
+    image: { id: server.imageId, slug: server.imageSlug, name: server.imageName, family: server.imageFamily },
     iso: server.iso && { id: server.iso.id, slug: server.iso.slug, name: server.iso.name },
     public_ips: server.addresses.map((given) => ({
       address: given.address,
@@ -169,11 +164,7 @@ export function showTenant(
     currency: tenant.currency,
     server_count: counts.servers,
     network_count: counts.networks,
-    api_access: {
-      allowed: refusal === null,
-      code: refusal?.code ?? null,
-      reason: refusal?.reason ?? null,
-    },
+    api_access: { allowed: refusal === null, code: refusal?.code ?? null, reason: refusal?.reason ?? null },
     created_at: tenant.createdAt,
   };
 }

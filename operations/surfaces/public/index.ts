@@ -13,10 +13,7 @@ export { renderErrorPage } from './pages.ts';
 /** Call it before other surfaces are registered, so that the policy of error pages holds for theirs too. */
 export async function registerPublic(
   app: App,
-  deps: PublicPagesDeps &
-    ApiDocsDeps & {
-      payments: Payments;
-    },
+  deps: PublicPagesDeps & ApiDocsDeps & { payments: Payments },
 ): Promise<void> {
   registerPublicPages(app, deps);
   registerJoin(app, deps);

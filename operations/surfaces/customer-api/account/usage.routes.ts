@@ -18,10 +18,7 @@ export function usageHandlers(deps: Features) {
       const { period = null, group_by: groupBy = null } = readQuery(request);
       // The number that this call leaves with is the count that it shows.
       await call.counted;
-      const usage = await deps.metering.usageOf(call.actor, {
-        tenantId: call.tenant.id,
-        period,
-      });
+      const usage = await deps.metering.usageOf(call.actor, { tenantId: call.tenant.id, period });
       if (usage === null) {
         const message = 'This month has not begun yet.';
         throw invalidFields([{ path: 'period', code: 'future', message }]);

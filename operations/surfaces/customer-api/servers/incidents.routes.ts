@@ -31,10 +31,7 @@ export function incidentHandlers(deps: Features) {
         total,
         cursorOf: writeCursor,
       });
-      return {
-        incidents: page.map(showIncident),
-        pagination,
-      };
+      return { incidents: page.map(showIncident), pagination };
     },
   } satisfies Handlers;
 }

@@ -28,9 +28,7 @@ export function portHandlers(deps: Features) {
       const { scans } = await protectScans.read(call.actor, subject);
       const ids = new Set(requests.map(({ id }) => id));
       reply.code(isNew ? 202 : 200);
-      return {
-        scans: scans.filter(({ id }) => ids.has(id)).map((scan) => showScan(scan, subject.serverId)),
-      };
+      return { scans: scans.filter(({ id }) => ids.has(id)).map((scan) => showScan(scan, subject.serverId)) };
     },
   } satisfies Handlers;
 }

@@ -4,12 +4,7 @@ import { type ApiFacts, createApiReference } from '../../parts/index.ts';
 import { portalFrame } from '../frame.ts';
 
 /** The API reference inside the portal (API-1.S4), beside the keys. */
-export function registerApiDocs(
-  app: App,
-  deps: {
-    apiFacts: ApiFacts;
-  },
-): void {
+export function registerApiDocs(app: App, deps: { apiFacts: ApiFacts }): void {
   const base = '/client/developer/docs/';
   const reference = createApiReference({
     base,

@@ -350,10 +350,7 @@ export function findingsTable(
 }
 
 /** Why the list is empty. */
-function emptyOf(findings: Pick<FindingsOfPage, 'summary' | 'hasScan'>): {
-  title: string;
-  text: string;
-} {
+function emptyOf(findings: Pick<FindingsOfPage, 'summary' | 'hasScan'>): { title: string; text: string } {
   if (findings.summary.checkedAt === null)
     return {
       title: 'Not assessed yet',

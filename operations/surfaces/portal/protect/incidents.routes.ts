@@ -68,10 +68,7 @@ const listedMax = 200;
 
 export function registerIncidents(
   app: App,
-  deps: Features &
-    Features & {
-      protectIncidents: Pick<ProtectIncidents, 'list' | 'find'>;
-    },
+  deps: Features & Features & { protectIncidents: Pick<ProtectIncidents, 'list' | 'find'> },
 ): void {
   const path = '/servers/:id/protect';
   // Only the banner: it is asked for every five seconds.

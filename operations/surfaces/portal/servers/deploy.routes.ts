@@ -253,11 +253,7 @@ function deployedPage(options: { visitor: Visitor; server: Server; rootPassword:
         state: { tone: 'info', text: 'It starts within a minute or two; its page shows when it runs.' },
         actions: link(`/client/servers/${server.id}`, 'Go to the server', { kind: 'primary' }),
       }),
-      banner({
-        tone: 'warn',
-        title: 'Copy the root password now',
-        text: 'It is shown on this page only.',
-      }),
+      banner({ tone: 'warn', title: 'Copy the root password now', text: 'It is shown on this page only.' }),
       codeBlock({ code: options.rootPassword, label: 'Root password' }),
       address !== undefined && codeBlock({ code: `ssh root@${address}`, label }),
       section({ title: 'Details' }, definitionList(factsOf(server))),

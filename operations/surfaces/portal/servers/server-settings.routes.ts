@@ -611,11 +611,7 @@ function newPasswordPage(
       state: { tone: 'info', text },
       actions: link(`/client/servers/${server.id}`, 'Go to the server', { kind: 'primary' }),
     }),
-    banner({
-      tone: 'warn',
-      title: 'Copy the root password now',
-      text: 'It is shown on this page only.',
-    }),
+    banner({ tone: 'warn', title: 'Copy the root password now', text: 'It is shown on this page only.' }),
     codeBlock({ code: rootPassword, label: 'Root password' }),
   ]);
 }

@@ -55,16 +55,8 @@ export function bandwidthSections(options: BandwidthOptions): Html[] {
     section({ title: 'Usage', id: 'usage', description: stateOf(options) }, [
       figures(options),
       tabs('Usage by day or month', [
-        {
-          label: 'Days of this month',
-          href: url,
-          current: history.granularity === 'day',
-        },
-        {
-          label: 'Months',
-          href: withQuery(url, { use: 'month' }),
-          current: history.granularity === 'month',
-        },
+        { label: 'Days of this month', href: url, current: history.granularity === 'day' },
+        { label: 'Months', href: withQuery(url, { use: 'month' }), current: history.granularity === 'month' },
       ]),
       history.current.lastSampledAt === null &&
         banner({

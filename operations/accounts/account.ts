@@ -75,11 +75,7 @@ export function parseEmail(text: string): string {
 }
 
 /** Throws `accounts.invalid` for a password that is too short or easily guessed. */
-export async function checkPassword(
-  breached: BreachedPasswords,
-  password: string,
-  owner: PasswordOwner,
-): Promise<void> {
+export async function checkPassword(breached: BreachedPasswords, password: string, owner: PasswordOwner) {
   const fault = await passwordFault(password, owner, breached);
   if (fault !== null) throw invalid(fault, 'password');
 }

@@ -6,12 +6,7 @@ import { type Actor, requireOwnerOrOperator } from './actor.ts';
 import * as store from './store.ts';
 
 /** Idempotent; an owner stays one. */
-export async function addMember(
-  db: Queryable,
-  actor: Actor,
-  organizationId: number,
-  personId: number,
-): Promise<void> {
+export async function addMember(db: Queryable, actor: Actor, organizationId: number, personId: number) {
   requireOwnerOrOperator(actor, organizationId);
   await inTransaction(db, async (trx) => {
     const members = await store.listMemberships(trx, { organizationId });
@@ -63,12 +58,7 @@ export async function revokeInvitation(
   });
 }
 
-export async function renameOrganization(
-  db: Queryable,
-  actor: Actor,
-  organizationId: number,
-  given: string,
-): Promise<void> {
+export async function renameOrganization(db: Queryable, actor: Actor, organizationId: number, given: string) {
   requireOwnerOrOperator(actor, organizationId);
   const name = parseOrganizationName(given);
   await inTransaction(db, async (trx) => {

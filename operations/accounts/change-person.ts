@@ -33,12 +33,7 @@ export async function setPassword(
 }
 
 /** Operators only, for a person who has lost every second factor; they are mailed. Throws `accounts.invalid`. */
-export async function removeFactors(
-  db: Queryable,
-  post: Post,
-  actor: Actor,
-  personId: number,
-): Promise<void> {
+export async function removeFactors(db: Queryable, post: Post, actor: Actor, personId: number) {
   requireOperator(actor);
   const person = await store.findPerson(db, personId);
   if (person === null) throw invalid('This person does not exist.');
@@ -56,12 +51,7 @@ export async function removeFactors(
  * Operators only. The sessions and links of a deactivated person end for good: activating them again brings none back.
  * Throws `accounts.invalid`.
  */
-export async function setPersonActive(
-  db: Queryable,
-  actor: Actor,
-  personId: number,
-  isActive: boolean,
-): Promise<void> {
+export async function setPersonActive(db: Queryable, actor: Actor, personId: number, isActive: boolean) {
   requireOperator(actor);
   await inTransaction(db, async (trx) => {
     if (!(await store.setPersonActive(trx, personId, isActive))) throw invalid('This person does not exist.');

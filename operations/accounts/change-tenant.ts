@@ -112,12 +112,7 @@ export async function setBillingProfile(
 }
 
 /** The organization's owner or an operator. The slug stays: programs name the tenant by it. */
-export async function renameTenant(
-  db: Queryable,
-  actor: Actor,
-  tenantId: number,
-  name: string,
-): Promise<void> {
+export async function renameTenant(db: Queryable, actor: Actor, tenantId: number, name: string) {
   const tenant = (await store.findTenants(db, [tenantId]))[0];
   if (!tenant) throw invalid('There is no such tenant.');
   requireOwnerOrOperator(actor, tenant.organizationId);

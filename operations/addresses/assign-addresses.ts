@@ -42,10 +42,7 @@ export async function holdAddresses(tx: Queryable, input: HoldAddressesInput): P
 }
 
 /** Gives the held addresses to the server, whose row exists by now: each becomes a generation of its own. */
-export async function assignHeldAddresses(
-  tx: Queryable,
-  server: { serverId: number; tenantId: number },
-): Promise<void> {
+export async function assignHeldAddresses(tx: Queryable, server: { serverId: number; tenantId: number }) {
   await store.insertHeldAllocations(tx, server);
   await store.deleteHolds(tx, server.serverId);
 }

@@ -196,11 +196,7 @@ export async function requireReserved(tx: Queryable, tenantId: number, id: numbe
 }
 
 /** Ends the generations of these kept addresses that the server has, or of all. `tx` is the transaction in which it loses them. */
-export async function endAttachments(
-  tx: Queryable,
-  serverId: number,
-  ids: readonly number[] | 'all',
-): Promise<void> {
+export async function endAttachments(tx: Queryable, serverId: number, ids: readonly number[] | 'all') {
   const ended = await store.endAttachments(tx, serverId, ids);
   for (const { id: addressId } of ended) await emit(tx, { type: 'address.detached', addressId, serverId });
   await forgetNames(tx, ended);

@@ -145,12 +145,7 @@ export async function revokeKey(
   });
 }
 
-async function revokeBelow(
-  db: Queryable,
-  actor: CustomerActor,
-  keyId: string,
-  tenantId = 0,
-): Promise<boolean> {
+async function revokeBelow(db: Queryable, actor: CustomerActor, keyId: string, tenantId = 0) {
   requireWriter(actor);
   return db.transaction().execute(async (tx) => {
     const below = await listKeysBelow(tx, { ...actor, keyId: actor.keyId! }, tenantId);

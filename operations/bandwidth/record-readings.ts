@@ -36,11 +36,7 @@ export function createReadingLoop(deps: RecorderDeps): LeasedLoop {
   });
 }
 
-async function recordReadings(
-  deps: RecorderDeps,
-  lease: Lease,
-  renew: () => Promise<boolean>,
-): Promise<void> {
+async function recordReadings(deps: RecorderDeps, lease: Lease, renew: () => Promise<boolean>) {
   const nodes = await deps.clusters.listNodes(systemActor, null);
   for (const driver of groupByDriver(deps.hypervisors, nodes).keys()) {
     if (!(await renew())) return;

@@ -78,11 +78,7 @@ interface PoolMail {
 }
 
 /** Mails the members of the account's organization, once the transaction is committed. */
-export async function enqueueMails(
-  tx: Queryable,
-  { post }: Pick<Deps, 'post'>,
-  mail: PoolMail,
-): Promise<void> {
+export async function enqueueMails(tx: Queryable, { post }: Pick<Deps, 'post'>, mail: PoolMail) {
   if (!post.canSend) return;
   for (const { personId } of await listMailable(tx, mail.tenantId))
     await enqueueJob(tx, 'bandwidth.mail', { ...mail, personId });

@@ -42,11 +42,7 @@ async function chargeBatch(
   return { due, charged: payable.length };
 }
 
-async function chargeMonth(
-  deps: Pick<MaintenanceDeps, 'metering'>,
-  tx: Queryable,
-  due: DueOverage,
-): Promise<void> {
+async function chargeMonth(deps: Pick<MaintenanceDeps, 'metering'>, tx: Queryable, due: DueOverage) {
   await appendLedgerEntry(tx, {
     tenantId: due.tenantId,
     amountQuanta: -due.quanta,

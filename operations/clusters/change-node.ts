@@ -69,12 +69,7 @@ export async function addNode(deps: ChangeDeps, actor: Actor, node: store.NewNod
 }
 
 /** Changes what may be given to guests, how the node is reached, or whether it takes new ones. Operators only. */
-export async function changeNode(
-  deps: ChangeDeps,
-  actor: Actor,
-  nodeId: number,
-  change: store.NodeChange,
-): Promise<void> {
+export async function changeNode(deps: ChangeDeps, actor: Actor, nodeId: number, change: store.NodeChange) {
   requireOperator(actor);
   const node = await store.findNode(deps.db(), nodeId);
   if (node === null) throw notFound();

@@ -100,10 +100,7 @@ export async function placeGuest(
  * Reserves other sizes for a server on its node, inside the caller's transaction. Throws `clusters.full` when the node
  * has no room for what is more than before.
  */
-export async function changeRoom(
-  tx: Queryable,
-  change: { clusterId: number; serverId: number; room: Room },
-): Promise<void> {
+export async function changeRoom(tx: Queryable, change: { clusterId: number; serverId: number; room: Room }) {
   await store.lockNodes(tx, change.clusterId);
   const before = await store.findNodeOfServer(tx, change.serverId);
   await store.updateReservation(tx, change.serverId, change.room);

@@ -10,10 +10,7 @@ export async function retryProvisioningCommand(serverId: number): Promise<void> 
 }
 
 /** Ends a failed provisioning; a removal is carried out by whichever `serve` runs. */
-export async function resolveProvisioningCommand(
-  serverId: number,
-  resolution: 'repaired' | 'remove',
-): Promise<void> {
+export async function resolveProvisioningCommand(serverId: number, resolution: 'repaired' | 'remove') {
   await withFeatures(async ({ servers }) => {
     await servers.resolveProvisioning(systemJob('retry-provisioning'), serverId, resolution);
     const said = resolution === 'repaired' ? 'is ready' : 'is being removed';

@@ -43,11 +43,7 @@ async function sendNotice(deps: DestroyNoticesDeps, job: Job, signal: AbortSigna
 }
 
 /** null when the monitor acknowledged; else why not, in words of ours: another's answer is never stored. */
-async function attempt(
-  deps: DestroyNoticesDeps,
-  notice: store.DestroyNoticeRow,
-  signal: AbortSignal,
-): Promise<string | null> {
+async function attempt(deps: DestroyNoticesDeps, notice: store.DestroyNoticeRow, signal: AbortSignal) {
   if (!deps.monitor.allowsInsecureHttp && !isPrivateTransport(deps.monitor.url)) return insecureText;
   const content: DestroyNotice = {
     cluster_id: notice.clusterId,

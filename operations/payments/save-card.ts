@@ -47,10 +47,7 @@ async function ask<T>({ gateway, reporter }: PaymentsDeps, call: () => Promise<T
   }
 }
 
-async function customerOf(
-  deps: PaymentsDeps,
-  tenant: { id: number; name: string; email: string | null },
-): Promise<string | null> {
+async function customerOf(deps: PaymentsDeps, tenant: { id: number; name: string; email: string | null }) {
   const known = await store.findCustomer(deps.db(), tenant.id, deps.gateway.name);
   if (known !== null) return known;
   const made = await deps.gateway.ensureCustomer(tenant);

@@ -83,12 +83,7 @@ export async function addServer(
   });
 }
 
-async function insertServer(
-  tx: Queryable,
-  orderId: number,
-  requested: RequestedServer,
-  held: HeldServer,
-): Promise<void> {
+async function insertServer(tx: Queryable, orderId: number, requested: RequestedServer, held: HeldServer) {
   const { serverId: id, planId, imageId, clusterId, hourlyQuanta, monthlyCapQuanta } = held;
   const name = requested.name ?? requested.hostname ?? `server-${id}`;
   await store.insertServer(tx, {

@@ -170,22 +170,13 @@ async function rescueServer(
 }
 
 /** Restarts the server from its own disk. Throws as `rebuildServer` does. */
-async function unrescueServer(
-  deps: ServersDeps,
-  of: ServerOf,
-  hooks: ChangeHooks = {},
-): Promise<ServerAction> {
+async function unrescueServer(deps: ServersDeps, of: ServerOf, hooks: ChangeHooks = {}) {
   const asked = { command: 'unrescue', capability: 'rescue' } as const;
   return change(deps, of, asked, hooks, async (_tx, server) => ({ isUnchanged: !server.isRescued }));
 }
 
 /** Puts an ISO into the server's CD drive, in place of another one. Throws as `rebuildServer` does. */
-async function attachIso(
-  deps: ServersDeps,
-  of: ServerOf,
-  wanted: string | number,
-  hooks: ChangeHooks = {},
-): Promise<ServerAction> {
+async function attachIso(deps: ServersDeps, of: ServerOf, wanted: string | number, hooks: ChangeHooks = {}) {
   const faults: FieldFault[] = [];
   const iso = pickOffered(await deps.catalog.listImages(['iso']), wanted, 'iso', faults);
   if (iso === undefined) throw invalidServer(faults);

@@ -67,12 +67,7 @@ async function enter(tx: Queryable, hour: store.DueHour, quanta: number, suffix:
  * that have begun are charged at the old price first; of the present one the difference is charged where the new price is
  * higher than each that the hour has had: it costs its highest price once. Nothing is given back for a lower price.
  */
-export async function changePlan(
-  tx: Queryable,
-  serverId: number,
-  actionId: number,
-  plan: NewPlan,
-): Promise<void> {
+export async function changePlan(tx: Queryable, serverId: number, actionId: number, plan: NewPlan) {
   for (;;) {
     const [hour] = await store.lockDueHours(tx, { afterServerId: 0, limit: 1, serverId });
     if (hour === undefined) break;

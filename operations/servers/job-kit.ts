@@ -22,11 +22,7 @@ export async function hypervisorOf(
 }
 
 /** The last transaction of a job, undone when another worker has claimed the job since. */
-export async function finish(
-  deps: ServersDeps,
-  job: Job,
-  effects: (tx: Queryable) => Promise<void>,
-): Promise<void> {
+export async function finish(deps: ServersDeps, job: Job, effects: (tx: Queryable) => Promise<void>) {
   await inTransaction(deps, async (tx) => {
     if (!(await finishJob(tx, job)))
       throw new CodedError('jobs.overtaken', 'Another worker has taken this job over.');
@@ -35,11 +31,7 @@ export async function finish(
 }
 
 /** Ends the server's unfinished action and emits its event. */
-export async function endAction(
-  tx: Queryable,
-  serverId: number,
-  result: Parameters<typeof finishAction>[2],
-): Promise<void> {
+export async function endAction(tx: Queryable, serverId: number, result: Parameters<typeof finishAction>[2]) {
   const actionId = await finishAction(tx, serverId, result);
   if (actionId !== null) await emit(tx, { type: 'action.finished', serverId, actionId });
 }

@@ -66,12 +66,7 @@ export async function runPower(deps: ServersDeps, job: Job): Promise<void> {
  * Asks the guest to halt and looks until it has, or until its time is over. `signal_sent` means that the result was not checked,
  * `timeout` that it did not halt; with `on_timeout: stop` its power is then cut.
  */
-async function halt(
-  deps: ServersDeps,
-  job: Job,
-  driver: HypervisorDriver,
-  request: ActionRequest,
-): Promise<void> {
+async function halt(deps: ServersDeps, job: Job, driver: HypervisorDriver, request: ActionRequest) {
   const name = guestName(request.serverId);
   if (!(job.payload as PowerJob).signalled) await driver.signalShutdown(name);
   if ((await driver.readPower(name)) === 'off')

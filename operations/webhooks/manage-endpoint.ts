@@ -148,12 +148,7 @@ export async function deleteEndpoint(
   });
 }
 
-export async function setEndpointEnabled(
-  db: Queryable,
-  actor: Actor,
-  id: number,
-  isEnabled: boolean,
-): Promise<void> {
+export async function setEndpointEnabled(db: Queryable, actor: Actor, id: number, isEnabled: boolean) {
   const endpoint = await findManaged(db, actor, id);
   await db.transaction().execute((tx) => switchEndpoint(tx, actor, endpoint, isEnabled));
 }

@@ -23,11 +23,7 @@ export function createNotifications(options: NotificationsOptions) {
   let waits = 0;
   let releasing = new AbortController();
 
-  async function waitFor<T>(
-    wait: WaitOptions,
-    look: () => Promise<T>,
-    isEnough: (seen: T) => boolean,
-  ): Promise<T> {
+  async function waitFor<T>(wait: WaitOptions, look: () => Promise<T>, isEnough: (seen: T) => boolean) {
     const { promise: over, resolve } = Promise.withResolvers<void>();
     let isOver = false;
     const end = () => {

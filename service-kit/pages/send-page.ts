@@ -37,12 +37,7 @@ export function isRefresh(request: FastifyRequest): boolean {
 }
 
 /** Sends a page; returns the reply, for `return sendPage(reply, …)` in a route. */
-export function sendPage(
-  reply: FastifyReply,
-  page: Html,
-  status = 200,
-  policy = CONTENT_SECURITY_POLICY,
-): FastifyReply {
+export function sendPage(reply: FastifyReply, page: Html, status = 200, policy = CONTENT_SECURITY_POLICY) {
   // Names of hosts and strangers stand in pages: none of them turns the direction of what follows it.
   const text = String(page).replace(/[\u202a-\u202e\u2066-\u2069]/g, '');
   reply

@@ -192,11 +192,7 @@ function placesOf<Row>({ columns, card }: TableOptions<Row>): CardSlot[] {
 }
 
 /** What says on a card what a cell is. */
-function cardHeader<Row>(
-  column: Column<Row>,
-  place: CardSlot,
-  options: TableOptions<Row>,
-): string | undefined {
+function cardHeader<Row>(column: Column<Row>, place: CardSlot, options: TableOptions<Row>) {
   if (column.kind === 'actions' || column.header === '' || place === 'title' || place === 'off')
     return undefined;
   const isNamed = column.kind === 'figure' || (place === 'rest' && !options.isStacked);

@@ -82,11 +82,7 @@ export async function giveObjects(client: pg.Client, role: string): Promise<void
   await client.query(`begin;${rows.map((row) => `${row.statement};`).join('')}commit`);
 }
 
-async function withAdmin(
-  socketDir: string,
-  database: string,
-  work: (client: pg.Client) => Promise<void>,
-): Promise<void> {
+async function withAdmin(socketDir: string, database: string, work: (client: pg.Client) => Promise<void>) {
   const client = new pg.Client({ host: socketDir, user: adminRole, database });
   client.on('error', () => {});
   await client.connect();

@@ -173,10 +173,7 @@ async function refuseExternal(target: BackupTarget, command: string): Promise<vo
 }
 
 /** The embedded server, joined where a program runs it, else started for as long as `work` takes. */
-async function withServer<T>(
-  target: BackupTarget,
-  work: (url: string, dataDir: string) => Promise<T>,
-): Promise<T> {
+async function withServer<T>(target: BackupTarget, work: (url: string, dataDir: string) => Promise<T>) {
   const dir = resolve(target.programDir, 'postgres');
   if (!(await exists(join(dir, 'data'))))
     throw new CodedError('backup.nothing', `There is no database below ${dir}. Is SVC_DATA_DIR right?`);

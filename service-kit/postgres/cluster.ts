@@ -138,11 +138,7 @@ async function initialise(runtime: PostgresRuntime, dataDir: string, logFile: st
   await rename(fresh, dataDir);
 }
 
-export async function waitUntilAnswering(
-  child: ChildProcess,
-  socketDir: string,
-  logFile: string,
-): Promise<void> {
+export async function waitUntilAnswering(child: ChildProcess, socketDir: string, logFile: string) {
   let spawnError: Error | null = null;
   child.once('error', (error) => {
     spawnError = error;

@@ -26,12 +26,7 @@ class CopyTaker {
 }
 
 /** Appends rows made by `RowWriter` to these columns of a table. The names go into the statement as they are. */
-export async function copyRows(
-  db: Queryable,
-  table: string,
-  columns: readonly string[],
-  rows: Uint8Array,
-): Promise<void> {
+export async function copyRows(db: Queryable, table: string, columns: readonly string[], rows: Uint8Array) {
   const text = `copy ${table} (${columns.join(', ')}) from stdin (format binary)`;
   await db.executeQuery(CompiledQuery.raw(text, [new CopyRows(rows)]));
 }

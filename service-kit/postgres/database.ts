@@ -370,10 +370,7 @@ async function applyOne(client: pg.ClientBase, migration: Migration): Promise<vo
 }
 
 /** Names of migrations that this program has and its database has not, in order. */
-async function findMissingMigrations(
-  applied: readonly { name: string }[],
-  folders: readonly string[],
-): Promise<string[]> {
+async function findMissingMigrations(applied: readonly { name: string }[], folders: readonly string[]) {
   const known = new Set(applied.map((row) => row.name));
   return (await readMigrations(folders)).map(({ name }) => name).filter((name) => !known.has(name));
 }

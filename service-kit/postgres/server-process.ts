@@ -44,11 +44,7 @@ export function createServerProcess(options: ServerProcessOptions) {
     if (child !== started && !isStopping) throw new CodedError('postgres.died', 'PostgreSQL died at once.');
   }
 
-  async function relaunch(
-    runtime: PostgresRuntime,
-    code: number | null,
-    signal: string | null,
-  ): Promise<void> {
+  async function relaunch(runtime: PostgresRuntime, code: number | null, signal: string | null) {
     reporter.warn('postgresql ended, starting it again', { code, signal });
     for (let attempt = 1; !isStopping; attempt += 1) {
       try {

@@ -131,12 +131,7 @@ function stepSecrets({ db }: SecondFactorsDeps) {
   };
 }
 
-async function openTotp(
-  secrets: Secrets,
-  from: Queryable,
-  personId: number,
-  { sealed }: store.StoredTotp,
-): Promise<string> {
+async function openTotp(secrets: Secrets, from: Queryable, personId: number, { sealed }: store.StoredTotp) {
   return (await secrets.open(from, store.totpSecret, personId, sealed)).toString();
 }
 
@@ -172,11 +167,7 @@ async function adding(
 }
 
 /** Recovery codes stand in for a factor, so they go with the last one. */
-function removing(
-  db: Queryable,
-  personId: number,
-  remove: (tx: Queryable) => Promise<boolean>,
-): Promise<boolean> {
+function removing(db: Queryable, personId: number, remove: (tx: Queryable) => Promise<boolean>) {
   return db.transaction().execute(async (tx) => {
     const isGone = await remove(tx);
     if (!(await stateOf(tx, personId)).hasAny) await store.replaceRecoveryCodes(tx, personId, []);

@@ -185,12 +185,7 @@ async function sealColumn(deps: RotationDeps, column: SecretColumn, keyId: numbe
   return count;
 }
 
-async function sealRow(
-  { db, seal, open }: RotationDeps,
-  column: SecretColumn,
-  row: number,
-  sealed: Buffer,
-): Promise<boolean> {
+async function sealRow({ db, seal, open }: RotationDeps, column: SecretColumn, row: number, sealed: Buffer) {
   const secret = await open(db(), column, row, sealed);
   return db()
     .transaction()

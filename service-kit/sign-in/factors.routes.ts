@@ -168,11 +168,7 @@ async function confirmApp(
 }
 
 /** A session that the password alone has opened, in another browser, would go on without the factor. */
-function endOtherSessions(
-  { sessions }: AccountPagesOptions,
-  request: FastifyRequest,
-  person: SignInPerson,
-): Promise<void> {
+function endOtherSessions({ sessions }: AccountPagesOptions, request: FastifyRequest, person: SignInPerson) {
   return sessions.endOthers(person.id, request.headers.cookie);
 }
 

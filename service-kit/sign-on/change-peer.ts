@@ -17,10 +17,7 @@ export interface PeerInput {
 }
 
 /** Makes a new key in place of the former one, whose signatures the other program refuses from the new one's entry on. */
-export async function createKey<Actor extends AuditActor>(
-  deps: SignOnDeps<Actor>,
-  actor: Actor,
-): Promise<void> {
+export async function createKey<Actor extends AuditActor>(deps: SignOnDeps<Actor>, actor: Actor) {
   deps.requireOperator(actor);
   await setKey(deps, actor, generateKeyPairSync('ed25519').privateKey);
 }

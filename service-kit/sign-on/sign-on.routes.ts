@@ -362,10 +362,7 @@ function showLink<Actor extends AuditActor>(
   return sendPage(reply, alone(area, 'Link your accounts', content), status);
 }
 
-function nothingToLink<Actor extends AuditActor>(
-  options: SignOnPagesOptions<Actor>,
-  reply: FastifyReply,
-): FastifyReply {
+function nothingToLink<Actor extends AuditActor>(options: SignOnPagesOptions<Actor>, reply: FastifyReply) {
   const text =
     'No sign-on of this browser waits to be linked, or it is older than ten minutes. Follow the link in the other console again.';
   return showRefusal(options, reply, 410, text);

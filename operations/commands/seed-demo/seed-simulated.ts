@@ -57,11 +57,7 @@ export async function seedSimulatedServers(
 }
 
 /** Servers that run, with a past in which traffic may have been observed. */
-export async function giveThemAPast(
-  { database }: Features,
-  serverIds: readonly number[],
-  days: number,
-): Promise<void> {
+export async function giveThemAPast({ database }: Features, serverIds: readonly number[], days: number) {
   await database.db.transaction().execute(async (tx) => {
     await backdateServers(tx, serverIds, days);
     await backdateAllocations(tx, serverIds, days);

@@ -79,13 +79,7 @@ async function open(url: string): Promise<{ body: Readable; bytes: number }> {
 }
 
 /** Writes the volume from a stream; virsh itself notices a node that has gone. */
-async function upload(
-  uri: string,
-  pool: string,
-  volume: string,
-  body: Readable,
-  watch: Transform,
-): Promise<void> {
+async function upload(uri: string, pool: string, volume: string, body: Readable, watch: Transform) {
   // virsh opens its input by a name, which works for a pipe and not for the socket that a child of this process has.
   const script = 'cat | virsh -q -c "$1" vol-upload --pool "$2" "$3" /dev/stdin';
   const child = spawn('sh', ['-c', script, 'sh', uri, pool, volume], {

@@ -37,11 +37,7 @@ export async function changeGuard(
   await applyTable(call, filter);
 }
 
-export function defineGuard(
-  call: Virsh,
-  filter: string,
-  nic: { mac: string; addresses: readonly string[] },
-): Promise<void> {
+export function defineGuard(call: Virsh, filter: string, nic: { mac: string; addresses: readonly string[] }) {
   return define(call, guardOf(filter), guardRules(nic));
 }
 
@@ -80,11 +76,7 @@ async function readNic(call: Virsh, filter: string): Promise<GuardedNic> {
 }
 
 /** Removes the filters of the guest, which is gone, or of one of its private NICs. */
-export async function removeFilters(
-  call: Virsh,
-  guest: string,
-  networkId: number | null = null,
-): Promise<void> {
+export async function removeFilters(call: Virsh, guest: string, networkId: number | null = null) {
   const find = async () =>
     (await listFilters(call, guest)).filter(
       (name) => networkId === null || `${name}-`.startsWith(`${filterName(guest, networkId)}-`),

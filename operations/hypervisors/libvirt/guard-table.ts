@@ -21,11 +21,7 @@ export interface GuardedNic {
 }
 
 /** Has the table hold what the NIC's filters hold, which `read` says. */
-export async function applyGuardTable(
-  call: Virsh,
-  filter: string,
-  read: () => Promise<GuardedNic>,
-): Promise<void> {
+export async function applyGuardTable(call: Virsh, filter: string, read: () => Promise<GuardedNic>) {
   if (!(await listNetworks(call)).includes(marker)) return;
   const { isGuarded, ...nic } = await read();
   const [on, off] = rulesOf(filter, nic);

@@ -19,12 +19,7 @@ export function segmentName(networkId: number): string {
 }
 
 /** Plugs the NIC in, now and at every start; one that is there is left alone. `bridge`: of the node, for this network alone. */
-export async function attachNic(
-  call: Virsh,
-  guest: string,
-  nic: PrivateInterface,
-  bridge: string | null,
-): Promise<void> {
+export async function attachNic(call: Virsh, guest: string, nic: PrivateInterface, bridge: string | null) {
   const name = checked('name', guest);
   const segment = segmentName(nic.networkId);
   const mac = checked('mac', nic.mac);

@@ -13,12 +13,7 @@ import { tolerate, type Virsh } from './run-virsh.ts';
 import { capacityOf, deleteVolume, makeVolumes, seedOf, volumesOf } from './volumes.ts';
 
 /** See `HypervisorDriver.rescueGuest`; the guest is off afterwards, or runs where this rescue has begun already. */
-export function beginRescue(
-  call: Virsh,
-  pool: string,
-  guest: GuestDefinition,
-  change: number,
-): Promise<void> {
+export function beginRescue(call: Virsh, pool: string, guest: GuestDefinition, change: number) {
   const { name } = guest;
   const disk = checked('disk', `${name}-rescue-${change}.qcow2`);
   const seed = checked('seed', `${name}-rescue-${change}-seed.iso`);

@@ -192,10 +192,7 @@ function readCallback(
   }
 }
 
-async function ensureCustomer(
-  stripe: Stripe,
-  tenant: Parameters<PaymentGateway['ensureCustomer']>[0],
-): Promise<string> {
+async function ensureCustomer(stripe: Stripe, tenant: Parameters<PaymentGateway['ensureCustomer']>[0]) {
   const customer = await stripe.customers.create(
     {
       name: tenant.name,

@@ -105,12 +105,7 @@ async function tellStart(
   return { episode, isStartTold: true, isEndTold: false, told };
 }
 
-async function tellEnd(
-  tx: Queryable,
-  of: Subject,
-  incident: Incident,
-  { episode, told }: store.Told,
-): Promise<void> {
+async function tellEnd(tx: Queryable, of: Subject, incident: Incident, { episode, told }: store.Told) {
   const open = openChannels(await findSettings(tx, of)).filter((channel) => told.includes(channel));
   if (open.includes('mail')) await store.queueEndMails(tx, incident.id, episode);
   if (open.includes('webhook'))

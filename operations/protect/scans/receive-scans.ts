@@ -96,11 +96,7 @@ async function lockRequest(
 }
 
 /** True when it ends the request. One that has ended stays as it is: its late result is stored all the same (NET-1.6, NET-3.1). */
-async function finishRequest(
-  tx: Queryable,
-  request: requests.LockedRequest | null,
-  scan: DeliveredScan,
-): Promise<boolean> {
+async function finishRequest(tx: Queryable, request: requests.LockedRequest | null, scan: DeliveredScan) {
   if (request === null) return false;
   if (request.hasLapsed) await requests.endRequest(tx, request.id, 'expired');
   const next = nextState(request.state, scan.state === 'complete' ? 'completed' : 'interrupted');

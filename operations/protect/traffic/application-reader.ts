@@ -309,11 +309,7 @@ async function rank(
   };
 }
 
-async function readRates(
-  reading: Reading,
-  dimension: RankedDimension,
-  rows: readonly Row[],
-): Promise<(number | null)[][]> {
+async function readRates(reading: Reading, dimension: RankedDimension, rows: readonly Row[]) {
   const sums = rows.map(({ key }) => reading.sumsOf.get(key[0]!)!);
   const [observed, steps] = await Promise.all([
     reading.observed(),

@@ -279,11 +279,7 @@ function namerOf({ names }: Reading, dimension: RankedDimension) {
   };
 }
 
-async function readRates(
-  reading: Reading,
-  dimension: RankedDimension,
-  rows: readonly Row[],
-): Promise<(number | null)[][]> {
+async function readRates(reading: Reading, dimension: RankedDimension, rows: readonly Row[]) {
   const [{ timesMs }, steps] = await Promise.all([
     reading.course(),
     rows.length === 0 ? [] : listLines(reading, dimension, rows),

@@ -11,10 +11,7 @@ export { createConsoleSocket } from './console-socket.ts';
 export { renderErrorPage } from './pages.ts';
 
 /** Call it before other surfaces are registered, so that the policy of error pages holds for theirs too. */
-export async function registerPublic(
-  app: App,
-  deps: PublicPagesDeps & ApiDocsDeps & { payments: Payments },
-): Promise<void> {
+export async function registerPublic(app: App, deps: PublicPagesDeps & ApiDocsDeps & { payments: Payments }) {
   registerPublicPages(app, deps);
   registerJoin(app, deps);
   registerPaymentCallbacks(app, deps);

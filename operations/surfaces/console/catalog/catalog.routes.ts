@@ -113,13 +113,7 @@ function add(catalog: Catalog, actor: StaffActor, kind: OfferKind, form: OfferFo
   return catalog.addPlan(actor, { slug, name, ...sizes, ...termsOf(form) });
 }
 
-function change(
-  catalog: Catalog,
-  actor: StaffActor,
-  kind: OfferKind,
-  id: number,
-  form: OfferForm,
-): Promise<void> {
+function change(catalog: Catalog, actor: StaffActor, kind: OfferKind, id: number, form: OfferForm) {
   const { name = '', country = '' } = form;
   const isOffered = form.offered === 'on';
   if (kind === 'locations') return catalog.changeLocation(actor, id, { name, country });

@@ -218,12 +218,7 @@ async function show(
   return sendPage(reply, nodePage({ ...options, drifts, check, nowMs: deps.clock.nowMs() }), status);
 }
 
-async function showClusters(
-  deps: Features,
-  staff: Staff,
-  reply: FastifyReply,
-  done: string,
-): Promise<FastifyReply> {
+async function showClusters(deps: Features, staff: Staff, reply: FastifyReply, done: string) {
   const toast = toastOf(outcomes, done, done === 'kept' ? 'warn' : 'good');
   return sendPage(reply, clustersPage({ staff, ...(await readClustersPage(deps, staff)), toast }));
 }

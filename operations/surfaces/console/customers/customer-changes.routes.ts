@@ -155,13 +155,7 @@ async function setStatus(
   }
 }
 
-function refuse(
-  deps: Features,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  id: string,
-  error: unknown,
-): Promise<FastifyReply> {
+function refuse(deps: Features, request: FastifyRequest, reply: FastifyReply, id: string, error: unknown) {
   if (!(error instanceof CodedError) || error.code !== 'accounts.invalid') throw error;
   return showCustomer(deps, request, reply, id, { error: error.message }, 422);
 }

@@ -37,12 +37,7 @@ export function registerWebhooks(app: App, deps: Features): void {
   });
 }
 
-function webhooksPage(
-  staff: Staff,
-  health: QueueHealth,
-  failing: readonly FailingEndpoint[],
-  nowMs: number,
-): Html {
+function webhooksPage(staff: Staff, health: QueueHealth, failing: readonly FailingEndpoint[], nowMs: number) {
   const isLate = isQueueLate(health);
   return consoleFrame({ staff, title: 'Webhooks', current: 'webhooks' }, [
     pageHeader({ title: 'Webhooks', state: stateOf(health, isLate) }),

@@ -125,12 +125,7 @@ async function change(
 }
 
 /** Shows a validation error on the page and rethrows all other errors. */
-function refuse(
-  deps: Features,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  error: unknown,
-): Promise<FastifyReply> {
+function refuse(deps: Features, request: FastifyRequest, reply: FastifyReply, error: unknown) {
   if (!(error instanceof CodedError) || error.code !== 'accounts.invalid') throw error;
   return show(deps, request, reply, { error: error.message }, 422);
 }

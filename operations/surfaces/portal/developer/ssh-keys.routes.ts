@@ -66,12 +66,7 @@ export function registerSshKeys(app: App, deps: Features): void {
   });
 }
 
-async function show(
-  deps: Features,
-  visitor: Visitor,
-  reply: FastifyReply,
-  state: PageState,
-): Promise<FastifyReply> {
+async function show(deps: Features, visitor: Visitor, reply: FastifyReply, state: PageState) {
   const { actor } = visitor;
   const [tenants, keys] = await Promise.all([
     deps.accounts.findTenants(actor.tenantIds),

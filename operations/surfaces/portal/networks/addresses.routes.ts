@@ -146,12 +146,7 @@ const readAddresses = ({ accounts, addresses, catalog, servers }: Features, { ac
     addressesMax: addresses.addressesMax,
   });
 
-async function show(
-  deps: Features,
-  visitor: Visitor,
-  reply: FastifyReply,
-  state: PageState,
-): Promise<FastifyReply> {
+async function show(deps: Features, visitor: Visitor, reply: FastifyReply, state: PageState) {
   const shown = { visitor, ...(await readAddresses(deps, visitor)), ...state };
   const failed = state.fault?.form === 'list' ? state.fault.message : undefined;
   const toast = failed === undefined ? toastOf(outcomes, state.done) : { tone: 'bad' as const, text: failed };

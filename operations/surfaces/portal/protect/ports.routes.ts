@@ -113,10 +113,7 @@ export function registerPorts(app: App, deps: Features): void {
   });
 }
 
-async function requestScan(
-  deps: Features,
-  request: FastifyRequest<{ Params: { id: string } }>,
-): Promise<string> {
+async function requestScan(deps: Features, request: FastifyRequest<{ Params: { id: string } }>) {
   const { visitor, server } = await findProtectedOf(deps, request);
   try {
     const { isNew } = await deps.protectScans.request(visitor.actor, server.id);

@@ -314,11 +314,7 @@ function peersOf(rule: Rule): Content {
   return rule.peers.map((peer, index) => [index > 0 && ' ', code(peer)]);
 }
 
-function editForm(
-  { visitor, server, firewall }: FirewallPageOptions,
-  rule: StoredRule,
-  edit: EditedRule,
-): Html {
+function editForm({ visitor, server, firewall }: FirewallPageOptions, rule: StoredRule, edit: EditedRule) {
   const path = `/client/servers/${server.id}/firewall`;
   return editRuleForm({
     action: `${path}/edit`,

@@ -147,10 +147,7 @@ async function readSettings({ catalog, servers, reverseDns }: Features, { actor 
 }
 
 /** `key=value`, one a line; labels that are not there any more are taken away. Null when a line is none. */
-function readLabels(
-  text: string,
-  before: Readonly<Record<string, string>>,
-): Record<string, string | null> | null {
+function readLabels(text: string, before: Readonly<Record<string, string>>) {
   const labels: Record<string, string | null> = Object.fromEntries(
     Object.keys(before).map((key) => [key, null]),
   );

@@ -66,11 +66,7 @@ export function registerLive(app: App, deps: Features): void {
 }
 
 /** The page of the Live range. */
-export async function readLivePage(
-  deps: Features,
-  found: ProtectedServer,
-  address: string | undefined,
-): Promise<Html> {
+export async function readLivePage(deps: Features, found: ProtectedServer, address: string | undefined) {
   return livePage(found, await readLive(deps, found, address));
 }
 

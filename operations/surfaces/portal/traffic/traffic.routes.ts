@@ -115,11 +115,7 @@ async function showPage(deps: Features, request: TrafficRequest, reply: FastifyR
   return sendWantedFile(request, reply, 'traffic') ?? sendPage(reply, page);
 }
 
-async function showMinutes(
-  deps: Features,
-  request: TrafficRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+async function showMinutes(deps: Features, request: TrafficRequest, reply: FastifyReply) {
   const found = await findProtectedOf(deps, request);
   const asked = readServerAsk(deps, request);
   const [observed, told] = await Promise.all([
@@ -263,10 +259,7 @@ function trafficPage(request: FastifyRequest, options: TrafficPageOptions): Html
 }
 
 /** The newest minutes of the range, with the files of all. */
-function minutesPage(
-  query: TrafficRequest['query'],
-  options: Omit<TrafficPageOptions, 'explorer' | 'live'>,
-): Html {
+function minutesPage(query: TrafficRequest['query'], options: Omit<TrafficPageOptions, 'explorer' | 'live'>) {
   const { visitor, server, ask, openAttacks, nowMs, minutes, minuteGaps: gaps } = options;
   const path = trafficPath(server.id);
   const { range, from, to, address } = query;
@@ -293,10 +286,7 @@ function minutesPage(
 }
 
 /** Of every server; all that there is where its protection views are off (NET-1.6). */
-function usagePage(
-  { visitor, server, settings }: ProtectedServer,
-  usage: Omit<BandwidthOptions, 'url'>,
-): Html {
+function usagePage({ visitor, server, settings }: ProtectedServer, usage: Omit<BandwidthOptions, 'url'>) {
   const url = `${trafficPath(server.id)}/usage`;
   if (settings.viewsOn)
     return serverFrame(

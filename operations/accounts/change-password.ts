@@ -49,7 +49,7 @@ export async function setPasswordByLink(
 ): Promise<Person | null> {
   await checkPassword(deps.breached, password, owner);
   const passwordHash = await hashPassword(password);
-  return deps.db.transaction().execute(async (tx) => {
+  return inTransaction(deps.db, async (tx) => {
     if ((await takeAccessLink(tx, secret)) !== owner.id) return null;
     const person = await store.lockPersonByEmail(tx, owner.email);
     if (!person?.isActive) return null;

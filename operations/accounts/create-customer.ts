@@ -2,7 +2,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { createAccessLink } from '#service-kit/access-links/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Delivery, Post } from '#service-kit/mail/index.ts';
-import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { addedAsOwnerMail } from '#service-kit/sign-in/index.ts';
 import { invalid, type Person, parseEmail, parseName, parseOrganizationName } from './account.ts';
 import { type Actor, requireOperator } from './actor.ts';
@@ -39,7 +39,7 @@ export async function createCustomer(
   const name = asField('organization', () => parseOrganizationName(input.organization));
   const email = asField('email', () => parseEmail(input.email));
   try {
-    const made = await deps.db.transaction().execute(async (tx) => {
+    const made = await inTransaction(deps.db, async (tx) => {
       const { owner, secret } = await ensureOwner(tx, deps.revokeKeysOf, actor, email, input.name);
       const made = { owner, secret, ...(await insertOrganization(tx, name, owner.id)) };
       await record(tx, actor, {

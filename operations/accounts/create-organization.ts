@@ -1,5 +1,5 @@
 import { record } from '#service-kit/audit/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import {
   invalid,
   type Organization,
@@ -31,7 +31,7 @@ export async function createOrganization(
 ): Promise<CreateOrganizationResult> {
   requireOperator(actor);
   const name = parseOrganizationName(input.name);
-  return db.transaction().execute(async (transaction) => {
+  return inTransaction(db, async (transaction) => {
     if (!(await store.findPerson(transaction, input.ownerId))) throw invalid('There is no such owner.');
     const made = await insertOrganization(transaction, name, input.ownerId, input.tenantName);
     await record(transaction, actor, {
@@ -73,7 +73,7 @@ export async function createTenant(
     throw invalid(`An organization has ${tenantsMax} workspaces at most. Ask support for more.`);
   if (!(await store.findOrganization(db, input.organizationId)))
     throw invalid('There is no such organization.');
-  return db.transaction().execute(async (transaction) => {
+  return inTransaction(db, async (transaction) => {
     const tenant = await insertNamedTenant(transaction, input.organizationId, input.name);
     await record(transaction, actor, {
       operation: 'tenant.create',

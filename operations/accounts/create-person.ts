@@ -52,7 +52,7 @@ export async function inviteStaff(
   const email = parseEmail(input.email);
   const name = parseName(input.name, 'The name of a person');
   const row = { email, name, passwordHash: null, staffRole: input.role, isVerified: true };
-  const { person, secret } = await deps.db.transaction().execute(async (tx) => {
+  const { person, secret } = await inTransaction(deps.db, async (tx) => {
     const person = await insertPerson(tx, actor, row);
     return { person, secret: await createAccessLink(tx, person.id, firstLinkHours) };
   });

@@ -10,7 +10,7 @@ import { searchWords } from '#operations/views/search-store.ts';
 import type { TenantStatus } from '#operations/views/tenant-store.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { type BreachedPasswords, foldEmail, noBreachedPasswords } from '#service-kit/sessions/index.ts';
 import type { BillingProfile, Organization, Person, Tenant } from './account.ts';
 import {
@@ -163,9 +163,7 @@ export function createAccounts(deps: {
     },
     /** Operators and the program itself (billing suspends). A closed tenant stays closed. */
     setTenantStatus: (actor: Actor, tenantId: number, status: TenantStatus) =>
-      db()
-        .transaction()
-        .execute((tx) => setTenantStatus(tx, releaseKeptAddresses, actor, tenantId, status)),
+      inTransaction(db(), (tx) => setTenantStatus(tx, releaseKeptAddresses, actor, tenantId, status)),
     billingProfileOf: (tenantId: number) => store.findBillingProfile(db(), tenantId),
     setBillingProfile: (actor: Actor, tenantId: number, profile: BillingProfile) =>
       setBillingProfile(db(), actor, tenantId, profile),

@@ -5,7 +5,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
-import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import type { BreachedPasswords } from '#service-kit/sessions/index.ts';
 import { endSessions, hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
 import { invitationMail } from '#service-kit/sign-in/index.ts';
@@ -51,7 +51,7 @@ export async function inviteMember(
     throw invalid('This person is a member already.', 'email');
   const secret = randomBytes(32).toString('base64url');
   const invitedBy = actor.kind === 'customer' || actor.kind === 'staff' ? actor.personId : null;
-  const invitation = await db.transaction().execute(async (tx) => {
+  const invitation = await inTransaction(db, async (tx) => {
     await store.lockOrganization(tx, organizationId);
     const counts = await store.countInvitationsOfDay(tx, organizationId, email);
     if (counts.ofOrganization >= perOrganizationMax)
@@ -108,7 +108,7 @@ export async function acceptInvitation(
   if (password === null && !(await isPasswordOf(known!, given.password))) throw wrongPassword();
   if (known !== null && !known.isActive) throw wrongPassword();
   try {
-    return await db.transaction().execute(async (tx) => {
+    return await inTransaction(db, async (tx) => {
       if (!(await store.takeInvitation(tx, invitation.id))) throw goneInvitation();
       const person = password === null ? known! : await setUp(tx, deps, origin, invitation.email, password);
       const member = (await store.listMemberships(tx, { personId: person.id })).find(

@@ -4,7 +4,7 @@ import { formatAddress, parseAddress, parsePrefix, prefixContains } from '#commo
 import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
 import { lockCluster } from '#operations/clusters/index.ts';
 import { record } from '#service-kit/audit/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { AddressPool } from './allocation.ts';
 import * as store from './store.ts';
 
@@ -55,7 +55,7 @@ export async function addPool(db: Queryable, actor: Actor, given: AddressPool): 
     firstAddress: formatAddress(first),
     lastAddress: formatAddress(last),
   };
-  return db.transaction().execute(async (tx) => {
+  return inTransaction(db, async (tx) => {
     if (!(await lockCluster(tx, pool.clusterId)))
       throw new CodedError('addresses.not_found', 'There is no such cluster.');
     const overlapping = await store.findOverlap(tx, pool.clusterId, pool.prefix);
@@ -74,7 +74,7 @@ export async function addPool(db: Queryable, actor: Actor, given: AddressPool): 
  */
 export async function removePool(db: Queryable, actor: Actor, poolId: number): Promise<void> {
   requireOperator(actor);
-  await db.transaction().execute(async (tx) => {
+  await inTransaction(db, async (tx) => {
     const wasUsed = await store.lockPoolUse(tx, poolId);
     if (wasUsed === null) throw new CodedError('addresses.not_found', 'There is no such range.');
     if (wasUsed)

@@ -12,7 +12,7 @@ import {
   type ReservedAddress,
 } from '#operations/views/reserved-address-store.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { drawAddress } from './assign-addresses.ts';
 import type { AddressesDeps } from './index.ts';
 import * as store from './reserved-store.ts';
@@ -50,35 +50,32 @@ export async function reserveAddress(
   requireWrite(actor, tenantId);
   if (name !== undefined) requireName(name);
   const place = input.address === undefined ? await choosePlace(deps, input) : null;
-  return deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      if ((await lockTenantStatus(tx, tenantId)) === 'CLOSED') throw notFound();
-      const used = await store.lockReservedCount(tx, tenantId);
-      if (used >= deps.addressesMax)
-        throw new CodedError(
-          'addresses.limit',
-          `This workspace keeps ${used} of ${deps.addressesMax} addresses. Release one, or ask us for more.`,
-          { limit: 'addresses', max: deps.addressesMax, used },
-        );
-      const found = place === null ? await takeHeld(tx, input) : await drawFree(deps, tx, place);
-      const named = name === undefined ? {} : { name };
-      const id = await store.insertReserved(tx, { tenantId, ...found, ...named });
-      // Inserting has locked the server, as its destruction does first; it may have come before.
-      if (place === null && (await store.findHeldAddress(tx, tenantId, found.address, true)) === null)
-        throw notHeld();
-      const address = (await findReserved(tx, tenantId, id))!;
-      await onReserved?.(tx, address);
-      await emit(tx, { type: 'address.reserved', addressId: id, serverId: address.serverId });
-      await record(tx, actor, {
-        operation: 'address.reserve',
-        subject: { kind: 'address', id, name: address.name },
-        tenantId,
-        after: { address: address.address, location: address.locationSlug, serverId: address.serverId },
-      });
-      return address;
+  return inTransaction(deps.db(), async (tx) => {
+    if ((await lockTenantStatus(tx, tenantId)) === 'CLOSED') throw notFound();
+    const used = await store.lockReservedCount(tx, tenantId);
+    if (used >= deps.addressesMax)
+      throw new CodedError(
+        'addresses.limit',
+        `This workspace keeps ${used} of ${deps.addressesMax} addresses. Release one, or ask us for more.`,
+        { limit: 'addresses', max: deps.addressesMax, used },
+      );
+    const found = place === null ? await takeHeld(tx, input) : await drawFree(deps, tx, place);
+    const named = name === undefined ? {} : { name };
+    const id = await store.insertReserved(tx, { tenantId, ...found, ...named });
+    // Inserting has locked the server, as its destruction does first; it may have come before.
+    if (place === null && (await store.findHeldAddress(tx, tenantId, found.address, true)) === null)
+      throw notHeld();
+    const address = (await findReserved(tx, tenantId, id))!;
+    await onReserved?.(tx, address);
+    await emit(tx, { type: 'address.reserved', addressId: id, serverId: address.serverId });
+    await record(tx, actor, {
+      operation: 'address.reserve',
+      subject: { kind: 'address', id, name: address.name },
+      tenantId,
+      after: { address: address.address, location: address.locationSlug, serverId: address.serverId },
     });
+    return address;
+  });
 }
 
 interface Place {
@@ -133,20 +130,18 @@ export async function renameAddress(
 ): Promise<ReservedAddress> {
   requireWrite(actor, tenantId);
   requireName(name);
-  return db()
-    .transaction()
-    .execute(async (tx) => {
-      const before = await requireReserved(tx, tenantId, id);
-      await precondition?.(tx, before);
-      await store.renameReserved(tx, tenantId, id, name);
-      await record(tx, actor, {
-        operation: 'address.update',
-        subject: { kind: 'address', id, name: before.name },
-        tenantId,
-        ...changedMembers({ name: before.name }, { name }),
-      });
-      return (await findReserved(tx, tenantId, id))!;
+  return inTransaction(db(), async (tx) => {
+    const before = await requireReserved(tx, tenantId, id);
+    await precondition?.(tx, before);
+    await store.renameReserved(tx, tenantId, id, name);
+    await record(tx, actor, {
+      operation: 'address.update',
+      subject: { kind: 'address', id, name: before.name },
+      tenantId,
+      ...changedMembers({ name: before.name }, { name }),
     });
+    return (await findReserved(tx, tenantId, id))!;
+  });
 }
 
 /**
@@ -160,15 +155,13 @@ export async function releaseAddress(
   precondition?: InTransaction,
 ): Promise<void> {
   requireWrite(actor, tenantId);
-  await db()
-    .transaction()
-    .execute(async (tx) => {
-      const found = await requireReserved(tx, tenantId, id);
-      await precondition?.(tx, found);
-      const { serverId, state, cameWithServer } = found;
-      if (serverId !== null && !(cameWithServer && state === 'attached')) throw attached(serverId);
-      await release(tx, actor, found);
-    });
+  await inTransaction(db(), async (tx) => {
+    const found = await requireReserved(tx, tenantId, id);
+    await precondition?.(tx, found);
+    const { serverId, state, cameWithServer } = found;
+    if (serverId !== null && !(cameWithServer && state === 'attached')) throw attached(serverId);
+    await release(tx, actor, found);
+  });
 }
 
 async function release(tx: Queryable, actor: Actor, found: ReservedAddress): Promise<void> {

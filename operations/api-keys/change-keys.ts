@@ -47,7 +47,7 @@ export async function issueKey(
   if (input.tenantIds?.length === 0)
     throw new CodedError('api_keys.invalid', 'Select at least one workspace, or all of them.');
   const { id: keyId, token, digest } = mintCredential('svc');
-  await db.transaction().execute(async (tx) => {
+  await inTransaction(db, async (tx) => {
     const active = await store.lockActiveKeys(tx, input.personId);
     const expiresAt = isOfKey ? await lendableExpiry(tx, actor, input) : (input.expiresAt ?? null);
     if (expiresAt !== null && (await store.isPast(tx, expiresAt)))
@@ -113,7 +113,7 @@ export async function narrowKey(
     actor.kind === 'customer'
       ? { personId: actor.personId, organizationIds: actor.ownedOrganizationIds }
       : null;
-  return db.transaction().execute(async (tx) => {
+  return inTransaction(db, async (tx) => {
     if (!(await store.lockActiveKey(tx, keyId, whose))) return false;
     await store.keepGrants(tx, keyId, tenantIds);
     await recordKey(tx, actor, 'key.narrow', keyId, { after: { workspaces: tenantIds } });
@@ -133,7 +133,7 @@ export async function revokeKey(
 ): Promise<boolean> {
   if (actor.kind !== 'customer') requireOperator(actor);
   else if (actor.keyId !== null) return revokeBelow(db, actor, keyId, tenantId);
-  return db.transaction().execute(async (tx) => {
+  return inTransaction(db, async (tx) => {
     const isRevoked =
       actor.kind === 'customer'
         ? await store.revokeOwnKey(tx, keyId, actor.personId, actor.ownedOrganizationIds)
@@ -147,7 +147,7 @@ export async function revokeKey(
 
 async function revokeBelow(db: Queryable, actor: CustomerActor, keyId: string, tenantId = 0) {
   requireWriter(actor);
-  return db.transaction().execute(async (tx) => {
+  return inTransaction(db, async (tx) => {
     const below = await listKeysBelow(tx, { ...actor, keyId: actor.keyId! }, tenantId);
     if (!below.some((key) => key.keyId === keyId)) return false;
     if (!(await store.revokeAnyKey(tx, keyId))) return true;
@@ -193,7 +193,7 @@ const rotationOverlapHours = 24;
 export async function rotateKey(db: Queryable, actor: CustomerActor, keyId: string): Promise<IssueKeyResult> {
   if (actor.keyId !== null) throw forbidden('A key may not rotate keys.');
   const { id, token, digest } = mintCredential('svc');
-  await db.transaction().execute(async (tx) => {
+  await inTransaction(db, async (tx) => {
     // The person first, as where keys are issued: two transactions that lock in one order don't deadlock.
     const active = await store.lockActiveKeys(tx, actor.personId);
     if (active >= activeKeysMax)

@@ -5,7 +5,7 @@ import { type AccountNearing, listNearing } from '#operations/views/bandwidth-st
 import { enqueueJob, type JobHandler } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import { formatBytes, formatMoney, formatMonth, formatTime } from '#service-kit/pages/index.ts';
-import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import type { BandwidthDeps } from './index.ts';
 import { type BandwidthTerms, computeMonth } from './overage.ts';
 import { arrivalDays } from './pool.ts';
@@ -40,32 +40,29 @@ export function createThresholdLoop(deps: Deps): LeasedLoop {
 /** The mark moves in the transaction of the events and of the jobs that mail, so none is told twice or forgotten. */
 async function tellOne(deps: Deps, terms: BandwidthTerms, account: AccountNearing): Promise<void> {
   const { tenantId } = account;
-  await deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      const { usedBytes, allowanceBytes } = await computeMonth(tx, terms, account, await readNowMs(tx));
-      const reached = thresholds.filter(
-        (percent) => usedBytes > 0 && usedBytes * 100 >= percent * allowanceBytes,
-      );
-      const percent = reached.at(-1);
-      const before = percent === undefined ? null : await store.noteTold(tx, tenantId, percent);
-      if (percent === undefined || before === null) return;
-      for (const threshold of reached)
-        if (threshold > before)
-          await emit(tx, { type: 'bandwidth.threshold', tenantId, period: terms.period, percent: threshold });
-      const { period } = terms;
-      const { whenUsedUp } = await store.findChoice(tx, tenantId, period);
-      const beyond =
-        whenUsedUp === 'limit'
-          ? 'Once it is used up, the servers are limited in speed until the month ends, as you chose, and traffic beyond it is not charged.'
-          : `Traffic beyond it costs ${formatMoney(terms.tbQuanta, account.currency)} per TB, charged once on ${formatTime(periodOf(period).endMs + arrivalDays * 86_400_000, 'day')}; attacks are not charged.`;
-      await enqueueMails(tx, deps, {
-        ...{ tenantId, period, about: `${percent}` },
-        subject: `${percent} % of the bandwidth pool of ${account.name} is used`,
-        text: `${account.name} has used ${formatBytes(usedBytes)} of its bandwidth pool of ${formatBytes(allowanceBytes)} in ${formatMonth(period)}. The pool grows until the month ends. ${beyond}`,
-      });
+  await inTransaction(deps.db(), async (tx) => {
+    const { usedBytes, allowanceBytes } = await computeMonth(tx, terms, account, await readNowMs(tx));
+    const reached = thresholds.filter(
+      (percent) => usedBytes > 0 && usedBytes * 100 >= percent * allowanceBytes,
+    );
+    const percent = reached.at(-1);
+    const before = percent === undefined ? null : await store.noteTold(tx, tenantId, percent);
+    if (percent === undefined || before === null) return;
+    for (const threshold of reached)
+      if (threshold > before)
+        await emit(tx, { type: 'bandwidth.threshold', tenantId, period: terms.period, percent: threshold });
+    const { period } = terms;
+    const { whenUsedUp } = await store.findChoice(tx, tenantId, period);
+    const beyond =
+      whenUsedUp === 'limit'
+        ? 'Once it is used up, the servers are limited in speed until the month ends, as you chose, and traffic beyond it is not charged.'
+        : `Traffic beyond it costs ${formatMoney(terms.tbQuanta, account.currency)} per TB, charged once on ${formatTime(periodOf(period).endMs + arrivalDays * 86_400_000, 'day')}; attacks are not charged.`;
+    await enqueueMails(tx, deps, {
+      ...{ tenantId, period, about: `${percent}` },
+      subject: `${percent} % of the bandwidth pool of ${account.name} is used`,
+      text: `${account.name} has used ${formatBytes(usedBytes)} of its bandwidth pool of ${formatBytes(allowanceBytes)} in ${formatMonth(period)}. The pool grows until the month ends. ${beyond}`,
     });
+  });
 }
 
 interface PoolMail {

@@ -1,7 +1,7 @@
 import type { BandwidthTerms } from '#operations/bandwidth/index.ts';
 import { appendLedgerEntry, lockFreeBalances } from '#operations/billing/index.ts';
 import type { UsingAccount } from '#operations/views/bandwidth-store.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { MaintenanceDeps } from './index.ts';
 
 type Deps = Pick<MaintenanceDeps, 'db' | 'bandwidth'>;
@@ -22,10 +22,7 @@ export async function chargeBandwidth(deps: Deps): Promise<number> {
     let leftCount = 0;
     for (let at = 0; at < accounts.length; at += batchMax) {
       const batch = accounts.slice(at, at + batchMax);
-      const { charged, left } = await deps
-        .db()
-        .transaction()
-        .execute((tx) => chargeBatch(deps, tx, terms, batch));
+      const { charged, left } = await inTransaction(deps.db(), (tx) => chargeBatch(deps, tx, terms, batch));
       chargedCount += charged;
       leftCount += left;
     }

@@ -1,6 +1,6 @@
 import { appendLedgerEntry, lockFreeBalances } from '#operations/billing/index.ts';
 import type { DueOverage } from '#operations/metering/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { MaintenanceDeps } from './index.ts';
 
 /** Few at a time: while a month's row is locked, its account's requests wait to be counted. */
@@ -16,10 +16,7 @@ export async function chargeOverage(deps: Pick<MaintenanceDeps, 'db' | 'metering
   let chargedCount = 0;
   let afterTenantId = 0;
   for (;;) {
-    const { due, charged } = await deps
-      .db()
-      .transaction()
-      .execute((tx) => chargeBatch(deps, tx, afterTenantId));
+    const { due, charged } = await inTransaction(deps.db(), (tx) => chargeBatch(deps, tx, afterTenantId));
     if (due.length === 0) return chargedCount;
     chargedCount += charged;
     // Every account of the batch is locked: the next tick comes back for them.

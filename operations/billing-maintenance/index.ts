@@ -14,7 +14,7 @@ import { chargeServerHours, type Servers } from '#operations/servers/index.ts';
 import { listDebtors, listSettledDebtors } from '#operations/views/tenant-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { chargeBandwidth } from './charge-bandwidth.ts';
 import { chargeOverage } from './charge-overage.ts';
 
@@ -87,13 +87,10 @@ async function settleSuspensions(
   ) => {
     let changed = 0;
     for (const tenantId of tenantIds) {
-      const isChanged = await deps
-        .db()
-        .transaction()
-        .execute(async (tx) => {
-          const balance = (await lockFreeBalances(tx, [tenantId])).get(tenantId);
-          return balance !== undefined && isDue(balance) && change(tx, tenantId);
-        });
+      const isChanged = await inTransaction(deps.db(), async (tx) => {
+        const balance = (await lockFreeBalances(tx, [tenantId])).get(tenantId);
+        return balance !== undefined && isDue(balance) && change(tx, tenantId);
+      });
       if (isChanged) changed += 1;
     }
     return changed;

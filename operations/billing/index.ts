@@ -15,7 +15,7 @@ import {
   listDaySpending,
 } from '#operations/views/tenant-store.ts';
 import { record } from '#service-kit/audit/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
 export { type AccessRefusal, describeRefusal, judgeAccess, judgeDeployment } from './access.ts';
@@ -87,22 +87,19 @@ export function createBilling(deps: {
       requireOperator(actor);
       if (!Number.isSafeInteger(deposit.amountQuanta) || deposit.amountQuanta <= 0)
         throw new CodedError('billing.invalid', 'A deposit is an amount above zero.');
-      return deps
-        .db()
-        .transaction()
-        .execute(async (tx) => {
-          const by = actor.kind === 'staff' ? actor.personId : null;
-          const metadata = { source: 'deposit', reference: deposit.reference, by_person_id: by };
-          const isNew = await store.appendLedgerEntry(tx, { tenantId, ...deposit, metadata });
-          if (isNew)
-            await record(tx, actor, {
-              operation: 'credit.deposit',
-              subject: { kind: 'tenant', id: tenantId },
-              tenantId,
-              after: { amountQuanta: deposit.amountQuanta, paymentReference: deposit.reference },
-            });
-          return isNew;
-        });
+      return inTransaction(deps.db(), async (tx) => {
+        const by = actor.kind === 'staff' ? actor.personId : null;
+        const metadata = { source: 'deposit', reference: deposit.reference, by_person_id: by };
+        const isNew = await store.appendLedgerEntry(tx, { tenantId, ...deposit, metadata });
+        if (isNew)
+          await record(tx, actor, {
+            operation: 'credit.deposit',
+            subject: { kind: 'tenant', id: tenantId },
+            tenantId,
+            after: { amountQuanta: deposit.amountQuanta, paymentReference: deposit.reference },
+          });
+        return isNew;
+      });
     },
     /**
      * Gives credit, or takes it with a negative amount, for a reason that the customer reads too. Nothing was paid, so
@@ -119,25 +116,22 @@ export function createBilling(deps: {
         throw new CodedError('billing.invalid', 'An adjustment has an amount and a reason.');
       const by = actor.kind === 'staff' ? actor.personId : null;
       const metadata = { source: 'adjustment', reference: formId, by_person_id: by };
-      return deps
-        .db()
-        .transaction()
-        .execute(async (tx) => {
-          const isNew = await store.appendLedgerEntry(tx, {
-            tenantId,
-            amountQuanta,
-            description: told,
-            metadata,
-          });
-          if (isNew)
-            await record(tx, actor, {
-              operation: 'credit.adjust',
-              subject: { kind: 'tenant', id: tenantId },
-              tenantId,
-              after: { amountQuanta, reason: told },
-            });
-          return isNew;
+      return inTransaction(deps.db(), async (tx) => {
+        const isNew = await store.appendLedgerEntry(tx, {
+          tenantId,
+          amountQuanta,
+          description: told,
+          metadata,
         });
+        if (isNew)
+          await record(tx, actor, {
+            operation: 'credit.adjust',
+            subject: { kind: 'tenant', id: tenantId },
+            tenantId,
+            after: { amountQuanta, reason: told },
+          });
+        return isNew;
+      });
     },
   };
 }

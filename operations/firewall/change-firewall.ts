@@ -4,7 +4,7 @@ import { lockLiving } from '#operations/servers/index.ts';
 import { findOwnedServer } from '#operations/views/server-store.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import {
   checkRule,
   type Firewall,
@@ -64,33 +64,30 @@ export async function changeFirewall(
       'firewall.unsupported',
       'The hypervisor of this server filters no traffic. Use a firewall inside the server.',
     );
-  const after = await deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      const server = (await lockLiving(tx, scope, [serverId]))[0] ?? null;
-      if (server === null) throw notFound();
-      const present = (await store.findFirewall(tx, serverId)) ?? untouchedFirewall(serverId);
-      await precondition?.(tx, present);
-      if (version !== null && present.version !== version && change.kind !== 'edit')
-        throw new CodedError(
-          'firewall.changed',
-          'Another person has changed this firewall since you loaded it. Load it again, then repeat your change.',
-        );
-      const { firewall, rules } = applyChange(present, change);
-      if (present.status !== 'failed' && isSame({ ...firewall, rules }, present)) return present;
-      await store.putFirewall(tx, serverId, firewall, rules);
-      await enqueueJob(tx, 'firewall.apply', { server_id: serverId });
-      await record(tx, actor, {
-        operation: `firewall.${change.kind}`,
-        subject: { kind: 'server', id: serverId, name: server.name },
-        tenantId: server.tenantId,
-        ...changedMembers(filteringOf(present, present.rules), filteringOf(firewall, rules)),
-      });
-      const changed = (await store.findFirewall(tx, serverId))!;
-      await onChanged?.(tx, changed);
-      return changed;
+  const after = await inTransaction(deps.db(), async (tx) => {
+    const server = (await lockLiving(tx, scope, [serverId]))[0] ?? null;
+    if (server === null) throw notFound();
+    const present = (await store.findFirewall(tx, serverId)) ?? untouchedFirewall(serverId);
+    await precondition?.(tx, present);
+    if (version !== null && present.version !== version && change.kind !== 'edit')
+      throw new CodedError(
+        'firewall.changed',
+        'Another person has changed this firewall since you loaded it. Load it again, then repeat your change.',
+      );
+    const { firewall, rules } = applyChange(present, change);
+    if (present.status !== 'failed' && isSame({ ...firewall, rules }, present)) return present;
+    await store.putFirewall(tx, serverId, firewall, rules);
+    await enqueueJob(tx, 'firewall.apply', { server_id: serverId });
+    await record(tx, actor, {
+      operation: `firewall.${change.kind}`,
+      subject: { kind: 'server', id: serverId, name: server.name },
+      tenantId: server.tenantId,
+      ...changedMembers(filteringOf(present, present.rules), filteringOf(firewall, rules)),
     });
+    const changed = (await store.findFirewall(tx, serverId))!;
+    await onChanged?.(tx, changed);
+    return changed;
+  });
   deps.wake();
   return after;
 }

@@ -13,7 +13,7 @@ import { emit } from '#operations/events/index.ts';
 import type { FleetKey } from '#operations/views/usage-store.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop, type LoopDeps } from '#service-kit/leases/index.ts';
-import { isLockTimeout, type Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, isLockTimeout, type Queryable } from '#service-kit/postgres/index.ts';
 import { createCounter } from './count-request.ts';
 import {
   type AccountUsage,
@@ -155,7 +155,7 @@ export function createUsageThresholdLoop(deps: LoopDeps & { includedPerMonth: nu
 
 /** The mark moves in the transaction of the events, so none is told twice or forgotten. */
 async function tellSome(db: Queryable, includedPerMonth: number): Promise<number> {
-  return db.transaction().execute(async (tx) => {
+  return inTransaction(db, async (tx) => {
     const crossed = await store.lockCrossedMonths(tx, { includedPerMonth, thresholds, limit: accountsMax });
     for (const { tenantId, period, toldPercent, percent } of crossed) {
       for (const threshold of thresholds)

@@ -15,7 +15,7 @@ import {
 import type { Scope } from '#operations/views/scope.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { addNic } from './add-nic.ts';
 import type { Precondition } from './change-network.ts';
 import type { NetworksDeps } from './index.ts';
@@ -49,35 +49,28 @@ export async function attachServer(
   const scope = scopeOf(actor, tenantId);
   if (!(await hasServer(deps.db(), scope, input.serverId))) throw noSuchServer();
   requireWriter(actor);
-  const wasThere = await deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      const network = await store.lockNetwork(tx, scope, input.networkId);
-      if (network === null) throw noSuchNetwork();
-      const server = await deps.lockServer(tx, scope, input.serverId);
-      if (server === null) throw noSuchServer();
-      await precondition?.(tx);
-      // A person may reach several accounts; a network serves its own alone.
-      if (server.tenantId !== network.tenantId) throw noSuchNetwork();
-      if (server.provisioningState !== 'ready')
-        throw new CodedError(
-          'networks.not_ready',
-          'The server is not ready. Wait until it runs, or until it is gone.',
-          { isOnItsWay: ['queued', 'provisioning'].includes(server.provisioningState) },
-        );
-      const present = await findNicOf(tx, network.id, server.id);
-      const wasThere =
-        present !== null
-          ? await keepNic(tx, present, network.cidr, input.ip)
-          : await insertNic(tx, network, {
-              serverId: server.id,
-              locationId: server.locationId,
-              ip: input.ip,
-            });
-      await recordNic(tx, actor, 'network.attach_server', network.tenantId, input);
-      return wasThere;
-    });
+  const wasThere = await inTransaction(deps.db(), async (tx) => {
+    const network = await store.lockNetwork(tx, scope, input.networkId);
+    if (network === null) throw noSuchNetwork();
+    const server = await deps.lockServer(tx, scope, input.serverId);
+    if (server === null) throw noSuchServer();
+    await precondition?.(tx);
+    // A person may reach several accounts; a network serves its own alone.
+    if (server.tenantId !== network.tenantId) throw noSuchNetwork();
+    if (server.provisioningState !== 'ready')
+      throw new CodedError(
+        'networks.not_ready',
+        'The server is not ready. Wait until it runs, or until it is gone.',
+        { isOnItsWay: ['queued', 'provisioning'].includes(server.provisioningState) },
+      );
+    const present = await findNicOf(tx, network.id, server.id);
+    const wasThere =
+      present !== null
+        ? await keepNic(tx, present, network.cidr, input.ip)
+        : await insertNic(tx, network, { serverId: server.id, locationId: server.locationId, ip: input.ip });
+    await recordNic(tx, actor, 'network.attach_server', network.tenantId, input);
+    return wasThere;
+  });
   deps.wake();
   const attachment = await findAttachment(deps, input);
   if (attachment === null) throw noSuchNetwork();
@@ -139,10 +132,9 @@ export async function detachServer(
   if (!(await hasServer(deps.db(), scope, input.serverId))) throw noSuchServer();
   if ((await findNicOf(deps.db(), input.networkId, input.serverId)) === null) throw noSuchNetwork();
   requireWriter(actor);
-  const before = await deps
-    .db()
-    .transaction()
-    .execute((tx) => markDetaching(deps, tx, { actor, scope, input, precondition }));
+  const before = await inTransaction(deps.db(), (tx) =>
+    markDetaching(deps, tx, { actor, scope, input, precondition }),
+  );
   deps.wake();
   return before;
 }

@@ -4,7 +4,7 @@ import { type Actor, requireWriter } from '#operations/accounts/index.ts';
 import { findNetwork, listNetworkMembers, type Network } from '#operations/views/network-store.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { NetworksDeps } from './index.ts';
 import { invalidField, noSuchNetwork, scopeOf, validateNetworkFields } from './network.ts';
 import * as store from './store.ts';
@@ -36,26 +36,23 @@ export async function changeNetwork(
   if (before === null) throw noSuchNetwork();
   requireWriter(actor);
   validateNetworkFields(input);
-  await deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      const network = await store.lockNetwork(tx, scope, id);
-      if (network === null) throw noSuchNetwork();
-      await precondition?.(tx);
-      await store.updateNetwork(tx, id, {
-        ...(input.name === undefined ? {} : { name: input.name }),
-        ...(input.description === undefined ? {} : { description: input.description }),
-        ...(input.labels === undefined ? {} : { labels: mergeLabels(network.labels, input.labels) }),
-      });
-      const changed = await findNetwork(tx, scope, id);
-      await record(tx, actor, {
-        operation: 'network.update',
-        subject: { kind: 'network', id, name: before.name },
-        tenantId: before.tenantId,
-        ...changedMembers(wordsOf(before), wordsOf(changed ?? before)),
-      });
+  await inTransaction(deps.db(), async (tx) => {
+    const network = await store.lockNetwork(tx, scope, id);
+    if (network === null) throw noSuchNetwork();
+    await precondition?.(tx);
+    await store.updateNetwork(tx, id, {
+      ...(input.name === undefined ? {} : { name: input.name }),
+      ...(input.description === undefined ? {} : { description: input.description }),
+      ...(input.labels === undefined ? {} : { labels: mergeLabels(network.labels, input.labels) }),
     });
+    const changed = await findNetwork(tx, scope, id);
+    await record(tx, actor, {
+      operation: 'network.update',
+      subject: { kind: 'network', id, name: before.name },
+      tenantId: before.tenantId,
+      ...changedMembers(wordsOf(before), wordsOf(changed ?? before)),
+    });
+  });
   return (await findNetwork(deps.db(), scope, id)) ?? Promise.reject(noSuchNetwork());
 }
 
@@ -88,40 +85,37 @@ export async function deleteNetwork(
   const before = await findNetwork(deps.db(), scope, id);
   if (before === null) throw noSuchNetwork();
   requireWriter(actor);
-  await deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      const network = await store.lockNetwork(tx, scope, id);
-      if (network === null) throw noSuchNetwork();
-      await precondition?.(tx);
-      const members = await listNetworkMembers(tx, id);
-      if (members.length > 0) {
-        const isDetaching = members.every((member) => member.state === 'detaching');
-        const many = members.length === 1 ? '1 attached server' : `${members.length} attached servers`;
-        throw new CodedError(
-          'networks.in_use',
-          isDetaching
-            ? `The last servers are just being detached from network ${id}. Try again in a few seconds.`
-            : `Network ${id} still has ${many}. Detach them first.`,
-          { servers: members.map((member) => member.serverId), isDetaching },
-        );
-      }
-      if ((await store.countHolds(tx, id)) > 0)
-        throw new CodedError(
-          'networks.in_use',
-          `A server for network ${id} is being ordered and its payment is under way. Try again in a few seconds.`,
-          { servers: [], isDetaching: true },
-        );
-      await store.deleteNetwork(tx, id);
-      await enqueueJob(tx, 'networks.sync', { network_id: id, location_id: network.locationId });
-      await record(tx, actor, {
-        operation: 'network.delete',
-        subject: { kind: 'network', id, name: before.name },
-        tenantId: before.tenantId,
-        before: { ...wordsOf(before), cidr: before.cidr },
-      });
+  await inTransaction(deps.db(), async (tx) => {
+    const network = await store.lockNetwork(tx, scope, id);
+    if (network === null) throw noSuchNetwork();
+    await precondition?.(tx);
+    const members = await listNetworkMembers(tx, id);
+    if (members.length > 0) {
+      const isDetaching = members.every((member) => member.state === 'detaching');
+      const many = members.length === 1 ? '1 attached server' : `${members.length} attached servers`;
+      throw new CodedError(
+        'networks.in_use',
+        isDetaching
+          ? `The last servers are just being detached from network ${id}. Try again in a few seconds.`
+          : `Network ${id} still has ${many}. Detach them first.`,
+        { servers: members.map((member) => member.serverId), isDetaching },
+      );
+    }
+    if ((await store.countHolds(tx, id)) > 0)
+      throw new CodedError(
+        'networks.in_use',
+        `A server for network ${id} is being ordered and its payment is under way. Try again in a few seconds.`,
+        { servers: [], isDetaching: true },
+      );
+    await store.deleteNetwork(tx, id);
+    await enqueueJob(tx, 'networks.sync', { network_id: id, location_id: network.locationId });
+    await record(tx, actor, {
+      operation: 'network.delete',
+      subject: { kind: 'network', id, name: before.name },
+      tenantId: before.tenantId,
+      before: { ...wordsOf(before), cidr: before.cidr },
     });
+  });
   deps.wake();
 }
 
@@ -141,18 +135,15 @@ export async function syncNetwork(
   if (network === null) throw noSuchNetwork();
   requireWriter(actor);
   const payload = { network_id: id, location_id: network.locationId };
-  await deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      if (precondition) {
-        if ((await store.lockNetwork(tx, scope, id)) === null) throw noSuchNetwork();
-        await precondition(tx);
-      }
-      if (await store.wantSync(tx, id)) await enqueueJob(tx, 'networks.sync', payload);
-      const subject = { kind: 'network', id, name: network.name };
-      await record(tx, actor, { operation: 'network.sync', subject, tenantId: network.tenantId });
-    });
+  await inTransaction(deps.db(), async (tx) => {
+    if (precondition) {
+      if ((await store.lockNetwork(tx, scope, id)) === null) throw noSuchNetwork();
+      await precondition(tx);
+    }
+    if (await store.wantSync(tx, id)) await enqueueJob(tx, 'networks.sync', payload);
+    const subject = { kind: 'network', id, name: network.name };
+    await record(tx, actor, { operation: 'network.sync', subject, tenantId: network.tenantId });
+  });
   deps.wake();
   return (await findNetwork(deps.db(), scope, id)) ?? Promise.reject(noSuchNetwork());
 }

@@ -6,7 +6,7 @@ import { parseNetworkBridges } from '#operations/hypervisors/index.ts';
 import { findNetwork, listNetworkBridges, type Network } from '#operations/views/network-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { NetworksDeps } from './index.ts';
 import {
   allowedCidr,
@@ -51,40 +51,37 @@ export async function createNetwork(
   const wanted = input.cidr === undefined ? null : allowedCidr(input.cidr);
   if (input.cidr !== undefined && wanted === null) throw cidrNotAllowed(input.cidr);
   try {
-    const id = await deps
-      .db()
-      .transaction()
-      .execute(async (tx) => {
-        const blocks = await store.lockBlocks(tx, input.tenantId);
-        if (blocks.length >= deps.networksMax) {
-          throw limitExceeded(
-            'networks',
-            deps.networksMax,
-            blocks.length,
-            `This account has ${blocks.length} of ${deps.networksMax} private networks. Delete one, or ask us for more.`,
-          );
-        }
-        const cidr = wanted ?? nextFreeCidr(blocks);
-        if (cidr === null) throw cidrOverlap('Every block of the default policy');
-        const networkId = await store.insertNetwork(tx, {
-          tenantId: input.tenantId,
-          locationId,
-          segment: await chooseSegment(tx, locationId),
-          name: input.name,
-          description: input.description ?? null,
-          cidr,
-          labels: input.labels ?? {},
-        });
-        await enqueueJob(tx, 'networks.sync', { network_id: networkId, location_id: locationId });
-        await onCreated?.(tx, networkId);
-        await record(tx, actor, {
-          operation: 'network.create',
-          subject: { kind: 'network', id: networkId, name: input.name },
-          tenantId: input.tenantId,
-          after: { name: input.name, cidr, locationId, labels: input.labels ?? {} },
-        });
-        return networkId;
+    const id = await inTransaction(deps.db(), async (tx) => {
+      const blocks = await store.lockBlocks(tx, input.tenantId);
+      if (blocks.length >= deps.networksMax) {
+        throw limitExceeded(
+          'networks',
+          deps.networksMax,
+          blocks.length,
+          `This account has ${blocks.length} of ${deps.networksMax} private networks. Delete one, or ask us for more.`,
+        );
+      }
+      const cidr = wanted ?? nextFreeCidr(blocks);
+      if (cidr === null) throw cidrOverlap('Every block of the default policy');
+      const networkId = await store.insertNetwork(tx, {
+        tenantId: input.tenantId,
+        locationId,
+        segment: await chooseSegment(tx, locationId),
+        name: input.name,
+        description: input.description ?? null,
+        cidr,
+        labels: input.labels ?? {},
       });
+      await enqueueJob(tx, 'networks.sync', { network_id: networkId, location_id: locationId });
+      await onCreated?.(tx, networkId);
+      await record(tx, actor, {
+        operation: 'network.create',
+        subject: { kind: 'network', id: networkId, name: input.name },
+        tenantId: input.tenantId,
+        after: { name: input.name, cidr, locationId, labels: input.labels ?? {} },
+      });
+      return networkId;
+    });
     deps.wake();
     return (await findNetwork(deps.db(), 'all', id)) ?? Promise.reject(noSuchNetwork());
   } catch (error) {

@@ -19,7 +19,7 @@ import {
 import { noteServerChange } from '#operations/server-changes/index.ts';
 import { type AttachmentState, findNic, listNicsOf, type Nic } from '#operations/views/network-store.ts';
 import { enqueueJob, finishJob, type Job, type JobHandler } from '#service-kit/jobs/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { NetworksDeps } from './index.ts';
 import * as store from './store.ts';
 
@@ -74,25 +74,22 @@ async function reconcileNic(deps: NetworksDeps, job: Job): Promise<void> {
     await failNic(deps, payload, (error as Error).message);
     return;
   }
-  await deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      if (!(await finishJob(tx, job)))
-        throw new CodedError('jobs.overtaken', 'Another worker has taken this job over.');
-      const state = await store.lockNicState(tx, payload.attachment_id);
-      const isStillWanted = state !== null && state !== 'detaching';
-      if (isStillWanted !== isWanted) {
-        // The members changed meanwhile, so the NICs attached or detached by this run may be wrong.
-        await enqueueJob(tx, isStillWanted ? 'networks.attach' : 'networks.detach', payload);
-      } else if (isStillWanted) {
-        await store.setNicState(tx, payload.attachment_id, { state: 'attached', requiresReboot });
-        if (state !== 'attached') await noteServerChange(tx, payload.server_id, 'network_attached');
-      } else if (state === 'detaching') {
-        const wasAttached = await store.deleteNic(tx, payload.attachment_id);
-        if (wasAttached) await noteServerChange(tx, payload.server_id, 'network_detached');
-      }
-    });
+  await inTransaction(deps.db(), async (tx) => {
+    if (!(await finishJob(tx, job)))
+      throw new CodedError('jobs.overtaken', 'Another worker has taken this job over.');
+    const state = await store.lockNicState(tx, payload.attachment_id);
+    const isStillWanted = state !== null && state !== 'detaching';
+    if (isStillWanted !== isWanted) {
+      // The members changed meanwhile, so the NICs attached or detached by this run may be wrong.
+      await enqueueJob(tx, isStillWanted ? 'networks.attach' : 'networks.detach', payload);
+    } else if (isStillWanted) {
+      await store.setNicState(tx, payload.attachment_id, { state: 'attached', requiresReboot });
+      if (state !== 'attached') await noteServerChange(tx, payload.server_id, 'network_attached');
+    } else if (state === 'detaching') {
+      const wasAttached = await store.deleteNic(tx, payload.attachment_id);
+      if (wasAttached) await noteServerChange(tx, payload.server_id, 'network_detached');
+    }
+  });
   deps.wake();
 }
 
@@ -145,13 +142,10 @@ export async function isSplit(deps: NetworksDeps, nic: Nic): Promise<boolean> {
 async function failNic(deps: NetworksDeps, payload: NicPayload, error: string): Promise<void> {
   const { attachment_id: id, network_id: network, server_id: server } = payload;
   deps.reporter.error('attaching to a private network failed', { network, server, error });
-  await deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      if ((await store.lockNicState(tx, id)) !== 'attaching') return;
-      await store.setNicState(tx, id, { state: 'error', error: hypervisorFault });
-    });
+  await inTransaction(deps.db(), async (tx) => {
+    if ((await store.lockNicState(tx, id)) !== 'attaching') return;
+    await store.setNicState(tx, id, { state: 'error', error: hypervisorFault });
+  });
 }
 
 async function sync(deps: NetworksDeps, job: Job): Promise<void> {
@@ -173,7 +167,7 @@ async function sync(deps: NetworksDeps, job: Job): Promise<void> {
     );
     // The hypervisor may have undone a member that joined or left during this run: then the sync runs again.
     if (idsOf(await plugged(deps, networkId)) !== idsOf(nics)) continue;
-    const isDone = await inTransaction(deps, async (tx) => {
+    const isDone = await inTransaction(deps.db(), async (tx) => {
       const tenantId = await store.finishSync(tx, networkId, wanted, null);
       if (tenantId === null) return false;
       await emit(tx, { type: 'network.synced', networkId, tenantId });
@@ -225,7 +219,7 @@ async function failSync(deps: NetworksDeps, payload: SyncPayload, error: string)
   const networkId = payload.network_id;
   deps.reporter.error('private network sync failed', { network: networkId, error });
   const wanted = await store.findSyncWanted(deps.db(), networkId);
-  await inTransaction(deps, async (tx) => {
+  await inTransaction(deps.db(), async (tx) => {
     // Never given up: nothing of a network that was deleted may stay at a node.
     if (wanted === null) return enqueueJob(tx, 'networks.sync', payload, removalMs);
     const tenantId = await store.finishSync(tx, networkId, wanted, hypervisorFault);
@@ -255,10 +249,6 @@ export function interfaceOf(nic: Nic): PrivateInterface {
     address: nic.address,
     prefixLength: nic.prefixLength,
   };
-}
-
-function inTransaction<T>(deps: NetworksDeps, work: (tx: Queryable) => Promise<T>): Promise<T> {
-  return deps.db().transaction().execute(work);
 }
 
 function payloadOf(job: Job): NicPayload {

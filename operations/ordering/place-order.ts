@@ -15,7 +15,7 @@ import {
 } from '#operations/billing/index.ts';
 import type { Charge, ChargeOutcome } from '#operations/payments/index.ts';
 import { newRootPassword } from '#operations/servers/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { OrdersDeps } from './orders.ts';
 import { queueOrder } from './queue-order.ts';
 import * as store from './store.ts';
@@ -64,10 +64,7 @@ interface Committed {
  */
 export async function placeOrder(deps: OrdersDeps, order: NewOrder) {
   const committed = await deps.takeTurn(order.tenantId, () =>
-    deps
-      .db()
-      .transaction()
-      .execute((tx) => commitOrder(deps, tx, order)),
+    inTransaction(deps.db(), (tx) => commitOrder(deps, tx, order)),
   );
   const { orderId, rootPassword, deploys, next } = committed;
   if ('serverId' in next) return { orderId, rootPassword, deploys, serverId: next.serverId };
@@ -221,12 +218,9 @@ class Rehearsed extends Error {
 export async function forecastOrder(deps: OrdersDeps, order: NewOrder): Promise<OrderForecast> {
   try {
     return await deps.takeTurn(order.tenantId, () =>
-      deps
-        .db()
-        .transaction()
-        .execute(async (tx) => {
-          throw new Rehearsed(await commitOrder(deps, tx, order));
-        }),
+      inTransaction(deps.db(), async (tx) => {
+        throw new Rehearsed(await commitOrder(deps, tx, order));
+      }),
     );
   } catch (error) {
     if (error instanceof Rehearsed) {

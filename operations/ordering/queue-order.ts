@@ -1,5 +1,6 @@
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import { findOutcome, listAbandonedCreated } from '#operations/views/order-store.ts';
+import { inTransaction } from '#service-kit/postgres/index.ts';
 import type { OrdersDeps } from './orders.ts';
 import type { OrderWork } from './place-order.ts';
 import * as store from './store.ts';
@@ -14,18 +15,15 @@ export const graceSecondsDefault = 60;
  */
 export async function queueOrder(deps: OrdersDeps, orderId: number, work: OrderWork): Promise<number> {
   try {
-    return await deps
-      .db()
-      .transaction()
-      .execute(async (tx) => {
-        const order = await store.lockUnqueued(tx, orderId);
-        if (order === null)
-          throw new CodedError('orders.taken_over', 'Another process carried out this order.');
-        const held = order.held ?? (await work.hold(tx, order));
-        const serverId = await work.queue(tx, { ...order, held });
-        await store.noteQueued(tx, orderId);
-        return serverId;
-      });
+    return await inTransaction(deps.db(), async (tx) => {
+      const order = await store.lockUnqueued(tx, orderId);
+      if (order === null)
+        throw new CodedError('orders.taken_over', 'Another process carried out this order.');
+      const held = order.held ?? (await work.hold(tx, order));
+      const serverId = await work.queue(tx, { ...order, held });
+      await store.noteQueued(tx, orderId);
+      return serverId;
+    });
   } catch (error) {
     // A database that does not answer is no refusal; a later pass tries again.
     if (!(error instanceof CodedError)) throw error;
@@ -52,13 +50,10 @@ export async function completeOrders(deps: OrdersDeps, work: OrderWork): Promise
 }
 
 async function closeUnpaid(deps: OrdersDeps, orderId: number, work: OrderWork): Promise<void> {
-  await deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      const held = await store.settleOrder(tx, orderId, 'unpaid');
-      if (held !== null) await work.release(tx, held);
-    });
+  await inTransaction(deps.db(), async (tx) => {
+    const held = await store.settleOrder(tx, orderId, 'unpaid');
+    if (held !== null) await work.release(tx, held);
+  });
 }
 
 /** Why an order that was paid will not be carried out; its charge is given back. */
@@ -80,15 +75,12 @@ async function refuseOrder(
   cause: string,
   work: OrderWork,
 ): Promise<CodedError> {
-  await deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      const closed = await store.closeOrder(tx, orderId, cause);
-      if (closed === null) return;
-      if (closed.held !== null) await work.release(tx, closed.held);
-      await deps.payments.refundOrderCharge(tx, orderId);
-    });
+  await inTransaction(deps.db(), async (tx) => {
+    const closed = await store.closeOrder(tx, orderId, cause);
+    if (closed === null) return;
+    if (closed.held !== null) await work.release(tx, closed.held);
+    await deps.payments.refundOrderCharge(tx, orderId);
+  });
   await deps.payments.reconcileOrder(orderId);
   const outcome = await findOutcome(deps.db(), orderId);
   return orderRefused({ orderId, paymentAttemptId: outcome?.chargeId ?? null, cause });

@@ -2,7 +2,7 @@
 import { CodedError, describeError } from '#common/errors/index.ts';
 import { type Actor, forbidden, reachesTenant, type Tenant } from '#operations/accounts/index.ts';
 import { record } from '#service-kit/audit/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { PaymentsDeps } from './charge.ts';
 import type { GatewayCard } from './gateways/gateway.ts';
 import * as store from './store.ts';
@@ -73,17 +73,14 @@ export async function finishCardSetup(
 
 function saveCard(deps: PaymentsDeps, actor: Actor, tenantId: number, card: GatewayCard): Promise<number> {
   const gateway = deps.gateway.name;
-  return deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      await store.lockCards(tx, tenantId);
-      const id = await store.insertCard(tx, { ...card, tenantId, gateway, isDefault: false });
-      await store.setDefaultCard(tx, tenantId, gateway, id);
-      const { brand, last4 } = card;
-      await recordCard(tx, actor, 'card.add', tenantId, id, { brand, last4 });
-      return id;
-    });
+  return inTransaction(deps.db(), async (tx) => {
+    await store.lockCards(tx, tenantId);
+    const id = await store.insertCard(tx, { ...card, tenantId, gateway, isDefault: false });
+    await store.setDefaultCard(tx, tenantId, gateway, id);
+    const { brand, last4 } = card;
+    await recordCard(tx, actor, 'card.add', tenantId, id, { brand, last4 });
+    return id;
+  });
 }
 
 export async function makeCardDefault(
@@ -93,15 +90,12 @@ export async function makeCardDefault(
   cardId: number,
 ): Promise<boolean> {
   requireSpender(actor, tenantId);
-  return deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      await store.lockCards(tx, tenantId);
-      if (!(await store.setDefaultCard(tx, tenantId, deps.gateway.name, cardId))) return false;
-      await recordCard(tx, actor, 'card.make_default', tenantId, cardId);
-      return true;
-    });
+  return inTransaction(deps.db(), async (tx) => {
+    await store.lockCards(tx, tenantId);
+    if (!(await store.setDefaultCard(tx, tenantId, deps.gateway.name, cardId))) return false;
+    await recordCard(tx, actor, 'card.make_default', tenantId, cardId);
+    return true;
+  });
 }
 
 /** The newest of the others becomes the default. What the gateway says about it is no reason to keep the card here. */
@@ -112,15 +106,12 @@ export async function removeCard(
   cardId: number,
 ): Promise<boolean> {
   requireSpender(actor, tenantId);
-  const reference = await deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      await store.lockCards(tx, tenantId);
-      const removed = await store.removeCard(tx, tenantId, cardId);
-      if (removed !== null) await recordCard(tx, actor, 'card.remove', tenantId, cardId);
-      return removed;
-    });
+  const reference = await inTransaction(deps.db(), async (tx) => {
+    await store.lockCards(tx, tenantId);
+    const removed = await store.removeCard(tx, tenantId, cardId);
+    if (removed !== null) await recordCard(tx, actor, 'card.remove', tenantId, cardId);
+    return removed;
+  });
   if (reference === null) return false;
   await deps.gateway
     .forgetCard(reference)

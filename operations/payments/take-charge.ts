@@ -5,7 +5,7 @@
  */
 import { describeError } from '#common/errors/index.ts';
 import { appendLedgerEntry } from '#operations/billing/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Charge, ChargeOutcome, PaymentsDeps } from './charge.ts';
 import type { GatewayState } from './gateways/gateway.ts';
 import * as store from './store.ts';
@@ -80,21 +80,18 @@ async function settleOnce(
   { state, detail }: Settlement,
   whenSettled: (tx: Queryable, outcome: ChargeOutcome) => Promise<void>,
 ): Promise<ChargeOutcome> {
-  return deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      if (!(await store.settleCharge(tx, charge.id, state, detail))) return { kind: 'unconfirmed' };
-      const outcome: ChargeOutcome =
-        state === 'succeeded'
-          ? { kind: 'succeeded' }
-          : state === 'declined'
-            ? { kind: 'declined', reason: detail.declineReason ?? 'declined' }
-            : { kind: 'unconfirmed' };
-      if (state === 'succeeded') await bookCharge(tx, charge);
-      await whenSettled(tx, outcome);
-      return outcome;
-    });
+  return inTransaction(deps.db(), async (tx) => {
+    if (!(await store.settleCharge(tx, charge.id, state, detail))) return { kind: 'unconfirmed' };
+    const outcome: ChargeOutcome =
+      state === 'succeeded'
+        ? { kind: 'succeeded' }
+        : state === 'declined'
+          ? { kind: 'declined', reason: detail.declineReason ?? 'declined' }
+          : { kind: 'unconfirmed' };
+    if (state === 'succeeded') await bookCharge(tx, charge);
+    await whenSettled(tx, outcome);
+    return outcome;
+  });
 }
 
 /** What a card paid becomes credit, once: its reference is the charge. */

@@ -14,7 +14,7 @@ import {
 } from '#operations/views/server-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
-import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import {
   cancelAction as cancelStoredAction,
   findAction,
@@ -146,35 +146,32 @@ export async function cancelAction(
   requireWriter(actor);
   const { serverId } = found;
   const server = await findServer(deps.db(), scope, serverId);
-  return deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      const locked = await store.lockServer(tx, serverId);
-      if (await cancelStoredAction(tx, actionId, cancelled)) {
-        const { command } = found;
-        // Of a power command alone: the others change the state when they begin.
-        const isPower = command in powerCourse;
-        const powerState = isPower ? (command === 'start' ? 'stopped' : 'running') : locked!.powerState;
-        if (isPower) await store.updateState(tx, serverId, { powerState });
-        if (isPower) await emit(tx, { type: 'server.power_changed', serverId });
-        if (command === 'resize') await setRoom(tx, serverId, locked!);
-        await emit(tx, { type: 'action.finished', serverId, actionId });
-        await record(tx, actor, {
-          operation: 'server.cancel_action',
-          subject: { kind: 'server', id: serverId, name: server?.name ?? null },
-          tenantId: server?.tenantId ?? null,
-          before: { powerState: server?.powerState ?? null },
-          after: { actionId, powerState },
-        });
-      }
-      const action = (await findAction(tx, scope, actionId))!;
-      if (action.error?.code === cancelled.code) return action;
-      throw new CodedError(
-        'servers.not_cancellable',
-        'The action has begun or finished, so it can’t be cancelled.',
-      );
-    });
+  return inTransaction(deps.db(), async (tx) => {
+    const locked = await store.lockServer(tx, serverId);
+    if (await cancelStoredAction(tx, actionId, cancelled)) {
+      const { command } = found;
+      // Of a power command alone: the others change the state when they begin.
+      const isPower = command in powerCourse;
+      const powerState = isPower ? (command === 'start' ? 'stopped' : 'running') : locked!.powerState;
+      if (isPower) await store.updateState(tx, serverId, { powerState });
+      if (isPower) await emit(tx, { type: 'server.power_changed', serverId });
+      if (command === 'resize') await setRoom(tx, serverId, locked!);
+      await emit(tx, { type: 'action.finished', serverId, actionId });
+      await record(tx, actor, {
+        operation: 'server.cancel_action',
+        subject: { kind: 'server', id: serverId, name: server?.name ?? null },
+        tenantId: server?.tenantId ?? null,
+        before: { powerState: server?.powerState ?? null },
+        after: { actionId, powerState },
+      });
+    }
+    const action = (await findAction(tx, scope, actionId))!;
+    if (action.error?.code === cancelled.code) return action;
+    throw new CodedError(
+      'servers.not_cancellable',
+      'The action has begun or finished, so it can’t be cancelled.',
+    );
+  });
 }
 
 const cancelled = { code: 'cancelled', message: 'The action was cancelled.' };
@@ -202,27 +199,24 @@ export async function withServer(
   if (found === null) throw notFound();
   requireWriter(actor);
   try {
-    const action = await deps
-      .db()
-      .transaction()
-      .execute(async (tx) => {
-        const server = await store.lockServer(tx, serverId);
-        if (server === null || server.provisioningState === 'deleted') throw notFound();
-        await hooks.precondition?.(tx);
-        const unfinished = await findUnfinishedAction(tx, serverId);
-        if (unfinished?.command === 'destroy' && command === 'destroy') return unfinished;
-        if (unfinished !== null) await supersede(tx, server, unfinished, command);
-        const asked = await change(tx, server, found);
-        if (hooks.isDryRun) throw new Undone(asked);
-        await record(tx, actor, {
-          operation: `server.${asked.command}`,
-          subject: { kind: 'server', id: serverId, name: found.name },
-          tenantId: found.tenantId,
-          before: { powerState: server.powerState },
-          after: { actionId: asked.id, ...audited?.() },
-        });
-        return asked;
+    const action = await inTransaction(deps.db(), async (tx) => {
+      const server = await store.lockServer(tx, serverId);
+      if (server === null || server.provisioningState === 'deleted') throw notFound();
+      await hooks.precondition?.(tx);
+      const unfinished = await findUnfinishedAction(tx, serverId);
+      if (unfinished?.command === 'destroy' && command === 'destroy') return unfinished;
+      if (unfinished !== null) await supersede(tx, server, unfinished, command);
+      const asked = await change(tx, server, found);
+      if (hooks.isDryRun) throw new Undone(asked);
+      await record(tx, actor, {
+        operation: `server.${asked.command}`,
+        subject: { kind: 'server', id: serverId, name: found.name },
+        tenantId: found.tenantId,
+        before: { powerState: server.powerState },
+        after: { actionId: asked.id, ...audited?.() },
       });
+      return asked;
+    });
     deps.wake();
     return action;
   } catch (error) {

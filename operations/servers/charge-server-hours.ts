@@ -6,7 +6,7 @@
  * down are made up for.
  */
 import { appendLedgerEntry, lockFreeBalances } from '#operations/billing/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { NewPlan } from './action-store.ts';
 import * as store from './store.ts';
 
@@ -17,7 +17,7 @@ export async function chargeServerHours(db: Queryable): Promise<number> {
   let chargedCount = 0;
   let afterServerId = 0;
   for (;;) {
-    const { due, charged } = await db.transaction().execute((tx) => chargeBatch(tx, afterServerId));
+    const { due, charged } = await inTransaction(db, (tx) => chargeBatch(tx, afterServerId));
     if (due.length === 0) return chargedCount;
     chargedCount += charged;
     // Every account of the batch is locked: the next tick comes back for them.

@@ -6,7 +6,7 @@
  * and hour; hours missed while the program was down are made up for. A snapshot that ends is charged in the transaction that ends it.
  */
 import { appendLedgerEntry, lockFreeBalances } from '#operations/billing/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './snapshot-store.ts';
 
 const batchMax = 200;
@@ -16,7 +16,7 @@ export async function chargeSnapshots(db: Queryable, gbQuanta: number): Promise<
   let chargedCount = 0;
   let afterId = 0;
   for (;;) {
-    const due = await db.transaction().execute(async (tx) => {
+    const due = await inTransaction(db, async (tx) => {
       const found = await store.lockDueSnapshots(tx, { gbQuanta, afterId, limit: batchMax });
       const free = await lockFreeBalances(
         tx,

@@ -1,8 +1,10 @@
 /** What owners say of their servers: name, host name, labels. Changes current only; the guest is not touched. */
+
 import { type Actor, requireWriter } from '#operations/accounts/index.ts';
 import type { Scope } from '#operations/views/scope.ts';
 import { findServer } from '#operations/views/server-store.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
+import { inTransaction } from '#service-kit/postgres/index.ts';
 import { notFound } from './authorise.ts';
 import type { ChangeHooks } from './change-server.ts';
 import type { ServersDeps } from './index.ts';
@@ -32,29 +34,26 @@ export async function describeServer(
   requireWriter(actor);
   const faults = validateServerFields(input);
   if (faults.length > 0) throw invalidServer(faults);
-  const isChanged = await deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      const current = await store.lockDescription(tx, scope, serverId);
-      if (current === null) return false;
-      await precondition?.(tx);
-      const labels = mergeLabels(current.labels, input.labels ?? {});
-      if (Object.keys(labels).length > labelsMax)
-        throw invalidServer([
-          { path: 'labels', code: 'maxProperties', message: `a server has at most ${labelsMax} labels` },
-        ]);
-      const next = { name: input.name ?? current.name, hostname: input.hostname ?? current.hostname, labels };
-      await store.updateDescription(tx, serverId, next);
-      const { name, hostname } = current;
-      await record(tx, actor, {
-        operation: 'server.describe',
-        subject: { kind: 'server', id: serverId, name: next.name },
-        tenantId: server.tenantId,
-        ...changedMembers({ name, hostname, labels: current.labels }, next),
-      });
-      return true;
+  const isChanged = await inTransaction(deps.db(), async (tx) => {
+    const current = await store.lockDescription(tx, scope, serverId);
+    if (current === null) return false;
+    await precondition?.(tx);
+    const labels = mergeLabels(current.labels, input.labels ?? {});
+    if (Object.keys(labels).length > labelsMax)
+      throw invalidServer([
+        { path: 'labels', code: 'maxProperties', message: `a server has at most ${labelsMax} labels` },
+      ]);
+    const next = { name: input.name ?? current.name, hostname: input.hostname ?? current.hostname, labels };
+    await store.updateDescription(tx, serverId, next);
+    const { name, hostname } = current;
+    await record(tx, actor, {
+      operation: 'server.describe',
+      subject: { kind: 'server', id: serverId, name: next.name },
+      tenantId: server.tenantId,
+      ...changedMembers({ name, hostname, labels: current.labels }, next),
     });
+    return true;
+  });
   if (!isChanged) throw notFound();
 }
 

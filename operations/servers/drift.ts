@@ -16,7 +16,7 @@ import {
 } from '#operations/hypervisors/index.ts';
 import { listSoldServers, type SoldServer } from '#operations/views/server-store.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { restoreSize } from './change-machine.ts';
 import { type Difference, listDrifts, replaceDrifts } from './drift-store.ts';
 import type { ServersDeps } from './index.ts';
@@ -46,10 +46,7 @@ export async function findDrift(deps: DriftDeps): Promise<number> {
         ...settled.flatMap((one) => ofServer(one, found)),
         ...strays(nodes[0]!, found, names),
       ];
-      await deps
-        .db()
-        .transaction()
-        .execute((tx) => replaceDrifts(tx, nodeIds, differences));
+      await inTransaction(deps.db(), (tx) => replaceDrifts(tx, nodeIds, differences));
       count += differences.length;
     } catch (error) {
       const node = nodes[0]!.name;

@@ -5,7 +5,7 @@ import { findNodeOfServer, type Node } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { type GuestDefinition, guestName, type HypervisorDriver } from '#operations/hypervisors/index.ts';
 import { enqueueJob, finishJob, type Job } from '#service-kit/jobs/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { finishAction, isActionOlder } from './action-store.ts';
 import type { ServersDeps } from './index.ts';
 import { listDiscarded } from './snapshot-store.ts';
@@ -23,7 +23,7 @@ export async function hypervisorOf(
 
 /** The last transaction of a job, undone when another worker has claimed the job since. */
 export async function finish(deps: ServersDeps, job: Job, effects: (tx: Queryable) => Promise<void>) {
-  await inTransaction(deps, async (tx) => {
+  await inTransaction(deps.db(), async (tx) => {
     if (!(await finishJob(tx, job)))
       throw new CodedError('jobs.overtaken', 'Another worker has taken this job over.');
     await effects(tx);
@@ -41,10 +41,6 @@ export function askAgain(deps: ServersDeps, job: Job, more: object, delayMs: num
   return finish(deps, job, async (tx) => {
     await enqueueJob(tx, job.kind, { ...(job.payload as object), ...more }, delayMs);
   });
-}
-
-export function inTransaction<T>(deps: ServersDeps, work: (tx: Queryable) => Promise<T>): Promise<T> {
-  return deps.db().transaction().execute(work);
 }
 
 export function serverIdOf(job: Job): number {
@@ -87,7 +83,7 @@ export async function describeGuest(
 
 /** A worker that slept through the destruction of its server may have made the guest again. */
 export async function removeStray(deps: ServersDeps, serverId: number): Promise<void> {
-  const server = await inTransaction(deps, (tx) => lockServer(tx, serverId));
+  const server = await inTransaction(deps.db(), (tx) => lockServer(tx, serverId));
   if (server?.provisioningState !== 'deleted') return;
   const { driver } = await hypervisorOf(deps, serverId);
   await driver.ensureGone(guestName(serverId));

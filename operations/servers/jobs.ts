@@ -6,6 +6,7 @@
  * was overtaken changes nothing. What a guest takes its time for (booting, halting) is asked about again by a later job:
  * no worker waits for a guest.
  */
+
 import { describeError, hasCode } from '#common/errors/index.ts';
 import { releaseAddresses } from '#operations/addresses/index.ts';
 import { releaseRoom } from '#operations/clusters/index.ts';
@@ -14,6 +15,7 @@ import { emit } from '#operations/events/index.ts';
 import { guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts';
 import { deleteNicsOf, settleNics } from '#operations/networks/index.ts';
 import type { Job, JobHandler } from '#service-kit/jobs/index.ts';
+import { inTransaction } from '#service-kit/postgres/index.ts';
 import { ageOfAction, noteProgress } from './action-store.ts';
 import type { ServersDeps } from './index.ts';
 import {
@@ -23,7 +25,6 @@ import {
   endAction,
   finish,
   hypervisorOf,
-  inTransaction,
   isSilentTooLong,
   removeStray,
   serverIdOf,
@@ -108,7 +109,7 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
   const serverId = serverIdOf(job);
   const { driver } = await hypervisorOf(deps, serverId);
   const site = await driver.describeSite();
-  const facts = await inTransaction(deps, async (tx) => {
+  const facts = await inTransaction(deps.db(), async (tx) => {
     const server = await store.lockServer(tx, serverId);
     if (server === null || !['queued', 'provisioning'].includes(server.provisioningState)) return null;
     if (server.provisioningState === 'queued')
@@ -183,7 +184,7 @@ async function failProvisioning(
   error: string,
 ): Promise<void> {
   deps.reporter.error('provisioning failed', { server: serverId, error });
-  await inTransaction(deps, async (tx) => {
+  await inTransaction(deps.db(), async (tx) => {
     const server = await store.lockServer(tx, serverId);
     if (server === null || !['queued', 'provisioning'].includes(server.provisioningState)) return;
     const failure = { code, message: failures[code] };

@@ -10,7 +10,7 @@ import { detachAll, settleNics } from '#operations/networks/index.ts';
 import { findServer, type ServerAction } from '#operations/views/server-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { insertAction } from './action-store.ts';
 import { notFound, requester } from './authorise.ts';
 import type { ServersDeps } from './index.ts';
@@ -91,22 +91,19 @@ async function withFailed(
   change: (tx: Queryable) => Promise<ServerAction>,
 ): Promise<ServerAction> {
   requireOperator(actor);
-  return deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      const server = await store.lockServer(tx, serverId);
-      if (server === null || server.provisioningState === 'deleted') throw notFound();
-      if (server.provisioningState !== 'failed')
-        throw new CodedError('servers.not_failed', `Server ${serverId} has not failed provisioning.`);
-      const found = await findServer(deps.db(), 'all', serverId);
-      const action = await change(tx);
-      await record(tx, actor, {
-        operation,
-        subject: { kind: 'server', id: serverId, name: found?.name ?? null },
-        tenantId: found?.tenantId ?? null,
-        after: { actionId: action.id },
-      });
-      return action;
+  return inTransaction(deps.db(), async (tx) => {
+    const server = await store.lockServer(tx, serverId);
+    if (server === null || server.provisioningState === 'deleted') throw notFound();
+    if (server.provisioningState !== 'failed')
+      throw new CodedError('servers.not_failed', `Server ${serverId} has not failed provisioning.`);
+    const found = await findServer(deps.db(), 'all', serverId);
+    const action = await change(tx);
+    await record(tx, actor, {
+      operation,
+      subject: { kind: 'server', id: serverId, name: found?.name ?? null },
+      tenantId: found?.tenantId ?? null,
+      after: { actionId: action.id },
     });
+    return action;
+  });
 }

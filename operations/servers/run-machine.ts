@@ -9,7 +9,7 @@ import { guestName, type HypervisorDriver, isPermanentRefusal } from '#operation
 import { noteServerChange } from '#operations/server-changes/index.ts';
 import type { PowerState } from '#operations/views/server-store.ts';
 import { enqueueJob, type Job } from '#service-kit/jobs/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import {
   type ActionRequest,
   beginAction,
@@ -32,7 +32,6 @@ import {
   endAction,
   finish,
   hypervisorOf,
-  inTransaction,
   isSilentTooLong,
   removeStray,
   serverIdOf,
@@ -146,7 +145,7 @@ export async function runIso(deps: ServersDeps, job: Job): Promise<void> {
 
 /** Null when the action is not the server's any more. */
 export function markRebooting(deps: ServersDeps, job: Job): Promise<store.ProvisioningFacts | null> {
-  return inTransaction(deps, async (tx) => {
+  return inTransaction(deps.db(), async (tx) => {
     if (!(await isCurrent(tx, job))) return null;
     await store.updateState(tx, serverIdOf(job), { powerState: 'rebooting' });
     return store.lockServer(tx, serverIdOf(job));
@@ -190,7 +189,7 @@ export async function runReset(deps: ServersDeps, job: Job): Promise<void> {
   const request = await begin(deps, job);
   if (request === null) return;
   const { driver } = await hypervisorOf(deps, serverId);
-  const facts = await inTransaction(deps, (tx) => store.lockServer(tx, serverId));
+  const facts = await inTransaction(deps.db(), (tx) => store.lockServer(tx, serverId));
   if (facts === null) return;
   const guest = await describeGuest(deps, facts, request.rootPassword!);
   let holds = 'now' as 'now' | 'next_boot';
@@ -217,7 +216,7 @@ async function whenIdle(
   work: (tx: Queryable, facts: store.ProvisioningFacts) => Promise<void>,
 ): Promise<void> {
   const serverId = serverIdOf(job);
-  const isBusy = await inTransaction(deps, async (tx) => {
+  const isBusy = await inTransaction(deps.db(), async (tx) => {
     const facts = await store.lockServer(tx, serverId);
     if (facts?.provisioningState !== 'ready') return false;
     if ((await findUnfinishedAction(tx, serverId)) !== null) return true;
@@ -264,7 +263,7 @@ export async function runResize(deps: ServersDeps, job: Job): Promise<void> {
   const { driver } = await hypervisorOf(deps, serverId);
   if ((await driver.readPower(name)) === 'on') {
     if (!signalled) {
-      await inTransaction(deps, (tx) => store.updateState(tx, serverId, { powerState: 'stopping' }));
+      await inTransaction(deps.db(), (tx) => store.updateState(tx, serverId, { powerState: 'stopping' }));
       await driver.signalShutdown(name);
     }
     if ((await driver.readPower(name)) !== 'off') {
@@ -368,7 +367,7 @@ export async function failMachine(deps: ServersDeps, job: Job, error: string): P
   const { imageId, imageSlug } = (request?.request ?? {}) as Partial<NewImage>;
   const change = request && { ...request, imageId, imageSlug };
   const isDone = change && (await hasDisksOf(driver, change).catch(() => 'unknown' as const));
-  await inTransaction(deps, async (tx) => {
+  await inTransaction(deps.db(), async (tx) => {
     if (!(await isCurrent(tx, job))) return;
     if (isDone === true) await noteDisks(tx, change!);
     else if (isDone === 'unknown')

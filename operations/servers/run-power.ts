@@ -17,7 +17,7 @@ import { noteServerChange, type ServerChangeKind } from '#operations/server-chan
 import type { PowerCommand, PowerState } from '#operations/views/server-store.ts';
 import type { Job } from '#service-kit/jobs/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
-import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import {
   type ActionRequest,
   beginAction,
@@ -26,15 +26,7 @@ import {
   isActionOlder,
 } from './action-store.ts';
 import type { ServersDeps } from './index.ts';
-import {
-  actionIdOf,
-  askAgain,
-  endAction,
-  finish,
-  hypervisorOf,
-  inTransaction,
-  serverIdOf,
-} from './job-kit.ts';
+import { actionIdOf, askAgain, endAction, finish, hypervisorOf, serverIdOf } from './job-kit.ts';
 import { powerCourse, type ShutdownOutcome } from './server.ts';
 import * as store from './store.ts';
 
@@ -124,7 +116,7 @@ export async function isCurrent(tx: Queryable, job: Job): Promise<boolean> {
 export async function failPower(deps: ServersDeps, job: Job, error: string): Promise<void> {
   const serverId = serverIdOf(job);
   deps.reporter.error('power command failed', { server: serverId, error });
-  await inTransaction(deps, async (tx) => {
+  await inTransaction(deps.db(), async (tx) => {
     if (!(await isCurrent(tx, job))) return;
     await store.updateState(tx, serverId, { powerState: 'unknown' });
     const fault = { code: 'hypervisor_failed', message: 'The hypervisor did not carry the command out.' };

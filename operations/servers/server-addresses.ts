@@ -4,6 +4,7 @@
  * The generation begins with the request and ends when the hypervisor lets the guest send from the address no more, so nothing
  * that the guest sends is another's. What can't be carried out is undone by a job that goes on until it is.
  */
+
 import { CodedError, describeError } from '#common/errors/index.ts';
 import {
   addressAttached,
@@ -19,11 +20,12 @@ import { guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts'
 import type { ReservedAddress } from '#operations/views/reserved-address-store.ts';
 import type { ServerAction } from '#operations/views/server-store.ts';
 import { enqueueJob, type Job } from '#service-kit/jobs/index.ts';
+import { inTransaction } from '#service-kit/postgres/index.ts';
 import { beginAction, findActionRequest } from './action-store.ts';
 import { change, type ServerOf } from './change-machine.ts';
 import type { ChangeHooks } from './change-server.ts';
 import type { ServersDeps } from './index.ts';
-import { actionIdOf, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
+import { actionIdOf, endAction, finish, hypervisorOf, serverIdOf } from './job-kit.ts';
 import { isCurrent } from './run-power.ts';
 import * as store from './store.ts';
 
@@ -126,7 +128,7 @@ export async function runAddresses(deps: ServersDeps, job: Job): Promise<void> {
 export async function failAddresses(deps: ServersDeps, job: Job, error: string): Promise<void> {
   const serverId = serverIdOf(job);
   deps.reporter.error('the addresses of a guest could not be changed', { server: serverId, error });
-  await inTransaction(deps, async (tx) => {
+  await inTransaction(deps.db(), async (tx) => {
     if (!(await isCurrent(tx, job))) return;
     const action = await findActionRequest(tx, actionIdOf(job));
     if (action !== null)
@@ -155,7 +157,7 @@ export async function settleAddresses(deps: ServersDeps, job: Job): Promise<void
 async function applyAddresses(deps: ServersDeps, serverId: number): Promise<number[]> {
   const { driver } = await hypervisorOf(deps, serverId);
   const look = () =>
-    inTransaction(deps, async (tx) => {
+    inTransaction(deps.db(), async (tx) => {
       const server = await store.lockServer(tx, serverId);
       const addresses = await listGuestAddresses(tx, serverId);
       return { server, addresses, detaching: await listDetaching(tx, serverId) };

@@ -13,7 +13,7 @@ import type { ServerAction } from '#operations/views/server-store.ts';
 import { findSnapshot, listSnapshots, type Snapshot } from '#operations/views/snapshot-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Job } from '#service-kit/jobs/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { findUnfinishedAction, isActionOlder, noteProgress } from './action-store.ts';
 import { change, requireCredit, requirePower, type ServerOf } from './change-machine.ts';
 import { beingCopied, busy, type ChangeHooks } from './change-server.ts';
@@ -26,7 +26,6 @@ import {
   cleanUpSnapshots,
   endAction,
   hypervisorOf,
-  inTransaction,
   serverIdOf,
 } from './job-kit.ts';
 import { begin, carryOut, conclude, markRebooting, noteDisk, payloadOf } from './run-machine.ts';
@@ -152,7 +151,7 @@ async function deleteSnapshot(
 ): Promise<void> {
   const { serverId } = await requireSnapshot(deps.db(), scope, snapshotId);
   requireWriter(actor);
-  await inTransaction(deps, async (tx) => {
+  await inTransaction(deps.db(), async (tx) => {
     await lockServer(tx, serverId);
     const { name, serverName, tenantId } = await requireSnapshot(tx, scope, snapshotId);
     const unfinished = await findUnfinishedAction(tx, serverId);
@@ -238,7 +237,7 @@ export async function failCreateSnapshot(deps: ServersDeps, job: Job, error: str
   deps.reporter.error('a snapshot failed', { server: serverId, error });
   const { driver } = await hypervisorOf(deps, serverId);
   if (!payloadOf(job).isRestarted) await driver.setPower(guestName(serverId), 'off').catch(() => {});
-  await inTransaction(deps, async (tx) => {
+  await inTransaction(deps.db(), async (tx) => {
     if (!(await isCurrent(tx, job))) return;
     await discard(tx, serverId, await store.findByAction(tx, actionIdOf(job)));
     const message = 'The hypervisor did not take the snapshot. The server keeps what it had.';

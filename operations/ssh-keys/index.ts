@@ -6,7 +6,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { type Actor, reachesTenant, requireWriter } from '#operations/accounts/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { parsePublicKey } from './public-key.ts';
 import * as store from './store.ts';
 
@@ -42,29 +42,27 @@ export function createSshKeys({ db }: { db: () => Queryable }) {
       const parsed = parsePublicKey(input.publicKey);
       if (parsed === null) throw invalid('public_key', publicKeyHint);
       requireName(name);
-      return db()
-        .transaction()
-        .execute(async (tx) => {
-          const keys = await store.lockKeys(tx, tenantId);
-          requireFree(keys, { name, fingerprint: parsed.fingerprint });
-          if (keys.length >= sshKeysMax)
-            throw new CodedError('ssh_keys.limit', `This workspace has ${sshKeysMax} SSH keys. Delete one.`, {
-              limit: 'ssh_keys',
-              max: sshKeysMax,
-              used: keys.length,
-            });
-          const { text: publicKey, fingerprint } = parsed;
-          const key = await store.insertKey(tx, { tenantId, name, publicKey, fingerprint });
-          await onAdded?.(tx, key);
-          const subject = { kind: 'ssh_key', id: key.id, name };
-          await record(tx, actor, {
-            operation: 'ssh_key.create',
-            subject,
-            tenantId,
-            after: { name, fingerprint },
+      return inTransaction(db(), async (tx) => {
+        const keys = await store.lockKeys(tx, tenantId);
+        requireFree(keys, { name, fingerprint: parsed.fingerprint });
+        if (keys.length >= sshKeysMax)
+          throw new CodedError('ssh_keys.limit', `This workspace has ${sshKeysMax} SSH keys. Delete one.`, {
+            limit: 'ssh_keys',
+            max: sshKeysMax,
+            used: keys.length,
           });
-          return key;
+        const { text: publicKey, fingerprint } = parsed;
+        const key = await store.insertKey(tx, { tenantId, name, publicKey, fingerprint });
+        await onAdded?.(tx, key);
+        const subject = { kind: 'ssh_key', id: key.id, name };
+        await record(tx, actor, {
+          operation: 'ssh_key.create',
+          subject,
+          tenantId,
+          after: { name, fingerprint },
         });
+        return key;
+      });
     },
 
     /** Throws `ssh_keys.not_found`, `ssh_keys.invalid`, `ssh_keys.exists`. */
@@ -75,26 +73,24 @@ export function createSshKeys({ db }: { db: () => Queryable }) {
     ): Promise<store.SshKey> {
       requireWrite(actor, tenantId);
       requireName(name);
-      return db()
-        .transaction()
-        .execute(async (tx) => {
-          const keys = await store.lockKeys(tx, tenantId);
-          const key = await requireKey(tx, tenantId, id);
-          await precondition?.(tx, key);
-          requireFree(
-            keys.filter((one) => one.id !== id),
-            { name },
-          );
-          const renamed = await store.renameKey(tx, tenantId, id, name);
-          const subject = { kind: 'ssh_key', id, name: key.name };
-          await record(tx, actor, {
-            operation: 'ssh_key.update',
-            subject,
-            tenantId,
-            ...changedMembers({ name: key.name }, { name }),
-          });
-          return renamed;
+      return inTransaction(db(), async (tx) => {
+        const keys = await store.lockKeys(tx, tenantId);
+        const key = await requireKey(tx, tenantId, id);
+        await precondition?.(tx, key);
+        requireFree(
+          keys.filter((one) => one.id !== id),
+          { name },
+        );
+        const renamed = await store.renameKey(tx, tenantId, id, name);
+        const subject = { kind: 'ssh_key', id, name: key.name };
+        await record(tx, actor, {
+          operation: 'ssh_key.update',
+          subject,
+          tenantId,
+          ...changedMembers({ name: key.name }, { name }),
         });
+        return renamed;
+      });
     },
 
     /** Throws `ssh_keys.not_found`. */
@@ -104,21 +100,19 @@ export function createSshKeys({ db }: { db: () => Queryable }) {
       precondition?: InTransaction,
     ): Promise<void> {
       requireWrite(actor, tenantId);
-      await db()
-        .transaction()
-        .execute(async (tx) => {
-          const key = await requireKey(tx, tenantId, id);
-          await precondition?.(tx, key);
-          await store.deleteKey(tx, tenantId, id);
-          const { name, fingerprint } = key;
-          const subject = { kind: 'ssh_key', id, name };
-          await record(tx, actor, {
-            operation: 'ssh_key.delete',
-            subject,
-            tenantId,
-            before: { name, fingerprint },
-          });
+      await inTransaction(db(), async (tx) => {
+        const key = await requireKey(tx, tenantId, id);
+        await precondition?.(tx, key);
+        await store.deleteKey(tx, tenantId, id);
+        const { name, fingerprint } = key;
+        const subject = { kind: 'ssh_key', id, name };
+        await record(tx, actor, {
+          operation: 'ssh_key.delete',
+          subject,
+          tenantId,
+          before: { name, fingerprint },
         });
+      });
     },
 
     /** The lines that an order's keys stand for: text as it is, the id or the name of a kept key; null for what is none. */

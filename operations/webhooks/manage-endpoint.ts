@@ -150,7 +150,7 @@ export async function deleteEndpoint(
 
 export async function setEndpointEnabled(db: Queryable, actor: Actor, id: number, isEnabled: boolean) {
   const endpoint = await findManaged(db, actor, id);
-  await db.transaction().execute((tx) => switchEndpoint(tx, actor, endpoint, isEnabled));
+  await inTransaction(db, (tx) => switchEndpoint(tx, actor, endpoint, isEnabled));
 }
 
 async function switchEndpoint(tx: Queryable, actor: Actor, endpoint: Endpoint, isEnabled: boolean) {
@@ -169,7 +169,7 @@ async function lock(tx: Queryable, id: number): Promise<Endpoint> {
 export async function sendTest(db: Queryable, actor: Actor, id: number): Promise<number> {
   const endpoint = await findManaged(db, actor, id);
   requireEnabled(endpoint);
-  return db.transaction().execute(async (tx) => {
+  return inTransaction(db, async (tx) => {
     // Counted before it is written, under the endpoint's lock, so that many at once do not pass.
     if ((await store.lockAndCountTests(tx, endpoint.id, testWindowSeconds)) >= testsMax)
       throw new CodedError(

@@ -3,7 +3,7 @@ import { deleteEventsOlderThan, takeUndispatched } from '#operations/events/inde
 import { type DueDelivery, nextDelivery, readQueueHealth } from '#operations/views/delivery-store.ts';
 import { createLeasedLoop, type LeasedLoop, type LoopDeps } from '#service-kit/leases/index.ts';
 import { createOutboxSender, type OutboxSender } from '#service-kit/outbox/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
 import {
   type Outcome,
@@ -57,19 +57,16 @@ export function createWebhookSender(deps: WebhookSenderDeps, workers = 4): Webho
 
 /** Decides on the deliveries of the oldest events; taking them and deciding is one transaction. */
 async function dispatch(deps: WebhookSenderDeps): Promise<number> {
-  return deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      const events = await takeUndispatched(tx, dispatchMax);
-      if (events.length > 0) {
-        await insertDeliveries(
-          tx,
-          events.map((event) => event.id),
-        );
-      }
-      return events.length;
-    });
+  return inTransaction(deps.db(), async (tx) => {
+    const events = await takeUndispatched(tx, dispatchMax);
+    if (events.length > 0) {
+      await insertDeliveries(
+        tx,
+        events.map((event) => event.id),
+      );
+    }
+    return events.length;
+  });
 }
 
 /** One attempt; true when the receiver took it. */
@@ -98,18 +95,15 @@ async function attempt(
     durationMs: Math.round(deps.clock.nowMs() - startedMs),
     ...outcome,
   };
-  await deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      if (!(await queue.recordAttempt(tx, endpoint, result))) return;
-      if (outcome.error === null) return queue.finishDelivery(tx, delivery.id, 'delivered');
-      if (outcome.statusCode === 410) {
-        await queue.finishDelivery(tx, delivery.id, 'failed');
-        return disableEndpoint(tx, endpoint.id, 'gone');
-      }
-      await planNext(deps, tx, endpoint, delivery);
-    });
+  await inTransaction(deps.db(), async (tx) => {
+    if (!(await queue.recordAttempt(tx, endpoint, result))) return;
+    if (outcome.error === null) return queue.finishDelivery(tx, delivery.id, 'delivered');
+    if (outcome.statusCode === 410) {
+      await queue.finishDelivery(tx, delivery.id, 'failed');
+      return disableEndpoint(tx, endpoint.id, 'gone');
+    }
+    await planNext(deps, tx, endpoint, delivery);
+  });
   endpoint.consecutiveFailures = outcome.error === null ? 0 : endpoint.consecutiveFailures + 1;
   return outcome.error === null;
 }

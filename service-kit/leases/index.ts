@@ -3,7 +3,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 import { noteOutcome } from './store.ts';
 
@@ -81,7 +81,7 @@ export async function underLease<T>(
   work: (trx: Queryable) => Promise<T>,
   prepare?: (trx: Queryable) => Promise<void>,
 ): Promise<T> {
-  return db.transaction().execute(async (trx) => {
+  return inTransaction(db, async (trx) => {
     await prepare?.(trx);
     if (!(await store.holdsTerm(trx, lease.name, lease.term))) throw new LeaseLost();
     return work(trx);

@@ -9,7 +9,7 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import type { Clock } from '#common/clock/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
 import * as passkeyStore from './passkey-store.ts';
 import * as passkeys from './passkeys.ts';
@@ -68,11 +68,9 @@ function appFactor(deps: SecondFactorsDeps) {
     async beginTotp(personId: number, email: string): Promise<{ secret: string; uri: string } | null> {
       const secret = createTotpSecret();
       await secrets.ready();
-      const isNew = await db()
-        .transaction()
-        .execute(async (trx) =>
-          store.insertTotp(trx, personId, await secrets.seal(trx, store.totpSecret, personId, secret)),
-        );
+      const isNew = await inTransaction(db(), async (trx) =>
+        store.insertTotp(trx, personId, await secrets.seal(trx, store.totpSecret, personId, secret)),
+      );
       return isNew ? { secret, uri: totpUri(secret, issuer, email) } : null;
     },
     /** The secret that waits to be confirmed, to be shown again after a wrong code. */
@@ -143,16 +141,14 @@ async function takeTotp(
   code: string,
 ): Promise<boolean> {
   await secrets.ready();
-  return db()
-    .transaction()
-    .execute(async (trx) => {
-      const totp = await store.lockTotp(trx, personId);
-      if (totp === null || totp.isConfirmed !== isConfirmed) return false;
-      const step = stepOfCode(await openTotp(secrets, trx, personId, totp), code, clock.nowMs());
-      if (step === null || step <= totp.lastStep) return false;
-      await store.writeTotpStep(trx, personId, step);
-      return true;
-    });
+  return inTransaction(db(), async (trx) => {
+    const totp = await store.lockTotp(trx, personId);
+    if (totp === null || totp.isConfirmed !== isConfirmed) return false;
+    const step = stepOfCode(await openTotp(secrets, trx, personId, totp), code, clock.nowMs());
+    if (step === null || step <= totp.lastStep) return false;
+    await store.writeTotpStep(trx, personId, step);
+    return true;
+  });
 }
 
 /** Recovery codes come with the first factor. */
@@ -168,7 +164,7 @@ async function adding(
 
 /** Recovery codes stand in for a factor, so they go with the last one. */
 function removing(db: Queryable, personId: number, remove: (tx: Queryable) => Promise<boolean>) {
-  return db.transaction().execute(async (tx) => {
+  return inTransaction(db, async (tx) => {
     const isGone = await remove(tx);
     if (!(await stateOf(tx, personId)).hasAny) await store.replaceRecoveryCodes(tx, personId, []);
     return isGone;
@@ -176,7 +172,7 @@ function removing(db: Queryable, personId: number, remove: (tx: Queryable) => Pr
 }
 
 function renewRecoveryCodes(db: Queryable, personId: number): Promise<readonly string[]> {
-  return db.transaction().execute(async (tx) => {
+  return inTransaction(db, async (tx) => {
     const codes = createRecoveryCodes();
     await store.replaceRecoveryCodes(tx, personId, codes.map(digestRecoveryCode));
     return codes;

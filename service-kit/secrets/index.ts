@@ -2,7 +2,7 @@ import { systemClock } from '#common/clock/index.ts';
 import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type AuditActor, record } from '#service-kit/audit/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { headerOf, keyIdOf, openBytes, placeText, sealBytes } from './envelope.ts';
 import type { KeyWrapper } from './key-wrapper.ts';
 import { createKeyring, type Keyring, rewrapKeys } from './keyring.ts';
@@ -106,18 +106,16 @@ export function createSecrets(deps: SecretsDeps) {
     /** Wraps the data keys with another key; gives their number. This process goes on with the former setting. */
     async rewrap(actor: AuditActor, to: KeyWrapper): Promise<number> {
       await ready();
-      return db()
-        .transaction()
-        .execute(async (trx) => {
-          const count = await rewrapKeys(trx, { program, from: wrapper, to });
-          const subject = { kind: 'secrets', id: 'data_keys' };
-          await record(trx, actor, {
-            operation: 'secrets.rewrap_keys',
-            subject,
-            after: { wrappedBy: to.place },
-          });
-          return count;
+      return inTransaction(db(), async (trx) => {
+        const count = await rewrapKeys(trx, { program, from: wrapper, to });
+        const subject = { kind: 'secrets', id: 'data_keys' };
+        await record(trx, actor, {
+          operation: 'secrets.rewrap_keys',
+          subject,
+          after: { wrappedBy: to.place },
         });
+        return count;
+      });
     },
   };
 }
@@ -144,14 +142,12 @@ const batchRows = 100;
 /** Throws `secrets.refused` at the end when rows did not open; the keys that they may need are kept then. */
 async function rotateDataKey(deps: RotationDeps) {
   const { db, keyring, actor } = deps;
-  const keyId = await db()
-    .transaction()
-    .execute(async (trx) => {
-      const id = await keyring.add(trx);
-      const subject = { kind: 'secrets', id: 'data_keys' };
-      await record(trx, actor, { operation: 'secrets.rotate_key', subject, after: { keyId: id } });
-      return id;
-    });
+  const keyId = await inTransaction(db(), async (trx) => {
+    const id = await keyring.add(trx);
+    const subject = { kind: 'secrets', id: 'data_keys' };
+    await record(trx, actor, { operation: 'secrets.rotate_key', subject, after: { keyId: id } });
+    return id;
+  });
   let sealed = 0;
   for (;;) {
     for (const column of deps.columns) sealed += await sealColumn(deps, column, keyId);
@@ -187,24 +183,20 @@ async function sealColumn(deps: RotationDeps, column: SecretColumn, keyId: numbe
 
 async function sealRow({ db, seal, open }: RotationDeps, column: SecretColumn, row: number, sealed: Buffer) {
   const secret = await open(db(), column, row, sealed);
-  return db()
-    .transaction()
-    .execute(async (trx) =>
-      store.replaceSealed(trx, column, row, sealed, await seal(trx, column, row, secret)),
-    );
+  return inTransaction(db(), async (trx) =>
+    store.replaceSealed(trx, column, row, sealed, await seal(trx, column, row, secret)),
+  );
 }
 
 /** The number of keys that are gone; null where a row was sealed with one of them in the meantime. */
 async function deleteFormer({ db, columns }: RotationDeps, keyId: number): Promise<number | null> {
-  return db()
-    .transaction()
-    .execute(async (trx) => {
-      await store.holdKeysBefore(trx, keyId);
-      for (const column of columns) {
-        if ((await store.listSealedBefore(trx, column, headerOf(keyId), -1, 1)).length > 0) return null;
-      }
-      return store.deleteKeysBefore(trx, keyId);
-    });
+  return inTransaction(db(), async (trx) => {
+    await store.holdKeysBefore(trx, keyId);
+    for (const column of columns) {
+      if ((await store.listSealedBefore(trx, column, headerOf(keyId), -1, 1)).length > 0) return null;
+    }
+    return store.deleteKeysBefore(trx, keyId);
+  });
 }
 
 // Seals every secret that an earlier version left readable in the database, and has the former values forgotten.
@@ -243,14 +235,12 @@ async function sealClearValues(deps: SealClearDeps, waits: boolean): Promise<voi
 
 /** How many rows it sealed; fewer than a batch when no more are left. */
 function sealBatch({ db, seal }: SealClearDeps, column: SecretColumn, waits: boolean): Promise<number> {
-  return db()
-    .transaction()
-    .execute(async (trx) => {
-      const rows = await store.lockClear(trx, column, batchRows, waits);
-      for (const { row, secret } of rows)
-        await store.writeSealed(trx, column, row, await seal(trx, column, row, secret));
-      return rows.length;
-    });
+  return inTransaction(db(), async (trx) => {
+    const rows = await store.lockClear(trx, column, batchRows, waits);
+    for (const { row, secret } of rows)
+      await store.writeSealed(trx, column, row, await seal(trx, column, row, secret));
+    return rows.length;
+  });
 }
 
 const pauseMs = 100;

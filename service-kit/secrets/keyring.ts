@@ -1,7 +1,7 @@
 /** The data keys of a database, unwrapped once for each process and kept in its memory. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { keyBytes, placeText } from './envelope.ts';
 import type { KeyWrapper } from './key-wrapper.ts';
 import type { SecretColumn } from './store.ts';
@@ -54,7 +54,7 @@ export function createKeyring(deps: {
     /** Reads all keys; makes the first one in a database without any secret. */
     async load() {
       if ((await read()) > 0) return;
-      await deps.db().transaction().execute(addFirst);
+      await inTransaction(deps.db(), addFirst);
       await read();
     },
     /** The key of this id, read now where it is newer than this process; throws `secrets.no_key`. */

@@ -2,6 +2,7 @@ import type { CustomerActor } from '#operations/accounts/index.ts';
 import { backdateAllocations, ensurePool } from '#operations/addresses/index.ts';
 import { ensureCluster, ensureNode } from '#operations/clusters/index.ts';
 import { backdateServers } from '#operations/servers/index.ts';
+import { inTransaction } from '#service-kit/postgres/index.ts';
 import type { Features } from '../../features.ts';
 
 /** Customers' servers on a hypervisor that does not exist, whose traffic the demo makes up: `SVC_DEMO_SIMULATED_SITE`. */
@@ -58,7 +59,7 @@ export async function seedSimulatedServers(
 
 /** Servers that run, with a past in which traffic may have been observed. */
 export async function giveThemAPast({ database }: Features, serverIds: readonly number[], days: number) {
-  await database.db.transaction().execute(async (tx) => {
+  await inTransaction(database.db, async (tx) => {
     await backdateServers(tx, serverIds, days);
     await backdateAllocations(tx, serverIds, days);
   });

@@ -12,7 +12,7 @@ import { type Actor, type CustomerActor, forbidden } from '#operations/accounts/
 import type { Addresses, Allocation } from '#operations/addresses/index.ts';
 import { lockLiving } from '#operations/servers/index.ts';
 import { record } from '#service-kit/audit/index.ts';
-import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { findSettings } from '../settings/index.ts';
 import type { FindingKey, FindingSubject } from './finding.ts';
 import * as store from './store.ts';
@@ -123,19 +123,16 @@ function changeOf<Result>(
 ): Promise<Result> {
   if (actor.kind !== 'customer' || !actor.canWrite)
     throw forbidden('Only the customer ignores findings of a server.');
-  return deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      const server = (await lockLiving(tx, actor.tenantIds, [serverId]))[0];
-      if (!server) throw new CodedError('protect_findings.not_found', 'There is no such server.');
-      const of = { serverId, tenantId: server.tenantId };
-      if (!(await findSettings(tx, of)).viewsOn)
-        throw new CodedError('protect_findings.views_off', 'The protection views of this server are off.');
-      const all = await deps.addresses.lockAllocationsOfServer(tx, serverId);
-      const allocations = all.filter(({ tenantId }) => tenantId === of.tenantId);
-      return change(tx, actor, { of, name: server.name, allocations });
-    });
+  return inTransaction(deps.db(), async (tx) => {
+    const server = (await lockLiving(tx, actor.tenantIds, [serverId]))[0];
+    if (!server) throw new CodedError('protect_findings.not_found', 'There is no such server.');
+    const of = { serverId, tenantId: server.tenantId };
+    if (!(await findSettings(tx, of)).viewsOn)
+      throw new CodedError('protect_findings.views_off', 'The protection views of this server are off.');
+    const all = await deps.addresses.lockAllocationsOfServer(tx, serverId);
+    const allocations = all.filter(({ tenantId }) => tenantId === of.tenantId);
+    return change(tx, actor, { of, name: server.name, allocations });
+  });
 }
 
 /** Returns the reason as it is kept. */

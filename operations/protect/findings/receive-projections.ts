@@ -17,7 +17,7 @@ import type {
 import { fingerprintSoftware } from '#contracts/port-scan/index.ts';
 import type { Addresses, Allocation } from '#operations/addresses/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
-import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { isTargetOf, liesInGeneration } from '../generation.ts';
 import { hasForeignScan, isDeliveredByOther } from '../scans/index.ts';
 import { readStandings, type Source } from '../traffic/index.ts';
@@ -50,10 +50,9 @@ export async function receiveProjections(
   const acknowledgements: ProjectionAcknowledgements['acknowledgements'] = [];
   for (const given of request.projections) {
     const projection = withFingerprints(given);
-    const outcome = await deps
-      .db()
-      .transaction()
-      .execute((tx) => receiveProjection(deps, tx, { projection, source, clusterIds, nowMs }));
+    const outcome = await inTransaction(deps.db(), (tx) =>
+      receiveProjection(deps, tx, { projection, source, clusterIds, nowMs }),
+    );
     const { allocation_id, scan_id } = projection;
     acknowledgements.push({ allocation_id, scan_id, outcome });
   }

@@ -16,7 +16,7 @@ import type {
 } from '#contracts/admin-api/incidents.ts';
 import type { Addresses, Allocation } from '#operations/addresses/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
-import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { readStanding, type Source } from '../traffic/source-store.ts';
 import { type AlertDeps, alertCustomer } from './alert-customer.ts';
 import type { Refusal } from './incident.ts';
@@ -52,10 +52,9 @@ export async function receiveIncidents(
   const source = { projectId: sender.projectId, siteId: request.source_site_id };
   const outcomes: IncidentOutcomes['outcomes'] = [];
   for (const incident of request.incidents) {
-    const { outcome, allocationId } = await deps
-      .db()
-      .transaction()
-      .execute((tx) => receiveIncident(deps, tx, { incident, source, clusterIds, nowMs }));
+    const { outcome, allocationId } = await inTransaction(deps.db(), (tx) =>
+      receiveIncident(deps, tx, { incident, source, clusterIds, nowMs }),
+    );
     outcomes.push({ id: incident.id, outcome, allocation_id: allocationId });
   }
   return { outcomes };

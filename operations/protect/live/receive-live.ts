@@ -15,7 +15,7 @@ import {
 import { findImplausible } from '#contracts/admin-api/plausible.ts';
 import type { Addresses, Allocation } from '#operations/addresses/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
-import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { isTargetOf, liesInGeneration } from '../generation.ts';
 import { readStandings, type Source } from '../traffic/index.ts';
 import * as store from './store.ts';
@@ -43,33 +43,28 @@ export async function receiveLive(
   checkBuckets(request, nowMs);
   const source = { projectId: scope.projectId, siteId: request.source_site_id };
   const clusterIds = request.cluster_ids.filter((id) => scope.clusterIds?.includes(id) ?? true);
-  return deps
-    .db()
-    .transaction()
-    .execute(async (trx) => {
-      const ids = [...new Set(request.targets.map(({ id }) => id))];
-      const allocations = new Map(
-        (await deps.addresses.lockAllocations(trx, ids)).map((one) => [one.id, one]),
+  return inTransaction(deps.db(), async (trx) => {
+    const ids = [...new Set(request.targets.map(({ id }) => id))];
+    const allocations = new Map((await deps.addresses.lockAllocations(trx, ids)).map((one) => [one.id, one]));
+    const matches = new Map<Target, Match>();
+    for (const target of request.targets) {
+      const allocation = allocations.get(target.id);
+      if (!allocation || !isTargetOf(allocation, target, clusterIds, deps.isDocumentationGlobal)) continue;
+      const points = target.series.filter((point) =>
+        liesInGeneration(Date.parse(point.timestamp), liveBucketSeconds * 1000, allocation),
       );
-      const matches = new Map<Target, Match>();
-      for (const target of request.targets) {
-        const allocation = allocations.get(target.id);
-        if (!allocation || !isTargetOf(allocation, target, clusterIds, deps.isDocumentationGlobal)) continue;
-        const points = target.series.filter((point) =>
-          liesInGeneration(Date.parse(point.timestamp), liveBucketSeconds * 1000, allocation),
-        );
-        // Buckets of another owner alone are none of this generation's.
-        if (points.length > 0 || target.series.length === 0) matches.set(target, { allocation, points });
-      }
-      const { owned, changed } = await storeMatches(trx, source, [...matches.values()]);
-      const receipts = request.targets.map((target): LiveReceipts['receipts'][number] => {
-        const { id } = target;
-        if (!matches.has(target)) return { id, receipt: 'unmatched' };
-        if (!owned.has(id)) return { id, receipt: 'source_conflict' };
-        return { id, receipt: changed.has(id) ? 'accepted' : 'unchanged' };
-      });
-      return { receipts };
+      // Buckets of another owner alone are none of this generation's.
+      if (points.length > 0 || target.series.length === 0) matches.set(target, { allocation, points });
+    }
+    const { owned, changed } = await storeMatches(trx, source, [...matches.values()]);
+    const receipts = request.targets.map((target): LiveReceipts['receipts'][number] => {
+      const { id } = target;
+      if (!matches.has(target)) return { id, receipt: 'unmatched' };
+      if (!owned.has(id)) return { id, receipt: 'source_conflict' };
+      return { id, receipt: changed.has(id) ? 'accepted' : 'unchanged' };
     });
+    return { receipts };
+  });
 }
 
 /** Which generations the source may speak for, and which of them got buckets that are new or different. */

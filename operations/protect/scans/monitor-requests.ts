@@ -15,7 +15,7 @@ import type {
 } from '#contracts/admin-api/port-scans.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Source } from '../traffic/index.ts';
 import * as store from './request-store.ts';
 import { nextState, type RequestCause } from './scan-request.ts';
@@ -34,7 +34,7 @@ export async function updateRequests(
 ): Promise<ScanRequestOutcomes> {
   checkUpdates(updates);
   const source = { projectId: sender.projectId, siteId };
-  return db.transaction().execute(async (tx) => {
+  return inTransaction(db, async (tx) => {
     const outcomes: ScanRequestOutcomes['outcomes'] = [];
     const ids = updates.map(({ id }) => id);
     const held = new Map((await store.lockRequests(tx, ids, source)).map((row) => [row.id, row]));

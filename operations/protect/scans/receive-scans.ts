@@ -9,7 +9,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { DeliveredScan, PortScanReceipts, PortScansRequest } from '#contracts/admin-api/port-scans.ts';
 import type { Addresses, Allocation } from '#operations/addresses/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
-import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { isTargetOf, liesInGeneration } from '../generation.ts';
 import { readStandings, type Source } from '../traffic/index.ts';
 import { type AlertDeps, alertCustomer } from './alert-customer.ts';
@@ -45,10 +45,9 @@ export async function receiveScans(
   const source = { projectId: sender.projectId, siteId: request.source_site_id };
   const receipts: PortScanReceipts['receipts'] = [];
   for (const scan of request.results) {
-    const receipt = await deps
-      .db()
-      .transaction()
-      .execute((tx) => receiveScan(deps, tx, { scan, source, clusterIds, nowMs }));
+    const receipt = await inTransaction(deps.db(), (tx) =>
+      receiveScan(deps, tx, { scan, source, clusterIds, nowMs }),
+    );
     receipts.push({ scan_id: scan.scan_id, receipt });
   }
   return { receipts };

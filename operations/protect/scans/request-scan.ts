@@ -19,7 +19,7 @@ import {
   type LeasedLoop,
   type LoopDeps,
 } from '#service-kit/leases/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { findSettings } from '../settings/index.ts';
 import * as store from './request-store.ts';
 import { type RequestRow, requestLimits } from './scan-request.ts';
@@ -50,39 +50,36 @@ export async function requestScan(
   if (actor.kind !== 'customer' || !actor.canWrite)
     throw forbidden('Only the customer requests a port scan of a server.');
   const scope = actor.tenantIds;
-  return deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      const server = (await lockLiving(tx, scope, [serverId]))[0];
-      if (!server) throw new CodedError('port_scans.not_found', 'There is no such server.');
-      const of = { serverId, tenantId: server.tenantId };
-      if (!(await findSettings(tx, of)).viewsOn)
-        throw new CodedError('port_scans.views_off', 'The protection views of this server are off.');
-      await store.lockAccount(tx, of.tenantId);
-      await store.expireLapsed(tx, serverId);
-      const standing = await store.readStanding(tx, of);
-      const addresses = await listPublic(deps, tx, of);
-      const running = standing.pending.filter(({ state }) => state === 'running');
-      const isAsked = standing.pending.some(({ kind }) => kind === 'manual');
-      // Also where automatic scans of all addresses run already.
-      if (isAsked || (running.length > 0 && running.length === addresses.length))
-        return { requests: standing.pending, isNew: false };
-      if (!server.isRunning)
-        throw new CodedError('port_scans.not_running', 'The server is not running. Start it, then scan it.');
-      checkLimits(standing, addresses.length);
-      await store.cancelQueued(tx, 'superseded', { serverId, kind: 'automatic' });
-      const requests = await store.insertRequests(tx, 'manual', addresses, {
-        ...{ personId: actor.personId, isByKey: actor.keyId !== null },
-      });
-      await record(tx, actor, {
-        operation: 'protect.request_port_scan',
-        subject: { kind: 'server', id: serverId, name: server.name },
-        tenantId: of.tenantId,
-        after: { addresses: requests.map(({ address }) => address) },
-      });
-      return { requests: [...running, ...requests], isNew: true };
+  return inTransaction(deps.db(), async (tx) => {
+    const server = (await lockLiving(tx, scope, [serverId]))[0];
+    if (!server) throw new CodedError('port_scans.not_found', 'There is no such server.');
+    const of = { serverId, tenantId: server.tenantId };
+    if (!(await findSettings(tx, of)).viewsOn)
+      throw new CodedError('port_scans.views_off', 'The protection views of this server are off.');
+    await store.lockAccount(tx, of.tenantId);
+    await store.expireLapsed(tx, serverId);
+    const standing = await store.readStanding(tx, of);
+    const addresses = await listPublic(deps, tx, of);
+    const running = standing.pending.filter(({ state }) => state === 'running');
+    const isAsked = standing.pending.some(({ kind }) => kind === 'manual');
+    // Also where automatic scans of all addresses run already.
+    if (isAsked || (running.length > 0 && running.length === addresses.length))
+      return { requests: standing.pending, isNew: false };
+    if (!server.isRunning)
+      throw new CodedError('port_scans.not_running', 'The server is not running. Start it, then scan it.');
+    checkLimits(standing, addresses.length);
+    await store.cancelQueued(tx, 'superseded', { serverId, kind: 'automatic' });
+    const requests = await store.insertRequests(tx, 'manual', addresses, {
+      ...{ personId: actor.personId, isByKey: actor.keyId !== null },
     });
+    await record(tx, actor, {
+      operation: 'protect.request_port_scan',
+      subject: { kind: 'server', id: serverId, name: server.name },
+      tenantId: of.tenantId,
+      after: { addresses: requests.map(({ address }) => address) },
+    });
+    return { requests: [...running, ...requests], isNew: true };
+  });
 }
 
 /** The addresses that the server has now and that the internet reaches. */

@@ -15,7 +15,7 @@ import type { Sender } from '#operations/feeds/index.ts';
 import { listConflicts, listSetAside, listSources } from '#operations/views/protect-source-store.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { createExpiryLoop } from '#service-kit/leases/index.ts';
-import { type Queryable, withCustomPlans } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable, withCustomPlans } from '#service-kit/postgres/index.ts';
 import type { ExplorationAsk } from './exploration.ts';
 import { openExploration } from './explore-traffic.ts';
 import * as reads from './read-traffic.ts';
@@ -90,19 +90,17 @@ export function createProtectTraffic(
       owner: { projectId: number | null; siteId: number },
     ): Promise<boolean> {
       requireOperator(actor);
-      return db()
-        .transaction()
-        .execute(async (trx) => {
-          const generations = await sources.handOver(trx, to, owner);
-          if (generations === 0) return false;
-          await record(trx, actor, {
-            operation: 'project.hand_over_source',
-            subject: { kind: 'project', id: to.projectId },
-            before: { projectId: owner.projectId, siteId: owner.siteId },
-            after: { projectId: to.projectId, siteId: to.siteId, generations },
-          });
-          return true;
+      return inTransaction(db(), async (trx) => {
+        const generations = await sources.handOver(trx, to, owner);
+        if (generations === 0) return false;
+        await record(trx, actor, {
+          operation: 'project.hand_over_source',
+          subject: { kind: 'project', id: to.projectId },
+          before: { projectId: owner.projectId, siteId: owner.siteId },
+          after: { projectId: to.projectId, siteId: to.siteId, generations },
         });
+        return true;
+      });
     },
   };
 }

@@ -17,7 +17,7 @@ import type {
 } from '#contracts/admin-api/schemas.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
-import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
 import { isTargetOf, liesInGeneration } from '../generation.ts';
 import { minuteMs, type StoredMinute, toStoredMinute } from './minute.ts';
 import { claimSeries, noteSetAside, type Source } from './source-store.ts';
@@ -42,10 +42,7 @@ export async function receiveTelemetry(
   const setAside: NonNullable<TelemetryReceipts['set_aside']> = [];
   for (const target of request.targets) {
     const sent = { target, clusterIds, source };
-    const received = await deps
-      .db()
-      .transaction()
-      .execute((transaction) => receiveTarget(deps, transaction, sent));
+    const received = await inTransaction(deps.db(), (transaction) => receiveTarget(deps, transaction, sent));
     receipts.push({ id: target.id, receipt: received.receipt });
     setAside.push(...received.setAside.map((one) => ({ id: target.id, ...one })));
   }

@@ -1,5 +1,5 @@
 import type { VulnerabilitiesRequest } from '#contracts/admin-api/vulnerabilities.ts';
-import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
+import { type Actor, requireStaff } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
 import {
@@ -33,18 +33,12 @@ import {
 import type { Post } from '#service-kit/mail/index.ts';
 import { readNowMs } from '#service-kit/postgres/index.ts';
 import { createAlertMailer } from '../alert-mails/index.ts';
+import { reached, type Subject } from '../subject.ts';
 import { findingMails } from './alert-customer.ts';
-import type { FindingKey, FindingSubject } from './finding.ts';
+import type { FindingKey } from './finding.ts';
 import { endIgnore, type IgnoreFindingInput, ignoreFinding } from './ignore-finding.ts';
 import { receiveProjections } from './receive-projections.ts';
-import {
-  deleteExpired,
-  deleteExpiredNotices,
-  type FindingStatus,
-  listOutdated,
-  readStatus,
-  storeCounts,
-} from './store.ts';
+import { deleteExpired, deleteExpiredNotices, listOutdated, readStatus, storeCounts } from './store.ts';
 
 interface ProtectFindingsDeps extends LoopDeps {
   addresses: Addresses;
@@ -69,7 +63,7 @@ export function createProtectFindings(deps: ProtectFindingsDeps) {
     receive: (sender: Sender, request: VulnerabilitiesRequest) =>
       receiveProjections({ ...deps, canMail: deps.post.canSend }, sender, request),
     /** Counts, ages, and what can't be assessed, of the addresses that the server has now. Throws `accounts.forbidden`. */
-    async read(actor: Actor, subject: FindingSubject): Promise<ServerFindings> {
+    async read(actor: Actor, subject: Subject): Promise<ServerFindings> {
       const of = await scopeOf(deps, actor, subject);
       const [summary, unable, nowMs] = await Promise.all([
         summarizeServerFindings(db(), of),
@@ -79,16 +73,13 @@ export function createProtectFindings(deps: ProtectFindingsDeps) {
       return { summary, unable, nowMs };
     },
     /** How the delivery of a server's findings stands (NET-4.10). Throws `accounts.forbidden`. */
-    async readStatus(actor: Actor, subject: FindingSubject): Promise<FindingStatus> {
-      if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
-      return readStatus(db(), subject);
-    },
+    readStatus: async (actor: Actor, subject: Subject) => readStatus(db(), reached(actor, subject)),
     /** Findings, the most severe first. Throws `accounts.forbidden`. */
-    async list(actor: Actor, subject: FindingSubject, query: FindingQuery): Promise<FindingRow[]> {
+    async list(actor: Actor, subject: Subject, query: FindingQuery): Promise<FindingRow[]> {
       return listServerFindings(db(), await scopeOf(deps, actor, subject), query);
     },
     /** How many findings a list has on all its pages. Throws `accounts.forbidden`. */
-    async count(actor: Actor, subject: FindingSubject, query: FindingFilter): Promise<number> {
+    async count(actor: Actor, subject: Subject, query: FindingFilter): Promise<number> {
       return countServerFindings(db(), await scopeOf(deps, actor, subject), query);
     },
     /** By server id: active findings of those of these servers that the actor reaches, where there are some. */
@@ -123,9 +114,9 @@ export function createProtectFindings(deps: ProtectFindingsDeps) {
 async function scopeOf(
   { addresses }: Pick<ProtectFindingsDeps, 'addresses'>,
   actor: Actor,
-  { serverId, tenantId }: FindingSubject,
+  subject: Subject,
 ): Promise<FindingScope> {
-  if (!reachesTenant(actor, tenantId)) throw forbidden('This server belongs to another account.');
+  const { serverId, tenantId } = reached(actor, subject);
   const allocations = await addresses.listAllocationsOf({ serverId, tenantId });
   return { serverId, tenantId, allocationIds: allocations.map(({ id }) => id) };
 }

@@ -9,7 +9,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { IncidentsRequest } from '#contracts/admin-api/incidents.ts';
-import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
+import { type Actor, requireStaff } from '#operations/accounts/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
 import {
   type AttackQuery,
@@ -22,6 +22,7 @@ import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createExpiryLoop, type LeasedLoop, type LoopDeps } from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { createAlertMailer } from '../alert-mails/index.ts';
+import { reached, type Subject } from '../subject.ts';
 import { attackMails } from './alert-customer.ts';
 import type { IncidentFilter, IncidentQuery, IncidentRow, Refusal } from './incident.ts';
 import { type ReceiveIncidentsDeps, receiveIncidents } from './receive-incidents.ts';
@@ -42,20 +43,20 @@ export function createProtectIncidents(
     receive: (sender: Sender, request: IncidentsRequest) =>
       receiveIncidents({ ...deps, canMail: deps.post.canSend }, sender, request),
     /** Newest first. Throws `accounts.forbidden`. */
-    async list(actor: Actor, subject: IncidentSubject, query: IncidentQuery): Promise<IncidentRow[]> {
-      return store.listIncidents(deps.db(), scopeOf(actor, subject), query);
+    async list(actor: Actor, subject: Subject, query: IncidentQuery): Promise<IncidentRow[]> {
+      return store.listIncidents(deps.db(), reached(actor, subject), query);
     },
     /** How many incidents a list has on all its pages. Throws `accounts.forbidden`. */
-    async count(actor: Actor, subject: IncidentSubject, query: IncidentFilter): Promise<number> {
-      return store.countIncidents(deps.db(), scopeOf(actor, subject), query);
+    async count(actor: Actor, subject: Subject, query: IncidentFilter): Promise<number> {
+      return store.countIncidents(deps.db(), reached(actor, subject), query);
     },
     /** Null when the server has no such incident. Throws `accounts.forbidden`. */
-    async find(actor: Actor, subject: IncidentSubject, id: string): Promise<IncidentRow | null> {
-      return store.findIncident(deps.db(), scopeOf(actor, subject), id);
+    async find(actor: Actor, subject: Subject, id: string): Promise<IncidentRow | null> {
+      return store.findIncident(deps.db(), reached(actor, subject), id);
     },
     /** How the delivery of a server's attacks stands (NET-4.10). Throws `accounts.forbidden`. */
-    async readStatus(actor: Actor, subject: IncidentSubject): Promise<store.IncidentStatus> {
-      return store.readStatus(deps.db(), scopeOf(actor, subject));
+    async readStatus(actor: Actor, subject: Subject): Promise<store.IncidentStatus> {
+      return store.readStatus(deps.db(), reached(actor, subject));
     },
     /** By server id: open attacks of those of these servers that the actor reaches. */
     async readOpen(actor: Actor, serverIds: readonly number[]): Promise<Map<number, store.OpenAttack>> {
@@ -88,11 +89,6 @@ export function createProtectIncidents(
   };
 }
 
-function scopeOf(actor: Actor, { serverId, tenantId }: IncidentSubject): IncidentSubject {
-  if (!reachesTenant(actor, tenantId)) throw forbidden('This server belongs to another account.');
-  return { serverId, tenantId };
-}
-
 /** Deletes incidents that were last observed too long ago. */
 export function createIncidentRetention(deps: LoopDeps): LeasedLoop {
   return createExpiryLoop({
@@ -100,12 +96,6 @@ export function createIncidentRetention(deps: LoopDeps): LeasedLoop {
     ...deps,
     deleteExpired: store.deleteExpired,
   });
-}
-
-/** The server of a page or a call; the caller has looked it up for this actor. */
-export interface IncidentSubject {
-  serverId: number;
-  tenantId: number;
 }
 
 export type ProtectIncidents = ReturnType<typeof createProtectIncidents>;

@@ -8,11 +8,11 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { LiveRequest } from '#contracts/admin-api/live.ts';
-import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
 import type { FeatureWork } from '#service-kit/jobs/index.ts';
 import { createExpiryLoop } from '#service-kit/leases/index.ts';
-import type { TrafficSubject } from '../traffic/index.ts';
+import { type AddressSubject, reachedAddress } from '../subject.ts';
 import { type ReceiveLiveDeps, receiveLive } from './receive-live.ts';
 import * as store from './store.ts';
 
@@ -28,18 +28,12 @@ export function createProtectLive(deps: ReceiveLiveDeps & { clock: Clock; report
     /** Stores what belongs to a generation; throws `protect_live.invalid`. One receipt a target, in their order. */
     receive: (scope: Sender, request: LiveRequest) => receiveLive(deps, scope, request),
     /** Buckets of a server that began at or after this time, in time order. */
-    read: async (actor: Actor, subject: TrafficSubject, fromMs: number) =>
-      store.listBuckets(db(), scopeOf(actor, subject), fromMs),
+    read: async (actor: Actor, subject: AddressSubject, fromMs: number) =>
+      store.listBuckets(db(), reachedAddress(actor, subject), fromMs),
     /** How the delivery of a server's live traffic stands (NET-4.10). */
-    readStatus: async (actor: Actor, subject: TrafficSubject) =>
-      store.readStatus(db(), scopeOf(actor, subject)),
+    readStatus: async (actor: Actor, subject: AddressSubject) =>
+      store.readStatus(db(), reachedAddress(actor, subject)),
   };
-}
-
-/** The rows are filtered by tenant and server in the query as well. */
-function scopeOf(actor: Actor, subject: TrafficSubject): store.LiveScope {
-  if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
-  return { serverId: subject.serverId, tenantId: subject.tenantId, address: subject.address ?? null };
 }
 
 export type ProtectLive = ReturnType<typeof createProtectLive>;

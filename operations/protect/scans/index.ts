@@ -1,5 +1,5 @@
 import type { PortScansRequest, ScanRequestUpdates } from '#contracts/admin-api/port-scans.ts';
-import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
+import { type Actor, requireStaff } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { Sender } from '#operations/feeds/index.ts';
 import {
@@ -14,16 +14,11 @@ import { createExpiryLoop, type LoopDeps } from '#service-kit/leases/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAlertMailer } from '../alert-mails/index.ts';
+import { reached, type Subject } from '../subject.ts';
 import { portMails } from './alert-customer.ts';
 import { listForMonitor, updateRequests } from './monitor-requests.ts';
-import { deleteExpiredScans, readStatus, type ScanStatus } from './port-store.ts';
-import {
-  type PortSubject,
-  readPorts,
-  readResult,
-  type ScanResult,
-  type ServerPorts,
-} from './ports-of-server.ts';
+import { deleteExpiredScans, readStatus } from './port-store.ts';
+import { readPorts, readResult } from './ports-of-server.ts';
 import { receiveScans } from './receive-scans.ts';
 import { createRequestKeeper, requestScan } from './request-scan.ts';
 import {
@@ -62,20 +57,12 @@ export function createProtectScans(
       await cancelQueued(tx, 'views_off', { serverId, kind: 'manual' });
     },
     /** What is known of a server's ports, and its scans. Throws `accounts.forbidden`. */
-    async read(actor: Actor, subject: PortSubject): Promise<ServerPorts> {
-      if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
-      return readPorts(db(), addresses, subject);
-    },
+    read: async (actor: Actor, subject: Subject) => readPorts(db(), addresses, reached(actor, subject)),
     /** How the delivery of a server's scans stands (NET-4.10). Throws `accounts.forbidden`. */
-    async readStatus(actor: Actor, subject: PortSubject): Promise<ScanStatus> {
-      if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
-      return readStatus(db(), subject);
-    },
+    readStatus: async (actor: Actor, subject: Subject) => readStatus(db(), reached(actor, subject)),
     /** What one requested scan found; null where the server has none of this id. Throws `accounts.forbidden`. */
-    async readResult(actor: Actor, subject: PortSubject, requestId: string): Promise<ScanResult | null> {
-      if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
-      return readResult(db(), addresses, subject, requestId);
-    },
+    readResult: async (actor: Actor, subject: Subject, requestId: string) =>
+      readResult(db(), addresses, reached(actor, subject), requestId),
     /** Scans of all customers, newest first: requests, and routine scans that failed. Throws `accounts.forbidden`; staff only. */
     async listAll(actor: Actor, query: ScanListQuery): Promise<ListedScan[]> {
       requireStaff(actor);

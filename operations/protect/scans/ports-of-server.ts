@@ -13,6 +13,7 @@ import {
 } from '#contracts/port-scan/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import type { Subject } from '../subject.ts';
 import { answerOf, newestOf, type PortAnswer, type PortRow } from './merge-ports.ts';
 import * as ports from './port-store.ts';
 import { listFetchedClusters, listRequests } from './request-store.ts';
@@ -69,11 +70,6 @@ export interface ServerPorts {
   nowMs: number;
 }
 
-export interface PortSubject {
-  serverId: number;
-  tenantId: number;
-}
-
 const requestsMax = 200;
 const routineMax = 50;
 /** NET-2.7.10. */
@@ -101,7 +97,7 @@ export const isGuess = ({ method }: PortAnswer): boolean => method === 'table';
 export async function readResult(
   db: Queryable,
   addresses: Pick<Addresses, 'listAllocationsOf'>,
-  subject: PortSubject,
+  subject: Subject,
   requestId: string,
 ): Promise<ScanResult | null> {
   const { scans, nowMs } = await readPorts(db, addresses, subject);
@@ -123,7 +119,7 @@ export async function readResult(
 export async function readPorts(
   db: Queryable,
   addresses: Pick<Addresses, 'listAllocationsOf'>,
-  { serverId, tenantId }: PortSubject,
+  { serverId, tenantId }: Subject,
 ): Promise<ServerPorts> {
   const nowMs = await readNowMs(db);
   const all = await addresses.listAllocationsOf({ serverId, tenantId });

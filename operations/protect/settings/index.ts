@@ -6,11 +6,12 @@
  */
 
 import { CodedError } from '#common/errors/index.ts';
-import { type Actor, type CustomerActor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
+import { type Actor, type CustomerActor, forbidden } from '#operations/accounts/index.ts';
 import { lockLiving } from '#operations/servers/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
-import type { ProtectSettings, StoredSettings } from './settings.ts';
+import { reached, type Subject } from '../subject.ts';
+import type { ProtectSettings } from './settings.ts';
 import * as store from './store.ts';
 
 export {
@@ -27,10 +28,7 @@ export type ProtectSettingsFeature = ReturnType<typeof createProtectSettings>;
 export function createProtectSettings(deps: ChangeSettingsDeps) {
   return {
     /** Throws `accounts.forbidden`. */
-    async find(actor: Actor, of: { serverId: number; tenantId: number }): Promise<StoredSettings> {
-      if (!reachesTenant(actor, of.tenantId)) throw forbidden('This server belongs to another account.');
-      return store.findSettings(deps.db(), of);
-    },
+    find: async (actor: Actor, of: Subject) => store.findSettings(deps.db(), reached(actor, of)),
     /** Those of a customer's servers whose protection views are off. */
     listHidden: async (actor: CustomerActor, serverIds: readonly number[]): Promise<Set<number>> =>
       new Set(await store.listHidden(deps.db(), serverIds, actor.tenantIds)),

@@ -16,16 +16,16 @@ import { listConflicts, listSetAside, listSources } from '#operations/views/prot
 import { record } from '#service-kit/audit/index.ts';
 import { createExpiryLoop } from '#service-kit/leases/index.ts';
 import { inTransaction, type Queryable, withCustomPlans } from '#service-kit/postgres/index.ts';
+import { type AddressSubject, reachedAddress } from '../subject.ts';
 import type { ExplorationAsk } from './exploration.ts';
 import { openExploration } from './explore-traffic.ts';
 import * as reads from './read-traffic.ts';
 import { type ReceiveTelemetryDeps, receiveTelemetry } from './receive-telemetry.ts';
 import * as sources from './source-store.ts';
-import { deleteExpired } from './store.ts';
+import * as store from './store.ts';
 import { deleteExpiredSums } from './sum-store.ts';
 import type { UsageGroup, UsageRange } from './usage-store.ts';
 
-export type { TrafficSubject } from './read-traffic.ts';
 export { readStandings, type Source, type Standing } from './source-store.ts';
 
 /** Minutes set aside that a page shows. */
@@ -45,7 +45,7 @@ export function createProtectTraffic(
     name: 'operations-traffic-retention',
     deleteExpired: async (trx, rowsMax) =>
       Math.max(
-        await deleteExpired(trx, kept.traffic, rowsMax),
+        await store.deleteExpired(trx, kept.traffic, rowsMax),
         await deleteExpiredSums(trx, kept.traffic, rowsMax),
       ),
   });
@@ -53,12 +53,17 @@ export function createProtectTraffic(
     /** What it does beside the calls. */
     work: { parts: [retention] },
     receive: (scope: Sender, request: TelemetryRequest) => receiveTelemetry(deps, scope, request),
-    readSteps: (actor: Actor, subject: reads.TrafficSubject, range: reads.TrafficRange) =>
-      reads.readSteps(ranges(), actor, subject, range),
-    readMinutes: (actor: Actor, subject: reads.TrafficSubject, range: UsageRange) =>
+    /** Means of the observed minutes, step by step. */
+    readSteps: async (actor: Actor, subject: AddressSubject, range: reads.TrafficRange) =>
+      store.listSteps(ranges(), reachedAddress(actor, subject), range),
+    readMinutes: (actor: Actor, subject: AddressSubject, range: UsageRange) =>
       reads.readMinutes(ranges(), actor, subject, range),
-    readAddresses: (actor: Actor, subject: reads.TrafficSubject) => reads.readAddresses(db(), actor, subject),
-    readStatus: (actor: Actor, subject: reads.TrafficSubject) => reads.readStatus(db(), actor, subject),
+    /** Addresses of the server of which minutes were received: those that a reader may ask for, in the order of their assignment. */
+    readAddresses: async (actor: Actor, subject: AddressSubject) =>
+      store.listAddresses(db(), reachedAddress(actor, subject)),
+    /** How the delivery of a server's minutes stands (NET-4.10). */
+    readStatus: async (actor: Actor, subject: AddressSubject) =>
+      store.readStatus(db(), reachedAddress(actor, subject)),
     readLatest: (actor: Actor, serverIds: readonly number[]) => reads.readLatest(db(), actor, serverIds),
     readTotals: (actor: Actor, subject: reads.UsageSubject, range: UsageRange, of?: UsageGroup) =>
       reads.readTotals(ranges(), actor, subject, range, of),

@@ -5,18 +5,11 @@
  * the former owner of an address is never shown to its present one.
  */
 import { CodedError } from '#common/errors/index.ts';
-import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
+import { type Actor, forbidden } from '#operations/accounts/index.ts';
 import { type Queryable, readNowMs } from '#service-kit/postgres/index.ts';
+import { type AddressSubject, reachedAddress } from '../subject.ts';
 import * as store from './store.ts';
 import * as usage from './usage-store.ts';
-
-/** The server of the page; the caller has looked it up for this actor. */
-export interface TrafficSubject {
-  serverId: number;
-  tenantId: number;
-  /** One address only; null for all that the server has or had. */
-  address?: string | null;
-}
 
 export interface TrafficRange {
   fromMs: number;
@@ -26,30 +19,6 @@ export interface TrafficRange {
 
 /** Longest range of exact minutes: 7 days of one address are 10,080 rows. An hour more, because ranges end on whole steps. */
 const minutesRangeDaysMax = 7;
-
-/** How the delivery of a server's minutes stands (NET-4.10). */
-export async function readStatus(
-  db: Queryable,
-  actor: Actor,
-  subject: TrafficSubject,
-): Promise<store.MinuteStatus> {
-  return store.readStatus(db, scopeOf(actor, subject));
-}
-
-/** Means of the observed minutes, step by step. */
-export async function readSteps(
-  db: Queryable,
-  actor: Actor,
-  subject: TrafficSubject,
-  range: TrafficRange,
-): Promise<store.StepRow[]> {
-  return store.listSteps(db, scopeOf(actor, subject), range);
-}
-
-/** Addresses of the server of which minutes were received: those that a reader may ask for, in the order of their assignment. */
-export async function readAddresses(db: Queryable, actor: Actor, subject: TrafficSubject): Promise<string[]> {
-  return store.listAddresses(db, scopeOf(actor, subject));
-}
 
 /** The newest minute of each of these servers that the actor reaches; a server without any is absent. */
 export async function readLatest(
@@ -66,7 +35,7 @@ export async function readLatest(
 export async function readMinutes(
   db: Queryable,
   actor: Actor,
-  subject: TrafficSubject,
+  subject: AddressSubject,
   range: { fromMs: number; toMs: number },
 ): Promise<store.MinuteRow[]> {
   if (!hasExactMinutes(range)) {
@@ -75,17 +44,12 @@ export async function readMinutes(
       `Exact minutes are given for at most ${minutesRangeDaysMax} days at a time. Choose a shorter range.`,
     );
   }
-  return store.listMinutes(db, scopeOf(actor, subject), range);
+  return store.listMinutes(db, reachedAddress(actor, subject), range);
 }
 
 /** False for a range that is too long for `readMinutes`. */
 export function hasExactMinutes(range: { fromMs: number; toMs: number }): boolean {
   return range.toMs - range.fromMs <= (minutesRangeDaysMax * 24 + 1) * 3_600_000;
-}
-
-function scopeOf(actor: Actor, subject: TrafficSubject): store.SeriesScope {
-  if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to another account.');
-  return { serverId: subject.serverId, tenantId: subject.tenantId, address: subject.address ?? null };
 }
 
 /** Applications are shown for so long (NET-2.4.4). */

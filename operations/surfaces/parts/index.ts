@@ -37,7 +37,7 @@ export {
   writeIncidentCursor,
 } from './protect.ts';
 export { actionWords, bootFacts, changingStatuses, serverActionsTable } from './servers.ts';
-export { requestsByKeyTable, spendingChart } from './spending.ts';
+export { requestShareColumn, requestsByDayChart, requestsByKeyTable, spendingChart } from './spending.ts';
 export { type DaySteps, dayOf, daySpark, readDaySteps, trafficDaySection } from './traffic/day.ts';
 export {
   completeExplorer,

@@ -20,14 +20,12 @@ import {
   codeColumn,
   formatCount,
   formatMoney,
-  formatTime,
   type Html,
   html,
   link,
   pageHeader,
   section,
   sendPage,
-  shareBar,
   stat,
   stats,
   type Tone,
@@ -36,7 +34,7 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { countColumn, linkColumn, noSuchPage } from '#service-kit/web/index.ts';
-import { requestsByKeyTable } from '../../parts/index.ts';
+import { requestShareColumn, requestsByDayChart, requestsByKeyTable } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
 import type { Staff } from '../guard.ts';
 
@@ -128,7 +126,7 @@ function fleetUsagePage(options: FleetUsageOptions): Html {
         source: 'the rest with the next maintenance, or once it makes a whole $0.0001',
       }),
     ),
-    requestsChart(usage),
+    requestsByDayChart(usage, 'API requests by day'),
     monthsChart(options.months),
     section({ title: 'Who calls', id: 'who' }, [
       tabs('Requests by', [
@@ -143,26 +141,6 @@ function fleetUsagePage(options: FleetUsageOptions): Html {
       keys === null ? accountsTable(options) : keysTable(options, keys),
     ]),
   ]);
-}
-
-/** A month's days. */
-function requestsChart(usage: Pick<FleetUsage, 'days' | 'startsAt' | 'endsAt' | 'asOf'>): Html {
-  const isEmpty = usage.days.every((day) => day.count === 0);
-  return chart({
-    id: 'requests-by-day',
-    title: 'API requests by day',
-    unit: 'count',
-    source: `UTC days, counted up to ${formatTime(usage.asOf.getTime())}`,
-    data: {
-      timesMs: usage.days.map((day) => Date.parse(day.date)),
-      stepMs: dayMs,
-      range: { fromMs: usage.startsAt.getTime(), toMs: usage.endsAt.getTime() },
-      shape: 'bars',
-      // Nothing but zeros says less than the sentence.
-      series: [{ label: 'Requests', values: usage.days.map((day) => (isEmpty ? null : day.count)) }],
-    },
-    emptyText: 'No request was counted in this month.',
-  });
 }
 
 function monthsChart(months: readonly MonthSum[]): Html {
@@ -228,12 +206,7 @@ function accountsTable({ usage, page }: FleetUsageOptions): Html {
         withQuery(accountUsagePath(account.tenantId), { period: usage.period }),
       ]),
       countColumn('count', 'Requests', (account) => account.count),
-      {
-        key: 'share',
-        header: 'Share',
-        kind: 'figure',
-        cell: (account) => shareBar(account.count / Math.max(1, usage.count)),
-      },
+      requestShareColumn(usage.count),
       countColumn('free', 'Free', (account) => account.includedCount),
       countColumn('over', 'Beyond', (account) => account.overageCount),
       {
@@ -270,12 +243,7 @@ function keysTable(
         badge(key.isActive ? 'good' : 'neutral', key.isActive ? 'active' : 'revoked'),
       ),
       countColumn('count', 'Requests', (key) => key.count),
-      {
-        key: 'share',
-        header: 'Share',
-        kind: 'figure',
-        cell: (key) => shareBar(key.count / Math.max(1, usage.count)),
-      },
+      requestShareColumn(usage.count),
     ],
     rows: keys,
     pages: pagesOf(keys.length, keyCount, page, here),
@@ -327,7 +295,7 @@ function accountUsagePage({ staff, tenant, usage, months }: AccountUsageOptions)
           source: 'so far, above the free quota',
         }),
       ),
-      requestsChart(usage),
+      requestsByDayChart(usage, 'API requests by day'),
       monthsChart(months),
       section(
         { title: 'By key' },

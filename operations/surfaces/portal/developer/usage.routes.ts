@@ -28,7 +28,7 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { noSuchPage, sendCsv } from '#service-kit/web/index.ts';
-import { requestsByKeyTable } from '../../parts/index.ts';
+import { requestsByDayChart, requestsByKeyTable } from '../../parts/index.ts';
 import { portalFrame, workspaceField } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
 
@@ -94,7 +94,6 @@ export function developerTabs(current: 'keys' | 'usage' | 'webhooks' | 'ssh-keys
 function usagePage(options: UsagePageOptions): Html {
   const { visitor, usage, tenant } = options;
   const here = withQuery(usagePath, { tenant: tenant.id, period: usage.period });
-  const isEmpty = usage.days.every((day) => day.count === 0);
   return portalFrame(
     {
       visitor,
@@ -107,21 +106,11 @@ function usagePage(options: UsagePageOptions): Html {
       developerTabs('usage'),
       choice(options),
       figures(options),
-      chart({
-        id: 'requests-by-day',
-        title: 'Requests by day',
-        unit: 'count',
-        source: `UTC days, counted up to ${formatTime(usage.asOf.getTime())}`,
-        data: {
-          timesMs: usage.days.map((day) => Date.parse(day.date)),
-          stepMs: dayMs,
-          range: { fromMs: usage.startsAt.getTime(), toMs: usage.endsAt.getTime() },
-          shape: 'bars',
-          series: [{ label: 'Requests', values: usage.days.map((day) => (isEmpty ? null : day.count)) }],
-        },
-        csvHref: withQuery('/client/developer/usage.csv', { tenant: tenant.id, period: usage.period }),
-        emptyText: 'No request was counted in this month.',
-      }),
+      requestsByDayChart(
+        usage,
+        'Requests by day',
+        withQuery('/client/developer/usage.csv', { tenant: tenant.id, period: usage.period }),
+      ),
       chart({
         id: 'requests-of-month',
         title: 'Requests this month and the free quota',

@@ -5,12 +5,7 @@ import { incidentActions } from '#contracts/incidents.ts';
 import { describeProtocol } from '#contracts/ip-protocols.ts';
 import { keptText } from '#contracts/retention.ts';
 import type { Features } from '#operations/features.ts';
-import {
-  actionsOf,
-  type IncidentRow,
-  type IncidentVector,
-  type ProtectIncidents,
-} from '#operations/protect/index.ts';
+import { actionsOf, type IncidentRow, type IncidentVector } from '#operations/protect/index.ts';
 import type { Server } from '#operations/views/server-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -66,10 +61,7 @@ const pageSize = 50;
 /** Of each severity, the newest. */
 const listedMax = 200;
 
-export function registerIncidents(
-  app: App,
-  deps: Features & Features & { protectIncidents: Pick<ProtectIncidents, 'list' | 'find'> },
-): void {
+export function registerIncidents(app: App, deps: Features): void {
   const path = '/servers/:id/protect';
   // Only the banner: it is asked for every five seconds.
   app.get(`${path}/attacks`, { schema: { params: Id } }, async (request, reply) => {

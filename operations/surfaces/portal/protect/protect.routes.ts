@@ -4,9 +4,6 @@ import type { Features } from '#operations/features.ts';
 import type {
   FindingStatus,
   IncidentStatus,
-  ProtectFindings,
-  ProtectIncidents,
-  ProtectScans,
   ProtectSettings,
   ScanStatus,
   ServerPorts,
@@ -48,15 +45,7 @@ const schema = {
   querystring: Type.Object({ range: text, from: text, to: text, address: text, scan: text }),
 };
 
-export function registerProtect(
-  app: App,
-  deps: Features &
-    Features & {
-      protectIncidents: Pick<ProtectIncidents, 'list' | 'readStatus'>;
-      protectScans: Pick<ProtectScans, 'read' | 'readStatus'>;
-      protectFindings: Pick<ProtectFindings, 'list' | 'read' | 'readStatus'>;
-    },
-): void {
+export function registerProtect(app: App, deps: Features): void {
   app.get('/servers/:id/protect', { schema }, async (request, reply) => {
     const { visitor, server, settings, subject } = await findSettingsOf(deps, request);
     if (!settings.viewsOn) return sendPage(reply, viewsOffPage({ visitor, server, settings }), 404);

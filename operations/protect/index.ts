@@ -1,10 +1,6 @@
 /** What customers see of their traffic and what protects their servers. Each part is a sub-folder; this is their one door. */
 export type { FindingKey } from './findings/finding.ts';
-export {
-  createProtectFindings,
-  type ProtectFindings,
-  type ServerFindings,
-} from './findings/index.ts';
+export * from './findings/index.ts';
 export type { FindingStatus } from './findings/store.ts';
 export {
   actionsOf,
@@ -18,8 +14,7 @@ export {
   type ProtectIncidents,
 } from './incidents/index.ts';
 export type { IncidentStatus, OpenAttack, RefusalRow } from './incidents/store.ts';
-export type { ProtectLive } from './live/index.ts';
-export { createProtectLive } from './live/index.ts';
+export * from './live/index.ts';
 export type { LiveRow, LiveStatus } from './live/store.ts';
 export { createProtectScans, type ProtectScans } from './scans/index.ts';
 export { readCursor as readScanCursor } from './scans/monitor-requests.ts';

@@ -69,13 +69,7 @@ export { observePower } from './run-power.ts';
 export { macOf, newRootPassword, statusOf, supersededBy } from './server.ts';
 export { holdSnapshot, releaseHeldSnapshot } from './snapshot-store.ts';
 export { backdateServers, lockAttachable, lockLiving, nextServerId } from './store.ts';
-export {
-  type FieldFault,
-  invalidServer,
-  parseLabelSelector,
-  pickOffered,
-  validateServerFields,
-} from './validate-server-fields.ts';
+export * from './validate-server-fields.ts';
 
 /** One VM as the monitor imports it. */
 export interface InventoryVm {

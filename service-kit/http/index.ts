@@ -16,15 +16,7 @@ export {
   type RequestOrigin,
   sourceBucket,
 } from './origin.ts';
-export {
-  type App,
-  createHttpServer,
-  type HttpServer,
-  type HttpServerOptions,
-  onClosed,
-  type WebSockets,
-  waitingAnswers,
-} from './server.ts';
+export * from './server.ts';
 export { parseJsonBody, parseStrictJson } from './strict-json.ts';
 
 /** What is wrong with a text that can't be kept as it is: PostgreSQL has no U+0000, and UTF-8 no half of a surrogate pair. */

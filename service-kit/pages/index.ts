@@ -22,146 +22,23 @@ export { formatChartValue } from './chart-data.ts';
 export type { Tone } from './colours.ts';
 export { coloursOf, REST_COLOUR } from './colours.ts';
 export { type ErrorPageOptions, errorPage } from './error.page.ts';
-export {
-  type AgendaItem,
-  agenda,
-  type BannerOptions,
-  backButton,
-  badge,
-  banner,
-  chosenOf,
-  type EmptyStateOptions,
-  emptyState,
-  type ProgressOptions,
-  progress,
-  skeleton,
-  toast,
-  toastOf,
-} from './feedback.ts';
-export {
-  type AskOptions,
-  actionButton,
-  askButton,
-  type CheckboxField,
-  CONFIRM_FIELD,
-  type ConfirmOptions,
-  CSRF_FIELD,
-  confirm,
-  type FieldOptions,
-  type FormOptions,
-  field,
-  fieldGroup,
-  form,
-  hiddenField,
-  type InputField,
-  inputForm,
-  isConfirmed,
-  otherSubmit,
-  type Refused,
-  type SelectField,
-  type TextAreaField,
-} from './form.ts';
-export {
-  formatAge,
-  formatBitRate,
-  formatBytes,
-  formatCount,
-  formatDuration,
-  formatMoney,
-  formatMoneyAbout,
-  formatMonth,
-  formatPacketRate,
-  formatPercent,
-  formatTime,
-  type Known,
-} from './format.ts';
+export * from './feedback.ts';
+export * from './form.ts';
+export * from './format.ts';
 export { registerGallery } from './gallery.page.ts';
 export { attributes, type Content, type Html, html, jsonScript } from './html.ts';
 export { isSafeHref, type LinkOptions, link, safeHref, withQuery } from './link.ts';
-export {
-  type DrawerOptions,
-  drawer,
-  type EstimateOptions,
-  estimate,
-  type RefreshOptions,
-  refreshing,
-  type Tab,
-  tabs,
-} from './navigation.ts';
-export {
-  type PageHeaderOptions,
-  pageHeader,
-  type SectionOptions,
-  type StatOptions,
-  section,
-  stat,
-  stats,
-} from './page-header.ts';
+export * from './navigation.ts';
+export * from './page-header.ts';
 export { presentProvider, senderOf } from './provider.ts';
 export { RANGE_DAYS_MAX, type Range, type RangeName, rangePicker, readRange } from './range.ts';
 export { type SankeyOptions, sankey } from './sankey.ts';
 export type { SankeyLink, SankeyNode } from './sankey-layout.ts';
 export { restLabel } from './sankey-narrow.ts';
 export { type SegmentMember, type SegmentOptions, segment } from './segment.ts';
-export {
-  CONTENT_SECURITY_POLICY,
-  inlineImagePolicy,
-  isRefresh,
-  PAGE_HEADERS,
-  PALETTE_HITS_MAX,
-  PALETTE_TEXT_MAX,
-  type PaletteHit,
-  sendPage,
-  sendPaletteHits,
-} from './send-page.ts';
-export {
-  type SeverityBarOptions,
-  type SeverityCounts,
-  severityBadge,
-  severityBar,
-} from './severity.ts';
-export {
-  alonePage,
-  type Crumb,
-  crumbsTo,
-  type NavigationGroup,
-  type NavigationItem,
-  type PaletteOptions,
-  type Person,
-  type ShellOptions,
-  schemePreview,
-  shell,
-} from './shell.ts';
+export * from './send-page.ts';
+export * from './severity.ts';
+export * from './shell.ts';
 export { isLocalPath, type SignInPageOptions, signInPage } from './sign-in.page.ts';
-export {
-  actionsColumn,
-  type CardLayout,
-  type Column,
-  cellColumn,
-  codeColumn,
-  csvLines,
-  type DataField,
-  type DataValue,
-  isoTime,
-  readSort,
-  type Sort,
-  type SortDirection,
-  shareBar,
-  type TableOptions,
-  table,
-  tableCsv,
-  tableValues,
-  textOfCell,
-} from './table.ts';
-export {
-  age,
-  type CodeBlockOptions,
-  code,
-  codeBlock,
-  copyButton,
-  type Definition,
-  definitionList,
-  moment,
-  prose,
-  utcTime,
-} from './text.ts';
+export * from './table.ts';
+export * from './text.ts';

@@ -7,47 +7,11 @@
 
 export type { ApiFacts } from './api-reference/guides.ts';
 export { clientDigests, clientDownloads, createApiReference, listCalls } from './api-reference/index.ts';
-export {
-  durationOf,
-  evidenceCell,
-  findingCountWords,
-  findingMarks,
-  findingMeaning,
-  groupedMax,
-  incidentBadge,
-  incompleteText,
-  isDatabaseOld,
-  nvdNotice,
-  openAttackBadge,
-  openAttackWords,
-  packageText,
-  readFindingCursor,
-  readIncidentCursor,
-  recordHref,
-  scanBadge,
-  scanKind,
-  scanOutcome,
-  scanStateWord,
-  servicesTable,
-  softwareOf,
-  staleMark,
-  unableText,
-  upperFirst,
-  writeFindingCursor,
-  writeIncidentCursor,
-} from './protect.ts';
+export * from './protect.ts';
 export { actionWords, bootFacts, changingStatuses, serverActionsTable } from './servers.ts';
 export { requestShareColumn, requestsByDayChart, requestsByKeyTable, spendingChart } from './spending.ts';
 export { type DaySteps, dayOf, daySpark, readDaySteps, trafficDaySection } from './traffic/day.ts';
-export {
-  completeExplorer,
-  mostText,
-  type ReadExplorer,
-  readExplorer,
-  readExplorerChart,
-  registerExplorer,
-  trafficBody,
-} from './traffic/explore.routes.ts';
+export * from './traffic/explore.routes.ts';
 export {
   byLiveBuckets,
   type Flags,

@@ -49,6 +49,10 @@ export async function faultOf(change: () => Promise<unknown>): Promise<FormFault
   }
 }
 
+/** The same, for a form that says it in one sentence. */
+export const refusalOf = async (change: () => Promise<unknown>): Promise<string | null> =>
+  (await faultOf(change))?.message ?? null;
+
 const fieldOf: Record<string, string> = {
   'networks.cidr_not_allowed': 'cidr',
   'networks.cidr_overlap': 'cidr',

@@ -18,7 +18,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import type { Visitor } from '../guard.ts';
-import { faultOf } from './server.routes.ts';
+import { refusalOf } from '../networks/network-frame.ts';
 import { findServerOf, serverFrame } from './server-frame.ts';
 
 const Id = Type.Object({ id: Type.String() });
@@ -40,7 +40,7 @@ export function registerConsole(app: App, { servers, consoles }: Features): void
     const { actor, sessionId } = of.visitor;
     const { kind = null } = request.body;
     let ticket: ConsoleTicket | undefined;
-    const fault = await faultOf(async () => {
+    const fault = await refusalOf(async () => {
       ticket = await consoles.createTicket(actor, null, of.server.id, { sessionId, kind });
     });
     if (fault !== null) return sendPage(reply, consolePage(of, { fault }), 409);

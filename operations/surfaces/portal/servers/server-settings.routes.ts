@@ -33,8 +33,7 @@ import {
 import { readAll } from '#service-kit/web/index.ts';
 import { portalFrame } from '../frame.ts';
 import type { Visitor } from '../guard.ts';
-import { type FormFault, sentence } from '../networks/network-frame.ts';
-import { faultOf } from './server.routes.ts';
+import { type FormFault, refusalOf, sentence } from '../networks/network-frame.ts';
 import { findServerOf, serverFrame } from './server-frame.ts';
 import { type SnapshotState, snapshotSection } from './snapshots.page.ts';
 
@@ -102,7 +101,7 @@ export function registerServerSettings(app: App, deps: Features): void {
       const { address, name: text, force } = request.body;
       const name = text.trim() === '' ? null : text;
       const of = { tenantId: null, serverId: server.id, address };
-      const error = await faultOf(() =>
+      const error = await refusalOf(() =>
         deps.reverseDns.setName(visitor.actor, of, { name, isForced: force !== undefined }),
       );
       if (error === null) return reply.redirect(`/client/servers/${server.id}/settings?done=reverse`, 303);
@@ -114,7 +113,7 @@ export function registerServerSettings(app: App, deps: Features): void {
     const { visitor, server } = await findServerOf(deps.servers, request);
     const isMeant = isConfirmed(request.body, server.name);
     const fault = isMeant
-      ? await faultOf(() => deps.servers.destroyServer(visitor.actor, null, server.id))
+      ? await refusalOf(() => deps.servers.destroyServer(visitor.actor, null, server.id))
       : `Nothing was destroyed: the name typed is not ${server.name}.`;
     if (fault === null) return reply.redirect(`/client/servers/${server.id}?done=destroy`, 303);
     return showSettings(deps, { visitor, server }, reply, isMeant ? 409 : 422, { confirmError: fault });
@@ -319,7 +318,7 @@ export function registerMachine(app: App, deps: Features): void {
         const { plan, keep_disk: keep, on_timeout: onTimeout } = request.body;
         const held = { plan, keepDisk: keep !== undefined, onTimeout };
         let forecast = '';
-        const fault = await faultOf(async () => {
+        const fault = await refusalOf(async () => {
           const resize = await servers.resizeServer(of.visitor.actor, null, of.server.id, held, { isDryRun });
           forecast = forecastText(resize);
         });
@@ -335,7 +334,7 @@ export function registerMachine(app: App, deps: Features): void {
     let password = '';
     const isMeant = isConfirmed(request.body, of.server.name);
     const fault = isMeant
-      ? await faultOf(async () => {
+      ? await refusalOf(async () => {
           const { rootPassword } = await servers.rebuildServer(of.visitor.actor, null, of.server.id, {
             image,
           });
@@ -351,7 +350,7 @@ export function registerMachine(app: App, deps: Features): void {
   app.post('/servers/:id/reset-password', { schema: { params: Id } }, async (request, reply) => {
     const of = await findServerOf(servers, request);
     let password = '';
-    const resetError = await faultOf(async () => {
+    const resetError = await refusalOf(async () => {
       password = (await servers.resetPassword(of.visitor.actor, null, of.server.id)).rootPassword;
     });
     if (resetError !== null) return showSettings(deps, of, reply, 409, { resetError });
@@ -367,7 +366,7 @@ function registerRescue(app: App, deps: Features): void {
     const of = await findServerOf(servers, request);
     const { image } = request.body;
     let password: string | null = null;
-    const rescueError = await faultOf(async () => {
+    const rescueError = await refusalOf(async () => {
       const wanted = { image };
       password = (await servers.rescueServer(of.visitor.actor, null, of.server.id, wanted)).rootPassword;
     });
@@ -379,7 +378,7 @@ function registerRescue(app: App, deps: Features): void {
 
   app.post('/servers/:id/unrescue', { schema: { params: Id } }, async (request, reply) => {
     const of = await findServerOf(servers, request);
-    const rescueError = await faultOf(() => servers.unrescueServer(of.visitor.actor, null, of.server.id));
+    const rescueError = await refusalOf(() => servers.unrescueServer(of.visitor.actor, null, of.server.id));
     if (rescueError !== null) return showSettings(deps, of, reply, 409, { rescueError });
     return reply.redirect(`/client/servers/${of.server.id}?done=unrescue`, 303);
   });
@@ -389,14 +388,14 @@ function registerIsos(app: App, { servers, ...deps }: Features): void {
   app.post('/servers/:id/attach-iso', { schema: { params: Id, body: IsoForm } }, async (request, reply) => {
     const of = await findServerOf(servers, request);
     const { iso } = request.body;
-    const isoError = await faultOf(() => servers.attachIso(of.visitor.actor, null, of.server.id, iso));
+    const isoError = await refusalOf(() => servers.attachIso(of.visitor.actor, null, of.server.id, iso));
     if (isoError !== null) return showSettings({ servers, ...deps }, of, reply, 409, { isoError });
     return reply.redirect(`/client/servers/${of.server.id}/settings?done=attach_iso`, 303);
   });
 
   app.post('/servers/:id/detach-iso', { schema: { params: Id } }, async (request, reply) => {
     const of = await findServerOf(servers, request);
-    const isoError = await faultOf(() => servers.detachIso(of.visitor.actor, null, of.server.id));
+    const isoError = await refusalOf(() => servers.detachIso(of.visitor.actor, null, of.server.id));
     if (isoError !== null) return showSettings({ servers, ...deps }, of, reply, 409, { isoError });
     return reply.redirect(`/client/servers/${of.server.id}/settings?done=detach_iso`, 303);
   });

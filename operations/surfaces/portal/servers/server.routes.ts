@@ -1,7 +1,6 @@
 /** The page of a server: what it does now, and its power. */
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import { CodedError } from '#common/errors/index.ts';
 import type { Features } from '#operations/features.ts';
 import type { Guard } from '#operations/guards/index.ts';
 import { statusOf, supersededBy } from '#operations/servers/index.ts';
@@ -32,7 +31,7 @@ import {
   type Tone,
   toastOf,
 } from '#service-kit/pages/index.ts';
-import { noSuchPage, readAll } from '#service-kit/web/index.ts';
+import { readAll } from '#service-kit/web/index.ts';
 import {
   actionWords,
   bootFacts,
@@ -42,6 +41,7 @@ import {
   upperFirst,
 } from '../../parts/index.ts';
 import type { Visitor } from '../guard.ts';
+import { faultOf } from '../networks/network-frame.ts';
 import { liveChartData, liveSource, readLive } from '../traffic/live.routes.ts';
 import { overviewFigures } from './overview-figures.ts';
 import { findServerOf, serverFrame, statusTone } from './server-frame.ts';
@@ -86,7 +86,7 @@ export function registerServer(app: App, deps: ServerPagesDeps): void {
     const command = request.body.action as PowerCommand;
     const fault = await faultOf(() => deps.servers.changePower(visitor.actor, null, server.id, { command }));
     if (fault === null) return reply.redirect(`/client/servers/${server.id}?done=${command}`, 303);
-    const toast = { tone: 'bad' as const, text: fault };
+    const toast = { tone: 'bad' as const, text: fault.message };
     return showOverview(deps, { visitor, server }, reply, 409, { toast });
   });
 }
@@ -125,18 +125,6 @@ async function readOverview(deps: ServerPagesDeps, of: { visitor: Visitor; serve
     hasConsole: deps.servers.capabilitiesOf(server).includes('console'),
     nowMs: deps.clock.nowMs(),
   };
-}
-
-/** Runs a change; the sentence of its refusal, or null. A server that is gone by now is the usual 404. */
-export async function faultOf(change: () => Promise<unknown>): Promise<string | null> {
-  try {
-    await change();
-    return null;
-  } catch (error) {
-    if (!(error instanceof CodedError)) throw error;
-    if (error.code === 'servers.not_found') throw noSuchPage();
-    return error.message;
-  }
 }
 
 interface OverviewOptions extends Awaited<ReturnType<typeof readOverview>> {

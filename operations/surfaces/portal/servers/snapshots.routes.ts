@@ -4,7 +4,7 @@ import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
-import { faultOf } from './server.routes.ts';
+import { refusalOf } from '../networks/network-frame.ts';
 import { findServerOf } from './server-frame.ts';
 import { showSettings } from './server-settings.routes.ts';
 
@@ -24,7 +24,7 @@ export function registerSnapshots(app: App, deps: Features): void {
   app.post('/servers/:id/snapshots', { schema: { params: Id, body: CreateForm } }, async (request, reply) => {
     const of = await findServerOf(servers, request);
     const name = request.body.name.trim();
-    const error = await faultOf(() =>
+    const error = await refusalOf(() =>
       servers.createSnapshot(of.visitor.actor, null, of.server.id, name === '' ? undefined : name),
     );
     if (error === null)
@@ -41,7 +41,7 @@ export function registerSnapshots(app: App, deps: Features): void {
       const id = await find(of, snapshot);
       const isMeant = isConfirmed(request.body, of.server.name);
       const error = isMeant
-        ? await faultOf(() => servers.restoreSnapshot(of.visitor.actor, null, id))
+        ? await refusalOf(() => servers.restoreSnapshot(of.visitor.actor, null, id))
         : `Nothing was restored: the name typed is not ${of.server.name}.`;
       if (error === null) return reply.redirect(`/client/servers/${of.server.id}?done=restore`, 303);
       const state = { form: 'restore', error, snapshot } as const;
@@ -55,7 +55,7 @@ export function registerSnapshots(app: App, deps: Features): void {
     async (request, reply) => {
       const of = await findServerOf(servers, request);
       const id = await find(of, request.body.snapshot);
-      const error = await faultOf(() => servers.deleteSnapshot(of.visitor.actor, null, id));
+      const error = await refusalOf(() => servers.deleteSnapshot(of.visitor.actor, null, id));
       if (error === null)
         return reply.redirect(`/client/servers/${of.server.id}/settings?done=deleted#snapshots`, 303);
       return showSettings(deps, of, reply, 409, { snapshot: { form: 'delete', error } });

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import type { Accounts, Person, StaffActor } from '#operations/accounts/index.ts';
 import { HttpError, originOf } from '#service-kit/http/index.ts';
 import { type ConfirmDeps, confirmIdentity } from '#service-kit/sign-in/index.ts';
@@ -10,6 +11,9 @@ import {
   readSession,
   requireToken,
 } from '#service-kit/web/index.ts';
+
+/** The one of the path. */
+export const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 
 /** One of our people at the console. */
 export interface Staff {

@@ -1,8 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import type { Accounts, CustomerActor, Person } from '#operations/accounts/index.ts';
 import { originOf } from '#service-kit/http/index.ts';
 import { type ConfirmDeps, confirmIdentity } from '#service-kit/sign-in/index.ts';
 import { askToSignIn, isChange, readSession, requireToken } from '#service-kit/web/index.ts';
+
+/** The one of the path. */
+export const Id = Type.Object({ id: Type.String() });
+/** What was done before a redirect; a page says it. */
+export const Done = Type.Object({ done: Type.Optional(Type.String()) });
 
 /** Who looks at a portal page. */
 export interface Visitor {

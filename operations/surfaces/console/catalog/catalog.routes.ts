@@ -28,9 +28,8 @@ import {
 import { countColumn, figureColumn, noSuchPage, readAll } from '#service-kit/web/index.ts';
 import { type FieldFault, faultOf } from '../field-fault.ts';
 import { consoleFrame } from '../frame.ts';
-import type { Staff } from '../guard.ts';
+import { Id, type Staff } from '../guard.ts';
 
-const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const text = Type.Optional(Type.String({ maxLength: 400 }));
 const OfferBody = Type.Object({
   slug: text,

@@ -40,10 +40,9 @@ import {
 import { ageColumn, countColumn, linkColumn, noSuchPage, readAll } from '#service-kit/web/index.ts';
 import { type FieldFault, faultOf } from '../field-fault.ts';
 import { consoleFrame } from '../frame.ts';
-import type { Staff } from '../guard.ts';
+import { Id, type Staff } from '../guard.ts';
 import { emptyForm, formOf, type NodeForm, type NodePageOptions, nodeBadge, nodePage } from './node.page.ts';
 
-const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const ClusterForm = Type.Object({
   name: Type.String({ maxLength: 200 }),
   location: Type.String({ pattern: '^[1-9][0-9]{0,15}$' }),

@@ -14,9 +14,8 @@ import {
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { type FieldFault, faultOf } from '../field-fault.ts';
 import { consoleFrame } from '../frame.ts';
-import type { Staff } from '../guard.ts';
+import { Id, type Staff } from '../guard.ts';
 
-const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const text = Type.Optional(Type.String({ maxLength: 100 }));
 const PoolBody = Type.Object({ prefix: text, gateway: text, first: text, last: text });
 

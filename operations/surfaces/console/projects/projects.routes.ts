@@ -47,11 +47,10 @@ import {
   timeColumn,
 } from '#service-kit/web/index.ts';
 import { consoleFrame } from '../frame.ts';
-import type { Staff } from '../guard.ts';
+import { Id, type Staff } from '../guard.ts';
 
 /** Admin projects: machines that may use the admin API, their permissions and their tokens. */
 
-const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const oneOrMany = Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())]));
 const ProjectForm = Type.Object({
   name: Type.String(),

@@ -36,12 +36,11 @@ import {
 import { countColumn, momentColumn, noSuchPage, readAll } from '#service-kit/web/index.ts';
 import { bootFacts, serverActionsTable, trafficDaySection } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
-import type { Staff } from '../guard.ts';
+import { Id, type Staff } from '../guard.ts';
 import { readMonitorLink } from '../links.ts';
 import { place } from '../traffic/traffic.routes.ts';
 import { toneOf } from './servers.routes.ts';
 
-const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const PowerForm = Type.Object({
   action: Type.Union([Type.Literal('start'), Type.Literal('shutdown'), Type.Literal('stop')]),
 });

@@ -36,11 +36,10 @@ import {
 import { countColumn, linkColumn, noSuchPage } from '#service-kit/web/index.ts';
 import { requestShareColumn, requestsByDayChart, requestsByKeyTable } from '../../parts/index.ts';
 import { consoleFrame } from '../frame.ts';
-import type { Staff } from '../guard.ts';
+import { Id, type Staff } from '../guard.ts';
 
 const text = Type.Optional(Type.String({ maxLength: 16 }));
 const FleetQuery = Type.Object({ period: text, by: text, page: text });
-const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const monthsShown = 12;
 
 export function registerUsage(app: App, deps: Features): void {

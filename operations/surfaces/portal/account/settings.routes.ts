@@ -29,7 +29,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { noSuchPage, timeColumn } from '#service-kit/web/index.ts';
 import { portalFrame } from '../frame.ts';
-import type { Visitor } from '../guard.ts';
+import { Done, type Visitor } from '../guard.ts';
 
 const Id = Type.String({ pattern: '^[1-9][0-9]{0,14}$' });
 const Name = Type.String({ maxLength: 200 });
@@ -44,7 +44,6 @@ const ProfileForm = Type.Object({
   email: Type.String({ maxLength: 320 }),
   country: Type.String({ maxLength: 2 }),
 });
-const Query = Type.Object({ done: Type.Optional(Type.String()) });
 
 const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
   saved: { tone: 'good', text: 'Saved.' },
@@ -57,7 +56,7 @@ const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
 };
 
 export function registerSettings(app: App, deps: Features): void {
-  app.get('/settings/', { schema: { querystring: Query } }, async (request, reply) => {
+  app.get('/settings/', { schema: { querystring: Done } }, async (request, reply) => {
     const { done } = request.query;
     return show(deps, request, reply, { toast: chosenOf(outcomes, done) });
   });

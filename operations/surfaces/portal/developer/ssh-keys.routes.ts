@@ -23,7 +23,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { portalFrame, workspaceField } from '../frame.ts';
-import type { Visitor } from '../guard.ts';
+import { Done, type Visitor } from '../guard.ts';
 import { type FormFault, faultOf } from '../networks/network-frame.ts';
 import { developerTabs } from './usage.routes.ts';
 export const sshKeysPath = '/client/developer/ssh-keys/';
@@ -41,7 +41,6 @@ interface PageState {
 }
 
 export function registerSshKeys(app: App, deps: Features): void {
-  const Done = Type.Object({ done: Type.Optional(Type.String()) });
   app.get('/developer/ssh-keys/', { schema: { querystring: Done } }, async (request, reply) =>
     show(deps, request.visitor!, reply, request.query),
   );

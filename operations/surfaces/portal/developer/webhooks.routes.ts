@@ -38,11 +38,10 @@ import {
 } from '#service-kit/pages/index.ts';
 import { countColumn, linkColumn, noSuchPage, timeColumn } from '#service-kit/web/index.ts';
 import { portalFrame } from '../frame.ts';
-import type { Visitor } from '../guard.ts';
+import { Done, Id, type Visitor } from '../guard.ts';
 import { developerTabs } from './usage.routes.ts';
 
 const deliveriesMax = 100;
-const Id = Type.Object({ id: Type.String() });
 const formFields = {
   url: Type.String({ maxLength: 1_000 }),
   description: Type.Optional(Type.String({ maxLength: 1_000 })),
@@ -87,7 +86,7 @@ export function registerWebhooks(app: App, deps: Features): void {
 
   app.get(
     '/developer/webhooks/:id',
-    { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
+    { schema: { params: Id, querystring: Done } },
     async (request, reply) => {
       const toast = toastOf(outcomes, request.query.done);
       return showOne(deps, request, reply, await find(deps, request), { toast });

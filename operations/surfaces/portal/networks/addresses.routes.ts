@@ -29,7 +29,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { noSuchPage, readAll } from '#service-kit/web/index.ts';
 import { portalFrame, workspaceField } from '../frame.ts';
-import type { Visitor } from '../guard.ts';
+import { Done, type Visitor } from '../guard.ts';
 import { type FormFault, faultOf } from './network-frame.ts';
 
 const addressesPath = '/client/addresses/';
@@ -61,7 +61,6 @@ interface PageState {
 }
 
 export function registerAddresses(app: App, deps: Features): void {
-  const Done = Type.Object({ done: Type.Optional(Type.String()) });
   app.get('/addresses/', { schema: { querystring: Done } }, async (request, reply) =>
     show(deps, request.visitor!, reply, request.query),
   );

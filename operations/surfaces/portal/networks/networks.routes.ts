@@ -36,13 +36,11 @@ import {
 } from '#service-kit/pages/index.ts';
 import { countColumn, linkColumn, noSuchPage, readAll } from '#service-kit/web/index.ts';
 import { portalFrame, workspaceField } from '../frame.ts';
-import type { Visitor } from '../guard.ts';
+import { Done, Id, type Visitor } from '../guard.ts';
 import { deployIntoPath } from '../servers/deploy.routes.ts';
 import { type FormFault, faultOf, networksPath, nicBadge, nicState, syncBadge } from './network-frame.ts';
 
 const listMax = 500;
-const Id = Type.Object({ id: Type.String() });
-const Done = Type.Object({ done: Type.Optional(Type.String()) });
 const Text = Type.Optional(Type.String({ maxLength: 300 }));
 const CreateForm = Type.Object({
   name: Type.String({ maxLength: 300 }),

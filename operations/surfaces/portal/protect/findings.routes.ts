@@ -12,6 +12,7 @@ import type { App } from '#service-kit/http/index.ts';
 import { chosenOf, sendPage, type Tone, withQuery } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { groupedMax, readFindingCursor, writeFindingCursor } from '../../parts/index.ts';
+import { Id } from '../guard.ts';
 import { type FindingPageOptions, findingPage, servicePage } from './finding.page.ts';
 import {
   type FindingsView,
@@ -29,7 +30,6 @@ const ofServiceMax = 500;
 /** In `findings.json`, the worst. */
 const fileMax = 10_000;
 
-const Id = Type.Object({ id: Type.String() });
 const ListQuery = Type.Object({
   view: Type.Optional(Type.String({ maxLength: 10 })),
   severity: Type.Optional(Type.String({ maxLength: 10 })),

@@ -37,7 +37,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { figureColumn, momentColumn, noSuchPage } from '#service-kit/web/index.ts';
 import { durationOf, readIncidentCursor, writeIncidentCursor } from '../../parts/index.ts';
-import type { Visitor } from '../guard.ts';
+import { Id, type Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
 import {
   attacksNow,
@@ -50,7 +50,6 @@ import {
 } from './attacks.ts';
 import { findProtectedOf } from './guard-protect.ts';
 
-const Id = Type.Object({ id: Type.String() });
 const IncidentId = Type.Object({ id: Type.String(), incident: Type.String() });
 const ListQuery = Type.Object({
   severity: Type.Optional(Type.String({ maxLength: 10 })),

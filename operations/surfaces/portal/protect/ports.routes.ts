@@ -41,11 +41,10 @@ import {
 } from '#service-kit/pages/index.ts';
 import { momentColumn, noSuchPage } from '#service-kit/web/index.ts';
 import { scanBadge, scanKind, scanOutcome, scanStateWord } from '../../parts/index.ts';
-import type { Visitor } from '../guard.ts';
+import { Id, type Visitor } from '../guard.ts';
 import { serverFrame } from '../servers/server-frame.ts';
 import { findProtectedOf } from './guard-protect.ts';
 
-const Id = Type.Object({ id: Type.String() });
 const ScanId = Type.Object({ id: Type.String(), scan: Type.String() });
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 

@@ -21,10 +21,9 @@ import {
 } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
 import { upperFirst } from '../../parts/index.ts';
-import type { Visitor } from '../guard.ts';
+import { Id, type Visitor } from '../guard.ts';
 import { findServerOf, serverFrame } from '../servers/server-frame.ts';
 
-const Id = Type.Object({ id: Type.String() });
 const onOff = Type.Unsafe<'on' | 'off'>({ type: 'string', enum: ['on', 'off'] });
 // A box that is not ticked is not sent.
 const ticked = Type.Optional(onOff);

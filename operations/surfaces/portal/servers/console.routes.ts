@@ -17,11 +17,10 @@ import {
   sendPage,
 } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
-import type { Visitor } from '../guard.ts';
+import { Id, type Visitor } from '../guard.ts';
 import { refusalOf } from '../networks/network-frame.ts';
 import { findServerOf, serverFrame } from './server-frame.ts';
 
-const Id = Type.Object({ id: Type.String() });
 const OpenForm = Type.Object({ kind: Type.Optional(Type.Enum([...consoleKinds])) });
 
 export function registerConsole(app: App, { servers, consoles }: Features): void {

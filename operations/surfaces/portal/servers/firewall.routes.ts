@@ -39,12 +39,11 @@ import {
   table,
 } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
-import type { Visitor } from '../guard.ts';
+import { Id, type Visitor } from '../guard.ts';
 import { type FormFault, faultOf } from '../networks/network-frame.ts';
 import { addForm, type EditedRule, editRuleForm, type TypedRule } from './firewall-rule-form.ts';
 import { findServerOf, serverFrame } from './server-frame.ts';
 
-const Id = Type.Object({ id: Type.String() });
 // Forms send text.
 const Whole = Type.String({ pattern: '^\\d{1,15}$' });
 const version = { version: Whole };

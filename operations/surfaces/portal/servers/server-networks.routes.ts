@@ -25,11 +25,10 @@ import {
   table,
   toastOf,
 } from '#service-kit/pages/index.ts';
-import type { Visitor } from '../guard.ts';
+import { Done, Id, type Visitor } from '../guard.ts';
 import { type FormFault, faultOf, networksPath, nicBadge } from '../networks/network-frame.ts';
 import { findServerOf, serverFrame } from './server-frame.ts';
 
-const Id = Type.Object({ id: Type.String() });
 const AttachForm = Type.Object({
   network: Type.String(),
   ip: Type.Optional(Type.String({ maxLength: 300 })),
@@ -43,11 +42,8 @@ const outcomes: Record<string, string> = {
 };
 
 export function registerServerNetworks(app: App, deps: Features): void {
-  app.get(
-    '/servers/:id/networks',
-    { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
-    async (request, reply) =>
-      show(deps, request, reply, 200, { toast: toastOf(outcomes, request.query.done) }),
+  app.get('/servers/:id/networks', { schema: { params: Id, querystring: Done } }, async (request, reply) =>
+    show(deps, request, reply, 200, { toast: toastOf(outcomes, request.query.done) }),
   );
 
   app.post(

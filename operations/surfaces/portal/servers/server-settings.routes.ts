@@ -32,12 +32,11 @@ import {
 } from '#service-kit/pages/index.ts';
 import { readAll } from '#service-kit/web/index.ts';
 import { portalFrame } from '../frame.ts';
-import type { Visitor } from '../guard.ts';
+import { Done, Id, type Visitor } from '../guard.ts';
 import { type FormFault, refusalOf, sentence } from '../networks/network-frame.ts';
 import { findServerOf, serverFrame } from './server-frame.ts';
 import { type SnapshotState, snapshotSection } from './snapshots.page.ts';
 
-const Id = Type.Object({ id: Type.String() });
 const WordsForm = Type.Object({
   name: Type.String({ maxLength: 1_000 }),
   hostname: Type.String({ maxLength: 1_000 }),
@@ -60,15 +59,11 @@ const outcomes = {
 };
 
 export function registerServerSettings(app: App, deps: Features): void {
-  app.get(
-    '/servers/:id/settings',
-    { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
-    async (request, reply) => {
-      const { visitor, server } = await findServerOf(deps.servers, request);
-      const toast = toastOf(outcomes, request.query.done);
-      return showSettings(deps, { visitor, server }, reply, 200, { toast });
-    },
-  );
+  app.get('/servers/:id/settings', { schema: { params: Id, querystring: Done } }, async (request, reply) => {
+    const { visitor, server } = await findServerOf(deps.servers, request);
+    const toast = toastOf(outcomes, request.query.done);
+    return showSettings(deps, { visitor, server }, reply, 200, { toast });
+  });
 
   app.post('/servers/:id/words', { schema: { params: Id, body: WordsForm } }, async (request, reply) => {
     const { visitor, server } = await findServerOf(deps.servers, request);

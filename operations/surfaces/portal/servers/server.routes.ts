@@ -40,7 +40,7 @@ import {
   serverActionsTable,
   upperFirst,
 } from '../../parts/index.ts';
-import type { Visitor } from '../guard.ts';
+import { Done, Id, type Visitor } from '../guard.ts';
 import { faultOf } from '../networks/network-frame.ts';
 import { liveChartData, liveSource, readLive } from '../traffic/live.routes.ts';
 import { overviewFigures } from './overview-figures.ts';
@@ -50,7 +50,6 @@ export interface ServerPagesDeps extends Features {
   demo: Demo | null;
 }
 
-const Id = Type.Object({ id: Type.String() });
 const PowerForm = Type.Object({
   action: Type.Union(
     (['start', 'shutdown', 'stop', 'reboot', 'reset'] as const).map((command) => Type.Literal(command)),
@@ -71,15 +70,11 @@ const outcomes: Record<string, string> = {
 };
 
 export function registerServer(app: App, deps: ServerPagesDeps): void {
-  app.get(
-    '/servers/:id',
-    { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
-    async (request, reply) => {
-      const { visitor, server } = await findServerOf(deps.servers, request);
-      const toast = toastOf(outcomes, request.query.done);
-      return showOverview(deps, { visitor, server }, reply, 200, { toast });
-    },
-  );
+  app.get('/servers/:id', { schema: { params: Id, querystring: Done } }, async (request, reply) => {
+    const { visitor, server } = await findServerOf(deps.servers, request);
+    const toast = toastOf(outcomes, request.query.done);
+    return showOverview(deps, { visitor, server }, reply, 200, { toast });
+  });
 
   app.post('/servers/:id/actions', { schema: { params: Id, body: PowerForm } }, async (request, reply) => {
     const { visitor, server } = await findServerOf(deps.servers, request);

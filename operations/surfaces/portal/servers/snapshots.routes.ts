@@ -4,11 +4,11 @@ import type { Features } from '#operations/features.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed } from '#service-kit/pages/index.ts';
 import { noSuchPage } from '#service-kit/web/index.ts';
+import { Id } from '../guard.ts';
 import { refusalOf } from '../networks/network-frame.ts';
 import { findServerOf } from './server-frame.ts';
 import { showSettings } from './server-settings.routes.ts';
 
-const Id = Type.Object({ id: Type.String() });
 const CreateForm = Type.Object({ name: Type.String({ maxLength: 1_000 }) });
 const ChosenForm = Type.Object({ snapshot: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }) });
 

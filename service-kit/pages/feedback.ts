@@ -55,6 +55,13 @@ export interface EmptyStateOptions {
   action?: { label: string; href: string };
 }
 
+/** A value that the answer to one request shows and no other page; `more` says why, or what it is for. */
+export const shownOnce = (label: string, value: string, more = ''): Html => {
+  const text = `It is shown on this page only.${more && ` ${more}`}`;
+  const title = `Copy the ${label.toLowerCase()} now`;
+  return html`${banner({ tone: 'warn', title, text })}${codeBlock({ code: value, label })}`;
+};
+
 /** Stands where rows will be, and teaches how they come. */
 export function emptyState(options: EmptyStateOptions): Html {
   return html`<div class="empty"><p class="empty-title">${options.title}</p><p class="hint">${options.text}</p>${

@@ -153,6 +153,7 @@ const components: Record<string, () => pages.Html> = {
   severityBar: () =>
     pages.severityBar({ label: naughty, counts: { critical: 1, unrated: 2000 }, href: () => href }),
   schemePreview: () => pages.schemePreview('dark', naughty, naughty),
+  shownOnce: () => pages.shownOnce(naughty, naughty, naughty),
   shareBar: () => pages.shareBar(0.5),
   shell: () => pages.shell(frame, naughty),
   spark: () => pages.spark({ in: [1, null, 2], out: [0, null, 1] }, naughty),

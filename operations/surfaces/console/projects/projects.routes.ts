@@ -15,11 +15,9 @@ import {
   actionsColumn,
   age,
   badge,
-  banner,
   type Content,
   cellColumn,
   code,
-  codeBlock,
   codeColumn,
   definitionList,
   drawer,
@@ -33,6 +31,7 @@ import {
   pageHeader,
   section,
   sendPage,
+  shownOnce,
   stat,
   stats,
   table,
@@ -206,7 +205,7 @@ function projectPage(options: ProjectPageOptions): Html {
           ? { tone: 'warn', text: 'No active token. Issue one to use this project.' }
           : { tone: 'good', text: `${active === 1 ? 'One active token' : `${active} active tokens`}.` },
     }),
-    token !== undefined && newToken(token),
+    token !== undefined && shownOnce('Token', token, 'We store only its digest and cannot show it again.'),
     section(
       {
         title: 'Tokens',
@@ -218,17 +217,6 @@ function projectPage(options: ProjectPageOptions): Html {
     incidentsSection(options),
     staff.canChange ? editSection(options) : factsSection(options),
   ]);
-}
-
-function newToken(token: string): Content {
-  return [
-    banner({
-      tone: 'warn',
-      title: 'Copy the token now',
-      text: 'It is shown on this page only. We store only its digest and cannot show it again.',
-    }),
-    codeBlock({ code: token, label: 'Token' }),
-  ];
 }
 
 function tokensTable({ tokens, staff, project, nowMs }: ProjectPageOptions): Html {

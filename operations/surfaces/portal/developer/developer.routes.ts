@@ -16,7 +16,6 @@ import {
   type Content,
   cellColumn,
   code,
-  codeBlock,
   codeColumn,
   drawer,
   field,
@@ -31,6 +30,7 @@ import {
   pageHeader,
   section,
   sendPage,
+  shownOnce,
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
@@ -179,7 +179,7 @@ function developerPage(options: DeveloperPageOptions): Html {
       actions: link('/docs/api/', 'API reference', { kind: 'button' }),
     }),
     developerTabs('keys'),
-    token !== undefined && newToken(token),
+    token !== undefined && shownOnce('Key', token, 'We store only its digest and cannot show it again.'),
     keysTable(options),
     organizations.length > 0
       ? createSection(options)
@@ -200,17 +200,6 @@ function stateOf(keys: readonly KeySummary[], mayCreate: boolean): { tone: Tone;
   const full = active.filter((key) => key.scope === 'full').length;
   const count = active.length === 1 ? 'One active key' : `${active.length} active keys`;
   return { tone: 'good', text: `${count}, ${full === 0 ? 'none' : full} with write access.` };
-}
-
-function newToken(token: string): Content {
-  return [
-    banner({
-      tone: 'warn',
-      title: 'Copy the key now',
-      text: 'It is shown on this page only. We store only its digest and cannot show it again.',
-    }),
-    codeBlock({ code: token, label: 'Key' }),
-  ];
 }
 
 function keysTable({ keys, counts, visitor, tenants, nowMs }: DeveloperPageOptions): Html {

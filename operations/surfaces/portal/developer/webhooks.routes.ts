@@ -32,6 +32,7 @@ import {
   pageHeader,
   section,
   sendPage,
+  shownOnce,
   type Tone,
   table,
   toastOf,
@@ -388,18 +389,6 @@ function endpointFields(given: EndpointForm | undefined): Content {
   ];
 }
 
-/** The secret, in the answer to the request that made it and on no other page. */
-function newSecret(secret: string): Content {
-  return [
-    banner({
-      tone: 'warn',
-      title: 'Copy the secret now',
-      text: 'It is shown on this page only. Your receiver needs it to verify the signature of deliveries.',
-    }),
-    codeBlock({ code: secret, label: 'Secret' }),
-  ];
-}
-
 interface WebhookPageOptions {
   visitor: Visitor;
   endpoint: Endpoint;
@@ -436,7 +425,8 @@ function webhookPage(options: WebhookPageOptions): Html {
           ? act('enable', 'Enable')
           : [act('test', 'Send a test'), act('disable', 'Disable')],
       }),
-      secret !== undefined && newSecret(secret),
+      secret !== undefined &&
+        shownOnce('Secret', secret, 'Your receiver needs it to verify the signature of deliveries.'),
       definitionList([
         { term: 'Address', value: html`<code>${endpoint.url}</code>` },
         { term: 'State', value: endpointBadge(endpoint) },

@@ -14,7 +14,6 @@ import type { Server } from '#operations/views/server-store.ts';
 import type { Snapshot } from '#operations/views/snapshot-store.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
-  banner,
   type Column,
   type Content,
   cellColumn,
@@ -38,6 +37,7 @@ import {
   prose,
   section,
   sendPage,
+  shownOnce,
   type Tone,
   table,
   withQuery,
@@ -253,8 +253,7 @@ function deployedPage(options: { visitor: Visitor; server: Server; rootPassword:
         state: { tone: 'info', text: 'It starts within a minute or two; its page shows when it runs.' },
         actions: link(`/client/servers/${server.id}`, 'Go to the server', { kind: 'primary' }),
       }),
-      banner({ tone: 'warn', title: 'Copy the root password now', text: 'It is shown on this page only.' }),
-      codeBlock({ code: options.rootPassword, label: 'Root password' }),
+      shownOnce('Root password', options.rootPassword),
       address !== undefined && codeBlock({ code: `ssh root@${address}`, label }),
       section({ title: 'Details' }, definitionList(factsOf(server))),
     ],

@@ -12,7 +12,6 @@ import {
   askButton,
   banner,
   type Content,
-  codeBlock,
   confirm,
   field,
   formatMoney,
@@ -27,6 +26,7 @@ import {
   type Refused,
   section,
   sendPage,
+  shownOnce,
   type Tone,
   toastOf,
 } from '#service-kit/pages/index.ts';
@@ -602,7 +602,6 @@ function newPasswordPage(
       state: { tone: 'info', text },
       actions: link(`/client/servers/${server.id}`, 'Go to the server', { kind: 'primary' }),
     }),
-    banner({ tone: 'warn', title: 'Copy the root password now', text: 'It is shown on this page only.' }),
-    codeBlock({ code: rootPassword, label: 'Root password' }),
+    shownOnce('Root password', rootPassword),
   ]);
 }

@@ -10,7 +10,7 @@ import { Type } from 'typebox';
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import { staysOnMachine } from '#common/transport/index.ts';
 import { titleOfClass } from '#contracts/attack-classes.ts';
-import { type App, HttpError, isLoopback } from '#service-kit/http/index.ts';
+import { type App, HttpError, hidden, isLoopback } from '#service-kit/http/index.ts';
 import {
   banner,
   type Content,
@@ -143,7 +143,7 @@ export function registerDemoAttack(app: App, page: AttackPage): void {
       contentOf(page, request, await page.targetsOf(request), fault),
       fault ? 409 : 200,
     );
-  app.get(page.path, { schema: { hide: true } as object }, (request, reply) => show(request, reply));
+  app.get(page.path, { schema: hidden }, (request, reply) => show(request, reply));
   const schema = { hide: true, body: Body } as const;
   app.post(page.path, { schema }, async (request, reply) => {
     requireLocal(request, 'The demo attacks from this machine only.');

@@ -23,6 +23,9 @@ import { parseJsonBody } from './strict-json.ts';
 
 export type App = FastifyInstance<Server, IncomingMessage, ServerResponse, never, TypeBoxTypeProvider>;
 
+/** Schema of a route that is no part of the API reference. */
+export const hidden = { hide: true } as object;
+
 export interface HttpServerOptions {
   host: string;
   port: number;

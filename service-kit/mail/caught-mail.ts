@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { FastifyRequest } from 'fastify';
 import { describeError } from '#common/errors/index.ts';
 import { requireLocal } from '#service-kit/demo/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
+import { type App, HttpError, hidden } from '#service-kit/http/index.ts';
 import {
   emptyState,
   formatTime,
@@ -76,7 +76,7 @@ export interface CaughtMailOptions {
 }
 
 export function registerCaughtMail(app: App, options: CaughtMailOptions): void {
-  app.get('/dev/mail/', { schema: { hide: true } as object }, async (request, reply) => {
+  app.get('/dev/mail/', { schema: hidden }, async (request, reply) => {
     requireLocal(request, 'Caught mail is shown on this machine only, under localhost or 127.0.0.1.');
     if (!options.isOperator(request))
       throw new HttpError(403, {

@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { AuditActor } from '#service-kit/audit/index.ts';
-import { type App, originOf, sourceBucket } from '#service-kit/http/index.ts';
+import { type App, hidden, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import {
   askButton,
   type Content,
@@ -39,7 +39,6 @@ export interface OidcRouteDeps
   requireSecondFactor: boolean;
 }
 
-const hidden = { hide: true } as object;
 const answerPath = '/sign-in/oidc/answer';
 /** Of one source in ten minutes; each is a row and two requests to the provider. */
 const attemptsMax = 100;

@@ -7,7 +7,7 @@ import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import { createAccessLink } from '#service-kit/access-links/index.ts';
-import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
+import { type App, HttpError, hidden, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import type { Mail, Post } from '#service-kit/mail/index.ts';
 import {
   alonePage,
@@ -29,7 +29,6 @@ import type { SignInPeople } from './people.ts';
 const ResetForm = Type.Object({ email: Type.String({ maxLength: 320 }) });
 const PasswordForm = Type.Object({ password: Type.String({ maxLength: 1_000 }) });
 const Params = Type.Object({ secret: Type.String({ maxLength: 100 }) });
-const hidden = { hide: true } as object;
 
 export function registerReset(app: App, deps: SignInDeps): void {
   const { area, people, sessions, post } = deps;

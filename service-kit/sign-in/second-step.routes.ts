@@ -6,7 +6,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { type App, HttpError, originOf } from '#service-kit/http/index.ts';
+import { type App, HttpError, hidden, originOf } from '#service-kit/http/index.ts';
 import { hiddenField, html, isLocalPath, link, sendPage } from '#service-kit/pages/index.ts';
 import { browserName, otherSiteFault, readCookie, type SessionProof } from '#service-kit/sessions/index.ts';
 import { codeForm, passkeySignInForm, siteOf } from './factor-forms.ts';
@@ -20,7 +20,6 @@ const CodeForm = Type.Object({
   next: Type.Optional(Type.String({ maxLength: 2_000 })),
 });
 const Query = Type.Object({ next: Type.Optional(Type.String()) });
-const hidden = { hide: true } as object;
 const stepMinutes = 10;
 
 const cookieNameOf = ({ sessions }: Pick<SignInDeps, 'sessions'>) => `${sessions.cookieName}_step`;

@@ -7,7 +7,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { isLocalDemo, requireLocal } from '#service-kit/demo/index.ts';
-import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
+import { type App, HttpError, hidden, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import {
   type Content,
   form,
@@ -34,7 +34,6 @@ const SignInForm = Type.Object({
 const text = Type.Optional(Type.String());
 /** `local`: the provider could not help, so the browser is not sent there again by itself. */
 const Query = Type.Object({ next: text, done: text, local: text });
-const hidden = { hide: true } as object;
 
 export function registerSignIn(app: App, deps: SignInDeps): void {
   app.get('/sign-in', { schema: { ...hidden, querystring: Query } }, async (request, reply) => {

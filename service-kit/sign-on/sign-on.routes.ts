@@ -21,7 +21,7 @@ import {
   stateOf,
 } from '#contracts/sign-on/index.ts';
 import type { AuditActor } from '#service-kit/audit/index.ts';
-import { type App, sourceBucket } from '#service-kit/http/index.ts';
+import { type App, hidden, sourceBucket } from '#service-kit/http/index.ts';
 import type { Mail, Post } from '#service-kit/mail/index.ts';
 import {
   assetUrl,
@@ -57,7 +57,6 @@ interface SignOnRouteDeps<Actor extends AuditActor>
   requireSecondFactor: boolean;
 }
 
-const hidden = { hide: true } as object;
 const finishPath = '/sign-on/finish';
 /** Answers of one source in ten minutes. */
 const answersMax = 100;

@@ -1,7 +1,7 @@
 /** What needs no account: health, the front page, signing in, and the reference of the customer API. */
 import type { Features } from '#operations/features.ts';
 import { gatewayCallbacks, type Payments } from '#operations/payments/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
+import { type App, HttpError, hidden } from '#service-kit/http/index.ts';
 import type { WriteCheck } from '#service-kit/system/index.ts';
 import { type ApiDocsDeps, registerApiDocs } from './api-docs.routes.ts';
 import { registerJoin } from './join.routes.ts';
@@ -47,7 +47,7 @@ function registerPaymentCallbacks(app: App, deps: Features): void {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
     for (const { path, header } of gatewayCallbacks)
-      scope.post(path, { schema: { hide: true } as object }, async (request, reply) => {
+      scope.post(path, { schema: hidden }, async (request, reply) => {
         const signature = request.headers[header];
         const body = request.body;
         const isTaken =

@@ -9,7 +9,7 @@ import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import type { Invitation } from '#operations/accounts/index.ts';
 import type { Features } from '#operations/features.ts';
-import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
+import { type App, HttpError, hidden, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import { alonePage, banner, field, form, type Html, html, link, sendPage } from '#service-kit/pages/index.ts';
 import { otherSiteFault } from '#service-kit/sessions/index.ts';
 import { proceedSignIn } from '#service-kit/sign-in/index.ts';
@@ -19,7 +19,6 @@ const JoinForm = Type.Object({
   name: Type.Optional(Type.String({ maxLength: 200 })),
   password: Type.String({ maxLength: 1_000 }),
 });
-const hidden = { hide: true } as object;
 
 export function registerJoin(app: App, deps: Features): void {
   app.get('/join/:secret', { schema: { ...hidden, params: Params } }, async (request, reply) => {

@@ -6,7 +6,7 @@
  */
 import type { FastifyRequest } from 'fastify';
 import type { Features } from '#operations/features.ts';
-import type { App, ErrorFields } from '#service-kit/http/index.ts';
+import { type App, type ErrorFields, hidden } from '#service-kit/http/index.ts';
 import {
   alonePage,
   CONTENT_SECURITY_POLICY,
@@ -61,7 +61,7 @@ export function renderErrorPage(request: FastifyRequest, status: number, fields:
 
 /** `/`. */
 function registerFrontPage(app: App): void {
-  app.get('/', { schema: { hide: true } as object }, async (_request, reply) => sendPage(reply, frontPage()));
+  app.get('/', { schema: hidden }, async (_request, reply) => sendPage(reply, frontPage()));
 }
 
 function frontPage() {

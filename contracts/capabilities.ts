@@ -18,5 +18,5 @@ export const imageKinds = ['system', 'rescue', 'iso'] as const;
 export type ImageKind = (typeof imageKinds)[number];
 
 /** What consoles speak: RFB (RFC 6143), the protocol of VNC, or a terminal's text in UTF-8. */
-export const consoleKinds = ['vnc', 'text'] as const;
+export const consoleKinds = ['text', 'vnc'] as const;
 export type ConsoleKind = (typeof consoleKinds)[number];

@@ -112,7 +112,7 @@ export function table<Row>(options: TableOptions<Row>): Html {
   return html`<div${attributes({
     class: 'table-frame',
     'data-list': list,
-    'data-refresh': seconds,
+    'data-refresh': seconds > 0 ? seconds : undefined,
   })}>${options.filter && html`<div class="table-filter">${options.filter}</div>`}${body}${footer(options)}</div>`;
 }
 
@@ -151,7 +151,7 @@ const contentOf = <Row>(column: Column<Row>, row: Row): Html =>
   html`${column.cell(row) ?? html`<span class="unknown">unknown</span>`}`;
 
 function scrollBox<Row>(options: TableOptions<Row>, contents: readonly (readonly Html[])[]): Html {
-  const caption = html`<caption class="${classes(!options.captionVisible && 'visually-hidden')}">${options.caption}</caption>`;
+  const caption = html`<caption${attributes({ class: options.captionVisible ? undefined : 'visually-hidden' })}>${options.caption}</caption>`;
   const head = options.columns.map((column) => headerCell(column, options));
   const places = placesOf(options);
   const keys = new Map<string, number>();

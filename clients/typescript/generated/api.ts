@@ -289,14 +289,14 @@ export type ChangeNetworkRequest = {
 
 export type ConsoleRequest = {
   /** The screen, or the serial port as text. By default what the server usually has. */
-  protocol?: 'vnc' | 'text' | undefined;
+  protocol?: 'text' | 'vnc' | undefined;
 };
 
 export type ConsoleTicket = {
   /** Of a WebSocket, with the ticket. It connects once; treat it like a password. */
   url: string;
   /** What its binary messages carry: RFB, the protocol of VNC, or the text of a terminal in UTF-8. */
-  protocol: 'vnc' | 'text';
+  protocol: 'text' | 'vnc';
   expires_at: string;
 };
 

@@ -46,7 +46,7 @@ export function sendListPage(
     sendWantedFile(request, reply, 'console') ??
     sendPage(
       reply,
-      consoleFrame({ staff: request.staff!, title, current }, [
+      consoleFrame({ staff: request.staff!, title, current, breadcrumb: [{ label: title }] }, [
         refreshing({ id: `${current}-state`, url: request.url, everySeconds: 60 }, head),
         list,
       ]),

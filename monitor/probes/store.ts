@@ -4,8 +4,8 @@ import type { PlanProbe } from '#contracts/sensor-api/http.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Probe } from './probe.ts';
 
-const columns = sql`p.id, p.site_id as "siteId", p.name, p.kind, p.target, p.port, p.question,
-  p.interval_seconds as "intervalSeconds", p.timeout_ms as "timeoutMs", p.is_enabled as "isEnabled"`;
+const columns = sql`p.id, p.site_id, p.name, p.kind, p.target, p.port, p.question, p.interval_seconds, p.timeout_ms,
+  p.is_enabled`;
 
 export interface ProbeState extends Probe {
   /** Unix milliseconds. */
@@ -65,8 +65,8 @@ export async function findProbe(db: Queryable, siteId: number, probeId: number):
 
 export async function listProbes(db: Queryable, siteId: number): Promise<ProbeState[]> {
   const { rows } = await sql<ProbeState>`
-    select ${columns}, (extract(epoch from p.created_at) * 1000)::float8 as "addedAtMs", newest.sent as "newestSent", newest.lost as "newestLost", newest.failure as "newestFailure",
-      (extract(epoch from newest.minute) * 1000)::float8 as "newestMinuteMs"
+    select ${columns}, (extract(epoch from p.created_at) * 1000)::float8 as added_at_ms, newest.sent as newest_sent, newest.lost as newest_lost, newest.failure as newest_failure,
+      (extract(epoch from newest.minute) * 1000)::float8 as newest_minute_ms
     from probes p
     left join lateral (
       select minute, sent, lost, failure from probe_minutes m
@@ -82,17 +82,22 @@ export function listPlanned(db: Queryable, siteId: number): Promise<PlanProbe[]>
     .transaction()
     .setAccessMode('read only')
     .execute(async (trx) => {
-      const { rows } = await sql<PlanProbe>`
-        select id, kind, target, port, question, interval_seconds, timeout_ms from probes
+      const { rows } = await sql<
+        Omit<PlanProbe, 'interval_seconds' | 'timeout_ms'> & Pick<Probe, 'intervalSeconds' | 'timeoutMs'>
+      >`select id, kind, target, port, question, interval_seconds, timeout_ms from probes
         where site_id = ${siteId} and removed_at is null and is_enabled order by id`.execute(trx);
-      return rows;
+      return rows.map(({ intervalSeconds, timeoutMs, ...probe }) => ({
+        ...probe,
+        interval_seconds: intervalSeconds,
+        timeout_ms: timeoutMs,
+      }));
     });
 }
 
 /** Number of active probes of each site. */
 export async function countPlanned(db: Queryable): Promise<Map<number, number>> {
   const { rows } = await sql<{ siteId: number; count: number }>`
-    select site_id as "siteId", count(*)::int as count from probes where removed_at is null
+    select site_id, count(*)::int as count from probes where removed_at is null
       and is_enabled group by 1`.execute(db);
   return new Map(rows.map(({ siteId, count }) => [siteId, count]));
 }

@@ -14,7 +14,7 @@ export async function replaceLinks(
 
 export async function findLink(db: Queryable, digest: Buffer): Promise<number | null> {
   const { rows } = await sql<{ personId: number }>`
-    select person_id as "personId" from access_links
+    select person_id from access_links
     where digest = ${digest} and expires_at > svc_now()`.execute(db);
   return rows[0]?.personId ?? null;
 }
@@ -22,7 +22,7 @@ export async function findLink(db: Queryable, digest: Buffer): Promise<number | 
 export async function takeLink(tx: Queryable, digest: Buffer): Promise<number | null> {
   const { rows } = await sql<{ personId: number }>`
     delete from access_links where digest = ${digest} and expires_at > svc_now()
-    returning person_id as "personId"`.execute(tx);
+    returning person_id`.execute(tx);
   return rows[0]?.personId ?? null;
 }
 

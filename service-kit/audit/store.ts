@@ -55,11 +55,9 @@ export async function listEntries(
   limit: number,
 ): Promise<StoredEntry[]> {
   const { rows } = await sql<StoredEntry>`
-    select id, (extract(epoch from occurred_at) * 1000)::float8 as "occurredAtMs", operation,
-      actor_kind as "actorKind", actor_id as "actorId", actor_name as "actorName", person_id as "personId",
-      source_address as "sourceAddress", request_id as "requestId", subject_kind as "subjectKind",
-      subject_id as "subjectId", subject_name as "subjectName", organization_id as "organizationId",
-      tenant_id as "tenantId", before, after
+    select id, (extract(epoch from occurred_at) * 1000)::float8 as occurred_at_ms, operation, actor_kind, actor_id,
+      actor_name, person_id, source_address, request_id, subject_kind, subject_id, subject_name, organization_id,
+      tenant_id, before, after
     from audit_entries
     where ${sql.join(conditions(filter, beforeId), sql` and `)}
     order by id desc limit ${limit}`.execute(db);

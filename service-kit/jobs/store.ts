@@ -65,8 +65,7 @@ export async function readQueueState(db: Queryable): Promise<QueueState> {
   const { rows } = await sql<QueueState>`
     select count(*) filter (where run_at <= svc_now())::int as due,
       coalesce(extract(epoch from svc_now() - min(run_at) filter (where run_at <= svc_now())), 0)::float8
-        as "oldestSeconds",
-      count(*) filter (where last_error is not null)::int as failing
+        as oldest_seconds, count(*) filter (where last_error is not null)::int as failing
     from jobs where finished_at is null`.execute(db);
   return rows[0]!;
 }

@@ -105,11 +105,11 @@ export interface LeaseState {
 
 export async function listLeases(db: Queryable): Promise<LeaseState[]> {
   const { rows } = await sql<LeaseState>`
-    select name, holder, term, expires_at > svc_now() as "isHeld",
-      (extract(epoch from acquired_at) * 1000)::float8 as "acquiredAtMs",
-      (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs", interval_seconds as "intervalSeconds",
-      (extract(epoch from succeeded_at) * 1000)::float8 as "succeededAtMs",
-      (extract(epoch from failing_since) * 1000)::float8 as "failingSinceMs", last_error as "lastError"
+    select name, holder, term, expires_at > svc_now() as is_held,
+      (extract(epoch from acquired_at) * 1000)::float8 as acquired_at_ms,
+      (extract(epoch from expires_at) * 1000)::float8 as expires_at_ms, interval_seconds,
+      (extract(epoch from succeeded_at) * 1000)::float8 as succeeded_at_ms,
+      (extract(epoch from failing_since) * 1000)::float8 as failing_since_ms, last_error
     from leases order by name`.execute(db);
   return rows;
 }

@@ -49,7 +49,7 @@ export async function takeRequest(
   const { rows } = await sql<OidcRequest>`
     delete from oidc_requests where state = ${state} and browser = ${browser}
       and begun_at > svc_now() - make_interval(mins => ${keptMinutes})
-    returning purpose, next, person_id as "personId", subject, email`.execute(db);
+    returning purpose, next, person_id, subject, email`.execute(db);
   return rows[0] ?? null;
 }
 
@@ -61,13 +61,13 @@ export async function findRequest(
   keptMinutes: number,
 ): Promise<OidcRequest | null> {
   const { rows } = await sql<OidcRequest>`
-    select purpose, next, person_id as "personId", subject, email from oidc_requests
+    select purpose, next, person_id, subject, email from oidc_requests
     where state = ${state} and browser = ${browser}
       and begun_at > svc_now() - make_interval(mins => ${keptMinutes})`.execute(db);
   return rows[0] ?? null;
 }
 
-const identityColumns = sql`id, person_id as "personId", email, is_managed as "isManaged"`;
+const identityColumns = sql`id, person_id, email, is_managed`;
 
 /** Who this is here; the address is noted as the provider names it now. */
 export async function useIdentity(

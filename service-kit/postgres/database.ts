@@ -1,11 +1,12 @@
 /** A program's database: its server (embedded or by URL), its migrations, its pool, and kysely over that pool. */
 
 import { createHash } from 'node:crypto';
+import type { EventEmitter } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
+import { CompiledQuery, Kysely, PostgresDialect, type PostgresPool } from 'kysely';
 import pg from 'pg';
 import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
@@ -147,7 +148,48 @@ export function createPool(
     if (prepares) prepareStatements(client, prepares === 'always');
     speakCopy(client);
   });
-  return { pool, db: new Kysely({ dialect: new PostgresDialect({ pool }) }) };
+  return { pool, db: new Kysely({ dialect: new PostgresDialect({ pool: withCamelNames(pool) }) }) };
+}
+
+const camelNames = new Map<string, string>();
+
+/** `tenantId` of `tenant_id`; a name without an underscore stays. */
+export function camelName(column: string): string {
+  let name = camelNames.get(column);
+  if (name === undefined) {
+    name = column.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+    camelNames.set(column, name);
+  }
+  return name;
+}
+
+/**
+ * The pool for kysely: rows have their columns' names in camel case, but values of JSON keep their keys. The driver makes all
+ * rows of an answer from the names that come before them, so it costs nothing a row. Who asks the pool itself gets
+ * PostgreSQL's names.
+ */
+function withCamelNames(pool: pg.Pool): PostgresPool {
+  const held = new WeakSet<pg.PoolClient>();
+  pool.on('connect', (client) => {
+    const { connection } = client as unknown as { connection: EventEmitter };
+    connection.prependListener('rowDescription', ({ fields }: { fields: { name: string }[] }) => {
+      if (held.has(client)) for (const field of fields) field.name = camelName(field.name);
+    });
+  });
+  return {
+    async connect() {
+      const client = await pool.connect();
+      held.add(client);
+      const release = client.release;
+      client.release = (error) => {
+        held.delete(client);
+        release(error);
+      };
+      return client;
+    },
+    end: () => pool.end(),
+    options: pool.options,
+  };
 }
 
 export function createDatabase(options: DatabaseOptions) {

@@ -18,7 +18,7 @@ export interface Passkey {
 
 export async function listPasskeys(db: Queryable, personId: number): Promise<PasskeySummary[]> {
   const { rows } = await sql<PasskeySummary>`
-    select credential_id as id, name, created_at as "createdAt", last_used_at as "lastUsedAt"
+    select credential_id as id, name, created_at, last_used_at
     from passkeys where person_id = ${personId} order by created_at, credential_id`.execute(db);
   return rows;
 }
@@ -38,7 +38,7 @@ export async function insertPasskey(
 
 export async function findPasskey(db: Queryable, id: string): Promise<Passkey | null> {
   const { rows } = await sql<Passkey>`
-    select credential_id as id, person_id as "personId", public_key as "publicKey", sign_count as "signCount"
+    select credential_id as id, person_id, public_key, sign_count
     from passkeys where credential_id = ${id}`.execute(db);
   return rows[0] ?? null;
 }

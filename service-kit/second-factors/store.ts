@@ -18,10 +18,10 @@ export interface FactorCounts {
 
 export async function countFactors(db: Queryable, personId: number): Promise<FactorCounts> {
   const { rows } = await sql<FactorCounts>`
-    select exists (select 1 from totp_secrets where person_id = ${personId} and confirmed_at is not null) as "hasTotp",
+    select exists (select 1 from totp_secrets where person_id = ${personId} and confirmed_at is not null) as has_totp,
       (select count(*)::int from passkeys where person_id = ${personId}) as passkeys,
       (select count(*)::int from recovery_codes
-      where person_id = ${personId}) as "recoveryCodesLeft"`.execute(db);
+      where person_id = ${personId}) as recovery_codes_left`.execute(db);
   return rows[0]!;
 }
 
@@ -44,7 +44,7 @@ export interface StoredTotp {
 
 export async function findTotp(db: Queryable, personId: number): Promise<StoredTotp | null> {
   const { rows } = await sql<StoredTotp>`
-    select sealed_secret as sealed, confirmed_at is not null as "isConfirmed", last_step as "lastStep"
+    select sealed_secret as sealed, confirmed_at is not null as is_confirmed, last_step
     from totp_secrets where person_id = ${personId}`.execute(db);
   return rows[0] ?? null;
 }
@@ -97,7 +97,7 @@ export async function insertStep(db: Queryable, digest: Buffer, personId: number
 
 export async function findStep(db: Queryable, digest: Buffer): Promise<number | null> {
   const { rows } = await sql<{ personId: number }>`
-    select person_id as "personId" from sign_in_steps
+    select person_id from sign_in_steps
     where digest = ${digest} and expires_at > svc_now()`.execute(db);
   return rows[0]?.personId ?? null;
 }

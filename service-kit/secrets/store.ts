@@ -10,7 +10,7 @@ export interface StoredKey {
 
 export async function readKeys(db: Queryable): Promise<StoredKey[]> {
   const { rows } = await sql<StoredKey>`
-    select id, wrapped, wrapped_by as "wrappedBy", check_value as "checkValue"
+    select id, wrapped, wrapped_by, check_value
     from data_keys order by id`.execute(db);
   return rows;
 }

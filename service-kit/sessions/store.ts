@@ -39,12 +39,11 @@ export async function findSession(
   isActivity: boolean,
 ): Promise<Session | null> {
   const { rows } = await sql<Session & { isStaleNote: boolean }>`
-    select id, person_id as "personId", csrf_token as "csrfToken",
-           authenticated_at > svc_now() - interval '15 minutes' as "isConfirmed",
-           (extract(epoch from authenticated_at) * 1000)::float8 as "authenticatedAtMs",
-           second_factor_at is not null as "hasSecondFactor", identity_id as "identityId",
-           coalesce(identity_checked_at < svc_now() - interval '1 hour', false) as "isCheckDue",
-           last_seen_at < svc_now() - interval '1 minute' as "isStaleNote"
+    select id, person_id, csrf_token, authenticated_at > svc_now() - interval '15 minutes' as is_confirmed,
+           (extract(epoch from authenticated_at) * 1000)::float8 as authenticated_at_ms,
+           second_factor_at is not null as has_second_factor, identity_id,
+           coalesce(identity_checked_at < svc_now() - interval '1 hour', false) as is_check_due,
+           last_seen_at < svc_now() - interval '1 minute' as is_stale_note
     from sessions
     where digest = ${digest} and expires_at > svc_now()
       and last_seen_at > svc_now() - make_interval(hours => ${idleHours})`.execute(db);
@@ -107,8 +106,8 @@ export async function listSessions(
   idleHours: number,
 ): Promise<SessionSummary[]> {
   const { rows } = await sql<SessionSummary>`
-    select id, created_at as "startedAt", last_seen_at as "lastSeenAt", source, user_agent as "userAgent",
-      digest is not distinct from ${current} as "isCurrent"
+    select id, created_at as started_at, last_seen_at, source, user_agent,
+      digest is not distinct from ${current} as is_current
     from sessions
     where person_id = ${personId} and expires_at > svc_now()
       and last_seen_at > svc_now() - make_interval(hours => ${idleHours})

@@ -21,7 +21,7 @@ export interface StoredKey {
 
 export async function readKey(db: Queryable): Promise<StoredKey | null> {
   const { rows } = await sql<StoredKey>`
-    select public_key as "publicKey", sealed_key as "sealedKey", created_at as "createdAt"
+    select public_key, sealed_key, created_at
     from sign_on_keys`.execute(db);
   return rows[0] ?? null;
 }
@@ -46,7 +46,7 @@ export interface Peer {
 
 export async function readPeer(db: Queryable): Promise<Peer | null> {
   const { rows } = await sql<Peer>`
-    select address, public_key as "publicKey", is_accepted as "isAccepted", is_offered as "isOffered"
+    select address, public_key, is_accepted, is_offered
     from sign_on_peers`.execute(db);
   return rows[0] ?? null;
 }
@@ -83,8 +83,8 @@ export interface LinkedAccount {
 }
 
 const accountColumns = sql`
-  subject_id as "subjectId", subject_email as "subjectEmail", person_id as "personId", linked_at as "linkedAt",
-  last_used_at as "lastUsedAt"`;
+  subject_id, subject_email, person_id, linked_at,
+  last_used_at`;
 
 export async function listAccounts(db: Queryable): Promise<LinkedAccount[]> {
   const { rows } = await sql<LinkedAccount>`
@@ -150,8 +150,8 @@ export async function insertAnswer(db: Queryable, answer: NewAnswer): Promise<bo
 export type Answer = Omit<NewAnswer, 'ticket' | 'keptSeconds'>;
 
 const answerColumns = sql`
-  nonce, state, path, subject_id as "subjectId", subject_email as "subjectEmail",
-  (extract(epoch from authenticated_at) * 1000)::float8 as "authenticatedAtMs", has_second_factor as "hasSecondFactor"`;
+  nonce, state, path, subject_id, subject_email,
+  (extract(epoch from authenticated_at) * 1000)::float8 as authenticated_at_ms, has_second_factor`;
 
 /** The accepted assertion of a ticket, until it is used or `minutes` have passed. */
 export async function findAnswer(db: Queryable, ticket: Buffer, minutes: number): Promise<Answer | null> {

@@ -31,9 +31,9 @@ export async function insertDiskSample(
 
 export async function listDisks(db: Queryable): Promise<DiskState[]> {
   const { rows } = await sql<DiskState>`
-    select newest.host, newest.path, newest.free_bytes as "freeBytes", newest.total_bytes as "totalBytes",
-      extract(epoch from svc_now() - newest.at)::float8 as "ageSeconds",
-      extract(epoch from newest.at - first.at)::float8 as "observedSeconds", first.free_bytes - newest.free_bytes as "lostBytes"
+    select newest.host, newest.path, newest.free_bytes, newest.total_bytes,
+      extract(epoch from svc_now() - newest.at)::float8 as age_seconds,
+      extract(epoch from newest.at - first.at)::float8 as observed_seconds, first.free_bytes - newest.free_bytes as lost_bytes
     from (select distinct on (host, path) * from disk_samples order by host, path, at desc) newest
     join (select distinct on (host, path) * from disk_samples order by host, path, at) first
       on first.host = newest.host and first.path = newest.path

@@ -1,5 +1,6 @@
 /** What PostgreSQL says of a statement's columns before it runs (the protocol's Parse and Describe). */
 import pg from 'pg';
+import { camelName } from '#service-kit/postgres/database.ts';
 
 export interface Column {
   name: string;
@@ -75,7 +76,7 @@ export async function createDescriber(url: string): Promise<Describer> {
           ? reject(error)
           : resolve(
               fields.map(({ name, dataTypeID, tableID, columnID }) => ({
-                name,
+                name: camelName(name),
                 type: typeNames.get(dataTypeID) ?? String(dataTypeID),
                 mayBeNull: mayBeNull.has(`${tableID}.${columnID}`),
               })),

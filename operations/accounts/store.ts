@@ -9,8 +9,8 @@ import type { BillingProfile, Membership, MembershipRole, Organization, Person, 
 import type { StaffRole } from './actor.ts';
 import type { Invitation } from './invite-member.ts';
 
-const personColumns = sql`id, email, name, staff_role as "staffRole", deactivated_at is null as "isActive",
-  email_verified_at is not null as "isVerified"`;
+const personColumns = sql`id, email, name, staff_role, deactivated_at is null as is_active,
+  email_verified_at is not null as is_verified`;
 
 export interface NewPerson {
   email: string;
@@ -43,7 +43,7 @@ export async function findPersonByEmail(
   // PostgreSQL refuses a text with a zero byte, and no stored address has one.
   if (email.includes('\0')) return null;
   const { rows } = await sql<Person & { passwordHash: string | null }>`
-    select ${personColumns}, password_hash as "passwordHash" from people where email = ${email}`.execute(db);
+    select ${personColumns}, password_hash from people where email = ${email}`.execute(db);
   return rows[0] ?? null;
 }
 
@@ -87,21 +87,19 @@ export async function setPersonActive(db: Queryable, personId: number, isActive:
 
 export async function insertOrganization(db: Queryable, name: string): Promise<Organization> {
   const { rows } = await sql<Organization>`
-    insert into organizations (name) values (${name}) returning id, name, created_at as "createdAt"`.execute(
-    db,
-  );
+    insert into organizations (name) values (${name}) returning id, name, created_at`.execute(db);
   return rows[0]!;
 }
 
 export async function findOrganization(db: Queryable, organizationId: number): Promise<Organization | null> {
   const { rows } = await sql<Organization>`
-    select id, name, created_at as "createdAt" from organizations where id = ${organizationId}`.execute(db);
+    select id, name, created_at from organizations where id = ${organizationId}`.execute(db);
   return rows[0] ?? null;
 }
 
 export async function listOrganizations(db: Queryable): Promise<Organization[]> {
   const { rows } = await sql<Organization>`
-    select id, name, created_at as "createdAt" from organizations order by id`.execute(db);
+    select id, name, created_at from organizations order by id`.execute(db);
   return rows;
 }
 
@@ -137,9 +135,9 @@ export async function listMemberships(
       ? sql`memberships.person_id = ${of.personId}`
       : sql`memberships.organization_id = ${of.organizationId}`;
   const { rows } = await sql<Membership>`
-    select memberships.organization_id as "organizationId", organizations.name as "organizationName",
-           memberships.person_id as "personId", people.name as "personName", people.email as "personEmail",
-           people.deactivated_at is null as "isActive", memberships.role
+    select memberships.organization_id, organizations.name as organization_name, memberships.person_id,
+           people.name as person_name, people.email as person_email, people.deactivated_at is null as is_active,
+           memberships.role
     from memberships
     join organizations on organizations.id = memberships.organization_id
     join people on people.id = memberships.person_id
@@ -163,9 +161,9 @@ export async function insertTenant(
 }
 
 const tenantColumns = sql`
-  tenants.id, tenants.organization_id as "organizationId", organizations.name as "organizationName", tenants.name,
-  tenants.slug, tenants.status, tenants.currency, tenants.is_payer as "isPayer",
-  billing_profiles.tenant_id is not null as "hasBillingProfile", tenants.created_at as "createdAt"`;
+  tenants.id, tenants.organization_id, organizations.name as organization_name, tenants.name, tenants.slug,
+  tenants.status, tenants.currency, tenants.is_payer, billing_profiles.tenant_id is not null as has_billing_profile,
+  tenants.created_at`;
 const tenantTables = sql`
   tenants join organizations on organizations.id = tenants.organization_id
   left join billing_profiles on billing_profiles.tenant_id = tenants.id`;
@@ -266,13 +264,13 @@ export async function upsertBillingProfile(
 
 export async function findBillingProfile(db: Queryable, tenantId: number): Promise<BillingProfile | null> {
   const { rows } = await sql<BillingProfile>`
-    select legal_name as "legalName", email, country from billing_profiles
+    select legal_name, email, country from billing_profiles
     where tenant_id = ${tenantId}`.execute(db);
   return rows[0] ?? null;
 }
 
 const invitationColumns = sql`
-  i.id, i.organization_id as "organizationId", o.name as "organizationName", i.email, i.expires_at as "expiresAt"`;
+  i.id, i.organization_id, o.name as organization_name, i.email, i.expires_at`;
 const isOpen = sql`i.accepted_at is null and i.revoked_at is null and i.expires_at > svc_now()`;
 
 export async function insertInvitation(
@@ -307,9 +305,9 @@ export async function countInvitationsOfDay(
   await sql`select pg_advisory_xact_lock(hashtextextended('invitations ' || ${email}, 0))`.execute(tx);
   const { rows } = await sql<{ ofOrganization: number; toAddress: number }>`
     select (select count(*)::int from invitations
-        where organization_id = ${organizationId} and created_at > svc_now() - interval '1 day') as "ofOrganization",
+        where organization_id = ${organizationId} and created_at > svc_now() - interval '1 day') as of_organization,
       (select count(*)::int from invitations
-        where email = ${email} and created_at > svc_now() - interval '1 day') as "toAddress"`.execute(tx);
+        where email = ${email} and created_at > svc_now() - interval '1 day') as to_address`.execute(tx);
   return rows[0]!;
 }
 

@@ -33,8 +33,8 @@ export async function findHeldAddress(
   isLocked = false,
 ): Promise<{ poolId: number; clusterId: number; serverId: number; keptAs: number | null } | null> {
   const { rows } = await sql<{ poolId: number; clusterId: number; serverId: number; keptAs: number | null }>`
-    select a.pool_id as "poolId", a.cluster_id as "clusterId", a.server_id as "serverId",
-      (select r.id from reserved_addresses r where r.cluster_id = a.cluster_id and r.address = a.address) as "keptAs"
+    select a.pool_id, a.cluster_id, a.server_id,
+      (select r.id from reserved_addresses r where r.cluster_id = a.cluster_id and r.address = a.address) as kept_as
     from allocations a where a.tenant_id = ${tenantId} and a.address = ${address}::inet and a.released_at is null
     order by a.id limit 1 ${isLocked ? sql`for update of a` : sql``}`.execute(tx);
   return rows[0] ?? null;
@@ -96,7 +96,7 @@ export async function listGuestAddresses(
   serverId: number,
 ): Promise<{ address: string; prefixLength: number; gateway: string }[]> {
   const { rows } = await sql<{ address: string; prefixLength: number; gateway: string }>`
-    select host(a.address) as address, a.prefix_length as "prefixLength", host(a.gateway) as gateway
+    select host(a.address) as address, a.prefix_length, host(a.gateway) as gateway
     from allocations a
     where a.server_id = ${serverId} and a.released_at is null and not exists (
       select 1 from reserved_addresses r where r.cluster_id = a.cluster_id and r.address = a.address
@@ -138,7 +138,7 @@ export async function endAttachments(
       update allocations a set released_at = svc_now() from detached d
       where a.cluster_id = d.cluster_id and a.address = d.address and a.server_id = ${serverId} and a.released_at is null
       returning a.cluster_id, a.address, a.reverse_dns is not null as is_named)
-    select d.id, d.cluster_id as "clusterId", host(d.address) as address, coalesce(e.is_named, false) as "isNamed"
+    select d.id, d.cluster_id, host(d.address) as address, coalesce(e.is_named, false) as is_named
     from detached d left join ended e on e.cluster_id = d.cluster_id and e.address = d.address order by d.id`.execute(
     tx,
   );

@@ -23,8 +23,8 @@ export interface ReverseName {
 const isOfHolder = sql`w.changed_at >= a.assigned_at`;
 
 const select = sql`
-  select a.cluster_id as "clusterId", a.server_id as "serverId", a.tenant_id as "tenantId", host(a.address) as address,
-    a.reverse_dns as name, coalesce(w.status, 'applied') as status, w.changed_at as "changedAt"
+  select a.cluster_id, a.server_id, a.tenant_id, host(a.address) as address, a.reverse_dns as name,
+    coalesce(w.status, 'applied') as status, w.changed_at
   from allocations a left join reverse_dns_writes w on w.cluster_id = a.cluster_id and w.address = a.address
     and ${isOfHolder}`;
 
@@ -71,7 +71,7 @@ export async function findNameToWrite(
   of: { clusterId: number; address: string },
 ): Promise<{ name: string | null; version: number; serverId: number | null } | null> {
   const { rows } = await sql<{ name: string | null; version: number; serverId: number | null }>`
-    select w.version, a.reverse_dns as name, case when ${isOfHolder} then a.server_id end as "serverId"
+    select w.version, a.reverse_dns as name, case when ${isOfHolder} then a.server_id end as server_id
     from reverse_dns_writes w left join allocations a
       on a.cluster_id = w.cluster_id and a.address = w.address and a.released_at is null
     where w.cluster_id = ${of.clusterId} and w.address = ${of.address}::inet`.execute(db);

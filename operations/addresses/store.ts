@@ -24,10 +24,9 @@ const stamp = (column: RawBuilder<unknown>) =>
   sql`to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
 const allocationColumns = sql`
-  id, pool_id as "poolId", cluster_id as "clusterId", tenant_id as "tenantId", server_id as "serverId",
-  host(address) as address, family(address) as family, prefix_length as "prefixLength", host(gateway) as gateway,
-  reverse_dns as "reverseDns", is_primary as "isPrimary",
-  ${stamp(sql`assigned_at`)} as "assignedAt", ${stamp(sql`released_at`)} as "releasedAt"`;
+  id, pool_id, cluster_id, tenant_id, server_id, host(address) as address, family(address) as family, prefix_length,
+  host(gateway) as gateway, reverse_dns, is_primary,
+  ${stamp(sql`assigned_at`)} as assigned_at, ${stamp(sql`released_at`)} as released_at`;
 
 /** Makes a pool unless the cluster has one of this prefix. */
 export async function ensurePool(db: Queryable, pool: AddressPool): Promise<void> {
@@ -43,10 +42,10 @@ export async function listPools(
   clusterId: number | null,
 ): Promise<(AddressPool & { id: number; family: 4 | 6; givenCount: number })[]> {
   const { rows } = await sql<AddressPool & { id: number; family: 4 | 6; givenCount: number }>`
-    select p.id, p.cluster_id as "clusterId", p.prefix::text as prefix, family(p.prefix) as family,
-      host(p.gateway) as gateway, host(p.first_address) as "firstAddress", host(p.last_address) as "lastAddress",
+    select p.id, p.cluster_id, p.prefix::text as prefix, family(p.prefix) as family, host(p.gateway) as gateway,
+      host(p.first_address) as first_address, host(p.last_address) as last_address,
       (select count(*) from allocations a where a.pool_id = p.id and a.released_at is null)
-        + (select count(*) from reserved_addresses r where r.pool_id = p.id and r.state = 'available') as "givenCount"
+        + (select count(*) from reserved_addresses r where r.pool_id = p.id and r.state = 'available') as given_count
     from address_pools p where ${clusterId}::bigint is null or p.cluster_id = ${clusterId}
     order by p.cluster_id, family(p.prefix), p.prefix`.execute(db);
   return rows;
@@ -87,7 +86,7 @@ export async function deletePool(tx: Queryable, poolId: number): Promise<void> {
 /** The cluster's pools, locked until the transaction ends, so that assignments run one at a time. */
 export async function lockPools(tx: Queryable, clusterId: number): Promise<PoolRow[]> {
   const { rows } = await sql<PoolRow>`
-    select id, family(prefix) as family, masklen(prefix) as "prefixLength", host(gateway) as gateway
+    select id, family(prefix) as family, masklen(prefix) as prefix_length, host(gateway) as gateway
     from address_pools where cluster_id = ${clusterId} order by id for update`.execute(tx);
   return rows;
 }
@@ -186,9 +185,7 @@ export async function deleteHolds(tx: Queryable, serverId: number): Promise<void
 export async function endGenerations(tx: Queryable, serverId: number): Promise<EndedGeneration[]> {
   const { rows } = await sql<EndedGeneration>`update allocations set released_at = svc_now()
     where server_id = ${serverId} and released_at is null
-    returning cluster_id as "clusterId", host(address) as address, reverse_dns is not null as "isNamed"`.execute(
-    tx,
-  );
+    returning cluster_id, host(address) as address, reverse_dns is not null as is_named`.execute(tx);
   return rows;
 }
 

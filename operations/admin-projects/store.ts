@@ -4,8 +4,8 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AdminProject, AdminToken } from './project.ts';
 
 const projectColumns = sql`
-  admin_projects.id, admin_projects.name, admin_projects.permissions,
-  admin_projects.cluster_ids as "clusterIds", admin_projects.created_at as "createdAt"`;
+  admin_projects.id, admin_projects.name, admin_projects.permissions, admin_projects.cluster_ids,
+  admin_projects.created_at`;
 
 export async function insertProject(
   db: Queryable,
@@ -55,9 +55,8 @@ export async function insertToken(
 
 export async function listTokens(db: Queryable, projectId: number): Promise<AdminToken[]> {
   const { rows } = await sql<AdminToken>`
-    select id, project_id as "projectId", created_at as "createdAt", expires_at as "expiresAt",
-           revoked_at as "revokedAt", last_used_at as "lastUsedAt",
-           revoked_at is null and (expires_at is null or expires_at > svc_now()) as "isActive"
+    select id, project_id, created_at, expires_at, revoked_at, last_used_at,
+           revoked_at is null and (expires_at is null or expires_at > svc_now()) as is_active
     from admin_tokens where project_id = ${projectId} order by created_at desc, id`.execute(db);
   return rows;
 }
@@ -82,8 +81,8 @@ export async function findToken(db: Queryable, tokenId: string): Promise<FoundTo
   const { rows } = await sql<Omit<FoundToken, 'project'> & AdminProject>`
     select admin_tokens.digest,
            admin_tokens.revoked_at is null
-             and (admin_tokens.expires_at is null or admin_tokens.expires_at > svc_now()) as "isActive",
-           coalesce(admin_tokens.last_used_at < svc_now() - interval '1 minute', true) as "isStaleNote",
+             and (admin_tokens.expires_at is null or admin_tokens.expires_at > svc_now()) as is_active,
+           coalesce(admin_tokens.last_used_at < svc_now() - interval '1 minute', true) as is_stale_note,
            ${projectColumns}
     from admin_tokens join admin_projects on admin_projects.id = admin_tokens.project_id
     where admin_tokens.id = ${tokenId}`.execute(db);
@@ -109,7 +108,7 @@ export async function addFailure(
   const { rows } = await sql<{ failures: number; retryAfterSeconds: number }>`
     select coalesce(sum(failures), 0)::int as failures,
            greatest(1, ceil(extract(epoch from min(window_start) + interval '5 minutes' - svc_now())))::int
-             as "retryAfterSeconds"
+             as retry_after_seconds
     from admin_auth_failures
     where bucket = ${bucket} and window_start > svc_now() - interval '5 minutes'`.execute(db);
   return rows[0]!;

@@ -9,7 +9,7 @@ export async function findSubject(
   keyId: string,
 ): Promise<{ name: string; scope: string; organizationId: number; personId: number } | null> {
   const { rows } = await sql<{ name: string; scope: string; organizationId: number; personId: number }>`
-    select name, scope, organization_id as "organizationId", person_id as "personId"
+    select name, scope, organization_id, person_id
     from api_keys where key_id = ${keyId}`.execute(db);
   return rows[0] ?? null;
 }
@@ -25,8 +25,8 @@ export interface KeyFacts {
 
 export async function findFacts(db: Queryable, keyId: string): Promise<KeyFacts | null> {
   const { rows } = await sql<KeyFacts>`
-    select name, tenant_access as "tenantAccess", created_at as "createdAt", expires_at as "expiresAt",
-      last_used_at as "lastUsedAt" from api_keys where key_id = ${keyId}`.execute(db);
+    select name, tenant_access, created_at, expires_at,
+      last_used_at from api_keys where key_id = ${keyId}`.execute(db);
   return rows[0] ?? null;
 }
 
@@ -66,7 +66,7 @@ export async function lockActiveKeys(tx: Queryable, personId: number): Promise<n
 export async function isPast(tx: Queryable, moment: Date): Promise<boolean> {
   const { rows } = await sql<{
     isPast: boolean;
-  }>`select ${moment}::timestamptz <= svc_now() as "isPast"`.execute(tx);
+  }>`select ${moment}::timestamptz <= svc_now() as is_past`.execute(tx);
   return rows[0]!.isPast;
 }
 
@@ -174,7 +174,7 @@ export async function revokeNamed(db: Queryable, personId: number, name: string)
   const { rows } = await sql<{ keyId: string }>`
     update api_keys set revoked_at = svc_now()
     where person_id = ${personId} and name = ${name} and revoked_at is null
-    returning key_id as "keyId"`.execute(db);
+    returning key_id`.execute(db);
   return rows.map((row) => row.keyId);
 }
 
@@ -182,7 +182,7 @@ export async function revokeNamed(db: Queryable, personId: number, name: string)
 export async function revokeAllOf(tx: Queryable, personId: number): Promise<string[]> {
   const { rows } = await sql<{ keyId: string }>`
     update api_keys set revoked_at = svc_now()
-    where person_id = ${personId} and revoked_at is null returning key_id as "keyId"`.execute(tx);
+    where person_id = ${personId} and revoked_at is null returning key_id`.execute(tx);
   return rows.map((row) => row.keyId);
 }
 

@@ -32,7 +32,7 @@ export async function keepAlerts(trx: Queryable, found: readonly AttentionAlert[
 
 export async function listDue(db: Queryable): Promise<DueAlert[]> {
   const { rows } = await sql<DueAlert>`
-    select key, title, text, href, gone_since is not null as "isOver" from attention_alerts
+    select key, title, text, href, gone_since is not null as is_over from attention_alerts
     where mailed_at is null and opened_at <= svc_now() - interval '1 minute'
       or gone_since <= svc_now() - interval '1 minute' order by opened_at, key`.execute(db);
   return rows;

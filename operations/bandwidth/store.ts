@@ -22,8 +22,7 @@ export async function lockMeasured(tx: Queryable, serverIds: readonly number[]):
   const servers = await lockLiving(tx, 'all', serverIds);
   // Read once the rows are locked: the locking statement could still see the reading before the last one.
   const { rows } = await sql<StoredTotals>`
-    select distinct on (server_id) server_id as "serverId", boot, inbound_total as "inboundTotal",
-      outbound_total as "outboundTotal", read_at as "readAt"
+    select distinct on (server_id) server_id, boot, inbound_total, outbound_total, read_at
     from bandwidth_readings where server_id = any(${servers.map(({ id }) => id)}::bigint[])
     order by server_id, boot desc`.execute(tx);
   const newest = new Map(
@@ -134,7 +133,7 @@ export async function noteTerms(
 }
 
 const termsColumns = sql`
-  to_char(month, 'YYYY-MM') as period, tb_quanta as "tbQuanta", counts as "poolCounts",
+  to_char(month, 'YYYY-MM') as period, tb_quanta, counts as pool_counts,
   json_build_object('baseBytes', base_bytes, 'perServerBytes', per_server_bytes,
     'tenureYearBytes', tenure_year_bytes, 'tenureBytesMax', tenure_max_bytes) as rules`;
 
@@ -187,9 +186,9 @@ export interface UsedUpChoice {
 /** What holds in this month; a choice of an earlier one holds from the beginning. */
 export async function findChoice(db: Queryable, tenantId: number, period: string): Promise<UsedUpChoice> {
   const { rows } = await sql<UsedUpChoice>`
-    select when_used_up as "whenUsedUp",
-      case when month = to_date(${period}, 'YYYY-MM') then since_bytes else 0 end as "sinceBytes",
-      case when month = to_date(${period}, 'YYYY-MM') then free_bytes else 0 end as "freeBytes"
+    select when_used_up,
+      case when month = to_date(${period}, 'YYYY-MM') then since_bytes else 0 end as since_bytes,
+      case when month = to_date(${period}, 'YYYY-MM') then free_bytes else 0 end as free_bytes
     from bandwidth_choices where tenant_id = ${tenantId} and month <= to_date(${period}, 'YYYY-MM')
     order by month desc limit 1`.execute(db);
   return rows[0] ?? { whenUsedUp: 'charge', sinceBytes: 0, freeBytes: 0 };
@@ -208,7 +207,7 @@ export async function putChoice(tx: Queryable, tenantId: number, choice: UsedUpC
 /** From when on the account's servers are limited in the present month; null: they are not. */
 export async function findLimitedAt(db: Queryable, tenantId: number): Promise<Date | null> {
   const { rows } = await sql<{ limitedAt: Date | null }>`
-    select limited_at as "limitedAt" from bandwidth_months
+    select limited_at from bandwidth_months
     where tenant_id = ${tenantId} and month = ${presentMonth}`.execute(db);
   return rows[0]?.limitedAt ?? null;
 }

@@ -49,7 +49,7 @@ export async function lockFreeBalances(
   await sql`insert into credit_balances (tenant_id)
     select id from unnest(${ids}::bigint[]) as id order by id on conflict do nothing`.execute(tx);
   const { rows } = await sql<{ tenantId: number; balance: number }>`
-    select tenant_id as "tenantId", balance_quanta as balance from credit_balances
+    select tenant_id, balance_quanta as balance from credit_balances
     where tenant_id = any(${ids}::bigint[]) order by tenant_id for update skip locked`.execute(tx);
   return new Map(rows.map(({ tenantId, balance }) => [tenantId, balance]));
 }
@@ -118,7 +118,7 @@ export async function listEntries(
   filter: LedgerFilter,
 ): Promise<LedgerEntry[]> {
   const { rows } = await sql<LedgerEntry>`
-    select id, amount_quanta as "amountQuanta", description, metadata, created_at as "createdAt"
+    select id, amount_quanta, description, metadata, created_at
     from ledger_entries where ${matching(tenantId, filter)} order by id desc limit ${filter.limit}`.execute(
     db,
   );

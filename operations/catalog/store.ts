@@ -47,8 +47,7 @@ export type Offer<T> = T & { isOffered: boolean };
 /** Withdrawn plans as well, after the offered ones; cheapest first. */
 export async function listAllPlans(db: Queryable): Promise<Offer<Plan>[]> {
   const { rows } = await sql<Offer<Plan>>`
-    select id, slug, name, vcpus, memory_mb as "memoryMb", disk_gb as "diskGb", port_mbit as "portMbit",
-      hourly_quanta as "hourlyQuanta", monthly_cap_quanta as "monthlyCapQuanta", is_offered as "isOffered"
+    select id, slug, name, vcpus, memory_mb, disk_gb, port_mbit, hourly_quanta, monthly_cap_quanta, is_offered
     from plans order by is_offered desc, hourly_quanta, id`.execute(db);
   return rows;
 }
@@ -56,9 +55,7 @@ export async function listAllPlans(db: Queryable): Promise<Offer<Plan>[]> {
 /** Withdrawn images as well, after the offered ones; by slug. */
 export async function listAllImages(db: Queryable): Promise<Offer<Image>[]> {
   const { rows } = await sql<Offer<Image>>`
-    select id, slug, name, family, kind, is_offered as "isOffered" from images order by is_offered desc, slug`.execute(
-    db,
-  );
+    select id, slug, name, family, kind, is_offered from images order by is_offered desc, slug`.execute(db);
   return rows;
 }
 

@@ -5,13 +5,11 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Node, Room } from './node.ts';
 
 const nodeText = `
-  select n.id, n.cluster_id as "clusterId", c.name as "clusterName", c.driver, n.name, n.uri,
-    n.storage_pool as "storagePool", n.bridge, n.network_bridges as "networkBridges", n.is_open as "isOpen", n.seen_at as "seenAt",
-    n.last_error as "lastError",
+  select n.id, n.cluster_id, c.name as cluster_name, c.driver, n.name, n.uri, n.storage_pool, n.bridge,
+    n.network_bridges, n.is_open, n.seen_at, n.last_error,
     json_build_object('vcpus', n.vcpus, 'memoryMb', n.memory_mb, 'diskGb', n.disk_gb) as capacity,
     json_build_object('vcpus', coalesce(r.vcpus, 0), 'memoryMb', coalesce(r.memory_mb, 0),
-      'diskGb', coalesce(r.disk_gb, 0)) as used,
-    coalesce(r.guests, 0) as "guestCount"
+      'diskGb', coalesce(r.disk_gb, 0)) as used, coalesce(r.guests, 0) as guest_count
   from nodes n join clusters c on c.id = n.cluster_id
   left join lateral (select sum(vcpus)::int as vcpus, sum(memory_mb)::int as memory_mb, sum(disk_gb)::int as disk_gb,
     count(*) as guests from node_reservations where node_id = n.id and released_at is null) r on true`;
@@ -141,7 +139,7 @@ export async function listDayRoom(db: Queryable, days: number): Promise<DayRoom[
       from generate_series(date_trunc('day', svc_now() at time zone 'utc') - make_interval(days => ${days - 1}),
         date_trunc('day', svc_now() at time zone 'utc'), interval '1 day') as each (day))
     select at, coalesce((select sum(r.memory_mb) from node_reservations r
-      where r.reserved_at <= at and (r.released_at is null or r.released_at > at)), 0)::bigint as "memoryMb"
+      where r.reserved_at <= at and (r.released_at is null or r.released_at > at)), 0)::bigint as memory_mb
     from moments order by at`.execute(db);
   return rows;
 }
@@ -164,7 +162,7 @@ export interface LastCheck {
 /** Null for a node that was never checked. */
 export async function findCheck(db: Queryable, nodeId: number): Promise<LastCheck | null> {
   const { rows } = await sql<LastCheck>`
-    select asked_at as "askedAt", finished_at as "finishedAt", results as checks
+    select asked_at, finished_at, results as checks
     from node_checks where node_id = ${nodeId}`.execute(db);
   return rows[0] ?? null;
 }
@@ -191,7 +189,7 @@ export interface Cluster {
 /** Oldest first; all of them, or those of one location. */
 export async function listClusters(db: Queryable, locationId?: number): Promise<Cluster[]> {
   const { rows } = await sql<Cluster>`
-    select id, location_id as "locationId", name, driver from clusters
+    select id, location_id, name, driver from clusters
     where ${locationId ?? null}::bigint is null or location_id = ${locationId ?? null} order by id`.execute(
     db,
   );

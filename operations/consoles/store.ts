@@ -19,7 +19,7 @@ export async function insertTicket(tx: Queryable, digest: Buffer, ticket: Ticket
     insert into console_tickets (digest, server_id, person_id, session_id, key_id, kind, expires_at)
     values (${digest}, ${ticket.serverId}, ${ticket.personId}, ${ticket.sessionId}, ${ticket.keyId}, ${ticket.kind},
       svc_now() + interval '60 seconds')
-    returning expires_at as "expiresAt"`.execute(tx);
+    returning expires_at`.execute(tx);
   return rows[0]!.expiresAt;
 }
 
@@ -27,8 +27,7 @@ export async function insertTicket(tx: Queryable, digest: Buffer, ticket: Ticket
 export async function takeTicket(db: Queryable, digest: Buffer): Promise<Ticket | null> {
   const { rows } = await sql<Ticket & { isValid: boolean }>`
     delete from console_tickets where digest = ${digest}
-    returning server_id as "serverId", person_id as "personId", session_id as "sessionId", key_id as "keyId", kind,
-      expires_at > svc_now() as "isValid"`.execute(db);
+    returning server_id, person_id, session_id, key_id, kind, expires_at > svc_now() as is_valid`.execute(db);
   const [found] = rows;
   if (!found?.isValid) return null;
   const { isValid: _, ...ticket } = found;

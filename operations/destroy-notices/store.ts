@@ -13,8 +13,8 @@ export interface DestroyNoticeRow {
 }
 
 const columns = sql`
-  id, cluster_id as "clusterId", server_id as "serverId", mac_addresses as "macAddresses",
-  destroyed_at as "destroyedAt", attempts, last_error as "lastError", acknowledged_at as "acknowledgedAt"`;
+  id, cluster_id, server_id, mac_addresses, destroyed_at, attempts, last_error,
+  acknowledged_at`;
 
 /** The new notice's id; null when this server has one. */
 export async function insertNotice(

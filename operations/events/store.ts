@@ -3,8 +3,8 @@ import { eventRow, type NewEvent } from '#operations/views/event-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { StoredEvent } from './index.ts';
 
-const columns = sql`id, public_id as "publicId", type, organization_id as "organizationId",
-  tenant_id as "tenantId", data, occurred_at as "occurredAt"`;
+const columns = sql`id, public_id, type, organization_id, tenant_id, data,
+  occurred_at`;
 
 /** Inserts the event for the owner of the thing it is about; nothing where there is no such thing. */
 export async function insertEvent(tx: Queryable, event: NewEvent): Promise<void> {

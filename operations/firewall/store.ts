@@ -7,8 +7,8 @@ import type { Firewall, Rule, StoredRule } from './firewall.ts';
 /** Null for a server whose firewall was never touched. */
 export async function findFirewall(db: Queryable, serverId: number): Promise<Firewall | null> {
   const { rows } = await sql<Firewall>`
-    select f.server_id as "serverId", f.enabled as "isEnabled", f.inbound_policy as "inboundPolicy",
-      f.outbound_policy as "outboundPolicy", f.version, f.status, f.applied_at as "appliedAt",
+    select f.server_id, f.enabled as is_enabled, f.inbound_policy, f.outbound_policy, f.version, f.status,
+      f.applied_at,
       coalesce((select json_agg(json_build_object('id', r.id, 'position', r.position, 'direction', r.direction,
           'action', r.action, 'protocol', r.protocol, 'ports', r.ports, 'peers', r.peers,
           'description', r.description) order by r.position)
@@ -72,7 +72,7 @@ export async function noteApplied(
       applied_version = case when ${status} = 'applied' then version else f.applied_version end,
       applied_at = case when ${status} = 'applied' then svc_now() else applied_at end
     from before where f.server_id = before.server_id
-    returning ${status} = 'applied' and before.applied_version is distinct from f.version as "isNews"`.execute(
+    returning ${status} = 'applied' and before.applied_version is distinct from f.version as is_news`.execute(
     tx,
   );
   return rows[0] ?? null;

@@ -13,7 +13,7 @@ const sourcesMax = sql.lit(16);
 /** Null for a server whose guard was never switched. */
 export async function findGuard(db: Queryable, serverId: number): Promise<GuardSetting | null> {
   const { rows } = await sql<GuardSetting>`
-    select is_on as "isOn", version, status, changed_at as "changedAt"
+    select is_on, version, status, changed_at
     from server_guards where server_id = ${serverId}`.execute(db);
   return rows[0] ?? null;
 }
@@ -83,8 +83,7 @@ export async function listAttempts(
   limit: number,
 ): Promise<SpoofingAttempt[]> {
   const { rows } = await sql<SpoofingAttempt>`
-    select id, device, network_id as "networkId", reason, packets, sources, began_at as "beganAt",
-      last_at as "lastAt"
+    select id, device, network_id, reason, packets, sources, began_at, last_at
     from spoofing_attempts where server_id = ${serverId} order by last_at desc, id desc limit ${limit}`.execute(
     db,
   );
@@ -94,7 +93,7 @@ export async function listAttempts(
 /** Of the attempts that lasted into the last days. */
 export async function sumAttempts(db: Queryable, serverId: number, days: number): Promise<SpoofingSum> {
   const { rows } = await sql<SpoofingSum>`
-    select coalesce(sum(packets), 0)::bigint as packets, max(last_at) as "lastAt" from spoofing_attempts
+    select coalesce(sum(packets), 0)::bigint as packets, max(last_at) as last_at from spoofing_attempts
     where server_id = ${serverId} and last_at > svc_now() - make_interval(days => ${days})`.execute(db);
   return rows[0]!;
 }
@@ -102,7 +101,7 @@ export async function sumAttempts(db: Queryable, serverId: number, days: number)
 /** Servers whose guards have dropped at least so many packets in attempts that go on. */
 export async function listActiveServers(db: Queryable, packetsMin: number): Promise<number[]> {
   const { rows } = await sql<{ serverId: number }>`
-    select server_id as "serverId" from spoofing_attempts where last_at > svc_now() - ${pause}::interval
+    select server_id from spoofing_attempts where last_at > svc_now() - ${pause}::interval
     group by server_id having sum(packets) >= ${packetsMin} order by server_id`.execute(db);
   return rows.map(({ serverId }) => serverId);
 }

@@ -21,8 +21,7 @@ export async function defineGuest(
       ${guest.memoryMb}, ${guest.diskGb}, ${digestOf(guest.rootPassword)})
     on conflict (name) do nothing`.execute(db);
   const { rows } = await sql<SimulatedGuest>`
-    select name, mac_address as "macAddress", power,
-      array(select host(address) from unnest(addresses) as address) as addresses
+    select name, mac_address, power, array(select host(address) from unnest(addresses) as address) as addresses
     from simulated_guests where name = ${guest.name}`.execute(db);
   return rows[0]!;
 }
@@ -88,7 +87,7 @@ export async function findGuestIso(db: Queryable, name: string): Promise<string 
 
 export async function isGuestRescued(db: Queryable, name: string): Promise<boolean | null> {
   const { rows } = await sql<{ isRescued: boolean }>`
-    select rescue_image is not null as "isRescued" from simulated_guests where name = ${name}`.execute(db);
+    select rescue_image is not null as is_rescued from simulated_guests where name = ${name}`.execute(db);
   return rows[0]?.isRescued ?? null;
 }
 
@@ -244,7 +243,7 @@ export async function listGuests(db: Queryable): Promise<{ name: string; power: 
 /** Every guest with its sizes and the MACs of its NICs. */
 export async function inspectGuests(db: Queryable): Promise<FoundGuest[]> {
   const { rows } = await sql<FoundGuest>`
-    select g.name, g.vcpus, g.memory_mb as "memoryMb",
+    select g.name, g.vcpus, g.memory_mb,
       array(select mac from (select g.mac_address as mac union all
         select i.mac_address from simulated_interfaces i where i.guest = g.name) n
         where mac is not null order by mac) as macs

@@ -107,8 +107,8 @@ export async function lockOverageMonths(
   const costOf = (count: typeof included) =>
     sql`div((${count})::numeric * coalesce(rate_quanta, ${rateQuanta}::bigint), coalesce(unit_requests, ${unitRequests}::bigint))`;
   const { rows } = await sql<OverageMonth>`
-    select tenant_id as "tenantId", to_char(month, 'YYYY-MM') as period, count, ${included} as "includedCount",
-      overage_charged_count as "chargedCount", ${priceOf(query.price)} as price
+    select tenant_id, to_char(month, 'YYYY-MM') as period, count, ${included} as included_count,
+      overage_charged_count as charged_count, ${priceOf(query.price)} as price
     from usage_months u
     where tenant_id > ${query.afterTenantId} and count > ${included} + overage_charged_count
       and ${costOf(sql`count - ${included}`)} > ${costOf(sql`overage_charged_count`)}
@@ -135,8 +135,7 @@ export async function lockCrossedMonths(
   const reached = sql`(select coalesce(max(t), 0) from unnest(${[...query.thresholds]}::int[]) as t
     where count * 100 >= t * ${query.includedPerMonth}::bigint)`;
   const { rows } = await sql<{ tenantId: number; period: string; toldPercent: number; percent: number }>`
-    select tenant_id as "tenantId", to_char(month, 'YYYY-MM') as period, told_percent as "toldPercent",
-      ${reached} as percent
+    select tenant_id, to_char(month, 'YYYY-MM') as period, told_percent, ${reached} as percent
     from usage_months where month = date_trunc('month', svc_now() at time zone 'utc')::date
       and told_percent < ${reached}
     order by tenant_id limit ${query.limit} for update skip locked`.execute(tx);
@@ -163,14 +162,14 @@ export async function findMonth(
   const { rows } = await sql<MonthUsage>`
     with present as (select date_trunc('month', svc_now() at time zone 'utc')::date as month),
     asked as (select coalesce(to_date(${period}, 'YYYY-MM'), present.month) as month from present)
-    select to_char(asked.month, 'YYYY-MM') as period, asked.month = present.month as "isOpen",
+    select to_char(asked.month, 'YYYY-MM') as period, asked.month = present.month as is_open,
       coalesce(u.count, 0) as count,
       case when asked.month = present.month then ${includedPerMonth}::bigint
-        else coalesce(u.included_count, ${includedPerMonth}) end as "includedCount",
-      coalesce(u.overage_charged_count, 0) as "chargedCount", ${priceOf(price)} as price,
+        else coalesce(u.included_count, ${includedPerMonth}) end as included_count,
+      coalesce(u.overage_charged_count, 0) as charged_count, ${priceOf(price)} as price,
       greatest(asked.month::timestamp at time zone 'utc', ${openingOf(tenantId)}) as since,
-      asked.month::timestamp at time zone 'utc' as "startsAt",
-      (asked.month + interval '1 month') at time zone 'utc' as "endsAt", svc_now() as "asOf"
+      asked.month::timestamp at time zone 'utc' as starts_at,
+      (asked.month + interval '1 month') at time zone 'utc' as ends_at, svc_now() as as_of
     from asked cross join present
     left join usage_months u on u.tenant_id = ${tenantId} and u.month = asked.month`.execute(db);
   return rows[0]!;
@@ -198,7 +197,7 @@ export async function listDays(db: Queryable, tenantId: number | null, period: s
 /** This month's requests of each of these keys, over all accounts that they were used for. */
 export async function countKeys(db: Queryable, keyIds: readonly string[]): Promise<Map<string, number>> {
   const { rows } = await sql<{ keyId: string; count: number }>`
-    select key_id as "keyId", sum(count)::bigint as count from usage_key_months
+    select key_id, sum(count)::bigint as count from usage_key_months
     where key_id = any(${[...keyIds]}::text[]) and month = date_trunc('month', svc_now() at time zone 'utc')::date
     group by key_id`.execute(db);
   return new Map(rows.map((row) => [row.keyId, row.count]));
@@ -226,9 +225,9 @@ export async function sumMonth(
     overageQuanta: number;
     chargedQuanta: number;
   }>`
-    select coalesce(sum(count), 0)::bigint as count, count(*) as "accountCount",
-      count(*) filter (where count > included) as "overAccountCount",
-      ${costOf('greatest(0, count - included)')} as "overageQuanta", ${costOf('charged')} as "chargedQuanta"
+    select coalesce(sum(count), 0)::bigint as count, count(*) as account_count,
+      count(*) filter (where count > included) as over_account_count,
+      ${costOf('greatest(0, count - included)')} as overage_quanta, ${costOf('charged')} as charged_quanta
     from (select count, coalesce(included_count, ${deps.includedPerMonth}) as included, overage_charged_count as charged,
         coalesce(rate_quanta, ${rateQuanta}::bigint) as rate, coalesce(unit_requests, ${unitRequests}::bigint) as unit
       from usage_months where month = to_date(${period}, 'YYYY-MM')) u`.execute(db);
@@ -250,8 +249,8 @@ export async function listMonths(
   const whose = tenantId === null ? sql`true` : sql`u.tenant_id = ${tenantId}`;
   const { rows } = await sql<MonthSum>`
     with present as (select date_trunc('month', svc_now() at time zone 'utc') as month)
-    select each.month at time zone 'utc' as "startsAt", coalesce(sum(u.count), 0)::bigint as count,
-      count(u.tenant_id) as "accountCount"
+    select each.month at time zone 'utc' as starts_at, coalesce(sum(u.count), 0)::bigint as count,
+      count(u.tenant_id) as account_count
     from present, generate_series(greatest(present.month - make_interval(months => ${months - 1}),
       date_trunc('month', ${firstUsageDay(tenantId)})), present.month, interval '1 month') as each (month)
     left join usage_months u on u.month = each.month::date and ${whose}

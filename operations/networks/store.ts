@@ -9,7 +9,7 @@ export async function countOfTenants(
   tenantIds: readonly number[],
 ): Promise<Map<number, number>> {
   const { rows } = await sql<{ tenantId: number; count: number }>`
-    select tenant_id as "tenantId", count(*) as count from private_networks
+    select tenant_id, count(*) as count from private_networks
     where tenant_id = any(${[...tenantIds]}::bigint[]) group by tenant_id`.execute(db);
   return new Map(rows.map((row) => [row.tenantId, row.count]));
 }
@@ -75,8 +75,7 @@ export interface LockedNetwork {
 /** The network with its row locked: other attachments, changes and deletions wait. */
 export async function lockNetwork(tx: Queryable, scope: Scope, id: number): Promise<LockedNetwork | null> {
   const { rows } = await sql<LockedNetwork>`
-    select n.id, n.tenant_id as "tenantId", n.name, n.cidr::text as cidr, n.location_id as "locationId", n.labels,
-      n.sync_state as "syncState"
+    select n.id, n.tenant_id, n.name, n.cidr::text as cidr, n.location_id, n.labels, n.sync_state
     from private_networks n where n.id = ${id} and ${ownsNetwork(scope)} for update`.execute(tx);
   return rows[0] ?? null;
 }
@@ -104,7 +103,7 @@ export async function wantSync(tx: Queryable, id: number): Promise<boolean> {
   const { rows } = await sql<{ wasPending: boolean }>`
     update private_networks n set sync_state = 'pending', sync_wanted = n.sync_wanted + 1
     from (select id, sync_state = 'pending' as was_pending from private_networks where id = ${id} for update) before
-    where n.id = before.id returning before.was_pending as "wasPending"`.execute(tx);
+    where n.id = before.id returning before.was_pending`.execute(tx);
   return rows[0]?.wasPending === false;
 }
 
@@ -127,7 +126,7 @@ export async function finishSync(
       sync_error = ${error === null ? null : JSON.stringify(error)}::jsonb
         || jsonb_build_object('at', to_char(svc_now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')),
       last_synced_at = case when ${error === null} then svc_now() else last_synced_at end
-    where id = ${id} and sync_wanted = ${wanted} returning tenant_id as "tenantId"`.execute(tx);
+    where id = ${id} and sync_wanted = ${wanted} returning tenant_id`.execute(tx);
   return rows[0]?.tenantId ?? null;
 }
 
@@ -208,7 +207,7 @@ export async function detachAll(tx: Queryable, serverId: number): Promise<void> 
 /** Returns whether it had ever been attached. */
 export async function deleteNic(tx: Queryable, id: number): Promise<boolean> {
   const { rows } = await sql<{ wasAttached: boolean }>`
-    delete from network_attachments where id = ${id} returning attached_at is not null as "wasAttached"`.execute(
+    delete from network_attachments where id = ${id} returning attached_at is not null as was_attached`.execute(
     tx,
   );
   return rows[0]?.wasAttached ?? false;

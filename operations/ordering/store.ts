@@ -15,7 +15,7 @@ export async function countRecentOrders(
 ): Promise<{ used: number; resetSeconds: number }> {
   const { rows } = await sql<{ used: number; resetSeconds: number }>`
     select count(*) as used,
-      coalesce(ceil(extract(epoch from min(created_at) + interval '1 hour' - svc_now())), 3600)::int as "resetSeconds"
+      coalesce(ceil(extract(epoch from min(created_at) + interval '1 hour' - svc_now())), 3600)::int as reset_seconds
     from server_orders where tenant_id = ${tenantId} and created_at > svc_now() - interval '1 hour'`.execute(
     tx,
   );
@@ -48,12 +48,12 @@ export async function findRepeated(
   order: { tenantId: number; formId: string | null; request: object; seconds: number },
 ): Promise<{ orderId: number; isSameForm: boolean } | null> {
   const { rows } = await sql<{ orderId: number; isSameForm: boolean }>`
-    select id as "orderId", form_id is not distinct from ${order.formId}::text and form_id is not null as "isSameForm"
+    select id as order_id, form_id is not distinct from ${order.formId}::text and form_id is not null as is_same_form
     from server_orders
     where tenant_id = ${order.tenantId} and (form_id = ${order.formId}
       or (created_at > svc_now() - make_interval(secs => ${order.seconds}) and state <> 'unpaid'
         and request = ${JSON.stringify(order.request)}::jsonb))
-    order by "isSameForm" desc, id desc limit 1`.execute(tx);
+    order by is_same_form desc, id desc limit 1`.execute(tx);
   return rows[0] ?? null;
 }
 
@@ -93,7 +93,7 @@ export async function lockUnqueued(
   orderId: number,
 ): Promise<(StoredOrder & { held: Held | null }) | null> {
   const { rows } = await sql<StoredOrder & { held: Held | null }>`
-    select id, tenant_id as "tenantId", request, held from server_orders
+    select id, tenant_id, request, held from server_orders
     where id = ${orderId} and state = 'paid' and queued_at is null and closed_reason is null for update`.execute(
     tx,
   );
@@ -157,7 +157,7 @@ export interface ClosedOrder {
 /** Orders that were paid for by card and never carried out, newest first. */
 export async function listPaidClosed(db: Queryable, limit: number): Promise<ClosedOrder[]> {
   const { rows } = await sql<ClosedOrder>`
-    select id, tenant_id as "tenantId", due_quanta as "dueQuanta", closed_reason as reason, created_at as "createdAt"
+    select id, tenant_id, due_quanta, closed_reason as reason, created_at
     from server_orders where state = 'paid' and closed_reason is not null order by id desc limit ${limit}`.execute(
     db,
   );

@@ -7,9 +7,8 @@ import type { Charge, SavedCard } from './charge.ts';
 import type { GatewayCard } from './gateways/gateway.ts';
 
 const cardColumns = sql`
-  c.id, c.tenant_id as "tenantId", c.brand, c.last4, c.expires_month as "expiresMonth", c.expires_year as "expiresYear",
-  c.is_default as "isDefault", c.created_at as "createdAt",
-  make_date(c.expires_year, c.expires_month, 1) < date_trunc('month', svc_now() at time zone 'utc')::date as "isExpired"`;
+  c.id, c.tenant_id, c.brand, c.last4, c.expires_month, c.expires_year, c.is_default, c.created_at,
+  make_date(c.expires_year, c.expires_month, 1) < date_trunc('month', svc_now() at time zone 'utc')::date as is_expired`;
 
 /** The tenant's cards at this gateway, the default one first. */
 export async function listCards(db: Queryable, tenantId: number, gateway: string): Promise<SavedCard[]> {
@@ -105,10 +104,9 @@ export async function insertCustomer(
 }
 
 const chargeColumns = sql`
-  id, charge_key as key, tenant_id as "tenantId", card_id as "cardId", order_id as "orderId", purpose,
-  amount_quanta as "amountQuanta", currency, gateway, gateway_reference as "gatewayReference", state,
-  decline_reason as "declineReason", attempts, next_attempt_at as "nextAttemptAt", last_error as "lastError",
-  created_at as "createdAt", settled_at as "settledAt"`;
+  id, charge_key as key, tenant_id, card_id, order_id, purpose, amount_quanta, currency, gateway, gateway_reference,
+  state, decline_reason, attempts, next_attempt_at, last_error, created_at,
+  settled_at`;
 
 export interface NewCharge {
   key: string;
@@ -137,7 +135,7 @@ export async function findChargeParties(
   chargeId: number,
 ): Promise<{ cardReference: string; customerReference: string | null }> {
   const { rows } = await sql<{ cardReference: string; customerReference: string | null }>`
-    select c.reference as "cardReference", g.reference as "customerReference"
+    select c.reference as card_reference, g.reference as customer_reference
     from charges x join saved_cards c on c.id = x.card_id
     left join gateway_customers g on g.tenant_id = x.tenant_id and g.gateway = x.gateway
     where x.id = ${chargeId}`.execute(db);

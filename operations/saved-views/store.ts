@@ -24,7 +24,7 @@ const reachedBy = ({ personId, surface }: ViewOwner) =>
 /** In the order of their names. */
 export async function listViews(db: Queryable, owner: ViewOwner): Promise<SavedView[]> {
   const { rows } = await sql<SavedView>`
-    select id, name, query, is_shared as "isShared" from saved_views where ${reachedBy(owner)}
+    select id, name, query, is_shared from saved_views where ${reachedBy(owner)}
     order by lower(name), is_shared, id`.execute(db);
   return rows;
 }
@@ -62,7 +62,7 @@ export async function removeView(
   id: number,
 ): Promise<{ name: string; query: string; isShared: boolean } | null> {
   const { rows } = await sql<{ name: string; query: string; isShared: boolean }>`
-    delete from saved_views where id = ${id} and ${reachedBy(owner)} returning name, query, is_shared as "isShared"`.execute(
+    delete from saved_views where id = ${id} and ${reachedBy(owner)} returning name, query, is_shared`.execute(
     trx,
   );
   return rows[0] ?? null;

@@ -70,7 +70,7 @@ export async function listBetween(
   const inClusters =
     query.clusterIds === undefined ? sql`true` : sql`cluster_id = any(${[...query.clusterIds]}::bigint[])`;
   const { rows } = await sql<StoredChange>`
-    select id, cluster_id as "clusterId", server_id as "serverId", kind, occurred_at as "occurredAt"
+    select id, cluster_id, server_id, kind, occurred_at
     from server_changes where position > ${query.after} and position <= ${query.upTo} and ${inClusters}
     order by position`.execute(db);
   return rows;

@@ -73,8 +73,7 @@ export interface ActionRequest {
 /** Null once the action has finished. */
 export async function findActionRequest(db: Queryable, actionId: number): Promise<ActionRequest | null> {
   const { rows } = await sql<ActionRequest>`
-    select id as "actionId", server_id as "serverId", command, request, root_password as "rootPassword",
-      timeout_seconds as "timeoutSeconds", on_timeout as "onTimeout"
+    select id as action_id, server_id, command, request, root_password, timeout_seconds, on_timeout
     from server_actions where id = ${actionId} and status in ('queued', 'running')`.execute(db);
   return rows[0] ?? null;
 }

@@ -33,7 +33,7 @@ export async function replaceDrifts(
 /** Of one node or of all; the oldest first. */
 export async function listDrifts(db: Queryable, nodeId: number | null): Promise<Drift[]> {
   const { rows } = await sql<Drift>`
-    select node_id as "nodeId", guest, kind, detail, seen_at as "seenAt" from guest_drifts
+    select node_id, guest, kind, detail, seen_at from guest_drifts
     where ${nodeId}::bigint is null or node_id = ${nodeId} order by seen_at, guest, kind`.execute(db);
   return rows;
 }

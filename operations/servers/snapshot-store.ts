@@ -72,7 +72,7 @@ export async function lockDueSnapshots(
   const batch =
     'afterId' in of ? sql`limit ${of.limit} for no key update of c skip locked` : sql`for no key update of c`;
   const { rows } = await sql<DueSnapshot>`
-    select c.id, c.server_id as "serverId", s.tenant_id as "tenantId", ${begun} as hours,
+    select c.id, c.server_id, s.tenant_id, ${begun} as hours,
       (${cost(begun)} - ${cost(sql`c.charged_hours`)})::bigint as quanta
     from server_snapshots c join servers s on s.id = c.server_id
     where ${which} and c.state = 'ready' and c.charged_hours < ${begun} order by c.id ${batch}`.execute(tx);
@@ -159,7 +159,7 @@ export async function releaseHeldSnapshot(tx: Queryable, serverId: number): Prom
 
 export async function findSource(db: Queryable, serverId: number): Promise<Source | null> {
   const { rows } = await sql<Source>`
-    select snapshot_id as "snapshotId", snapshot_server_id as "snapshotServerId" from server_sources
+    select snapshot_id, snapshot_server_id from server_sources
     where server_id = ${serverId}`.execute(db);
   return rows[0] ?? null;
 }

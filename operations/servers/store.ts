@@ -19,7 +19,7 @@ export async function countOfTenants(
   tenantIds: readonly number[],
 ): Promise<Map<number, number>> {
   const { rows } = await sql<{ tenantId: number; count: number }>`
-    select tenant_id as "tenantId", count(*) as count from servers
+    select tenant_id, count(*) as count from servers
     where tenant_id = any(${[...tenantIds]}::bigint[]) and provisioning_state <> 'deleted'
     group by tenant_id`.execute(db);
   return new Map(rows.map((row) => [row.tenantId, row.count]));
@@ -42,8 +42,8 @@ export async function lockLiving(
 ): Promise<LockedServer[]> {
   const isOwned = scope === 'all' ? sql`true` : sql`tenant_id = any(${[...scope]}::bigint[])`;
   const { rows } = await sql<LockedServer>`
-    select id, tenant_id as "tenantId", name, coalesce(provisioned_at, created_at) as since,
-      provisioning_state = 'ready' and power_state = 'running' as "isRunning"
+    select id, tenant_id, name, coalesce(provisioned_at, created_at) as since,
+      provisioning_state = 'ready' and power_state = 'running' as is_running
     from servers where id = any(${[...serverIds]}::bigint[]) and provisioning_state <> 'deleted' and ${isOwned}
     order by id for no key update`.execute(tx);
   return rows;
@@ -66,8 +66,7 @@ export async function lockAttachable(
 ): Promise<AttachableServer | null> {
   const owned = scope === 'all' ? sql`true` : sql`s.tenant_id = any(${[...scope]}::bigint[])`;
   const { rows } = await sql<AttachableServer>`
-    select s.id, s.tenant_id as "tenantId", c."locationId",
-      s.provisioning_state as "provisioningState", s.has_public_ip as "hasPublicIp"
+    select s.id, s.tenant_id, c.location_id, s.provisioning_state, s.has_public_ip
     from servers s cross join lateral (${clusterLocation}) c
     where s.id = ${id} and ${owned} and s.provisioning_state <> 'deleted' for update of s`.execute(tx);
   return rows[0] ?? null;
@@ -177,12 +176,10 @@ export interface ProvisioningFacts {
 /** What provisioning needs, with the server's row locked until the transaction ends. */
 export async function lockServer(tx: Queryable, serverId: number): Promise<ProvisioningFacts | null> {
   const { rows } = await sql<ProvisioningFacts>`
-    select s.id, s.order_id as "orderId", s.tenant_id as "tenantId", s.plan_id as "planId",
-      s.hourly_quanta as "hourlyQuanta", s.cluster_id as "clusterId", s.provisioning_state as "provisioningState",
-      s.power_state as "powerState", s.is_rescued as "isRescued", s.iso_id as "isoId", s.hostname, s.ssh_keys as "sshKeys", s.user_data as "userData",
+    select s.id, s.order_id, s.tenant_id, s.plan_id, s.hourly_quanta, s.cluster_id, s.provisioning_state,
+      s.power_state, s.is_rescued, s.iso_id, s.hostname, s.ssh_keys, s.user_data,
       (select n.mac_address from server_interfaces n where n.server_id = s.id and n.released_at is null
-        order by n.id limit 1) as "macAddress",
-      x."imageSlug", x.vcpus, x."memoryMb", x."diskGb"
+        order by n.id limit 1) as mac_address, x.image_slug, x.vcpus, x.memory_mb, x.disk_gb
     from servers s cross join lateral (${serverSizes}) x
     where s.id = ${serverId} for update of s`.execute(tx);
   return rows[0] ?? null;
@@ -314,11 +311,10 @@ export async function lockDueHours(
       and coalesce(s.billed_until, s.provisioned_at) < coalesce(s.deleting_at, s.deleted_at, svc_now())
     order by s.id limit ${limit} for update of s skip locked`.execute(tx);
   const { rows } = await sql<DueHour>`
-    select s.id as "serverId", s.tenant_id as "tenantId", s.hourly_quanta as "hourlyQuanta",
-      s.monthly_cap_quanta as "monthlyCapQuanta",
+    select s.id as server_id, s.tenant_id, s.hourly_quanta, s.monthly_cap_quanta,
       ${sql.raw(rfc3339('coalesce(s.billed_until, s.provisioned_at)'))} as "from",
       coalesce((select charged_quanta from server_charges c where c.server_id = s.id
-        and c.month = date_trunc('month', coalesce(s.billed_until, s.provisioned_at) at time zone 'utc')), 0) as "chargedQuanta"
+        and c.month = date_trunc('month', coalesce(s.billed_until, s.provisioned_at) at time zone 'utc')), 0) as charged_quanta
     from servers s where s.id = any(${due.map((row) => row.id)}::bigint[]) order by s.tenant_id, s.id`.execute(
     tx,
   );
@@ -328,11 +324,10 @@ export async function lockDueHours(
 /** The present hour, which is charged, at the highest price that it has had; null before the first one. */
 export async function findChargedHour(tx: Queryable, serverId: number): Promise<DueHour | null> {
   const { rows } = await sql<DueHour>`
-    select s.id as "serverId", s.tenant_id as "tenantId",
-      greatest(s.billed_quanta, s.hourly_quanta) as "hourlyQuanta",
-      s.monthly_cap_quanta as "monthlyCapQuanta", ${sql.raw(rfc3339("(s.billed_until - interval '1 hour')"))} as "from",
+    select s.id as server_id, s.tenant_id, greatest(s.billed_quanta, s.hourly_quanta) as hourly_quanta,
+      s.monthly_cap_quanta, ${sql.raw(rfc3339("(s.billed_until - interval '1 hour')"))} as "from",
       coalesce((select charged_quanta from server_charges c where c.server_id = s.id
-        and c.month = date_trunc('month', (s.billed_until - interval '1 hour') at time zone 'utc')), 0) as "chargedQuanta"
+        and c.month = date_trunc('month', (s.billed_until - interval '1 hour') at time zone 'utc')), 0) as charged_quanta
     from servers s where s.id = ${serverId} and s.billed_until > svc_now()`.execute(tx);
   return rows[0] ?? null;
 }

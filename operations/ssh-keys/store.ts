@@ -12,8 +12,8 @@ export interface SshKey {
   updatedAt: Date;
 }
 
-const columns = sql`id, tenant_id as "tenantId", name, public_key as "publicKey", fingerprint,
-  created_at as "createdAt", updated_at as "updatedAt"`;
+const columns = sql`id, tenant_id, name, public_key, fingerprint, created_at,
+  updated_at`;
 
 /** By name. */
 export async function listKeys(db: Queryable, tenantId: number): Promise<SshKey[]> {

@@ -20,7 +20,7 @@ export async function listMailable(
   tenantId: number,
 ): Promise<{ personId: number; email: string }[]> {
   const { rows } = await sql<{ personId: number; email: string }>`
-    select p.id as "personId", p.email from tenants t join memberships m on m.organization_id = t.organization_id
+    select p.id as person_id, p.email from tenants t join memberships m on m.organization_id = t.organization_id
       join people p on p.id = m.person_id
     where t.id = ${tenantId} and ${isMailable} order by p.id`.execute(db);
   return rows;
@@ -43,11 +43,11 @@ export interface DueAlertMail {
 
 /** Columns of `DueAlertMail`, of the mail `m`; `isOn`: the customer wants such mails, by the settings `c`. */
 const dueColumns = (isOn: RawBuilder<unknown>) => sql`
-  m.public_id as "publicId", m.attempts, m.created_at as "createdAt", p.email, p.name as "personName",
+  m.public_id, m.attempts, m.created_at, p.email, p.name as person_name,
   ${isMailable} and exists (select 1 from memberships b
-      where b.organization_id = t.organization_id and b.person_id = p.id) and ${isOn} as "isWanted",
-  s.id as "serverId", s.name as "serverName", o.name as "organizationName",
-  (extract(epoch from svc_now()) * 1000)::float8 as "nowMs"`;
+      where b.organization_id = t.organization_id and b.person_id = p.id) and ${isOn} as is_wanted, s.id as server_id,
+  s.name as server_name, o.name as organization_name,
+  (extract(epoch from svc_now()) * 1000)::float8 as now_ms`;
 
 /** After the mail `m` and what it is about, `i`. */
 const dueJoins = sql`
@@ -74,9 +74,8 @@ export interface DueAttackMail extends DueAlertMail {
 /** A mail that is due, with what its reader is told; null when it is sent or not due. */
 export async function findDueAttackMail(db: Queryable, mailId: number): Promise<DueAttackMail | null> {
   const { rows } = await sql<DueAttackMail>`
-    select ${dueColumns(sql`coalesce(c.views_on and c.attack_mail, true)`)}, m.moment, i.incident_id as "incidentId",
-      i.address, i.direction, i.class, i.is_drill as "isDrill", i.started_at as "startedAt",
-      i.recovered_at as "recoveredAt", i.peak_bps as "peakBps", i.peak_pps as "peakPps"
+    select ${dueColumns(sql`coalesce(c.views_on and c.attack_mail, true)`)}, m.moment, i.incident_id, i.address,
+      i.direction, i.class, i.is_drill, i.started_at, i.recovered_at, i.peak_bps, i.peak_pps
     from attack_mails m join protect_incidents i on i.incident_id = m.incident_id ${dueJoins}
     where ${isDue(mailId)}`.execute(db);
   return rows[0] ?? null;
@@ -93,8 +92,8 @@ export interface DuePortMail extends DueAlertMail {
 /** As `findDueAttackMail`, about newly open ports. */
 export async function findDuePortMail(db: Queryable, mailId: number): Promise<DuePortMail | null> {
   const { rows } = await sql<DuePortMail>`
-    select ${dueColumns(sql`coalesce(c.views_on and c.port_mail, false)`)}, i.address, i.finished_at as "finishedAt",
-      i.opened, i.opened_count as "openedCount"
+    select ${dueColumns(sql`coalesce(c.views_on and c.port_mail, false)`)}, i.address, i.finished_at, i.opened,
+      i.opened_count
     from port_mails m join port_scans i on i.scan_id = m.scan_id ${dueJoins}
     where ${isDue(mailId)}`.execute(db);
   return rows[0] ?? null;
@@ -128,7 +127,7 @@ export async function findDueFindingMail(db: Queryable, mailId: number): Promise
   const { rows } = await sql<DueFindingMail>`
     select ${dueColumns(sql`coalesce(c.views_on and c.finding_mail <> 'off'
         and array_position(${severities}, i.severity) >= array_position(${severities}, c.finding_mail), false)`)},
-      i.address, i.checked_at as "checkedAt", i.listed, i.total
+      i.address, i.checked_at, i.listed, i.total
     from finding_mails m join finding_notices i on i.id = m.notice_id ${dueJoins}
     where ${isDue(mailId)}`.execute(db);
   return rows[0] ?? null;

@@ -66,10 +66,9 @@ export async function listAttacks(db: Queryable, query: AttackQuery): Promise<At
       : []),
   ];
   const { rows } = await sql<AttackRow>`
-    select i.incident_id as id, i.server_id as "serverId", s.name as "serverName", i.tenant_id as "tenantId",
-      t.name as "tenantName", i.address, i.direction, i.class, i.severity, ${incidentStateNow} as state, i.started_at as "startedAt",
-      i.last_observed_at as "lastObservedAt", i.recovered_at as "recoveredAt", i.peak_bps as "peakBps",
-      i.peak_pps as "peakPps", i.is_drill as "isDrill", a.released_at is not null as "isReleased"
+    select i.incident_id as id, i.server_id, s.name as server_name, i.tenant_id, t.name as tenant_name, i.address,
+      i.direction, i.class, i.severity, ${incidentStateNow} as state, i.started_at, i.last_observed_at,
+      i.recovered_at, i.peak_bps, i.peak_pps, i.is_drill, a.released_at is not null as is_released
     from protect_incidents i join servers s on s.id = i.server_id join tenants t on t.id = i.tenant_id
       join allocations a on a.id = i.allocation_id
     where ${sql.join(conditions, sql` and `)}

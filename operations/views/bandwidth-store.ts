@@ -45,13 +45,13 @@ export async function listUse(
         and (${of.serverId}::bigint is null or server_id = ${of.serverId})
         and (source = ${by.source} or not ${by.isAlone ?? false})
       order by server_id, day, source = ${by.source} desc)
-    select d.server_id as "serverId", s.name as "serverName", to_char(d.day, ${format}) as period,
-      sum(d.inbound_bytes)::bigint as "inboundBytes", sum(d.outbound_bytes)::bigint as "outboundBytes",
-      coalesce(sum(o.inbound_bytes), 0)::bigint as "ownScanInboundBytes",
-      coalesce(sum(o.outbound_bytes), 0)::bigint as "ownScanOutboundBytes",
-      coalesce(sum(a.inbound_bytes), 0)::bigint as "attackInboundBytes",
-      coalesce(sum(a.outbound_bytes), 0)::bigint as "attackOutboundBytes",
-      max(d.last_sampled_at) as "lastSampledAt", s.provisioning_state = 'deleted' as "isDeleted"
+    select d.server_id, s.name as server_name, to_char(d.day, ${format}) as period,
+      sum(d.inbound_bytes)::bigint as inbound_bytes, sum(d.outbound_bytes)::bigint as outbound_bytes,
+      coalesce(sum(o.inbound_bytes), 0)::bigint as own_scan_inbound_bytes,
+      coalesce(sum(o.outbound_bytes), 0)::bigint as own_scan_outbound_bytes,
+      coalesce(sum(a.inbound_bytes), 0)::bigint as attack_inbound_bytes,
+      coalesce(sum(a.outbound_bytes), 0)::bigint as attack_outbound_bytes, max(d.last_sampled_at) as last_sampled_at,
+      s.provisioning_state = 'deleted' as is_deleted
     from days d join servers s on s.id = d.server_id
     left join bandwidth_own_scans o on o.server_id = d.server_id and o.day = d.day
     left join bandwidth_attacks a on a.server_id = d.server_id and a.day = d.day
@@ -81,8 +81,8 @@ export async function listServersSince(
     from: Date | null;
     to: Date | null;
   }>`
-    select id as "serverId", name, created_at as "createdAt", provisioning_state = 'deleted' as "isDeleted",
-      provisioned_at as "from", deleted_at as "to"
+    select id as server_id, name, created_at, provisioning_state = 'deleted' as is_deleted, provisioned_at as "from",
+      deleted_at as "to"
     from servers where tenant_id = ${tenantId} and (deleted_at is null or deleted_at > ${new Date(sinceMs)})
     order by id`.execute(db);
   return rows.map(({ from, to, ...server }) => ({
@@ -140,7 +140,7 @@ export interface UsingAccount {
 /** Accounts that used something in this month, by the monitor's minutes, and whose month is not settled. */
 export async function listUnsettledAccounts(db: Queryable, period: string): Promise<UsingAccount[]> {
   const { rows } = await sql<UsingAccount>`
-    select t.id as "tenantId", t.created_at as "openedAt"
+    select t.id as tenant_id, t.created_at as opened_at
     from (select distinct d.tenant_id from bandwidth_days d, (select to_date(${period}, 'YYYY-MM') as month) m
       where d.source = 'telemetry' and d.day >= m.month and d.day < m.month + interval '1 month'
         and not exists (select from bandwidth_months k
@@ -162,7 +162,7 @@ export async function listUsedUp(
       select d.tenant_id, sum(d.outbound_bytes + case when ${query.poolCounts} = 'total' then d.inbound_bytes else 0 end) as bytes
       from chosen c join bandwidth_days d on d.tenant_id = c.tenant_id, present
       where c.when_used_up = 'limit' and d.source = 'telemetry' and d.day >= present.month group by 1)
-    select t.id as "tenantId", t.created_at as "openedAt", t.name, t.currency, coalesce(k.told_percent, 0) as "toldPercent"
+    select t.id as tenant_id, t.created_at as opened_at, t.name, t.currency, coalesce(k.told_percent, 0) as told_percent
     from used join present on true join tenants t on t.id = used.tenant_id
     left join bandwidth_months k on k.tenant_id = t.id and k.month = present.month
     where used.bytes >= ${query.leastPoolBytes}::numeric and k.limited_at is null order by t.id`.execute(db);
@@ -205,7 +205,7 @@ export async function listNearing(
     used as (
       select d.tenant_id, sum(d.outbound_bytes + case when ${query.poolCounts} = 'total' then d.inbound_bytes else 0 end) as bytes
       from bandwidth_days d, present where d.source = 'telemetry' and d.day >= present.month group by 1)
-    select t.id as "tenantId", t.created_at as "openedAt", t.name, t.currency, coalesce(k.told_percent, 0) as "toldPercent"
+    select t.id as tenant_id, t.created_at as opened_at, t.name, t.currency, coalesce(k.told_percent, 0) as told_percent
     from used join present on true join tenants t on t.id = used.tenant_id
     left join bandwidth_months k on k.tenant_id = t.id and k.month = present.month
     where used.bytes * 100 >= ${query.leastPoolBytes}::numeric * (select min(t) from unnest(${[...query.thresholds]}::int[]) as t

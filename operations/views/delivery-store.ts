@@ -21,9 +21,8 @@ export interface Delivery {
 /** Deliveries of an endpoint, newest first, each with its last attempt. */
 export async function listDeliveries(db: Queryable, endpointId: number, limit: number): Promise<Delivery[]> {
   const { rows } = await sql<Delivery>`
-    select d.id, d.endpoint_id as "endpointId", v.public_id as "publicId", v.type, d.status, d.attempts,
-      d.next_attempt_at as "nextAttemptAt", v.occurred_at as "occurredAt", a.at as "lastAt",
-      a.status_code as "lastStatusCode", a.error as "lastError", a.duration_ms as "lastDurationMs"
+    select d.id, d.endpoint_id, v.public_id, v.type, d.status, d.attempts, d.next_attempt_at, v.occurred_at,
+      a.at as last_at, a.status_code as last_status_code, a.error as last_error, a.duration_ms as last_duration_ms
     from webhook_deliveries d join events v on v.id = d.event_id
       left join webhook_attempts a on a.delivery_id = d.id and a.number = d.attempts
     where d.endpoint_id = ${endpointId} order by d.id desc limit ${limit}`.execute(db);
@@ -37,7 +36,7 @@ export async function findDeliveredEvent(
   deliveryId: number,
 ): Promise<{ publicId: string; type: string; occurredAt: Date; data: object } | null> {
   const { rows } = await sql<{ publicId: string; type: string; occurredAt: Date; data: object }>`
-    select v.public_id as "publicId", v.type, v.occurred_at as "occurredAt", v.data
+    select v.public_id, v.type, v.occurred_at, v.data
     from webhook_deliveries d join events v on v.id = d.event_id
     where d.id = ${deliveryId} and d.endpoint_id = ${endpointId}`.execute(db);
   return rows[0] ?? null;
@@ -57,9 +56,9 @@ export async function readQueueHealth(db: Queryable): Promise<QueueHealth> {
       + (select count(*)::int from events where dispatched_at is null) as pending,
     coalesce(extract(epoch from svc_now() - least(
       (select min(next_attempt_at) from webhook_deliveries where status = 'pending' and next_attempt_at <= svc_now()),
-      (select min(occurred_at) from events where dispatched_at is null))), 0)::float8 as "oldestSeconds",
+      (select min(occurred_at) from events where dispatched_at is null))), 0)::float8 as oldest_seconds,
     (select count(*)::int from webhook_endpoints where failing_since is not null and disabled_at is null)
-      as "failingEndpoints",
+      as failing_endpoints,
     (select count(*)::int from webhook_endpoints) as endpoints`.execute(db);
   return rows[0]!;
 }
@@ -80,11 +79,10 @@ export interface FailingEndpoint {
 /** Those that fail longest come first. */
 export async function listFailing(db: Queryable, limit: number): Promise<FailingEndpoint[]> {
   const { rows } = await sql<FailingEndpoint>`
-    select e.id, o.name as "organizationName",
+    select e.id, o.name as organization_name,
       coalesce(e.tenant_id, (select t.id from tenants t where t.organization_id = o.id
-        order by t.is_payer desc, t.id limit 1)) as "tenantId",
-      substring(e.url from '^[a-z]+://([^/?#]+)') as host, e.failing_since as "failingSince",
-      e.consecutive_failures as "consecutiveFailures", a.status_code as "lastStatusCode", a.error as "lastError"
+        order by t.is_payer desc, t.id limit 1)) as tenant_id, substring(e.url from '^[a-z]+://([^/?#]+)') as host,
+      e.failing_since, e.consecutive_failures, a.status_code as last_status_code, a.error as last_error
     from webhook_endpoints e join organizations o on o.id = e.organization_id
     left join lateral (select a.status_code, a.error from webhook_attempts a
       join webhook_deliveries d on d.id = a.delivery_id where d.endpoint_id = e.id
@@ -107,7 +105,7 @@ export interface DueDelivery {
 /** The endpoint's oldest due delivery. */
 export async function nextDelivery(db: Queryable, endpointId: number): Promise<DueDelivery | null> {
   const { rows } = await sql<DueDelivery>`
-    select d.id, v.public_id as "publicId", v.type, v.occurred_at as "occurredAt", v.data, d.step
+    select d.id, v.public_id, v.type, v.occurred_at, v.data, d.step
     from webhook_deliveries d join events v on v.id = d.event_id
     where d.endpoint_id = ${endpointId} and d.status = 'pending' and d.next_attempt_at <= svc_now()
     order by d.id limit 1`.execute(db);

@@ -123,7 +123,7 @@ export async function listServerEvents(
         where c.is_shown and i.server_id = c.id and i.tenant_id = c.tenant_id and i.kind = 'routine' and i.profile = 'full'
           and ${within(sql`i.started_at`, query)} and ${onAddresses(sql`i.address::inet`, addresses)}
         ${newest(sql`i.finished_at`)}) e)
-    select server_id as "serverId", at, kind, name, status, outcome, is_on as "isOn", id, address, is_drill as "isDrill"
+    select server_id, at, kind, name, status, outcome, is_on, id, address, is_drill
     from happened order by at desc, server_id, kind, name, id limit ${limit}`.execute(db);
   return rows;
 }
@@ -140,7 +140,7 @@ export async function listAttackEvents(
       ? sql`true`
       : sql`not exists (select 1 from protect_settings p where p.server_id = i.server_id and not p.views_on)`;
   const { rows } = await sql<ServerEvent>`
-    select server_id as "serverId", at, kind, name, status, outcome, is_on as "isOn", id, address, is_drill as "isDrill"
+    select server_id, at, kind, name, status, outcome, is_on, id, address, is_drill
     from (select ${attackColumns} from protect_incidents i
       where ${ownedBy(sql`i.tenant_id`, scope)} and ${isShown} and i.severity = 'attack'
         and ${within(sql`i.started_at`, query)} and ${onAddresses(sql`i.address::inet`, addresses)}

@@ -104,16 +104,14 @@ export const joined = sql`
 
 /** Of `joined`. What only names something is no join: planning one of nine tables takes longer than reading a page. */
 export const findingColumns = sql`
-  f.allocation_id as "allocationId", p.address, f.transport, f.port, s.product, s.version, f.fingerprint,
-  s.scan_id as "scanId", s.observed_at as "observedAt", p.checked_at as "checkedAt", f.cve_id as "cveId", f.severity, f.score,
-  f.cvss_version as "cvssVersion", f.cvss_vector as "cvssVector", f.summary, f.published_at as "publishedAt",
-  f.modified_at as "modifiedAt", f.incomplete, f.is_disputed as "isDisputed", f.is_known_exploited as "isKnownExploited",
-  f.package,
+  f.allocation_id, p.address, f.transport, f.port, s.product, s.version, f.fingerprint, s.scan_id, s.observed_at,
+  p.checked_at, f.cve_id, f.severity, f.score, f.cvss_version, f.cvss_vector, f.summary, f.published_at,
+  f.modified_at, f.incomplete, f.is_disputed, f.is_known_exploited, f.package,
   (select k.first_at from known_findings k where k.server_id = p.server_id and k.tenant_id = p.tenant_id
-    and k.transport = f.transport and k.port = f.port and k.fingerprint = f.fingerprint and k.cve_id = f.cve_id) as "firstFoundAt",
-  case when i.id is null then 'active' else 'ignored' end as state,
-  i.reason as "ignoreReason", i.created_at as "ignoredAt", i.until as "ignoredUntil",
-  (select name from people where id = i.person_id) as "ignoredBy", i.is_by_key as "isIgnoredByKey"`;
+    and k.transport = f.transport and k.port = f.port and k.fingerprint = f.fingerprint and k.cve_id = f.cve_id) as first_found_at,
+  case when i.id is null then 'active' else 'ignored' end as state, i.reason as ignore_reason,
+  i.created_at as ignored_at, i.until as ignored_until,
+  (select name from people where id = i.person_id) as ignored_by, i.is_by_key as is_ignored_by_key`;
 
 export const order = sql`not f.is_known_exploited, - coalesce(f.score, -1), f.cve_id, f.allocation_id, f.transport, f.port`;
 
@@ -197,9 +195,9 @@ export interface UnableRow {
 
 export async function listUnableServices(db: Queryable, of: FindingScope): Promise<UnableRow[]> {
   const { rows } = await sql<UnableRow>`
-    select p.address, s.transport, s.port, s.product, s.version, s.fingerprint, s.reason, s.scan_id as "scanId",
-      s.observed_at as "observedAt", (select count(*) from findings f where f.allocation_id = s.allocation_id
-        and f.transport = s.transport and f.port = s.port and f.is_upstream)::int as "upstreamCount"
+    select p.address, s.transport, s.port, s.product, s.version, s.fingerprint, s.reason, s.scan_id, s.observed_at,
+      (select count(*) from findings f where f.allocation_id = s.allocation_id
+        and f.transport = s.transport and f.port = s.port and f.is_upstream)::int as upstream_count
     from finding_projections p join finding_services s on s.allocation_id = p.allocation_id
     where ${ofServer(of)} and s.reason is not null and s.observed_at > svc_now() - ${keptFor}::interval
     order by p.allocation_id, s.transport, s.port`.execute(db);
@@ -235,7 +233,7 @@ export interface FindingSummary extends FindingCounts {
 export async function summarizeServerFindings(db: Queryable, of: FindingScope): Promise<FindingSummary> {
   const counts = await sql<FindingCounts>`
     select count(*) filter (where i.id is null)::int as active, count(*) filter (where i.id is not null)::int as ignored,
-      count(*) filter (where i.id is null and f.is_known_exploited)::int as "knownExploited",
+      count(*) filter (where i.id is null and f.is_known_exploited)::int as known_exploited,
       ${sql.join(
         countedSeverities.map(
           (severity) =>
@@ -249,8 +247,8 @@ export async function summarizeServerFindings(db: Queryable, of: FindingScope): 
     from finding_projections p join finding_services s on s.allocation_id = p.allocation_id
     where ${ofServer(of)} and s.observed_at > svc_now() - ${keptFor}::interval`.execute(db);
   const checks = await sql<{ truncated: number; checkedAt: Date | null; databaseAt: Date | null }>`
-    select coalesce(sum(p.truncated), 0)::float8 as truncated, min(p.checked_at) as "checkedAt",
-      min(p.database_at) as "databaseAt"
+    select coalesce(sum(p.truncated), 0)::float8 as truncated, min(p.checked_at) as checked_at,
+      min(p.database_at) as database_at
     from finding_projections p where ${ofServer(of)}`.execute(db);
   return { ...counts.rows[0]!, ...services.rows[0]!, ...checks.rows[0]! };
 }
@@ -334,9 +332,9 @@ export async function countFindingsOfServers(
       : sql`p.tenant_id = any(${[...tenantIds]}::bigint[]) and not exists (
           select 1 from protect_settings c where c.server_id = p.server_id and not c.views_on)`;
   const { rows } = await sql<ServerFindingCount>`
-    select p.server_id as "serverId", sum(${sumOf('active')})::int as active,
+    select p.server_id, sum(${sumOf('active')})::int as active,
       sum(${sumOf('active', ['critical'])})::int as critical, sum(${sumOf('active', ['high'])})::int as high,
-      sum(${sumOf('exploited')})::int as "knownExploited"
+      sum(${sumOf('exploited')})::int as known_exploited
     from finding_projections p join (${presentCounts}) c on c.allocation_id = p.allocation_id
       join allocations a on a.id = p.allocation_id and a.server_id = p.server_id and a.released_at is null
     where p.server_id = any(${[...serverIds]}::bigint[]) and ${ofOwner}
@@ -388,8 +386,8 @@ export async function listAllFindings(db: Queryable, query: FindingListQuery): P
   const first = wanted.count <= sortedMax ? sortFirst(query, wanted) : readFirst(query, wanted);
   const { rows } = await sql<ListedFinding>`
     with first as materialized (${first})
-    select ${findingColumns}, p.server_id as "serverId", (select name from servers where id = p.server_id) as "serverName",
-      p.tenant_id as "tenantId", (select name from tenants where id = p.tenant_id) as "tenantName"
+    select ${findingColumns}, p.server_id, (select name from servers where id = p.server_id) as server_name,
+      p.tenant_id, (select name from tenants where id = p.tenant_id) as tenant_name
     from ${joined}
     where (f.allocation_id, f.transport, f.port, f.cve_id) in (select allocation_id, transport, port, cve_id from first)
     order by ${order}`.execute(db);
@@ -415,7 +413,7 @@ async function findWanted(
     sql` + `,
   );
   const { rows } = await sql<{ count: number; allocationIds: number[] }>`
-    select coalesce(sum(${count}), 0)::int as count, coalesce(array_agg(p.allocation_id), '{}') as "allocationIds"
+    select coalesce(sum(${count}), 0)::int as count, coalesce(array_agg(p.allocation_id), '{}') as allocation_ids
     from finding_projections p join finding_counts c on c.allocation_id = p.allocation_id join tenants t on t.id = p.tenant_id
     where ${isOfSubject({ tenantId, serverId, customer })}`.execute(db);
   const { count: found, allocationIds } = rows[0]!;
@@ -512,10 +510,10 @@ async function sumAddresses(db: Queryable, query: FindingTotalsQuery): Promise<F
       from (${presentCounts}) c join finding_projections p on p.allocation_id = c.allocation_id
       join allocations a on a.id = p.allocation_id and a.released_at is null join tenants t on t.id = p.tenant_id)
     select ${add(sumOf('active', wanted))} as active, ${add(sumOf('ignored', wanted))} as ignored,
-      ${add(sumOf('exploited', wanted))} as "knownExploited",
+      ${add(sumOf('exploited', wanted))} as known_exploited,
       ${sql.join(countedSeverities.map((severity) => sql`${ofEach(severity)} as ${sql.ref(severity)}`))},
       count(distinct c.server_id) filter (where c.is_wanted and ${sumOf('active', wanted)} > 0)::int as servers,
-      coalesce(sum(c.unable), 0)::int as unable, max(c.checked_at) as "checkedAt", min(c.database_at) as "databaseAt"
+      coalesce(sum(c.unable), 0)::int as unable, max(c.checked_at) as checked_at, min(c.database_at) as database_at
     from c`.execute(db);
   return rows[0]!;
 }
@@ -532,7 +530,7 @@ async function countCve(db: Queryable, query: FindingTotalsQuery, cveId: string)
         and f.cve_id = i.cve_id and f.fingerprint = i.fingerprint and not f.is_upstream
       where i.cve_id = ${cveId} and i.ended_at is null and (i.until is null or i.until > svc_now()))
     select ${active(sql`true`)} as active, count(g.cve_id)::int as ignored,
-      ${active(sql`f.is_known_exploited`)} as "knownExploited", ${sql.join(
+      ${active(sql`f.is_known_exploited`)} as known_exploited, ${sql.join(
         countedSeverities.map(
           (severity) =>
             sql`${active(

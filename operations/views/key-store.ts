@@ -83,20 +83,18 @@ export interface KeySummary {
 }
 
 const summaryText = sql`
-  select k.key_id as "keyId", k.name, k.scope, k.person_id as "personId", p.name as "personName",
-    k.organization_id as "organizationId", o.name as "organizationName", k.created_at as "createdAt", k.expires_at as "expiresAt",
-    k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt",
-    k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now()) as "isActive",
-    k.replaced_by as "replacedBy",
+  select k.key_id, k.name, k.scope, k.person_id, p.name as person_name, k.organization_id,
+    o.name as organization_name, k.created_at, k.expires_at, k.revoked_at, k.last_used_at,
+    k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now()) as is_active, k.replaced_by,
     case when k.tenant_access = 'selected' then coalesce((
       select json_agg(t.name order by t.id) from api_key_tenants g join tenants t on t.id = g.tenant_id
-      where g.key_id = k.key_id), '[]') end as "tenantNames",
+      where g.key_id = k.key_id), '[]') end as tenant_names,
     case when k.tenant_access = 'selected' then coalesce((
       select json_agg(g.tenant_id order by g.tenant_id) from api_key_tenants g where g.key_id = k.key_id), '[]')
-    end as "tenantIds"
+    end as tenant_ids
   from api_keys k join people p on p.id = k.person_id join organizations o on o.id = k.organization_id`;
 /** Active ones first, then newest. */
-const summaryOrder = sql`order by "isActive" desc, k.created_at desc, k.key_id`;
+const summaryOrder = sql`order by is_active desc, k.created_at desc, k.key_id`;
 
 export async function listKeys(
   db: Queryable,
@@ -148,11 +146,11 @@ export async function findMinter(
 ): Promise<Minter | null> {
   const tenantIds = [...new Set(of.tenantIds)];
   const { rows } = await sql<Minter>`
-    select k.scope, k.expires_at as "expiresAt", exists (select from memberships m where m.organization_id = k.organization_id
-        and m.person_id = k.person_id and m.role = 'owner') as "isOwner",
+    select k.scope, k.expires_at, exists (select from memberships m where m.organization_id = k.organization_id
+        and m.person_id = k.person_id and m.role = 'owner') as is_owner,
       (select count(*) from tenants t where t.organization_id = k.organization_id and t.id = any(${tenantIds}::bigint[])
         and (k.tenant_access = 'all' or exists (select from api_key_tenants g
-          where g.key_id = k.key_id and g.tenant_id = t.id))) = ${tenantIds.length} as "reachesAll"
+          where g.key_id = k.key_id and g.tenant_id = t.id))) = ${tenantIds.length} as reaches_all
     from api_keys k where k.key_id = ${keyId} and k.organization_id = ${of.organizationId}`.execute(tx);
   return rows[0] ?? null;
 }
@@ -163,7 +161,7 @@ export async function findOwnersKey(
   keyId: string,
 ): Promise<{ organizationId: number; reachesAll: boolean } | null> {
   const { rows } = await sql<{ organizationId: number; reachesAll: boolean }>`
-    select k.organization_id as "organizationId", k.tenant_access = 'all' as "reachesAll" from api_keys k
+    select k.organization_id, k.tenant_access = 'all' as reaches_all from api_keys k
     join memberships m on m.organization_id = k.organization_id and m.person_id = k.person_id and m.role = 'owner'
     where k.key_id = ${keyId} and k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now())`.execute(
     db,

@@ -50,9 +50,9 @@ export async function listAvailability(db: Queryable): Promise<Availability[]> {
       from able join clusters c on c.id = able.cluster_id join nodes n on n.cluster_id = c.id and n.is_open
       left join lateral (select sum(vcpus) as vcpus, sum(memory_mb) as memory_mb, sum(disk_gb) as disk_gb
         from node_reservations where node_id = n.id and released_at is null) r on true)
-    select p.id as "planId", p.slug as "planSlug", l.id as "locationId", l.slug as "locationSlug",
+    select p.id as plan_id, p.slug as plan_slug, l.id as location_id, l.slug as location_slug,
       exists (select from rooms where rooms.location_id = l.id and rooms.vcpus >= p.vcpus
-        and rooms.memory_mb >= p.memory_mb and rooms.disk_gb >= p.disk_gb) as "isAvailable"
+        and rooms.memory_mb >= p.memory_mb and rooms.disk_gb >= p.disk_gb) as is_available
     from plans p cross join locations l
     where p.is_offered and l.id in (select location_id from clusters)
     order by l.slug, p.hourly_quanta, p.id`.execute(db);

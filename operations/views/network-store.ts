@@ -53,10 +53,9 @@ export interface Attachment {
 }
 
 export const columns = sql`
-  n.id, n.tenant_id as "tenantId", n.name, n.description, n.cidr::text as cidr, n.location_id as "locationId",
-  l.slug as "locationSlug", l.name as "locationName", n.sync_state as "syncState", n.sync_error as "syncError",
-  n.last_synced_at as "lastSyncedAt", n.labels, n.created_at as "createdAt", n.updated_at as "updatedAt",
-  (select count(*) from network_attachments a where a.network_id = n.id) as "memberCount"`;
+  n.id, n.tenant_id, n.name, n.description, n.cidr::text as cidr, n.location_id, l.slug as location_slug,
+  l.name as location_name, n.sync_state, n.sync_error, n.last_synced_at, n.labels, n.created_at, n.updated_at,
+  (select count(*) from network_attachments a where a.network_id = n.id) as member_count`;
 
 export const tables = sql`private_networks n join locations l on l.id = n.location_id`;
 
@@ -136,7 +135,7 @@ export async function hasServer(db: Queryable, scope: Scope, id: number): Promis
 
 export async function listNetworkMembers(db: Queryable, networkId: number): Promise<NetworkMember[]> {
   const { rows } = await sql<NetworkMember>`
-    select a.server_id as "serverId", s.name, host(a.ip) as ip, a.mac_address as "macAddress", a.state
+    select a.server_id, s.name, host(a.ip) as ip, a.mac_address, a.state
     from network_attachments a join servers s on s.id = a.server_id
     where a.network_id = ${networkId} order by a.ip`.execute(db);
   return rows;
@@ -144,10 +143,9 @@ export async function listNetworkMembers(db: Queryable, networkId: number): Prom
 
 export async function listAttachments(db: Queryable, serverIds: readonly number[]): Promise<Attachment[]> {
   const { rows } = await sql<Attachment>`
-    select a.server_id as "serverId", a.network_id as "networkId", n.name, n.cidr::text as cidr, host(a.ip) as ip,
-      a.mac_address as "macAddress", a.state, a.error, a.requires_reboot as "requiresReboot",
-      ${sql.raw(isLastInterface)} as "isLastInterface",
-      to_char(a.attached_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "attachedAt"
+    select a.server_id, a.network_id, n.name, n.cidr::text as cidr, host(a.ip) as ip, a.mac_address, a.state, a.error,
+      a.requires_reboot, ${sql.raw(isLastInterface)} as is_last_interface,
+      to_char(a.attached_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as attached_at
     from network_attachments a join private_networks n on n.id = a.network_id join servers s on s.id = a.server_id
     where a.server_id = any(${[...serverIds]}::bigint[]) order by a.server_id, a.id`.execute(db);
   return rows;
@@ -169,8 +167,8 @@ export interface Nic {
 }
 
 export const nicColumns = sql`
-  a.id, a.network_id as "networkId", a.server_id as "serverId", a.mac_address as mac, host(a.ip) as address,
-  masklen(n.cidr) as "prefixLength", n.segment, a.state, s.provisioning_state = 'ready' as "isReady"`;
+  a.id, a.network_id, a.server_id, a.mac_address as mac, host(a.ip) as address, masklen(n.cidr) as prefix_length,
+  n.segment, a.state, s.provisioning_state = 'ready' as is_ready`;
 
 export const nicTables = sql`network_attachments a join private_networks n on n.id = a.network_id
   join servers s on s.id = a.server_id`;

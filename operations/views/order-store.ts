@@ -24,9 +24,8 @@ export interface OrderOutcome {
 
 export async function findOutcome(db: Queryable, orderId: number): Promise<OrderOutcome | null> {
   const { rows } = await sql<OrderOutcome>`
-    select o.tenant_id as "tenantId", o.state, o.closed_reason as "closedReason",
-      (select id from servers where order_id = o.id) as "serverId", c.id as "chargeId",
-      coalesce(c.state = 'declined', false) as "isDeclined"
+    select o.tenant_id, o.state, o.closed_reason, (select id from servers where order_id = o.id) as server_id,
+      c.id as charge_id, coalesce(c.state = 'declined', false) as is_declined
     from server_orders o
     left join lateral (select id, state from charges where order_id = o.id order by id desc limit 1) c on true
     where o.id = ${orderId}`.execute(db);

@@ -13,8 +13,8 @@ export interface SourceRow {
 /** Sites of a project that own generations whose address is still assigned. */
 export async function listSources(db: Queryable, projectId: number): Promise<SourceRow[]> {
   const { rows } = await sql<SourceRow>`
-    select source_site_id as "siteId", count(*)::int as generations, max(source_seen_at) as "seenAt",
-      max(taken_over_at) as "takenOverAt"
+    select source_site_id as site_id, count(*)::int as generations, max(source_seen_at) as seen_at,
+      max(taken_over_at) as taken_over_at
     from protect_series s join allocations a on a.id = s.allocation_id
     where source_project_id = ${projectId} and a.released_at is null
     group by 1 order by 1`.execute(db);
@@ -36,9 +36,9 @@ export interface ConflictRow {
 /** Refusals of the last day. */
 export async function listConflicts(db: Queryable, projectId: number): Promise<ConflictRow[]> {
   const { rows } = await sql<ConflictRow>`
-    select waiting_site_id as "siteId", source_project_id as "ownerProjectId", p.name as "ownerProjectName",
-      source_site_id as "ownerSiteId", count(*)::int as generations, max(source_seen_at) as "ownerSeenAt",
-      max(waiting_at) as "refusedAt"
+    select waiting_site_id as site_id, source_project_id as owner_project_id, p.name as owner_project_name,
+      source_site_id as owner_site_id, count(*)::int as generations, max(source_seen_at) as owner_seen_at,
+      max(waiting_at) as refused_at
     from protect_series s join allocations a on a.id = s.allocation_id
     left join admin_projects p on p.id = s.source_project_id
     where waiting_project_id = ${projectId} and a.released_at is null and waiting_at > svc_now() - interval '1 day'
@@ -57,7 +57,7 @@ export interface SetAsideRow {
 /** The newest minutes of a project that were set aside. */
 export async function listSetAside(db: Queryable, projectId: number, limit: number): Promise<SetAsideRow[]> {
   const { rows } = await sql<SetAsideRow>`
-    select host(a.address) as address, minute, source_site_id as "siteId", reason
+    select host(a.address) as address, minute, source_site_id as site_id, reason
     from protect_set_aside s join allocations a on a.id = s.allocation_id
     where project_id = ${projectId} order by s.received_at desc, minute desc limit ${limit}`.execute(db);
   return rows;

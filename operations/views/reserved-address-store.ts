@@ -26,12 +26,11 @@ export interface ReservedAddress {
 }
 
 const select = sql`
-  select r.id, r.tenant_id as "tenantId", r.cluster_id as "clusterId", r.pool_id as "poolId", r.name,
-    host(r.address) as address, family(r.address) as family, masklen(p.prefix) as "prefixLength",
-    host(p.gateway) as gateway, l.id as "locationId", l.slug as "locationSlug", r.state, r.server_id as "serverId",
+  select r.id, r.tenant_id, r.cluster_id, r.pool_id, r.name, host(r.address) as address, family(r.address) as family,
+    masklen(p.prefix) as prefix_length, host(p.gateway) as gateway, l.id as location_id, l.slug as location_slug,
+    r.state, r.server_id,
     coalesce((select a.is_primary from allocations a where a.cluster_id = r.cluster_id and a.address = r.address
-      and a.released_at is null), false) as "isPrimary",
-    r.came_with_server as "cameWithServer", r.created_at as "createdAt", r.updated_at as "updatedAt"
+      and a.released_at is null), false) as is_primary, r.came_with_server, r.created_at, r.updated_at
   from reserved_addresses r join address_pools p on p.id = r.pool_id join clusters c on c.id = r.cluster_id
     join locations l on l.id = c.location_id`;
 

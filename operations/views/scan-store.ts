@@ -112,11 +112,10 @@ export async function listAllScans(
         null, p.started_at, null, p.finished_at, null, p.started_at
       from port_scans p join servers s on s.id = p.server_id join tenants t on t.id = p.tenant_id
       where ${sql.join(routine, sql` and `)} order by p.started_at desc, p.scan_id desc limit ${limit}))
-    select l.id, l.kind, l.profile, l.state, coalesce(l.is_overdue, false) as "isOverdue", l.server_id as "serverId",
-      s.name as "serverName", l.tenant_id as "tenantId", t.name as "tenantName", c.name as "clusterName", s.node,
-      l.address, a.released_at is not null as "isReleased", who.name as "requestedBy", l.is_by_key as "isByKey",
-      l.requested_at as "requestedAt", l.started_at as "startedAt", l.heartbeat_at as "heartbeatAt",
-      l.finished_at as "finishedAt", l.progress, result.notes, result.ports_open as "portsOpen",
+    select l.id, l.kind, l.profile, l.state, coalesce(l.is_overdue, false) as is_overdue, l.server_id,
+      s.name as server_name, l.tenant_id, t.name as tenant_name, c.name as cluster_name, s.node, l.address,
+      a.released_at is not null as is_released, who.name as requested_by, l.is_by_key, l.requested_at, l.started_at,
+      l.heartbeat_at, l.finished_at, l.progress, result.notes, result.ports_open,
       to_char(l.at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as place
     from listed l join servers s on s.id = l.server_id join tenants t on t.id = l.tenant_id
       join clusters c on c.id = s.cluster_id join allocations a on a.id = l.allocation_id
@@ -171,8 +170,7 @@ export async function listScanCandidates(
 ): Promise<ScanCandidate[]> {
   const inClusters = clusterIds === null ? sql`true` : sql`a.cluster_id = any(${[...clusterIds]}::bigint[])`;
   const { rows } = await sql<ScanCandidate>`
-    select a.id, a.cluster_id as "clusterId", a.tenant_id as "tenantId", a.server_id as "serverId",
-      host(a.address) as address
+    select a.id, a.cluster_id, a.tenant_id, a.server_id, host(a.address) as address
     from allocations a join servers s on s.id = a.server_id
     where a.released_at is null and a.assigned_at > svc_now() - interval '1 day' and ${inClusters}
       and s.provisioning_state = 'ready' and s.power_state = 'running'

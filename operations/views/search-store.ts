@@ -18,7 +18,7 @@ export interface AddressHit extends ServerHit {
   address: string;
 }
 
-const hit = sql`s.id as "serverId", s.name as "serverName", t.name as "tenantName",
+const hit = sql`s.id as server_id, s.name as server_name, t.name as tenant_name,
   case s.provisioning_state when 'ready' then s.power_state else s.provisioning_state end as status`;
 
 const owned = (scope: Scope) =>

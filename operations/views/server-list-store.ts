@@ -100,8 +100,8 @@ function afterCondition(scope: Scope, order: ListOrder, after: { id: number; nam
 }
 
 const orderTexts: Record<ListOrder, string> = {
-  newest: '"createdAt" desc, id desc',
-  oldest: '"createdAt", id',
+  newest: 'created_at desc, id desc',
+  oldest: 'created_at, id',
   name: 'name, id',
   '-name': 'name desc, id desc',
 };

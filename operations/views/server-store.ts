@@ -8,7 +8,7 @@ import type { Scope } from './scope.ts';
 export const rfc3339 = (column: string) =>
   `to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** The columns of an action, by the names of `ServerAction`. */
+/** The columns of an action, by the names of `ServerAction`: a statement also reads them as JSON, which keeps its keys. */
 export const actionFields = `
   id, server_id as "serverId", command, status, progress, changed, outcome, error,
   requested_by_key as "requestedByKey",
@@ -28,16 +28,14 @@ const catalogJoins = `
   join locations l on l.id = c.location_id`;
 
 const catalogFields = `
-  p.id as "planId", p.slug as "planSlug", p.name as "planName", p.vcpus, p.memory_mb as "memoryMb",
-  coalesce(s.disk_gb, p.disk_gb) as "diskGb", i.id as "imageId", i.slug as "imageSlug", i.name as "imageName", i.family as "imageFamily",
-  c.id as "clusterId", c.name as "clusterName", c.driver, l.id as "locationId", l.slug as "locationSlug", l.name as "locationName", l.country`;
+  p.id as plan_id, p.slug as plan_slug, p.name as plan_name, p.vcpus, p.memory_mb,
+  coalesce(s.disk_gb, p.disk_gb) as disk_gb, i.id as image_id, i.slug as image_slug, i.name as image_name, i.family as image_family,
+  c.id as cluster_id, c.name as cluster_name, c.driver, l.id as location_id, l.slug as location_slug, l.name as location_name, l.country`;
 
 const ownFields = `
-  s.id, s.tenant_id as "tenantId", s.order_id as "orderId", s.name, s.hostname,
-  s.provisioning_state as "provisioningState", s.power_state as "powerState", s.failure, s.labels, s.node,
-  s.hourly_quanta as "hourlyQuanta", s.monthly_cap_quanta as "monthlyCapQuanta", s.created_at as "createdAt",
-  s.provisioned_at as "provisionedAt", s.status_changed_at as "statusChangedAt", s.updated_at as "updatedAt",
-  s.has_public_ip as "hasPublicIp", s.machine_version as "machineVersion", s.is_rescued as "isRescued",
+  s.id, s.tenant_id, s.order_id, s.name, s.hostname, s.provisioning_state, s.power_state, s.failure, s.labels, s.node,
+  s.hourly_quanta, s.monthly_cap_quanta, s.created_at, s.provisioned_at, s.status_changed_at, s.updated_at,
+  s.has_public_ip, s.machine_version, s.is_rescued,
   (select json_build_object('id', o.id, 'slug', o.slug, 'name', o.name) from images o where o.id = s.iso_id) as iso`;
 
 // What a server has several of, or none, as JSON. Each is asked for once for all servers of a page, by their ids: asked for server by
@@ -70,8 +68,8 @@ const currentActions = `
     where ${ofPage} and status in ('queued', 'running')) x`;
 
 const parts = `
-  select page.*, coalesce(a.found, '[]') as addresses, coalesce(n.found, '[]') as "privateNetworks",
-    f.found as firewall, x.found as "currentAction"
+  select page.*, coalesce(a.found, '[]') as addresses, coalesce(n.found, '[]') as private_networks,
+    f.found as firewall, x.found as current_action
   from page
   left join (${addresses}) a on a.server_id = page.id
   left join (${privateNetworks}) n on n.server_id = page.id
@@ -225,7 +223,7 @@ export interface ServerAction {
 
 /** The image and the sizes of a server `s`, as a lateral row; none of these rows is locked with the server's. */
 export const serverSizes: RawBuilder<unknown> = sql`
-  select i.slug as "imageSlug", p.vcpus, p.memory_mb as "memoryMb", coalesce(s.disk_gb, p.disk_gb) as "diskGb"
+  select i.slug as image_slug, p.vcpus, p.memory_mb, coalesce(s.disk_gb, p.disk_gb) as disk_gb
   from images i, plans p where i.id = s.image_id and p.id = s.plan_id`;
 
 /** The ids of the servers that hold room on a node. */
@@ -247,14 +245,14 @@ export interface SoldServer {
 /** The servers of these nodes, by id. */
 export async function listSoldServers(db: Queryable, nodeIds: readonly number[]): Promise<SoldServer[]> {
   const { rows } = await sql<SoldServer>`
-    select s.id, r.node_id as "nodeId", x.vcpus, x."memoryMb",
+    select s.id, r.node_id, x.vcpus, x.memory_mb,
       array(select mac from (select n.mac_address as mac from server_interfaces n
           where n.server_id = s.id and n.released_at is null
         union all select a.mac_address from network_attachments a where a.server_id = s.id) m order by mac) as macs,
       s.provisioning_state = 'ready'
         and not exists (select 1 from server_actions a where a.server_id = s.id and a.status in ('queued', 'running'))
         and not exists (select 1 from network_attachments a where a.server_id = s.id and a.state <> 'attached')
-        as "isSettled"
+        as is_settled
     from node_reservations r join servers s on s.id = r.server_id cross join lateral (${serverSizes}) x
     where r.node_id = any(${[...nodeIds]}::bigint[]) and r.released_at is null order by s.id`.execute(db);
   return rows;
@@ -262,7 +260,7 @@ export async function listSoldServers(db: Queryable, nodeIds: readonly number[])
 
 /** The location of a server `s`, as a lateral row. */
 export const clusterLocation: RawBuilder<unknown> = sql`
-  select c.location_id as "locationId" from clusters c where c.id = s.cluster_id`;
+  select c.location_id from clusters c where c.id = s.cluster_id`;
 
 export interface OwnedServer {
   tenantId: number;
@@ -278,7 +276,7 @@ export async function findOwnedServer(
 ): Promise<OwnedServer | null> {
   const owned = scope === 'all' ? sql`true` : sql`tenant_id = any(${[...scope]}::bigint[])`;
   const { rows } = await sql<OwnedServer>`
-    select tenant_id as "tenantId", name, created_at as "createdAt" from servers
+    select tenant_id, name, created_at from servers
     where id = ${serverId} and ${owned} and provisioning_state <> 'deleted'`.execute(db);
   return rows[0] ?? null;
 }
@@ -309,8 +307,7 @@ export async function listInventory(
     query.clusterIds === undefined ? sql`true` : sql`s.cluster_id = any(${[...query.clusterIds]}::bigint[])`;
   const asOf = new Date(await readNowMs(db));
   const { rows } = await sql<InventoryRow>`
-    select s.id, s.cluster_id as "clusterId", s.node, s.name, s.provisioning_state as "provisioningState",
-      s.power_state as "powerState", s.updated_at as "updatedAt",
+    select s.id, s.cluster_id, s.node, s.name, s.provisioning_state, s.power_state, s.updated_at,
       coalesce((select json_agg(json_build_object('id', n.id, 'macAddress', n.mac_address, 'bridge', n.bridge,
           'vlan', n.vlan, 'addresses', coalesce((select json_agg(host(a.address) order by a.is_primary desc, a.id)
             from allocations a where a.server_id = s.id and a.released_at is null), '[]')) order by n.id)

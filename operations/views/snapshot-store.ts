@@ -32,10 +32,8 @@ export async function listSnapshots(
 ): Promise<Snapshot[]> {
   const isOwned = scope === 'all' ? sql`true` : sql`s.tenant_id = any(${[...scope]}::bigint[])`;
   const { rows } = await sql<Snapshot>`
-    select c.id, s.tenant_id as "tenantId", c.server_id as "serverId", s.name as "serverName", k.location_id as "locationId",
-      c.action_id as "actionId", c.name, c.state,
-      i.id as "imageId", i.slug as "imageSlug", i.name as "imageName", c.disk_gb as "diskGb",
-      c.size_bytes as "sizeBytes", c.created_at as "createdAt"
+    select c.id, s.tenant_id, c.server_id, s.name as server_name, k.location_id, c.action_id, c.name, c.state,
+      i.id as image_id, i.slug as image_slug, i.name as image_name, c.disk_gb, c.size_bytes, c.created_at
     from server_snapshots c join servers s on s.id = c.server_id join clusters k on k.id = s.cluster_id join images i on i.id = c.image_id
     where ${isOwned} and s.provisioning_state <> 'deleted' and c.state <> 'deleting'
       and (${serverId}::bigint is null or c.server_id = ${serverId}) and (${id}::bigint is null or c.id = ${id})

@@ -88,15 +88,15 @@ export async function listDaySpending(db: Queryable, tenantId: number, days: num
           (select date_trunc('day', min(created_at) at time zone 'utc') from ledger_entries where tenant_id = ${tenantId}))),
         date_trunc('day', svc_now() at time zone 'utc'), interval '1 day') as day),
     spent as (
-      select date_trunc('day', created_at at time zone 'utc') as day, metadata ->> 'source' = 'server_hours' as "isServer",
+      select date_trunc('day', created_at at time zone 'utc') as day, metadata ->> 'source' = 'server_hours' as is_server,
         -sum(amount_quanta) as quanta
       from ledger_entries
       where tenant_id = ${tenantId} and metadata ->> 'source' in ('server_hours', 'snapshots', 'api_overage', 'bandwidth_overage')
         and created_at >= (select min(day) from wanted) at time zone 'utc'
       group by 1, 2)
     select w.day at time zone 'utc' as day,
-      coalesce(sum(s.quanta) filter (where s."isServer"), 0)::bigint as "serverQuanta",
-      coalesce(sum(s.quanta) filter (where not s."isServer"), 0)::bigint as "otherQuanta"
+      coalesce(sum(s.quanta) filter (where s.is_server), 0)::bigint as server_quanta,
+      coalesce(sum(s.quanta) filter (where not s.is_server), 0)::bigint as other_quanta
     from wanted w left join spent s on s.day = w.day group by w.day order by w.day`.execute(db);
   return rows;
 }

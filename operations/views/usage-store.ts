@@ -11,12 +11,12 @@ export interface KeyUsage {
 
 export async function listKeyUsage(db: Queryable, tenantId: number, period: string): Promise<KeyUsage[]> {
   const { rows } = await sql<KeyUsage>`
-    select case when k.revoked_at is null then k.key_id end as "keyId",
+    select case when k.revoked_at is null then k.key_id end as key_id,
       case when k.revoked_at is null then max(k.name) else 'revoked keys' end as name, sum(u.count)::bigint as count
     from usage_key_months u join api_keys k on k.key_id = u.key_id
     where u.tenant_id = ${tenantId} and u.month = to_date(${period}, 'YYYY-MM')
     group by k.revoked_at is null, case when k.revoked_at is null then k.key_id end
-    order by count desc, "keyId"`.execute(db);
+    order by count desc, key_id`.execute(db);
   return rows;
 }
 
@@ -50,8 +50,8 @@ export async function listTopAccounts(
   part: { limit: number; offset: number },
 ): Promise<FleetAccount[]> {
   const { rows } = await sql<FleetAccount>`
-    select u.tenant_id as "tenantId", t.name, t.currency, u.count,
-      coalesce(u.included_count, ${live.includedPerMonth}) as "includedCount", u.overage_charged_count as "chargedCount",
+    select u.tenant_id, t.name, t.currency, u.count,
+      coalesce(u.included_count, ${live.includedPerMonth}) as included_count, u.overage_charged_count as charged_count,
       json_build_object('rateQuanta', coalesce(u.rate_quanta, ${live.price.rateQuanta}::bigint),
         'unitRequests', coalesce(u.unit_requests, ${live.price.unitRequests}::bigint)) as price
     from usage_months u join tenants t on t.id = u.tenant_id
@@ -77,8 +77,8 @@ export async function listTopKeys(
   part: { limit: number; offset: number },
 ): Promise<{ keys: FleetKey[]; keyCount: number }> {
   const { rows } = await sql<FleetKey & { keyCount: number }>`
-    select u.key_id as "keyId", k.name, k.revoked_at is null as "isActive", u.tenant_id as "tenantId",
-      t.name as "tenantName", u.count, count(*) over () as "keyCount"
+    select u.key_id, k.name, k.revoked_at is null as is_active, u.tenant_id, t.name as tenant_name, u.count,
+      count(*) over () as key_count
     from usage_key_months u join api_keys k on k.key_id = u.key_id join tenants t on t.id = u.tenant_id
     where u.month = to_date(${period}, 'YYYY-MM') order by u.count desc, u.key_id, u.tenant_id
     limit ${part.limit} offset ${part.offset}`.execute(db);

@@ -40,9 +40,8 @@ export async function claimEndpoint(
         d.next_attempt_at, d.id limit 1 for update of e skip locked)
     update webhook_endpoints e set ${setClaim(claimSeconds)}
     from due where e.id = due.id
-    returning e.id, e.term, e.url, e.sealed_secret as "sealedSecret",
-      e.consecutive_failures as "consecutiveFailures",
-      case when e.previous_secret_until > svc_now() then e.sealed_previous_secret end as "sealedPreviousSecret"`.execute(
+    returning e.id, e.term, e.url, e.sealed_secret, e.consecutive_failures,
+      case when e.previous_secret_until > svc_now() then e.sealed_previous_secret end as sealed_previous_secret`.execute(
       tx,
     );
     return rows[0] ?? null;

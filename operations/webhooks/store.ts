@@ -21,11 +21,9 @@ export const formerSecret: SecretColumn = {
   clear: 'clear_previous_secret',
 };
 
-const endpointColumns = sql`e.id, e.organization_id as "organizationId", e.tenant_id as "tenantId", e.url,
-  e.description, e.event_types as "eventTypes", e.created_at as "createdAt", e.disabled_at as "disabledAt",
-  e.disabled_reason as "disabledReason", e.consecutive_failures as "consecutiveFailures",
-  e.failing_since as "failingSince",
-  case when e.previous_secret_until > svc_now() then e.previous_secret_until end as "previousSecretUntil"`;
+const endpointColumns = sql`e.id, e.organization_id, e.tenant_id, e.url, e.description, e.event_types, e.created_at,
+  e.disabled_at, e.disabled_reason, e.consecutive_failures, e.failing_since,
+  case when e.previous_secret_until > svc_now() then e.previous_secret_until end as previous_secret_until`;
 
 /** Endpoints that are managed: of these organizations, and of these workspaces alone where there are some. */
 export interface EndpointScope {
@@ -188,7 +186,7 @@ export async function listAttempts(
   deliveryId: number,
 ): Promise<Attempt[]> {
   const { rows } = await sql<Attempt>`
-    select a.number, a.at, a.duration_ms as "durationMs", a.status_code as "statusCode", a.error
+    select a.number, a.at, a.duration_ms, a.status_code, a.error
     from webhook_attempts a join webhook_deliveries d on d.id = a.delivery_id
     where d.id = ${deliveryId} and d.endpoint_id = ${endpointId} order by a.number desc`.execute(db);
   return rows;

@@ -21,9 +21,7 @@ export async function insertPrepared(db: Queryable, charge: GatewayCharge): Prom
 
 export async function findCharge(db: Queryable, reference: string): Promise<GatewayRecord | null> {
   const { rows } = await sql<GatewayRecord>`
-    select card_reference as "cardReference", state from test_gateway_charges where reference = ${reference}`.execute(
-    db,
-  );
+    select card_reference, state from test_gateway_charges where reference = ${reference}`.execute(db);
   return rows[0] ?? null;
 }
 

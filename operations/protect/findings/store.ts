@@ -41,8 +41,8 @@ export async function claimProjection(
     on conflict (allocation_id) do update set attempted_at = svc_now()`.execute(tx);
   // Compared by PostgreSQL: a Date has no microseconds.
   const { rows } = await sql<{ isOwner: boolean; isSilent: boolean; age: Age }>`
-    select (project_id, source_site_id) = (${projectId}::bigint, ${siteId}::bigint) as "isOwner",
-      received_at <= svc_now() - ${silence}::interval as "isSilent",
+    select (project_id, source_site_id) = (${projectId}::bigint, ${siteId}::bigint) as is_owner,
+      received_at <= svc_now() - ${silence}::interval as is_silent,
       case when ${checkedAt}::timestamptz < checked_at then 'older' when ${checkedAt}::timestamptz = checked_at then 'same'
         when ${checkedAt}::timestamptz < svc_now() - ${keptFor}::interval then 'expired' else 'newer' end as age
     from finding_projections where allocation_id = ${id} for update`.execute(tx);
@@ -146,9 +146,7 @@ async function putFindings(
       published_at = excluded.published_at, modified_at = excluded.modified_at, incomplete = excluded.incomplete,
       is_disputed = excluded.is_disputed, is_known_exploited = excluded.is_known_exploited, package = excluded.package
     where f is distinct from excluded
-    returning transport, port, fingerprint, cve_id as "cveId", severity, is_upstream as "isUpstream"`.execute(
-    tx,
-  );
+    returning transport, port, fingerprint, cve_id, severity, is_upstream`.execute(tx);
   return rows;
 }
 
@@ -238,10 +236,10 @@ export async function readStatus(
   { serverId, tenantId }: FindingSubject,
 ): Promise<FindingStatus> {
   const { rows } = await sql<FindingStatus>`
-    select max(attempted_at) as "attemptedAt", max(received_at) as "receivedAt", max(checked_at) as "latestAt",
+    select max(attempted_at) as attempted_at, max(received_at) as received_at, max(checked_at) as latest_at,
       count(*)::int as addresses, coalesce(sum((select count(*) from finding_services s
         where s.allocation_id = p.allocation_id and s.observed_at > svc_now() - ${sql.lit(kept.scans)}::interval)), 0)::int as services,
-      coalesce(max(refused_at) > max(received_at) + ${refusedFor}::interval, false) as "isRefused"
+      coalesce(max(refused_at) > max(received_at) + ${refusedFor}::interval, false) as is_refused
     from finding_projections p
     where server_id = ${serverId} and tenant_id = ${tenantId} and scan_id is not null`.execute(db);
   return rows[0]!;
@@ -290,7 +288,7 @@ export async function noteKnown(
     on conflict (server_id, transport, port, fingerprint, cve_id) do update
       set previous_rank = k.severity_rank, severity_rank = excluded.severity_rank
     where k.severity_rank < excluded.severity_rank
-    returning transport, port, fingerprint, cve_id as "cveId", previous_rank as "previousRank"`.execute(tx);
+    returning transport, port, fingerprint, cve_id, previous_rank`.execute(tx);
   return rows;
 }
 
@@ -302,7 +300,7 @@ export async function listIgnored(
   { id, tenantId, serverId }: Pick<Generation, 'id' | 'tenantId' | 'serverId'>,
 ): Promise<IgnoredKey[]> {
   const { rows } = await sql<IgnoredKey>`
-    select transport, port, fingerprint, cve_id as "cveId" from finding_ignores
+    select transport, port, fingerprint, cve_id from finding_ignores
     where allocation_id = ${id} and tenant_id = ${tenantId} and server_id = ${serverId} and ended_at is null
       and (until is null or until > svc_now())`.execute(tx);
   return rows;

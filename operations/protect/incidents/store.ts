@@ -35,10 +35,9 @@ export interface HeldIncident {
 /** The incident, locked until the transaction ends; null before the first delivery. */
 export async function lockIncident(tx: Queryable, id: string, source: Source): Promise<HeldIncident | null> {
   const { rows } = await sql<HeldIncident>`
-    select allocation_id as "allocationId", server_id as "serverId", tenant_id as "tenantId", address, revision, state, actions,
-      recovered_at as "recoveredAt",
-      project_id = ${source.projectId} and source_site_id = ${source.siteId} as "isOwner",
-      source_seen_at <= svc_now() - ${silence}::interval as "isSilent"
+    select allocation_id, server_id, tenant_id, address, revision, state, actions, recovered_at,
+      project_id = ${source.projectId} and source_site_id = ${source.siteId} as is_owner,
+      source_seen_at <= svc_now() - ${silence}::interval as is_silent
     from protect_incidents where incident_id = ${id}::uuid for update`.execute(tx);
   return rows[0] ?? null;
 }
@@ -58,7 +57,7 @@ export async function hasOtherSource(tx: Queryable, allocationId: number, source
 /** True when the incident is older than incidents are kept. */
 export async function isExpired(tx: Queryable, lastObservedAt: string): Promise<boolean> {
   const { rows } = await sql<{ isExpired: boolean }>`
-    select ${lastObservedAt}::timestamptz < svc_now() - ${keptFor}::interval as "isExpired"`.execute(tx);
+    select ${lastObservedAt}::timestamptz < svc_now() - ${keptFor}::interval as is_expired`.execute(tx);
   return rows[0]!.isExpired;
 }
 
@@ -163,14 +162,13 @@ export async function deleteExpired(tx: Queryable, limit: number): Promise<numbe
 
 const isStale = sql`(${incidentStateNow} = 'stale')`;
 
-const columns = sql`incident_id as id, server_id as "serverId", tenant_id as "tenantId", address, direction, class, severity,
-  vectors, ${incidentStateNow} as state, started_at as "startedAt", detected_at as "detectedAt", last_observed_at as "lastObservedAt",
-  recovered_at as "recoveredAt", case when not ${isStale} then current_bps end as "currentBps",
-  case when not ${isStale} then current_pps end as "currentPps", peak_bps as "peakBps",
-  peak_bps_at as "peakBpsAt", peak_pps as "peakPps", peak_pps_at as "peakPpsAt", total_bytes as "totalBytes",
-  total_packets as "totalPackets",
-  case when ${isStale} then 'unknown' else coverage end as coverage, is_drill as "isDrill", actions, alerted_at as "alertedAt",
-  alerted_by as "alertedBy"`;
+const columns = sql`incident_id as id, server_id, tenant_id, address, direction, class, severity, vectors,
+  ${incidentStateNow} as state, started_at, detected_at, last_observed_at, recovered_at,
+  case when not ${isStale} then current_bps end as current_bps,
+  case when not ${isStale} then current_pps end as current_pps, peak_bps, peak_bps_at, peak_pps, peak_pps_at,
+  total_bytes, total_packets,
+  case when ${isStale} then 'unknown' else coverage end as coverage, is_drill, actions, alerted_at,
+  alerted_by`;
 
 type Owner = { serverId: number; tenantId: number };
 
@@ -245,8 +243,8 @@ export async function listOpen(
       : sql`tenant_id = any(${[...tenantIds]}::bigint[]) and not exists (
           select 1 from protect_settings c where c.server_id = i.server_id and not c.views_on)`;
   const { rows } = await sql<OpenAttack>`
-    select server_id as "serverId", bool_or(${incidentStateNow} = 'active') as "isActive",
-      bool_or(direction = 'inbound') as "isInbound", bool_and(is_drill) as "isDrill"
+    select server_id, bool_or(${incidentStateNow} = 'active') as is_active,
+      bool_or(direction = 'inbound') as is_inbound, bool_and(is_drill) as is_drill
     from protect_incidents i
     where state <> 'recovered' and severity = 'attack' and last_observed_at > svc_now() - interval '1 day'
       and server_id = any(${[...serverIds]}::bigint[]) and ${ofOwner}
@@ -267,8 +265,7 @@ export interface RefusalRow {
 /** The newest incidents of a project that were not applied, within a week. */
 export async function listRefusals(db: Queryable, projectId: number, limit: number): Promise<RefusalRow[]> {
   const { rows } = await sql<RefusalRow>`
-    select incident_id as "incidentId", source_site_id as "siteId", outcome, target_kind as "targetKind", target, class,
-      refused_at as "refusedAt"
+    select incident_id, source_site_id as site_id, outcome, target_kind, target, class, refused_at
     from protect_incident_refusals where project_id = ${projectId} order by refused_at desc, incident_id limit ${limit}`.execute(
     db,
   );
@@ -300,7 +297,7 @@ export interface Told {
 /** The mark of an incident that the caller has locked. */
 export async function readTold(tx: Queryable, incidentId: string): Promise<Told> {
   const { rows } = await sql<Told>`
-    select episode, start_told_at is not null as "isStartTold", end_told_at is not null as "isEndTold", told
+    select episode, start_told_at is not null as is_start_told, end_told_at is not null as is_end_told, told
     from protect_incidents where incident_id = ${incidentId}::uuid`.execute(tx);
   return rows[0]!;
 }
@@ -372,11 +369,11 @@ export async function readStatus(
       select address, last_observed_at, source_seen_at, (select max(refused_at) from protect_incident_refusals r
         where r.incident_id = i.incident_id and r.outcome = 'identity_conflict') as refused_at
       from protect_incidents i where server_id = ${of.serverId} and tenant_id = ${of.tenantId})
-    select max(greatest(source_seen_at, refused_at)) as "attemptedAt", max(source_seen_at) as "receivedAt",
-      max(last_observed_at) as "latestAt",
+    select max(greatest(source_seen_at, refused_at)) as attempted_at, max(source_seen_at) as received_at,
+      max(last_observed_at) as latest_at,
       count(*) filter (where last_observed_at > svc_now() - interval '24 hours')::int as incidents,
       count(distinct address) filter (where last_observed_at > svc_now() - interval '24 hours')::int as addresses,
-      coalesce(max(refused_at) > max(source_seen_at), false) as "isRefused"
+      coalesce(max(refused_at) > max(source_seen_at), false) as is_refused
     from held`.execute(db);
   return rows[0]!;
 }

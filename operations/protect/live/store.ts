@@ -112,8 +112,7 @@ export interface LiveRow {
 /** Buckets that began at or after this time, in time order. */
 export async function listBuckets(db: Queryable, scope: LiveScope, fromMs: number): Promise<LiveRow[]> {
   const { rows } = await sql<LiveRow>`
-    select address, started_at as "startedAt", inbound_bps as "inboundBps", outbound_bps as "outboundBps", pps, coverage,
-      observed_seconds as "observedSeconds"
+    select address, started_at, inbound_bps, outbound_bps, pps, coverage, observed_seconds
     from protect_live_series join protect_live_buckets using (allocation_id)
     where ${seriesOf(scope)} and started_at >= ${new Date(fromMs)} and started_at >= svc_now() - ${kept}::interval
     order by started_at, allocation_id`.execute(db);
@@ -134,9 +133,9 @@ export interface LiveStatus {
 
 export async function readStatus(db: Queryable, scope: LiveScope): Promise<LiveStatus> {
   const { rows } = await sql<LiveStatus>`
-    select max(attempted_at) as "attemptedAt", max(received_at) as "receivedAt", max(latest_at) as "latestAt",
+    select max(attempted_at) as attempted_at, max(received_at) as received_at, max(latest_at) as latest_at,
       count(received_at)::int as addresses, coalesce(sum(received_buckets), 0)::int as buckets,
-      coalesce(max(attempted_at) > max(received_at) + interval '30 seconds', false) as "isRefused"
+      coalesce(max(attempted_at) > max(received_at) + interval '30 seconds', false) as is_refused
     from protect_live_series where ${seriesOf(scope)}`.execute(db);
   return rows[0]!;
 }

@@ -50,9 +50,9 @@ export async function claimSeries(
     values (${id}, ${tenantId}, ${serverId}, ${address}, ${projectId}, ${siteId})
     on conflict (allocation_id) do update set attempted_at = svc_now()`.execute(tx);
   const { rows } = await sql<SeriesRow>`
-    select (project_id, source_site_id) = (${projectId}::bigint, ${siteId}::bigint) as "isOwner",
-      received_at <= svc_now() - ${silence}::interval as "isSilent", common_tcp_at as "commonTcpAt",
-      common_udp_at as "commonUdpAt", full_tcp_at as "fullTcpAt", full_udp_at as "fullUdpAt"
+    select (project_id, source_site_id) = (${projectId}::bigint, ${siteId}::bigint) as is_owner,
+      received_at <= svc_now() - ${silence}::interval as is_silent, common_tcp_at, common_udp_at, full_tcp_at,
+      full_udp_at
     from port_scan_series where allocation_id = ${id} for update`.execute(tx);
   const row = rows[0]!;
   if (!row.isOwner && !row.isSilent && !ownsMinutes) return null;
@@ -107,9 +107,7 @@ export async function noteOpened(tx: Queryable, scanId: string, opened: readonly
 /** True when the result is older than results are kept. */
 export async function isExpired(tx: Queryable, finishedAt: string): Promise<boolean> {
   const { rows } = await sql<{ isExpired: boolean }>`
-    select ${new Date(finishedAt)}::timestamptz < svc_now() - ${keptFor}::interval as "isExpired"`.execute(
-    tx,
-  );
+    select ${new Date(finishedAt)}::timestamptz < svc_now() - ${keptFor}::interval as is_expired`.execute(tx);
   return rows[0]!.isExpired;
 }
 
@@ -143,12 +141,11 @@ export async function listPorts(
   allocationIds: readonly number[],
 ): Promise<(PortRow & { allocationId: number })[]> {
   const { rows } = await sql<StoredPort>`
-    select allocation_id as "allocationId", transport, port, first_observed_at as "firstObservedAt",
-      ${keptAt('common')} as "commonObservedAt", common_closed_at as "commonClosedAt", common_scan_id as "commonScanId",
-      common_service as "commonService", ${keptAt('full')} as "fullObservedAt", full_closed_at as "fullClosedAt",
-      full_scan_id as "fullScanId", full_service as "fullService",
-      case when identified_at > svc_now() - ${keptFor}::interval then identified_at end as "identifiedAt",
-      identified_scan_id as "identifiedScanId", identified_service as "identifiedService"
+    select allocation_id, transport, port, first_observed_at, ${keptAt('common')} as common_observed_at,
+      common_closed_at, common_scan_id, common_service, ${keptAt('full')} as full_observed_at, full_closed_at,
+      full_scan_id, full_service,
+      case when identified_at > svc_now() - ${keptFor}::interval then identified_at end as identified_at,
+      identified_scan_id, identified_service
     from port_observations
     where allocation_id = any(${[...allocationIds]}::bigint[])
       and coalesce(closed_at, newest_at) > svc_now() - ${keptFor}::interval
@@ -247,8 +244,7 @@ export async function listScans(
   { isRoutine, limit }: { isRoutine: boolean; limit: number },
 ): Promise<ScanRow[]> {
   const { rows } = await sql<ScanRow>`
-    select scan_id as "scanId", request_id as "requestId", kind, address, profile, state, started_at as "startedAt",
-      finished_at as "finishedAt", phases, notes, ports_open as "portsOpen"
+    select scan_id, request_id, kind, address, profile, state, started_at, finished_at, phases, notes, ports_open
     from port_scans
     where server_id = ${of.serverId} and tenant_id = ${of.tenantId}
       and allocation_id = any(${[...of.allocationIds]}::bigint[]) and (kind = 'routine') = ${isRoutine}
@@ -276,7 +272,7 @@ export async function listFullScans(
   of: { serverId: number; tenantId: number; allocationIds: readonly number[] },
 ): Promise<{ allocationId: number; finishedAt: Date }[]> {
   const { rows } = await sql<{ allocationId: number; finishedAt: Date }>`
-    select allocation_id as "allocationId", max(finished_at) as "finishedAt" from port_scans
+    select allocation_id, max(finished_at) as finished_at from port_scans
     where server_id = ${of.serverId} and tenant_id = ${of.tenantId}
       and allocation_id = any(${[...of.allocationIds]}::bigint[]) and profile = 'full' and state = 'complete'
     group by allocation_id`.execute(db);
@@ -317,7 +313,7 @@ export async function hasForeignScan(
   const { rows } = await sql<{ isForeign: boolean }>`
     select exists (select 1 from port_scans where scan_id = any(${[...scanIds]}::uuid[]) and allocation_id <> ${allocationId})
       or exists (select 1 from scan_requests where id = any(${[...scanIds]}::uuid[]) and allocation_id <> ${allocationId})
-      as "isForeign"`.execute(tx);
+      as is_foreign`.execute(tx);
   return rows[0]!.isForeign;
 }
 
@@ -356,9 +352,9 @@ export async function readStatus(
   of: { serverId: number; tenantId: number },
 ): Promise<ScanStatus> {
   const { rows } = await sql<ScanStatus>`
-    select max(attempted_at) as "attemptedAt", max(received_at) filter (where latest.at is not null) as "receivedAt",
-      max(latest.at) as "latestAt", count(latest.at)::int as addresses, coalesce(sum(day.scans), 0)::int as scans,
-      coalesce(max(refused_at) > max(received_at) + ${refusedFor}::interval, false) as "isRefused"
+    select max(attempted_at) as attempted_at, max(received_at) filter (where latest.at is not null) as received_at,
+      max(latest.at) as latest_at, count(latest.at)::int as addresses, coalesce(sum(day.scans), 0)::int as scans,
+      coalesce(max(refused_at) > max(received_at) + ${refusedFor}::interval, false) as is_refused
     from port_scan_series series
     left join lateral (select finished_at as at from port_scans
       where allocation_id = series.allocation_id order by finished_at desc limit 1) latest on true

@@ -21,12 +21,10 @@ const keptFor = sql.lit(kept.scans);
 const hasLapsed = sql`(r.state = 'queued' and r.expires_at <= svc_now())`;
 
 /** Columns of `RequestRow`, of the table `r`. A lapsed request is expired from that moment on. */
-export const requestColumns = sql`r.id, r.kind, r.allocation_id as "allocationId", r.cluster_id as "clusterId",
-  r.tenant_id as "tenantId", r.server_id as "serverId", r.address,
-  case when ${hasLapsed} then 'expired' else r.state end as state, r.requested_at as "requestedAt",
-  r.expires_at as "expiresAt", r.claimed_at as "claimedAt", r.started_at as "startedAt",
-  r.heartbeat_at as "heartbeatAt", r.progress,
-  case when ${hasLapsed} then r.expires_at else r.finished_at end as "finishedAt"`;
+export const requestColumns = sql`r.id, r.kind, r.allocation_id, r.cluster_id, r.tenant_id, r.server_id, r.address,
+  case when ${hasLapsed} then 'expired' else r.state end as state, r.requested_at, r.expires_at, r.claimed_at,
+  r.started_at, r.heartbeat_at, r.progress,
+  case when ${hasLapsed} then r.expires_at else r.finished_at end as finished_at`;
 
 /** States that this cause ends, from the table of transitions. */
 const endedBy = (cause: RequestCause): ScanState[] =>
@@ -56,10 +54,10 @@ export async function readStanding(
 ): Promise<Standing> {
   const { rows } = await sql<{ pendingOfAccount: number; cooldownSeconds: number }>`
     select (select count(*) from scan_requests where tenant_id = ${tenantId} and finished_at is null)::int
-        as "pendingOfAccount",
+        as pending_of_account,
       coalesce((select greatest(0, ceil(extract(epoch from max(requested_at)
           + make_interval(secs => ${requestLimits.cooldownSeconds}) - svc_now())))
-        from scan_requests where server_id = ${serverId} and kind = 'manual'), 0)::int as "cooldownSeconds"`.execute(
+        from scan_requests where server_id = ${serverId} and kind = 'manual'), 0)::int as cooldown_seconds`.execute(
     tx,
   );
   const { rows: pending } = await sql<RequestRow>`
@@ -111,10 +109,9 @@ export async function lockRequests(
   source: { projectId: number; siteId: number },
 ): Promise<LockedRequest[]> {
   const { rows } = await sql<LockedRequest>`
-    select ${requestColumns}, ${hasLapsed} as "hasLapsed",
+    select ${requestColumns}, ${hasLapsed} as has_lapsed,
       coalesce((r.project_id, r.source_site_id) = (${source.projectId}::bigint, ${source.siteId}::bigint), false)
-        as "isOwner",
-      coalesce(r.source_seen_at <= svc_now() - interval '15 minutes', true) as "isFree"
+        as is_owner, coalesce(r.source_seen_at <= svc_now() - interval '15 minutes', true) as is_free
     from scan_requests r where r.id = any(${[...ids]}::uuid[]) order by r.id for update`.execute(tx);
   return rows;
 }
@@ -262,9 +259,9 @@ export async function noteFetch(
 /** The clusters whose requests are fetched now; null: all. */
 export async function listFetchedClusters(db: Queryable): Promise<number[] | null> {
   const { rows } = await sql<{ isAll: boolean; clusterIds: string[] }>`
-    select coalesce(bool_or(cluster_ids is null), false) as "isAll",
+    select coalesce(bool_or(cluster_ids is null), false) as is_all,
       array(select distinct unnest(cluster_ids) from scan_connections
-        where fetched_at > svc_now() - ${silence}::interval)::text[] as "clusterIds"
+        where fetched_at > svc_now() - ${silence}::interval)::text[] as cluster_ids
     from scan_connections where fetched_at > svc_now() - ${silence}::interval`.execute(db);
   const { isAll, clusterIds } = rows[0]!;
   return isAll ? null : clusterIds.map(Number);
@@ -285,7 +282,7 @@ export interface PageRow extends RequestRow {
 /** The first page's moment. */
 export async function readMoment(db: Queryable): Promise<string> {
   const { rows } = await sql<{ asOf: string }>`
-    select to_char(svc_now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "asOf"`.execute(db);
+    select to_char(svc_now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as as_of`.execute(db);
   return rows[0]!.asOf;
 }
 

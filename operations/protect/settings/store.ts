@@ -9,12 +9,9 @@ export async function findSettings(
   of: { serverId: number; tenantId: number },
 ): Promise<StoredSettings> {
   const { rows } = await sql<StoredSettings>`
-    select views_on as "viewsOn", views_on_since as "viewsOnSince", attack_mail as "attackMail",
-      attack_mail_since as "attackMailSince", attack_webhook as "attackWebhook",
-      attack_webhook_since as "attackWebhookSince", port_mail as "portMail", port_mail_since as "portMailSince",
-      port_webhook as "portWebhook", port_webhook_since as "portWebhookSince", finding_mail as "findingMail",
-      finding_mail_since as "findingMailSince", finding_webhook as "findingWebhook",
-      finding_webhook_since as "findingWebhookSince"
+    select views_on, views_on_since, attack_mail, attack_mail_since, attack_webhook, attack_webhook_since, port_mail,
+      port_mail_since, port_webhook, port_webhook_since, finding_mail, finding_mail_since, finding_webhook,
+      finding_webhook_since
     from protect_settings where server_id = ${of.serverId} and tenant_id = ${of.tenantId}`.execute(db);
   return (
     rows[0] ?? {

@@ -81,7 +81,7 @@ const keyTypes = {
 } as const;
 type KeyColumn = keyof typeof keyTypes;
 const keys = sql`server_id, address, name, transport, server_port`;
-const namedKeys = sql`server_id as "serverId", address, name, transport, server_port as "serverPort"`;
+const namedKeys = sql`server_id, address, name, transport, server_port`;
 
 /** The five columns that name a group; what it is not grouped by is null. */
 const keysOf = (by: ApplicationGroup): RawBuilder<unknown> =>
@@ -169,9 +169,9 @@ export async function listApplicationSums(
     ranked as (
       select *, count(*) over () as groups, sum(inbound) over () as all_in, sum(outbound) over () as all_out
       from groups order by ${order} limit ${query.limit})
-    select ${namedKeys}, inbound as "inBytes", outbound as "outBytes", before_in as "previousIn",
-      before_out as "previousOut", last_sent_at as "lastSentAt", groups::int, all_in::bigint as "allIn",
-      all_out::bigint as "allOut", times, inbounds, outbounds
+    select ${namedKeys}, inbound as in_bytes, outbound as out_bytes, before_in as previous_in,
+      before_out as previous_out, last_sent_at, groups::int, all_in::bigint as all_in, all_out::bigint as all_out,
+      times, inbounds, outbounds
     from ranked left join lateral (${isTimed ? courseOfRanked : noCourse}) course on true
     order by ${order}`;
   return inTransaction(db, async (trx) => {
@@ -255,7 +255,7 @@ export async function listApplicationSteps(
   const { rows } = await sql<ApplicationStep>`
     with ${sums},
     named as (select ${keysOf(by)}, ${stepOf(stepSeconds)} as step, inbound, outbound from sums ${withSeries(by)})
-    select ${namedKeys}, step as at, sum(inbound)::bigint as "inBytes", sum(outbound)::bigint as "outBytes"
+    select ${namedKeys}, step as at, sum(inbound)::bigint as in_bytes, sum(outbound)::bigint as out_bytes
     from named group by ${keys}, step order by step`.execute(db);
   return rows;
 }

@@ -51,9 +51,9 @@ async function lockSeries(
   { projectId, siteId }: Source,
 ): Promise<{ isOwner: boolean; isSilent: boolean; isNoted: boolean } | null> {
   const { rows } = await sql<{ isOwner: boolean; isSilent: boolean; isNoted: boolean }>`
-    select source_site_id = ${siteId} and coalesce(source_project_id, ${projectId}) = ${projectId} as "isOwner",
-      source_seen_at <= svc_now() - ${silence}::interval as "isSilent",
-      source_seen_at >= svc_now() - interval '1 minute' and source_project_id is not null as "isNoted"
+    select source_site_id = ${siteId} and coalesce(source_project_id, ${projectId}) = ${projectId} as is_owner,
+      source_seen_at <= svc_now() - ${silence}::interval as is_silent,
+      source_seen_at >= svc_now() - interval '1 minute' and source_project_id is not null as is_noted
     from protect_series where allocation_id = ${allocationId} for update`.execute(tx);
   return rows[0] ?? null;
 }

@@ -55,7 +55,7 @@ export async function upsertMinutes(
       ddos_pps = excluded.ddos_pps, coverage = excluded.coverage, applications = excluded.applications,
       reason = excluded.reason,
       received_at = svc_now()
-    returning minute, xmax::text <> '0' as "isChanged"`.execute(tx);
+    returning minute, xmax::text <> '0' as is_changed`.execute(tx);
   return rows;
 }
 
@@ -104,13 +104,11 @@ export async function listMinutes(
   range: { fromMs: number; toMs: number },
 ): Promise<MinuteRow[]> {
   const { rows } = await sql<MinuteRow>`
-    select allocation_id as "allocationId", address, minute, inbound_bytes as "inboundBytes",
-           outbound_bytes as "outboundBytes", ${ownScanInbound} as "ownScanInboundBytes",
-           ${ownScanOutbound} as "ownScanOutboundBytes", ${droppedIn('bytes')} as "droppedInboundBytes",
-           ${droppedOut('bytes')} as "droppedOutboundBytes", ${droppedIn('packets')} as "droppedInboundPackets",
-           ${droppedOut('packets')} as "droppedOutboundPackets", inbound_bps as "inboundBps", outbound_bps as "outboundBps", pps,
-           expected_bps as "expectedBps", expected_pps as "expectedPps", ddos_bps as "ddosBps",
-           ddos_pps as "ddosPps", coverage, reason, applications
+    select allocation_id, address, minute, inbound_bytes, outbound_bytes, ${ownScanInbound} as own_scan_inbound_bytes,
+           ${ownScanOutbound} as own_scan_outbound_bytes, ${droppedIn('bytes')} as dropped_inbound_bytes,
+           ${droppedOut('bytes')} as dropped_outbound_bytes, ${droppedIn('packets')} as dropped_inbound_packets,
+           ${droppedOut('packets')} as dropped_outbound_packets, inbound_bps, outbound_bps, pps, expected_bps,
+           expected_pps, ddos_bps, ddos_pps, coverage, reason, applications
     from protect_series join protect_minutes using (allocation_id)
     where ${seriesOf(scope)} and minute >= ${new Date(range.fromMs)} and minute < ${new Date(range.toMs)}
     order by minute, allocation_id`.execute(db);
@@ -154,19 +152,19 @@ export async function listSteps(
       where ${seriesOf(scope)} and minute >= ${new Date(range.fromMs)} and minute < ${new Date(range.toMs)}
       group by minute)
     select date_bin(make_interval(secs => ${range.stepSeconds}), minute, 'epoch') as at,
-           sum(inbound_bytes)::bigint as "inboundBytes", sum(outbound_bytes)::bigint as "outboundBytes",
-           sum(own_scan_inbound)::bigint as "ownScanInboundBytes", sum(own_scan_outbound)::bigint as "ownScanOutboundBytes",
-           sum(dropped_in_bytes)::bigint as "droppedInboundBytes", sum(dropped_out_bytes)::bigint as "droppedOutboundBytes",
-           sum(dropped_in_packets)::bigint as "droppedInboundPackets",
-           sum(dropped_out_packets)::bigint as "droppedOutboundPackets",
-           avg(inbound_bps) as "inboundBps", avg(outbound_bps) as "outboundBps", avg(pps) as pps,
-           avg(expected_bps) as "expectedBps", avg(expected_pps) as "expectedPps",
-           case when count(ddos_bps) = count(*) or sum(ddos_bps) > 0 then avg(ddos_bps) end as "ddosBps",
-           case when count(ddos_pps) = count(*) or sum(ddos_pps) > 0 then avg(ddos_pps) end as "ddosPps",
+           sum(inbound_bytes)::bigint as inbound_bytes, sum(outbound_bytes)::bigint as outbound_bytes,
+           sum(own_scan_inbound)::bigint as own_scan_inbound_bytes, sum(own_scan_outbound)::bigint as own_scan_outbound_bytes,
+           sum(dropped_in_bytes)::bigint as dropped_inbound_bytes, sum(dropped_out_bytes)::bigint as dropped_outbound_bytes,
+           sum(dropped_in_packets)::bigint as dropped_inbound_packets,
+           sum(dropped_out_packets)::bigint as dropped_outbound_packets, avg(inbound_bps) as inbound_bps,
+           avg(outbound_bps) as outbound_bps, avg(pps) as pps, avg(expected_bps) as expected_bps,
+           avg(expected_pps) as expected_pps,
+           case when count(ddos_bps) = count(*) or sum(ddos_bps) > 0 then avg(ddos_bps) end as ddos_bps,
+           case when count(ddos_pps) = count(*) or sum(ddos_pps) > 0 then avg(ddos_pps) end as ddos_pps,
            case when count(coverage) = count(*) then avg(coverage) end as coverage,
            min(reason) as reason, count(*) filter (where addresses > 0)::int as minutes,
            coalesce(min(addresses) filter (where addresses > 0), 0)::int as addresses,
-           max(minute) filter (where addresses > 0) as "lastMinute"
+           max(minute) filter (where addresses > 0) as last_minute
     from by_minute group by 1 order by 1`.execute(db);
   return rows;
 }
@@ -187,11 +185,11 @@ export interface MinuteStatus {
 
 export async function readStatus(db: Queryable, scope: SeriesScope): Promise<MinuteStatus> {
   const { rows } = await sql<MinuteStatus>`
-    select max(greatest(source_seen_at, waiting_at)) as "attemptedAt", max(source_seen_at) as "receivedAt",
-      max(latest.minute) as "latestAt",
-      (array_agg(latest.received_at order by latest.minute desc nulls last, allocation_id desc))[1] as "latestReceivedAt",
+    select max(greatest(source_seen_at, waiting_at)) as attempted_at, max(source_seen_at) as received_at,
+      max(latest.minute) as latest_at,
+      (array_agg(latest.received_at order by latest.minute desc nulls last, allocation_id desc))[1] as latest_received_at,
       count(*)::int as addresses, coalesce(sum(hour.minutes), 0)::int as minutes,
-      coalesce(max(waiting_at) > max(source_seen_at) + interval '5 minutes', false) as "isRefused"
+      coalesce(max(waiting_at) > max(source_seen_at) + interval '5 minutes', false) as is_refused
     from protect_series series
     left join lateral (select minute, received_at from protect_minutes
       where allocation_id = series.allocation_id and ${isObserved} order by minute desc limit 1) latest on true
@@ -216,7 +214,7 @@ export async function listLatest(
 ): Promise<LatestRow[]> {
   const ofOwner = tenantIds === 'all' ? sql`true` : sql`tenant_id = any(${[...tenantIds]}::bigint[])`;
   const { rows } = await sql<LatestRow>`
-    select server_id as "serverId", minute, sum(inbound_bps) as "inboundBps", sum(outbound_bps) as "outboundBps"
+    select server_id, minute, sum(inbound_bps) as inbound_bps, sum(outbound_bps) as outbound_bps
     from (
       select server_id, latest.*, max(minute) over (partition by server_id) as newest
       from protect_series series

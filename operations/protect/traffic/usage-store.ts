@@ -65,9 +65,8 @@ export async function listUsageSteps(
   const { rows } = await sql<UsageStep>`
     with ${byMinute(scope, range, of)}
     select owner::bigint as id, date_bin(make_interval(secs => ${range.stepSeconds}), minute, 'epoch') as at,
-      avg(inbound_bps) as "inboundBps", avg(outbound_bps) as "outboundBps",
-      sum(inbound_bytes)::bigint as "inboundBytes", sum(outbound_bytes)::bigint as "outboundBytes",
-      count(*)::int as minutes
+      avg(inbound_bps) as inbound_bps, avg(outbound_bps) as outbound_bps, sum(inbound_bytes)::bigint as inbound_bytes,
+      sum(outbound_bytes)::bigint as outbound_bytes, count(*)::int as minutes
     from by_minute group by 1, 2 order by 1, 2`.execute(db);
   return rows;
 }
@@ -92,10 +91,10 @@ export async function listUsageTotals(
 ): Promise<UsageTotal[]> {
   const { rows } = await sql<UsageTotal>`
     with ${byMinute(scope, range, of)}
-    select owner::bigint as id, coalesce(sum(inbound_bytes), 0)::bigint as "inboundBytes",
-      coalesce(sum(outbound_bytes), 0)::bigint as "outboundBytes",
-      percentile_disc(0.95) within group (order by inbound_bps) as "inboundP95",
-      percentile_disc(0.95) within group (order by outbound_bps) as "outboundP95", count(*)::int as minutes
+    select owner::bigint as id, coalesce(sum(inbound_bytes), 0)::bigint as inbound_bytes,
+      coalesce(sum(outbound_bytes), 0)::bigint as outbound_bytes,
+      percentile_disc(0.95) within group (order by inbound_bps) as inbound_p95,
+      percentile_disc(0.95) within group (order by outbound_bps) as outbound_p95, count(*)::int as minutes
     from by_minute group by 1 order by 1`.execute(db);
   return rows;
 }
@@ -121,10 +120,10 @@ export async function listIdentities(
 ): Promise<IdentityUse[]> {
   const isNow = sql`minute >= ${new Date(fromMs)} and minute < ${new Date(toMs)}`;
   const { rows } = await sql<IdentityUse>`
-    select server_id as "serverId", name, transport, server_port as "serverPort",
-      coalesce(sum(seen.inbound_bytes) filter (where ${isNow}), 0)::bigint as "inboundBytes",
-      coalesce(sum(seen.outbound_bytes) filter (where ${isNow}), 0)::bigint as "outboundBytes",
-      max(minute) filter (where seen.outbound_bytes > 0) as "lastSentAt"
+    select server_id, name, transport, server_port,
+      coalesce(sum(seen.inbound_bytes) filter (where ${isNow}), 0)::bigint as inbound_bytes,
+      coalesce(sum(seen.outbound_bytes) filter (where ${isNow}), 0)::bigint as outbound_bytes,
+      max(minute) filter (where seen.outbound_bytes > 0) as last_sent_at
     from protect_series join protect_minutes using (allocation_id),
       jsonb_to_recordset(applications) as seen(name text, transport text, server_port integer,
         inbound_bytes bigint, outbound_bytes bigint)

@@ -41,16 +41,15 @@ export interface Channel extends StoredChannel {
 
 export async function listChannels(db: Queryable): Promise<Channel[]> {
   const { rows } = await sql<Channel>`
-    select c.id, c.kind, c.name, c.settings, c.site_ids as "siteIds", c.alert_kinds as kinds,
-      c.is_critical_only as "isCriticalOnly",
+    select c.id, c.kind, c.name, c.settings, c.site_ids, c.alert_kinds as kinds, c.is_critical_only,
       case when c.quiet_zone is not null
         then jsonb_build_object('from', c.quiet_from, 'to', c.quiet_to, 'zone', c.quiet_zone) end as quiet,
-      c.is_enabled as "isEnabled", c.consecutive_failures as "consecutiveFailures",
+      c.is_enabled, c.consecutive_failures,
       (select count(*)::int from alert_notifications n where n.channel_id = c.id and n.status = 'pending') as waiting,
       (select (extract(epoch from max(n.finished_at)) * 1000)::float8 from alert_notifications n
-        where n.channel_id = c.id and n.status = 'delivered') as "lastDeliveredAtMs",
+        where n.channel_id = c.id and n.status = 'delivered') as last_delivered_at_ms,
       (select n.last_error from alert_notifications n where n.channel_id = c.id and n.attempts > 0
-        order by n.id desc limit 1) as "lastError"
+        order by n.id desc limit 1) as last_error
     from alert_channels c order by lower(c.name), c.id`.execute(db);
   return rows;
 }

@@ -96,7 +96,7 @@ export async function claimChannel(db: Queryable, claimSeconds: number): Promise
       order by n.next_attempt_at, n.id limit 1 for update of c skip locked)
     update alert_channels c set ${setClaim(claimSeconds)}
     from due where c.id = due.id
-    returning c.id, c.term, c.kind, c.name, c.settings, c.sealed_secret as "sealedSecret"`.execute(db);
+    returning c.id, c.term, c.kind, c.name, c.settings, c.sealed_secret`.execute(db);
   return rows[0] ?? null;
 }
 
@@ -118,13 +118,13 @@ export interface DueNotification {
 /** The channel's oldest notification if it is due; a later one is sent first only while quiet hours hold it back. */
 export async function nextNotification(db: Queryable, channelId: number): Promise<DueNotification | null> {
   const { rows } = await sql<DueNotification & { isDue: boolean }>`
-    select n.id, n.public_id as "publicId", n.episode_id as "episodeId", n.transition, n.attempts,
+    select n.id, n.public_id, n.episode_id, n.transition, n.attempts,
       (select o.public_id from alert_notifications o
-        where o.episode_id = n.episode_id and o.channel_id = n.channel_id and o.transition = 'opened') as "openedId",
+        where o.episode_id = n.episode_id and o.channel_id = n.channel_id and o.transition = 'opened') as opened_id,
       (select o.reference from alert_notifications o
         where o.episode_id = n.episode_id and o.channel_id = n.channel_id and o.transition = 'opened') as opened,
-      (extract(epoch from n.created_at) * 1000)::float8 as "createdAtMs",
-      (extract(epoch from svc_now()) * 1000)::float8 as "nowMs", n.next_attempt_at <= svc_now() as "isDue"
+      (extract(epoch from n.created_at) * 1000)::float8 as created_at_ms,
+      (extract(epoch from svc_now()) * 1000)::float8 as now_ms, n.next_attempt_at <= svc_now() as is_due
     from alert_notifications n where n.channel_id = ${channelId} and n.status = 'pending'
       and (n.held_until is null or n.held_until <= svc_now()) order by n.id limit 1`.execute(db);
   const row = rows[0];

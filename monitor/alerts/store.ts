@@ -12,14 +12,14 @@ export async function noteWatch(trx: Queryable): Promise<{ nowMs: number; watchi
     insert into alert_watch as held (last_run_at, watching_since) values (svc_now(), svc_now())
     on conflict (is_only) do update set last_run_at = svc_now(),
       watching_since = case when held.last_run_at > svc_now() - interval '60 seconds' then held.watching_since else svc_now() end
-    returning (extract(epoch from svc_now()) * 1000)::float8 as "nowMs",
-      extract(epoch from svc_now() - watching_since)::float8 as "watchingSeconds"`.execute(trx);
+    returning (extract(epoch from svc_now()) * 1000)::float8 as now_ms,
+      extract(epoch from svc_now() - watching_since)::float8 as watching_seconds`.execute(trx);
   return rows[0]!;
 }
 
 export async function listOpen(trx: Queryable): Promise<OpenEpisode[]> {
   const { rows } = await sql<OpenEpisode>`
-    select id, kind, subject_key as "subjectKey", (extract(epoch from good_since) * 1000)::float8 as "goodSinceMs"
+    select id, kind, subject_key, (extract(epoch from good_since) * 1000)::float8 as good_since_ms
     from alert_episodes where resolved_at is null`.execute(trx);
   return rows;
 }
@@ -81,12 +81,12 @@ export interface StoredEpisode extends OpenEpisode {
   mutedUntilMs: number | null;
 }
 
-const episodeColumns = sql`e.id, e.site_id as "siteId", e.kind, e.subject_key as "subjectKey",
-  e.subject_name as "subjectName", (extract(epoch from e.opened_at) * 1000)::float8 as "openedAtMs",
-  (extract(epoch from e.resolved_at) * 1000)::float8 as "resolvedAtMs", e.resolution,
-  (extract(epoch from e.good_since) * 1000)::float8 as "goodSinceMs", e.details,
-  (extract(epoch from e.acknowledged_at) * 1000)::float8 as "acknowledgedAtMs", e.acknowledged_by as "acknowledgedBy", e.note,
-  (extract(epoch from m.until) * 1000)::float8 as "mutedUntilMs"`;
+const episodeColumns = sql`e.id, e.site_id, e.kind, e.subject_key, e.subject_name,
+  (extract(epoch from e.opened_at) * 1000)::float8 as opened_at_ms,
+  (extract(epoch from e.resolved_at) * 1000)::float8 as resolved_at_ms, e.resolution,
+  (extract(epoch from e.good_since) * 1000)::float8 as good_since_ms, e.details,
+  (extract(epoch from e.acknowledged_at) * 1000)::float8 as acknowledged_at_ms, e.acknowledged_by, e.note,
+  (extract(epoch from m.until) * 1000)::float8 as muted_until_ms`;
 const episodeTables = sql`alert_episodes e
   left join alert_mutes m on m.kind = e.kind and m.subject_key = e.subject_key and m.until > svc_now()`;
 

@@ -29,8 +29,8 @@ export async function findRanking(
   view: string,
 ): Promise<StoredRanking | null> {
   const { rows } = await sql<StoredRanking>`
-    select (extract(epoch from from_minute) * 1000)::float8 as "fromMs", (extract(epoch from to_minute) * 1000)::float8 as "toMs",
-      floor(extract(epoch from computed_at) * 1000)::float8 as "computedAtMs", ranking as use
+    select (extract(epoch from from_minute) * 1000)::float8 as from_ms, (extract(epoch from to_minute) * 1000)::float8 as to_ms,
+      floor(extract(epoch from computed_at) * 1000)::float8 as computed_at_ms, ranking as use
     from application_rankings where site_id = ${siteId} and view = ${view}`.execute(db);
   return rows[0] ?? null;
 }

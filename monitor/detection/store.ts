@@ -126,8 +126,8 @@ export async function listMaxima(
   toMs: number,
 ): Promise<MaximaRow[]> {
   const { rows } = await sql<MaximaRow>`
-    select extract(epoch from minute)::float8 as minute, sensor_id as "sensorId", capture, is_outbound as "isOutbound",
-      one_second::float8[] as "oneSecond", ten_seconds::float8[] as "tenSeconds"
+    select extract(epoch from minute)::float8 as minute, sensor_id, capture, is_outbound,
+      one_second::float8[] as one_second, ten_seconds::float8[] as ten_seconds
     from detector_addresses
     where site_id = ${siteId} and address = ${address}::inet and minute >= to_timestamp(${fromMs / 1000}::float8)
       and minute < to_timestamp(${toMs / 1000}::float8)

@@ -42,10 +42,10 @@ export async function listOwners(
   limit: number,
 ): Promise<AddressOwner[]> {
   const { rows } = await sql<AddressOwner>`
-    select b.device_id as "deviceId", b.mac, coalesce(n.name, d.matched_vm_name) as name,
-      (extract(epoch from b.first_seen_at) * 1000)::float8 as "firstSeenMs",
-      (extract(epoch from b.last_seen_at) * 1000)::float8 as "lastSeenMs",
-      (extract(epoch from b.ended_at) * 1000)::float8 as "endedAtMs"
+    select b.device_id, b.mac, coalesce(n.name, d.matched_vm_name) as name,
+      (extract(epoch from b.first_seen_at) * 1000)::float8 as first_seen_ms,
+      (extract(epoch from b.last_seen_at) * 1000)::float8 as last_seen_ms,
+      (extract(epoch from b.ended_at) * 1000)::float8 as ended_at_ms
     from ip_bindings b join devices d on d.id = b.device_id left join device_names n on n.mac = b.mac
     where b.site_id = ${siteId} and b.address = ${address}::inet and b.segment = ${segment}
     order by b.ended_at desc nulls first, b.last_seen_at desc, b.id desc limit ${limit}`.execute(db);
@@ -60,8 +60,8 @@ export async function listAddressConflicts(
   limit: number,
 ): Promise<AddressConflict[]> {
   const { rows } = await sql<AddressConflict>`
-    select (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
-      (extract(epoch from resolved_at) * 1000)::float8 as "resolvedAtMs", macs
+    select (extract(epoch from opened_at) * 1000)::float8 as opened_at_ms,
+      (extract(epoch from resolved_at) * 1000)::float8 as resolved_at_ms, macs
     from ip_conflicts where site_id = ${siteId} and address = ${address}::inet and segment = ${segment}
     order by resolved_at desc nulls first, id desc limit ${limit}`.execute(db);
   return rows;

@@ -16,11 +16,11 @@ interface DeviceRow extends Omit<Device, 'match' | 'isRandomized'> {
 
 const ms = (column: string) => sql.raw(`(extract(epoch from ${column}) * 1000)::float8`);
 const deviceColumns = sql`
-  d.id, d.site_id as "siteId", d.segment, d.mac, d.manufacturer, n.name as "operatorName",
-  ${ms('d.first_seen_at')} as "firstSeenMs", ${ms('d.last_seen_at')} as "lastSeenMs",
-  ${ms('d.archived_at')} as "archivedAtMs", d.matched_cluster_id as "clusterId", d.matched_vm_id as "serverId",
-  d.matched_vm_name as "serverName", ${ms('d.matched_at')} as "matchedAtMs", ${ms('d.match_ended_at')} as "matchEndedAtMs",
-  f.reason as "foreignReason"`;
+  d.id, d.site_id, d.segment, d.mac, d.manufacturer, n.name as operator_name,
+  ${ms('d.first_seen_at')} as first_seen_ms, ${ms('d.last_seen_at')} as last_seen_ms,
+  ${ms('d.archived_at')} as archived_at_ms, d.matched_cluster_id as cluster_id, d.matched_vm_id as server_id,
+  d.matched_vm_name as server_name, ${ms('d.matched_at')} as matched_at_ms, ${ms('d.match_ended_at')} as match_ended_at_ms,
+  f.reason as foreign_reason`;
 const joins = sql`left join device_names n on n.mac = d.mac
     left join foreign_macs f on f.site_id = d.site_id and f.mac = d.mac and f.seen_at > svc_now() - make_interval(secs => ${foreignKeptSeconds}::int)`;
 
@@ -115,7 +115,7 @@ export async function countDevices(db: Queryable, siteId: number): Promise<Devic
       (select count(distinct b.device_id)::int from ip_conflicts p join ip_bindings b
         on b.site_id = p.site_id and b.address = p.address and b.segment = p.segment and b.ended_at is null
         where p.site_id = ${siteId} and p.resolved_at is null) as conflict,
-      (select count(*)::int from ip_conflicts where site_id = ${siteId} and resolved_at is null) as "conflictAddresses"
+      (select count(*)::int from ip_conflicts where site_id = ${siteId} and resolved_at is null) as conflict_addresses
     from devices d where d.site_id = ${siteId}`.execute(db);
   return rows[0]!;
 }
@@ -134,7 +134,7 @@ export interface Conflict {
 /** The conflicts of a site that involved this MAC, newest first. */
 export async function listConflicts(db: Queryable, siteId: number, mac: string): Promise<Conflict[]> {
   const { rows } = await sql<Conflict>`
-    select host(address) as address, segment, macs, ${ms('opened_at')} as "openedAtMs", ${ms('resolved_at')} as "resolvedAtMs"
+    select host(address) as address, segment, macs, ${ms('opened_at')} as opened_at_ms, ${ms('resolved_at')} as resolved_at_ms
     from ip_conflicts where site_id = ${siteId} and macs @> ${[mac]}::text[]
     order by resolved_at is not null, opened_at desc limit 100`.execute(db);
   return rows;
@@ -191,9 +191,9 @@ export async function listClaims(
   isLiveOnly: boolean,
 ): Promise<Claim[]> {
   const { rows } = await sql<Claim>`
-    select b.device_id as "deviceId", host(b.address) as address, b.segment, ${ms('b.first_seen_at')} as "firstSeenMs",
-           ${ms('b.last_seen_at')} as "lastSeenMs", ${ms('b.ended_at')} as "endedAtMs", b.ended_by as "endedBy",
-           p.id is not null and b.ended_at is null as "isInConflict"
+    select b.device_id, host(b.address) as address, b.segment, ${ms('b.first_seen_at')} as first_seen_ms,
+           ${ms('b.last_seen_at')} as last_seen_ms, ${ms('b.ended_at')} as ended_at_ms, b.ended_by,
+           p.id is not null and b.ended_at is null as is_in_conflict
     from ip_bindings b
     left join ip_conflicts p on p.site_id = b.site_id and p.address = b.address and p.segment = b.segment
       and p.resolved_at is null

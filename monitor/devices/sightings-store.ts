@@ -59,8 +59,7 @@ export async function findNeeds(db: Queryable, observations: readonly Observatio
         limit 1) d on true
       left join lateral (select * from ip_bindings b where b.device_id = d.id and b.address = s.address and b.ended_at is null
         limit 1) b on true)
-    select (n - 1)::int as index, device_id as "deviceId", binding_id as "bindingId", is_news as "isNews",
-      may_own as "mayOwn"
+    select (n - 1)::int as index, device_id, binding_id, is_news, may_own
     from judged where is_news or is_later`.execute(db);
   return rows;
 }
@@ -72,7 +71,7 @@ export async function findNeeds(db: Queryable, observations: readonly Observatio
 export async function findNewForeign(db: Queryable, macs: readonly ForeignMac[]): Promise<ForeignMac[]> {
   if (macs.length === 0) return [];
   const { rows } = await sql<ForeignMac>`
-    select distinct on (o.site_id, o.mac) o.site_id as "siteId", o.mac, o.reason
+    select distinct on (o.site_id, o.mac) o.site_id, o.mac, o.reason
     from unnest(${macs.map((one) => one.siteId)}::bigint[], ${macs.map((one) => one.mac)}::text[],
         ${macs.map((one) => one.reason)}::text[]) as o(site_id, mac, reason)
     where not exists (select 1 from foreign_macs f where f.site_id = o.site_id and f.mac = o.mac
@@ -97,7 +96,7 @@ export async function upsertForeign(db: Queryable, macs: readonly ForeignMac[]):
     update ip_bindings b set ended_at = b.last_seen_at + ${seconds(lastMinuteSeconds)}, ended_by = 'owner'
     from noted n join devices d on d.site_id = n.site_id and d.mac = n.mac
     where n.is_new and b.device_id = d.id and b.ended_at is null
-    returning b.site_id as "siteId", host(b.address) as address, b.segment`.execute(db);
+    returning b.site_id, host(b.address) as address, b.segment`.execute(db);
   return rows;
 }
 
@@ -162,8 +161,8 @@ export async function upsertDevices(
       last_seen_at = greatest(held.last_seen_at, excluded.last_seen_at),
       manufacturer = coalesce(held.manufacturer, excluded.manufacturer),
       archived_at = case when excluded.last_seen_at >= held.archived_at then null else held.archived_at end
-    returning id, site_id as "siteId", segment, mac,
-    (extract(epoch from released_at) * 1000)::float8 as "releasedMs"`.execute(db);
+    returning id, site_id, segment, mac,
+    (extract(epoch from released_at) * 1000)::float8 as released_ms`.execute(db);
   return rows;
 }
 
@@ -178,10 +177,10 @@ export async function listBindingsOf(
   pairs: readonly { deviceId: number; address: string }[],
 ): Promise<StoredBinding[]> {
   const { rows } = await sql<StoredBinding>`
-    select b.id, b.device_id as "deviceId", host(b.address) as address, b.ended_by as "endedBy",
-      extract(epoch from b.first_seen_at)::float8 as "firstMinute",
-      extract(epoch from b.last_seen_at)::float8 as "lastMinute",
-      (extract(epoch from b.ended_at) * 1000)::float8 as "endedMs"
+    select b.id, b.device_id, host(b.address) as address, b.ended_by,
+      extract(epoch from b.first_seen_at)::float8 as first_minute,
+      extract(epoch from b.last_seen_at)::float8 as last_minute,
+      (extract(epoch from b.ended_at) * 1000)::float8 as ended_ms
     from unnest(${pairs.map((pair) => pair.deviceId)}::bigint[], ${pairs.map((pair) => pair.address)}::inet[])
       as p(device_id, address)
     join ip_bindings b on b.device_id = p.device_id and b.address = p.address`.execute(db);
@@ -308,7 +307,7 @@ export async function openConflicts(
     order by site_id, segment, address
     on conflict (site_id, segment, address) where resolved_at is null
       do update set macs = array(select distinct unnest(held.macs || excluded.macs) order by 1)
-    returning site_id as "siteId", host(address) as address, segment, macs, xmax = 0 as "isNew"`.execute(db);
+    returning site_id, host(address) as address, segment, macs, xmax = 0 as is_new`.execute(db);
   return rows.filter((row) => row.isNew).map(({ isNew: _, ...conflict }) => conflict);
 }
 
@@ -324,7 +323,7 @@ export async function resolveConflicts(
     where p.site_id = a.site_id and p.address = a.address and p.segment = a.segment and p.resolved_at is null
       and (select count(distinct b.mac) from ip_bindings b
            where b.site_id = p.site_id and b.address = p.address and b.segment = p.segment and b.ended_at is null) < 2
-    returning p.site_id as "siteId", host(p.address) as address, p.segment, p.macs`.execute(db);
+    returning p.site_id, host(p.address) as address, p.segment, p.macs`.execute(db);
   return rows;
 }
 
@@ -354,6 +353,6 @@ export async function excludeCrowded(
     update ip_bindings b set ended_at = b.last_seen_at + ${seconds(lastMinuteSeconds)}, ended_by = 'owner'
     from crowded c join devices d on d.site_id = c.site_id and d.mac = c.mac
     where b.device_id = d.id and b.ended_at is null
-    returning b.site_id as "siteId", host(b.address) as address, b.segment`.execute(db);
+    returning b.site_id, host(b.address) as address, b.segment`.execute(db);
   return rows;
 }

@@ -31,7 +31,7 @@ export async function archiveDevices(
 ): Promise<{ archived: number; released: ReleasedClaim[] }> {
   const { rows } = await sql<{ id: number; isNew: boolean }>`
     with carrying as (
-      select id, archived_at is null as "isNew" from devices
+      select id, archived_at is null as is_new from devices
       where ((matched_cluster_id = ${gone.clusterId} and matched_vm_id = ${gone.serverId})
              or (site_id = ${gone.siteId} and mac = any(${[...gone.macs]})))
         and mac <> all(${[...gone.keptMacs]})
@@ -41,7 +41,7 @@ export async function archiveDevices(
       released_at = case when d.archived_at is null then svc_now() else d.released_at end,
       match_ended_at = case when d.matched_vm_id is null then null else coalesce(d.match_ended_at, svc_now()) end
     from carrying c where c.id = d.id
-    returning d.id, c."isNew"`.execute(db);
+    returning d.id, c.is_new`.execute(db);
   const ids = rows.map((row) => row.id);
   const released = await sql<ReleasedClaim>`
     with ended as (
@@ -50,8 +50,8 @@ export async function archiveDevices(
       from ip_bindings before
       where b.device_id = any(${ids}::bigint[]) and b.ended_at is null and b.first_seen_at < svc_now() and before.id = b.id
       returning b.site_id, b.device_id, b.mac, b.address, b.segment, before.last_seen_at)
-    select site_id as "siteId", host(address) as address, segment, device_id as "deviceId", mac,
-      case when last_seen_at >= svc_now() then extract(epoch from last_seen_at)::float8 end as "laterMinute"
+    select site_id, host(address) as address, segment, device_id, mac,
+      case when last_seen_at >= svc_now() then extract(epoch from last_seen_at)::float8 end as later_minute
     from ended`.execute(db);
   if (gone.siteId !== null) {
     await sql`

@@ -51,8 +51,8 @@ export async function listEvents(
 ): Promise<StoredEvent[]> {
   const { kind = null, sensorId = null, fromMs = null, toMs = null, mac = null, after = null } = filter;
   const { rows } = await sql<StoredEvent>`
-    select e.id, e.kind, e.site_id as "siteId", e.sensor_id as "sensorId",
-           (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs", e.details
+    select e.id, e.kind, e.site_id, e.sensor_id, (extract(epoch from e.occurred_at) * 1000)::float8 as occurred_at_ms,
+           e.details
     from events e
     where e.site_id = ${siteId}
       and (${kind}::text is null or e.kind = ${kind})

@@ -52,7 +52,7 @@ export async function beginFile(db: Queryable, file: NewFile): Promise<StoredObj
       ${file.fileBytes}::int, ${file.packets}::int, ${at(file.firstPacketAtMs)}, ${at(file.lastPacketAtMs)},
       ${at(file.incidentEndsAtMs)})
     on conflict (sensor_id, observation_id, digest) do update set begun_at = svc_now()
-    returning held.id, held.object_key as "objectKey"`.execute(db);
+    returning held.id, held.object_key`.execute(db);
   return rows[0]!;
 }
 
@@ -83,10 +83,10 @@ export async function listFiles(
   days: number,
 ): Promise<EvidenceFile[]> {
   const { rows } = await sql<EvidenceFile>`
-    select f.id, f.site_id as "siteId", f.sensor_id as "sensorId", f.observation_id as "observationId", f.capture,
-      f.object_key as "objectKey", f.file_bytes as "fileBytes", f.packets, ${ms('f.first_packet_at')} as "firstPacketAtMs",
-      ${ms('f.last_packet_at')} as "lastPacketAtMs", ${ms('f.stored_at')} as "storedAtMs",
-      (extract(epoch from f.stored_at + make_interval(days => ${days}::int)) * 1000)::float8 as "keptUntilMs"
+    select f.id, f.site_id, f.sensor_id, f.observation_id, f.capture, f.object_key, f.file_bytes, f.packets,
+      ${ms('f.first_packet_at')} as first_packet_at_ms, ${ms('f.last_packet_at')} as last_packet_at_ms,
+      ${ms('f.stored_at')} as stored_at_ms,
+      (extract(epoch from f.stored_at + make_interval(days => ${days}::int)) * 1000)::float8 as kept_until_ms
     from unnest(${observations.map(({ sensorId }) => sensorId)}::bigint[],
       ${observations.map(({ observationId }) => observationId)}::uuid[]) as g(sensor_id, observation_id)
     join evidence_files f using (sensor_id, observation_id)
@@ -105,7 +105,7 @@ export async function lockExpired(trx: Queryable, expiry: Expiry): Promise<Store
       ? sql`coalesce(stored_at, begun_at) < svc_now() - make_interval(days => ${expiry.days}::int)`
       : sql`incident_ends_at < to_timestamp(${expiry.endedBeforeMs}::float8 / 1000)`;
   const { rows } = await sql<StoredObject>`
-    select id, object_key as "objectKey" from evidence_files where ${isExpired}
+    select id, object_key from evidence_files where ${isExpired}
     order by coalesce(stored_at, begun_at) limit 1 for update skip locked`.execute(trx);
   return rows[0] ?? null;
 }

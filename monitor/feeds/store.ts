@@ -83,8 +83,8 @@ export async function listHeldBack(
 ): Promise<HeldBack[]> {
   const { rows } = await sql<HeldBack>`
     select c.feed, coalesce(host(t.address), c.item) as item, c.last_outcome as outcome,
-      (extract(epoch from c.last_visit_at) * 1000)::float8 as "visitedAtMs", coalesce(aside.count, 0)::int as "setAside",
-      aside.newest as "newestSetAside", aside.reason
+      (extract(epoch from c.last_visit_at) * 1000)::float8 as visited_at_ms, coalesce(aside.count, 0)::int as set_aside,
+      aside.newest as newest_set_aside, aside.reason
     from feed_cursors c
     join jsonb_to_recordset(${JSON.stringify(feeds)}::jsonb) as f(feed text, "isOfAllocations" boolean, outcomes jsonb)
       on f.feed = c.feed
@@ -120,10 +120,10 @@ export interface FeedState {
 
 export async function readFeedState(db: Queryable, feed: string): Promise<FeedState | null> {
   const { rows } = await sql<FeedState>`
-    select (extract(epoch from last_run_at) * 1000)::float8 as "lastRunAtMs",
-           (extract(epoch from last_success_at) * 1000)::float8 as "lastSuccessAtMs", last_error as "lastError",
-           last_counts as "lastCounts", (extract(epoch from last_receipt_at) * 1000)::float8 as "lastReceiptAtMs",
-           extract(epoch from latest_acknowledged_at)::float8 as "latestAcknowledged"
+    select (extract(epoch from last_run_at) * 1000)::float8 as last_run_at_ms,
+           (extract(epoch from last_success_at) * 1000)::float8 as last_success_at_ms, last_error, last_counts,
+           (extract(epoch from last_receipt_at) * 1000)::float8 as last_receipt_at_ms,
+           extract(epoch from latest_acknowledged_at)::float8 as latest_acknowledged
     from feed_states where feed = ${feed}`.execute(db);
   return rows[0] ?? null;
 }

@@ -6,13 +6,13 @@ import type { Action } from './action.ts';
 import type { RuleKind } from './rule.ts';
 
 const ms = (column: string) => sql`(extract(epoch from ${sql.ref(column)}) * 1000)::float8`;
-const columns = sql`a.id, a.public_id as "publicId", a.site_id as "siteId", a.rule_id as "ruleId", r.name as "ruleName", r.removed_at is not null as "isRuleRemoved",
-  a.incident_id as "incidentId", a.kind, a.is_dry_run as "isDryRun", a.address, a.target, a.hold_seconds as "holdSeconds",
-  a.attack, a.state, ${ms('a.created_at')} as "createdAtMs", ${ms('a.started_at')} as "startedAtMs",
-  ${ms('a.released_at')} as "releasedAtMs", ${ms('a.ended_at')} as "endedAtMs", a.stopped_by as "stoppedBy",
-  a.was_tried as "wasTried", a.has_failed as "hasFailed", a.attempts, ${ms('a.next_attempt_at')} as "nextAttemptAtMs",
-  a.output, a.last_error as "lastError", a.needs_approval as "needsApproval",
-  ${ms('a.drop_at')} as "dropAtMs", a.drop_by as "dropBy"`;
+const columns = sql`a.id, a.public_id, a.site_id, a.rule_id, r.name as rule_name, r.removed_at is not null as is_rule_removed,
+  a.incident_id, a.kind, a.is_dry_run, a.address, a.target, a.hold_seconds, a.attack, a.state,
+  ${ms('a.created_at')} as created_at_ms, ${ms('a.started_at')} as started_at_ms,
+  ${ms('a.released_at')} as released_at_ms, ${ms('a.ended_at')} as ended_at_ms, a.stopped_by, a.was_tried,
+  a.has_failed, a.attempts, ${ms('a.next_attempt_at')} as next_attempt_at_ms, a.output, a.last_error,
+  a.needs_approval, ${ms('a.drop_at')} as drop_at_ms,
+  a.drop_by`;
 const tables = sql`hand_off_actions a join hand_off_rules r on r.id = a.rule_id`;
 
 /** A filter has lasted as long as its rule allows. */
@@ -86,7 +86,7 @@ export async function takeRoom(trx: Queryable, { id, term }: Claim, addressesMax
       next_attempt_at = case when c.fits then a.next_attempt_at else svc_now() + interval '5 seconds' end,
       last_error = case when c.fits then a.last_error
         else 'waits: the site has actions for its maximum of ' || ${addressesMax}::int || ' addresses' end
-    from counted c where a.id = c.id returning c.fits as "hasRoom"`.execute(trx);
+    from counted c where a.id = c.id returning c.fits as has_room`.execute(trx);
   return rows[0]?.hasRoom ?? false;
 }
 
@@ -190,8 +190,8 @@ export type ActiveFilter = Pick<Action, 'address' | 'target' | 'attack' | 'dropA
 /** Every active filter of the site, those that may drop first; a dry run counts. */
 export async function listActiveFilters(db: Queryable, siteId: number): Promise<ActiveFilter[]> {
   const { rows } = await sql<ActiveFilter>`
-    select a.address, a.target, a.attack, ${ms('a.drop_at')} as "dropAtMs", a.is_dry_run as "isDryRun",
-      ${ms('a.started_at')} as "startedAtMs"
+    select a.address, a.target, a.attack, ${ms('a.drop_at')} as drop_at_ms, a.is_dry_run,
+      ${ms('a.started_at')} as started_at_ms
     from hand_off_actions a where a.site_id = ${siteId} and a.kind = 'filter' and a.state = 'active'
     order by a.is_dry_run, a.id`.execute(db);
   return rows;

@@ -73,7 +73,7 @@ export async function joinActions(trx: Queryable, matches: readonly Match[]): Pr
     held_again as (
       update hand_off_actions set released_at = null
       where id in (select action_id from joined) and released_at is not null)
-    select distinct j.incident_id as "incidentId" from joined j join hand_off_actions a on a.id = j.action_id
+    select distinct j.incident_id from joined j join hand_off_actions a on a.id = j.action_id
     where a.started_at is not null and not a.is_dry_run`.execute(trx);
   return rows.map(({ incidentId }) => incidentId);
 }
@@ -92,8 +92,8 @@ export async function listTold(
 ): Promise<{ id: string; actions: IncidentAction[] }[]> {
   const { rows } = await sql<{ id: string; kind: RuleKind; atMs: number; endedAtMs: number | null }>`
     select j.incident_id as id, a.kind,
-      floor(extract(epoch from case when a.kind = 'filter' then greatest(a.started_at, a.drop_at) else a.started_at end) * 1000)::float8 as "atMs",
-      floor(extract(epoch from a.ended_at) * 1000)::float8 as "endedAtMs"
+      floor(extract(epoch from case when a.kind = 'filter' then greatest(a.started_at, a.drop_at) else a.started_at end) * 1000)::float8 as at_ms,
+      floor(extract(epoch from a.ended_at) * 1000)::float8 as ended_at_ms
     from hand_off_incidents j join hand_off_actions a on a.id = j.action_id
     where j.incident_id = any(${[...incidentIds]}::uuid[]) and a.started_at is not null and not a.is_dry_run
       and (a.kind <> 'filter' or a.drop_at <= least(svc_now(), coalesce(a.ended_at, 'infinity')))

@@ -13,9 +13,9 @@ export const ruleSecret: SecretColumn = {
   clear: 'clear_secret',
 };
 
-const columns = sql`r.id, r.site_id as "siteId", r.name, r.kind, r.mode, r.prefixes, r.direction, r.min_pps as "minPps",
-  r.min_bps as "minBps", r.hold_seconds as "holdSeconds", r.target, r.revision,
-  (extract(epoch from r.changed_at) * 1000)::float8 as "changedAtMs", r.changed_by as "changedBy"`;
+const columns = sql`r.id, r.site_id, r.name, r.kind, r.mode, r.prefixes, r.direction, r.min_pps, r.min_bps,
+  r.hold_seconds, r.target, r.revision, (extract(epoch from r.changed_at) * 1000)::float8 as changed_at_ms,
+  r.changed_by`;
 
 /** A rule, and how many of its actions are not ended. */
 export interface ListedRule extends Rule {
@@ -24,7 +24,7 @@ export interface ListedRule extends Rule {
 
 export async function listRules(db: Queryable, siteId: number): Promise<ListedRule[]> {
   const { rows } = await sql<ListedRule>`
-    select ${columns}, (select count(*)::int from hand_off_actions a where a.rule_id = r.id and a.ended_at is null) as "openActions"
+    select ${columns}, (select count(*)::int from hand_off_actions a where a.rule_id = r.id and a.ended_at is null) as open_actions
     from hand_off_rules r where r.site_id = ${siteId} and r.removed_at is null
     order by lower(r.name), r.id`.execute(db);
   return rows;
@@ -60,8 +60,8 @@ export interface FailingRule {
 /** Every rule that acts; one whose actions go well has none that fails. */
 export async function listFailing(db: Queryable): Promise<FailingRule[]> {
   const { rows } = await sql<FailingRule>`
-    select r.id, r.site_id as "siteId", r.name, count(a.id)::int as failing,
-      (array_agg(a.last_error order by a.id desc) filter (where a.last_error is not null))[1] as "lastError"
+    select r.id, r.site_id, r.name, count(a.id)::int as failing,
+      (array_agg(a.last_error order by a.id desc) filter (where a.last_error is not null))[1] as last_error
     from hand_off_rules r left join hand_off_actions a on a.rule_id = r.id and not a.is_dry_run and not a.needs_approval
       and (a.ended_at is null and a.last_error is not null or a.state = 'failed' and a.ended_at > svc_now() - interval '1 hour')
     where r.mode = 'on' and r.removed_at is null group by r.id order by r.id`.execute(db);
@@ -71,7 +71,7 @@ export async function listFailing(db: Queryable): Promise<FailingRule[]> {
 /** Also of a removed rule, because its actions have to end. */
 export async function readSealedSecret(db: Queryable, id: number): Promise<Buffer | null> {
   const { rows } = await sql<{ sealedSecret: Buffer | null }>`
-    select sealed_secret as "sealedSecret" from hand_off_rules where id = ${id}`.execute(db);
+    select sealed_secret from hand_off_rules where id = ${id}`.execute(db);
   return rows[0]?.sealedSecret ?? null;
 }
 
@@ -143,7 +143,7 @@ export interface SiteLimit {
 
 export async function readLimit(db: Queryable, siteId: number): Promise<SiteLimit> {
   const { rows } = await sql<SiteLimit>`
-    select addresses_max as "addressesMax", revision from hand_off_sites
+    select addresses_max, revision from hand_off_sites
     where site_id = ${siteId}`.execute(db);
   return rows[0] ?? { addressesMax: addressesMaxDefault, revision: 0 };
 }

@@ -86,8 +86,7 @@ export async function storeUploads(
       order by sensor_id, spool_id, sequence
       on conflict (sensor_id, spool_id, sequence) do nothing
       returning sensor_id, spool_id, sequence)
-    select s.sequence is not null as "isStored", is_covered as "isCovered", known_digest as "knownDigest",
-      is_old as "isOld", ahead
+    select s.sequence is not null as is_stored, is_covered, known_digest, is_old, ahead
     from judged left join stored s using (sensor_id, spool_id, sequence) order by n`.execute(trx);
   return result.rows;
 }
@@ -159,9 +158,9 @@ export async function beginBatch(
       insert into inbox_attempts (share, term, upload_ids, began_at)
       select ${of.share}::int, ${of.term}::bigint, array_agg(id), svc_now() from picked having count(*) > 0
       on conflict (share) do update set term = excluded.term, upload_ids = excluded.upload_ids, began_at = excluded.began_at)
-    select id, sensor_id as "sensorId", site_id as "siteId", spool_id as "spoolId", sequence, digest,
-      extract(epoch from first_minute)::float8 as "firstMinute", extract(epoch from last_minute)::float8 as "lastMinute",
-      (extract(epoch from svc_now()) * 1000)::float8 as "nowMs"
+    select id, sensor_id, site_id, spool_id, sequence, digest,
+      extract(epoch from first_minute)::float8 as first_minute, extract(epoch from last_minute)::float8 as last_minute,
+      (extract(epoch from svc_now()) * 1000)::float8 as now_ms
     from held left join (inbox_uploads join picked using (id)) on true order by id`.execute(db);
   if (rows.length === 0) return null;
   return rows.filter((row): row is PendingUpload => row.id !== null);
@@ -214,9 +213,9 @@ export interface UploadIdentity {
 /** Locks an upload for this transaction; null when it has been finished meanwhile. */
 export async function lockPending(trx: Queryable, identity: UploadIdentity): Promise<PendingUpload | null> {
   const { rows } = await sql<PendingUpload>`
-    select id, sensor_id as "sensorId", site_id as "siteId", spool_id as "spoolId", sequence, digest,
-      extract(epoch from first_minute)::float8 as "firstMinute", extract(epoch from last_minute)::float8 as "lastMinute",
-      (extract(epoch from svc_now()) * 1000)::float8 as "nowMs"
+    select id, sensor_id, site_id, spool_id, sequence, digest,
+      extract(epoch from first_minute)::float8 as first_minute, extract(epoch from last_minute)::float8 as last_minute,
+      (extract(epoch from svc_now()) * 1000)::float8 as now_ms
     from inbox_uploads
     where sensor_id = ${identity.sensorId} and spool_id = ${identity.spoolId} and sequence = ${identity.sequence}
       and state = 'pending' for update`.execute(trx);
@@ -249,9 +248,9 @@ export async function countAttempts(
     update inbox_uploads set attempts = attempts + 1, last_error = ${error},
       due_at = svc_now() + make_interval(secs => ${retrySeconds}::float8 * power(2, attempts))
     where id = any(${[...ids]}::bigint[]) and state = 'pending'
-    returning id, sensor_id as "sensorId", site_id as "siteId", spool_id as "spoolId", sequence, attempts,
-      extract(epoch from first_minute)::float8 as "firstMinute",
-      extract(epoch from last_minute)::float8 as "lastMinute"`.execute(trx);
+    returning id, sensor_id, site_id, spool_id, sequence, attempts,
+      extract(epoch from first_minute)::float8 as first_minute,
+      extract(epoch from last_minute)::float8 as last_minute`.execute(trx);
   return rows;
 }
 
@@ -299,8 +298,8 @@ export async function listKeptUploads(
   toMinute: number,
 ): Promise<KeptUpload[]> {
   const { rows } = await sql<KeptUpload>`
-    select sensor_id as "sensorId", spool_id as "spoolId", sequence,
-      extract(epoch from first_minute)::float8 as "firstMinute", extract(epoch from last_minute)::float8 as "lastMinute"
+    select sensor_id, spool_id, sequence, extract(epoch from first_minute)::float8 as first_minute,
+      extract(epoch from last_minute)::float8 as last_minute
     from inbox_uploads
     where sensor_id = any(${[...sensorIds]}::bigint[]) and state = 'applied'
       and first_minute < to_timestamp(${toMinute}) and last_minute >= to_timestamp(${fromMinute})
@@ -323,11 +322,11 @@ export interface InboxState {
 export async function readInboxState(db: Queryable): Promise<InboxState> {
   const { rows } = await sql<InboxState>`
     select count(*)::int as pending, count(*) filter (where attempts > 0)::int as failing,
-      extract(epoch from svc_now() - min(received_at))::float8 as "oldestSeconds",
+      extract(epoch from svc_now() - min(received_at))::float8 as oldest_seconds,
       (select count(*)::int from inbox_uploads where state <> 'pending' and state = 'applied'
-        and finished_at > svc_now() - interval '1 hour') as "appliedLastHour",
+        and finished_at > svc_now() - interval '1 hour') as applied_last_hour,
       (select count(*)::int from inbox_uploads where state <> 'pending' and state = 'rejected'
-        and finished_at > svc_now() - interval '1 hour') as "rejectedLastHour"
+        and finished_at > svc_now() - interval '1 hour') as rejected_last_hour
     from inbox_uploads where state = 'pending'`.execute(db);
   return rows[0]!;
 }

@@ -54,9 +54,9 @@ export async function readAttackPeriods(
   toMs: number,
 ): Promise<AttackPeriods> {
   const { rows } = await sql<PeriodRow>`
-    select i.id as "incidentId", i.target_kind as kind, i.target, i.direction, i.class,
-      (extract(epoch from i.started_at) * 1000)::float8 as "startedAtMs",
-      (extract(epoch from ${endedAt}) * 1000)::float8 as "endedAtMs",
+    select i.id as incident_id, i.target_kind as kind, i.target, i.direction, i.class,
+      (extract(epoch from i.started_at) * 1000)::float8 as started_at_ms,
+      (extract(epoch from ${endedAt}) * 1000)::float8 as ended_at_ms,
       coalesce((select jsonb_agg(distinct jsonb_build_object('sensorId', o.sensor_id, 'capture', o.said ->> 'capture'))
         from incident_observations o where o.incident_id = i.id), '[]') as captures
     from incidents i

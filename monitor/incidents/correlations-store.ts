@@ -43,8 +43,8 @@ export async function listPeers(
       select id from near
       union select n.id from (select distinct correlation_id from near) c
         join incidents n on n.correlation_id = c.correlation_id)
-    select i.id, i.site_id as "siteId", ${ms('i.started_at')} as "startedAtMs",
-      ${ms('i.last_observed_at')} as "lastObservedAtMs", i.correlation_id as "correlationId",
+    select i.id, i.site_id, ${ms('i.started_at')} as started_at_ms,
+      ${ms('i.last_observed_at')} as last_observed_at_ms, i.correlation_id,
       array(select distinct name from (
         select i.class as name union all
         select vector ->> 'class' from jsonb_array_elements(i.measured -> 'vectors') vector) names order by name) as classes

@@ -57,8 +57,7 @@ export async function findIncident(
   const { rows } = await sql<
     IncidentRow & Pick<StoredIncident, 'deliveredRevision' | 'deliveredAtMs' | 'deliveryOutcome'>
   >`
-    select ${incidentColumns}, i.delivered_revision as "deliveredRevision", ${ms('i.delivered_at')} as "deliveredAtMs",
-      i.delivery_outcome as "deliveryOutcome"
+    select ${incidentColumns}, i.delivered_revision, ${ms('i.delivered_at')} as delivered_at_ms, i.delivery_outcome
     from incidents i where i.site_id = ${siteId} and i.id = ${id}::uuid`.execute(db);
   const [row] = rows;
   if (!row) return null;
@@ -75,7 +74,7 @@ export interface SensorView {
 
 export async function listSensorViews(db: Queryable, incidentId: string): Promise<SensorView[]> {
   const { rows } = await sql<SensorView>`
-    select sensor_id as "sensorId", said, ${ms('received_at')} as "receivedAtMs" from incident_observations
+    select sensor_id, said, ${ms('received_at')} as received_at_ms from incident_observations
     where incident_id = ${incidentId}::uuid order by started_at, sensor_id, id limit 500`.execute(db);
   return rows;
 }
@@ -88,7 +87,7 @@ export interface StoredTransition {
 
 export async function listTransitions(db: Queryable, incidentId: string): Promise<StoredTransition[]> {
   const { rows } = await sql<StoredTransition>`
-    select kind, ${ms('at')} as "atMs", details from incident_transitions
+    select kind, ${ms('at')} as at_ms, details from incident_transitions
     where incident_id = ${incidentId}::uuid order by id limit 1000`.execute(db);
   return rows;
 }
@@ -111,8 +110,8 @@ export async function findObservation(
   observationId: string,
 ): Promise<FoundObservation | 'unknown' | 'of_another'> {
   const { rows } = await sql<FoundObservation & { isOwn: boolean; isForeign: boolean }>`
-    select site_id as "siteId", said ->> 'capture' as capture, ${ms('ends_at')} as "endsAtMs",
-      sensor_id = ${sensorId}::bigint as "isOwn", is_foreign as "isForeign"
+    select site_id, said ->> 'capture' as capture, ${ms('ends_at')} as ends_at_ms,
+      sensor_id = ${sensorId}::bigint as is_own, is_foreign
     from incident_observations where observation_id = ${observationId}::uuid`.execute(db);
   const own = rows.filter(({ isOwn }) => isOwn);
   if (own.length === 0) return rows.length === 0 ? 'unknown' : 'of_another';
@@ -133,8 +132,8 @@ export interface RemotePrefix {
 /** Sources of an inbound incident, destinations of an outbound one; the heaviest first. */
 export async function listRemotes(db: Queryable, incidentId: string, limit: number): Promise<RemotePrefix[]> {
   const { rows } = await sql<RemotePrefix>`
-    select r.prefix, max(r.share) as share, (extract(epoch from min(r.first_at)) * 1000)::float8 as "firstAtMs",
-      (extract(epoch from max(r.last_at)) * 1000)::float8 as "lastAtMs"
+    select r.prefix, max(r.share) as share, (extract(epoch from min(r.first_at)) * 1000)::float8 as first_at_ms,
+      (extract(epoch from max(r.last_at)) * 1000)::float8 as last_at_ms
     from incident_observations o join incident_remotes r on r.observation = o.id
     where o.incident_id = ${incidentId}::uuid group by r.prefix order by 2 desc, 1
     limit ${limit}`.execute(db);
@@ -150,7 +149,7 @@ export interface CurvePoint {
 /** The rates of the strongest capture in steps of so many milliseconds: of each step its largest second. */
 export async function readCurve(db: Queryable, incidentId: string, stepMs: number): Promise<CurvePoint[]> {
   const { rows } = await sql<CurvePoint>`
-    select (p.at / ${stepMs}::bigint * ${stepMs}::bigint)::float8 as "atMs", max(p.bps)::float8 as bps, max(p.pps)::float8 as pps
+    select (p.at / ${stepMs}::bigint * ${stepMs}::bigint)::float8 as at_ms, max(p.bps)::float8 as bps, max(p.pps)::float8 as pps
     from incident_observations o
     join incident_seconds s on s.observation = o.id
     cross join lateral unnest(s.at, s.bps, s.pps) as p(at, bps, pps)
@@ -168,7 +167,7 @@ export interface OpenCounts {
 
 export async function countOpen(db: Queryable): Promise<OpenCounts[]> {
   const { rows } = await sql<OpenCounts>`
-    select site_id as "siteId", (count(*) filter (where severity = 'attack' and state = 'active'))::int as attacks,
+    select site_id, (count(*) filter (where severity = 'attack' and state = 'active'))::int as attacks,
       (count(*) filter (where severity = 'attack' and state = 'stale'))::int as stale,
       (count(*) filter (where severity = 'info'))::int as info
     from incidents where state <> 'recovered' and merged_into is null and not is_withdrawn and not is_drill
@@ -179,7 +178,7 @@ export async function countOpen(db: Queryable): Promise<OpenCounts[]> {
 /** What sensors of a site said of other nodes' servers, the newest first. */
 export async function listForeign(db: Queryable, siteId: number, limit: number): Promise<SensorView[]> {
   const { rows } = await sql<SensorView>`
-    select sensor_id as "sensorId", said, ${ms('received_at')} as "receivedAtMs" from incident_observations
+    select sensor_id, said, ${ms('received_at')} as received_at_ms from incident_observations
     where site_id = ${siteId} and incident_id is null and is_foreign
     order by ends_at desc, id limit ${limit}`.execute(db);
   return rows;
@@ -200,11 +199,11 @@ export async function setIncidentActions(
 }
 
 /** How statements read an incident (`incidents i`). */
-export const incidentColumns = sql`i.id, i.site_id as "siteId", i.target_kind as "targetKind", i.target as "targetValue",
-  i.target_key as "targetKey", i.direction, i.severity, i.class, i.is_drill as "isDrill", i.revision, i.state,
-  ${ms('i.started_at')} as "startedAtMs", ${ms('i.detected_at')} as "detectedAtMs",
-  ${ms('i.last_observed_at')} as "lastObservedAtMs", ${ms('i.recovered_at')} as "recoveredAtMs", i.measured,
-  i.correlation_id as "correlationId", i.merged_into as "mergedInto", i.is_withdrawn as "isWithdrawn", i.actions`;
+export const incidentColumns = sql`i.id, i.site_id, i.target_kind, i.target as target_value, i.target_key,
+  i.direction, i.severity, i.class, i.is_drill, i.revision, i.state, ${ms('i.started_at')} as started_at_ms,
+  ${ms('i.detected_at')} as detected_at_ms, ${ms('i.last_observed_at')} as last_observed_at_ms,
+  ${ms('i.recovered_at')} as recovered_at_ms, i.measured, i.correlation_id, i.merged_into, i.is_withdrawn,
+  i.actions`;
 
 export type IncidentRow = Omit<Incident, 'target'> & {
   targetKind: Incident['target']['kind'];
@@ -236,7 +235,7 @@ export async function listDeliverable(
   siteIds: readonly number[],
 ): Promise<DeliverableIncident[]> {
   const { rows } = await sql<IncidentRow & { isPending: boolean }>`
-    select ${incidentColumns}, i.delivered_revision < i.revision as "isPending" from incidents i
+    select ${incidentColumns}, i.delivered_revision < i.revision as is_pending from incidents i
     where i.site_id = any(${[...siteIds]}::bigint[]) and i.target_kind = 'host' and (i.delivered_revision < i.revision or i.state = 'active')
       and not (i.is_withdrawn and i.delivered_revision = 0)
     order by i.delivered_revision = i.revision, i.changed_at, i.id limit ${listedMax}`.execute(db);

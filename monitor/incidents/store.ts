@@ -59,7 +59,7 @@ export async function upsertObservations(trx: Queryable, judged: readonly Judged
         received_at = svc_now()
       where excluded.revision > held.revision
       returning id, sensor_id, observation_id, is_foreign)
-    select g.index, coalesce(w.id, o.id) as id, w.id is not null as "isNewest"
+    select g.index, coalesce(w.id, o.id) as id, w.id is not null as is_newest
     from given g
     left join written w on w.sensor_id = g."sensorId" and w.observation_id = g.id and w.is_foreign = g."isForeign"
     left join incident_observations o on o.sensor_id = g."sensorId" and o.observation_id = g.id
@@ -131,9 +131,9 @@ export async function insertDetails(trx: Queryable, details: readonly Detail[]):
   );
 }
 
-const observationColumns = sql`o.id as "rowId", o.sensor_id as "sensorId", o.site_id as "siteId",
-  o.incident_id as "incidentId", o.target_key as "targetKey", o.direction, o.severity, o.is_drill as "isDrill", o.said,
-  o.target_kind as "targetKind", o.target as "targetValue"`;
+const observationColumns = sql`o.id as row_id, o.sensor_id, o.site_id, o.incident_id, o.target_key, o.direction,
+  o.severity, o.is_drill, o.said, o.target_kind,
+  o.target as target_value`;
 
 type ObservationRow = Omit<Observation, 'target'> & {
   targetKind: Observation['target']['kind'];
@@ -236,8 +236,7 @@ export async function listRowsOfAddresses(
 ): Promise<(Statement & { rowId: number; isForeign: boolean; targetKey: string })[]> {
   const since = changed.map((one) => (Number.isFinite(one.since) ? one.since : 0));
   const { rows } = await sql<Statement & { rowId: number; isForeign: boolean; targetKey: string }>`
-    select o.id as "rowId", o.site_id as "siteId", o.sensor_id as "sensorId", o.is_foreign as "isForeign",
-      o.target_key as "targetKey", o.said
+    select o.id as row_id, o.site_id, o.sensor_id, o.is_foreign, o.target_key, o.said
     from unnest(${changed.map(({ address }) => address)}::text[], ${since}::float8[]) as g(address, since)
     join incident_observations o on o.said #>> '{target,value}' = g.address
       and o.ends_at >= greatest(to_timestamp(g.since), svc_now() - interval '24 hours') - interval '2 minutes'
@@ -271,7 +270,7 @@ export async function listFading(
   limit: number,
 ): Promise<{ id: string; siteId: number }[]> {
   const { rows } = await sql<{ id: string; siteId: number }>`
-    select id, site_id as "siteId" from incidents
+    select id, site_id from incidents
     where state <> 'recovered' and state = 'active' and merged_into is null and last_observed_at < to_timestamp(${beforeMs}::float8 / 1000)
     order by last_observed_at limit ${limit}`.execute(trx);
   return rows;
@@ -280,7 +279,7 @@ export async function listFading(
 /** A row of each of these incidents, so that all of it is judged again. */
 export async function listRowsOfIncidents(trx: Queryable, ids: readonly string[]): Promise<number[]> {
   const { rows } = await sql<{ rowId: number }>`
-    select min(id) as "rowId" from incident_observations
+    select min(id) as row_id from incident_observations
     where incident_id = any(${[...ids]}::uuid[]) group by incident_id`.execute(trx);
   return rows.map(({ rowId }) => rowId);
 }

@@ -66,7 +66,7 @@ export async function listStateChanges(
   machines: readonly InventoryMachine[],
 ): Promise<StateChange[]> {
   const { rows } = await sql<StateChange>`
-    select v.cluster_id as "clusterId", l.name as "serverName", v.state as before, l.state as after, array(
+    select v.cluster_id, l.name as server_name, v.state as before, l.state as after, array(
       select distinct host(a) from inventory_interfaces i, unnest(i.addresses) a
       where i.cluster_id = v.cluster_id and i.vm_id = v.vm_id and i.retired_at is null order by 1) as addresses
     from jsonb_to_recordset(${JSON.stringify(machines)}::jsonb) as l("clusterId" bigint, "serverId" bigint, name text, state text)
@@ -83,7 +83,7 @@ export interface MachineKey {
 /** Live machines that are missing from this listing. */
 export async function listUnlisted(db: Queryable, listed: readonly MachineKey[]): Promise<MachineKey[]> {
   const { rows } = await sql<MachineKey>`
-    select cluster_id as "clusterId", vm_id as "serverId" from inventory_vms
+    select cluster_id, vm_id as server_id from inventory_vms
     where retired_at is null and (cluster_id, vm_id) not in (
       select l."clusterId", l."serverId" from jsonb_to_recordset(${JSON.stringify(listed)}::jsonb)
         as l("clusterId" bigint, "serverId" bigint))
@@ -128,7 +128,7 @@ export async function addTombstones(
     insert into vm_tombstones (cluster_id, vm_id, destroyed_at)
     select ${clusterId}, id, ${destroyedAt}::timestamptz from unnest(${[...serverIds]}::bigint[]) as id order by id
     on conflict (cluster_id, vm_id) do nothing
-    returning vm_id as "serverId"`.execute(db);
+    returning vm_id as server_id`.execute(db);
   return new Set(rows.map((row) => row.serverId));
 }
 
@@ -143,9 +143,8 @@ export interface ImportState {
 
 export async function readState(db: Queryable): Promise<ImportState> {
   const { rows } = await sql<ImportState>`
-    select (extract(epoch from last_run_at) * 1000)::float8 as "lastRunAtMs",
-           (extract(epoch from last_success_at) * 1000)::float8 as "lastSuccessAtMs",
-           last_error as "lastError", last_counts as "lastCounts"
+    select (extract(epoch from last_run_at) * 1000)::float8 as last_run_at_ms,
+           (extract(epoch from last_success_at) * 1000)::float8 as last_success_at_ms, last_error, last_counts
     from inventory_state`.execute(db);
   return rows[0]!;
 }
@@ -153,7 +152,7 @@ export async function readState(db: Queryable): Promise<ImportState> {
 /** When the last listing began, as text with full precision; null before the first. */
 export async function readListedAt(db: Queryable): Promise<string | null> {
   const { rows } = await sql<{ listedAt: string | null }>`
-    select listed_at::text as "listedAt" from inventory_state`.execute(db);
+    select listed_at::text as listed_at from inventory_state`.execute(db);
   return rows[0]?.listedAt ?? null;
 }
 
@@ -176,7 +175,7 @@ export interface ClusterCount {
 
 export async function listClusters(db: Queryable): Promise<ClusterCount[]> {
   const { rows } = await sql<ClusterCount>`
-    select cluster_id as "clusterId", count(*) filter (where retired_at is null)::int as machines
+    select cluster_id, count(*) filter (where retired_at is null)::int as machines
     from inventory_vms group by cluster_id order by cluster_id`.execute(db);
   return rows;
 }
@@ -224,9 +223,9 @@ export async function listNodeServers(
   limit: number,
 ): Promise<NodeServer[]> {
   const { rows } = await sql<NodeServer>`
-    select v.cluster_id as "clusterId", v.vm_id as "serverId", v.name, v.state,
-      (extract(epoch from v.last_seen_at) * 1000)::float8 as "seenAtMs",
-      (extract(epoch from i.seen_at) * 1000)::float8 as "interfacesSeenAtMs", coalesce(i.addresses, '{}') as addresses
+    select v.cluster_id, v.vm_id as server_id, v.name, v.state,
+      (extract(epoch from v.last_seen_at) * 1000)::float8 as seen_at_ms,
+      (extract(epoch from i.seen_at) * 1000)::float8 as interfaces_seen_at_ms, coalesce(i.addresses, '{}') as addresses
     from inventory_vms v
     left join lateral (
       select min(n.last_seen_at) as seen_at, array_agg(host(a) order by a) filter (where a is not null) as addresses

@@ -122,11 +122,10 @@ async function listWindows(
   historyMax: number,
 ): Promise<WindowList> {
   const { rows } = await sql<WindowRow>`
-    select sensor_id as "sensorId", capture, role, (extract(epoch from started_at) * 1000)::float8 as "startedAtMs",
-      observed_ms as "observedMs", packets, ip_bytes as "ipBytes", parser_dropped as "parserDropped",
-      kernel_dropped as "kernelDropped", hosts_left_out as "hostsLeftOut", matching,
+    select sensor_id, capture, role, (extract(epoch from started_at) * 1000)::float8 as started_at_ms, observed_ms,
+      packets, ip_bytes, parser_dropped, kernel_dropped, hosts_left_out, matching,
       array(select host(address) from unnest(addresses) with ordinality as listed (address, place) order by place) as addresses,
-      rx_bytes::float8[] as "rxBytes", tx_bytes::float8[] as "txBytes", host_packets::float8[] as "hostPackets"
+      rx_bytes::float8[] as rx_bytes, tx_bytes::float8[] as tx_bytes, host_packets::float8[] as host_packets
     from (
       select *, count(*) over ()::int as matching, row_number() over newest_first as place,
         sum(cardinality(addresses)) over newest_first as host_rows,
@@ -157,9 +156,9 @@ async function listWindows(
 
 async function listRates(db: Queryable, siteId: number, afterMs: number): Promise<LiveRate[]> {
   const { rows } = await sql<LiveRate>`
-    select distinct on (sensor_id, capture collate "C") sensor_id as "sensorId", capture,
-      (extract(epoch from started_at) * 1000)::float8 as "startedAtMs", observed_ms as "observedMs", ip_bytes as "ipBytes",
-      packets, parser_dropped as "parserDropped", kernel_dropped as "kernelDropped"
+    select distinct on (sensor_id, capture collate "C") sensor_id, capture,
+      (extract(epoch from started_at) * 1000)::float8 as started_at_ms, observed_ms, ip_bytes, packets,
+      parser_dropped, kernel_dropped
     from live_windows
     where site_id = ${siteId} and started_at > to_timestamp(${afterMs / 1000}::float8)
     order by sensor_id, capture collate "C", started_at desc, id desc`.execute(db);

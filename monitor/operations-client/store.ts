@@ -26,9 +26,8 @@ export interface StoredConnection extends ConnectionView {
 
 export async function readConnection(db: Queryable): Promise<StoredConnection | null> {
   const { rows } = await sql<StoredConnection>`
-    select base_url as "baseUrl", sealed_token as "sealedToken", revision, is_enabled as "isEnabled",
-           is_sync_automatic as "isSyncAutomatic", project_name as "projectName", capabilities,
-           (extract(epoch from checked_at) * 1000)::float8 as "checkedAtMs", check_error as "checkError"
+    select base_url, sealed_token, revision, is_enabled, is_sync_automatic, project_name, capabilities,
+           (extract(epoch from checked_at) * 1000)::float8 as checked_at_ms, check_error
     from operations_connection`.execute(db);
   return rows[0] ?? null;
 }
@@ -97,8 +96,8 @@ export interface NoticeSecretStatus {
 
 export async function readNoticeStatus(db: Queryable): Promise<NoticeSecretStatus | null> {
   const { rows } = await sql<NoticeSecretStatus>`
-    select (extract(epoch from created_at) * 1000)::float8 as "createdAtMs", refused_count as "refusedCount",
-           (extract(epoch from last_refused_at) * 1000)::float8 as "lastRefusedAtMs"
+    select (extract(epoch from created_at) * 1000)::float8 as created_at_ms, refused_count,
+           (extract(epoch from last_refused_at) * 1000)::float8 as last_refused_at_ms
     from notice_secret`.execute(db);
   return rows[0] ?? null;
 }

@@ -35,7 +35,7 @@ export async function findByEmail(
   // PostgreSQL refuses text with a zero byte, and no stored address has one.
   if (email.includes('\0')) return null;
   const { rows } = await sql<Operator & { passwordHash: string | null }>`
-    select id, email, name, role, password_hash as "passwordHash"
+    select id, email, name, role, password_hash
     from operators where lower(email) = ${email} and disabled_at is null`.execute(db);
   const row = rows[0];
   if (!row) return null;
@@ -65,7 +65,7 @@ export async function insertOperator(db: Queryable, person: Omit<Operator, 'id'>
 
 export async function findPasswordHash(db: Queryable, id: number): Promise<string | null> {
   const { rows } = await sql<{ passwordHash: string | null }>`
-    select password_hash as "passwordHash" from operators where id = ${id}
+    select password_hash from operators where id = ${id}
       and disabled_at is null`.execute(db);
   return rows[0]?.passwordHash ?? null;
 }
@@ -93,8 +93,8 @@ export interface ListedOperator extends Operator {
 /** Enabled ones first, by name. */
 export async function listOperators(db: Queryable): Promise<ListedOperator[]> {
   const { rows } = await sql<ListedOperator>`
-    select id, email, name, role, (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
-      (extract(epoch from disabled_at) * 1000)::float8 as "disabledAtMs"
+    select id, email, name, role, (extract(epoch from created_at) * 1000)::float8 as created_at_ms,
+      (extract(epoch from disabled_at) * 1000)::float8 as disabled_at_ms
     from operators order by disabled_at is not null, lower(name), id`.execute(db);
   return rows;
 }

@@ -23,8 +23,8 @@ export async function findAddressPlacements(
   spoken: readonly Spoken[],
 ): Promise<(Placement & { index: number })[]> {
   const { rows } = await sql<Placement & { index: number }>`
-    select (q.n - 1)::int as index, ${seconds('p.began_at')} as "beganAt", ${seconds('p.ended_at')} as "endedAt", p.speaks,
-      p.segment, p.is_unique as "isUnique"
+    select (q.n - 1)::int as index, ${seconds('p.began_at')} as began_at, ${seconds('p.ended_at')} as ended_at, p.speaks,
+      p.segment, p.is_unique
     from unnest(${spoken.map((one) => one.sensorId)}::bigint[], ${spoken.map((one) => one.subject)}::inet[])
       with ordinality as q(sensor_id, address, n)
     cross join lateral address_placements(q.sensor_id, q.address) p`.execute(db);
@@ -36,7 +36,7 @@ export async function findMacPlacements(
   spoken: readonly Spoken[],
 ): Promise<(Placement & { index: number })[]> {
   const { rows } = await sql<Placement & { index: number }>`
-    select (q.n - 1)::int as index, ${seconds('p.began_at')} as "beganAt", ${seconds('p.ended_at')} as "endedAt", p.speaks,
+    select (q.n - 1)::int as index, ${seconds('p.began_at')} as began_at, ${seconds('p.ended_at')} as ended_at, p.speaks,
       '' as segment
     from unnest(${spoken.map((one) => one.sensorId)}::bigint[], ${spoken.map((one) => one.subject)}::text[])
       with ordinality as q(sensor_id, mac, n)
@@ -81,7 +81,7 @@ interface OpenRow extends Omit<PlacedInterface, 'isUnique'> {
 
 export async function findChanges(db: Queryable, places: readonly PlacedInterface[]): Promise<Changes> {
   const { rows } = await sql<OpenRow>`
-    select id, cluster_id as "clusterId", vm_id as "serverId", node, mac, segment, host(address) as address
+    select id, cluster_id, vm_id as server_id, node, mac, segment, host(address) as address
     from vm_placements where ended_at is null`.execute(db);
   const held = new Set(rows.map(placeKey));
   const open = new Map(rows.map((row) => [placeKey(row), row.id]));
@@ -127,7 +127,7 @@ export async function writeChanges(
       select cluster_id, vm_id, node, mac, segment, address, is_unique,
         case when is_known then coalesce(${listedBefore}::timestamptz, svc_now()) else '-infinity' end
       from known
-      returning host(address) as address, ${seconds('began_at')} as "beganAt"`.execute(trx);
+      returning host(address) as address, ${seconds('began_at')} as began_at`.execute(trx);
     for (const { address, beganAt } of rows)
       if (address !== null) since.set(address, Math.min(since.get(address) ?? beganAt, beganAt));
   }
@@ -166,7 +166,7 @@ export interface NodeName {
 
 export async function listNodes(db: Queryable, clusterIds: readonly number[]): Promise<NodeName[]> {
   const { rows } = await sql<NodeName>`
-    select cluster_id as "clusterId", node, count(distinct vm_id)::int as servers
+    select cluster_id, node, count(distinct vm_id)::int as servers
     from vm_placements
     where cluster_id = any(${[...clusterIds]}::bigint[]) and ended_at is null and node is not null
     group by 1, 2 order by 2, 1`.execute(db);

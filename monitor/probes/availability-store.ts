@@ -48,9 +48,9 @@ export async function readAvailability(
           select bit_or(reported) as reported, bit_or(answered) as answered, sum(sent) as sent, sum(lost) as lost,
             sum(rtt_median_sum_us) as rtt, sum(rtt_medians) as medians from hours group by hour
         )
-        select probe_id as "probeId", sum(bit_count(answered::bit(64)))::float8 as "minutesUp",
-          sum(bit_count(reported::bit(64)))::float8 as "minutesKnown", sum(sent)::float8 as sent, sum(lost)::float8 as lost,
-          (sum(rtt_median_sum_us) / nullif(sum(rtt_medians), 0))::float8 as "rttUs"
+        select probe_id, sum(bit_count(answered::bit(64)))::float8 as minutes_up,
+          sum(bit_count(reported::bit(64)))::float8 as minutes_known, sum(sent)::float8 as sent, sum(lost)::float8 as lost,
+          (sum(rtt_median_sum_us) / nullif(sum(rtt_medians), 0))::float8 as rtt_us
         from hours group by probe_id
         union all
         select null, sum(bit_count(answered::bit(64)))::float8, sum(bit_count(reported::bit(64)))::float8,
@@ -66,9 +66,9 @@ export async function readAvailability(
           select bool_or(lost < sent) as is_up, sum(sent) as sent, sum(lost) as lost, sum(rtt_median_sum_us) as rtt,
             sum(rtt_medians) as medians from minutes group by minute
         )
-        select probe_id as "probeId", count(*) filter (where lost < sent)::float8 as "minutesUp",
-          count(*)::float8 as "minutesKnown", sum(sent)::float8 as sent, sum(lost)::float8 as lost,
-          (sum(rtt_median_sum_us) / nullif(sum(rtt_medians), 0))::float8 as "rttUs"
+        select probe_id, count(*) filter (where lost < sent)::float8 as minutes_up, count(*)::float8 as minutes_known,
+          sum(sent)::float8 as sent, sum(lost)::float8 as lost,
+          (sum(rtt_median_sum_us) / nullif(sum(rtt_medians), 0))::float8 as rtt_us
         from minutes group by probe_id
         union all
         select null, count(*) filter (where is_up)::float8, count(*)::float8, sum(sent)::float8, sum(lost)::float8,
@@ -84,19 +84,19 @@ export async function readHistory(
   const { probeId, stepSeconds } = range;
   const isHourly = readsHours(range) && stepSeconds % 3600 === 0;
   const step = sql`(floor(extract(epoch from ${sql.ref(isHourly ? 'hour' : 'minute')}) / ${stepSeconds}::float8) * ${stepSeconds * 1000})::float8`;
-  const measures = sql`sum(sent)::float8 as sent, sum(lost)::float8 as lost, min(rtt_min_us) as "rttMinUs",
-    max(rtt_max_us) as "rttMaxUs", (sum(rtt_median_sum_us) / nullif(sum(rtt_medians), 0))::float8 as "rttUs"`;
+  const measures = sql`sum(sent)::float8 as sent, sum(lost)::float8 as lost, min(rtt_min_us) as rtt_min_us,
+    max(rtt_max_us) as rtt_max_us, (sum(rtt_median_sum_us) / nullif(sum(rtt_medians), 0))::float8 as rtt_us`;
   const until = sql`to_timestamp(${range.toMs / 1000}::float8)`;
   const { rows } = isHourly
     ? await sql<HistoryStep>`
-        select ${step} as "startMs", sum(bit_count(answered::bit(64)))::float8 as "minutesUp",
-          sum(bit_count(reported::bit(64)))::float8 as "minutesKnown", ${measures}
+        select ${step} as start_ms, sum(bit_count(answered::bit(64)))::float8 as minutes_up,
+          sum(bit_count(reported::bit(64)))::float8 as minutes_known, ${measures}
         from probe_hours where probe_id = ${probeId} and hour < ${until}
           and hour >= to_timestamp(${Math.floor(range.fromMs / hourMs) * 3600}::float8)
         group by 1 order by 1`.execute(db)
     : await sql<HistoryStep>`
-        select ${step} as "startMs", count(*) filter (where lost < sent)::float8 as "minutesUp",
-          count(*)::float8 as "minutesKnown", ${measures}
+        select ${step} as start_ms, count(*) filter (where lost < sent)::float8 as minutes_up,
+          count(*)::float8 as minutes_known, ${measures}
         from probe_minutes where probe_id = ${probeId} and minute < ${until}
           and minute >= to_timestamp(${range.fromMs / 1000}::float8)
         group by 1 order by 1`.execute(db);
@@ -116,8 +116,8 @@ export interface ProbeMinutes {
 /** The newest minutes of every active probe, of all sites in one query. */
 export async function listNewestMinutes(db: Queryable, count: number): Promise<ProbeMinutes[]> {
   const { rows } = await sql<ProbeMinutes>`
-    select p.id as "probeId", p.site_id as "siteId", p.name,
-      extract(epoch from svc_now() - max(m.minute) - interval '1 minute')::float8 as "ageSeconds",
+    select p.id as probe_id, p.site_id, p.name,
+      extract(epoch from svc_now() - max(m.minute) - interval '1 minute')::float8 as age_seconds,
       coalesce(json_agg(json_build_object('isUp', m.lost < m.sent, 'failure', m.failure) order by m.minute desc)
         filter (where m.minute is not null), '[]') as minutes
     from probes p

@@ -42,10 +42,10 @@ export interface ReplayedAddress {
   } | null;
 }
 
-const columns = sql`id, group_id::float8 as "groupId", group_name as "groupName", asked,
-  (extract(epoch from asked_at) * 1000)::float8 as "askedAtMs", asked_by as "askedBy",
-  cardinality(addresses) as addresses, done, (extract(epoch from finished_at) * 1000)::float8 as "finishedAtMs",
-  cancelled_by as "cancelledBy", failure`;
+const columns = sql`id, group_id::float8 as group_id, group_name, asked,
+  (extract(epoch from asked_at) * 1000)::float8 as asked_at_ms, asked_by, cardinality(addresses) as addresses, done,
+  (extract(epoch from finished_at) * 1000)::float8 as finished_at_ms, cancelled_by,
+  failure`;
 
 export async function findOpenReplay(db: Queryable, siteId: number): Promise<GroupReplay | null> {
   const { rows } = await sql<GroupReplay>`
@@ -124,7 +124,7 @@ export async function claimReplay(db: Queryable, claimSeconds: number): Promise<
       select id from protection_replays
       where finished_at is null and (claimed_until is null or claimed_until <= svc_now())
       order by asked_at, id limit 1 for update skip locked)
-    returning id, site_id::float8 as "siteId", group_id::float8 as "groupId", asked, addresses as list, done, term::float8 as term, attempts`.execute(
+    returning id, site_id::float8 as site_id, group_id::float8 as group_id, asked, addresses as list, done, term::float8 as term, attempts`.execute(
     db,
   );
   return rows[0] ?? null;

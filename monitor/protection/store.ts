@@ -7,7 +7,7 @@ import type { Drill, DrillOrder } from './drill.ts';
 import type { HostGroup, ServerKey, ServerSettings, Settings, SiteSettings } from './settings.ts';
 import { noChoices, type ThresholdChoices } from './thresholds.ts';
 
-const revised = sql`revision, (extract(epoch from changed_at) * 1000)::float8 as "changedAtMs", changed_by as "changedBy"`;
+const revised = sql`revision, (extract(epoch from changed_at) * 1000)::float8 as changed_at_ms, changed_by`;
 
 const unset: SiteSettings = {
   thresholds: noChoices,
@@ -27,7 +27,7 @@ function withBoth<Row extends { thresholds: ThresholdChoices }>(row: Row): Row {
 
 export async function readSiteSettings(db: Queryable, siteId: number): Promise<SiteSettings> {
   const { rows } = await sql<SiteSettings>`
-    select thresholds, additional_cidrs as "additionalCidrs", ${revised}
+    select thresholds, additional_cidrs, ${revised}
     from protection_sites where site_id = ${siteId}`.execute(db);
   return rows[0] ? withBoth(rows[0]) : unset;
 }
@@ -46,7 +46,7 @@ export async function findGroup(db: Queryable, siteId: number, id: number): Prom
   return rows[0] ? withBoth(rows[0]) : null;
 }
 
-const serverColumns = sql`id, cluster_id as "clusterId", vm_id as "serverId", host(address) as address, thresholds, ${revised}`;
+const serverColumns = sql`id, cluster_id, vm_id as server_id, host(address) as address, thresholds, ${revised}`;
 
 export async function listServers(db: Queryable, siteId: number): Promise<ServerSettings[]> {
   const { rows } = await sql<ServerSettings>`
@@ -166,8 +166,8 @@ export async function deleteServer(trx: Queryable, id: number): Promise<void> {
 }
 
 const columns = sql`id, host(address) as address, direction, class, pps, bps,
-  (extract(epoch from starts_at) * 1000)::float8 as "startsAtMs", seconds, mails_customer as "mailsCustomer", started_by as "startedBy",
-  (extract(epoch from stopped_at) * 1000)::float8 as "stoppedAtMs", stopped_by as "stoppedBy"`;
+  (extract(epoch from starts_at) * 1000)::float8 as starts_at_ms, seconds, mails_customer, started_by,
+  (extract(epoch from stopped_at) * 1000)::float8 as stopped_at_ms, stopped_by`;
 
 const isOpen = sql`stopped_at is null and starts_at + seconds * interval '1 second' > svc_now()`;
 

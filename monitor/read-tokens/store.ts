@@ -17,8 +17,8 @@ const ms = (column: string) => sql`(extract(epoch from ${sql.ref(column)}) * 100
 /** Tokens of a site that were not revoked, the newest first. */
 export async function listTokens(db: Queryable, siteId: number): Promise<ReadToken[]> {
   const { rows } = await sql<ReadToken>`
-    select id, name, created_by as "createdBy", ${ms('created_at')} as "createdAtMs", ${ms('expires_at')} as "expiresAtMs",
-      ${ms('last_used_at')} as "lastUsedAtMs"
+    select id, name, created_by, ${ms('created_at')} as created_at_ms, ${ms('expires_at')} as expires_at_ms,
+      ${ms('last_used_at')} as last_used_at_ms
     from read_tokens where site_id = ${siteId} and revoked_at is null
     order by created_at desc, id limit 200`.execute(db);
   return rows;
@@ -60,7 +60,7 @@ export async function findToken(
   id: string,
 ): Promise<{ siteId: number; digest: Buffer } | null> {
   const { rows } = await sql<{ siteId: number; digest: Buffer }>`
-    select site_id as "siteId", digest from read_tokens
+    select site_id, digest from read_tokens
     where id = ${id} and revoked_at is null and (expires_at is null or expires_at > svc_now())`.execute(db);
   return rows[0] ?? null;
 }

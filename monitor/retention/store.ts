@@ -52,9 +52,9 @@ export interface MaintenanceState {
 
 export async function readState(db: Queryable): Promise<MaintenanceState> {
   const { rows } = await sql<MaintenanceState>`
-    select (extract(epoch from last_run_at) * 1000)::float8 as "lastRunAtMs",
-      (extract(epoch from last_success_at) * 1000)::float8 as "lastSuccessAtMs", last_error as "lastError",
-      last_counts as "lastCounts", last_seconds as "lastSeconds" from maintenance_state`.execute(db);
+    select (extract(epoch from last_run_at) * 1000)::float8 as last_run_at_ms,
+      (extract(epoch from last_success_at) * 1000)::float8 as last_success_at_ms, last_error, last_counts,
+      last_seconds from maintenance_state`.execute(db);
   return rows[0]!;
 }
 

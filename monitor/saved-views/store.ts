@@ -13,7 +13,7 @@ export interface SavedView {
 /** In the order of their names. */
 export async function listViews(db: Queryable, siteId: number): Promise<SavedView[]> {
   const { rows } = await sql<SavedView>`
-    select id::float8 as id, name, query, created_by as "createdBy" from saved_views
+    select id::float8 as id, name, query, created_by from saved_views
     where site_id = ${siteId} order by lower(name)`.execute(db);
   return rows;
 }

@@ -117,7 +117,7 @@ type Answer = (typeof same)[number];
 /** Columns of what is known of a service: those of `ServiceOfPort` that are named. */
 export const knownColumns = (columns: readonly Answer[]) =>
   sql.join([
-    sql`${known('extra_info')} as "extraInfo", case when i.identified_at is null then p.method else 'probed' end as method`,
+    sql`${known('extra_info')} as extra_info, case when i.identified_at is null then p.method else 'probed' end as method`,
     ...columns.map((column) => sql`${known(column)} as ${sql.ref(column)}`),
   ]);
 
@@ -167,10 +167,10 @@ export async function listEvidence(
       where o.closed_at is null and o.observed_at > svc_now() - ${sql.lit(kept.scans)}::interval
       window port as (partition by o.cluster_id, o.vm_id, o.address, o.transport, o.port)
       order by o.cluster_id, o.vm_id, o.address, o.transport, o.port, o.observed_at desc, o.profile)
-    select p.cluster_id as "clusterId", p.vm_id as "serverId", host(p.address) as address, p.transport, p.port,
-      ${known('scan_id')} as "scanId", ${ms(sql`p.first_at`)} as "firstObservedAtMs",
-      ${ms(known('identified_at', 'observed_at'))} as "observedAtMs", ${ms(known('common_at'))} as "commonAtMs",
-      ${ms(known('full_at'))} as "fullAtMs", ${knownColumns(['service', 'product', 'version', 'confidence', 'cpe'])}
+    select p.cluster_id, p.vm_id as server_id, host(p.address) as address, p.transport, p.port,
+      ${known('scan_id')} as scan_id, ${ms(sql`p.first_at`)} as first_observed_at_ms,
+      ${ms(known('identified_at', 'observed_at'))} as observed_at_ms, ${ms(known('common_at'))} as common_at_ms,
+      ${ms(known('full_at'))} as full_at_ms, ${knownColumns(['service', 'product', 'version', 'confidence', 'cpe'])}
     from ports p ${joinIdentification}
     order by p.cluster_id, p.vm_id, p.address, p.transport, p.port`.execute(db);
   return rows.map((row) => ({ ...row, fingerprint: fingerprintSoftware(row) }));

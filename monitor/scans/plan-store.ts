@@ -55,7 +55,7 @@ export interface StoredPlan {
 /** Null before a sensor's first fetch. */
 export async function readPlanState(db: Queryable, sensorId: number): Promise<StoredPlan | null> {
   const { rows } = await sql<StoredPlan>`
-    select revision, fingerprint, extract(epoch from svc_now() - fetched_at)::float8 as "fetchedAgeSeconds"
+    select revision, fingerprint, extract(epoch from svc_now() - fetched_at)::float8 as fetched_age_seconds
     from scan_plans where sensor_id = ${sensorId}`.execute(db);
   return rows[0] ?? null;
 }
@@ -83,7 +83,7 @@ export async function notePlan(
 /** Of all sensors, the addresses that their plans would name without the bound; none for one that stopped to fetch its plan. */
 export async function countEntries(db: Queryable): Promise<Map<number, number>> {
   const { rows } = await sql<{ sensorId: number; entries: number }>`
-    select sensor_id as "sensorId", entries from scan_plans
+    select sensor_id, entries from scan_plans
     where fetched_at > svc_now() - interval '10 minutes' order by sensor_id`.execute(db);
   return new Map(rows.map(({ sensorId, entries }) => [sensorId, entries]));
 }
@@ -96,7 +96,7 @@ export interface SiteSchedule extends ScanSchedule {
 
 export async function readSchedule(db: Queryable, siteId: number): Promise<SiteSchedule> {
   const { rows } = await sql<SiteSchedule>`
-    select at_time as time, time_zone as zone, changed_by as "changedBy"
+    select at_time as time, time_zone as zone, changed_by
     from scan_schedules where site_id = ${siteId}`.execute(db);
   return rows[0] ?? { ...defaultSchedule, changedBy: null };
 }
@@ -121,7 +121,7 @@ export interface NamedTarget extends NewTarget {
 /** The target of a sensor with this id; null when no plan of this sensor named it. */
 export async function findTarget(db: Queryable, sensorId: number, id: number): Promise<NamedTarget | null> {
   const { rows } = await sql<NamedTarget>`
-    select site_id as "siteId", cluster_id as "clusterId", vm_id as "serverId", interface_id as "interfaceId",
+    select site_id, cluster_id, vm_id as server_id, interface_id,
       host(address) as address from scan_targets where sensor_id = ${sensorId} and id = ${id}`.execute(db);
   return rows[0] ?? null;
 }
@@ -149,9 +149,9 @@ export async function lockAttempt(
       ${target.interfaceId}, ${target.address}::inet, ${scan.requestId}::uuid, 'running')
     on conflict (sensor_id, scan_id) do nothing`.execute(trx);
   const { rows } = await sql<ReportedScan>`
-    select cluster_id as "clusterId", vm_id as "serverId", host(address) as address,
-      (extract(epoch from started_at) * 1000)::float8 as "startedAtMs",
-      (extract(epoch from heartbeat_at) * 1000)::float8 as "heartbeatAtMs", result_at is not null as "hasResult"
+    select cluster_id, vm_id as server_id, host(address) as address,
+      (extract(epoch from started_at) * 1000)::float8 as started_at_ms,
+      (extract(epoch from heartbeat_at) * 1000)::float8 as heartbeat_at_ms, result_at is not null as has_result
     from scan_attempts where sensor_id = ${sensorId}
       and scan_id = ${scan.scanId}::uuid for update`.execute(trx);
   return rows[0]!;

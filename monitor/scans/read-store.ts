@@ -42,15 +42,14 @@ export interface ScanAttempt {
 /** Of a site, those that run and the newest first. */
 export async function listAttempts(db: Queryable, siteId: number, limit: number): Promise<ScanAttempt[]> {
   const { rows } = await sql<ScanAttempt>`
-    select a.scan_id as "scanId", a.sensor_id as "sensorId", a.cluster_id as "clusterId", a.vm_id as "serverId",
-      host(a.address) as address, a.request_id as "requestId", a.profile, a.pool, a.state, ${ms('a.started_at')} as "startedAtMs",
-      ${ms('a.finished_at')} as "finishedAtMs", ${ms('a.reported_at')} as "reportedAtMs", a.phase, a.percent,
-      a.paused_for as "pausedFor", a.packets_per_second as "packetsPerSecond", a.packets,
+    select a.scan_id, a.sensor_id, a.cluster_id, a.vm_id as server_id, host(a.address) as address, a.request_id,
+      a.profile, a.pool, a.state, ${ms('a.started_at')} as started_at_ms, ${ms('a.finished_at')} as finished_at_ms,
+      ${ms('a.reported_at')} as reported_at_ms, a.phase, a.percent, a.paused_for, a.packets_per_second, a.packets,
       jsonb_array_length(a.pauses)::int as pauses,
       (select coalesce(sum(extract(epoch from p.ended_at - p.started_at)), 0)::float8
-        from jsonb_to_recordset(a.pauses) as p(started_at timestamptz, ended_at timestamptz)) as "pausedSeconds",
-      a.phases, a.notes, a.delivery_outcome as "deliveryOutcome",
-      case when a.result_at is null then jsonb_array_length(a.found) else jsonb_array_length(a.services) end::int as "openPorts"
+        from jsonb_to_recordset(a.pauses) as p(started_at timestamptz, ended_at timestamptz)) as paused_seconds,
+      a.phases, a.notes, a.delivery_outcome,
+      case when a.result_at is null then jsonb_array_length(a.found) else jsonb_array_length(a.services) end::int as open_ports
     from scan_attempts a where a.site_id = ${siteId}
     order by a.result_at is not null, a.reported_at desc, a.scan_id limit ${limit}`.execute(db);
   return rows;
@@ -75,9 +74,9 @@ export async function listOpenPorts(db: Queryable, siteId: number, limit: number
       where o.site_id = ${siteId} and o.closed_at is null and o.observed_at > svc_now() - ${sql.lit(kept.scans)}::interval
       window port as (partition by o.cluster_id, o.vm_id, o.address, o.transport, o.port)
       order by o.cluster_id, o.vm_id, o.address, o.transport, o.port, o.observed_at desc)
-    select p.cluster_id as "clusterId", p.vm_id as "serverId", host(p.address) as address, p.transport, p.port,
-      ${ms('p.first_at')} as "firstObservedAtMs", ${ms('p.observed_at')} as "observedAtMs",
-      ${ms('p.common_at')} as "commonAtMs", ${ms('p.full_at')} as "fullAtMs", ${ms('i.identified_at')} as "identifiedAtMs",
+    select p.cluster_id, p.vm_id as server_id, host(p.address) as address, p.transport, p.port,
+      ${ms('p.first_at')} as first_observed_at_ms, ${ms('p.observed_at')} as observed_at_ms,
+      ${ms('p.common_at')} as common_at_ms, ${ms('p.full_at')} as full_at_ms, ${ms('i.identified_at')} as identified_at_ms,
       ${knownColumns(['service', 'product', 'version', 'confidence', 'tunnel'])}
     from (select * from ports order by cluster_id, vm_id, address, transport, port limit ${limit}) p ${joinIdentification}
     order by p.cluster_id, p.vm_id, p.address, p.transport, p.port`.execute(db);
@@ -125,8 +124,8 @@ const targetsOf = sql`
 /** Of all sensors; alerts ask every few seconds. */
 export async function listOverdue(db: Queryable): Promise<OverdueScans[]> {
   const { rows } = await sql<OverdueScans>`
-    select p.sensor_id as "sensorId", extract(epoch from svc_now() - p.fetched_at)::float8 as "fetchedAgeSeconds",
-      t.targets, t.overdue
+    select p.sensor_id, extract(epoch from svc_now() - p.fetched_at)::float8 as fetched_age_seconds, t.targets,
+      t.overdue
     from scan_plans p cross join lateral (${targetsOf}) t order by p.sensor_id`.execute(db);
   return rows;
 }
@@ -140,8 +139,8 @@ export interface SensorScans extends OverdueScans {
 
 export async function listSensorScans(db: Queryable, siteId: number): Promise<SensorScans[]> {
   const { rows } = await sql<SensorScans>`
-    select p.sensor_id as "sensorId", extract(epoch from svc_now() - p.fetched_at)::float8 as "fetchedAgeSeconds",
-      t.targets, t.overdue, a.running, ${ms('a.common_at')} as "lastCommonAtMs", ${ms('a.full_at')} as "lastFullAtMs"
+    select p.sensor_id, extract(epoch from svc_now() - p.fetched_at)::float8 as fetched_age_seconds, t.targets,
+      t.overdue, a.running, ${ms('a.common_at')} as last_common_at_ms, ${ms('a.full_at')} as last_full_at_ms
     from scan_plans p
     cross join lateral (${targetsOf}) t
     cross join lateral (

@@ -62,11 +62,11 @@ export async function listPendingUpdates(
   limit: number,
 ): Promise<PendingUpdate[]> {
   const { rows } = await sql<PendingUpdate>`
-    select p.id, p."siteId", p.state, p."startedAtMs", p."heartbeatAtMs", p.phase, p.percent from (
-      select r.id, coalesce(c.site_id, r.site_id) as "siteId",
+    select p.id, p.site_id, p.state, p.started_at_ms, p.heartbeat_at_ms, p.phase, p.percent from (
+      select r.id, coalesce(c.site_id, r.site_id) as site_id,
         case when a.started_at is not null then 'running' when c.site_id is null then 'withdrawn' else 'claimed' end as state,
-        (extract(epoch from a.started_at) * 1000)::float8 as "startedAtMs",
-        (extract(epoch from a.heartbeat_at) * 1000)::float8 as "heartbeatAtMs", a.phase, a.percent, r.requested_at,
+        (extract(epoch from a.started_at) * 1000)::float8 as started_at_ms,
+        (extract(epoch from a.heartbeat_at) * 1000)::float8 as heartbeat_at_ms, a.phase, a.percent, r.requested_at,
         r.state = 'listed' and c.site_id is not null
           or r.state = 'claimed' and a.started_at is null and r.told_at < svc_now() - interval '5 minutes'
           or r.state = 'claimed' and a.started_at is not null and a.result_at is null
@@ -77,7 +77,7 @@ export async function listPendingUpdates(
         ${clusters.map(({ siteId }) => siteId)}::bigint[]) as c(cluster_id, site_id) on c.cluster_id = r.cluster_id
       left join lateral (select * from scan_attempts a where ${isOfRequest} order by a.started_at nulls last limit 1) a on true
       where r.state <> 'ended' and r.connection_revision = ${connectionRevision}) p
-    where p.is_due and p."siteId" is not null order by p.requested_at, p.id limit ${limit}`.execute(db);
+    where p.is_due and p.site_id is not null order by p.requested_at, p.id limit ${limit}`.execute(db);
   return rows;
 }
 
@@ -125,7 +125,7 @@ export async function listPlannedRequests(
   limit: number,
 ): Promise<PlannedRequest[]> {
   const { rows } = await sql<PlannedRequest>`
-    select r.id, r.cluster_id as "clusterId", r.vm_id as "serverId", host(r.address) as address
+    select r.id, r.cluster_id, r.vm_id as server_id, host(r.address) as address
     from scan_requests r
     where r.state = 'claimed' and r.connection_revision = ${connectionRevision}
       and exists (select 1 from scan_targets t where t.sensor_id = ${sensorId} and t.cluster_id = r.cluster_id
@@ -192,12 +192,12 @@ export async function listDeliverable(
   connectionRevision: number,
 ): Promise<DeliverableScan[]> {
   const { rows } = await sql<DeliverableScan>`
-    select distinct on (a.scan_id) a.scan_id as "scanId", a.sensor_id as "sensorId", a.site_id as "siteId", a.cluster_id as "clusterId",
-      a.vm_id as "serverId", host(a.address) as address, coalesce(a.profile, 'common') as profile,
+    select distinct on (a.scan_id) a.scan_id, a.sensor_id, a.site_id, a.cluster_id, a.vm_id as server_id,
+      host(a.address) as address, coalesce(a.profile, 'common') as profile,
       case when r.id is null then null else json_build_object('id', r.id, 'allocationId', r.allocation_id,
         'assignedAt', r.assigned_at) end as request,
-      floor(extract(epoch from a.started_at) * 1000)::float8 as "startedAtMs",
-      floor(extract(epoch from a.finished_at) * 1000)::float8 as "finishedAtMs"
+      floor(extract(epoch from a.started_at) * 1000)::float8 as started_at_ms,
+      floor(extract(epoch from a.finished_at) * 1000)::float8 as finished_at_ms
     from scan_attempts a
     left join scan_requests r on r.id = a.request_id and r.cluster_id = a.cluster_id and r.vm_id = a.vm_id
       and r.address = a.address and r.connection_revision = ${connectionRevision}
@@ -224,7 +224,7 @@ export interface ScanBody {
 /** Of these results exactly: what another sensor reported under the same id is not theirs. */
 export async function readBodies(db: Queryable, results: readonly ReportedResult[]): Promise<ScanBody[]> {
   const { rows } = await sql<ScanBody>`
-    select a.scan_id as "scanId", a.state, a.phases, a.services, a.notes
+    select a.scan_id, a.state, a.phases, a.services, a.notes
     from unnest(${results.map(({ sensorId }) => sensorId)}::bigint[], ${results.map(({ scanId }) => scanId)}::uuid[])
       as g(sensor_id, scan_id)
     join scan_attempts a on a.sensor_id = g.sensor_id and a.scan_id = g.scan_id

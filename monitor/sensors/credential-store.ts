@@ -39,11 +39,11 @@ export async function findCredentials(
   ids: readonly string[],
 ): Promise<Map<string, KnownCredential>> {
   const { rows } = await sql<Omit<KnownCredential, 'sensor'> & { sensor: EnrolledSensor }>`
-    select c.id, c.digest, (extract(epoch from c.expires_at) * 1000)::float8 as "expiresAtMs", ${isDue} as "isRotationDue",
-      c.first_used_at is null as "isNew",
+    select c.id, c.digest, (extract(epoch from c.expires_at) * 1000)::float8 as expires_at_ms, ${isDue} as is_rotation_due,
+      c.first_used_at is null as is_new,
       case when c.replaced_at is not null then 'replaced' when c.expires_at <= svc_now() then 'expired' end as refusal,
       (extract(epoch from coalesce(c.replaced_at, case when c.expires_at <= svc_now() then c.expires_at end)) * 1000)::float8
-        as "endedAtMs",
+        as ended_at_ms,
       json_build_object('id', s.id, 'siteId', s.site_id, 'hostName', s.host_name, 'node', s.node) as sensor
     from sensor_credentials c join sensors s on s.id = c.sensor_id
     where c.id = any(${[...ids]}) and s.revoked_at is null`.execute(reader);
@@ -74,9 +74,9 @@ export async function lockCredential(
   await sql`select 1 from sensors where id = (select sensor_id from sensor_credentials where id = ${id})
     for no key update`.execute(trx);
   const { rows } = await sql<CredentialState & { sensorId: number; hostName: string; siteId: number }>`
-    select c.id, c.sensor_id as "sensorId", s.host_name as "hostName", s.site_id as "siteId",
-      (extract(epoch from c.expires_at) * 1000)::float8 as "expiresAtMs", ${isDue} as "isRotationDue",
-      c.first_used_at is null as "isNew"
+    select c.id, c.sensor_id, s.host_name, s.site_id,
+      (extract(epoch from c.expires_at) * 1000)::float8 as expires_at_ms, ${isDue} as is_rotation_due,
+      c.first_used_at is null as is_new
     from sensor_credentials c join sensors s on s.id = c.sensor_id
     where c.id = ${id} and s.revoked_at is null and c.replaced_at is null
       and (c.expires_at is null or c.expires_at > svc_now())`.execute(trx);
@@ -124,7 +124,7 @@ export async function insertNextCredential(
   const { rows } = await sql<{ expiresAtMs: number }>`
     insert into sensor_credentials (id, sensor_id, digest, expires_at)
     values (${id}, ${sensorId}, ${digest}, svc_now() + make_interval(days => ${days}))
-    returning (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs"`.execute(trx);
+    returning (extract(epoch from expires_at) * 1000)::float8 as expires_at_ms`.execute(trx);
   return rows[0]!.expiresAtMs;
 }
 

@@ -42,12 +42,11 @@ export interface StoredHealth {
 /** Of every site, or of one. */
 export async function listHealth(db: Queryable, siteId: number | null = null): Promise<StoredHealth[]> {
   const { rows } = await sql<StoredHealth>`
-    select s.id, s.site_id as "siteId", s.host_name as "hostName",
+    select s.id, s.site_id, s.host_name,
       extract(epoch from svc_now() - greatest(c.last_contact_at, k.received_at, r.last_refused_at))::float8
-        as "contactAgeSeconds",
+        as contact_age_seconds,
       extract(epoch from svc_now() - coalesce(c.newest_minute_at, least(c.newest_minute + interval '1 minute', svc_now())))::float8
-        as "minuteAgeSeconds",
-      extract(epoch from svc_now() - s.enrolled_at)::float8 as "enrolledAgeSeconds",
+        as minute_age_seconds, extract(epoch from svc_now() - s.enrolled_at)::float8 as enrolled_age_seconds,
       case when k.sensor_id is null then null else json_build_object(
         'ageSeconds', extract(epoch from svc_now() - k.received_at)::float8,
         'skewSeconds', extract(epoch from k.observed_at - k.received_at)::float8, 'spoolPendingBytes', k.spool_pending_bytes,
@@ -103,11 +102,9 @@ export async function listConditions(db: Queryable, siteId: number): Promise<Kno
   const { rows } = await sql<
     Omit<KnownCondition, 'captures'> & { captures: KnownCondition['captures'] | null }
   >`
-    select c.sensor_id as "sensorId", (extract(epoch from c.observed_at) * 1000)::float8 as "observedAtMs",
-      (extract(epoch from c.received_at) * 1000)::float8 as "receivedAtMs", c.spool_pending_bytes as "spoolPendingBytes",
-      c.spool_bytes_max as "spoolBytesMax", c.spool_pending_uploads as "spoolPendingUploads",
-      c.disk_free_bytes as "diskFreeBytes", c.disk_bytes as "diskBytes", c.is_paused as "isPaused",
-      c.captures
+    select c.sensor_id, (extract(epoch from c.observed_at) * 1000)::float8 as observed_at_ms,
+      (extract(epoch from c.received_at) * 1000)::float8 as received_at_ms, c.spool_pending_bytes, c.spool_bytes_max,
+      c.spool_pending_uploads, c.disk_free_bytes, c.disk_bytes, c.is_paused, c.captures
     from sensor_conditions c join sensors s on s.id = c.sensor_id
     where s.site_id = ${siteId} and s.revoked_at is null`.execute(db);
   return rows.map(({ captures, ...row }) => ({ ...row, ...(captures ? { captures } : {}) }));
@@ -136,10 +133,10 @@ export interface SensorLag {
 /** The sensors that may still speak, by id; at most `limit`. */
 export async function listLags(db: Queryable, limit: number): Promise<SensorLag[]> {
   const { rows } = await sql<SensorLag>`
-    select s.id as "sensorId", s.site_id as "siteId", s.host_name as "hostName",
-      case when c.newest_minute is not null then greatest(extract(epoch from svc_now() - c.newest_minute) - 60, 0)::float8 end as "lagSeconds",
-      extract(epoch from svc_now() - coalesce(c.last_contact_at, s.enrolled_at))::float8 as "silentSeconds",
-      c.last_contact_at is not null as "hasContact"
+    select s.id as sensor_id, s.site_id, s.host_name,
+      case when c.newest_minute is not null then greatest(extract(epoch from svc_now() - c.newest_minute) - 60, 0)::float8 end as lag_seconds,
+      extract(epoch from svc_now() - coalesce(c.last_contact_at, s.enrolled_at))::float8 as silent_seconds,
+      c.last_contact_at is not null as has_contact
     from sensors s left join sensor_contacts c on c.sensor_id = s.id
     where s.revoked_at is null order by s.id limit ${limit}`.execute(db);
   return rows;
@@ -158,7 +155,7 @@ export interface SensorSummary {
 /** One look for all sites; those without a sensor are left out. */
 export async function summarizeSensors(db: Queryable, silentSinceMs: number): Promise<SensorSummary[]> {
   const { rows } = await sql<SensorSummary>`
-    select s.site_id as "siteId", count(*)::int as sensors,
+    select s.site_id, count(*)::int as sensors,
       (count(*) filter (where coalesce(c.last_contact_at, s.enrolled_at) < since.at))::int as silent,
       (count(*) filter (where c.last_contact_at is null and s.enrolled_at >= since.at))::int as waiting
     from sensors s left join sensor_contacts c on c.sensor_id = s.id,

@@ -40,8 +40,8 @@ export interface HostInterfaces {
 
 export async function listInterfaces(db: Queryable, siteId: number): Promise<HostInterfaces[]> {
   const { rows } = await sql<HostInterfaces>`
-    select s.id as "sensorId", s.host_name as "hostName", i.interfaces, i.neighbours,
-      (extract(epoch from i.observed_at) * 1000)::float8 as "observedAtMs", i.interfaces_left_out as "interfacesLeftOut"
+    select s.id as sensor_id, s.host_name, i.interfaces, i.neighbours,
+      (extract(epoch from i.observed_at) * 1000)::float8 as observed_at_ms, i.interfaces_left_out
     from host_inventories i join sensors s on s.id = i.sensor_id
     where s.site_id = ${siteId} and s.revoked_at is null order by lower(s.host_name), s.id`.execute(db);
   return rows;

@@ -59,7 +59,7 @@ export async function insertToken(
     insert into enrolment_tokens (digest, site_id, node, cluster_id, replaces, expires_at)
     values (${digest}, ${siteId}, ${node?.name ?? null}, ${node?.clusterId ?? null}, ${replaces},
       svc_now() + interval '1 hour')
-    returning (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs"`.execute(db);
+    returning (extract(epoch from expires_at) * 1000)::float8 as expires_at_ms`.execute(db);
   return rows[0]!.expiresAtMs;
 }
 
@@ -78,7 +78,7 @@ export async function useToken(trx: Queryable, digest: Buffer): Promise<UsedToke
   const { rows } = await sql<UsedToken>`
     update enrolment_tokens set used_at = svc_now()
     where digest = ${digest} and used_at is null and expires_at > svc_now()
-    returning id as "tokenId", site_id as "siteId", node, cluster_id as "clusterId", replaces`.execute(trx);
+    returning id as token_id, site_id, node, cluster_id, replaces`.execute(trx);
   return rows[0] ?? null;
 }
 
@@ -122,14 +122,14 @@ export async function upsertContacts(trx: Queryable, contacts: readonly Contact[
 
 export async function listSensors(db: Queryable, siteId: number): Promise<SensorState[]> {
   const { rows } = await sql<SensorState>`
-    select s.id, s.site_id as "siteId", s.host_name as "hostName", s.node, s.cluster_id as "clusterId",
-      s.is_node_bound as "isNodeBound", (extract(epoch from s.enrolled_at) * 1000)::float8 as "enrolledAtMs",
-      (extract(epoch from c.last_contact_at) * 1000)::float8 as "lastContactAtMs",
-      c.sensor_version as "sensorVersion", c.spool_id as "spoolId", c.sequence,
-      (extract(epoch from least(c.newest_minute, date_trunc('minute', svc_now()))) * 1000)::float8 as "newestMinuteMs",
-      (extract(epoch from coalesce(k.issued_at, s.enrolled_at)) * 1000)::float8 as "credentialIssuedAtMs",
-      (extract(epoch from k.expires_at) * 1000)::float8 as "credentialExpiresAtMs",
-      (extract(epoch from s.rotation_requested_at) * 1000)::float8 as "rotationRequestedAtMs"
+    select s.id, s.site_id, s.host_name, s.node, s.cluster_id, s.is_node_bound,
+      (extract(epoch from s.enrolled_at) * 1000)::float8 as enrolled_at_ms,
+      (extract(epoch from c.last_contact_at) * 1000)::float8 as last_contact_at_ms, c.sensor_version, c.spool_id,
+      c.sequence,
+      (extract(epoch from least(c.newest_minute, date_trunc('minute', svc_now()))) * 1000)::float8 as newest_minute_ms,
+      (extract(epoch from coalesce(k.issued_at, s.enrolled_at)) * 1000)::float8 as credential_issued_at_ms,
+      (extract(epoch from k.expires_at) * 1000)::float8 as credential_expires_at_ms,
+      (extract(epoch from s.rotation_requested_at) * 1000)::float8 as rotation_requested_at_ms
     from sensors s left join sensor_contacts c on c.sensor_id = s.id
     left join sensor_credentials k on k.sensor_id = s.id and k.first_used_at is not null and k.replaced_at is null
     where s.site_id = ${siteId} and s.revoked_at is null order by lower(s.host_name), s.id`.execute(db);
@@ -172,7 +172,7 @@ export async function listOccupants(
   exceptSensorId: number | null = null,
 ): Promise<Occupant[]> {
   const { rows } = await sql<Occupant>`
-    select id, host_name as "hostName" from sensors
+    select id, host_name from sensors
     where site_id = ${siteId} and revoked_at is null and node = ${node.name}
       and coalesce(cluster_id = ${node.clusterId}::bigint, true) and id is distinct from ${exceptSensorId}::bigint
     order by id`.execute(db);
@@ -182,8 +182,7 @@ export async function listOccupants(
 /** The sensors that have a plan. */
 export async function listSubjects(db: Queryable, siteId: number | null): Promise<PlanSubject[]> {
   const { rows } = await sql<PlanSubject>`
-    select id as "sensorId", site_id as "siteId",
-      json_build_object('name', node, 'clusterId', cluster_id) as node
+    select id as sensor_id, site_id, json_build_object('name', node, 'clusterId', cluster_id) as node
     from sensors where revoked_at is null
       and (${siteId}::bigint is null or site_id = ${siteId}::bigint)`.execute(db);
   return rows;

@@ -16,7 +16,7 @@ export interface ClusterMapping {
   siteId: number;
 }
 
-const columns = sql`id, name, local_cidrs as "localCidrs", is_simulated as "isSimulated"`;
+const columns = sql`id, name, local_cidrs, is_simulated`;
 
 export async function insertSite(db: Queryable, name: string, isSimulated: boolean): Promise<Site> {
   const statement = sql<Site>`
@@ -73,6 +73,6 @@ export async function deleteCluster(db: Queryable, clusterId: number): Promise<v
 
 export async function listClusters(db: Queryable): Promise<ClusterMapping[]> {
   const { rows } = await sql<ClusterMapping>`
-    select cluster_id as "clusterId", site_id as "siteId" from site_clusters order by cluster_id`.execute(db);
+    select cluster_id, site_id from site_clusters order by cluster_id`.execute(db);
   return rows;
 }

@@ -53,7 +53,7 @@ export async function listBegun(
 ): Promise<BegunSpoofing[]> {
   const { rows } = await sql<BegunSpoofing>`
     select "siteId", "sensorId", host(address) as address, reason, min(segment) as segment, array_agg(distinct mac order by mac) as macs,
-      sum(bytes)::float8 as bytes, sum(packets)::float8 as packets, min(minute) * 1000 as "occurredAtMs"
+      sum(bytes)::float8 as bytes, sum(packets)::float8 as packets, min(minute) * 1000 as occurred_at_ms
     from ${given(minutes)}
     where mac <> '' and not exists (select 1 from spoofed_traffic kept
       where kept.sensor_id = "sensorId" and kept.reason = given.reason

@@ -28,7 +28,7 @@ export async function listAddressesOfServers(
       select * from unnest(${servers.map((one) => one.clusterId)}::bigint[], ${servers.map((one) => one.serverId)}::bigint[])
         as s(cluster_id, vm_id)),
     owned as (${owned})
-    select o.cluster_id as "clusterId", o.vm_id as "serverId", host(o.address) as address
+    select o.cluster_id, o.vm_id as server_id, host(o.address) as address
     from owned o join asked a on a.cluster_id = o.cluster_id and a.vm_id = o.vm_id
     order by o.cluster_id, o.vm_id, o.address`.execute(db);
   return rows;
@@ -42,7 +42,7 @@ export async function findServersOfAddress(
 ): Promise<ServerName[]> {
   const { rows } = await sql<ServerName>`
     with owned as (${owned})
-    select o.cluster_id as "clusterId", o.vm_id as "serverId", coalesce(v.name, 'VM ' || o.vm_id) as name, v.node
+    select o.cluster_id, o.vm_id as server_id, coalesce(v.name, 'VM ' || o.vm_id) as name, v.node
     from owned o left join inventory_vms v on v.cluster_id = o.cluster_id and v.vm_id = o.vm_id
     where o.address = ${address}::inet and o.cluster_id = any(${[...clusterIds]}::bigint[])
     order by o.cluster_id, o.vm_id`.execute(db);
@@ -56,7 +56,7 @@ export async function nameServers(
 ): Promise<ServerName[]> {
   if (servers.length === 0) return [];
   const { rows } = await sql<ServerName>`
-    select v.cluster_id as "clusterId", v.vm_id as "serverId", v.name, v.node
+    select v.cluster_id, v.vm_id as server_id, v.name, v.node
     from inventory_vms v join unnest(${servers.map((one) => one.clusterId)}::bigint[],
       ${servers.map((one) => one.serverId)}::bigint[]) as a(cluster_id, vm_id)
       on a.cluster_id = v.cluster_id and a.vm_id = v.vm_id`.execute(db);
@@ -94,7 +94,7 @@ export async function countOwnedAddresses(
   sensorIds: readonly number[],
 ): Promise<Map<number, number>> {
   const { rows } = await sql<{ sensorId: number; addresses: number }>`
-    select s.id as "sensorId", count(distinct p.address)::int as addresses
+    select s.id as sensor_id, count(distinct p.address)::int as addresses
     from sensors s join site_clusters c on c.site_id = s.site_id
     join vm_placements p on p.cluster_id = c.cluster_id and p.node = s.node and coalesce(p.cluster_id = s.cluster_id, true)
     where s.id = any(${[...sensorIds]}::bigint[]) and p.ended_at is null and p.address is not null and p.is_unique
@@ -130,7 +130,7 @@ export async function listServersOfAddresses(
       select * from unnest(${periods.map((one) => one.address)}::inet[], ${periods.map((one) => one.segment)}::text[],
         ${periods.map((one) => one.from)}::float8[], ${periods.map((one) => one.to)}::float8[])
         with ordinality as a(address, segment, starts, ends, index))
-    select distinct (a.index - 1)::int as index, p.cluster_id as "clusterId", p.vm_id as "serverId",
+    select distinct (a.index - 1)::int as index, p.cluster_id, p.vm_id as server_id,
       coalesce(v.name, 'VM ' || p.vm_id) as name
     from asked a join vm_placements p on p.address = a.address
       and p.began_at < to_timestamp(a.ends) and (p.ended_at is null or p.ended_at > to_timestamp(a.starts))
@@ -154,7 +154,7 @@ export async function listAddressGenerations(
 ): Promise<AddressGeneration[]> {
   if (servers.length === 0) return [];
   const { rows } = await sql<AddressGeneration>`
-    select t.cluster_id as "clusterId", t.virtual_machine_id as "serverId", host(t.address) as address,
+    select t.cluster_id, t.virtual_machine_id as server_id, host(t.address) as address,
       t.allocation_id || ' ' || t.assigned_at as generation
     from allocation_targets t
     join (select distinct cluster_id, vm_id from unnest(${servers.map((one) => one.clusterId)}::bigint[],
@@ -240,7 +240,7 @@ export async function countProtectedByNode(
       select distinct address, cluster_id, node from vm_placements
       where ended_at is null and address is not null
         and cluster_id = any(${clusterIds}::bigint[]))
-    select c.site_id as "siteId", p.node, p.cluster_id as "clusterId", count(distinct t.address)::int as addresses
+    select c.site_id, p.node, p.cluster_id, count(distinct t.address)::int as addresses
     from allocation_targets t
     join unnest(${clusterIds}::bigint[], ${clusters.map((one) => one.siteId)}::bigint[])
       as c(cluster_id, site_id) on c.cluster_id = t.cluster_id

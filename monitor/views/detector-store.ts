@@ -86,9 +86,8 @@ export async function readDetectorReports(
     strongest as (
       select distinct on (n) n, capture_id, bytes, packets from attacks
       order by n, coalesce(counts and bytes > 0, false) desc, bytes desc, packets desc, capture_id)
-    select coalesce(w.complete, false) as "isComplete",
-      coalesce(e.since <= a.minute, false) as "isCovered", s.bytes, s.packets, s.capture_id as "captureId",
-      c.sensor_id as "sensorId"
+    select coalesce(w.complete, false) as is_complete, coalesce(e.since <= a.minute, false) as is_covered, s.bytes,
+      s.packets, s.capture_id, c.sensor_id
     from asked a left join captures c on c.id = a.capture_id left join winners w using (n)
     left join covers e on e.sensor_id = w.sensor_id and e.epoch_id = w.epoch_id and e.address = a.address
     left join strongest s using (n) order by a.n`.execute(db);
@@ -150,7 +149,7 @@ export async function listSpeakers(
   countingRule: number,
 ): Promise<{ sensors: SiteSensor[]; changesAt: number[] }> {
   const { rows: sensors } = await sql<SiteSensor>`
-    select s.id::float8 as id, extract(epoch from min(e.since))::float8 as "ruleSince"
+    select s.id::float8 as id, extract(epoch from min(e.since))::float8 as rule_since
     from sensors s left join detector_epochs e on e.sensor_id = s.id and e.counting_rule >= ${countingRule}
     where s.site_id = ${siteId} group by s.id order by s.id`.execute(db);
   const { rows } = await sql<{ at: number }>`
@@ -209,8 +208,8 @@ export async function listLoudMaxima(
   if (range.periods.length === 0) return [];
   const isLoud = sql`case when d.is_outbound then ${anyReaches(floors.outbound)} else ${anyReaches(floors.inbound)} end`;
   const { rows } = await sql<LoudMaxima>`
-    select extract(epoch from d.minute)::float8 as minute, d.is_outbound as "isOutbound",
-      spoken.is_older_rule as "isOlderRule", array_to_string(d.one_second || d.ten_seconds, ' ') as rates
+    select extract(epoch from d.minute)::float8 as minute, d.is_outbound, spoken.is_older_rule,
+      array_to_string(d.one_second || d.ten_seconds, ' ') as rates
     from ${reported(range)} and ${isLoud} order by d.minute`.execute(db);
   return rows;
 }
@@ -272,7 +271,7 @@ export interface AddressEpoch {
 /** The newest epoch of each sensor of the site, where it contains the address; by host name. */
 export async function listEpochsOf(db: Queryable, siteId: number, address: string): Promise<AddressEpoch[]> {
   const { rows } = await sql<AddressEpoch>`
-    select s.id as "sensorId", s.host_name as "hostName", e.id, (extract(epoch from e.since) * 1000)::float8 as "sinceMs"
+    select s.id as sensor_id, s.host_name, e.id, (extract(epoch from e.since) * 1000)::float8 as since_ms
     from sensors s cross join lateral (
       select id, since, prefixes from detector_epochs where sensor_id = s.id order by since desc limit 1) e
     where s.site_id = ${siteId} and s.revoked_at is null

@@ -24,8 +24,8 @@ export async function listOwnedAddresses(db: Queryable, siteId: number): Promise
     accounts as (
       select cluster_id, virtual_machine_id as vm_id, min(billing_account_id) as account_id
       from allocation_targets group by 1, 2)
-    select distinct on (o.address, o.segment) host(o.address) as address, o.segment, o.cluster_id as "clusterId", o.vm_id as "serverId",
-      coalesce(v.name, 'VM ' || o.vm_id) as "serverName", n.account_id as "accountId"
+    select distinct on (o.address, o.segment) host(o.address) as address, o.segment, o.cluster_id, o.vm_id as server_id,
+      coalesce(v.name, 'VM ' || o.vm_id) as server_name, n.account_id
     from owned o left join inventory_vms v on v.cluster_id = o.cluster_id and v.vm_id = o.vm_id
     left join accounts n on n.cluster_id = o.cluster_id and n.vm_id = o.vm_id
     order by o.address, o.segment, o.cluster_id, o.vm_id`.execute(db);
@@ -38,7 +38,7 @@ export async function listSensorNames(
   siteId: number,
 ): Promise<{ id: number; hostName: string; node: string }[]> {
   const { rows } = await sql<{ id: number; hostName: string; node: string }>`
-    select id, host_name as "hostName", node from sensors where site_id = ${siteId}
+    select id, host_name, node from sensors where site_id = ${siteId}
     order by revoked_at is not null, id`.execute(db);
   return rows;
 }
@@ -50,7 +50,7 @@ export async function findDeviceKeys(
   texts: readonly string[],
 ): Promise<{ text: string; deviceKey: string }[]> {
   const { rows } = await sql<{ text: string; deviceKey: string }>`
-    select t.text, d.segment || '|' || d.mac as "deviceKey"
+    select t.text, d.segment || '|' || d.mac as device_key
     from devices d left join device_names n on n.mac = d.mac
     join unnest(${[...texts]}::text[]) t(text)
       on lower(t.text) in (lower(d.mac), lower(d.segment || '|' || d.mac), lower(n.name), lower(d.matched_vm_name))
@@ -92,7 +92,7 @@ export async function completeDevices(
   limit: number,
 ): Promise<{ deviceKey: string; name: string | null }[]> {
   const { rows } = await sql<{ deviceKey: string; name: string | null }>`
-    select d.segment || '|' || d.mac as "deviceKey", coalesce(n.name, d.matched_vm_name) as name
+    select d.segment || '|' || d.mac as device_key, coalesce(n.name, d.matched_vm_name) as name
     from devices d left join device_names n on n.mac = d.mac
     where d.site_id = ${siteId} and d.archived_at is null
       and position(${text.toLowerCase()} in lower(concat_ws(' ', n.name, d.matched_vm_name, d.segment || '|' || d.mac))) > 0

@@ -24,17 +24,17 @@ type StoredHost = Omit<ScanHost, 'captures'> & { captures: ScanHost['captures'] 
 /** Null for an unknown sensor. */
 export async function readScanHost(reader: Queryable, sensorId: number): Promise<ScanHost | null> {
   const { rows } = await sql<StoredHost>`
-    select s.site_id as "siteId", s.node, s.cluster_id as "clusterId",
+    select s.site_id, s.node, s.cluster_id,
       (select count(distinct v.cluster_id)::int from inventory_vms v join site_clusters c on c.cluster_id = v.cluster_id
         where c.site_id = s.site_id and v.node = s.node and v.retired_at is null
           and coalesce(v.cluster_id = s.cluster_id, true)) as clusters,
-      extract(epoch from svc_now() - h.observed_at)::float8 as "interfacesAgeSeconds",
+      extract(epoch from svc_now() - h.observed_at)::float8 as interfaces_age_seconds,
       coalesce(h.interfaces, '[]') as interfaces,
       k.captures,
       coalesce((select array_agg(distinct split_part(a.prefix, '/', 1)) from host_inventories o
         join sensors n on n.id = o.sensor_id and n.site_id = s.site_id and n.revoked_at is null
         cross join lateral jsonb_array_elements(o.interfaces) i
-        cross join lateral jsonb_array_elements_text(i->'addresses') as a(prefix)), '{}') as "hostAddresses"
+        cross join lateral jsonb_array_elements_text(i->'addresses') as a(prefix)), '{}') as host_addresses
     from sensors s left join host_inventories h on h.sensor_id = s.id left join sensor_conditions k on k.sensor_id = s.id
     where s.id = ${sensorId}`.execute(reader);
   const host = rows[0];
@@ -86,17 +86,15 @@ export async function listScanCandidates(
   limit: number,
 ): Promise<ScanCandidate[]> {
   const { rows } = await sql<ScanCandidate>`
-    select v.cluster_id as "clusterId", v.vm_id as "serverId", v.name, i.interface_id as "interfaceId", i.bridge,
-      host(a.address) as address, v.state,
-      extract(epoch from svc_now() - v.last_seen_at)::float8 as "serverAgeSeconds",
-      extract(epoch from svc_now() - i.last_seen_at)::float8 as "interfaceAgeSeconds",
-      floor(extract(epoch from least(v.last_seen_at, i.last_seen_at)) * 1000)::float8 as "listedAtMs",
+    select v.cluster_id, v.vm_id as server_id, v.name, i.interface_id, i.bridge, host(a.address) as address, v.state,
+      extract(epoch from svc_now() - v.last_seen_at)::float8 as server_age_seconds,
+      extract(epoch from svc_now() - i.last_seen_at)::float8 as interface_age_seconds,
+      floor(extract(epoch from least(v.last_seen_at, i.last_seen_at)) * 1000)::float8 as listed_at_ms,
       (select count(distinct (p.cluster_id, p.vm_id, p.mac))::int from vm_placements p
         where p.address = a.address and p.ended_at is null) as holders,
       (select count(distinct (p.cluster_id, p.vm_id))::int from vm_placements p
         join site_clusters o on o.cluster_id = p.cluster_id and o.site_id = s.site_id
-        where p.mac = i.mac and p.address is null and p.ended_at is null) as "macHolders",
-      t.id as "targetId"
+        where p.mac = i.mac and p.address is null and p.ended_at is null) as mac_holders, t.id as target_id
     ${candidates}
     left join scan_targets t on t.sensor_id = s.id and t.cluster_id = v.cluster_id and t.vm_id = v.vm_id
       and t.interface_id = i.interface_id and t.address = a.address

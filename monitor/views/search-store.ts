@@ -60,7 +60,7 @@ export function escaped(text: string): string {
 
 export async function findSites(db: Queryable, text: string, limit: number): Promise<SiteHit[]> {
   const { rows } = await sql<SiteHit>`
-    select id as "siteId", name as "siteName" from sites
+    select id as site_id, name as site_name from sites
     where lower(name) like ${`%${escaped(text.toLowerCase())}%`} order by lower(name)
       limit ${limit}`.execute(db);
   return rows;
@@ -69,7 +69,7 @@ export async function findSites(db: Queryable, text: string, limit: number): Pro
 export async function findSensors(db: Queryable, text: string, limit: number): Promise<SensorHit[]> {
   const like = `%${escaped(text.toLowerCase())}%`;
   const { rows } = await sql<SensorHit>`
-    select s.id as "sensorId", s.host_name as "hostName", s.node, t.id as "siteId", t.name as "siteName"
+    select s.id as sensor_id, s.host_name, s.node, t.id as site_id, t.name as site_name
     from sensors s join sites t on t.id = s.site_id
     where s.revoked_at is null and (lower(s.host_name) like ${like} or lower(s.node) like ${like})
     order by lower(s.host_name), s.id limit ${limit}`.execute(db);
@@ -88,15 +88,15 @@ export async function findAddresses(
       select distinct on (b.address, b.site_id, b.segment) b.address, b.site_id, b.segment, b.device_id, b.mac, b.ended_at
       from ip_bindings b where b.address >= ${first}::inet and b.address <= ${last}::inet
       order by b.address, b.site_id, b.segment, b.ended_at desc nulls first, b.last_seen_at desc limit ${limit})
-    select t.id as "siteId", t.name as "siteName", host(o.address) as address, o.segment, o.device_id as "deviceId", o.mac,
-      (extract(epoch from o.ended_at) * 1000)::float8 as "endedAtMs"
+    select t.id as site_id, t.name as site_name, host(o.address) as address, o.segment, o.device_id, o.mac,
+      (extract(epoch from o.ended_at) * 1000)::float8 as ended_at_ms
     from owned o join sites t on t.id = o.site_id
     order by o.ended_at is not null, o.address, lower(t.name), o.segment`.execute(db);
   return rows;
 }
 
-export const deviceHit = sql`d.id as "deviceId", d.mac, d.segment, t.id as "siteId", t.name as "siteName",
-  coalesce(n.name, d.matched_vm_name) as name, d.archived_at is not null as "isArchived"`;
+export const deviceHit = sql`d.id as device_id, d.mac, d.segment, t.id as site_id, t.name as site_name,
+  coalesce(n.name, d.matched_vm_name) as name, d.archived_at is not null as is_archived`;
 
 export async function findDevicesByMac(db: Queryable, prefix: string, limit: number): Promise<DeviceHit[]> {
   const { rows } = await sql<DeviceHit>`
@@ -128,8 +128,8 @@ export async function findMachines(
       union
       (select cluster_id, vm_id from inventory_vms
        where search_words(name) @@ ${asQuery(asked.words)}::tsquery limit ${limit * 4}))
-    select v.cluster_id as "clusterId", v.vm_id as "serverId", v.name, v.state, v.node, v.retired_at is not null as "isRetired",
-      t.id as "siteId", t.name as "siteName", d.id as "deviceId"
+    select v.cluster_id, v.vm_id as server_id, v.name, v.state, v.node, v.retired_at is not null as is_retired,
+      t.id as site_id, t.name as site_name, d.id as device_id
     from found join inventory_vms v using (cluster_id, vm_id)
     left join site_clusters c on c.cluster_id = v.cluster_id left join sites t on t.id = c.site_id
     left join lateral (select id from devices
@@ -153,7 +153,7 @@ export async function findApplications(
       union
       (select site_id, name, last_seen_at from application_names
        where search_words(name) @@ ${asQuery(asked.words)}::tsquery limit ${limit * 4}))
-    select f.name, t.id as "siteId", t.name as "siteName" from found f join sites t on t.id = f.site_id
+    select f.name, t.id as site_id, t.name as site_name from found f join sites t on t.id = f.site_id
     order by f.name <> all(${names}::text[]), length(f.name), f.name, lower(t.name)
     limit ${limit}`.execute(db);
   return rows;

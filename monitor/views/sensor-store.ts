@@ -8,7 +8,7 @@ export async function nameSensors(
 ): Promise<Map<number, { hostName: string; isRevoked: boolean }>> {
   if (ids.length === 0) return new Map();
   const { rows } = await sql<{ id: number; hostName: string; isRevoked: boolean }>`
-    select id, host_name as "hostName", revoked_at is not null as "isRevoked" from sensors
+    select id, host_name, revoked_at is not null as is_revoked from sensors
     where id = any(${[...ids]}::bigint[])`.execute(db);
   return new Map(rows.map((row) => [row.id, row]));
 }
@@ -25,7 +25,7 @@ export async function readPlanScope(
   sensorId: number | null,
 ): Promise<StoredScope | null> {
   const { rows } = await sql<StoredScope>`
-    select t.local_cidrs as "localCidrs",
+    select t.local_cidrs,
       case when s.id is null then null else json_build_object('name', s.node, 'clusterId', s.cluster_id) end as node
     from sites t left join sensors s on s.site_id = t.id and s.id = ${sensorId}::bigint
     where t.id = ${siteId}`.execute(reader);
@@ -42,8 +42,7 @@ export interface LeftOutRows {
 /** By sensor; those without such rows are not in it. */
 export async function readLeftOut(db: Queryable): Promise<Map<number, LeftOutRows>> {
   const { rows } = await sql<LeftOutRows & { sensorId: number }>`
-    select sensor_id as "sensorId", extract(epoch from svc_now() - last_at)::float8 as "ageSeconds",
-      minute_rows as "minuteRows", live_rows as "liveRows"
+    select sensor_id, extract(epoch from svc_now() - last_at)::float8 as age_seconds, minute_rows, live_rows
     from sensor_set_asides`.execute(db);
   return new Map(rows.map(({ sensorId, ...leftOut }) => [sensorId, leftOut]));
 }
@@ -64,8 +63,8 @@ export async function listSensorViews(
   range: { probeId: number; fromMs: number; toMs: number },
 ): Promise<SensorView[]> {
   const { rows } = await sql<SensorView>`
-    select r.sensor_id as "sensorId", s.host_name as "hostName", sum(r.sent)::float8 as sent, sum(r.lost)::float8 as lost,
-      avg(r.rtt_median_us)::float8 as "rttUs", (extract(epoch from max(r.minute)) * 1000)::float8 as "lastMinuteMs"
+    select r.sensor_id, s.host_name, sum(r.sent)::float8 as sent, sum(r.lost)::float8 as lost,
+      avg(r.rtt_median_us)::float8 as rtt_us, (extract(epoch from max(r.minute)) * 1000)::float8 as last_minute_ms
     from probe_results r join sensors s on s.id = r.sensor_id
     where r.probe_id = ${range.probeId} and r.minute >= to_timestamp(${range.fromMs / 1000}::float8)
       and r.minute < to_timestamp(${range.toMs / 1000}::float8)
@@ -113,7 +112,7 @@ export async function listSpoofedTraffic(
       join inventory_vms v on v.cluster_id = p.cluster_id and v.vm_id = p.vm_id
       where p.ended_at is null)
     select capture, segment, mac, host(address) as address, reason, bytes::float8 as bytes, packets::float8 as packets,
-      (extract(epoch from last_minute) * 1000)::float8 as "lastMinuteMs",
+      (extract(epoch from last_minute) * 1000)::float8 as last_minute_ms,
       array(select distinct name from servers where servers.mac = sums.mac order by name) as senders,
       array(select distinct name from servers where servers.address = sums.address order by name) as owners
     from sums order by last_minute desc, bytes desc, mac, address, reason`.execute(reader);
@@ -132,7 +131,7 @@ export async function nameSites(db: Queryable, ids: readonly number[]): Promise<
 /** The sites of the clusters in which operations named addresses of this billing account. */
 export async function listSitesOfAccount(db: Queryable, accountId: number): Promise<number[]> {
   const { rows } = await sql<{ siteId: number }>`
-    select distinct c.site_id as "siteId"
+    select distinct c.site_id
     from allocation_targets t join site_clusters c on c.cluster_id = t.cluster_id
     where t.billing_account_id = ${accountId} order by 1`.execute(db);
   return rows.map(({ siteId }) => siteId);
@@ -141,6 +140,6 @@ export async function listSitesOfAccount(db: Queryable, accountId: number): Prom
 /** The site of an incident; null for one that is not known. */
 export async function findSiteOfIncident(db: Queryable, incidentId: string): Promise<number | null> {
   const { rows } = await sql<{ siteId: number }>`
-    select site_id as "siteId" from incidents where id = ${incidentId}::uuid`.execute(db);
+    select site_id from incidents where id = ${incidentId}::uuid`.execute(db);
   return rows[0]?.siteId ?? null;
 }

@@ -54,8 +54,8 @@ export async function listServerChanges(
         and o.address is null and o.began_at < p.began_at order by o.began_at desc limit 1) before
       where p.address is null and ${inRange('p.began_at')} and before.node is distinct from p.node
       group by p.cluster_id, p.vm_id, before.node, p.node)
-    select h.kind, (extract(epoch from h.at) * 1000)::float8 as "atMs", coalesce(v.name, 'VM ' || h.vm_id) as "serverName",
-      h.from_node as "fromNode", h.to_node as "toNode", a.address
+    select h.kind, (extract(epoch from h.at) * 1000)::float8 as at_ms, coalesce(v.name, 'VM ' || h.vm_id) as server_name,
+      h.from_node, h.to_node, a.address
     from changes h left join inventory_vms v on v.cluster_id = h.cluster_id and v.vm_id = h.vm_id
     left join lateral (select host(p.address) as address from vm_placements p where p.cluster_id = h.cluster_id and p.vm_id = h.vm_id
         and p.address is not null and (p.ended_at is null or p.ended_at >= h.at)
@@ -111,13 +111,13 @@ export async function listToldChanges(
       select kind, cluster_id, vm_id, min(occurred_at) as occurred_at, count(*)::int as times from told
       group by kind, cluster_id, vm_id, date_trunc('minute', occurred_at)
       order by min(occurred_at) desc, cluster_id, vm_id, kind limit ${limit})
-    select c.kind, (extract(epoch from c.occurred_at) * 1000)::float8 as "atMs", c.times,
-      coalesce(v.name, 'VM ' || c.vm_id) as "serverName", a.address
+    select c.kind, (extract(epoch from c.occurred_at) * 1000)::float8 as at_ms, c.times,
+      coalesce(v.name, 'VM ' || c.vm_id) as server_name, a.address
     from grouped c left join inventory_vms v on v.cluster_id = c.cluster_id and v.vm_id = c.vm_id
     left join lateral (select host(p.address) as address from vm_placements p
       where p.cluster_id = c.cluster_id and p.vm_id = c.vm_id and p.address is not null and ${covers} and ${shown}
       order by p.address limit 1) a on true
-    order by c.occurred_at desc, "serverName", c.kind`.execute(db);
+    order by c.occurred_at desc, server_name, c.kind`.execute(db);
   return rows;
 }
 

@@ -30,7 +30,7 @@ export async function listDeliverable(
   connectionRevision: number,
 ): Promise<DeliverablePlace[]> {
   const { rows } = await sql<DeliverablePlace>`
-    select p.cluster_id as "clusterId", p.vm_id as "serverId", host(p.address) as address, ${ms('s.checked_at')} as "checkedAtMs"
+    select p.cluster_id, p.vm_id as server_id, host(p.address) as address, ${ms('s.checked_at')} as checked_at_ms
     from vulnerability_projections p
     join vulnerability_servers s on s.cluster_id = p.cluster_id and s.vm_id = p.vm_id and s.checked_at is not null
     where p.cluster_id = any(${[...clusterIds]}::bigint[]) and (p.told_check is distinct from s.checked_at
@@ -71,8 +71,8 @@ const isOf = (alias: string, places: readonly ProjectedAddress[]) =>
 
 export async function readPlaces(db: Queryable, places: readonly ProjectedAddress[]): Promise<PlaceState[]> {
   const { rows } = await sql<PlaceState>`
-    select p.cluster_id as "clusterId", p.vm_id as "serverId", host(p.address) as address, p.scan_id as "scanId",
-      ${ms('p.evidence_at')} as "evidenceAtMs", ${ms('s.checked_at')} as "checkedAtMs"
+    select p.cluster_id, p.vm_id as server_id, host(p.address) as address, p.scan_id,
+      ${ms('p.evidence_at')} as evidence_at_ms, ${ms('s.checked_at')} as checked_at_ms
     from vulnerability_projections p
     join vulnerability_servers s on s.cluster_id = p.cluster_id and s.vm_id = p.vm_id and s.checked_at is not null
     where ${isOf('p', places)}`.execute(db);
@@ -84,10 +84,9 @@ export async function listProjected(
   places: readonly ProjectedAddress[],
 ): Promise<ProjectedService[]> {
   const { rows } = await sql<ProjectedService>`
-    select v.cluster_id as "clusterId", v.vm_id as "serverId", host(v.address) as address, v.transport, v.port,
-      v.scan_id as "scanId", ${ms('v.observed_at')} as "observedAtMs", v.fingerprint, v.product, v.version,
-      ${reasonOf} as reason, v.software_id as "softwareId", ${ms('w.database_at')} as "databaseAtMs",
-      coalesce(w.left_out, 0) as "leftOut",
+    select v.cluster_id, v.vm_id as server_id, host(v.address) as address, v.transport, v.port, v.scan_id,
+      ${ms('v.observed_at')} as observed_at_ms, v.fingerprint, v.product, v.version, ${reasonOf} as reason,
+      v.software_id, ${ms('w.database_at')} as database_at_ms, coalesce(w.left_out, 0) as left_out,
       array(select i.cve from vulnerability_ignores i where ${isOfIgnore} and ${isOpenIgnore}) as ignored
     from vulnerability_services v left join vulnerability_software w on w.id = v.software_id
     where ${isOf('v', places)} order by v.cluster_id, v.vm_id, v.address, v.transport, v.port`.execute(db);

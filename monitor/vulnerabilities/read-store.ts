@@ -36,9 +36,9 @@ export interface AssessedServer extends FindingCounts {
   evidenceAtMs: number;
 }
 
-const serverRow = sql`s.cluster_id as "clusterId", s.vm_id as "serverId", s.site_id as "siteId", s.services, s.unable, s.ignored,
-  s.critical, s.high, s.medium, s.low, s.unrated, ${ms('s.checked_at')} as "checkedAtMs",
-  ${ms('s.database_at')} as "databaseAtMs", ${ms('s.evidence_at')} as "evidenceAtMs"`;
+const serverRow = sql`s.cluster_id, s.vm_id as server_id, s.site_id, s.services, s.unable, s.ignored, s.critical,
+  s.high, s.medium, s.low, s.unrated, ${ms('s.checked_at')} as checked_at_ms,
+  ${ms('s.database_at')} as database_at_ms, ${ms('s.evidence_at')} as evidence_at_ms`;
 
 /** Of a site, or of all (null): the most severe first. */
 export async function listServers(
@@ -87,7 +87,7 @@ export async function readTotals(db: Queryable, siteId: number | null): Promise<
       coalesce(sum(s.ignored), 0)::int as ignored, coalesce(sum(s.critical), 0)::int as critical,
       coalesce(sum(s.high), 0)::int as high, coalesce(sum(s.medium), 0)::int as medium, coalesce(sum(s.low), 0)::int as low,
       coalesce(sum(s.unrated), 0)::int as unrated, count(*) filter (where s.due_at <= svc_now())::int as waiting,
-      floor(extract(epoch from min(s.checked_at)) * 1000)::float8 as "checkedAtMs"
+      floor(extract(epoch from min(s.checked_at)) * 1000)::float8 as checked_at_ms
     from vulnerability_servers s
     where s.services > 0 and (${siteId}::bigint is null or s.site_id = ${siteId}::bigint)`.execute(db);
   return rows[0]!;
@@ -110,12 +110,12 @@ export interface AssessedService
   isJudged: boolean;
 }
 
-const serviceRow = sql`v.cluster_id as "clusterId", v.vm_id as "serverId", host(v.address) as address, v.transport, v.port,
-  v.scan_id as "scanId", ${ms('v.first_observed_at')} as "firstObservedAtMs", ${ms('v.observed_at')} as "observedAtMs",
-  ${ms('v.common_at')} as "commonAtMs", ${ms('v.full_at')} as "fullAtMs", v.service, v.product, v.version,
-  v.extra_info as "extraInfo", v.fingerprint, v.product_key as "productKey", v.software_id as "softwareId",
-  ${reasonOf} as reason, ${ms('w.database_at')} as "databaseAtMs", coalesce(w.left_out, 0) as "leftOut",
-  coalesce(w.is_judged, false) as "isJudged"`;
+const serviceRow = sql`v.cluster_id, v.vm_id as server_id, host(v.address) as address, v.transport, v.port, v.scan_id,
+  ${ms('v.first_observed_at')} as first_observed_at_ms, ${ms('v.observed_at')} as observed_at_ms,
+  ${ms('v.common_at')} as common_at_ms, ${ms('v.full_at')} as full_at_ms, v.service, v.product, v.version,
+  v.extra_info, v.fingerprint, v.product_key, v.software_id, ${reasonOf} as reason,
+  ${ms('w.database_at')} as database_at_ms, coalesce(w.left_out, 0) as left_out,
+  coalesce(w.is_judged, false) as is_judged`;
 const serviceTables = sql`vulnerability_services v left join vulnerability_software w on w.id = v.software_id`;
 
 /** Of a server, by address and port. */
@@ -142,7 +142,7 @@ export async function listFindings(
   softwareIds: readonly number[],
 ): Promise<SoftwareFinding[]> {
   const { rows } = await sql<SoftwareFinding>`
-    select f.software_id as "softwareId", f.finding from vulnerability_findings f
+    select f.software_id, f.finding from vulnerability_findings f
     where f.software_id = any(${[...softwareIds]}::bigint[]) order by f.software_id, f.place`.execute(db);
   return rows;
 }
@@ -208,7 +208,7 @@ export async function listTouched(
   page: { offset: number; limit: number },
 ): Promise<TouchedService[]> {
   const { rows } = await sql<TouchedService>`
-    select ${serviceRow}, ${isIgnored} as "isIgnored"
+    select ${serviceRow}, ${isIgnored} as is_ignored
     from vulnerability_findings f join vulnerability_services v on v.software_id = f.software_id
     join vulnerability_software w on w.id = v.software_id
     join vulnerability_servers s on s.cluster_id = v.cluster_id and s.vm_id = v.vm_id
@@ -250,8 +250,8 @@ export async function listPortFindings(
   const vms = servers.map(({ serverId }) => serverId);
   // Versions are counted as they are stored; only findings that an ignore names are looked at one by one.
   const { rows } = await sql<PortFindings>`
-    select v.cluster_id as "clusterId", v.vm_id as "serverId", host(v.address) as address, v.transport, v.port,
-      v.reason is not null as "isUnable",
+    select v.cluster_id, v.vm_id as server_id, host(v.address) as address, v.transport, v.port,
+      v.reason is not null as is_unable,
       ${sql.join(
         counted.map(
           (name) =>

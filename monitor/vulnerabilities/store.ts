@@ -17,8 +17,8 @@ export interface StoredProduct {
 
 export async function listProducts(db: Queryable): Promise<StoredProduct[]> {
   const { rows } = await sql<StoredProduct>`
-    select p.product, (extract(epoch from p.attempted_at) * 1000)::float8 as "attemptedAtMs", p.error,
-      (extract(epoch from p.refreshed_at) * 1000)::float8 as "refreshedAtMs",
+    select p.product, (extract(epoch from p.attempted_at) * 1000)::float8 as attempted_at_ms, p.error,
+      (extract(epoch from p.refreshed_at) * 1000)::float8 as refreshed_at_ms,
       (select count(*)::int from vulnerability_advisories a where a.product = p.product) as records,
       p.unreadable, p.deferred
     from vulnerability_products p order by p.product`.execute(db);
@@ -28,9 +28,9 @@ export async function listProducts(db: Queryable): Promise<StoredProduct[]> {
 /** Of all products that were ever asked for: the one whose records are the oldest. */
 export async function readAge(db: Queryable): Promise<CopyAge> {
   const { rows } = await sql<CopyAge>`
-    select extract(epoch from svc_now() - min(refreshed_at))::float8 as "ageSeconds",
+    select extract(epoch from svc_now() - min(refreshed_at))::float8 as age_seconds,
       count(*) filter (where refreshed_at is null)::int as missing,
-      extract(epoch from svc_now() - min(first_attempt_at) filter (where refreshed_at is null))::float8 as "missingSeconds",
+      extract(epoch from svc_now() - min(first_attempt_at) filter (where refreshed_at is null))::float8 as missing_seconds,
       (array_agg(error order by attempted_at desc) filter (where error is not null))[1] as error
     from vulnerability_products`.execute(db);
   return rows[0]!;
@@ -53,7 +53,7 @@ export async function listDue(
 /** Records of a product; null when they were never fetched. */
 export async function readAdvisories(db: Queryable, product: string): Promise<Advisory[] | null> {
   const { rows } = await sql<{ isKnown: boolean; advisories: Advisory[] }>`
-    select exists (select from vulnerability_products where product = ${product} and refreshed_at is not null) as "isKnown",
+    select exists (select from vulnerability_products where product = ${product} and refreshed_at is not null) as is_known,
       coalesce((select jsonb_agg(advisory order by cve) from vulnerability_advisories where product = ${product}),
         '[]') as advisories`.execute(db);
   return rows[0]?.isKnown ? rows[0].advisories : null;
@@ -70,7 +70,7 @@ export interface ProductRecords {
 
 export async function readRecords(db: Queryable, product: string): Promise<ProductRecords> {
   const { rows } = await sql<ProductRecords>`
-    select p.revision, (extract(epoch from p.refreshed_at) * 1000)::float8 as "refreshedAtMs",
+    select p.revision, (extract(epoch from p.refreshed_at) * 1000)::float8 as refreshed_at_ms,
       case when p.refreshed_at is not null then coalesce(
         (select jsonb_agg(a.advisory order by a.cve) from vulnerability_advisories a where a.product = p.product), '[]')
       end as advisories
@@ -94,7 +94,7 @@ export async function claimRequest(db: Queryable, holdSeconds: number): Promise<
       update vulnerability_source set claim = claim + 1, not_before = svc_now() + make_interval(secs => ${holdSeconds})
       where not_before <= svc_now() returning claim)
     select (select claim from claimed) as claim,
-      greatest(1, ceil(extract(epoch from not_before - svc_now()) * 1000))::float8 as "waitMs"
+      greatest(1, ceil(extract(epoch from not_before - svc_now()) * 1000))::float8 as wait_ms
     from vulnerability_source`.execute(db);
   const { claim, waitMs } = rows[0]!;
   return claim === null ? { waitMs } : { claim };

@@ -68,7 +68,7 @@ async function ensureCaptures(trx: Queryable, uploads: readonly FactUpload[], ma
       wanted.set(keyOf(origin.sensorId, capture), { ...origin, name: capture, role });
   const sensorIds = [...new Set([...wanted.values()].map((one) => one.sensorId))];
   const { rows } = await sql<{ nowMs: number; id: number; sensorId: number; name: string; role: string }>`
-    select (extract(epoch from svc_now()) * 1000)::float8 as "nowMs", c.id, c.sensor_id as "sensorId", c.name, c.role
+    select (extract(epoch from svc_now()) * 1000)::float8 as now_ms, c.id, c.sensor_id, c.name, c.role
     from (select) one left join captures c on c.sensor_id = any(${sensorIds}::bigint[])`.execute(trx);
   const known = new Map(rows.map((row) => [keyOf(row.sensorId, row.name), row]));
   const ids = new Map([...known].map(([key, row]) => [key, row.id]));
@@ -80,7 +80,7 @@ async function ensureCaptures(trx: Queryable, uploads: readonly FactUpload[], ma
       select * from unnest(${changed.map((one) => one.siteId)}::bigint[], ${changed.map((one) => one.sensorId)}::bigint[],
         ${changed.map((one) => one.name)}::text[], ${changed.map((one) => one.role)}::text[])
       on conflict (sensor_id, name) do update set role = excluded.role
-      returning id, sensor_id as "sensorId", name`.execute(makeIn);
+      returning id, sensor_id, name`.execute(makeIn);
     for (const row of made.rows) ids.set(keyOf(row.sensorId, row.name), row.id);
   }
   const captureOf = (origin: FactOrigin, minute: TelemetryMinute) =>
@@ -102,7 +102,7 @@ export interface KnownCapture {
 /** Captures by sensor and name; of one site, or with null of all. */
 export async function listKnown(db: Queryable, siteId: number | null): Promise<KnownCapture[]> {
   const { rows } = await sql<KnownCapture>`
-    select id as "captureId", sensor_id as "sensorId", site_id as "siteId", name, role from captures
+    select id as capture_id, sensor_id, site_id, name, role from captures
     where ${siteId}::bigint is null or site_id = ${siteId} order by sensor_id, name collate "C"`.execute(db);
   return rows;
 }
@@ -110,7 +110,7 @@ export async function listKnown(db: Queryable, siteId: number | null): Promise<K
 /** The newest minute since that one in which each capture is known to have failed. */
 export async function listFailed(db: Queryable, sinceMinute: number): Promise<Map<number, number>> {
   const { rows } = await sql<{ captureId: number; through: number }>`
-    select c.id as "captureId", extract(epoch from max(g.to_minute))::float8 as through
+    select c.id as capture_id, extract(epoch from max(g.to_minute))::float8 as through
     from captures c join telemetry_gaps g on g.site_id = c.site_id and g.sensor_id = c.sensor_id
     where g.to_minute >= to_timestamp(${sinceMinute}) and g.reason = 'capture_failed' and g.capture in ('', c.name)
     group by c.id`.execute(db);

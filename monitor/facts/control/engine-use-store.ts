@@ -21,7 +21,7 @@ export const noStore = '00000000-0000-0000-0000-000000000000';
 /** The engine in use; null before the first start. */
 export async function readEngineUse(db: Queryable): Promise<EngineIdentity | null> {
   const { rows } = await sql<EngineIdentity>`
-    select store_id as "storeId", place from fact_engine`.execute(db);
+    select store_id, place from fact_engine`.execute(db);
   return rows[0] ?? null;
 }
 
@@ -71,7 +71,7 @@ export async function noteChanges(
       select site_id, to_timestamp(day)
       from unnest(${days.map((one) => one.siteId)}::bigint[], ${days.map((one) => one.day)}::float8[]) as given (site_id, day)
       where exists (select from fact_moves))
-    select place, store_id is not distinct from ${own.storeId}::uuid as "isOwn"
+    select place, store_id is not distinct from ${own.storeId}::uuid as is_own
     from fact_engine`.execute(trx);
   const used = rows[0];
   if (used && !used.isOwn) throw new CodedError('facts.moved', describeOther(used.place, own.place));

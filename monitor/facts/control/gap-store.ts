@@ -27,12 +27,12 @@ export async function listGaps(
   limit: number,
 ): Promise<facts.GapFact[]> {
   const { rows } = await sql<facts.GapFact>`
-    select distinct sensor_id as "sensorId", capture, reason, ${seconds('from_minute')} as "fromMinute",
-      ${seconds('to_minute')} as "toMinute"
+    select distinct sensor_id, capture, reason, ${seconds('from_minute')} as from_minute,
+      ${seconds('to_minute')} as to_minute
     from telemetry_gaps
     where site_id = ${range.siteId} and to_minute >= to_timestamp(${range.fromMinute})
       and from_minute < to_timestamp(${range.toMinute})
-    order by "toMinute" desc, "fromMinute" desc, "sensorId", capture, reason limit ${limit}`.execute(db);
+    order by to_minute desc, from_minute desc, sensor_id, capture, reason limit ${limit}`.execute(db);
   return rows;
 }
 
@@ -69,7 +69,7 @@ export async function findCaptureGaps(
   captures: readonly (readonly number[])[],
 ) {
   const { rows } = await sql<facts.CaptureGap & { n: number }>`
-    select k.n, c.id as "captureId", ${seconds('g.from_minute')} as "fromMinute", ${seconds('g.to_minute')} as "toMinute",
+    select k.n, c.id as capture_id, ${seconds('g.from_minute')} as from_minute, ${seconds('g.to_minute')} as to_minute,
       g.reason
     from ${capturesOf(ranges, captures)} join captures c on c.id = k.capture_id
     join telemetry_gaps g on g.site_id = k.site_id and c.sensor_id = g.sensor_id and (g.capture = '' or g.capture = c.name)
@@ -96,9 +96,9 @@ export async function findPlaces(
   certainUntil: string,
 ): Promise<Map<number, Omit<SilentSpan, 'n'>[]>> {
   const { rows } = await sql<SilentSpan>`
-    select k.n, k.capture_id as "captureId", extract(epoch from p.ended_at)::float8 as "toSecond",
+    select k.n, k.capture_id, extract(epoch from p.ended_at)::float8 as to_second,
       extract(epoch from case when p.speaks then greatest(p.began_at, ${certainUntil}::timestamptz)
-        else p.began_at end)::float8 as "fromSecond"
+        else p.began_at end)::float8 as from_second
     from ${capturesOf(ranges, captures)} join captures c on c.id = k.capture_id
     cross join lateral address_placements(c.sensor_id, k.address) p
     where (p.is_unique or p.segment = '' or k.segment in ('', p.segment))

@@ -13,7 +13,7 @@ export interface FactMove {
 
 export async function readMove(db: Queryable): Promise<FactMove | null> {
   const { rows } = await sql<FactMove>`
-    select to_store_id as "toStoreId", to_place as "toPlace", fault from fact_moves`.execute(db);
+    select to_store_id, to_place, fault from fact_moves`.execute(db);
   return rows[0] ?? null;
 }
 
@@ -41,9 +41,9 @@ export interface MoveDay extends SiteDay {
 
 export async function listMoveDays(db: Queryable): Promise<MoveDay[]> {
   const { rows } = await sql<MoveDay>`
-    select d.site_id as "siteId", extract(epoch from d.day)::float8 as day, d.capture_minutes as "captureMinutes",
-      extract(epoch from d.peers_from)::float8 as "peersFrom", d.is_whole as "isWhole",
-      exists (select from fact_move_changes c where c.site_id = d.site_id and c.day = d.day) as "hasChanged"
+    select d.site_id, extract(epoch from d.day)::float8 as day, d.capture_minutes,
+      extract(epoch from d.peers_from)::float8 as peers_from, d.is_whole,
+      exists (select from fact_move_changes c where c.site_id = d.site_id and c.day = d.day) as has_changed
     from fact_move_days d order by d.day, d.site_id`.execute(db);
   return rows;
 }
@@ -51,7 +51,7 @@ export async function listMoveDays(db: Queryable): Promise<MoveDay[]> {
 /** Days that changed since they were copied, or were never copied. */
 export async function listChangedDays(db: Queryable): Promise<SiteDay[]> {
   const { rows } = await sql<SiteDay>`
-    select distinct site_id as "siteId", extract(epoch from day)::float8 as day
+    select distinct site_id, extract(epoch from day)::float8 as day
     from fact_move_changes`.execute(db);
   return rows;
 }
@@ -94,9 +94,9 @@ export interface KeptBounds {
 export async function readKept(db: Queryable): Promise<KeptBounds> {
   const { rows } = await sql<KeptBounds>`
     select extract(epoch from svc_now())::float8 as now,
-      floor(extract(epoch from svc_now() - ${sql.lit(kept.traffic)}::interval))::float8 as "factsFrom",
+      floor(extract(epoch from svc_now() - ${sql.lit(kept.traffic)}::interval))::float8 as facts_from,
      
-      floor(extract(epoch from svc_now() - ${sql.lit(kept.pairs)}::interval))::float8 as "pairsFrom"`.execute(
+      floor(extract(epoch from svc_now() - ${sql.lit(kept.pairs)}::interval))::float8 as pairs_from`.execute(
     db,
   );
   return rows[0]!;
@@ -117,7 +117,7 @@ export interface MoveProgress {
 
 export async function readMoveProgress(db: Queryable): Promise<MoveProgress | null> {
   const { rows } = await sql<MoveProgress>`
-    select to_place as "toPlace", fault, is_holding as "isHolding",
+    select to_place, fault, is_holding,
       (select count(*)::int from fact_move_days d where is_whole
         and not exists (select from fact_move_changes c where c.site_id = d.site_id and c.day = d.day)) as copied
     from fact_moves`.execute(db);

@@ -15,7 +15,7 @@ export async function claimTokens(trx: Queryable, uploads: readonly FactUpload[]
       as given (sensor_id, spool_id, sequence)
     order by sensor_id, spool_id, sequence
     on conflict do nothing
-    returning sensor_id as "sensorId", spool_id as "spoolId", sequence`.execute(trx);
+    returning sensor_id, spool_id, sequence`.execute(trx);
   const fresh = new Set(rows.map((row) => keyOfToken(row.sensorId, row)));
   // Of two with one token in a batch the first stands.
   return uploads.filter(({ origin, token }) => fresh.delete(keyOfToken(origin.sensorId, token)));
@@ -67,7 +67,7 @@ export async function findSent(
   uploads: readonly FactUpload[],
 ): Promise<Map<string, string | null>> {
   const { rows } = await sql<{ sensorId: number; spoolId: string; sequence: number; batchId: string | null }>`
-    select s.sensor_id as "sensorId", s.spool_id as "spoolId", s.sequence, s.batch_id as "batchId"
+    select s.sensor_id, s.spool_id, s.sequence, s.batch_id
     from sent_uploads s join ${given(uploads)} as g(sensor_id, spool_id, sequence) using (sensor_id, spool_id, sequence)`.execute(
     trx,
   );

@@ -79,9 +79,9 @@ async function findUnobservedGaps(trx: Queryable, minutes: readonly SensorMinute
     };
   });
   const { rows } = await sql<StoredGap>`
-    select g.id, g.site_id as "siteId", g.sensor_id as "sensorId", g.capture, g.reason,
-      extract(epoch from g.from_minute)::float8 as "fromMinute", extract(epoch from g.to_minute)::float8 as "toMinute",
-      g.recorded_at::text as "recordedAt"
+    select g.id, g.site_id, g.sensor_id, g.capture, g.reason,
+      extract(epoch from g.from_minute)::float8 as from_minute, extract(epoch from g.to_minute)::float8 as to_minute,
+      g.recorded_at::text as recorded_at
     from unnest(${spans.map((one) => one.sensorId)}::bigint[], ${spans.map((one) => one.from)}::float8[],
       ${spans.map((one) => one.to)}::float8[]) as span (sensor_id, from_minute, to_minute)
     join telemetry_gaps g on g.sensor_id = span.sensor_id and g.to_minute >= to_timestamp(span.from_minute)
@@ -96,7 +96,7 @@ async function findCaptures(
 ): Promise<Map<number, readonly string[]>> {
   const told = Map.groupBy(uploads, ({ origin }) => origin.sensorId);
   const { rows } = await sql<{ sensorId: number; name: string }>`
-    select sensor_id as "sensorId", name from captures
+    select sensor_id, name from captures
     where sensor_id = any(${[...told.keys()]}::bigint[])`.execute(trx);
   const stored = Map.groupBy(rows, (row) => row.sensorId);
   return new Map(

@@ -26,13 +26,13 @@ export async function readVerdictEpoch(trx: Queryable): Promise<number> {
 export async function beginEpoch(trx: Queryable): Promise<{ epoch: number; siteIds: number[] }> {
   const { rows } = await sql<{ epoch: number; siteIds: number[] }>`
     select nextval('fact_verdict_epochs')::float8 as epoch,
-      coalesce((select array_agg(distinct site_id::float8) from captures), '{}') as "siteIds"`.execute(trx);
+      coalesce((select array_agg(distinct site_id::float8) from captures), '{}') as site_ids`.execute(trx);
   return rows[0]!;
 }
 
-const spanColumns = sql`site_id as "siteId", capture_id as "captureId", host(address) as address, segment,
-  extract(epoch from from_minute)::float8 as "fromMinute", extract(epoch from to_minute)::float8 as "toMinute",
-  is_foreign as "isForeign", epoch`;
+const spanColumns = sql`site_id, capture_id, host(address) as address, segment,
+  extract(epoch from from_minute)::float8 as from_minute, extract(epoch from to_minute)::float8 as to_minute,
+  is_foreign, epoch`;
 
 export interface VerdictRange {
   siteIds: readonly number[];

@@ -8,7 +8,7 @@ import { pairPeers } from './to-clickhouse-store.ts';
 /** Days from that minute on. */
 export async function listDays(db: Queryable, fromMinute: number): Promise<MeasuredDay[]> {
   const { rows } = await sql<MeasuredDay>`
-    select site_id as "siteId", (floor(extract(epoch from minute) / 86400) * 86400)::float8 as day, count(*)::int as "captureMinutes"
+    select site_id, (floor(extract(epoch from minute) / 86400) * 86400)::float8 as day, count(*)::int as capture_minutes
     from capture_minutes where minute >= to_timestamp(${fromMinute}) group by 1, 2`.execute(db);
   return rows;
 }

@@ -115,9 +115,9 @@ const toSighting = ({
 /** What counts of an address, by minute. */
 function sightingsOf(of: Record<'siteId' | 'address' | 'segment' | 'from' | 'to', RawBuilder<unknown>>) {
   return sql<SightingRow>`
-    select distinct on (s.minute) ${seconds('s.minute')} as minute, capture_id as "captureId", rx_bytes as "rxBytes",
-      tx_bytes as "txBytes", case when merged_frames = 0 then packets end as packets, observed_ms as "observedMs", coverage,
-      own_scan_rx_bytes as "ownScanRxBytes", own_scan_tx_bytes as "ownScanTxBytes", own_scan_packets as "ownScanPackets",
+    select distinct on (s.minute) ${seconds('s.minute')} as minute, capture_id, rx_bytes, tx_bytes,
+      case when merged_frames = 0 then packets end as packets, observed_ms, coverage, own_scan_rx_bytes,
+      own_scan_tx_bytes, own_scan_packets,
       case when dropped_rx_packets + dropped_tx_packets > 0 then json_build_object('rxBytes', dropped_rx_bytes,
         'txBytes', dropped_tx_bytes, 'rxPackets', dropped_rx_packets, 'txPackets', dropped_tx_packets,
         'countedBytes', dropped_counted_bytes, 'countedPackets', dropped_counted_packets) end as dropped
@@ -129,7 +129,7 @@ function sightingsOf(of: Record<'siteId' | 'address' | 'segment' | 'from' | 'to'
 async function findSeen(db: Queryable, ranges: readonly facts.AddressRange[]) {
   const { rows } = await sql<{ n: number; minute: number; captureId: number }>`
     select q.n, s.* from ${rowsOf(ranges)} cross join lateral (
-      select ${seconds('h.minute')} as minute, capture_id as "captureId" from host_minutes h
+      select ${seconds('h.minute')} as minute, capture_id from host_minutes h
       where h.site_id = q.site_id and h.address = q.address and not h.is_foreign
         and h.minute >= q.from_minute and h.minute < q.to_minute
       group by h.minute, capture_id having ${ofSegment}) s
@@ -139,7 +139,7 @@ async function findSeen(db: Queryable, ranges: readonly facts.AddressRange[]) {
 
 async function findLastCaptures(db: Queryable, ranges: readonly facts.AddressRange[]) {
   const { rows } = await sql<{ n: number; captureId: number }>`
-    select q.n, c.capture_id as "captureId" from ${rowsOf(ranges)}
+    select q.n, c.capture_id from ${rowsOf(ranges)}
     cross join lateral (
       select h.minute from host_minutes h
       where h.site_id = q.site_id and h.address = q.address and not h.is_foreign
@@ -173,7 +173,7 @@ async function findListening(
       where p.is_unique or p.segment = '' or k.segment in ('', p.segment))
     select k.n, m.*
     from ${capturesOf(ranges, captures)} cross join lateral (
-      select ${seconds('m.minute')} as minute, m.capture_id as "captureId", m.observed_ms as "observedMs",
+      select ${seconds('m.minute')} as minute, m.capture_id, m.observed_ms,
         case when m.parser_dropped > 0 then null
           else m.observed_ms / 60000.0::float8 * coalesce(m.packets::float8 / nullif(m.packets + m.kernel_dropped, 0), 1) end as coverage
       from capture_minutes m
@@ -181,7 +181,7 @@ async function findListening(
         and not exists (select 1 from placements p where p.n = k.n and p.capture_id = k.capture_id
           and p.began_at < m.minute + interval '1 minute' and p.ended_at > m.minute
           and (not p.speaks or p.is_open and m.minute + interval '1 minute' > ${certainUntil}::timestamptz))) m
-    order by k.n, minute, "captureId"`.execute(db);
+    order by k.n, minute, capture_id`.execute(db);
   return byRange(rows);
 }
 
@@ -211,10 +211,10 @@ export async function readAddressesApplications(
       from (select n, minute, direction, capture_id, vantage, sum(inbound_bytes + outbound_bytes) as bytes
         from f group by n, minute, direction, capture_id, vantage) seen join captures c on c.id = capture_id
       order by n, minute, direction, (vantage = 1 and bytes > 0) desc, bytes desc, c.sensor_id, c.name collate "C")
-    select f.n, ${seconds('f.minute')} as minute, f.direction, f.name, f.protocol, f.server_port as "serverPort",
-      max(f.evidence) as evidence, bool_or(f.is_attributed) as "isAttributed",
-      sum(f.inbound_bytes)::float8 as "inboundBytes", sum(f.outbound_bytes)::float8 as "outboundBytes",
-      (extract(epoch from max(f.last_sent_at)) * 1000)::float8 as "lastSentMs"
+    select f.n, ${seconds('f.minute')} as minute, f.direction, f.name, f.protocol, f.server_port,
+      max(f.evidence) as evidence, bool_or(f.is_attributed) as is_attributed,
+      sum(f.inbound_bytes)::float8 as inbound_bytes, sum(f.outbound_bytes)::float8 as outbound_bytes,
+      (extract(epoch from max(f.last_sent_at)) * 1000)::float8 as last_sent_ms
     from f join owners using (n, minute, direction, capture_id)
     group by f.n, f.minute, f.direction, f.name, f.protocol, f.server_port
     order by f.n, f.minute, f.direction = 1, f.name collate "C", f.protocol, f.server_port

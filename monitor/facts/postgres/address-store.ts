@@ -30,10 +30,10 @@ export async function explainAddress(
         case when min(device_key) = max(device_key) then min(device_key) else '' end as device_key, is_foreign
       from host_minutes where ${ofAddress(range)} and ${within(range)}
       group by minute, capture_id, is_foreign having ${ofSegment(range)})
-    select extract(epoch from h.minute)::float8 as minute, c.id as "captureId", c.sensor_id as "sensorId", c.name as capture,
-      m.vantage, h.rx as "rxBytes", h.tx as "txBytes", h.packets, h.device_key as "deviceKey", m.observed_ms as "observedMs",
-      m.kernel_dropped as "kernelDropped", m.parser_dropped as "parserDropped", m.detail_truncated as "detailTruncated",
-      m.merged_frames as "mergedFrames", s.capture_id is not null and not h.is_foreign as "isChosen", h.is_foreign as "isForeign"
+    select extract(epoch from h.minute)::float8 as minute, c.id as capture_id, c.sensor_id, c.name as capture,
+      m.vantage, h.rx as rx_bytes, h.tx as tx_bytes, h.packets, h.device_key, m.observed_ms, m.kernel_dropped,
+      m.parser_dropped, m.detail_truncated, m.merged_frames,
+      s.capture_id is not null and not h.is_foreign as is_chosen, h.is_foreign
     from h join captures c on c.id = h.capture_id
     join capture_minutes m on m.site_id = ${range.siteId} and m.minute = h.minute and m.capture_id = h.capture_id
       and m.minute >= to_timestamp(${range.fromMinute}) and m.minute < to_timestamp(${range.toMinute})
@@ -53,7 +53,7 @@ export async function listSpeakers(
   const minutes = asked.map(({ minute }) => minute);
   const bounds = { siteId, fromMinute: Math.min(...minutes), toMinute: Math.max(...minutes) + 60 };
   const { rows } = await sql<facts.Speaker>`
-    select distinct host(a.address) as address, a.second as minute, h.capture_id as "captureId"
+    select distinct host(a.address) as address, a.second as minute, h.capture_id
     from unnest(${asked.map(({ address }) => address)}::inet[], ${minutes}::float8[]) as a (address, second)
     join (select * from host_minutes where site_id = ${siteId} and ${within(bounds)} and not is_foreign) h
       on h.address = a.address and h.minute = to_timestamp(a.second)`.execute(db);
@@ -67,8 +67,8 @@ export async function listForeign(
   limit: number,
 ): Promise<facts.ForeignAddress[]> {
   const { rows } = await sql<facts.ForeignAddress>`
-    select c.sensor_id as "sensorId", host(h.address) as address, count(distinct h.minute)::int as minutes,
-      sum(h.rx_bytes)::float8 as "rxBytes", sum(h.tx_bytes)::float8 as "txBytes", extract(epoch from max(h.minute))::float8 as "lastMinute"
+    select c.sensor_id, host(h.address) as address, count(distinct h.minute)::int as minutes,
+      sum(h.rx_bytes)::float8 as rx_bytes, sum(h.tx_bytes)::float8 as tx_bytes, extract(epoch from max(h.minute))::float8 as last_minute
     from (select * from host_minutes where site_id = ${range.siteId} and ${within(range)} and is_foreign) h join captures c on c.id = h.capture_id
     where ${range.sensorId}::bigint is null or c.sensor_id = ${range.sensorId}
     group by 1, h.address
@@ -92,8 +92,8 @@ export async function sumSite(
       union all
       select minute, rx_bytes, tx_bytes, packets, addresses, 1 from site_minutes
       where site_id = ${range.siteId} and ${inSpans(spans)})
-    select floor(extract(epoch from start) / ${step}) * ${step * 1000}::float8 as "timeMs",
-      sum(rx)::float8 as "rxBytes", sum(tx)::float8 as "txBytes", sum(packets)::float8 as packets,
+    select floor(extract(epoch from start) / ${step}) * ${step * 1000}::float8 as time_ms,
+      sum(rx)::float8 as rx_bytes, sum(tx)::float8 as tx_bytes, sum(packets)::float8 as packets,
       max(addresses) as addresses, sum(minutes)::int as minutes
     from pieces group by 1 order by 1`.execute(db);
   return rows;
@@ -105,13 +105,13 @@ export async function listCaptures(
   sinceMinute: number,
 ): Promise<facts.CaptureFacts[]> {
   const { rows } = await sql<facts.CaptureFacts>`
-    select c.id as "captureId", c.sensor_id as "sensorId", c.name, c.role,
+    select c.id as capture_id, c.sensor_id, c.name, c.role,
       (select ${seconds('newest.minute')} from capture_minutes newest
         where newest.site_id = c.site_id and newest.capture_id = c.id and newest.minute <= svc_now()
-        order by newest.minute desc limit 1) as "newestMinute",
-      coalesce(sum(m.packets), 0)::float8 as packets, coalesce(sum(m.kernel_dropped), 0)::float8 as "kernelDropped",
-      coalesce(sum(m.parser_dropped), 0)::float8 as "parserDropped",
-      coalesce(sum(m.detail_truncated), 0)::float8 as "detailTruncated", coalesce(sum(m.observed_ms), 0)::float8 as "observedMs"
+        order by newest.minute desc limit 1) as newest_minute, coalesce(sum(m.packets), 0)::float8 as packets,
+      coalesce(sum(m.kernel_dropped), 0)::float8 as kernel_dropped,
+      coalesce(sum(m.parser_dropped), 0)::float8 as parser_dropped,
+      coalesce(sum(m.detail_truncated), 0)::float8 as detail_truncated, coalesce(sum(m.observed_ms), 0)::float8 as observed_ms
     from captures c
     left join capture_minutes m on m.site_id = c.site_id and m.capture_id = c.id and m.minute >= to_timestamp(${sinceMinute})
     where c.site_id = ${siteId}
@@ -125,9 +125,9 @@ export async function listLosses(
   toMinute: number,
 ): Promise<facts.CaptureLosses[]> {
   const { rows } = await sql<facts.CaptureLosses>`
-    select c.id as "captureId", c.sensor_id as "sensorId", c.site_id as "siteId", c.name, count(m.minute)::int as minutes,
-      coalesce(sum(m.packets), 0)::float8 as packets, coalesce(sum(m.kernel_dropped), 0)::float8 as "kernelDropped",
-      coalesce(sum(m.parser_dropped), 0)::float8 as "parserDropped"
+    select c.id as capture_id, c.sensor_id, c.site_id, c.name, count(m.minute)::int as minutes,
+      coalesce(sum(m.packets), 0)::float8 as packets, coalesce(sum(m.kernel_dropped), 0)::float8 as kernel_dropped,
+      coalesce(sum(m.parser_dropped), 0)::float8 as parser_dropped
     from captures c
     left join capture_minutes m on m.site_id = c.site_id and m.capture_id = c.id
       and m.minute >= to_timestamp(${fromMinute}) and m.minute < to_timestamp(${toMinute})
@@ -137,28 +137,28 @@ export async function listLosses(
 
 export async function listOutages(db: Queryable, sinceMinute: number): Promise<facts.CaptureOutage[]> {
   const { rows } = await sql<facts.CaptureOutage>`
-    select c.id as "captureId", c.sensor_id as "sensorId", c.site_id as "siteId", c.name, c.role,
+    select c.id as capture_id, c.sensor_id, c.site_id, c.name, c.role,
       (select extract(epoch from max(m.minute))::float8 from capture_minutes m where m.site_id = c.site_id and m.capture_id = c.id
-        and m.minute >= to_timestamp(${sinceMinute}) and m.minute <= svc_now()) as "newestMinute",
+        and m.minute >= to_timestamp(${sinceMinute}) and m.minute <= svc_now()) as newest_minute,
       (select extract(epoch from max(g.to_minute))::float8 from telemetry_gaps g where g.site_id = c.site_id and g.sensor_id = c.sensor_id
         and g.to_minute >= to_timestamp(${sinceMinute}) and g.reason = 'capture_failed'
-        and g.capture in ('', c.name)) as "failedThrough"
+        and g.capture in ('', c.name)) as failed_through
     from captures c order by c.sensor_id, c.name collate "C"`.execute(db);
   return rows;
 }
 
 export async function sumCollection(db: Queryable, range: facts.SiteRange): Promise<facts.Collection> {
   const { rows } = await sql<facts.Collection>`
-    select count(*)::int as "captureMinutes", coalesce(sum(packets), 0)::float8 as packets,
-      coalesce(sum(kernel_dropped), 0)::float8 as "kernelDropped", coalesce(sum(parser_dropped), 0)::float8 as "parserDropped",
-      coalesce(sum(detail_truncated), 0)::float8 as "detailTruncated"
+    select count(*)::int as capture_minutes, coalesce(sum(packets), 0)::float8 as packets,
+      coalesce(sum(kernel_dropped), 0)::float8 as kernel_dropped, coalesce(sum(parser_dropped), 0)::float8 as parser_dropped,
+      coalesce(sum(detail_truncated), 0)::float8 as detail_truncated
     from capture_minutes where site_id = ${range.siteId} and ${within(range)}`.execute(db);
   return rows[0]!;
 }
 
 export async function newestMinutes(db: Queryable): Promise<Map<number, number>> {
   const { rows } = await sql<{ siteId: number; minute: number }>`
-    select s.id as "siteId", ${seconds('newest.minute')} as minute
+    select s.id as site_id, ${seconds('newest.minute')} as minute
     from (select distinct site_id as id from captures) s
     cross join lateral (select minute from site_minutes m where m.site_id = s.id and minute <= svc_now()
       order by minute desc limit 1) newest`.execute(db);

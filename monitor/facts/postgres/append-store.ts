@@ -251,7 +251,7 @@ async function markMinutes(trx: Queryable, minutes: readonly OriginMinute[]): Pr
 /** Those of these minutes for which something is stored. */
 async function findKnown(trx: Queryable, minutes: readonly SensorMinute[]): Promise<SensorMinute[]> {
   const { rows } = await sql<SensorMinute>`
-    select given.sensor_id as "sensorId", given.capture, given.minute
+    select given.sensor_id, given.capture, given.minute
     from unnest(${minutes.map((one) => one.sensorId)}::bigint[], ${minutes.map((one) => one.capture)}::text[],
       ${minutes.map((one) => one.minute)}::float8[]) as given (sensor_id, capture, minute)
     join captures c on c.sensor_id = given.sensor_id and c.name = given.capture

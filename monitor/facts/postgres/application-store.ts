@@ -91,11 +91,11 @@ export async function rankApplications(
     pairs as (
       select r.name, r.protocol, r.server_port, string_agg(p.pairs, ''::bytea) as pairs
       from ranked r join pair_sums p on ${sameKey('p', 'r')} group by r.name, r.protocol, r.server_port)
-    select r.name, r.protocol, r.server_port as "serverPort", r.evidence, r.is_attributed as "isAttributed",
-      r.inbound::float8 as "inboundBytes", r.outbound::float8 as "outboundBytes", coalesce(r.owner, r.seen) as vantage,
-      l.locals, (extract(epoch from r.last_sent_at) * 1000)::float8 as "lastSentMs", p.pairs, coalesce(r.total, 0) as total,
-      coalesce(a.all_bytes, 0)::float8 as "allBytes", coalesce(a.domain_bytes, 0)::float8 as "domainBytes",
-      coalesce(a.port_bytes, 0)::float8 as "portBytes"
+    select r.name, r.protocol, r.server_port, r.evidence, r.is_attributed, r.inbound::float8 as inbound_bytes,
+      r.outbound::float8 as outbound_bytes, coalesce(r.owner, r.seen) as vantage, l.locals,
+      (extract(epoch from r.last_sent_at) * 1000)::float8 as last_sent_ms, p.pairs, coalesce(r.total, 0) as total,
+      coalesce(a.all_bytes, 0)::float8 as all_bytes, coalesce(a.domain_bytes, 0)::float8 as domain_bytes,
+      coalesce(a.port_bytes, 0)::float8 as port_bytes
     from sums_of_all a left join ranked r on true left join locals l on ${sameKey('l', 'r')} left join pairs p on ${sameKey('p', 'r')}
     order by coalesce(r.inbound + r.outbound, -1) desc, r.name collate "C", r.protocol, r.server_port`.execute(
     db,
@@ -177,7 +177,7 @@ export async function readKeptLists(
 
 async function readLists(db: Queryable, parts: readonly RawBuilder<unknown>[]): Promise<Map<string, Buffer>> {
   const { rows } = await sql<facts.ApplicationKey & { list: Buffer }>`
-    select name, protocol, server_port as "serverPort", string_agg(list, ''::bytea) as list
+    select name, protocol, server_port, string_agg(list, ''::bytea) as list
     from (${sql.join(parts, sql` union all `)}) lists group by name, protocol, server_port`.execute(db);
   return new Map(rows.map((row) => [facts.keyText(row), row.list]));
 }

@@ -129,9 +129,9 @@ export async function sumAddressApplications(
       select direction, name, protocol, server_port, evidence, is_attributed, case when owns then inbound_bytes end,
         case when owns then outbound_bytes end, last_sent_at
       from judged where ${ofSegment})
-    select direction, name, protocol, server_port as "serverPort", max(evidence) as evidence, bool_or(is_attributed) as "isAttributed",
-      sum(inbound_bytes)::float8 as "inboundBytes", sum(outbound_bytes)::float8 as "outboundBytes",
-      (extract(epoch from max(last_sent_at)) * 1000)::float8 as "lastSentMs"
+    select direction, name, protocol, server_port, max(evidence) as evidence, bool_or(is_attributed) as is_attributed,
+      sum(inbound_bytes)::float8 as inbound_bytes, sum(outbound_bytes)::float8 as outbound_bytes,
+      (extract(epoch from max(last_sent_at)) * 1000)::float8 as last_sent_ms
     from pieces where direction in (1, 2) group by direction, name, protocol, server_port
     order by coalesce(sum(inbound_bytes) + sum(outbound_bytes), -1) desc, direction, name collate "C", protocol, server_port`.execute(
     db,
@@ -161,7 +161,7 @@ export async function listPairs(
         and (${direction}::text is null or direction = array_position(array['outbound', 'inbound', 'internal', 'transit'], ${direction}::text))
       group by 1, 2, 3, 4, 5, 6, 7, 8, 9)
     select extract(epoch from minute)::float8 as minute, direction, host(client) as client, host(server) as server, name,
-      protocol, server_port as "serverPort", evidence, client_bytes::float8 as "clientBytes", server_bytes::float8 as "serverBytes",
+      protocol, server_port, evidence, client_bytes::float8 as client_bytes, server_bytes::float8 as server_bytes,
       packets::float8 as packets, captures
     from (
       select distinct on (minute, direction, client, server, name, protocol, server_port, evidence) *,

@@ -48,8 +48,8 @@ interface SumRow {
   lanTx: number | null;
 }
 
-const sums = sql`sum(rx)::float8 as "wanRx", sum(tx)::float8 as "wanTx",
-  coalesce(sum(lan_rx), 0)::float8 as "lanRx", coalesce(sum(lan_tx), 0)::float8 as "lanTx"`;
+const sums = sql`sum(rx)::float8 as wan_rx, sum(tx)::float8 as wan_tx, coalesce(sum(lan_rx), 0)::float8 as lan_rx,
+  coalesce(sum(lan_tx), 0)::float8 as lan_tx`;
 
 const ofDevices = (deviceKeys: readonly string[]) => sql`device_key = any(${[...deviceKeys]}::text[])`;
 
@@ -71,7 +71,7 @@ export async function sumDevices(
   const source = await findSource(db, coverage, keys);
   const { rows } = await sql<SumRow>`
     with ${devicePieces(coverage.siteId, source, keys)}
-    select device_key as "deviceKey", ${sums} from pieces group by device_key`.execute(db);
+    select device_key, ${sums} from pieces group by device_key`.execute(db);
   const found = new Map(rows.map((row) => [row.deviceKey, row]));
   return {
     items: deviceKeys.map((deviceKey) => ({ deviceKey, ...toValues(found.get(deviceKey)) })),
@@ -93,7 +93,7 @@ export async function stepDevice(
   }
   const { rows } = await sql<Omit<SumRow, 'deviceKey'> & { timeMs: number }>`
     with ${devicePieces(coverage.siteId, source, [deviceKey])}
-    select floor(extract(epoch from start) / ${stepSeconds}) * ${stepSeconds * 1000}::float8 as "timeMs", ${sums}
+    select floor(extract(epoch from start) / ${stepSeconds}) * ${stepSeconds * 1000}::float8 as time_ms, ${sums}
     from pieces group by 1 order by 1`.execute(db);
   return {
     items: rows.map((row) => ({ timeMs: row.timeMs, ...toValues(row) })),
@@ -167,8 +167,8 @@ export async function listTopAddresses(
       select address, segment, rx_bytes as rx, tx_bytes as tx, packets, last_minute from address_hours
       where site_id = ${siteId} and ${inHours(hours)} and rx_bytes is not null
       union all select address, segment, rx, tx, packets, minute from device_minutes where rx is not null)
-    select host(address) as address, segment, sum(rx)::float8 as "rxBytes", sum(tx)::float8 as "txBytes",
-      sum(packets)::float8 as packets, extract(epoch from max(last_minute))::float8 as "lastSeenMinute"
+    select host(address) as address, segment, sum(rx)::float8 as rx_bytes, sum(tx)::float8 as tx_bytes,
+      sum(packets)::float8 as packets, extract(epoch from max(last_minute))::float8 as last_seen_minute
     from pieces group by address, segment order by sum(rx) + sum(tx) desc, address, segment collate "C"
     limit ${limit}`.execute(db);
   return rows;

@@ -22,7 +22,7 @@ export async function findDirtyHours(db: Queryable, which: 'settled' | 'all'): P
   const isSettled = sql`hour + interval '1 hour 2 minutes' <= svc_now() and (marked_at <= svc_now() - interval '1 minute'
     or coalesce(rolled_at, hour) <= svc_now() - interval '1 hour 15 minutes')`;
   const { rows } = await sql<SiteHour>`
-    select site_id as "siteId", extract(epoch from hour)::float8 as hour from rolled_hours
+    select site_id, extract(epoch from hour)::float8 as hour from rolled_hours
     where is_dirty and ${which === 'all' ? sql`true` : isSettled}
     order by hour desc, site_id limit 1000`.execute(db);
   return rows;
@@ -169,7 +169,7 @@ export async function findDirtyDays(db: Queryable, which: 'settled' | 'all'): Pr
   const isSettled = sql`d.day + interval '1 day 10 minutes' <= svc_now() and (d.marked_at <= svc_now() - interval '5 minutes'
     or coalesce(d.rolled_at, d.day) <= svc_now() - interval '25 hours')`;
   const { rows } = await sql<SiteDay>`
-    select d.site_id as "siteId", extract(epoch from d.day)::float8 as day from rolled_days d
+    select d.site_id, extract(epoch from d.day)::float8 as day from rolled_days d
     where d.is_dirty and ${which === 'all' ? sql`true` : isSettled} and not exists (select from rolled_hours h
       where h.site_id = d.site_id and h.is_dirty and h.hour >= d.day and h.hour < d.day + interval '1 day')
     order by d.day desc, d.site_id limit 100`.execute(db);

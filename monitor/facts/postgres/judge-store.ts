@@ -190,7 +190,7 @@ async function rejudge(trx: Queryable, changed: readonly ChangedAddress[]): Prom
     ${sql.join(judged)},
     marked as (
       insert into site_minute_marks (site_id, minute) ${sql.join(written, sql` union `)} returning site_id, minute)
-    select distinct site_id as "siteId",
+    select distinct site_id,
     (floor(extract(epoch from minute) / 86400) * 86400)::float8 as day from marked`.execute(trx);
   return rows;
 }

@@ -10,7 +10,7 @@ const counterMax = sql.lit(Number.MAX_SAFE_INTEGER);
 /** Sites with marks. */
 export async function findMarkedSites(db: Queryable): Promise<number[]> {
   const { rows } = await sql<{ siteId: number }>`
-    select distinct site_id as "siteId" from site_minute_marks order by 1`.execute(db);
+    select distinct site_id from site_minute_marks order by 1`.execute(db);
   return rows.map((row) => row.siteId);
 }
 
@@ -75,7 +75,7 @@ export async function findUnjudged(
   const isDue = which === 'all' ? sql`true` : isSettled;
   const { rows } = await sql<{ siteId: number; minutes: number[] }>`
     with site as (select site_id from unjudged_minutes where ${isDue} order by minute desc limit 1)
-    select site_id as "siteId", array(select extract(epoch from minute)::float8 from unjudged_minutes u
+    select site_id, array(select extract(epoch from minute)::float8 from unjudged_minutes u
       where u.site_id = site.site_id and ${isDue} order by minute desc
       limit ${limit}) as minutes from site`.execute(db);
   return rows[0] ?? null;
@@ -140,7 +140,7 @@ export interface TenMinuteBucket {
 /** Ten minutes that have ended, all of which are judged, the newest first. */
 export async function findDirtyBuckets(db: Queryable): Promise<TenMinuteBucket[]> {
   const { rows } = await sql<TenMinuteBucket>`
-    select t.site_id as "siteId", extract(epoch from t.start)::float8 as start from rolled_tens t
+    select t.site_id, extract(epoch from t.start)::float8 as start from rolled_tens t
     where t.is_dirty and t.start + interval '10 minutes' <= svc_now() and not exists (select from unjudged_minutes u
       where u.site_id = t.site_id and u.minute >= t.start and u.minute < t.start + interval '10 minutes')
     order by t.start desc, t.site_id limit 1000`.execute(db);

@@ -15,7 +15,7 @@ export async function listObserved(
   const within = sql`site_id = ${siteId} and minute >= to_timestamp(${fromMinute}) and minute < to_timestamp(${toMinute})`;
   const places = filters.filter((one) => one.dimension === 'address' && one.is);
   const ofCapture = filters.filter((one) => one.dimension === 'sensor' || one.dimension === 'scope');
-  const step = sql`floor(extract(epoch from minute) / ${stepSeconds}) * ${stepSeconds * 1000}::float8 as "timeMs"`;
+  const step = sql`floor(extract(epoch from minute) / ${stepSeconds}) * ${stepSeconds * 1000}::float8 as time_ms`;
   if (places.length + ofCapture.length === 0) {
     const { rows } = await sql<Explored['observed'][number]>`
       select ${step}, count(*)::int as minutes from site_minutes where ${within}

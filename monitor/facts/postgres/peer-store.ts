@@ -50,12 +50,12 @@ async function readPeers(
       select ${by}, ${sums}, sum(bit_count(minutes::bit(64))) as minutes, min(first) as first, max(last) as last,
         min(hour) as first_hour, max(hour) as last_hour
       from by_hour group by ${by})
-    select ${shown} network::text as network, inbound_bytes::float8 as "inboundBytes", outbound_bytes::float8 as "outboundBytes",
+    select ${shown} network::text as network, inbound_bytes::float8 as inbound_bytes, outbound_bytes::float8 as outbound_bytes,
       packets::float8 as packets, minutes::float8 as minutes,
-      case when first <> last then 'both' when first = 1 then 'address' else 'network' end as "openedBy",
-      extract(epoch from first_hour)::float8 as "firstHour", extract(epoch from last_hour)::float8 as "lastHour",
-      (sum(inbound_bytes) over ())::float8 as "sumInbound", (sum(outbound_bytes) over ())::float8 as "sumOutbound",
-      (sum(packets) over ())::float8 as "sumPackets", (count(*) over ())::int as total
+      case when first <> last then 'both' when first = 1 then 'address' else 'network' end as opened_by,
+      extract(epoch from first_hour)::float8 as first_hour, extract(epoch from last_hour)::float8 as last_hour,
+      (sum(inbound_bytes) over ())::float8 as sum_inbound, (sum(outbound_bytes) over ())::float8 as sum_outbound,
+      (sum(packets) over ())::float8 as sum_packets, (count(*) over ())::int as total
     from listed order by listed.inbound_bytes + listed.outbound_bytes desc, ${order}
     limit ${limit}`.execute(db);
   const first = rows[0];

@@ -194,11 +194,11 @@ async function findRolled(trx: Queryable, range: SiteRange): Promise<Rolled> {
   const { rows } = await sql<Rolled>`
     select extract(epoch from svc_now())::float8 as now, ${clean('rolled_days', 'day', '1 day')} as days,
       ${clean('rolled_hours', 'hour', '1 hour')} as hours, ${clean('rolled_tens', 'start', '10 minutes')} as tens,
-      ${clean('rolled_tens', 'start', '10 minutes', sql`r.has_usage`)} as "tensWithUsage",
+      ${clean('rolled_tens', 'start', '10 minutes', sql`r.has_usage`)} as tens_with_usage,
       array(select extract(epoch from hour)::float8 from rolled_hours where site_id = ${siteId} and not has_detail
-        and hour >= to_timestamp(${fromMinute}) and hour < to_timestamp(${toMinute})) as "hoursWithoutDetail",
+        and hour >= to_timestamp(${fromMinute}) and hour < to_timestamp(${toMinute})) as hours_without_detail,
       array(select extract(epoch from start)::float8 from rolled_tens where site_id = ${siteId} and not has_addresses
-        and start >= to_timestamp(${fromMinute}) and start < to_timestamp(${toMinute})) as "tensWithoutAddresses", array(
+        and start >= to_timestamp(${fromMinute}) and start < to_timestamp(${toMinute})) as tens_without_addresses, array(
         select extract(epoch from minute)::float8 from site_minute_marks where ${inRange}
         union select extract(epoch from minute)::float8 from unjudged_minutes
         where ${inRange}) as unjudged`.execute(trx);

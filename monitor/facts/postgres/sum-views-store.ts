@@ -67,7 +67,7 @@ export async function sumViews(
   const ownScans = source === 'addresses' ? sumOf('own_scans') : sql`null::bigint`;
   const sums = sql`${sumOf('inbound')} as inbound, ${sumOf('outbound')} as outbound, ${packets} as packets,
     ${ownScans} as own_scans`;
-  const amounts = sql`coalesce(inbound, 0)::float8 as "inBytes", coalesce(outbound, 0)::float8 as "outBytes",
+  const amounts = sql`coalesce(inbound, 0)::float8 as in_bytes, coalesce(outbound, 0)::float8 as out_bytes,
     ${measure === 'packets' ? sql`coalesce(packets, 0)::float8` : sql`null::float8`} as packets`;
   const named = sql.join(pieces.columns.map((one) => sql.ref(one)));
   const wanted = sql.join([sql`true`, ...pieces.filters.map(conditionOf)], sql` and `);
@@ -148,9 +148,9 @@ function selectView(
   amounts: RawBuilder<unknown>,
 ): RawBuilder<unknown> {
   return sql`
-    select ${sql.lit(view)}::int as view, 'total' as kind, null::int as place, null as k1, null as k2, null::float8 as "timeMs", ${amounts},
+    select ${sql.lit(view)}::int as view, 'total' as kind, null::int as place, null as k1, null as k2, null::float8 as time_ms, ${amounts},
       coalesce((select max(groups) from ${tableOf('keys', view)}), 0) as groups,
-      ${source === 'addresses' ? sql`coalesce(own_scans, 0)::float8` : sql`null::float8`} as "ownScans"
+      ${source === 'addresses' ? sql`coalesce(own_scans, 0)::float8` : sql`null::float8`} as own_scans
     from total
     union all
     select ${sql.lit(view)}, 'row', place, k1, k2, null, ${amounts}, 0, null from ${tableOf('ranked', view)}

@@ -69,8 +69,8 @@ export async function listDueTargets(
   notVisitedSince: Date | null,
 ): Promise<StoredTarget[]> {
   const { rows } = await sql<StoredTarget>`
-    select t.allocation_id as id, t.virtual_machine_id as "virtualMachineId", t.cluster_id as "clusterId",
-           host(t.address) as address, t.assigned_at as "assignedAt", ${keyOf} as key, c.position
+    select t.allocation_id as id, t.virtual_machine_id, t.cluster_id, host(t.address) as address, t.assigned_at,
+           ${keyOf} as key, c.position
     from allocation_targets t left join feed_cursors c on c.feed = ${feed} and c.item = ${keyOf}
     where t.is_supported and t.cluster_id = any(${[...clusterIds]}::bigint[])
       and (${notVisitedSince}::timestamptz is null or c.last_visit_at is null or c.last_visit_at < ${notVisitedSince})
@@ -105,8 +105,7 @@ export async function listGenerations(
 ): Promise<Generation[]> {
   if (servers.length === 0) return [];
   const { rows } = await sql<Generation>`
-    select t.allocation_id as "allocationId", t.cluster_id as "clusterId", t.virtual_machine_id as "serverId",
-      host(t.address) as address, t.assigned_at as "assignedAt"
+    select t.allocation_id, t.cluster_id, t.virtual_machine_id as server_id, host(t.address) as address, t.assigned_at
     from allocation_targets t
     join (select distinct cluster_id, vm_id from unnest(${servers.map((one) => one.clusterId)}::bigint[],
       ${servers.map((one) => one.serverId)}::bigint[]) as g(cluster_id, vm_id)) s

@@ -16,9 +16,8 @@ export async function readVerdicts(
   ranges: readonly VerdictRange[],
 ): Promise<JudgedMinute[][]> {
   const { rows } = await sql<JudgedMinute & { n: number }>`
-    select q.n::int as n, extract(epoch from v.minute)::float8 as minute, v.input, v.bytes, v.packets,
-      v.is_healthy as "isHealthy", v.ddos_bytes as "ddosBytes", v.ddos_packets as "ddosPackets", v.is_checked as "isChecked",
-      v.expected_bps as "expectedBps", v.expected_pps as "expectedPps", v.reason
+    select q.n::int as n, extract(epoch from v.minute)::float8 as minute, v.input, v.bytes, v.packets, v.is_healthy,
+      v.ddos_bytes, v.ddos_packets, v.is_checked, v.expected_bps, v.expected_pps, v.reason
     from unnest(${ranges.map(({ item }) => item)}::text[], ${ranges.map(({ fromMinute }) => fromMinute)}::float8[],
       ${ranges.map(({ toMinute }) => toMinute)}::float8[]) with ordinality as q (item, from_second, to_second, n)
     join minute_verdicts v on v.item = q.item and v.minute >= to_timestamp(q.from_second)

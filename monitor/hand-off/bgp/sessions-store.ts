@@ -32,8 +32,8 @@ export async function noteSessions(trx: Queryable, sessions: readonly ToldSessio
 
 export async function listSessions(db: Queryable): Promise<StoredSession[]> {
   const { rows } = await sql<StoredSession>`
-    select peer, problem, routes, floor(extract(epoch from since) * 1000)::float8 as "sinceMs",
-      extract(epoch from svc_now() - told_at)::float8 as "toldAgeSeconds"
+    select peer, problem, routes, floor(extract(epoch from since) * 1000)::float8 as since_ms,
+      extract(epoch from svc_now() - told_at)::float8 as told_age_seconds
       from bgp_sessions order by peer`.execute(db);
   return rows;
 }

@@ -50,8 +50,8 @@ export async function noteFindings(trx: Queryable, servers: readonly ServerKey[]
         join vulnerability_findings f on f.software_id = x.software_id and f.cve = x.cve
         where x.software_id = v.software_id and x.seq > v.told and not ${isIgnored}) c
       where not v.has_all and c.found > 0)
-    select g.cluster_id as "clusterId", g.vm_id as "serverId", g.transport, g.port, g.product, g.version, g.found, f.cve, f.score,
-      f.is_known_exploited as "isKnownExploited"
+    select g.cluster_id, g.vm_id as server_id, g.transport, g.port, g.product, g.version, g.found, f.cve, f.score,
+      f.is_known_exploited
     from newer g join vulnerability_findings f on f.software_id = g.software_id and f.cve = g.cve
     order by f.is_known_exploited desc, f.score desc nulls last, g.cluster_id, g.vm_id, g.transport, g.port`.execute(
     trx,
@@ -76,8 +76,8 @@ export async function listActive(
         select count(*)::int as found, (array_agg(f.cve order by f.place))[1] as cve from vulnerability_findings f
         where f.software_id = v.software_id and f.rating = any(${[...severe]}::text[]) and not ${isIgnored}) c
       where c.found > 0 order by v.cluster_id, v.vm_id, v.transport, v.port, v.fingerprint, v.address)
-    select g.cluster_id as "clusterId", g.vm_id as "serverId", g.transport, g.port, g.product, g.version, g.found, f.cve, f.score,
-      f.is_known_exploited as "isKnownExploited"
+    select g.cluster_id, g.vm_id as server_id, g.transport, g.port, g.product, g.version, g.found, f.cve, f.score,
+      f.is_known_exploited
     from active g join vulnerability_findings f on f.software_id = g.software_id and f.cve = g.cve
     order by f.is_known_exploited desc, f.score desc nulls last, g.cluster_id, g.vm_id, g.transport, g.port`.execute(
     trx,
@@ -94,7 +94,7 @@ export interface SevereCount extends ServerKey {
 
 export async function countSevere(trx: Queryable, servers: readonly ServerKey[]): Promise<SevereCount[]> {
   const { rows } = await sql<SevereCount>`
-    select s.cluster_id as "clusterId", s.vm_id as "serverId", s.site_id as "siteId", s.critical, s.high
+    select s.cluster_id, s.vm_id as server_id, s.site_id, s.critical, s.high
     from unnest(${servers.map(({ clusterId }) => clusterId)}::bigint[], ${servers.map(({ serverId }) => serverId)}::bigint[])
       as page(cluster_id, vm_id)
     join vulnerability_servers s on s.cluster_id = page.cluster_id and s.vm_id = page.vm_id

@@ -68,8 +68,8 @@ export interface SevereService extends ServerKey, Pick<ServiceRow, 'address' | '
 
 export async function listSevere(trx: Queryable, servers: readonly ServerKey[]): Promise<SevereService[]> {
   const { rows } = await sql<SevereService>`
-    select v.cluster_id as "clusterId", v.vm_id as "serverId", host(v.address) as address, v.transport, v.port,
-      v.observed_at <= svc_now() - ${sql.lit(kept.scans)}::interval as "isExpired"
+    select v.cluster_id, v.vm_id as server_id, host(v.address) as address, v.transport, v.port,
+      v.observed_at <= svc_now() - ${sql.lit(kept.scans)}::interval as is_expired
     from vulnerability_services v join vulnerability_software w on w.id = v.software_id and w.severe > 0
     where ${isOfPage('v', servers)} and v.reason is null`.execute(trx);
   return rows;
@@ -182,8 +182,8 @@ export async function noteEvidence(
 /** Those that wait longest first, so that none waits for ever. */
 export async function listDue(db: Queryable, rules: number, limit: number): Promise<DueServer[]> {
   const { rows } = await sql<DueServer>`
-    select cluster_id as "clusterId", vm_id as "serverId", site_id as "siteId", evidence,
-      evidence <> assessed or rules <> ${rules} or expires_at <= svc_now() as "isChanged"
+    select cluster_id, vm_id as server_id, site_id, evidence,
+      evidence <> assessed or rules <> ${rules} or expires_at <= svc_now() as is_changed
     from vulnerability_servers where due_at <= svc_now() or rules <> ${rules}
     order by due_at, cluster_id, vm_id limit ${limit}`.execute(db);
   return rows;

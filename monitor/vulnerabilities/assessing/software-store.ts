@@ -28,7 +28,7 @@ export async function ensureSoftware(db: Queryable, names: readonly SoftwareName
 export async function listSoftware(db: Queryable, names: readonly SoftwareName[]): Promise<Software[]> {
   if (names.length === 0) return [];
   const { rows } = await sql<Software>`
-    select s.id, s.product, s.version, s.digest, s.is_judged as "isJudged" from ${given(names)}
+    select s.id, s.product, s.version, s.digest, s.is_judged from ${given(names)}
     join vulnerability_software s on s.product = g.product and s.version = g.version`.execute(db);
   return rows;
 }
@@ -36,7 +36,7 @@ export async function listSoftware(db: Queryable, names: readonly SoftwareName[]
 /** Software that was not compared with the present records by the present rules, product by product. */
 export async function listStale(db: Queryable, rules: number, limit: number): Promise<Software[]> {
   const { rows } = await sql<Software>`
-    select s.id, s.product, s.version, s.digest, s.is_judged as "isJudged" from vulnerability_software s
+    select s.id, s.product, s.version, s.digest, s.is_judged from vulnerability_software s
     left join vulnerability_products p on p.product = s.product
     where s.rules <> ${rules} or s.revision <> coalesce(p.revision, 0)
     order by s.product, s.id limit ${limit}`.execute(db);

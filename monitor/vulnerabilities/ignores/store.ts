@@ -56,11 +56,11 @@ export interface Ignore extends IgnoredFinding {
 }
 
 const ms = (column: string) => sql`floor(extract(epoch from ${sql.ref(column)}) * 1000)::float8`;
-const ignoreRow = sql`i.id, s.site_id as "siteId", i.cluster_id as "clusterId", i.vm_id as "serverId", host(i.address) as address,
-  i.transport, i.port, i.fingerprint, i.cve, i.reason, i.created_by as "createdBy", ${ms('i.created_at')} as "createdAtMs",
-  ${ms('i.until')} as "untilMs", ${ms('i.ended_at')} as "endedAtMs", i.ended_by as "endedBy",
-  coalesce(i.until <= svc_now(), false) as "isOver",
-  exists (select from vulnerability_services v where ${isOfIgnore}) as "isCurrent"`;
+const ignoreRow = sql`i.id, s.site_id, i.cluster_id, i.vm_id as server_id, host(i.address) as address, i.transport,
+  i.port, i.fingerprint, i.cve, i.reason, i.created_by, ${ms('i.created_at')} as created_at_ms,
+  ${ms('i.until')} as until_ms, ${ms('i.ended_at')} as ended_at_ms, i.ended_by,
+  coalesce(i.until <= svc_now(), false) as is_over,
+  exists (select from vulnerability_services v where ${isOfIgnore}) as is_current`;
 const ignoreTables = sql`vulnerability_ignores i
   left join vulnerability_servers s on s.cluster_id = i.cluster_id and s.vm_id = i.vm_id`;
 
@@ -148,8 +148,8 @@ export interface OpenIgnore extends ServerKey {
 
 export async function listOpen(trx: Queryable, servers: readonly ServerKey[]): Promise<OpenIgnore[]> {
   const { rows } = await sql<OpenIgnore>`
-    select i.id, i.cluster_id as "clusterId", i.vm_id as "serverId", host(i.address) as address, i.generation,
-      ${ms('i.created_at')} as "createdAtMs"
+    select i.id, i.cluster_id, i.vm_id as server_id, host(i.address) as address, i.generation,
+      ${ms('i.created_at')} as created_at_ms
     from vulnerability_ignores i where ${isOfServers(servers)} and ${isOpenIgnore}`.execute(trx);
   return rows;
 }

@@ -8,7 +8,7 @@ import type { TrackerFile } from './read-trackers.ts';
 /** Of all distributions, for packages of this product. */
 export async function readFixes(db: Queryable, product: string): Promise<PackageFix[]> {
   const { rows } = await sql<PackageFix>`
-    select distribution, release, package, cve, status, fixed_in as "fixedIn", upstreams, newest
+    select distribution, release, package, cve, status, fixed_in, upstreams, newest
     from vulnerability_package_fixes where product = ${product}`.execute(db);
   return rows;
 }
@@ -48,7 +48,7 @@ export async function noteTrackers(trx: Queryable, read: readonly Distribution[]
 
 export async function listTrackers(db: Queryable): Promise<StoredTracker[]> {
   const { rows } = await sql<StoredTracker>`
-    select t.distribution, (extract(epoch from t.imported_at) * 1000)::float8 as "importedAtMs",
+    select t.distribution, (extract(epoch from t.imported_at) * 1000)::float8 as imported_at_ms,
       (select count(*)::int from vulnerability_package_fixes f where f.distribution = t.distribution) as fixes
     from vulnerability_trackers t order by 1`.execute(db);
   return rows;

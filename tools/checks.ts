@@ -86,7 +86,7 @@ const ownChecks = (tree: Tree): Check[] => [
   {
     name: 'row types',
     async run(tell) {
-      const { checkStores } = await import('./row-types/check-stores.ts');
+      const { checkStores } = await import('./row-types/index.ts');
       const { compared, faults } = await checkStores(root, tree.files);
       tell(`${compared} statements`);
       return linesOf(faults);

@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { createTestDatabase } from '#service-kit/testing/index.ts';
-import { checkRowTypes, readDeclaredRows } from './index.ts';
+import { readDeclaredRows } from './declared-rows.ts';
+import { checkRowTypes } from './index.ts';
 
 test('planted wrong row types are told apart', async () => {
-  await using database = await createTestDatabase('operations');
   const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
   const files = ['tools/row-types/testing/planted-store.ts'];
-  const declared = readDeclaredRows(root, files);
-  const { faults } = await checkRowTypes({ root, files, declared, url: database.url });
+  const { faults } = await checkRowTypes(root, 'operations', files, readDeclaredRows(root, files));
   assert.deepEqual(
     faults.map((fault) => fault.replace(/^[^:]*:\d+ \w+: /, '')),
     [

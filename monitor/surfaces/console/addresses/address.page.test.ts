@@ -81,6 +81,8 @@ test('NET-2.2.10: every number of a site links to its addresses, and each addres
   assert.match(explored.text, /address:192\.0\.2\.10/);
   assert.match(explored.text, /15\.0 MB/, 'the explorer has the bytes of the address in the same range');
   assert.match(text, /1 min not observed|1 minute not observed/);
+  const whatIf = await visitor.get(follow(text, /href="([^"]*\/addresses\/192\.0\.2\.10\/what-if)"/));
+  assert.match(whatIf.text, /<title>What if: 192\.0\.2\.10/, 'one click from the address');
   assert.match((await visitor.get(`/sites/${siteId}/addresses/2001:DB8:0::A`)).text, /owner unknown/);
   for (const wrong of ['192.0.2', 'x', '%3Cb%3E']) {
     assert.equal((await visitor.get(`/sites/${siteId}/addresses/${wrong}`)).status, 404);

@@ -129,6 +129,7 @@ interface AddressPage extends AddressData {
 function addressPage(request: FastifyRequest, page: AddressPage): Content {
   const { siteId, range, points, owners, conflicts, origin, step, nowMs } = page;
   const { address, segment } = page.place;
+  const protection = `/sites/${siteId}/protection/addresses/${encodeURIComponent(address)}`;
   return [
     pageHeader({
       title: segment === '' ? code(address, true) : html`${code(address, true)} on ${code(segment)}`,
@@ -145,9 +146,8 @@ function addressPage(request: FastifyRequest, page: AddressPage): Content {
           { address: segment === '' ? address : `${address}%${segment}` },
           { by: 'none' },
         ),
-        link(`/sites/${siteId}/protection/addresses/${encodeURIComponent(address)}`, 'Protection', {
-          kind: 'button',
-        }),
+        link(protection, 'Protection', { kind: 'button' }),
+        link(`${protection}/what-if`, 'What if', { kind: 'button' }),
         // An address that is not unique is no customer's by itself.
         segment === '' && page.inOperations({ kind: 'address', address }),
       ],

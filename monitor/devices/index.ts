@@ -6,6 +6,7 @@
  * archive restores a device; older traffic that arrives late does not (NET-3.3). Nothing is deleted.
  */
 
+import { bind } from '#common/bind/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { oneLine } from '#common/text/index.ts';
 import type { Events } from '#monitor/events/index.ts';
@@ -14,7 +15,7 @@ import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import type { Backlog, Vendors } from '#monitor/vendors/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
-import { type AddressPlace, listAddressConflicts, listOwners, listSegments } from './address-store.ts';
+import { listAddressConflicts, listOwners, listSegments } from './address-store.ts';
 import { parseDeviceKey } from './device.ts';
 import * as reads from './list-store.ts';
 import { findDevice } from './list-store.ts';
@@ -72,14 +73,11 @@ export function createDevices(deps: {
     listMatchedMacs: store.listMatchedMacs,
     /** Archives the devices of a destroyed machine. Returns their number. */
     archiveMachine: (trx: Queryable, gone: ArchiveMachineInput) => archiveMachine(deps, trx, gone),
-    /** Names a MAC; an empty name removes the name. Returns false when the site has no such device. */
-    name: (actor: Actor, input: { siteId: number; deviceId: number; name: string }) =>
-      nameDevice(db(), actor, input),
-    /** A site's devices, live ones first. */
-    list: (siteId: number, limit: number) => reads.listDevices(db(), siteId, limit),
-    /** A page of the matching devices, and the number of all matching ones. */
-    page: (siteId: number, query: reads.DeviceQuery) => reads.pageDevices(db(), siteId, query),
-    counts: (siteId: number) => reads.countDevices(db(), siteId),
+    ...bind(db, {
+      ...{ name: nameDevice, list: reads.listDevices, page: reads.pageDevices, counts: reads.countDevices },
+      ...{ find: reads.findDevice, listConflicts: reads.listConflicts },
+      ...{ listOwners, listSegments, listAddressConflicts },
+    }),
     /** Devices by `segment|MAC`, as in facts; unknown keys are left out. */
     findByKeys: (siteId: number, keys: readonly string[]) =>
       reads.findByKeys(
@@ -87,21 +85,10 @@ export function createDevices(deps: {
         siteId,
         keys.map(parseDeviceKey).filter((key) => key !== null),
       ),
-    /** Conflicts that involved this MAC, open ones first. */
-    listConflicts: (siteId: number, mac: string) => reads.listConflicts(db(), siteId, mac),
-    find: (siteId: number, id: number) => reads.findDevice(db(), siteId, id),
     /** The addresses that these devices own. */
     listClaims: (deviceIds: readonly number[]) => reads.listClaims(db(), deviceIds, true),
     /** The addresses that a device owned, for three months; live claims first. */
     listBindings: (deviceId: number) => reads.listClaims(db(), [deviceId], false),
-    /** Owners of an address and their periods, the present owner first. */
-    listOwners: (siteId: number, place: AddressPlace, limit: number) =>
-      listOwners(db(), siteId, place, limit),
-    /** The segments on which an address that is not globally unique had owners, the most recent first. */
-    listSegments: (siteId: number, address: string) => listSegments(db(), siteId, address),
-    /** Periods in which several MACs claimed an address, open conflicts first. */
-    listAddressConflicts: (siteId: number, place: AddressPlace, limit: number) =>
-      listAddressConflicts(db(), siteId, place, limit),
     /** Devices without a manufacturer, for `vendors`. */
     backlog: {
       list: (afterId, limit) => store.listUnnamed(db(), afterId, limit),

@@ -8,10 +8,10 @@
  * at once. Every step is in the audit trail.
  */
 
+import { bind } from '#common/bind/index.ts';
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type IncidentChange, setIncidentActions } from '#monitor/incidents/index.ts';
-import type { Actor } from '#monitor/operators/index.ts';
 import { findAttackedOwners } from '#monitor/views/address-store.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
@@ -22,7 +22,7 @@ import type { BgpPeer } from './bgp/peer.ts';
 import { createBgpSpeaker, describePeers, type PeerState } from './bgp/speaker.ts';
 import * as change from './change-rules.ts';
 import * as store from './note-store.ts';
-import { isActionable, isFor, type RuleInput, type RuleMode } from './rule.ts';
+import { isActionable, isFor } from './rule.ts';
 import {
   type ListedRule,
   listFailing,
@@ -98,32 +98,8 @@ export function createHandOff(deps: HandOffDeps) {
       ]);
       return { rules, limit, commands, sessions, peers: deps.bgp.peers.map(({ name }) => name) };
     },
-    /** Adds a rule, which is off. The secret of a webhook is returned only here. */
-    addRule: (actor: Actor, siteId: number, input: RuleInput) => change.addRule(deps, actor, siteId, input),
-    /** False: the site has no such rule. */
-    changeRule: (actor: Actor, siteId: number, id: number, input: RuleInput, revision: number) =>
-      change.changeRule(deps, actor, siteId, id, input, revision),
-    /** Off, dry run, on; from off only to dry run. What the rule did so far ends. */
-    switchRule: (actor: Actor, siteId: number, id: number, mode: RuleMode, revision: number) =>
-      change.switchRule(deps, actor, siteId, id, mode, revision),
-    removeRule: (actor: Actor, siteId: number, id: number, revision: number) =>
-      change.removeRule(deps, actor, siteId, id, revision),
-    setLimit: (actor: Actor, siteId: number, text: string, revision: number) =>
-      change.setLimit(deps, actor, siteId, text, revision),
-    /** Starts an action that waits for an operator. */
-    approveAction: (actor: Actor, siteId: number, id: number) =>
-      change.approveAction(deps, actor, siteId, id),
-    /** Lets a filter drop that only counts. */
-    dropAction: (actor: Actor, siteId: number, id: number) => change.dropAction(deps, actor, siteId, id),
-    /** Ends an action now, without its hold time. */
-    endAction: (actor: Actor, siteId: number, id: number) => change.endAction(deps, actor, siteId, id),
-    /** Stops trying to end an action. */
-    giveUpAction: (actor: Actor, siteId: number, id: number) => change.giveUpAction(deps, actor, siteId, id),
-    /** Every rule that acts, of all sites, with its actions that fail. */
-    listFailing: () => listFailing(db()),
-    /** Of a site or one of its rules; those that are not ended first, then the newest. */
-    listActions: (siteId: number, ruleId: number | null, limit: number) =>
-      actions.listActions(db(), siteId, ruleId, limit),
+    ...bind(() => deps, change),
+    ...bind(db, { listFailing, listActions: actions.listActions }),
     /** What was done, or would have been done, against an incident; the oldest first. */
     listActionsOf: (incidentId: string) => actions.listActionsOf(db(), incidentId, actionsShown),
   };

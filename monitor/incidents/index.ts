@@ -7,6 +7,7 @@
  * news for ninety seconds it is stale. Times are the sensors'.
  */
 
+import { bind } from '#common/bind/index.ts';
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Events } from '#monitor/events/index.ts';
@@ -18,7 +19,7 @@ import { readAttackPeriods } from './attack-periods-store.ts';
 import { staleMs } from './correlate.ts';
 import type { Incident, Transition } from './incident.ts';
 import * as read from './read-store.ts';
-import { type Delivery, listDeliverable, noteDelivered } from './read-store.ts';
+import { listDeliverable, noteDelivered } from './read-store.ts';
 import { regroup, rejudgeAddresses } from './regroup.ts';
 import * as store from './store.ts';
 
@@ -47,13 +48,6 @@ export { lockSites as lockIncidents } from './store.ts';
 
 export type Incidents = ReturnType<typeof createIncidents>;
 
-export interface IncidentDetail {
-  views: read.SensorView[];
-  transitions: read.StoredTransition[];
-  /** Sources or destinations. */
-  remotes: read.RemotePrefix[];
-}
-
 /** On the page of an incident. */
 const remotesShown = 50;
 
@@ -71,21 +65,15 @@ export function createIncidents(deps: IncidentsDeps) {
     rejudge: (trx: Queryable, changed: readonly ChangedAddress[]) => rejudgeAddresses(deps, trx, changed),
     /** Makes incidents without news stale; may run in any number of processes. */
     loop: createStaleLoop(deps),
-    /** Attacks of a site that overlap [fromMs, toMs): those of these addresses, and those that are of no address. */
-    readAttackPeriods: (siteId: number, addresses: readonly string[], fromMs: number, toMs: number) =>
-      readAttackPeriods(reader(), siteId, addresses, fromMs, toMs),
-    /** Incidents of these sites and of exact addresses: those that changed since operations answered, and active ones. */
-    listDeliverable: (siteIds: readonly number[]) => listDeliverable(db(), siteIds),
     /** Operations has answered about these revisions; in the transaction that notes its receipts. */
-    noteDelivered: (trx: Queryable, delivered: readonly Delivery[]) => noteDelivered(trx, delivered),
-    /** Open ones first, then the newest; without withdrawn and merged ones. */
-    list: (filter: read.IncidentFilter, limit: number) => read.listIncidentsFor(reader(), filter, limit),
-    find: (siteId: number, id: string) => read.findIncident(reader(), siteId, id),
-    /** What a sensor observed under its own id. */
-    findObservation: (sensorId: number, observationId: string) =>
-      read.findObservation(db(), sensorId, observationId),
+    noteDelivered,
+    ...bind(db, { listDeliverable, findObservation: read.findObservation }),
+    ...bind(reader, {
+      ...{ list: read.listIncidentsFor, find: read.findIncident, readCurve: read.readCurve },
+      ...{ countOpen: read.countOpen, listForeign: read.listForeign, readAttackPeriods },
+    }),
     /** Everything that belongs to an incident, for its page. */
-    async readDetail(id: string): Promise<IncidentDetail> {
+    async readDetail(id: string) {
       const [views, transitions, remotes] = await Promise.all([
         read.listSensorViews(reader(), id),
         read.listTransitions(reader(), id),
@@ -93,12 +81,6 @@ export function createIncidents(deps: IncidentsDeps) {
       ]);
       return { views, transitions, remotes };
     },
-    /** Its rates, of each step the largest second of the strongest capture. */
-    readCurve: (id: string, stepMs: number) => read.readCurve(reader(), id, stepMs),
-    /** Incidents that are not over, of each site that has any; without drills. */
-    countOpen: () => read.countOpen(reader()),
-    /** What sensors of a site said of other nodes' servers, the newest first. */
-    listForeign: (siteId: number, limit: number) => read.listForeign(reader(), siteId, limit),
   };
 }
 

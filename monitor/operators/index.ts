@@ -5,6 +5,7 @@
  * everything and changes nothing; commands and the demo world act as the system.
  */
 
+import { bind } from '#common/bind/index.ts';
 import { findAccessLink } from '#service-kit/access-links/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
@@ -47,28 +48,20 @@ export function createOperators(deps: {
     people: createSignInPeople(deps.db, breached),
     /** The people, for the OpenID provider. */
     staff: createStaffAccounts(deps.db),
-    /** Adds a person, or updates password, name and role of the one with this email. */
     add: (input: AddOperatorInput) => addOperator(deps.db(), breached, input),
-    /** The person with this email and password, or null. Takes the same time for unknown emails. */
-    checkPassword: (email: string, password: string) => checkPassword(deps.db(), email, password),
-    /** An enabled person; null otherwise. */
-    find: (id: number) => store.findOperator(deps.db(), id),
-    /** All people, including those whose access has ended. */
-    list: () => store.listOperators(deps.db()),
-    /** Adds a person, who sets a password by a link. Throws `operators.email_taken`, `operators.invalid`. */
     invite: (actor: Actor, input: { email: string; name: string; role: OperatorRole }) =>
       inviteOperator(deps.db(), post, actor, input),
-    /** Sends another person a link to set a password; null when there is no such person. Throws `operators.own`. */
     sendAccessLink: (actor: Actor, operatorId: number) => sendAccessLink(deps.db(), post, actor, operatorId),
-    /** For another person who lost every second factor; null when there is no such person. Throws `operators.own`. */
     removeSecondFactors: (actor: Actor, operatorId: number) =>
       removeFactors(deps.db(), post, actor, operatorId),
-    /** Throws `operators.wrong_password`, `operators.invalid`. */
     changeOwnPassword: (actor: Actor, operatorId: number, input: { current: string; next: string }) =>
       changeOwnPassword(deps.db(), breached, actor, operatorId, input),
-    /** Changes another person's role or access. Throws `operators.own`, and `operators.last` for the last operator. */
-    change: (actor: Actor, operatorId: number, change: { role?: OperatorRole; isDisabled?: boolean }) =>
-      changeOperator(deps.db(), actor, operatorId, change),
+    ...bind(deps.db, {
+      checkPassword,
+      find: store.findOperator,
+      list: store.listOperators,
+      change: changeOperator,
+    }),
   };
 }
 

@@ -6,6 +6,7 @@
  * no sensor measured. Unknown minutes are not part of percentages.
  */
 
+import { bind } from '#common/bind/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { PlanProbe } from '#contracts/sensor-api/http.ts';
 import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
@@ -33,16 +34,10 @@ export type Probes = ReturnType<typeof createProbes>;
 export function createProbes(deps: { db: () => Queryable; reader: () => Queryable }) {
   const { db } = deps;
   return {
-    /** Throws `probes.invalid` with the correction, and `probes.too_many`. */
-    add: (actor: Actor, siteId: number, input: ProbeInput) => addProbe(db(), actor, siteId, input),
-    /** Changes name, interval, timeout and state. Returns false when the site has no such probe. */
-    change: (actor: Actor, siteId: number, probeId: number, change: ProbeChange) =>
-      changeProbe(db(), actor, siteId, probeId, change),
-    /** Sensors stop measuring it; its history stays until it expires. */
-    remove: (actor: Actor, siteId: number, probeId: number) => endProbe(db(), actor, siteId, probeId),
-    /** A site's probes by name, each with its newest minute. */
-    list: (siteId: number) => store.listProbes(db(), siteId),
-    find: (siteId: number, probeId: number) => store.findProbe(db(), siteId, probeId),
+    ...bind(db, {
+      ...{ add: addProbe, change: changeProbe, remove: endProbe },
+      ...{ list: store.listProbes, find: store.findProbe, listNewestMinutes },
+    }),
     /** The section of the sensors' plans. */
     section: createProbesSection(deps),
     /** Consumes `probes` of uploads; results of unknown probes of the sensor's site are left out. */
@@ -53,8 +48,6 @@ export function createProbes(deps: { db: () => Queryable; reader: () => Queryabl
     /** A probe in steps of whole minutes; unmeasured steps are missing. */
     readHistory: (probeId: number, fromMs: number, toMs: number, stepSeconds: number) =>
       availability.readHistory(db(), { probeId, fromMs, toMs, stepSeconds }),
-    /** The newest measured minutes of every active probe of any site, by the database's clock. */
-    listNewestMinutes: (count: number) => listNewestMinutes(db(), count),
     /** Results of each sensor for a probe, in a range of at most a day. */
     listSensorViews: (probeId: number, fromMs: number, toMs: number) =>
       listSensorViews(db(), { probeId, fromMs, toMs }),

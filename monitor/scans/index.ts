@@ -6,12 +6,13 @@
  * nor replaces what the other observed (NET-2.7.10).
  */
 
+import { bind } from '#common/bind/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { ScanTransport } from '#contracts/port-scan/index.ts';
 import { type ScanReport, scanTargetsMax } from '#contracts/sensor-api/port-scans.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import type { PlanSection } from '#monitor/sensors/index.ts';
-import { type ClusterMapping, lockSite, type Sites } from '#monitor/sites/index.ts';
+import { lockSite, type Sites } from '#monitor/sites/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { listEvidence } from './observation-store.ts';
@@ -40,41 +41,24 @@ export function createScans(deps: ScansDeps) {
   return {
     /** Counts targets that find no room in scan plans, for the sensors' pages and alerts. */
     section: createScanSection(deps.db),
-    /** What a sensor should scan, made for this fetch. */
-    readPlan: (sensor: { id: number; siteId: number }) => readPlan(deps, sensor),
     /** Stores a report of a sensor. Throws `scans.unknown_target`, `scans.malformed`. */
     receive: (sensor: { id: number }, report: ScanReport) => receiveReport(deps, sensor.id, report),
     /** Notes a complete listing of requests under this revision of the connection, which confirms them (NET-2.7.9). */
     noteListing: requests.noteListing,
-    /** Requests that operations has to be told about, the oldest first. */
-    listPendingUpdates: (clusters: readonly ClusterMapping[], connectionRevision: number, limit: number) =>
-      requests.listPendingUpdates(deps.db(), clusters, connectionRevision, limit),
     noteAnswers: requests.noteAnswers,
-    /** Results of these clusters that operations does not have yet. */
-    listDeliverable: (clusterIds: readonly number[], revision: number) =>
-      requests.listDeliverable(deps.db(), clusterIds, revision),
     readBodies: requests.readBodies,
     noteDelivered: requests.noteDelivered,
-    /** A site's scans, those that run and the newest first. */
-    listAttempts: (siteId: number, limit: number) => reads.listAttempts(deps.db(), siteId, limit),
-    /** Open ports of a site's servers. */
-    listOpenPorts: (siteId: number, limit: number) => reads.listOpenPorts(deps.db(), siteId, limit),
-    /** What open ports of an address said of themselves. */
-    listServicesAt: (address: string) => reads.listServicesAt(deps.db(), address),
-    /** Open ports of these servers as evidence of software. */
-    listEvidence: (servers: readonly { clusterId: number; serverId: number }[]) =>
-      listEvidence(deps.db(), servers),
-    /** How the scans of a site's sensors go; sensors that never asked for a plan are missing. */
-    listSensorScans: (siteId: number) => reads.listSensorScans(deps.db(), siteId),
-    /** Whether sensors of all sites keep up. */
-    listOverdue: () => reads.listOverdue(deps.db()),
-    /** Addresses of a sensor's node that are not scanned, by the reason. */
-    countExcluded: (sensorId: number) => countExcluded(deps, sensorId),
-    /** When the daily full scans of a site begin. */
-    readSchedule: (siteId: number) => readSchedule(deps.db(), siteId),
-    /** Throws `scans.invalid` with what to correct, `scans.no_site`. */
-    setSchedule: (actor: Actor, siteId: number, schedule: ScanSchedule) =>
-      setSchedule(deps, actor, siteId, schedule),
+    ...bind(deps.db, {
+      listPendingUpdates: requests.listPendingUpdates,
+      listDeliverable: requests.listDeliverable,
+      listAttempts: reads.listAttempts,
+      listOpenPorts: reads.listOpenPorts,
+      listServicesAt: reads.listServicesAt,
+      listSensorScans: reads.listSensorScans,
+      listOverdue: reads.listOverdue,
+      ...{ listEvidence, readSchedule },
+    }),
+    ...bind(() => deps, { readPlan, countExcluded, setSchedule }),
   };
 }
 

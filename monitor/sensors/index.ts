@@ -9,11 +9,10 @@
  */
 
 import { createBatching } from '#common/batching/index.ts';
+import { bind } from '#common/bind/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { EnrolRequest, EnrolResponse } from '#contracts/sensor-api/http.ts';
 import { SensorPlan } from '#contracts/sensor-api/http.ts';
-import type { SensorCondition } from '#contracts/sensor-api/live.ts';
 import type { UploadConsumer } from '#monitor/intake/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { type ChangedAddress, listNodes, type NodeName } from '#monitor/placements/index.ts';
@@ -24,15 +23,9 @@ import { parseCredential, secretMatches } from '#service-kit/credentials/index.t
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type CredentialState, findCredentials, noteMisuse } from './credential-store.ts';
-import {
-  chooseNode,
-  createEnrolmentToken,
-  type EnrolmentPlace,
-  type EnrolmentToken,
-  enrolSensor,
-} from './enrol-sensor.ts';
+import { chooseNode, createEnrolmentToken, enrolSensor } from './enrol-sensor.ts';
 import * as conditions from './health-store.ts';
-import { listLags, type SensorLag, type SensorSummary, summarizeSensors } from './health-store.ts';
+import { listLags, type SensorLag, summarizeSensors } from './health-store.ts';
 import * as inventories from './inventory-store.ts';
 import { type SensorInventory, upsertInventories } from './inventory-store.ts';
 import type { PlanSection, SectionCount } from './plan-section.ts';
@@ -81,12 +74,6 @@ export function createSensors(deps: SensorsDeps) {
     return checked;
   };
   return {
-    /**
-     * Makes a one-time token for a site, and for a node; its text is in the result alone. Without a node the sensor names its
-     * own. Throws `sensors.no_site`, `sensors.invalid`, `sensors.node_taken`.
-     */
-    createToken: (actor: Actor, siteId: number, place?: EnrolmentPlace): Promise<EnrolmentToken> =>
-      createEnrolmentToken(db(), actor, siteId, place),
     /** Nodes that carry servers of the site's clusters, by name. */
     async listNodes(siteId: number): Promise<NodeName[]> {
       const mapped = (await listClusters(db())).filter((mapping) => mapping.siteId === siteId);
@@ -95,18 +82,6 @@ export function createSensors(deps: SensorsDeps) {
         mapped.map(({ clusterId }) => clusterId),
       );
     },
-    /** Says which node a sensor is on. False: the site has no such sensor. Throws `sensors.invalid`, `sensors.node_taken`. */
-    chooseNode: (
-      actor: Actor,
-      sensor: { siteId: number; sensorId: number },
-      node: store.ChosenNode,
-    ): Promise<boolean> => chooseNode(deps, actor, sensor, node),
-    /**
-     * Turns a token into a sensor with a credential; null when the token is unknown, used or older than an hour. Throws
-     * `sensors.node_taken` when the node has a sensor that the token does not replace.
-     */
-    enrol: (request: EnrolRequest, origin?: RequestOrigin): Promise<EnrolResponse | null> =>
-      enrolSensor(db(), request, origin),
     /** The sensor with this bearer token, or null. */
     async authenticate(token: string): Promise<AuthenticatedSensor | null> {
       const checked = await checkCredential(token);
@@ -119,35 +94,21 @@ export function createSensors(deps: SensorsDeps) {
     /** A new credential for the sensor that showed this one, when one is due. */
     rotateCredential: (sensor: AuthenticatedSensor, origin?: RequestOrigin): Promise<RotationOutcome> =>
       rotateCredential(db(), credentialDays, sensor.credentialState.id, origin),
-    /** Has the plan ask the sensor for a rotation. False: the site has no such sensor. */
-    requestRotation: (actor: Actor, siteId: number, sensorId: number): Promise<boolean> =>
-      requestRotation(db(), actor, siteId, sensorId),
     /** What a sensor of this site should do; without one, what is to be done at the whole site. */
     readPlan: (siteId: number, sensorId?: number): Promise<SensorPlan> =>
       readPlan(deps, siteId, sensorId ?? null),
-    /** Notes what sensors said, once for each; give the transaction that stores it. */
-    noteContacts: (trx: Queryable, contacts: readonly store.Contact[]): Promise<void> =>
-      store.upsertContacts(trx, contacts),
-    /** Notes that an upload of a sensor was not taken, and why. */
-    noteRefusal: (sensorId: number, refusal: { code: string; message: string }): Promise<void> =>
-      store.upsertRefusal(db(), sensorId, refusal),
+    noteContacts: store.upsertContacts,
     /** Takes inventories of uploads: of each host the newest is kept. */
     inventoryConsumer: createInventoryConsumer(),
-    /** Keeps what a sensor's host has room for. */
-    noteCondition: (sensorId: number, condition: SensorCondition): Promise<void> =>
-      conditions.upsertCondition(db(), sensorId, condition),
-    /** What the hosts of a site's sensors had room for when they told last. */
-    listConditions: (siteId: number): Promise<conditions.KnownCondition[]> =>
-      conditions.listConditions(db(), siteId),
     /** How every sensor is, by the database's clock; of one site or of all. */
     listHealth: (siteId?: number): Promise<SensorHealth[]> => readHealth(deps, siteId ?? null),
-    /** The newest interfaces of a site's hosts. */
-    listInterfaces: (siteId: number): Promise<inventories.HostInterfaces[]> =>
-      inventories.listInterfaces(db(), siteId),
-    /** Sensors of a site that may still speak, by host name. */
-    list: (siteId: number): Promise<store.SensorState[]> => store.listSensors(db(), siteId),
-    /** How many sensors each site has, and how many of them were not heard of since then. */
-    summarize: (silentSinceMs: number): Promise<SensorSummary[]> => summarizeSensors(db(), silentSinceMs),
+    ...bind(() => deps, { chooseNode }),
+    ...bind(db, {
+      ...{ createToken: createEnrolmentToken, enrol: enrolSensor, requestRotation },
+      ...{ noteRefusal: store.upsertRefusal, noteCondition: conditions.upsertCondition },
+      ...{ listConditions: conditions.listConditions, listInterfaces: inventories.listInterfaces },
+      ...{ list: store.listSensors, summarize: summarizeSensors },
+    }),
     /** How far behind sensors are, of all sites. */
     listLags: (limit: number): Promise<SensorLag[]> => listLags(deps.reader(), limit),
     /** Refuses a sensor's credential from now on; its history stays. False: the site has no such sensor. */

@@ -9,6 +9,7 @@
  * Every open port of the scan evidence has one assessment, bound to exactly that evidence. What the records say of a product in one
  * version is stored once (`assessing/`), so a refresh compares each version once, however many servers run it.
  */
+import { bind } from '#common/bind/index.ts';
 import type { Clock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
@@ -97,7 +98,6 @@ export function createVulnerabilities(
       isDemo: deps.isDemo,
     },
     ...createIgnores(db),
-    ...createReads(db, source !== null),
     /** Assesses what scans found; its loop runs as long as the program. */
     assessor,
     /** The loops that refresh the copy, where it has a source, and assess. */
@@ -105,53 +105,24 @@ export function createVulnerabilities(
       ...(source === null && deps.trackers.length === 0 ? [] : [refresher.loop]),
       assessor.loop,
     ] satisfies readonly Part[],
-    /** Addresses in these clusters whose newest check operations did not answer about under this connection. */
-    listDeliverable: (clusterIds: readonly number[], connectionRevision: number) =>
-      projections.listDeliverable(db(), clusterIds, connectionRevision),
+    ...bind(db, {
+      ...{ listDeliverable: projections.listDeliverable, importFiles, listProducts, listTrackers, assess },
+      ...{ readServer, listPortFindings, readTotals: reads.readTotals, listServers: reads.listServers },
+      ...{ findServer: reads.findServer, listCves: reads.listCves, findFinding: reads.findFinding },
+      ...{ listTouched: reads.listTouched, readAge: store.readAge },
+    }),
+    /** A problem of the copy for people; null where it is younger than three days. */
+    findProblem: async () => describeAge(await store.readAge(db()), source !== null),
     readProjections,
     noteAnswers: projections.noteAnswers,
     /** Refreshes the copy as long as the program runs. */
     loop: refresher.loop,
     /** One pass over the products that are due; `held` while another process makes one. */
     refresh: refresher.runOnce,
-    /** Adds records of feed files and of distributions' trackers in a folder. Throws `vulnerabilities.feed`. */
-    importFiles: (folder: string, report: (line: string) => void) => importFiles(db(), folder, report),
-    /** Every known product, with the age of its records. */
-    listProducts: () => listProducts(db()),
-    /** Distributions whose trackers were read. */
-    listTrackers: () => listTrackers(db()),
-    /** What the copy says of services of one server, in their order. */
-    assess: (services: readonly ServiceEvidence[]) => assess(db(), services),
   };
 }
 
-function createReads(db: () => Queryable, hasSource: boolean) {
-  /** How old the copy is. */
-  const readAge = () => store.readAge(db());
-  return {
-    readTotals: (siteId: number | null) => reads.readTotals(db(), siteId),
-    /** Servers with open ports, the most severe first. */
-    listServers: (siteId: number | null, page: ListPage) => reads.listServers(db(), siteId, page),
-    /** One server with its services, findings and ignores; null where no scan saw it. */
-    readServer: (clusterId: number, serverId: number) => readServer(db(), clusterId, serverId),
-    /** What is counted of one server; null where no scan saw it. */
-    findServer: (clusterId: number, serverId: number) => reads.findServer(db(), clusterId, serverId),
-    /** How many findings each open port of these servers has. */
-    listPortFindings: (servers: readonly { clusterId: number; serverId: number }[]) =>
-      listPortFindings(db(), servers),
-    /** Records that touch an assessed service: known exploited ones and the most severe first. */
-    listCves: (siteId: number | null, page: ListPage) => reads.listCves(db(), siteId, page),
-    /** A record by its number, such as CVE-2024-6387; null where it touches nothing. */
-    findFinding: (cve: string) => reads.findFinding(db(), cve),
-    /** Assessed services that a record touches, by server. */
-    listTouched: (cve: string, siteId: number | null, page: ListPage) =>
-      reads.listTouched(db(), cve, siteId, page),
-    /** A problem of the copy for people; null where it is younger than three days. */
-    findProblem: async () => describeAge(await readAge(), hasSource),
-    readAge,
-  };
-}
-
+/** Every known product, with the age of its records. */
 async function listProducts(db: Queryable): Promise<CopiedProduct[]> {
   const stored = await store.listProducts(db);
   return products.map(({ key, title }) => ({
@@ -163,6 +134,7 @@ async function listProducts(db: Queryable): Promise<CopiedProduct[]> {
   }));
 }
 
+/** What the copy says of services of one server, in their order. */
 async function assess(db: Queryable, services: readonly ServiceEvidence[]): Promise<Assessment[]> {
   const keys = new Set(services.flatMap((service) => identifyService(service).product?.key ?? []));
   const known = new Map<string, ProductKnowledge>();

@@ -2,6 +2,7 @@
  * The fact store on ClickHouse. Facts are rows of its tables, as they came; every answer is computed from them, so there is nothing to
  * roll up. Captures, gaps, notes of appended uploads and verdicts that changed are control data and stay in PostgreSQL.
  */
+import { bind } from '#common/bind/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { NameApplication } from '../contract/collect-facts.ts';
 import { controlTransaction } from '../contract/control-scope.ts';
@@ -72,32 +73,24 @@ export function createClickhouseFacts(deps: {
     },
     rollUp: async () => {},
     readAddress: async (range) => (await addresses.readAddresses(sources, [range]))[0]!,
-    readAddresses: (ranges) => addresses.readAddresses(sources, ranges),
     explainAddress: async (range) => explainRows(await addresses.explainAddress(sources, range)),
-    listSpeakers: (siteId, asked) => addresses.listSpeakers(sources, siteId, asked),
-    listForeign: (range, limit) => addresses.listForeign(sources, range, limit),
-    sumSite: (range) => sites.sumSite(sources, range),
-    listTopAddresses: (range, limit) => devices.listTopAddresses(sources, range, limit),
     listGaps: (range, limit) => gaps.listGaps(db(), range, limit),
-    listCaptures: (siteId, sinceMinute) => sites.listCaptures(sources, siteId, sinceMinute),
-    listLosses: (fromMinute, toMinute) => sites.listLosses(sources, fromMinute, toMinute),
-    listOutages: (sinceMinute) => sites.listOutages(sources, sinceMinute),
     sumCollection: (range) => sites.sumCollection(engine, range),
-    newestMinutes: () => sites.newestMinutes(sources),
     readAddressApplications: async (range) =>
       (await applications.readAddressesApplications(sources, [range], null))![0]!,
-    readAddressesApplications: (ranges, rowsMax) =>
-      applications.readAddressesApplications(sources, ranges, rowsMax),
-    sumAddressApplications: (range) => applications.sumAddressApplications(sources, range),
-    rankApplications: (range) => applications.rankApplications(sources, range),
-    readApplication: (range) => details.readApplication(sources, range),
-    listPairs: (range, limit) => pairs.listPairs(sources, range, limit),
-    sumDevices: (range, keys) => devices.sumDevices(sources, range, keys),
-    stepDevice: (range) => devices.stepDevice(sources, range),
+    ...bind(() => sources, {
+      ...{ readAddresses: addresses.readAddresses, listSpeakers: addresses.listSpeakers },
+      ...{ listForeign: addresses.listForeign, newestMinutes: sites.newestMinutes, sumSite: sites.sumSite },
+      ...{ listCaptures: sites.listCaptures, listLosses: sites.listLosses, listOutages: sites.listOutages },
+      ...{ listTopAddresses: devices.listTopAddresses, sumDevices: devices.sumDevices },
+      ...{ stepDevice: devices.stepDevice, readApplication: details.readApplication },
+      readAddressesApplications: applications.readAddressesApplications,
+      sumAddressApplications: applications.sumAddressApplications,
+      rankApplications: applications.rankApplications,
+      ...{ listPairs: pairs.listPairs, listPeerNetworks: peers.listPeerNetworks, findPeers: peers.findPeers },
+    }),
     explore: (asked) => explore(sources, asked, exploreMs),
     exploreTogether: (reading, views) =>
       Promise.all(views.map((view) => explore(sources, { ...reading, ...view }, exploreMs))),
-    listPeerNetworks: (range, limit) => peers.listPeerNetworks(sources, range, limit),
-    findPeers: (range, limit) => peers.findPeers(sources, range, limit),
   };
 }

@@ -1,4 +1,5 @@
 /** The fact store on PostgreSQL: tables partitioned by day (pairs by hour), filled by COPY. */
+import { bind } from '#common/bind/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { type Queryable, withCustomPlans } from '#service-kit/postgres/index.ts';
 import type { NameApplication } from '../contract/collect-facts.ts';
@@ -76,29 +77,25 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
     },
     rollUp: (hours, mayGoOn) => rollUp(db(), partitions, hours, mayGoOn),
     readAddress: async (range) => (await ranges.readAddresses(db(), [range]))[0]!,
-    readAddresses: (of) => ranges.readAddresses(db(), of),
     explainAddress: async (range) => explainRows(await addresses.explainAddress(db(), range)),
-    listSpeakers: (siteId, asked) => addresses.listSpeakers(db(), siteId, asked),
-    listForeign: (range, limit) => addresses.listForeign(db(), range, limit),
+    ...bind(db, {
+      ...{ readAddresses: ranges.readAddresses, readAddressesApplications: ranges.readAddressesApplications },
+      ...{ listSpeakers: addresses.listSpeakers, listForeign: addresses.listForeign },
+      ...{ listCaptures: addresses.listCaptures, listOutages: addresses.listOutages },
+      ...{ listLosses: addresses.listLosses, sumCollection: addresses.sumCollection },
+      ...{ newestMinutes: addresses.newestMinutes, listGaps: gaps.listGaps, listPairs: details.listPairs },
+    }),
     sumSite: (range) => covered(range, (trx, coverage) => addresses.sumSite(trx, coverage, range)),
     listTopAddresses: (range, limit) =>
       covered(range, (trx, coverage) => devices.listTopAddresses(trx, coverage, limit)),
-    listGaps: (range, limit) => gaps.listGaps(db(), range, limit),
-    listCaptures: (siteId, sinceMinute) => addresses.listCaptures(db(), siteId, sinceMinute),
-    listOutages: (sinceMinute) => addresses.listOutages(db(), sinceMinute),
-    listLosses: (fromMinute, toMinute) => addresses.listLosses(db(), fromMinute, toMinute),
-    sumCollection: (range) => addresses.sumCollection(db(), range),
-    newestMinutes: () => addresses.newestMinutes(db()),
     readAddressApplications: async (range) =>
       (await ranges.readAddressesApplications(db(), [range], null))![0]!,
-    readAddressesApplications: (of, rowsMax) => ranges.readAddressesApplications(db(), of, rowsMax),
     sumAddressApplications: (range) =>
       covered(range, (trx, coverage) => details.sumAddressApplications(trx, coverage, range)),
     rankApplications: (range) =>
       covered(range, (trx, coverage) => applications.rankApplications(trx, coverage, range)),
     readApplication: (range) =>
       covered(range, (trx, coverage) => details.readApplication(trx, coverage, range)),
-    listPairs: (range, limit) => details.listPairs(db(), range, limit),
     sumDevices: (range, keys) => covered(range, (trx, coverage) => devices.sumDevices(trx, coverage, keys)),
     stepDevice: (range) => covered(range, (trx, coverage) => devices.stepDevice(trx, coverage, range)),
     explore: async (asked) => (await exploreFor(asked, [asked]))[0]!,

@@ -160,6 +160,23 @@ test('what-if marks minutes from before the sensor counted by pairs of addresses
   assert.deepEqual([learned.minutes, learned.olderMinutes], [2, 1]);
 });
 
+test('the first, partial minute of a sensor that never counted by flows is one of pairs of addresses', async () => {
+  const of = '198.51.100.13';
+  const fresh = await world.enrol('node-3');
+  await store(300, { of, sensorId: fresh.id, one: { pps: 90_000 }, ten: { pps: 80_000 } });
+  await world.rows(
+    `insert into detector_epochs (sensor_id, id, since, prefixes, counting_rule)
+     values ($1, gen_random_uuid(), to_timestamp($2::float8), '{198.51.100.0/24}', 2)`,
+    [fresh.id, nowMs / 1000 - 299.5 * 60],
+  );
+  const answer = await world.protection.askWhatIf(world.siteId, of, inbound({}), nowMs);
+  assert.deepEqual([answer.minutes, answer.olderMinutes], [1, 0]);
+  assert.deepEqual(
+    answer.compared.map(({ isOlderRule }) => isOlderRule),
+    [false],
+  );
+});
+
 test('a sensor that may not speak for the address is not replayed, and minutes before its server moved are', async () => {
   const other = await world.enrol('node-2');
   await world.rows(

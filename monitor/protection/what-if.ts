@@ -147,9 +147,10 @@ async function rangeOf(
     for (const edge of [minute, minute + minuteMs]) if (edge > first && edge < toMs) edges.add(edge);
   }
   const periods: SpokenPeriod[] = [];
-  for (const { id: sensorId, ruleSince } of sensors) {
-    // Of the minute in which the sensor began to count by it, a part was counted by the rule before.
-    const ruleFrom = Math.ceil((ruleSince ?? Number.POSITIVE_INFINITY) / 60) * minuteMs;
+  for (const { id: sensorId, ruleSince, hasOlderRule } of sensors) {
+    // A part of the minute in which the sensor began to count by it may have been counted by the rule before.
+    const round = hasOlderRule ? Math.ceil : Math.floor;
+    const ruleFrom = round((ruleSince ?? Number.POSITIVE_INFINITY) / 60) * minuteMs;
     const own = ruleFrom > first && ruleFrom < toMs ? [...edges, ruleFrom] : [...edges];
     const starts = own.sort((a, b) => a - b);
     for (const [i, from] of starts.entries()) {

@@ -139,6 +139,8 @@ export interface SiteSensor {
   id: number;
   /** Since when it counts by the rule, seconds since 1970; null: not yet. */
   ruleSince: number | null;
+  /** It counted by an earlier rule before. */
+  hasOlderRule: boolean;
 }
 
 /** The sensors of a site, also former ones, and the times at which the address may have changed its node, seconds since 1970. */
@@ -149,8 +151,9 @@ export async function listSpeakers(
   countingRule: number,
 ): Promise<{ sensors: SiteSensor[]; changesAt: number[] }> {
   const { rows: sensors } = await sql<SiteSensor>`
-    select s.id::float8 as id, extract(epoch from min(e.since))::float8 as rule_since
-    from sensors s left join detector_epochs e on e.sensor_id = s.id and e.counting_rule >= ${countingRule}
+    select s.id::float8 as id, extract(epoch from min(e.since) filter (where e.counting_rule >= ${countingRule}))::float8 as rule_since,
+      coalesce(bool_or(e.counting_rule < ${countingRule}), false) as has_older_rule
+    from sensors s left join detector_epochs e on e.sensor_id = s.id
     where s.site_id = ${siteId} group by s.id order by s.id`.execute(db);
   const { rows } = await sql<{ at: number }>`
     select distinct extract(epoch from at)::float8 as at

@@ -251,6 +251,15 @@ test('what-if and learn answer on a page of their own, save nothing, and apply b
     ],
   );
   assert.match(answer.text, /2,000 of the minutes were counted by the rule of before/);
+  const columns =
+    'site_id, sensor_id, capture, is_outbound, one_second, ten_seconds, attack_bytes, attack_packets';
+  await database.pool.query(
+    `insert into detector_addresses (address, minute, ${columns})
+     select '198.51.100.9', minute, ${columns} from detector_addresses where address = '198.51.100.8' limit 1`,
+  );
+  const ofOne = (await viewer.get(`${path}/addresses/198.51.100.9/what-if`)).text;
+  assert.match(ofOne, /From 1 minute with traffic since/);
+  assert.match(ofOne, /1 of the minutes was counted by the rule of before/);
   assert.doesNotMatch((await viewer.get(asked)).text, /Use these thresholds/);
   const wrong = await operator.get(`${page}/what-if?inbound.pps=lots`);
   assert.equal(wrong.status, 422);

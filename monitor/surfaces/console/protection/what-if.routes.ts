@@ -146,10 +146,12 @@ function whatIfPage(request: FastifyRequest, page: WhatIfPage): Content {
 }
 
 /** What an older sensor stored holds ordinary traffic too. */
+const minutesText = (count: number) => `${formatCount(count)} ${count === 1 ? 'minute' : 'minutes'}`;
+
 const olderText = (minutes: number) =>
   minutes === 0
     ? ''
-    : ` ${formatCount(minutes)} of the minutes were counted by the rule of before, by flows: tunnels, calls and games count in them as what may be an attack.`;
+    : ` ${formatCount(minutes)} of the minutes ${minutes === 1 ? 'was' : 'were'} counted by the rule of before, by flows: tunnels, calls and games count in them as what may be an attack.`;
 
 function stateOf({ findings, present, compared, minutes, fromMs }: WhatIf): { tone: Tone; text: Content } {
   if (minutes === 0)
@@ -172,7 +174,7 @@ function stateOf({ findings, present, compared, minutes, fromMs }: WhatIf): { to
   const difference = compared.length === 0 ? '' : ` Compared: ${counts.join(', ')}.`;
   return {
     tone: compared.some((one) => one.outcome !== 'kept') ? 'warn' : 'good',
-    text: `Would ${findings.length === 0 ? 'never have fired' : `have fired ${times(findings.length)}`}${sure}; the present thresholds ${present.length === 0 ? 'never' : times(present.length)}.${difference} From ${formatCount(minutes)} minutes with traffic since ${formatTime(fromMs, 'day')}.`,
+    text: `Would ${findings.length === 0 ? 'never have fired' : `have fired ${times(findings.length)}`}${sure}; the present thresholds ${present.length === 0 ? 'never' : times(present.length)}.${difference} From ${minutesText(minutes)} with traffic since ${formatTime(fromMs, 'day')}.`,
   };
 }
 
@@ -312,11 +314,11 @@ function learnSection(page: WhatIfPage): Content {
       null,
     );
   }
-  const description = `Twice the 99.9th percentile of the strongest second of ${formatCount(learned.minutes)} minutes with traffic. Nothing changes until you apply it; values of attacks count too, so review them.${olderText(learned.olderMinutes)}`;
+  const description = `Twice the 99.9th percentile of the strongest second of ${minutesText(learned.minutes)} with traffic. Nothing changes until you apply it; values of attacks count too, so review them.${olderText(learned.olderMinutes)}`;
   if (!learned.isEnough)
     return section(
       { id: 'learn', title: 'Learn from its traffic' },
-      html`<p class="hint">There are ${formatCount(learned.minutes)} minutes with traffic. A proposal needs at least 1,440, a day.</p>`,
+      html`<p class="hint">So far: ${minutesText(learned.minutes)} with traffic. A proposal needs at least 1,440, a day.</p>`,
     );
   return section(
     {

@@ -27,32 +27,26 @@ import { type SensorMinute, trimUnobservedGaps } from '../control/unobserved-gap
 /** Limits counters of a sensor to values that a double holds exactly. */
 const counterMax = Number.MAX_SAFE_INTEGER;
 
+const origin = ['site_id', 'minute', 'capture_id'];
+const service = ['name', 'protocol', 'server_port', 'evidence', 'is_attributed'];
+const verdict = ['is_foreign', 'segment'];
 const hostColumns = [
-  ...['site_id', 'minute', 'capture_id', 'address', 'rx_bytes', 'tx_bytes', 'packets', 'device_key'],
-  ...['lan_rx_bytes', 'lan_tx_bytes', 'own_scan_rx_bytes', 'own_scan_tx_bytes', 'own_scan_packets'],
-  ...['dropped_rx_bytes', 'dropped_tx_bytes', 'dropped_rx_packets', 'dropped_tx_packets'],
-  ...['is_foreign', 'segment'],
+  ...[...origin, 'address', 'rx_bytes', 'tx_bytes', 'packets', 'device_key', 'lan_rx_bytes', 'lan_tx_bytes'],
+  ...['own_scan_rx_bytes', 'own_scan_tx_bytes', 'own_scan_packets'],
+  ...['dropped_rx_bytes', 'dropped_tx_bytes', 'dropped_rx_packets', 'dropped_tx_packets', ...verdict],
 ];
 const factColumns = [
-  ...[
-    'site_id',
-    'minute',
-    'capture_id',
-    'vantage',
-    'direction',
-    'local_address',
-    'name',
-    'protocol',
-    'server_port',
-  ],
-  ...['evidence', 'is_attributed', 'inbound_bytes', 'outbound_bytes', 'packets', 'last_sent_at'],
-  'is_foreign',
-  'segment',
+  ...[...origin, 'vantage', 'direction', 'local_address', ...service],
+  ...['inbound_bytes', 'outbound_bytes', 'packets', 'last_sent_at', ...verdict],
 ];
 const pairColumns = [
-  ...['site_id', 'minute', 'capture_id', 'vantage', 'direction', 'client', 'server', 'name', 'protocol'],
-  ...['server_port', 'evidence', 'is_attributed', 'client_bytes', 'server_bytes', 'packets', 'is_foreign'],
-  'segment',
+  ...[...origin, 'vantage', 'direction', 'client', 'server', ...service],
+  ...['client_bytes', 'server_bytes', 'packets', ...verdict],
+];
+/** Peer networks of minutes that arrive too late for their pairs, written beside the facts. */
+const latePeerColumns = [
+  ...[...origin, 'vantage', 'direction', 'local', 'peer'],
+  ...['inbound_bytes', 'outbound_bytes', 'packets', ...verdict],
 ];
 
 /** Appends the uploads that were not appended before to every table of facts, and marks the sites' minutes as changed. */
@@ -158,6 +152,31 @@ async function copyFacts(
   if (late.count > 0) await copyRows(trx, 'late_peer_minutes', latePeerColumns, late.finish());
 }
 
+function beginRow(to: RowWriter, columns: readonly string[], place: RowPlace): void {
+  to.row(columns.length);
+  to.bigint(place.siteId);
+  to.timestamp(place.minuteMs);
+  to.bigint(place.captureId);
+}
+
+function writeDirection(to: RowWriter, place: RowPlace, direction: NamedPair['direction']): void {
+  to.smallint(place.vantage);
+  to.smallint(directionCode(direction));
+}
+
+function writeService(to: RowWriter, row: Usage['facts'][number] | NamedPair): void {
+  to.text(row.name);
+  to.smallint(row.protocol);
+  to.integer(row.serverPort);
+  to.smallint(evidenceCode(row.evidence));
+  to.boolean(row.isAttributed);
+}
+
+function writeVerdict(to: RowWriter, place: RowPlace, local: string | null): void {
+  to.boolean(place.isForeign(local));
+  to.text(place.segmentOf(local));
+}
+
 function writeHosts(
   to: RowWriter,
   place: RowPlace,
@@ -167,10 +186,7 @@ function writeHosts(
   for (const host of hosts) {
     if (!host.isLocal) continue;
     const internal = lan.get(host.address);
-    to.row(hostColumns.length);
-    to.bigint(place.siteId);
-    to.timestamp(place.minuteMs);
-    to.bigint(place.captureId);
+    beginRow(to, hostColumns, place);
     to.inet(host.address);
     to.bigint(host.rxBytes);
     to.bigint(host.txBytes);
@@ -185,57 +201,60 @@ function writeHosts(
     to.bigint(host.dropped?.txBytes ?? null);
     to.bigint(host.dropped?.rxPackets ?? null);
     to.bigint(host.dropped?.txPackets ?? null);
-    to.boolean(place.isForeign(host.address));
-    to.text(place.segmentOf(host.address));
+    writeVerdict(to, place, host.address);
   }
 }
 
 function writeFacts(to: RowWriter, place: RowPlace, facts: Usage['facts']): void {
   for (const fact of facts) {
-    to.row(factColumns.length);
-    to.bigint(place.siteId);
-    to.timestamp(place.minuteMs);
-    to.bigint(place.captureId);
-    to.smallint(place.vantage);
-    to.smallint(directionCode(fact.direction));
+    beginRow(to, factColumns, place);
+    writeDirection(to, place, fact.direction);
     to.inet(fact.localAddress);
-    to.text(fact.name);
-    to.smallint(fact.protocol);
-    to.integer(fact.serverPort);
-    to.smallint(evidenceCode(fact.evidence));
-    to.boolean(fact.isAttributed);
+    writeService(to, fact);
     to.bigint(Math.min(fact.inboundBytes, counterMax));
     to.bigint(Math.min(fact.outboundBytes, counterMax));
     to.bigint(Math.min(fact.packets, counterMax));
     to.timestamp(fact.lastSentMs || null);
-    to.boolean(place.isForeign(fact.localAddress));
-    to.text(place.segmentOf(fact.localAddress));
+    writeVerdict(to, place, fact.localAddress);
   }
 }
 
-function writePairs(to: RowWriter, place: RowPlace, pairs: Usage['pairs']): void {
+function writePairs(to: RowWriter, place: RowPlace, pairs: readonly NamedPair[]): void {
   for (const pair of pairs) {
-    const local = localAddressOf(pair);
-    to.row(pairColumns.length);
-    to.bigint(place.siteId);
-    to.timestamp(place.minuteMs);
-    to.bigint(place.captureId);
-    to.smallint(place.vantage);
-    to.smallint(directionCode(pair.direction));
+    beginRow(to, pairColumns, place);
+    writeDirection(to, place, pair.direction);
     to.inet(pair.client);
     to.inet(pair.server);
-    to.text(pair.name);
-    to.smallint(pair.protocol);
-    to.integer(pair.serverPort);
-    to.smallint(evidenceCode(pair.evidence));
-    to.boolean(pair.isAttributed);
+    writeService(to, pair);
     to.bigint(pair.clientBytes);
     to.bigint(pair.serverBytes);
     to.bigint(pair.packets);
-    to.boolean(place.isForeign(local));
-    to.text(place.segmentOf(local));
+    writeVerdict(to, place, localAddressOf(pair));
   }
 }
+
+/** Pairs of a capture's minute, summed by local address and network. */
+function writeLatePeers(to: RowWriter, place: RowPlace, pairs: readonly NamedPair[]): void {
+  for (const sum of sumPeers(pairs)) {
+    beginRow(to, latePeerColumns, place);
+    writeDirection(to, place, sum.direction);
+    to.inet(sum.local);
+    to.inet(sum.peer);
+    to.bigint(Math.min(sum.inboundBytes, counterMax));
+    to.bigint(Math.min(sum.outboundBytes, counterMax));
+    to.bigint(Math.min(sum.packets, counterMax));
+    writeVerdict(to, place, sum.local);
+  }
+}
+
+const hourMs = 3_600_000;
+
+/**
+ * Whether the minute's hour may have lost pairs before it is rolled up again. An hour ahead of time, because the roll-up waits
+ * until facts have settled; what is in the pairs as well is counted once.
+ */
+const isLateForPeers = (minuteMs: number, pairsFromMs: number): boolean =>
+  Math.floor(minuteMs / hourMs) * hourMs < pairsFromMs + hourMs;
 
 async function markMinutes(trx: Queryable, minutes: readonly OriginMinute[]): Promise<void> {
   const marks = new Map(
@@ -258,39 +277,4 @@ async function findKnown(trx: Queryable, minutes: readonly SensorMinute[]): Prom
     join capture_minutes m on m.site_id = c.site_id and m.minute = to_timestamp(given.minute)
       and m.capture_id = c.id`.execute(trx);
   return rows;
-}
-
-/** Peer networks of minutes that arrive too late for their pairs, written beside the facts. */
-export const latePeerColumns = [
-  ...['site_id', 'minute', 'capture_id', 'vantage', 'direction', 'local', 'segment', 'peer'],
-  ...['inbound_bytes', 'outbound_bytes', 'packets', 'is_foreign'],
-];
-
-const hourMs = 3_600_000;
-
-/**
- * Whether the minute's hour may have lost pairs before it is rolled up again. An hour ahead of time, because the roll-up waits
- * until facts have settled; what is in the pairs as well is counted once.
- */
-export const isLateForPeers = (minuteMs: number, pairsFromMs: number): boolean =>
-  Math.floor(minuteMs / hourMs) * hourMs < pairsFromMs + hourMs;
-
-/** Pairs of a capture's minute, summed by local address and network. */
-export function writeLatePeers(to: RowWriter, place: RowPlace, pairs: readonly NamedPair[]): void {
-  const counterMax = Number.MAX_SAFE_INTEGER;
-  for (const sum of sumPeers(pairs)) {
-    to.row(latePeerColumns.length);
-    to.bigint(place.siteId);
-    to.timestamp(place.minuteMs);
-    to.bigint(place.captureId);
-    to.smallint(place.vantage);
-    to.smallint(directionCode(sum.direction));
-    to.inet(sum.local);
-    to.text(place.segmentOf(sum.local));
-    to.inet(sum.peer);
-    to.bigint(Math.min(sum.inboundBytes, counterMax));
-    to.bigint(Math.min(sum.outboundBytes, counterMax));
-    to.bigint(Math.min(sum.packets, counterMax));
-    to.boolean(place.isForeign(sum.local));
-  }
 }

@@ -11,6 +11,7 @@ import {
   type Crumb,
   chosenOf,
   type Html,
+  isConfirmed,
   type NavigationGroup,
   sendPage,
   shell,
@@ -49,6 +50,15 @@ export const sitePages = [
 
 /** Maximum number of sites in the switcher; the overview has all. */
 const switchMax = 30;
+
+/** Throws unless the name of what is to be changed was typed. */
+export function requireConfirmed(body: unknown, name: string): void {
+  if (isConfirmed(body, name)) return;
+  throw new HttpError(422, {
+    code: 'not_confirmed',
+    message: `Nothing was changed: type ${name} to confirm.`,
+  });
+}
 
 export interface PageOptions {
   title: string;

@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { TSchema } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import { clockAheadCode, telemetryContentType } from '#contracts/sensor-api/http.ts';
 import { type Intake, Throttled } from '#monitor/intake/index.ts';
@@ -68,11 +69,24 @@ const statuses: Readonly<Record<string, number>> = {
   'live.store_evicts': 503,
 };
 
-/** A separate scope, because only its bodies are bytes, of up to `bytesMax`. */
-export async function registerUploadScope(
+/** A call that takes an upload, in a separate scope, because only its bodies are bytes, of up to `bytesMax`. */
+export async function registerUpload(
   app: FastifyInstance,
-  bytesMax: number,
-  routes: (scope: FastifyInstance) => void,
+  { sensors, intake }: { sensors: Sensors; intake: Intake },
+  path: string,
+  {
+    bytesMax,
+    receipt,
+    receive,
+  }: {
+    bytesMax: number;
+    receipt: TSchema;
+    receive: (
+      sensor: AuthenticatedSensor,
+      body: Uint8Array,
+      encoding: string | undefined,
+    ) => Promise<unknown>;
+  },
 ): Promise<void> {
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
@@ -84,7 +98,16 @@ export async function registerUploadScope(
     scope.setErrorHandler((error: FastifyError) => {
       throw translate(error, bytesMax);
     });
-    routes(scope);
+    scope.post<{ Body: Buffer | undefined }>(
+      path,
+      {
+        onRequest: [authenticateWith(sensors), admitTo(intake)],
+        bodyLimit: bytesMax,
+        schema: { response: { 200: receipt } },
+      },
+      async (request) =>
+        receive(sensorOf(request), request.body ?? Buffer.alloc(0), request.headers['content-encoding']),
+    );
   });
 }
 

@@ -27,7 +27,7 @@ import type { Scans } from '#monitor/scans/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { HttpError, originOf } from '#service-kit/http/index.ts';
-import { admitTo, authenticateWith, registerUploadScope, sensorOf } from './authenticate.ts';
+import { admitTo, authenticateWith, registerUpload, sensorOf } from './authenticate.ts';
 
 export async function registerSensorApi(app: App, deps: SensorApiDeps): Promise<void> {
   await app.register(
@@ -36,10 +36,21 @@ export async function registerSensorApi(app: App, deps: SensorApiDeps): Promise<
       registerEnrol(scope, deps);
       registerCredential(scope, deps);
       registerPlan(scope, deps);
-      await registerTelemetry(scope, deps);
-      await registerIncidents(scope, deps);
+      const { inbox, live } = deps;
+      const telemetry = { bytesMax: uploadBytesMax, receipt: TelemetryReceipt };
+      await registerUpload(scope, deps, '/telemetry', {
+        ...telemetry,
+        receive: (...upload) => inbox.receive(...upload),
+      });
+      await registerUpload(scope, deps, '/incidents', {
+        ...telemetry,
+        receive: (...upload) => inbox.receiveUrgent(...upload, requireIncidentsAlone),
+      });
       await registerEvidence(scope, deps);
-      await registerLive(scope, deps);
+      await registerUpload(scope, deps, '/live', {
+        ...{ bytesMax: liveBytesMax, receipt: LiveReceipt },
+        receive: (...upload) => live.receive(...upload),
+      });
       registerPortScans(scope, deps);
     },
     { prefix: '/agent/v1' },
@@ -148,59 +159,6 @@ function registerPlan(app: FastifyInstance, deps: SensorApiDeps): void {
       return reply.send(plan);
     },
   );
-}
-
-function registerTelemetry(app: FastifyInstance, deps: SensorApiDeps): Promise<void> {
-  return registerUploadScope(app, uploadBytesMax, (scope) => {
-    scope.post<{ Body: Buffer | undefined }>(
-      '/telemetry',
-      {
-        onRequest: [authenticateWith(deps.sensors), admitTo(deps.intake)],
-        bodyLimit: uploadBytesMax,
-        schema: { response: { 200: TelemetryReceipt } },
-      },
-      async (request) => {
-        const encoding = request.headers['content-encoding'];
-        return deps.inbox.receive(sensorOf(request), request.body ?? Buffer.alloc(0), encoding);
-      },
-    );
-  });
-}
-
-function registerIncidents(app: FastifyInstance, deps: SensorApiDeps): Promise<void> {
-  const { sensors, intake, inbox } = deps;
-  return registerUploadScope(app, uploadBytesMax, (scope) => {
-    scope.post<{ Body: Buffer | undefined }>(
-      '/incidents',
-      {
-        onRequest: [authenticateWith(sensors), admitTo(intake)],
-        bodyLimit: uploadBytesMax,
-        schema: { response: { 200: TelemetryReceipt } },
-      },
-      async (request) => {
-        const encoding = request.headers['content-encoding'];
-        const body = request.body ?? Buffer.alloc(0);
-        return inbox.receiveUrgent(sensorOf(request), body, encoding, requireIncidentsAlone);
-      },
-    );
-  });
-}
-
-function registerLive(app: FastifyInstance, deps: SensorApiDeps): Promise<void> {
-  return registerUploadScope(app, liveBytesMax, (scope) => {
-    scope.post<{ Body: Buffer | undefined }>(
-      '/live',
-      {
-        onRequest: [authenticateWith(deps.sensors), admitTo(deps.intake)],
-        bodyLimit: liveBytesMax,
-        schema: { response: { 200: LiveReceipt } },
-      },
-      async (request) => {
-        const encoding = request.headers['content-encoding'];
-        return deps.live.receive(sensorOf(request), request.body ?? Buffer.alloc(0), encoding);
-      },
-    );
-  });
 }
 
 // `GET /port-scans`: what a sensor should scan. `POST /port-scans`: what became of a scan.

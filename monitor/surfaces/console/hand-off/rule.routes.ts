@@ -33,7 +33,6 @@ import {
   type Html,
   hiddenField,
   html,
-  isConfirmed,
   moment,
   pageHeader,
   refreshing,
@@ -42,7 +41,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { rowsLimit } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { DoneQuery, notFound, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { DoneQuery, notFound, requireConfirmed, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { actionTable } from './action-table.ts';
 import type { Refused } from './rule-text.ts';
@@ -118,11 +117,6 @@ function registerSwitches(app: App, deps: ConsoleDeps): void {
     if (!rule) throw noRule();
     return rule;
   };
-  const requireName = (body: unknown, name: string) => {
-    if (isConfirmed(body, name)) return;
-    const message = `Nothing was changed: type ${name} to confirm.`;
-    throw new HttpError(422, { code: 'not_confirmed', message });
-  };
 
   const Mode = Type.Object({ ...Revision, mode: Type.Enum([...ruleModes]) });
   app.post(`${path}/:ruleId/mode`, { schema: { params: RuleParams, body: Mode } }, async (request, reply) => {
@@ -130,7 +124,7 @@ function registerSwitches(app: App, deps: ConsoleDeps): void {
     const { mode, revision } = request.body;
     const site = await siteOf(deps.sites, siteId);
     const rule = await find(siteId, ruleId);
-    if (mode === 'on') requireName(request.body, rule.name);
+    if (mode === 'on') requireConfirmed(request.body, rule.name);
     try {
       const { actor } = viewerOf(request);
       if (!(await deps.handOff.switchRule(actor, siteId, ruleId, mode, Number(revision)))) throw noRule();
@@ -148,7 +142,7 @@ function registerSwitches(app: App, deps: ConsoleDeps): void {
       const { siteId, ruleId } = request.params;
       const site = await siteOf(deps.sites, siteId);
       const rule = await find(siteId, ruleId);
-      requireName(request.body, rule.name);
+      requireConfirmed(request.body, rule.name);
       try {
         const { actor } = viewerOf(request);
         await deps.handOff.removeRule(actor, siteId, ruleId, Number(request.body.revision));

@@ -17,7 +17,6 @@ import {
   formatDuration,
   formatPercent,
   html,
-  isConfirmed,
   isoTime,
   pageHeader,
   type Range,
@@ -30,7 +29,15 @@ import {
 } from '#service-kit/pages/index.ts';
 import { countColumn, type DataColumn, dataTable, linkColumn, textColumn } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { faultText, notFound, RangeQuery, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import {
+  faultText,
+  notFound,
+  RangeQuery,
+  requireConfirmed,
+  SiteParams,
+  sendConsolePage,
+  siteOf,
+} from '../frame.ts';
 import type { Viewer } from '../guard.ts';
 import { viewerOf } from '../guard.ts';
 import type { ChartAround } from '../parts/chart-around.ts';
@@ -146,10 +153,7 @@ function registerProbe(app: App, deps: ConsoleDeps): void {
       const { siteId, probeId } = request.params;
       const probe = await deps.probes.find(siteId, probeId);
       if (!probe) throw unknownProbe();
-      if (!isConfirmed(request.body, probe.name)) {
-        const message = `Nothing was changed: type ${probe.name} to confirm.`;
-        throw new HttpError(422, { code: 'not_confirmed', message });
-      }
+      requireConfirmed(request.body, probe.name);
       try {
         await deps.probes.remove(viewerOf(request).actor, siteId, probeId);
       } catch (error) {

@@ -22,13 +22,12 @@ import {
   field,
   type Html,
   html,
-  isConfirmed,
   link,
   pageHeader,
   section,
 } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { DoneQuery, notFound, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { DoneQuery, notFound, requireConfirmed, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import {
   changedText,
@@ -104,10 +103,7 @@ export function registerGroups(app: App, deps: ConsoleDeps): void {
       const { settings } = await deps.protection.describeSite(siteId, site.localCidrs);
       const group = settings.groups.find((one) => one.id === groupId);
       if (!group) throw noGroup();
-      if (!isConfirmed(request.body, group.name)) {
-        const message = `Nothing was changed: type ${group.name} to confirm.`;
-        throw new HttpError(422, { code: 'not_confirmed', message });
-      }
+      requireConfirmed(request.body, group.name);
       try {
         const { actor } = viewerOf(request);
         await deps.protection.removeGroup(actor, siteId, groupId, Number(request.body.revision));

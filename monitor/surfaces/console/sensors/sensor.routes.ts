@@ -24,7 +24,6 @@ import {
   formatPercent,
   formatTime,
   html,
-  isConfirmed,
   link,
   moment,
   pageHeader,
@@ -43,7 +42,7 @@ import {
   timeColumn,
 } from '#service-kit/web/index.ts';
 import type { ConsoleDeps } from '../deps.ts';
-import { faultText, notFound, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
+import { faultText, notFound, requireConfirmed, SiteParams, sendConsolePage, siteOf } from '../frame.ts';
 import { type Viewer, viewerOf } from '../guard.ts';
 import { NodeBody, nodeFields, nodeMissing, nodeState, readNode } from '../parts/node-fields.ts';
 import { bytesColumns } from '../parts/usage-columns.ts';
@@ -89,10 +88,7 @@ function registerRemoval(app: App, deps: ConsoleDeps): void {
     async (request, reply) => {
       const { siteId, sensorId } = request.params;
       const sensor = await findSensor(deps, siteId, sensorId);
-      if (!isConfirmed(request.body, sensor.hostName)) {
-        const message = `Nothing was changed: type ${sensor.hostName} to confirm.`;
-        throw new HttpError(422, { code: 'not_confirmed', message });
-      }
+      requireConfirmed(request.body, sensor.hostName);
       try {
         await deps.sensors.revoke(viewerOf(request).actor, siteId, sensorId);
       } catch (error) {

@@ -163,7 +163,17 @@ function madeSection({ token, expiresAtMs }: NonNullable<ShownToken['made']>, ba
 }
 
 function tokenTable({ site, tokens, viewer, request }: ReadTokensPage): Content {
-  const time = (ms: number | null, none: string) => (ms === null ? none : formatTime(ms));
+  const time = (
+    [key, header, name]: readonly [key: string, header: string, field: string],
+    read: (one: ReadToken) => number | null,
+    none = '',
+  ): DataColumn<ReadToken> => ({
+    ...{ key, header, field: name, value: (one) => isoTime(read(one)) },
+    cell: (one) => {
+      const ms = read(one);
+      return ms === null ? none : formatTime(ms);
+    },
+  });
   const columns: DataColumn<ReadToken>[] = [
     { key: 'name', header: 'Name', field: 'name', cell: (one) => one.name, value: (one) => one.name },
     textColumn('id', 'Begins with', (one) => one.id, {
@@ -171,27 +181,9 @@ function tokenTable({ site, tokens, viewer, request }: ReadTokensPage): Content 
       kind: 'code',
       show: (id) => `svcread_${id}`,
     }),
-    {
-      key: 'made',
-      header: 'Created',
-      field: 'created',
-      cell: (one) => time(one.createdAtMs, ''),
-      value: (one) => isoTime(one.createdAtMs),
-    },
-    {
-      key: 'ends',
-      header: 'Ends',
-      field: 'ends',
-      cell: (one) => time(one.expiresAtMs, 'no end'),
-      value: (one) => isoTime(one.expiresAtMs),
-    },
-    {
-      key: 'used',
-      header: 'Last used',
-      field: 'last_used',
-      cell: (one) => time(one.lastUsedAtMs, 'never'),
-      value: (one) => isoTime(one.lastUsedAtMs),
-    },
+    time(['made', 'Created', 'created'], (one) => one.createdAtMs),
+    time(['ends', 'Ends', 'ends'], (one) => one.expiresAtMs, 'no end'),
+    time(['used', 'Last used', 'last_used'], (one) => one.lastUsedAtMs, 'never'),
   ];
   const revoke: DataColumn<ReadToken> = {
     key: 'actions',

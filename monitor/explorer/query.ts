@@ -7,7 +7,6 @@ import {
   printFilters,
   readQuestion,
   readUrl,
-  type TextFault,
   topDefault,
   type UrlReader,
   type UrlValues,
@@ -109,16 +108,10 @@ export interface Answer extends kit.Answer {
 // The range is named as on every chart: `range=6h`, any number of minutes, hours or days, or `range=custom` with `from` and `to`
 // in UTC. What is left out has its default, so that the shortest URL is a whole query.
 
-export interface ParsedQuery {
-  /** With the default in place of what could not be read. */
-  query: Query;
-  faults: TextFault[];
-}
-
 const unitSeconds = { m: 60, h: 3600, d: 86_400 } as const;
 
 /** Reads a URL's values; what could not be read is in `faults`. */
-export function parseQueryUrl(siteId: number, values: UrlValues): ParsedQuery {
+export function parseQueryUrl(siteId: number, values: UrlValues) {
   const url = readUrl(values);
   const { by, ...question } = readQuestion(url, queryBox, byMax);
   const query: Query = {

@@ -55,12 +55,6 @@ export interface FrameOptions
   onProgress?: ((file: CaptureFile, packets: number) => void) | undefined;
 }
 
-export interface FramesRead {
-  facts: FileFacts;
-  result: ReadingResult;
-  problems: string[];
-}
-
 /** One reading of any number of files, one after the other. */
 export class FrameReading {
   readonly #reading: Reading;
@@ -90,7 +84,7 @@ export class FrameReading {
   }
 
   /** The engine's results and the files' facts. */
-  finish(): FramesRead {
+  finish() {
     const result = this.#reading.finish();
     const problems = [...this.#fileProblems, ...this.#pass.problems(), ...whatIsCut(result)];
     return { facts: { ...this.#pass.facts(), linkType: this.#firstLinkType ?? null }, result, problems };

@@ -18,20 +18,10 @@ import { coversOf, gapRow, payloadIsIntact, renumberedRow } from './upload-row.t
 /** A receipt for minutes that lie further ahead is a clock's that was wrong: it says nothing about what was delivered. */
 const wrongFromSeconds = 86_400;
 
-export interface SalvageResult {
-  intactUploads: number;
-  lost: TelemetryGap[];
-}
-
-interface WhatIsLeft {
-  state: SpoolState | null;
-  rows: UploadRow[];
-}
-
 type SalvageDeps = Omit<QueueDeps, 'room' | 'reporter'> & { file: SpoolFile };
 
 /** Builds the next spool file out of a damaged one and puts it in place. The damaged one must be closed. */
-export function salvage(deps: SalvageDeps): SalvageResult {
+export function salvage(deps: SalvageDeps) {
   const { state, rows } = readWhatIsLeft(deps);
   const present = rows.reduce<MinuteRange[]>((ranges, row) => {
     const gaps = coversOf(row) ?? [];
@@ -80,7 +70,7 @@ export function salvage(deps: SalvageDeps): SalvageResult {
  * The newest state and all rows that wait. Records that were deleted may show up again in freed pages: rows up to the
  * last receipt are left out, and any other is a repetition to the monitor, because its identity is the same.
  */
-function readWhatIsLeft(deps: SalvageDeps): WhatIsLeft {
+function readWhatIsLeft(deps: SalvageDeps) {
   const { directory } = deps;
   let state: SpoolState | null = null;
   const candidates: UploadRow[] = [];

@@ -79,9 +79,9 @@ export function createSpool(options: SpoolOptions) {
       extras?: CommitExtras,
     ): void => file.use((queue) => appendCommit(queue, minutes, gaps, extras)),
     /** The first urgent upload, else the first of all, verified against its digest, or null. */
-    oldest: (): PendingUpload | null => file.use(nextUpload),
+    oldest: (): PendingUpload | null => file.use((queue) => nextUpload(queue, true)),
     /** As `oldest`, without urgent ones: for a monitor that does not take them. */
-    oldestOfBulk: (): PendingUpload | null => file.use(nextBulkUpload),
+    oldestOfBulk: (): PendingUpload | null => file.use((queue) => nextUpload(queue, false)),
     /** Deletes the upload and stores its receipt, in one transaction. */
     acknowledge: (upload: PendingUpload, receipt: 'accepted' | 'duplicate'): void =>
       file.use((queue) => {
@@ -253,21 +253,13 @@ function findFresh(
   return { fresh, isKnown: minutes.length > 0 && fresh.length === 0 };
 }
 
-/** The first urgent upload, else the first of all, or null. Damaged ones before it become gaps. */
-function nextUpload(queue: SpoolQueue): PendingUpload | null {
+/** The first upload, or null; an urgent one goes first where they are `withUrgent`. Damaged ones before it become gaps. */
+function nextUpload(queue: SpoolQueue, withUrgent: boolean): PendingUpload | null {
   for (;;) {
     const { firstUrgent } = queue.pending;
-    const row = firstUrgent === null ? queue.store.firstUpload() : queue.store.uploadAt(firstUrgent);
-    if (!row) return null;
-    if (payloadIsIntact(row)) return queue.toPending(row);
-    dropDamaged(queue, row);
-  }
-}
-
-/** The first upload that is not urgent, or null. */
-function nextBulkUpload(queue: SpoolQueue): PendingUpload | null {
-  for (;;) {
-    const row = queue.firstOfBulk();
+    const first = () =>
+      firstUrgent === null ? queue.store.firstUpload() : queue.store.uploadAt(firstUrgent);
+    const row = withUrgent ? first() : queue.firstOfBulk();
     if (!row) return null;
     if (payloadIsIntact(row)) return queue.toPending(row);
     dropDamaged(queue, row);

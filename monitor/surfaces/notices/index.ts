@@ -145,15 +145,11 @@ async function readRawBody(payload: Readable, bytesMax: number): Promise<Buffer>
 /** At most one write in this time, so that a flood of bad signatures does not become a flood of writes. */
 const writeEveryMs = 5_000;
 
-interface RefusalCounter {
-  add(): void;
-}
-
 /**
  * Counts refusals in memory and writes the sum from time to time. Unwritten counts are lost with the process, which is
  * acceptable for this statistic.
  */
-function createRefusalCounter(clock: Clock, write: (count: number) => Promise<void>): RefusalCounter {
+function createRefusalCounter(clock: Clock, write: (count: number) => Promise<void>) {
   let pending = 0;
   let writtenAtMs = Number.NEGATIVE_INFINITY;
   return {

@@ -127,8 +127,12 @@ abstract class Rows<T> implements ListedRows<T> {
     return this.rows.count;
   }
 
+  raw(row: number): RawRow {
+    this.rows.seek(row);
+    return this.rows;
+  }
+
   abstract at(row: number): T;
-  abstract raw(row: number): RawRow;
   abstract weight(row: number, kind: RowWeight): number;
 
   *[Symbol.iterator](): Iterator<T> {
@@ -149,7 +153,7 @@ export class FlowRows extends Rows<ListedFlow> {
     if (rows.count <= orderedMax) this.#order = orderOf(rows);
   }
 
-  raw(row: number): RawRow {
+  override raw(row: number): RawRow {
     this.#seek(row);
     return this.rows;
   }
@@ -263,11 +267,6 @@ function orderOf(rows: RowStore): Int32Array | null {
 
 /** Conversations in the order of their first packet. */
 export class ConversationRows extends Rows<ListedConversation> {
-  raw(row: number): RawRow {
-    this.rows.seek(row);
-    return this.rows;
-  }
-
   at(row: number): ListedConversation {
     this.rows.seek(row);
     const { words, sums, at } = this.rows;
@@ -294,13 +293,19 @@ export class ConversationRows extends Rows<ListedConversation> {
   }
 }
 
-/** Addresses in the order of their first packet. */
-export class HostRows extends Rows<WindowHost> {
-  raw(row: number): RawRow {
-    this.rows.seek(row);
-    return this.rows;
+/** Rows whose sums are bytes in, bytes out and packets. */
+abstract class CountedRows<T> extends Rows<T> {
+  weight(row: number, kind: RowWeight): number {
+    const { sums, at } = this.raw(row);
+    const sum = at >> 1;
+    if (kind === 'packets') return sums[sum + 2]!;
+    if (kind === 'bytes') return sums[sum]! + sums[sum + 1]!;
+    return sums[kind === 'sent' ? sum + 1 : sum]!;
   }
+}
 
+/** Addresses in the order of their first packet. */
+export class HostRows extends CountedRows<WindowHost> {
   at(row: number): WindowHost {
     this.rows.seek(row);
     const { words, sums, at } = this.rows;
@@ -312,15 +317,6 @@ export class HostRows extends Rows<WindowHost> {
       txBytes: sums[sum + 1]!,
       packets: sums[sum + 2]!,
     };
-  }
-
-  weight(row: number, kind: RowWeight): number {
-    this.rows.seek(row);
-    const { sums, at } = this.rows;
-    const sum = at >> 1;
-    if (kind === 'packets') return sums[sum + 2]!;
-    if (kind === 'bytes') return sums[sum]! + sums[sum + 1]!;
-    return sums[kind === 'sent' ? sum + 1 : sum]!;
   }
 }
 
@@ -335,7 +331,7 @@ export const ApplicationRow = {
 } as const;
 
 /** Applications, the largest first. */
-export class ApplicationRows extends Rows<ListedApplication> {
+export class ApplicationRows extends CountedRows<ListedApplication> {
   readonly #names: NameTable;
   readonly #order: Uint32Array;
 
@@ -351,7 +347,7 @@ export class ApplicationRows extends Rows<ListedApplication> {
     this.#order.sort((a, b) => bytes[b]! - bytes[a]! || a - b);
   }
 
-  raw(row: number): RawRow {
+  override raw(row: number): RawRow {
     this.rows.seek(this.#order[row]!);
     return this.rows;
   }
@@ -379,15 +375,6 @@ export class ApplicationRows extends Rows<ListedApplication> {
     const meta = words[at + ApplicationRow.meta]!;
     // Only unnamed traffic has an address, and with it a version.
     return meta >> 8 === 0 ? protocolLabel(meta & 0xff, 4)! : null;
-  }
-
-  weight(row: number, kind: RowWeight): number {
-    this.rows.seek(this.#order[row]!);
-    const { sums, at } = this.rows;
-    const sum = at >> 1;
-    if (kind === 'packets') return sums[sum + 2]!;
-    if (kind === 'bytes') return sums[sum]! + sums[sum + 1]!;
-    return sums[kind === 'sent' ? sum + 1 : sum]!;
   }
 }
 
@@ -467,12 +454,12 @@ class AnswerAtHand implements RawAnswer {
   make(): ListedAnswer {
     const cnameChain = Array.from({ length: this.chainLength }, (_, i) => this.#name(i));
     const addresses = Array.from({ length: this.addressCount }, (_, i) => ({
-      address: addressText(dnsAddresses[i * 5]!, dnsAddresses, i * 5 + 1),
+      address: addressAt(dnsAddresses, i * 5 + 1, dnsAddresses[i * 5]!),
       ttl: dnsAddressTtls[i]!,
     }));
     return {
-      client: { ip: addressText(this.version, this.ends, 0), port: this.clientPort },
-      server: { ip: addressText(this.version, this.ends, 4), port: this.serverPort },
+      client: { ip: addressAt(this.ends, 0, this.version), port: this.clientPort },
+      server: { ip: addressAt(this.ends, 4, this.version), port: this.serverPort },
       name: this.#name(0),
       cnameChain,
       addresses,
@@ -498,8 +485,4 @@ export const answerAtHand = new AnswerAtHand();
 /** True for bytes of names that are shown unchanged. */
 export function isPlainByte(byte: number): boolean {
   return byte > 0x20 && byte < 0x7f;
-}
-
-function addressText(version: number, words: Int32Array, at: number): string {
-  return formatWords(version, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!);
 }

@@ -170,11 +170,7 @@ function createObservation(platform: Platform, overrides: Overrides) {
 }
 
 /** By the setting: severities that operators are alerted of. */
-const alertedSeverities = {
-  off: [],
-  critical: ['critical'],
-  high: ['high', 'critical'],
-} as const;
+const alertedSeverities = { off: [], critical: ['critical'], high: ['high', 'critical'] } as const;
 
 /** The vulnerability database; a demo world asks none but one of its own machine. Throws `transport.insecure` where its key would be readable on the way. */
 function nvdSource({ nvdUrl, nvdApiKey, isDemoWorld, allowInsecureHttp }: Platform['config']) {

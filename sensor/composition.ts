@@ -150,9 +150,7 @@ function createParts(platform: Platform, identity: SensorIdentity): Part[] {
   });
   const plan = followPlan(
     { ...platform, client },
-    {
-      ...{ rotation, live, prober, collection, detection, uplink, evidence, filter },
-    },
+    { ...{ rotation, live, prober, collection, detection, uplink, evidence, filter } },
   );
   // The collection stops before the uplink and the spool; it counts nothing before the first plan. The prober stops
   // first, so that its last minute is committed with the collection's.
@@ -277,8 +275,6 @@ function createOutageNote(spool: Spool, clock: Clock, reporter: Reporter): () =>
     const { roomMinutes } = spool.status();
     if (roomMinutes === null || nowMs - saidAtMs < outageNoteEveryMs) return;
     saidAtMs = nowMs;
-    reporter.info('spool room at the present rate', {
-      hours: Math.round(roomMinutes / 6) / 10,
-    });
+    reporter.info('spool room at the present rate', { hours: Math.round(roomMinutes / 6) / 10 });
   };
 }

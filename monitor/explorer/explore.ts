@@ -290,11 +290,7 @@ function rangeLimits(query: Query, source: Exploration['source'], from: number, 
 function labelValue(
   dimension: Dimension,
   value: string | null,
-  known: {
-    inventory: Inventory;
-    devices: ReadonlyMap<string, Device>;
-    asNames: ReadonlyMap<string, string>;
-  },
+  known: { inventory: Inventory; devices: ReadonlyMap<string, Device>; asNames: ReadonlyMap<string, string> },
 ): Value {
   const missing = dimensionTable[dimension].none!;
   if (value === null) return { value, label: missing };

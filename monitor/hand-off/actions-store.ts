@@ -141,10 +141,7 @@ export async function endActions(
     addresses = null,
     id = null,
     siteId = null,
-  } = {
-    ...{ ruleId: null, addresses: null, id: null, siteId: null },
-    ...which,
-  };
+  } = { ...{ ruleId: null, addresses: null, id: null, siteId: null }, ...which };
   const { rows } = await sql<{ address: string }>`
     update hand_off_actions a set stopped_by = ${stoppedBy}, attempts = 0, next_attempt_at = svc_now(), last_error = null,
       has_failed = a.has_failed or a.state = 'waiting' and a.was_tried,

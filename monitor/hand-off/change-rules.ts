@@ -65,10 +65,7 @@ const auditable = ({
   minBps,
   holdSeconds,
   target,
-}: RuleSettings) => ({
-  ...{ name, kind, prefixes, direction, minPps, minBps, holdSeconds },
-  ...target,
-});
+}: RuleSettings) => ({ ...{ name, kind, prefixes, direction, minPps, minBps, holdSeconds }, ...target });
 
 /** Adds a rule, which is off. Returns its id, and the secret of a webhook, which is returned only here. */
 export async function addRule(

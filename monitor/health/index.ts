@@ -123,13 +123,7 @@ export function createHealth(deps: HealthDeps) {
 }
 
 async function checkReadiness(deps: HealthDeps): Promise<Readiness> {
-  const checks = {
-    database: 'ok',
-    migrations: 'unknown',
-    inbox: 'unknown',
-    live: 'unknown',
-    limits: 'ok',
-  };
+  const checks = { database: 'ok', migrations: 'unknown', inbox: 'unknown', live: 'unknown', limits: 'ok' };
   try {
     // Not required for minutes, so it does not make the process unready.
     checks.limits = deps.limits.findProblem() ?? 'ok';

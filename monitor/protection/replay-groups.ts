@@ -185,10 +185,7 @@ async function replayAddress(
 }
 
 function merged(own: ThresholdChoices, asked: ThresholdChoices): ThresholdChoices {
-  return {
-    inbound: { ...own.inbound, ...asked.inbound },
-    outbound: { ...own.outbound, ...asked.outbound },
-  };
+  return { inbound: { ...own.inbound, ...asked.inbound }, outbound: { ...own.outbound, ...asked.outbound } };
 }
 
 function strongestOf(findings: readonly Finding[]): ReplayedAddress['strongest'] {

@@ -111,12 +111,7 @@ export function enrolSensor(
       subject: { kind: 'sensor', id: sensorId, name: request.host_name },
       after: { siteId, node: node.name },
     });
-    return {
-      sensor_id: sensorId,
-      site_id: siteId,
-      site_name: site.name,
-      credential: credential.token,
-    };
+    return { sensor_id: sensorId, site_id: siteId, site_name: site.name, credential: credential.token };
   });
 }
 

@@ -60,11 +60,7 @@ export const Word = {
   before: 19,
 } as const;
 export const recordWords = 28;
-export const State = {
-  isIpv6: 1 << 8,
-  isEstablished: 1 << 9,
-  firstIsHigher: 1 << 10,
-} as const;
+export const State = { isIpv6: 1 << 8, isEstablished: 1 << 9, firstIsHigher: 1 << 10 } as const;
 /** All packets and bytes of a second, and those of fragments and of kinds that are apart. */
 export const Sum = {
   packets: 0,

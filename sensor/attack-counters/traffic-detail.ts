@@ -262,10 +262,7 @@ export class TrafficDetail {
     for (let i = 0; i < this.#addresses.length; i += 1) this.#addresses[i]! |= one.addresses[i]!;
     const { established = 0, others = 0 } = this.pairs ?? {};
     if (one.pairs)
-      this.pairs = {
-        established: established + one.pairs.established,
-        others: others + one.pairs.others,
-      };
+      this.pairs = { established: established + one.pairs.established, others: others + one.pairs.others };
   }
 
   /** About how many remote addresses sent or received in the last seconds. */

@@ -31,12 +31,7 @@ type CollectorSpool = MinuteCollectorOptions['spool'];
 
 /** Replaces the spool when minutes are only displayed: it stores nothing and covers nothing. */
 export function createUnkeptMinutes(append: CollectorSpool['append'] = () => {}): CollectorSpool {
-  return {
-    append,
-    coveredBefore: () => null,
-    lastCommit: () => null,
-    lastStampedBy: () => null,
-  };
+  return { append, coveredBefore: () => null, lastCommit: () => null, lastStampedBy: () => null };
 }
 
 // Runs all captures of a sensor and commits their minutes.
@@ -213,8 +208,5 @@ function createGroups(
 
 function warnOfLoss(reporter: Reporter, capture: string, kernelDropped: number): void {
   if (kernelDropped === 0) return;
-  reporter.warn('the kernel dropped packets because the ring was full', {
-    capture,
-    packets: kernelDropped,
-  });
+  reporter.warn('the kernel dropped packets because the ring was full', { capture, packets: kernelDropped });
 }

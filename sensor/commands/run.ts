@@ -62,10 +62,7 @@ function sayTransport({ monitor }: SensorConfig, reporter: Reporter): void {
   else
     reporter.error(
       'nothing is sent: the address of the monitor is not encrypted; minutes wait in the spool',
-      {
-        monitor: monitor.url,
-        do: monitor.insecureAdvice,
-      },
+      { monitor: monitor.url, do: monitor.insecureAdvice },
     );
 }
 

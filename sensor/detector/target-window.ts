@@ -41,9 +41,7 @@ export function emptyWindow(
 ): TargetWindow {
   const seconds = Array.from(
     { length: windowSeconds },
-    (): TargetSecond => ({
-      ...{ counts: emptyCounts(), opposite: emptyCounts() },
-    }),
+    (): TargetSecond => ({ ...{ counts: emptyCounts(), opposite: emptyCounts() } }),
   );
   return { target: { kind: 'host', value: target }, direction, thresholds, seconds, detail: null };
 }

@@ -347,11 +347,7 @@ function acknowledgeUpload(
   const delivered = minutesOf(row).reduce((all, minute) => addRange(all, minute, minute), state.delivered!);
   const isFirst = store.firstUpload()?.position === row.position;
   const next = deliveredState(state, row.position, isFirst);
-  queue.putInPlace(row.position, null, {
-    ...next,
-    lastReceipt: queue.receiptFor(row, receipt),
-    delivered,
-  });
+  queue.putInPlace(row.position, null, { ...next, lastReceipt: queue.receiptFor(row, receipt), delivered });
   return true;
 }
 

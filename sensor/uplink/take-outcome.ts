@@ -189,12 +189,7 @@ type Outcome =
 
 /** Sends the upload once. Never throws. */
 export async function sendUpload(
-  deps: {
-    client: MonitorClient;
-    encoding: UploadEncoding;
-    timeoutMs: number;
-    signal: AbortSignal;
-  },
+  deps: { client: MonitorClient; encoding: UploadEncoding; timeoutMs: number; signal: AbortSignal },
   upload: PendingUpload,
 ): Promise<Outcome> {
   try {

@@ -23,11 +23,7 @@ export interface UplinkTime {
 export type TimeCheck = ReturnType<typeof createTimeCheck>;
 
 export function createTimeCheck(
-  deps: UplinkTime & {
-    spool: Pick<Spool, 'restamp' | 'noteRightClock'>;
-    reporter: Reporter;
-    clock: Clock;
-  },
+  deps: UplinkTime & { spool: Pick<Spool, 'restamp' | 'noteRightClock'>; reporter: Reporter; clock: Clock },
 ) {
   const { host, monitor, spool, reporter, clock } = deps;
   /** Since when the clock of now has been behind; null: it is not. */

@@ -125,10 +125,6 @@ export async function findPeers(
   });
   return {
     ...list,
-    items: list.items.map((row) => ({
-      address: addressOf(row.local),
-      segment: row.segment,
-      ...toUse(row),
-    })),
+    items: list.items.map((row) => ({ address: addressOf(row.local), segment: row.segment, ...toUse(row) })),
   };
 }

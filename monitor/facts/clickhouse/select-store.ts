@@ -101,11 +101,7 @@ const less = (told: string, own: string, counted: string) =>
 export const strongest = ch`strongest as (
   select address, minute, segment, ${best(
     {
-      ...{
-        id: 'capture_id',
-        sensor: 'of_sensor',
-        vantage: 'of_vantage',
-      },
+      ...{ id: 'capture_id', sensor: 'of_sensor', vantage: 'of_vantage' },
       ...{ observed: 'observed', all_packets: 'all_packets', kernel: 'lost_kernel', parser: 'lost_parser' },
       ...{ merged: 'merged', own_rx: 'own_rx', own_tx: 'own_tx', own_packets: 'own_sent' },
     },

@@ -44,10 +44,7 @@ export const number = (value: number, type: Exclude<ParameterType, 'String'> = '
 export const numbers = (
   value: readonly number[],
   type: Exclude<ParameterType, 'String'> = 'UInt32',
-): Parameter => ({
-  type: `Array(${type})`,
-  value,
-});
+): Parameter => ({ type: `Array(${type})`, value });
 export const text = (value: string): Parameter => ({ type: 'String', value });
 export const texts = (value: readonly string[]): Parameter => ({ type: 'Array(String)', value });
 

@@ -31,11 +31,7 @@ const readOnlyText = 'Your role is read-only. Ask an operator to do this. Nothin
  * must not receive validation errors.
  */
 export function guardConsole(
-  deps: Omit<ConfirmDeps, 'people'> & {
-    operators: Operators;
-    sites: Sites;
-    requireSecondFactor: boolean;
-  },
+  deps: Omit<ConfirmDeps, 'people'> & { operators: Operators; sites: Sites; requireSecondFactor: boolean },
 ) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const session = await readSession(deps.sessions, request);

@@ -15,10 +15,7 @@ import { openapiDocument } from './schemas.ts';
 
 export async function registerReadApi(
   app: App,
-  deps: SiteMetricsDeps & {
-    explorer: Explorer;
-    readTokens: ReadTokens;
-  },
+  deps: SiteMetricsDeps & { explorer: Explorer; readTokens: ReadTokens },
 ): Promise<void> {
   // It describes and holds no data, so that tools can read it before they have a token.
   app.get('/api/v1/openapi.json', async (_request, reply) =>

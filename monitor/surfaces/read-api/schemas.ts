@@ -87,9 +87,7 @@ export const QueryValues = Type.Object(
     by: Type.Optional(
       Type.Union(
         [Type.String({ maxLength: 200 }), Type.Array(Type.String({ maxLength: 40 }), { maxItems: 4 })],
-        {
-          description: 'At most two dimensions, separated by a comma.',
-        },
+        { description: 'At most two dimensions, separated by a comma.' },
       ),
     ),
     step: text('`auto`, `none`, or whole minutes in seconds that divide a day.'),

@@ -173,10 +173,7 @@ function registerPortScans(app: FastifyInstance, deps: SensorApiDeps): void {
   const { sensors, scans, intake } = deps;
   app.get(
     '/port-scans',
-    {
-      onRequest: authenticateWith(sensors),
-      schema: { response: { 200: ScanPlan, 304: Type.Null() } },
-    },
+    { onRequest: authenticateWith(sensors), schema: { response: { 200: ScanPlan, 304: Type.Null() } } },
     async (request, reply) => {
       const plan = await scans.readPlan(sensorOf(request));
       const etag = `"${createHash('sha256').update(JSON.stringify(plan)).digest('base64url').slice(0, 27)}"`;

@@ -60,11 +60,7 @@ export interface StatedVersion {
 export function parseStated(scheme: VersionScheme, text: string): StatedVersion {
   const version = parseVersion(scheme, text);
   const leading = version ? null : (leadingPattern.exec(withoutTags(scheme, text))?.[1] ?? null);
-  return {
-    version,
-    leading: leading?.split('.').map(Number) ?? null,
-    isForeign: !/^v?\d/i.test(text),
-  };
+  return { version, leading: leading?.split('.').map(Number) ?? null, isForeign: !/^v?\d/i.test(text) };
 }
 
 function parseSuffix(scheme: VersionScheme, text: string): Pick<Version, 'stage' | 'step'> | null {

@@ -211,11 +211,7 @@ function readVex({ vulnerabilities }: { vulnerabilities: VexVulnerability[] }): 
       ...named(status.known_not_affected ?? [], 'fixed', '0'),
     ];
   });
-  return {
-    distribution: 'redhat',
-    about: vulnerabilities.flatMap(({ cve }) => cve ?? []),
-    fixes,
-  };
+  return { distribution: 'redhat', about: vulnerabilities.flatMap(({ cve }) => cve ?? []), fixes };
 }
 
 function makeFix(

@@ -171,10 +171,7 @@ export class FlowRows extends Rows<ListedFlow> {
     const sum = (at + FlowRow.bytes) >> 1;
     return {
       protocol,
-      client: {
-        ip: addressAt(words, at + FlowRow.client, version),
-        port: hasPorts ? ports >>> 16 : null,
-      },
+      client: { ip: addressAt(words, at + FlowRow.client, version), port: hasPorts ? ports >>> 16 : null },
       server: { ip: serverIp, port: hasPorts ? ports & 0xffff : null },
       host: this.host(words, at),
       name: this.name(words, at) ?? serverIp,

@@ -56,10 +56,7 @@ export function applicationTable(
       all.length > shown.length
         ? { label: `The ${shown.length} largest of ${formatCount(all.length)}` }
         : undefined,
-    empty: {
-      title: 'No applications',
-      text: 'No application of this address was captured in this time.',
-    },
+    empty: { title: 'No applications', text: 'No application of this address was captured in this time.' },
   });
 }
 
@@ -122,9 +119,7 @@ export function pointTable(request: FastifyRequest, points: readonly AddressPoin
         key: 'time',
         header: 'From',
         cell: (row) =>
-          link(inside(row), formatTime(row.timeMs), {
-            label: `${formatTime(row.timeMs)}, sources`,
-          }),
+          link(inside(row), formatTime(row.timeMs), { label: `${formatTime(row.timeMs)}, sources` }),
         value: (row) => isoTime(row.timeMs),
       },
       figureColumn('in', 'In', (row) => row.inBps, rate, { field: 'in_bps' }),

@@ -135,11 +135,7 @@ function addressPage(request: FastifyRequest, page: AddressPage): Content {
       title: segment === '' ? code(address, true) : html`${code(address, true)} on ${code(segment)}`,
       state: stateOf(points, owners, conflicts, nowMs),
       actions: [
-        rangePicker({
-          url: withQuery(request.url, { at: undefined, step: undefined }),
-          range,
-          nowMs,
-        }),
+        rangePicker({ url: withQuery(request.url, { at: undefined, step: undefined }), range, nowMs }),
         exploreButton(
           request,
           siteId,

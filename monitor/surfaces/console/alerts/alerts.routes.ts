@@ -55,10 +55,7 @@ import { channelsSection, registerChannels } from './channel.routes.ts';
 
 const openShown = 200;
 const pastShown = 50;
-const Query = Type.Object({
-  site: Type.Optional(Id),
-  saved: Type.Optional(Type.String()),
-});
+const Query = Type.Object({ site: Type.Optional(Id), saved: Type.Optional(Type.String()) });
 export function registerAlerts(app: App, deps: ConsoleDeps): void {
   app.get('/alerts', { schema: { querystring: Query } }, (_request, reply) => showAlerts(deps, reply, {}));
   registerAlert(app, deps);
@@ -80,10 +77,7 @@ async function showAlerts(deps: ConsoleDeps, reply: FastifyReply, shown: { secre
   const site = viewer.sites.find((one) => one.id === siteId) ?? null;
   const known = { siteId, site, open, past, pastLimit, channels };
   const content = alertsPage(request, { ...known, shown, viewer, nowMs });
-  const options = {
-    title: 'Alerts',
-    ...(query.saved ? { toast: toast('good', 'Saved.') } : {}),
-  };
+  const options = { title: 'Alerts', ...(query.saved ? { toast: toast('good', 'Saved.') } : {}) };
   return sendConsolePage(reply, options, content);
 }
 
@@ -223,10 +217,7 @@ function pastTable(request: FastifyRequest, past: readonly Episode[], limit: num
         show: (acknowledgedBy) => acknowledgedBy ?? '–',
       }),
     ],
-    empty: {
-      title: 'No resolved alerts yet',
-      text: `Resolved alerts are kept for ${keptText('alerts')}.`,
-    },
+    empty: { title: 'No resolved alerts yet', text: `Resolved alerts are kept for ${keptText('alerts')}.` },
   });
 }
 
@@ -258,10 +249,7 @@ function rulesSection() {
         term: 'Capture loses packets',
         value: `lost in the kernel or not parsed, of ${lossMinutes} min: ${share(lossShare)}`,
       },
-      {
-        term: 'Probe down',
-        value: `${downMinutes} measured minutes in a row without an answer`,
-      },
+      { term: 'Probe down', value: `${downMinutes} measured minutes in a row without an answer` },
       {
         term: 'Sensor storage low',
         value: `its spool ${share(spoolShare)}; its disk ${share(diskShare)}; or collection pauses`,

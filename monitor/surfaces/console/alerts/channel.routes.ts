@@ -125,11 +125,7 @@ const noChannel = () => notFound('This channel no longer exists.');
 async function showChannel(
   deps: ConsoleDeps,
   reply: FastifyReply,
-  shown: {
-    kind?: string;
-    channelId?: number;
-    refused?: { fault: string; typed: TypedChannel };
-  },
+  shown: { kind?: string; channelId?: number; refused?: { fault: string; typed: TypedChannel } },
 ): Promise<FastifyReply> {
   const { request } = reply;
   const { channelId, refused } = shown;

@@ -49,10 +49,7 @@ import { limitedBanner } from './devices.routes.ts';
 
 const Params = Type.Object({ ...SiteParams.properties, deviceId: Id });
 type Params = Static<typeof Params>;
-const Query = Type.Object({
-  saved: Type.Optional(Type.String()),
-  ...RangeQuery.properties,
-});
+const Query = Type.Object({ saved: Type.Optional(Type.String()), ...RangeQuery.properties });
 type Query = Static<typeof Query>;
 
 const dayMs = 86_400_000;
@@ -203,10 +200,7 @@ function devicePage(request: FastifyRequest, page: DevicePage): Content {
       nameForm(device, page.viewer, page.refused),
     ),
     section(
-      {
-        title: 'Addresses',
-        description: `Owned addresses over time; kept for ${keptText('bindings')}.`,
-      },
+      { title: 'Addresses', description: `Owned addresses over time; kept for ${keptText('bindings')}.` },
       bindingTable(request, device.siteId, bindings, nowMs),
     ),
     conflicts.length > 0 &&

@@ -42,10 +42,7 @@ export function readView(siteId: number, url: string, values: kit.UrlValues): Ex
   return {
     ...view,
     ...{ siteId, by, tables: view.tables as readonly Dimension[], faults: [...view.faults, ...times.faults] },
-    query: {
-      ...{ siteId, range, step, filters, measure, top, compare, order },
-      by: by === null ? [] : [by],
-    },
+    query: { ...{ siteId, range, step, filters, measure, top, compare, order }, by: by === null ? [] : [by] },
   };
 }
 

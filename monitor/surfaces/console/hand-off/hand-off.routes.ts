@@ -116,12 +116,7 @@ async function showHandOff(
   ]);
   return sendConsolePage(
     reply,
-    {
-      title: 'Hand-off',
-      site: { site, page: 'protection' },
-      status: limit?.status ?? 200,
-      done,
-    },
+    { title: 'Hand-off', site: { site, page: 'protection' }, status: limit?.status ?? 200, done },
     handOffPage(request, {
       ...{ site, found, actions, limit },
       viewer: viewerOf(request),

@@ -200,12 +200,7 @@ async function showRule(
   if (!rule) throw noRule();
   return sendConsolePage(
     reply,
-    {
-      title: rule.name,
-      site: { site, page: 'protection' },
-      status: shown.refused?.status ?? 200,
-      done,
-    },
+    { title: rule.name, site: { site, page: 'protection' }, status: shown.refused?.status ?? 200, done },
     rulePage(request, {
       ...{ site, kind: rule.kind, rule, actions, commands, peers, ...shown },
       viewer: viewerOf(request),

@@ -38,10 +38,7 @@ export const IncidentParams = Type.Object({
   incidentId: Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' }),
 });
 
-const Params = Type.Object({
-  ...IncidentParams.properties,
-  fileId: IncidentParams.properties.incidentId,
-});
+const Params = Type.Object({ ...IncidentParams.properties, fileId: IncidentParams.properties.incidentId });
 const path = '/sites/:siteId/incidents/:incidentId/evidence/:fileId';
 
 export function registerEvidence(app: App, deps: ConsoleDeps): void {

@@ -208,13 +208,7 @@ export function transitionTable(
           html`${utcTime(row.atMs, 'seconds')}, <span class="hint">${formatAge(row.atMs, nowMs)}</span>`,
         value: (row) => isoTime(row.atMs),
       },
-      {
-        key: 'what',
-        header: 'What',
-        kind: 'prose',
-        cell: (row) => row.text,
-        value: (row) => row.kind,
-      },
+      { key: 'what', header: 'What', kind: 'prose', cell: (row) => row.text, value: (row) => row.kind },
     ],
     empty: { title: 'Nothing yet', text: 'Each change of the incident appears here.' },
   });

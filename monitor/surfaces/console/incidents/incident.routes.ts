@@ -127,9 +127,7 @@ function incidentPage(request: FastifyRequest, page: IncidentPage): Content {
       link(
         `/sites/${siteId}/protection/addresses/${encodeURIComponent(incident.target.value)}`,
         'Protection',
-        {
-          kind: 'button',
-        },
+        { kind: 'button' },
       ),
     // Other targets are not delivered.
     incident.target.kind === 'host' && page.inOperations({ kind: 'incident', incidentId: incident.id }),

@@ -221,10 +221,7 @@ function operationsPage(request: FastifyRequest, page: OperationsPage): Content 
   const { view, inventory, feeds, shown, viewer, nowMs } = page;
   const contracts = [inventoryContract, ...feeds.map(({ feed }) => feed.contract)];
   return [
-    pageHeader({
-      title: 'Operations',
-      state: stateOf(view, inventory, feeds, nowMs),
-    }),
+    pageHeader({ title: 'Operations', state: stateOf(view, inventory, feeds, nowMs) }),
     shown.fault && banner({ tone: 'bad', title: shown.fault }),
     view && inventoryBanner(view, inventory, nowMs),
     section(
@@ -261,13 +258,10 @@ function feedSection(
   { inventory, feeds, heldBack, nowMs }: OperationsPage,
 ): Content {
   const declared = feeds.map(({ feed }) => feed);
-  return section(
-    {
-      title: 'Feeds',
-      description: 'A run without data to deliver is no delivery.',
-    },
-    [feedTable(request, inventory, feeds, nowMs), heldBackTable(request, heldBack, declared, nowMs)],
-  );
+  return section({ title: 'Feeds', description: 'A run without data to deliver is no delivery.' }, [
+    feedTable(request, inventory, feeds, nowMs),
+    heldBackTable(request, heldBack, declared, nowMs),
+  ]);
 }
 
 function stateOf(

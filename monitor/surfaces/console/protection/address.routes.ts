@@ -195,12 +195,7 @@ async function showServer(
   );
   return sendConsolePage(
     reply,
-    {
-      title: found.name,
-      site: { site, page: 'protection' },
-      status: refused?.status ?? 200,
-      done,
-    },
+    { title: found.name, site: { site, page: 'protection' }, status: refused?.status ?? 200, done },
     protectedServerPage(request, {
       site,
       ...found,

@@ -30,12 +30,7 @@ import {
 import { type DataColumn, dataTable, linkColumn, textColumn } from '#service-kit/web/index.ts';
 import type { Refused } from './threshold-parts.ts';
 
-export const emptyDrill: DrillInput = {
-  class: 'syn_flood',
-  direction: 'inbound',
-  pps: '25k',
-  seconds: '60',
-};
+export const emptyDrill: DrillInput = { class: 'syn_flood', direction: 'inbound', pps: '25k', seconds: '60' };
 
 const states: Readonly<Record<ReturnType<typeof drillState>, Tone>> = {
   waiting: 'info',

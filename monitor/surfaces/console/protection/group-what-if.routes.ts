@@ -50,10 +50,7 @@ import {
 } from './threshold-parts.ts';
 
 const ReplayParams = Type.Object({ ...GroupParams.properties, replayId: Type.String({ format: 'uuid' }) });
-const Query = Type.Object({
-  replay: Type.Optional(Type.String({ maxLength: 36 })),
-  ...DoneQuery.properties,
-});
+const Query = Type.Object({ replay: Type.Optional(Type.String({ maxLength: 36 })), ...DoneQuery.properties });
 const replaysShown = 20;
 const done: Readonly<Record<string, string>> = {
   started: 'The replay has started.',

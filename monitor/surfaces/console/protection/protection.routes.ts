@@ -136,12 +136,7 @@ async function showProtection(
   const refused = shown.thresholds ?? shown.cidrs ?? shown.lookup;
   return sendConsolePage(
     reply,
-    {
-      title: 'Protection',
-      site: { site, page: 'protection' },
-      status: refused?.status ?? 200,
-      done,
-    },
+    { title: 'Protection', site: { site, page: 'protection' }, status: refused?.status ?? 200, done },
     protectionPage(request, {
       site,
       found,
@@ -221,11 +216,7 @@ function protectionPage(request: FastifyRequest, page: ProtectionPage): Content 
     ),
     cidrSection(page, path),
     section(
-      {
-        id: 'drills',
-        title: 'Drills',
-        description: 'Rehearsed attacks. Show an address to start one.',
-      },
+      { id: 'drills', title: 'Drills', description: 'Rehearsed attacks. Show an address to start one.' },
       refreshing(
         { id: 'drill-list', url: path, everySeconds: 15 },
         drillTable(request, {
@@ -287,10 +278,7 @@ function stateOf({ settings, targets, warnings }: SiteProtection): { tone: Tone;
     own === 0
       ? 'all with the thresholds of the site'
       : `with ${count(groups.length, 'group', 'groups')} and ${count(servers.length, 'server or address', 'servers and addresses')} of their own`;
-  return {
-    tone: warnings.length > 0 ? 'warn' : 'good',
-    text: `${addresses}${extra} protected, ${settled}.`,
-  };
+  return { tone: warnings.length > 0 ? 'warn' : 'good', text: `${addresses}${extra} protected, ${settled}.` };
 }
 
 /** How many thresholds a level sets. */
@@ -354,10 +342,7 @@ function serverTable(request: FastifyRequest, { found, names, nowMs }: Protectio
       countColumn('set', 'Thresholds set', (row) => setCount(row.thresholds), { field: 'thresholds_set' }),
       ...changedColumns<ServerSettings>(nowMs),
     ],
-    empty: {
-      title: 'None yet',
-      text: 'Show an address to give it, or its server, thresholds of its own.',
-    },
+    empty: { title: 'None yet', text: 'Show an address to give it, or its server, thresholds of its own.' },
   });
 }
 

@@ -65,10 +65,7 @@ export function protectedServerPage(request: FastifyRequest, page: ProtectedServ
     }),
     refused && section({ title: 'The thresholds were not saved' }, ownForm(page)),
     section(
-      {
-        title: 'Addresses',
-        description: 'Open an address for the thresholds that apply to it.',
-      },
+      { title: 'Addresses', description: 'Open an address for the thresholds that apply to it.' },
       addressTable(request, page.site.id, addresses),
     ),
   ];

@@ -69,11 +69,7 @@ export function captureTable(
     rates,
     conditions,
     nowMs,
-  }: {
-    rates: readonly LiveRate[];
-    conditions: readonly KnownCondition[];
-    nowMs: number;
-  },
+  }: { rates: readonly LiveRate[]; conditions: readonly KnownCondition[]; nowMs: number },
 ) {
   const countedBy = ({ sensorId, name }: CaptureState) => {
     const told = freshCondition(conditions, sensorId, nowMs)?.captures?.find((one) => one.name === name);
@@ -148,17 +144,9 @@ export function gapTable(request: FastifyRequest, rows: readonly GapRow[]) {
       textColumn('capture', 'Capture', (row) => row.capture, {
         show: (capture) => (capture === '' ? 'all' : capture),
       }),
-      {
-        key: 'reason',
-        header: 'Reason',
-        cell: gapReason,
-        value: (row) => row.reason,
-      },
+      { key: 'reason', header: 'Reason', cell: gapReason, value: (row) => row.reason },
     ],
-    empty: {
-      title: 'No gaps',
-      text: 'All minutes of the last 24 hours have arrived.',
-    },
+    empty: { title: 'No gaps', text: 'All minutes of the last 24 hours have arrived.' },
   });
 }
 

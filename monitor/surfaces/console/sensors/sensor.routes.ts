@@ -208,10 +208,7 @@ function collectionSections(request: FastifyRequest, page: SensorPage): Content 
   const gaps = page.gaps.filter((gap) => gap.sensorId === sensor.id);
   return [
     section(
-      {
-        title: 'Captures',
-        description: 'Captured interfaces; figures of the last hour.',
-      },
+      { title: 'Captures', description: 'Captured interfaces; figures of the last hour.' },
       captureTable(request, captures, page),
     ),
     section(

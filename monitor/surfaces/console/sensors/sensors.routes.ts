@@ -107,10 +107,7 @@ function sensorsPage(
     refreshing({ id: 'sensors', url: request.url, everySeconds: 15 }, [
       sensorTable(request, siteId, lines, nowMs),
       section(
-        {
-          title: 'Captures',
-          description: 'Captured interfaces; figures of the last hour.',
-        },
+        { title: 'Captures', description: 'Captured interfaces; figures of the last hour.' },
         captureTable(request, page.captures, page),
       ),
     ]),

@@ -112,10 +112,7 @@ async function changePerson(
   { role, access }: Static<typeof Change>,
 ) {
   const { request } = reply;
-  const change = {
-    ...(role ? { role } : {}),
-    ...(access ? { isDisabled: access === 'ended' } : {}),
-  };
+  const change = { ...(role ? { role } : {}), ...(access ? { isDisabled: access === 'ended' } : {}) };
   try {
     if (!(await deps.operators.change(viewerOf(request).actor, operatorId, change))) throw unknownPerson();
   } catch (error) {

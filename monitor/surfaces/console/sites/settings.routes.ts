@@ -282,10 +282,7 @@ function enrolSection({ site, nodes, shown, viewer }: SettingsPage): Content {
 
 function clusterSection({ clusters }: SettingsPage): Content {
   return section(
-    {
-      title: 'Clusters',
-      description: 'Clusters of operations whose servers this site observes.',
-    },
+    { title: 'Clusters', description: 'Clusters of operations whose servers this site observes.' },
     [
       definitionList([
         {

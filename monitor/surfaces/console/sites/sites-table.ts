@@ -62,13 +62,7 @@ const identityColumns: DataColumn<SiteLine>[] = [
     },
     value: ({ site }) => site.name,
   },
-  {
-    key: 'state',
-    header: 'State',
-    cell: stateBadge,
-    field: 'silent_sensors',
-    value: (row) => row.silent,
-  },
+  { key: 'state', header: 'State', cell: stateBadge, field: 'silent_sensors', value: (row) => row.silent },
   {
     key: 'day',
     header: '24 hours',

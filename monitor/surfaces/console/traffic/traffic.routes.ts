@@ -308,12 +308,7 @@ function gapTable(request: FastifyRequest, rows: readonly GapRow[], isObserved: 
         cell: (row) => (row.capture === '' ? 'all' : row.capture),
         value: (row) => row.capture || 'all',
       },
-      {
-        key: 'reason',
-        header: 'Reason',
-        cell: gapReason,
-        value: (row) => row.reason,
-      },
+      { key: 'reason', header: 'Reason', cell: gapReason, value: (row) => row.reason },
     ],
     empty: {
       title: 'No gaps',

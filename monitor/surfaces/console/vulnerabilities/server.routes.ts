@@ -101,11 +101,7 @@ export function registerServerFindings(app: App, deps: ConsoleDeps): void {
     const { open } = request.query;
     return sendConsolePage(
       reply,
-      {
-        title: name,
-        site: { site, page: 'vulnerabilities' },
-        done,
-      },
+      { title: name, site: { site, page: 'vulnerabilities' }, done },
       serverFindingsPage(request, {
         ...{ site, name, found, open, inOperations: await readOperationsLink(deps.signOn) },
         ...{ viewer: viewerOf(request), nowMs: deps.clock.nowMs() },

@@ -69,12 +69,7 @@ async function judgeOne(
   }
 }
 
-async function resolve(
-  trx: Queryable,
-  id: number,
-  resolution: 'recovered' | 'removed',
-  counts: JudgeCounts,
-): Promise<void> {
+async function resolve(trx: Queryable, id: number, resolution: 'recovered' | 'removed', counts: JudgeCounts) {
   await resolveEpisode(trx, id, resolution);
   await enqueueResolved(trx, id);
   counts.resolved += 1;

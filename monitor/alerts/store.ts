@@ -57,11 +57,7 @@ export async function setGoodSince(trx: Queryable, id: number, isGood: boolean):
     where id = ${id}`.execute(trx);
 }
 
-export async function resolveEpisode(
-  trx: Queryable,
-  id: number,
-  resolution: 'recovered' | 'removed',
-): Promise<void> {
+export async function resolveEpisode(trx: Queryable, id: number, resolution: 'recovered' | 'removed') {
   await sql`update alert_episodes set resolved_at = svc_now(), resolution = ${resolution}
     where id = ${id} and resolved_at is null`.execute(trx);
 }

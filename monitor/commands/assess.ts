@@ -140,11 +140,7 @@ function apartText({ why, fixedIn }: ApartFinding): string {
 /** Terms of the database ask for it. */
 const notice = 'This product uses the NVD API but is not endorsed or certified by the NVD.';
 
-function describeAssessed(
-  assessed: readonly Assessed[],
-  copied: readonly CopiedProduct[],
-  nowMs: number,
-): string {
+function describeAssessed(assessed: readonly Assessed[], copied: readonly CopiedProduct[], nowMs: number) {
   return `${assessed.flatMap((one) => describe(one, copied, nowMs)).join('\n')}\n${notice}\n`;
 }
 

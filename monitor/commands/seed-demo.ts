@@ -122,11 +122,7 @@ async function seedConnection(config: MonitorConfig, connection: DemoWorldDeps['
 }
 
 /** Creates probes once; later changes by the operator stay. */
-async function seedProbes(
-  config: MonitorConfig,
-  probes: DemoWorldDeps['probes'],
-  siteId: number,
-): Promise<void> {
+async function seedProbes(config: MonitorConfig, probes: DemoWorldDeps['probes'], siteId: number) {
   if (!config.demoProbes || (await probes.list(siteId)).length > 0) return;
   const names: Record<string, string> = { icmp: 'Provider gateway', dns: 'Resolver' };
   for (const text of config.demoProbes.split(',')) {

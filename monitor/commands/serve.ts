@@ -7,10 +7,7 @@ import type { MonitorRole } from '../roles.ts';
 import { createDemoWorld } from './seed-demo.ts';
 
 /** Runs the program in these roles, or in all. */
-export async function serve(
-  environment: NodeJS.ProcessEnv,
-  only?: ReadonlySet<MonitorRole>,
-): Promise<number> {
+export async function serve(environment: NodeJS.ProcessEnv, only?: ReadonlySet<MonitorRole>) {
   const config = readConfig(environment);
   if (only && config.isDemoWorld)
     throw new CodedError('config.invalid', 'A demo world runs in one process: leave out --only.');

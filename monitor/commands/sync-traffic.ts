@@ -64,10 +64,7 @@ export function describeTick(result: TickResult | 'held' | 'idle'): string {
 }
 
 /** A feed's state, after the last run of any process (NET-2.9). */
-export function describeState(
-  state: FeedState | null,
-  noun: 'minute' | 'bucket' | 'incident' = 'minute',
-): string {
+export function describeState(state: FeedState | null, noun: 'minute' | 'bucket' | 'incident' = 'minute') {
   if (!state) return 'This feed has never run.';
   const time = (ms: number | null) => (ms === null ? 'never' : formatTime(ms));
   const newest = state.latestAcknowledged;

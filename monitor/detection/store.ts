@@ -27,11 +27,7 @@ export function createPartitionMaker() {
 }
 
 /** An epoch never changes, so one that is there already stays as it is. */
-export async function insertEpochs(
-  trx: Queryable,
-  sensorId: number,
-  epochs: readonly DetectorEpoch[],
-): Promise<void> {
+export async function insertEpochs(trx: Queryable, sensorId: number, epochs: readonly DetectorEpoch[]) {
   for (const { id, sinceMs, prefixes, countingRule = 1 } of epochs)
     await sql`insert into detector_epochs (sensor_id, id, since, prefixes, counting_rule)
       values (${sensorId}, ${id}, to_timestamp(${sinceMs / 1000}::float8), ${prefixes}::inet[], ${countingRule})
@@ -47,11 +43,7 @@ interface Origin {
  * Adds reports. A capture that was restarted within a minute reports it in parts: their seconds and amounts add, their largest
  * rates are compared, and no epoch lasted the whole minute.
  */
-export async function insertMinutes(
-  trx: Queryable,
-  origin: Origin,
-  minutes: readonly ReportedMinute[],
-): Promise<void> {
+export async function insertMinutes(trx: Queryable, origin: Origin, minutes: readonly ReportedMinute[]) {
   for (const one of minutes) await insertMinute(trx, origin, one);
   await noteUsedEpochs(trx, origin.sensorId, minutes);
 }
@@ -91,11 +83,7 @@ async function insertMinute(
 }
 
 /** One write an hour keeps an epoch as long as its minutes. */
-async function noteUsedEpochs(
-  trx: Queryable,
-  sensorId: number,
-  minutes: readonly ReportedMinute[],
-): Promise<void> {
+async function noteUsedEpochs(trx: Queryable, sensorId: number, minutes: readonly ReportedMinute[]) {
   const newest = new Map<string, number>();
   for (const { minute, detector } of minutes)
     if (detector.epochId !== '')

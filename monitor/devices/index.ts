@@ -108,10 +108,7 @@ async function matchDevices(trx: Queryable, matches: readonly store.MatchInput[]
 const batchSize = 1_000;
 
 /** Stores the manufacturers of devices without one; a manufacturer that was stored meanwhile stays. */
-async function writeManufacturers(
-  db: Queryable,
-  names: readonly { id: number; manufacturer: string }[],
-): Promise<void> {
+async function writeManufacturers(db: Queryable, names: readonly { id: number; manufacturer: string }[]) {
   for (let i = 0; i < names.length; i += batchSize) {
     await db.transaction().execute(async (trx) => {
       await lockAllSites(trx);
@@ -165,11 +162,7 @@ interface ArchiveMachineInput {
  * Archives the devices of a destroyed machine, releases their claims, and resolves the conflicts that only those claims
  * caused. Deletes nothing (NET-4.7). Returns the number of devices archived by this call.
  */
-async function archiveMachine(
-  deps: { events: Events },
-  trx: Queryable,
-  gone: ArchiveMachineInput,
-): Promise<number> {
+async function archiveMachine(deps: { events: Events }, trx: Queryable, gone: ArchiveMachineInput) {
   await lockAllSites(trx);
   const { archived, released } = await store.archiveDevices(trx, gone);
   await insertBindings(trx, released.flatMap(toLaterBinding));

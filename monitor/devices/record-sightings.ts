@@ -27,11 +27,7 @@ export const addressesOfHostMax = 64;
  * Sightings may come late and in any order. Without new data it reads once and writes nothing, or the time every five
  * minutes; only new data takes the site's lock.
  */
-export async function recordSightings(
-  deps: SightingDeps,
-  trx: Queryable,
-  batch: readonly SightingUpload[],
-): Promise<void> {
+export async function recordSightings(deps: SightingDeps, trx: Queryable, batch: readonly SightingUpload[]) {
   const spoken = listSpoken(batch);
   const { observations, foreign } = collectObservations(batch, {
     address: await checkAddresses(trx, spoken.addresses),
@@ -193,11 +189,7 @@ export function placeDetails({ address, segment }: Pick<store.SiteAddress, 'addr
   return segment === '' ? { address } : { address, segment };
 }
 
-async function refresh(
-  trx: Queryable,
-  observations: readonly Observation[],
-  needs: readonly store.Need[],
-): Promise<void> {
+async function refresh(trx: Queryable, observations: readonly Observation[], needs: readonly store.Need[]) {
   const devices = new Map<number, number>();
   const bindings = new Map<number, number>();
   for (const { index, deviceId, bindingId, isNews, mayOwn } of needs) {

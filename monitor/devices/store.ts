@@ -134,12 +134,7 @@ export async function updateManufacturers(
     where d.id = n.id and d.manufacturer is null`.execute(db);
 }
 
-export async function upsertName(
-  db: Queryable,
-  mac: string,
-  name: string,
-  namedBy: number | null,
-): Promise<void> {
+export async function upsertName(db: Queryable, mac: string, name: string, namedBy: number | null) {
   await sql`insert into device_names (mac, name, named_by) values (${mac}, ${name}, ${namedBy})
     on conflict (mac) do update
     set name = excluded.name, named_by = excluded.named_by, named_at = svc_now()`.execute(db);

@@ -115,12 +115,7 @@ export async function useClickhouse(db: Queryable, engine: Engine, identity: Eng
 }
 
 /** At the first start: the tables are no other installation's, and PostgreSQL holds nothing that they lack. */
-async function requireFree(
-  trx: Queryable,
-  engine: Engine,
-  { place }: EngineIdentity,
-  found: string | null,
-): Promise<void> {
+async function requireFree(trx: Queryable, engine: Engine, { place }: EngineIdentity, found: string | null) {
   if (found !== null)
     throw moved(
       `${place} holds the traffic facts of another installation. Name an empty database in SVC_FACTS_URL.`,

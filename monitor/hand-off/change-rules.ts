@@ -184,13 +184,7 @@ export function removeRule(
 }
 
 /** Sets how many addresses of a site may have actions at once. Actions that go on stay. */
-export async function setLimit(
-  deps: Deps,
-  actor: Actor,
-  siteId: number,
-  text: string,
-  revision: number,
-): Promise<void> {
+export async function setLimit(deps: Deps, actor: Actor, siteId: number, text: string, revision: number) {
   requireOperator(actor);
   const addressesMax = /^\d{1,5}$/.test(text.trim()) ? Number(text) : 0;
   if (addressesMax < 1 || addressesMax > addressesMaxMost) {

@@ -148,12 +148,7 @@ export async function readLimit(db: Queryable, siteId: number): Promise<SiteLimi
   return rows[0] ?? { addressesMax: addressesMaxDefault, revision: 0 };
 }
 
-export async function writeLimit(
-  trx: Queryable,
-  siteId: number,
-  addressesMax: number,
-  by: string,
-): Promise<void> {
+export async function writeLimit(trx: Queryable, siteId: number, addressesMax: number, by: string) {
   await sql`
     insert into hand_off_sites (site_id, addresses_max, changed_by) values (${siteId}, ${addressesMax}, ${by})
     on conflict (site_id) do update set addresses_max = excluded.addresses_max, revision = excluded.revision,

@@ -75,13 +75,7 @@ async function nextWithRoom(db: Queryable, claim: Claim): Promise<Action | null>
 }
 
 /** True when the step is done. */
-async function attempt(
-  deps: HandOffDeps,
-  work: Work,
-  claim: Claim,
-  action: Action,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function attempt(deps: HandOffDeps, work: Work, claim: Claim, action: Action, signal: AbortSignal) {
   const { db, reporter } = deps;
   const step: Step = action.state === 'waiting' ? 'ban' : 'unban';
   if (step === 'ban' && !action.isDryRun && !(await actions.noteTried(db(), claim))) return false;
@@ -101,13 +95,7 @@ async function attempt(
 }
 
 /** Records the attempt, tells of what has begun or ended, and leaves an entry in the audit trail. */
-function settle(
-  deps: HandOffDeps,
-  claim: Claim,
-  action: Action,
-  step: Step,
-  result: StepResult,
-): Promise<boolean> {
+function settle(deps: HandOffDeps, claim: Claim, action: Action, step: Step, result: StepResult) {
   return inTransaction(deps.db(), async (trx) => {
     // Before the action's own row: transactions that change incidents lock in this order.
     await lockIncidents(trx, [action.siteId]);

@@ -28,24 +28,14 @@ export async function noteFailure(
  * Counts an attempt at what an earlier term left in the middle: its worker was killed, ran out of memory or hung, and one
  * of these uploads may be why. `excused` when this process knows better: the database failed it, and it is still here.
  */
-export async function noteAbandoned(
-  deps: InboxDeps,
-  share: number,
-  lease: Lease,
-  isExcused: boolean,
-): Promise<void> {
+export async function noteAbandoned(deps: InboxDeps, share: number, lease: Lease, isExcused: boolean) {
   await underShare(deps, lease, async (trx) => {
     const ids = await takeAbandoned(trx, share, lease.term);
     if (ids.length > 0 && !isExcused) await countFailures(deps, trx, ids, abandonedText);
   });
 }
 
-async function countFailures(
-  deps: InboxDeps,
-  trx: Queryable,
-  ids: readonly number[],
-  error: string,
-): Promise<void> {
+async function countFailures(deps: InboxDeps, trx: Queryable, ids: readonly number[], error: string) {
   const failed = await countAttempts(trx, ids, error, deps.retrySeconds ?? 1);
   for (const upload of failed) {
     const { sensorId: sensor, spoolId: spool, sequence, attempts: attempt } = upload;
@@ -61,12 +51,7 @@ async function countFailures(
 }
 
 /** An event names what is skipped, and every consumer notes what it means to its records. */
-async function skipUpload(
-  deps: InboxDeps,
-  trx: Queryable,
-  upload: FailedUpload,
-  error: string,
-): Promise<void> {
+async function skipUpload(deps: InboxDeps, trx: Queryable, upload: FailedUpload, error: string) {
   const { id, siteId, sensorId, spoolId, sequence } = upload;
   await finishUploads(trx, [id], 'rejected');
   for (const consumer of deps.consumers) await consumer.skip?.(trx, upload);

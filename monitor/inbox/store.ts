@@ -223,11 +223,7 @@ export async function lockPending(trx: Queryable, identity: UploadIdentity): Pro
 }
 
 /** Ends uploads; what remains are the tombstones that recognise redeliveries. */
-export async function finishUploads(
-  trx: Queryable,
-  ids: readonly number[],
-  state: 'applied' | 'rejected',
-): Promise<void> {
+export async function finishUploads(trx: Queryable, ids: readonly number[], state: 'applied' | 'rejected') {
   await sql`update inbox_uploads set state = ${state}, body = null, finished_at = svc_now()
     where id = any(${[...ids]}::bigint[]) and state = 'pending'`.execute(trx);
 }

@@ -87,10 +87,7 @@ export function combine(
  * The last recovery, once every live observation has been recovered by its sensor; else null. One whose target has left its
  * node can't be recovered any more: it counts as long as no other sensor has.
  */
-function recoveryOf(
-  observations: readonly Observation[],
-  isReleased: (one: Observation) => boolean,
-): number | null {
+function recoveryOf(observations: readonly Observation[], isReleased: (one: Observation) => boolean) {
   let last: number | null = null;
   for (const one of observations) {
     const { recoveredAtMs } = one.said;

@@ -245,10 +245,7 @@ export async function listRowsOfAddresses(
 }
 
 /** Another verdict on rows; of one observation at most one row may have each verdict. */
-export async function changeVerdicts(
-  trx: Queryable,
-  changed: readonly (Ownership & { rowId: number })[],
-): Promise<void> {
+export async function changeVerdicts(trx: Queryable, changed: readonly (Ownership & { rowId: number })[]) {
   const given = changed.map(({ rowId, isForeign, key }) => ({
     ...{ rowId, isForeign, kind: key.target.kind, target: key.target.value, targetKey: key.targetKey },
   }));

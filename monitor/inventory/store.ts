@@ -105,11 +105,7 @@ export async function retireMachine(
 }
 
 /** Those of the MACs that a live machine of these clusters uses. */
-export async function listCarriedMacs(
-  db: Queryable,
-  clusterIds: readonly number[],
-  macs: readonly string[],
-): Promise<string[]> {
+export async function listCarriedMacs(db: Queryable, clusterIds: readonly number[], macs: readonly string[]) {
   const { rows } = await sql<{ mac: string }>`
     select distinct mac from inventory_interfaces
     where retired_at is null and mac = any(${[...macs]})

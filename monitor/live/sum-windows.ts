@@ -121,12 +121,7 @@ export function sumWindows(windows: readonly StoredWindow[], isLimited: boolean)
   return { points, addresses, captures: [...captures.values()].sort(order), isLimited };
 }
 
-function noteCapture(
-  captures: Map<string, LiveCapture>,
-  name: string,
-  window: StoredWindow,
-  bps: number,
-): void {
+function noteCapture(captures: Map<string, LiveCapture>, name: string, window: StoredWindow, bps: number) {
   const { sensorId, capture, role, startedAtMs } = window;
   const empty = { sensorId, capture, role, bps: new Map(), newestMs: 0, kernelDropped: 0, parserDropped: 0 };
   const one: LiveCapture = captures.get(name) ?? empty;

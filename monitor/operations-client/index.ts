@@ -133,11 +133,7 @@ export function createConnection(deps: ConnectionDeps) {
 const subject = { kind: 'connection', id: 'operations' };
 const noticeEntry = { operation: 'connection.set_notice_secret', subject };
 
-async function writeRecorded(
-  { db, secrets }: ConnectionDeps,
-  actor: Actor,
-  values: ConnectionValues,
-): Promise<void> {
+async function writeRecorded({ db, secrets }: ConnectionDeps, actor: Actor, values: ConnectionValues) {
   const { baseUrl, isEnabled, isSyncAutomatic } = values;
   await secrets.ready();
   await recorded(

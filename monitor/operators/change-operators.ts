@@ -212,11 +212,7 @@ export function parsePerson<Person extends { email: string; name: string }>(inpu
 }
 
 /** Throws `operators.invalid` for a password that is too short or easily guessed. */
-async function checkNewPassword(
-  breached: BreachedPasswords,
-  password: string,
-  owner: PasswordOwner,
-): Promise<void> {
+async function checkNewPassword(breached: BreachedPasswords, password: string, owner: PasswordOwner) {
   const fault = await passwordFault(password, owner, breached);
   if (fault !== null) throw new CodedError('operators.invalid', fault, { field: 'password' });
 }

@@ -17,10 +17,7 @@ export function covers(placement: Pick<Placement, 'beganAt' | 'endedAt'>, minute
 }
 
 /** True when the placement is about an address seen at these segments; a blank segment is unknown. */
-export function isAt(
-  placement: Pick<Placement, 'segment' | 'isUnique'>,
-  segments: readonly string[],
-): boolean {
+export function isAt(placement: Pick<Placement, 'segment' | 'isUnique'>, segments: readonly string[]) {
   if (placement.isUnique !== false || placement.segment === '') return true;
   return segments.includes('') || segments.includes(placement.segment);
 }

@@ -139,10 +139,7 @@ export async function writeChanges(
 const ofServers = (servers: readonly { clusterId: number; serverId: number }[]) => sql`
   unnest(${servers.map((one) => one.clusterId)}::bigint[], ${servers.map((one) => one.serverId)}::bigint[]) as s(cluster_id, vm_id)`;
 
-export async function hasOpen(
-  db: Queryable,
-  servers: readonly { clusterId: number; serverId: number }[],
-): Promise<boolean> {
+export async function hasOpen(db: Queryable, servers: readonly { clusterId: number; serverId: number }[]) {
   if (servers.length === 0) return false;
   const { rows } = await sql`select 1 from ${ofServers(servers)}
     join vm_placements p using (cluster_id, vm_id) where p.ended_at is null limit 1`.execute(db);

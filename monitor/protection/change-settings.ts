@@ -188,13 +188,7 @@ function requireRoom(count: number, most: number, what: string): void {
 }
 
 /** Returns false when the site has no such group. */
-export function removeGroup(
-  db: Queryable,
-  actor: Actor,
-  siteId: number,
-  id: number,
-  revision: number,
-): Promise<boolean> {
+export function removeGroup(db: Queryable, actor: Actor, siteId: number, id: number, revision: number) {
   return underLock(db, actor, siteId, async (trx) => {
     const before = await store.findGroup(trx, siteId, id);
     if (!before) return false;

@@ -134,11 +134,7 @@ const isOwn = ({ id, term }: Pick<ReplayClaim, 'id' | 'term'>) =>
   sql`id = ${id} and term = ${term} and finished_at is null`;
 
 /** False: it was cancelled, or is another worker's. */
-export async function setAddresses(
-  db: Queryable,
-  claim: ReplayClaim,
-  addresses: readonly string[],
-): Promise<boolean> {
+export async function setAddresses(db: Queryable, claim: ReplayClaim, addresses: readonly string[]) {
   const { rows } = await sql`
     update protection_replays set addresses = ${[...addresses]}::text[]
     where ${isOwn(claim)} returning 1`.execute(db);

@@ -96,12 +96,7 @@ export async function writeSite(
 
 type GroupChange = Pick<HostGroup, 'name' | 'prefixes' | 'thresholds'>;
 
-export async function insertGroup(
-  trx: Queryable,
-  siteId: number,
-  group: GroupChange,
-  by: string,
-): Promise<number> {
+export async function insertGroup(trx: Queryable, siteId: number, group: GroupChange, by: string) {
   return namedOnce(group.name, async () => {
     const { rows } = await sql<{ id: number }>`
       insert into protection_groups (site_id, name, prefixes, thresholds, changed_by)
@@ -149,12 +144,7 @@ export async function insertServer(
   );
 }
 
-export async function updateServer(
-  trx: Queryable,
-  id: number,
-  thresholds: ThresholdChoices,
-  by: string,
-): Promise<void> {
+export async function updateServer(trx: Queryable, id: number, thresholds: ThresholdChoices, by: string) {
   await sql`
     update protection_servers set thresholds = ${JSON.stringify(thresholds)}, revision = nextval('protection_revisions'),
       changed_at = svc_now(), changed_by = ${by}

@@ -11,11 +11,7 @@ export async function readCutoffMs(db: Queryable, keptFor: Period): Promise<numb
 }
 
 /** Partitions of which every row is from before this moment. */
-export async function listExpiredPartitions(
-  db: Queryable,
-  kept: KeptTable,
-  beforeMs: number,
-): Promise<string[]> {
+export async function listExpiredPartitions(db: Queryable, kept: KeptTable, beforeMs: number) {
   const { rows } = await sql<{ name: string }>`
     select part.relname as name from pg_inherits i join pg_class part on part.oid = i.inhrelid
     where i.inhparent = to_regclass(${kept.table})

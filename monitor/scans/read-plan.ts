@@ -79,11 +79,7 @@ export async function readPlan(deps: ScansDeps, sensor: { id: number; siteId: nu
 }
 
 /** What the plan would name without its bound. Addresses beyond those that were looked at count as left out. */
-async function countEntries(
-  { reader }: Pick<ScansDeps, 'reader'>,
-  sensorId: number,
-  choice: Choice | null,
-): Promise<number> {
+async function countEntries({ reader }: Pick<ScansDeps, 'reader'>, sensorId: number, choice: Choice | null) {
   if (!choice) return 0;
   const read = choice.targets.length + choice.excluded.length;
   if (read < candidatesMax) return choice.targets.length;

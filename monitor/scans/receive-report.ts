@@ -81,12 +81,7 @@ function isKnown(held: ReportedScan, report: ScanReport): boolean {
   );
 }
 
-async function takeResult(
-  trx: Queryable,
-  sensorId: number,
-  target: NamedTarget,
-  report: ScanResult,
-): Promise<void> {
+async function takeResult(trx: Queryable, sensorId: number, target: NamedTarget, report: ScanResult) {
   const services = cleanServices(report.services, await readNowMs(trx));
   // One of each transport: what follows takes each for the whole of it.
   const phases = [...new Map(report.phases.map((phase) => [phase.transport, phase])).values()];

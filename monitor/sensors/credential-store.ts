@@ -56,11 +56,7 @@ export interface NewCredential {
 }
 
 /** The credential that a sensor is enrolled with. It has no end: not every sensor can rotate. */
-export async function insertFirstCredential(
-  trx: Queryable,
-  sensorId: number,
-  { id, digest }: NewCredential,
-): Promise<void> {
+export async function insertFirstCredential(trx: Queryable, sensorId: number, { id, digest }: NewCredential) {
   await sql`insert into sensor_credentials (id, sensor_id, digest, first_used_at)
     values (${id}, ${sensorId}, ${digest}, svc_now())`.execute(trx);
 }
@@ -96,11 +92,7 @@ export async function useCredential(trx: Queryable, sensorId: number, id: string
 }
 
 /** True when a credential of this sensor was issued within these seconds and is not used yet. */
-export async function hasFreshCredential(
-  trx: Queryable,
-  sensorId: number,
-  seconds: number,
-): Promise<boolean> {
+export async function hasFreshCredential(trx: Queryable, sensorId: number, seconds: number) {
   const { rows } =
     await sql`select 1 from sensor_credentials where sensor_id = ${sensorId} and first_used_at is null
     and issued_at > svc_now() - make_interval(secs => ${seconds}::float8)`.execute(trx);

@@ -78,11 +78,7 @@ export interface KnownCondition extends SensorCondition {
  * An older one never takes the place of a newer. A sensor has one request under way and waits at most seconds for it, so
  * one that is a minute older comes from a clock that was set back, and is true.
  */
-export async function upsertCondition(
-  db: Queryable,
-  sensorId: number,
-  condition: SensorCondition,
-): Promise<void> {
+export async function upsertCondition(db: Queryable, sensorId: number, condition: SensorCondition) {
   await sql`
     insert into sensor_conditions as held (sensor_id, observed_at, received_at, spool_pending_bytes, spool_bytes_max,
       spool_pending_uploads, disk_free_bytes, disk_bytes, is_paused, captures)

@@ -78,12 +78,7 @@ async function finish(
 }
 
 /** Asks a sensor to rotate at its next plan. False: the site has no such sensor. */
-export function requestRotation(
-  db: Queryable,
-  actor: Actor,
-  siteId: number,
-  sensorId: number,
-): Promise<boolean> {
+export function requestRotation(db: Queryable, actor: Actor, siteId: number, sensorId: number) {
   requireOperator(actor);
   const subject = { kind: 'sensor', id: sensorId };
   return recorded(db, actor, { operation: 'sensor.request_rotation', subject }, (trx) =>

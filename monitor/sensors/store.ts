@@ -144,12 +144,7 @@ export async function revokeSensor(db: Queryable, siteId: number, sensorId: numb
 }
 
 /** Gives a sensor another node; returns the one it had, or null when the site has no such sensor. */
-export async function updateNode(
-  trx: Queryable,
-  siteId: number,
-  sensorId: number,
-  node: ChosenNode,
-): Promise<string | null> {
+export async function updateNode(trx: Queryable, siteId: number, sensorId: number, node: ChosenNode) {
   const { rows } = await sql<{ node: string }>`
     with held as (select id, node from sensors where id = ${sensorId} and site_id = ${siteId} and revoked_at is null for update)
     update sensors s set node = ${node.name}, cluster_id = ${node.clusterId}::bigint, is_node_bound = true

@@ -250,11 +250,7 @@ export async function readPercentilesOf(
 }
 
 /** Addresses in these prefixes that a detector of the site reported in the last day. */
-export async function listReportedAddresses(
-  db: Queryable,
-  siteId: number,
-  prefixes: readonly string[],
-): Promise<string[]> {
+export async function listReportedAddresses(db: Queryable, siteId: number, prefixes: readonly string[]) {
   const { rows } = await sql<{ address: string }>`
     select distinct host(d.address) as address from detector_addresses d
     where d.site_id = ${siteId} and d.minute >= svc_now() - interval '1 day' and d.minute <= svc_now()

@@ -71,12 +71,7 @@ export async function findApplicationNames(
 }
 
 /** Names of the site's applications that hold this text, those that begin with it first. */
-export async function completeApplications(
-  db: Queryable,
-  siteId: number,
-  text: string,
-  limit: number,
-): Promise<string[]> {
+export async function completeApplications(db: Queryable, siteId: number, text: string, limit: number) {
   const part = text.toLowerCase();
   const { rows } = await sql<{ name: string }>`
     select name from application_names where site_id = ${siteId} and position(${part} in lower(name)) > 0

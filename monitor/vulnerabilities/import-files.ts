@@ -72,11 +72,7 @@ async function importFeed(
   );
 }
 
-async function importTrackers(
-  db: Queryable,
-  files: readonly TrackerFile[],
-  report: (line: string) => void,
-): Promise<void> {
+async function importTrackers(db: Queryable, files: readonly TrackerFile[], report: (line: string) => void) {
   if (files.length === 0) return;
   await db.transaction().execute(async (trx) => {
     for (const [distribution, own] of Map.groupBy(files, (file) => file.distribution)) {

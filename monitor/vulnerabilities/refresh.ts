@@ -155,12 +155,7 @@ async function refreshDue(
 }
 
 /** False when the lease is lost; nothing was written then. Throws `NvdFailure`, `PassEnded`. */
-async function refreshProduct(
-  deps: RefreshDeps,
-  client: NvdClient,
-  held: Held,
-  product: Product,
-): Promise<boolean> {
+async function refreshProduct(deps: RefreshDeps, client: NvdClient, held: Held, product: Product) {
   const write = (work: (trx: Queryable) => Promise<void>) =>
     ifHeld(deps.db(), held.lease, async (trx) => {
       await work(trx);

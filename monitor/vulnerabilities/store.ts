@@ -37,11 +37,7 @@ export async function readAge(db: Queryable): Promise<CopyAge> {
 }
 
 /** Of these, the products that were not refreshed for so long; those that were tried longest ago first. */
-export async function listDue(
-  db: Queryable,
-  products: readonly string[],
-  refreshSeconds: number,
-): Promise<string[]> {
+export async function listDue(db: Queryable, products: readonly string[], refreshSeconds: number) {
   const { rows } = await sql<{ product: string }>`
     select wanted.product from unnest(${[...products]}::text[]) with ordinality as wanted(product, place)
     left join vulnerability_products p using (product)
@@ -182,11 +178,7 @@ export async function mergeAdvisories(
   await countDeferred(trx, product);
 }
 
-async function writeAdvisories(
-  trx: Queryable,
-  product: string,
-  advisories: readonly Advisory[],
-): Promise<void> {
+async function writeAdvisories(trx: Queryable, product: string, advisories: readonly Advisory[]) {
   await sql`insert into vulnerability_advisories as held (product, cve, advisory)
     select ${product}, one ->> 'cve', one from jsonb_array_elements(${JSON.stringify(advisories)}::jsonb) as one
     on conflict (product, cve) do update set advisory = excluded.advisory

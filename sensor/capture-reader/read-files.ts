@@ -27,11 +27,7 @@ export interface ReadScreen {
 }
 
 /** Reads the files as one capture, prints the findings and returns the exit code. */
-export async function readFiles(
-  paths: readonly string[],
-  options: ReadOptions,
-  screen: ReadScreen,
-): Promise<number> {
+export async function readFiles(paths: readonly string[], options: ReadOptions, screen: ReadScreen) {
   const pages = createPageFile();
   try {
     const query = parseQuery(options);

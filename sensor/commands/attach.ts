@@ -44,9 +44,7 @@ export async function attach(environment: Readonly<Record<string, string | undef
 // this network namespace; for root.
 
 /** Prints what was removed. Resolves with the exit code. */
-export async function removeCounters(
-  environment: Readonly<Record<string, string | undefined>>,
-): Promise<number> {
+export async function removeCounters(environment: Readonly<Record<string, string | undefined>>) {
   const { captures } = readSensorConfig(environment);
   const names = captures.flatMap(({ source }) => (source.kind === 'live' ? [source.interfaceName] : []));
   const which = names.length > 0 ? names : null;

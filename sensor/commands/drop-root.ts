@@ -7,11 +7,7 @@ import { captureCapabilities, kernelCapabilities, leaveRoot } from '#sensor/priv
  * Called before a command opens anything: where root started it, it goes on as the user of the sensor, with no more than
  * capturing takes. `files` are those that it was given; one that is alone captures by itself and needs no running sensor.
  */
-export async function dropRoot(
-  name: string,
-  files: readonly (string | undefined)[] = [],
-  isAlone = false,
-): Promise<void> {
+export async function dropRoot(name: string, files: readonly (string | undefined)[] = [], isAlone = false) {
   if (process.getuid?.() !== 0) return;
   const given = files.filter((file) => file !== undefined);
   if (name === 'read' || name === 'detect') {

@@ -285,12 +285,7 @@ function applicationsOf(window: LocalWindow): Map<string, ApplicationRate> {
 }
 
 /** Aligned columns; the first one is truncated when the terminal is too narrow. */
-function tableLines(
-  columns: readonly Column[],
-  rows: readonly Cell[][],
-  width: number,
-  linesMax: number,
-): string[] {
+function tableLines(columns: readonly Column[], rows: readonly Cell[][], width: number, linesMax: number) {
   if (linesMax < 1) return [];
   const unit = unitOf(rows.slice(0, linesMax - 1));
   const shown = rows

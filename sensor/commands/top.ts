@@ -37,10 +37,7 @@ interface Screen {
 }
 
 /** Runs until the person quits. Resolves with the exit code. */
-export async function top(
-  options: TopOptions,
-  environment: Readonly<Record<string, string | undefined>>,
-): Promise<number> {
+export async function top(options: TopOptions, environment: Readonly<Record<string, string | undefined>>) {
   if (options.count !== undefined && !(Number.isInteger(options.count) && options.count > 0)) {
     throw new CodedError('config.invalid', '--count takes a whole number of windows, such as 5.');
   }

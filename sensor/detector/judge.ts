@@ -269,11 +269,6 @@ function push(lists: Map<string, number[]>, key: string, value: number): void {
   else if (list.push(value) > windowSeconds) list.shift();
 }
 
-function keyOf(
-  target: Target,
-  direction: DirectionName,
-  severity: IncidentSeverity,
-  isDrill = false,
-): string {
+function keyOf(target: Target, direction: DirectionName, severity: IncidentSeverity, isDrill = false) {
   return `${target.kind} ${target.value} ${target.mac ?? ''} ${direction} ${severity}${isDrill ? ' drill' : ''}`;
 }

@@ -95,12 +95,7 @@ export function createProber(options: ProberOptions) {
 }
 
 /** Begins an attempt at every turn of the probe until the signal; then waits for the attempts that are under way. */
-async function repeat(
-  probe: PlanProbe,
-  clock: Clock,
-  signal: AbortSignal,
-  attemptOnce: () => Promise<void>,
-): Promise<void> {
+async function repeat(probe: PlanProbe, clock: Clock, signal: AbortSignal, attemptOnce: () => Promise<void>) {
   const intervalMs = probe.interval_seconds * 1000;
   // Spreads the probes of one interval; a probe keeps its offset after a restart.
   const offsetMs = (probe.id * 7919) % intervalMs;

@@ -59,9 +59,7 @@ export function createHostScans(options: HostScansOptions): ScanService {
 }
 
 /** NET-2.7.8: the source is still this host's, at the interface that the plan names; the host itself is no target. */
-export function targetFault(
-  target: Pick<ScanTarget, 'address' | 'interface' | 'source_address'>,
-): string | null {
+export function targetFault(target: Pick<ScanTarget, 'address' | 'interface' | 'source_address'>) {
   const { address, interface: interfaceName, source_address: sourceAddress } = target;
   const fault = destinationFault({ address, interfaceName, sourceAddress });
   if (fault !== null) return fault;

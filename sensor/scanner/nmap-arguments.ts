@@ -34,11 +34,7 @@ const interfacePattern = /^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,14}$/;
 type Destination = Pick<ScanTask, 'address' | 'interfaceName' | 'sourceAddress'>;
 
 /** Finds open ports of one transport. */
-export function discoveryArguments(
-  task: Destination,
-  profile: ScanProfile,
-  transport: ScanTransport,
-): string[] {
+export function discoveryArguments(task: Destination, profile: ScanProfile, transport: ScanTransport) {
   return build(task, [...techniques[transport], ...profiles[profile]]);
 }
 

@@ -336,11 +336,7 @@ function readSoundState(store: SpoolStore, directory: string): SpoolState {
 }
 
 /** Deletes the upload and stores its receipt. False when that happened already. */
-function acknowledgeUpload(
-  queue: SpoolQueue,
-  upload: PendingUpload,
-  receipt: 'accepted' | 'duplicate',
-): boolean {
+function acknowledgeUpload(queue: SpoolQueue, upload: PendingUpload, receipt: 'accepted' | 'duplicate') {
   const { state, store } = queue;
   const row = queue.rowOf(upload);
   if (!row) return false;

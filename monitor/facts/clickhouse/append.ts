@@ -43,11 +43,7 @@ interface AppendDeps {
   nameApplication: NameApplication;
 }
 
-export async function appendUploads(
-  deps: AppendDeps,
-  trx: Queryable,
-  uploads: readonly FactUpload[],
-): Promise<void> {
+export async function appendUploads(deps: AppendDeps, trx: Queryable, uploads: readonly FactUpload[]) {
   const { engine, db, nameApplication } = deps;
   const fresh = await claimTokens(trx, uploads);
   if (fresh.length === 0) return;
@@ -181,11 +177,7 @@ async function sendRest(
 }
 
 /** Sends an upload by itself, in parts that depend on it alone, so that a repeat has the same. */
-async function sendAlone(
-  engine: Engine,
-  { upload, minutes }: PlacedUpload,
-  how: WriteOptions,
-): Promise<void> {
+async function sendAlone(engine: Engine, { upload, minutes }: PlacedUpload, how: WriteOptions) {
   let done = 0;
   for (const [part, [piece]] of divideUploads([upload]).entries()) {
     const { length } = piece!.minutes;

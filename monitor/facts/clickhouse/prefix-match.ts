@@ -24,11 +24,7 @@ export function isInNetworks(column: Fragment, networks: readonly string[]): Fra
 }
 
 /** Whether an address is one of these, in whichever segment where `segment` is null. */
-export function placesMatch(
-  address: Fragment,
-  segment: Fragment | null,
-  values: readonly string[],
-): Fragment {
+export function placesMatch(address: Fragment, segment: Fragment | null, values: readonly string[]) {
   const { addresses, networks, segments } = splitPlaces(values);
   const known = segment === null ? [...addresses, ...segments.map((one) => one.address)] : addresses;
   const parts = [known.length === 0 ? plain('0') : isAmong(address, known)];

@@ -59,11 +59,7 @@ export const dayOf = (minute: number): number => Math.floor(minute / daySeconds)
  * Before facts are written, under the shared lock of placements: throws `facts.moved` where another engine holds them, and marks
  * the days for a move that is under way. The switch takes that lock alone, so it comes before all of this transaction or after.
  */
-export async function noteChanges(
-  trx: Queryable,
-  own: EngineIdentity,
-  changed: readonly SiteDay[],
-): Promise<void> {
+export async function noteChanges(trx: Queryable, own: EngineIdentity, changed: readonly SiteDay[]) {
   const days = [...new Map(changed.map((one) => [`${one.siteId} ${one.day}`, one])).values()];
   const { rows } = await sql<{ place: string; isOwn: boolean }>`
     with marked as (
@@ -89,11 +85,7 @@ export function describeOther(used: string, own: string): string {
 // What an engine does first in an append.
 
 /** Throws `facts.moved` where another engine holds the facts; marks the uploads' days for a move. */
-export async function noteAppend(
-  trx: Queryable,
-  own: EngineIdentity,
-  uploads: readonly FactUpload[],
-): Promise<void> {
+export async function noteAppend(trx: Queryable, own: EngineIdentity, uploads: readonly FactUpload[]) {
   // Until the end of the transaction no move begins, and none ends.
   await share(trx);
   const days = uploads.flatMap(({ origin: { siteId }, minutes }) =>

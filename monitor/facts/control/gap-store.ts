@@ -1,5 +1,5 @@
 /** Gaps, which are kept in PostgreSQL whichever engine stores the facts. */
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type * as facts from '../contract/facts.ts';
 
@@ -48,10 +48,7 @@ export function byRange<T extends { n: number }>(rows: readonly T[]): Map<number
 }
 
 /** The captures of each range as rows `k`. */
-export function capturesOf(
-  ranges: readonly facts.AddressRange[],
-  captures: readonly (readonly number[])[],
-): RawBuilder<unknown> {
+export function capturesOf(ranges: readonly facts.AddressRange[], captures: readonly (readonly number[])[]) {
   const pairs = captures.flatMap((ids, n) => ids.map((id) => ({ n, id, range: ranges[n]! })));
   return sql`(
     select n, capture_id, site_id, address, to_timestamp(from_second) as from_minute, to_timestamp(to_second) as to_minute, segment

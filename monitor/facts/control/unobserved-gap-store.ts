@@ -108,11 +108,7 @@ async function findCaptures(
 }
 
 /** Replaces stored gaps by the rest of them. */
-async function replaceGaps(
-  trx: Queryable,
-  stored: readonly StoredGap[],
-  left: readonly StoredGap[],
-): Promise<void> {
+async function replaceGaps(trx: Queryable, stored: readonly StoredGap[], left: readonly StoredGap[]) {
   const kept = new Set(left);
   const gone = stored.filter((gap) => !kept.has(gap)).map((gap) => gap.id);
   if (gone.length === 0) return;

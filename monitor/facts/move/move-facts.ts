@@ -199,11 +199,7 @@ function createMover(deps: MoveFactsDeps, lease: Lease) {
 }
 
 /** Applies what arrived before the hold, beside other processes that do so. */
-async function settle(
-  { hold, clock, say, signal }: MoveFactsDeps,
-  id: string,
-  goOn: () => Promise<void>,
-): Promise<void> {
+async function settle({ hold, clock, say, signal }: MoveFactsDeps, id: string, goOn: () => Promise<void>) {
   for (let said = -1; ; ) {
     await hold.drain();
     const waiting = await hold.countBefore(id);
@@ -249,12 +245,7 @@ async function beginMove(
 }
 
 /** False where something changed since the last copy. */
-async function switchOver(
-  trx: Queryable,
-  { hold }: MoveFactsDeps,
-  holdId: string,
-  target: EngineIdentity,
-): Promise<boolean> {
+async function switchOver(trx: Queryable, { hold }: MoveFactsDeps, holdId: string, target: EngineIdentity) {
   await blockJudging(trx);
   if (!(await hold.isSettled(trx, holdId))) return false;
   if ((await store.listChangedDays(trx)).length > 0) return false;

@@ -62,11 +62,7 @@ export async function appendUploads(
   await insertGaps(trx, trimmed);
 }
 
-async function appendPart(
-  trx: Queryable,
-  uploads: readonly FactUpload[],
-  nameApplication: NameApplication,
-): Promise<void> {
+async function appendPart(trx: Queryable, uploads: readonly FactUpload[], nameApplication: NameApplication) {
   const placed = await placeMinutes(trx, uploads);
   if (!placed) return;
   const { minutes, isForeign, nowMs } = placed;
@@ -177,12 +173,7 @@ function writeVerdict(to: RowWriter, place: RowPlace, local: string | null): voi
   to.text(place.segmentOf(local));
 }
 
-function writeHosts(
-  to: RowWriter,
-  place: RowPlace,
-  hosts: TelemetryMinute['hosts'],
-  lan: Usage['lan'],
-): void {
+function writeHosts(to: RowWriter, place: RowPlace, hosts: TelemetryMinute['hosts'], lan: Usage['lan']) {
   for (const host of hosts) {
     if (!host.isLocal) continue;
     const internal = lan.get(host.address);

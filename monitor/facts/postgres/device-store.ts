@@ -19,11 +19,7 @@ import {
 const unionAll = (parts: readonly RawBuilder<unknown>[]) => sql.join(parts, sql` union all `);
 
 /** Minutes of addresses as `device_minutes`: what each exchanged, and internally, with who owned it then. */
-export function deviceMinutes(
-  siteId: number,
-  spans: readonly Span[],
-  addresses: readonly string[] | null,
-): RawBuilder<unknown> {
+export function deviceMinutes(siteId: number, spans: readonly Span[], addresses: readonly string[] | null) {
   const ofAddresses = addresses === null ? sql`true` : sql`address = any(${[...addresses]}::inet[])`;
   const nothing = sql`select null::inet as address, null::timestamptz as minute, null::text as device_key, null::bigint as rx,
     null::bigint as tx, null::bigint as packets, null::bigint as lan_rx, null::bigint as lan_tx, null::text as segment,

@@ -37,11 +37,7 @@ export async function beginHour(trx: Queryable, { siteId, hour }: SiteHour): Pro
 }
 
 /** Makes everything of one hour anew, of judged minutes; pairs only where they are kept (`hasPairs`). */
-export async function recomputeHour(
-  trx: Queryable,
-  { siteId, hour }: SiteHour,
-  hasPairs: boolean,
-): Promise<void> {
+export async function recomputeHour(trx: Queryable, { siteId, hour }: SiteHour, hasPairs: boolean) {
   await preferHashing(trx);
   const made: MadeHour = {
     siteId,
@@ -99,11 +95,7 @@ async function sumAddresses(trx: Queryable, { siteId, spans, start, site }: Made
 }
 
 /** Applications of each address, and the pairs of addresses behind them. */
-async function sumApplications(
-  trx: Queryable,
-  { siteId, spans, start, site }: MadeHour,
-  hasPairs: boolean,
-): Promise<void> {
+async function sumApplications(trx: Queryable, { siteId, spans, start, site }: MadeHour, hasPairs: boolean) {
   const judging = { siteId, judged: spans, unjudged: [], direction: null };
   await sql`
     with ${judgedFacts(judging)}, ${ownedMinutes(siteId, spans)},
@@ -132,11 +124,7 @@ async function sumApplications(
 }
 
 /** Pairs by application and remote address. */
-async function sumPeers(
-  trx: Queryable,
-  { start, site }: MadeHour,
-  ofHour: RawBuilder<unknown>,
-): Promise<void> {
+async function sumPeers(trx: Queryable, { start, site }: MadeHour, ofHour: RawBuilder<unknown>) {
   await sql`
     insert into pair_name_hours (hour, site_id, direction, name, protocol, server_port, peer, inbound_bytes, outbound_bytes, packets)
     select ${start}, ${site}, direction, name, protocol, server_port, case direction when 2 then client else server end,
@@ -146,11 +134,7 @@ async function sumPeers(
 }
 
 /** Pairs of each name, in one value. */
-async function packNamePairs(
-  trx: Queryable,
-  { start, site }: MadeHour,
-  ofHour: RawBuilder<unknown>,
-): Promise<void> {
+async function packNamePairs(trx: Queryable, { start, site }: MadeHour, ofHour: RawBuilder<unknown>) {
   await sql`
     with each_pair as (select direction, name, protocol, server_port, client, server, sum(bytes) as bytes from pair_hours
       where ${ofHour} group by direction, name, protocol, server_port, client, server)

@@ -42,11 +42,7 @@ export async function takeMarks(trx: Queryable, siteId: number, limit: number): 
 }
 
 /** A minute in which captures listened and saw no address is a row of zeros: observed, and quiet. */
-export async function recomputeSiteMinutes(
-  trx: Queryable,
-  siteId: number,
-  minutes: readonly number[],
-): Promise<void> {
+export async function recomputeSiteMinutes(trx: Queryable, siteId: number, minutes: readonly number[]) {
   await sql`
     insert into site_minutes (site_id, minute, rx_bytes, tx_bytes, packets, addresses, own_scan_bytes, own_scan_packets)
     select ${siteId}::bigint, marked.minute, least(coalesce(sum(seen.rx_bytes), 0), ${counterMax}),
@@ -148,11 +144,7 @@ export async function findDirtyBuckets(db: Queryable): Promise<TenMinuteBucket[]
 }
 
 /** Makes ten minutes of their minutes; nothing if one has changed or another process was first. */
-export async function recomputeBucket(
-  trx: Queryable,
-  { siteId, start }: TenMinuteBucket,
-  pairsFrom: number,
-): Promise<void> {
+export async function recomputeBucket(trx: Queryable, { siteId, start }: TenMinuteBucket, pairsFrom: number) {
   const span = { from: start, to: start + tenSeconds };
   const at = sql`to_timestamp(${start}::float8)`;
   const site = sql`${siteId}::bigint`;

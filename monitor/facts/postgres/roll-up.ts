@@ -90,12 +90,7 @@ async function judgeMinutes(
   }
 }
 
-async function rollUpHour(
-  db: Queryable,
-  partitions: PartitionMaker,
-  siteHour: SiteHour,
-  pairsFrom: number,
-): Promise<void> {
+async function rollUpHour(db: Queryable, partitions: PartitionMaker, siteHour: SiteHour, pairsFrom: number) {
   const { siteId, hour } = siteHour;
   // Readers take pairs of whole young hours alone; of an older one none is needed.
   const hasPairs = hour >= pairsFrom;
@@ -108,12 +103,7 @@ async function rollUpHour(
   });
 }
 
-async function ensureRollUps(
-  db: Queryable,
-  partitions: PartitionMaker,
-  minute: number,
-  pairsFrom: number,
-): Promise<void> {
+async function ensureRollUps(db: Queryable, partitions: PartitionMaker, minute: number, pairsFrom: number) {
   const hour = Math.floor(minute / hourSeconds) * hourSeconds;
   await partitions.ensureRollUps(db, hour, hour + hourSeconds > pairsFrom);
 }

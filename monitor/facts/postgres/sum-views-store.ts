@@ -103,11 +103,7 @@ function groupView(asked: Exploration, view: number, sums: RawBuilder<unknown>):
 }
 
 /** The total with the number of groups, the rows and their steps. */
-function selectView(
-  { measure, source }: Exploration,
-  view: number,
-  amounts: RawBuilder<unknown>,
-): RawBuilder<unknown> {
+function selectView({ measure, source }: Exploration, view: number, amounts: RawBuilder<unknown>) {
   return sql`
     select ${sql.lit(view)}::int as view, 'total' as kind, null::int as place, null as k1, null as k2, null::float8 as time_ms, ${amounts},
       coalesce((select max(groups) from ${tableOf('keys', view)}), 0) as groups,

@@ -32,10 +32,7 @@ const daySeconds = 86_400;
 const knownDays = new WeakMap<object, Set<number>>();
 
 /** Writes verdicts that are new or were judged again. */
-export async function writeVerdicts(
-  db: Queryable,
-  verdicts: readonly (JudgedMinute & { item: string })[],
-): Promise<void> {
+export async function writeVerdicts(db: Queryable, verdicts: readonly (JudgedMinute & { item: string })[]) {
   if (verdicts.length === 0) return;
   await ensureDays(db, verdicts);
   await sql`

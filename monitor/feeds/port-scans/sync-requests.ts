@@ -18,10 +18,7 @@ const updatesMax = 100;
 const updatesOfRun = 2_000;
 
 /** Lists the requests again and tells operations what became of them. Calls that fail end the run, as those of a delivery. */
-export async function syncRequests(
-  { scans, sites }: Pick<FeedSources, 'scans' | 'sites'>,
-  round: Round,
-): Promise<void> {
+export async function syncRequests({ scans, sites }: Pick<FeedSources, 'scans' | 'sites'>, round: Round) {
   const requests = await fetchRequests(round);
   await round.write((trx) => scans.noteListing(trx, requests, round.connectionRevision));
   round.count('requests', requests.length);
@@ -49,11 +46,7 @@ async function fetchRequests(round: Round): Promise<ScanRequest[]> {
   }
 }
 
-async function tell(
-  { scans }: Pick<FeedSources, 'scans'>,
-  round: Round,
-  pending: readonly PendingUpdate[],
-): Promise<void> {
+async function tell({ scans }: Pick<FeedSources, 'scans'>, round: Round, pending: readonly PendingUpdate[]) {
   const { outcomes } = await round.client.updateScanRequests({
     contract_version: 1,
     source_site_id: pending[0]!.siteId,

@@ -101,11 +101,7 @@ export function createBgpSpeaker(deps: HandOffDeps): LeasedLoop {
 }
 
 /** Keeps how the sessions go, for pages of every process. */
-async function noteStates(
-  db: Queryable,
-  lease: Lease,
-  sessions: ReadonlyMap<string, Session>,
-): Promise<void> {
+async function noteStates(db: Queryable, lease: Lease, sessions: ReadonlyMap<string, Session>) {
   const announced = await listAnnounced(db);
   const states = [...sessions].map(([peer, { problem }]): ToldSession => {
     const own = announced.filter(({ target }) => target.peer === peer);

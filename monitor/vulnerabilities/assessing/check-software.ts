@@ -20,10 +20,7 @@ interface HeldRecords extends records.ProductRecords {
  * Compares software with the present records: what is new, and all of a product after its records changed. A page is one
  * transaction, so a process that dies between two continues with what is left. Throws `LeaseLost`.
  */
-export async function checkSoftware(
-  { db, severe }: Pick<AssessorDeps, 'db' | 'severe'>,
-  turn: Turn,
-): Promise<void> {
+export async function checkSoftware({ db, severe }: Pick<AssessorDeps, 'db' | 'severe'>, turn: Turn) {
   let held: HeldRecords | null = null as HeldRecords | null;
   while (!turn.signal.aborted) {
     const stale = await store.listStale(db(), assessmentRules, pageSize);

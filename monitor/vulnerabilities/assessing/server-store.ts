@@ -143,11 +143,7 @@ export async function countServers(trx: Queryable, servers: readonly ServerKey[]
 }
 
 /** Locks the servers, in their order, so that two writers follow one another; notes which evidence and rules these are. */
-export async function noteAssessed(
-  trx: Queryable,
-  servers: readonly DueServer[],
-  rules: number,
-): Promise<void> {
+export async function noteAssessed(trx: Queryable, servers: readonly DueServer[], rules: number) {
   await sql`select from vulnerability_servers s where ${isOfPage('s', servers)}
     order by s.cluster_id, s.vm_id for no key update`.execute(trx);
   const given = servers.map(({ clusterId, serverId, evidence }) => ({ clusterId, serverId, evidence }));
@@ -169,10 +165,7 @@ export interface DueServer {
 }
 
 /** New evidence of a server, in the transaction of its result. */
-export async function noteEvidence(
-  trx: Queryable,
-  { siteId, clusterId, serverId }: ScannedServer,
-): Promise<void> {
+export async function noteEvidence(trx: Queryable, { siteId, clusterId, serverId }: ScannedServer) {
   await sql`
     insert into vulnerability_servers as held (cluster_id, vm_id, site_id) values (${clusterId}, ${serverId}, ${siteId})
     on conflict (cluster_id, vm_id) do update set evidence = held.evidence + 1, site_id = excluded.site_id,

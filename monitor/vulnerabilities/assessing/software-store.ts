@@ -116,11 +116,7 @@ async function writeFindings(trx: Queryable, verdicts: readonly SoftwareAssessme
 }
 
 /** A severe finding keeps its number also while the records do not say it. */
-async function numberSevere(
-  trx: Queryable,
-  ids: readonly number[],
-  severe: readonly string[],
-): Promise<void> {
+async function numberSevere(trx: Queryable, ids: readonly number[], severe: readonly string[]) {
   const isSevere = sql`f.software_id = any(${[...ids]}::bigint[]) and f.rating = any(${[...severe]}::text[])`;
   await sql`
     insert into vulnerability_severe (software_id, cve) select f.software_id, f.cve from vulnerability_findings f

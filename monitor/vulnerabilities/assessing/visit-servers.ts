@@ -13,11 +13,7 @@ import { ensureSoftware, listSoftware, outdateUses, type Software } from './soft
  * The evidence is read before it is compared, and what is written says which evidence it was: a result that arrives meanwhile has
  * the server visited again. All of the page is one transaction. Throws `LeaseLost`.
  */
-export async function visitServers(
-  deps: AssessorDeps,
-  turn: Turn,
-  servers: readonly store.DueServer[],
-): Promise<void> {
+export async function visitServers(deps: AssessorDeps, turn: Turn, servers: readonly store.DueServer[]) {
   const changed = servers.filter(({ isChanged }) => isChanged);
   const services = await bind(deps, turn, changed);
   await underLease(deps.db(), turn.lease, async (trx) => {

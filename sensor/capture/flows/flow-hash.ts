@@ -75,15 +75,7 @@ export function mixPair(lower: number, higher: number, key: number): number {
 }
 
 /** The other words of the lower address, then those of the higher one. */
-export function mixSix(
-  hash: number,
-  a: number,
-  b: number,
-  c: number,
-  d: number,
-  e: number,
-  f: number,
-): number {
+export function mixSix(hash: number, a: number, b: number, c: number, d: number, e: number, f: number) {
   return mixHash(mixHash(mixHash(mixHash(mixHash(mixHash(hash, a), b), c), d), e), f);
 }
 

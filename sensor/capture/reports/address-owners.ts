@@ -22,12 +22,7 @@ export function routerMacs({ keys, words, count }: KeyedTable): Set<string> {
 }
 
 /** Device that owns the address: segment, VLAN and MAC. Empty when the owner is unknown or a router. */
-export function deviceKey(
-  table: KeyedTable,
-  record: number,
-  segment: string,
-  routers: ReadonlySet<string>,
-): string {
+export function deviceKey(table: KeyedTable, record: number, segment: string, routers: ReadonlySet<string>) {
   const base = record * hostWords;
   if (table.words[base + 2] !== Owner.one) return '';
   const high = table.words[base]!;

@@ -103,12 +103,7 @@ export function registerHandOff(app: App, deps: ConsoleDeps): void {
   onAction('give-up', 'giveUpAction', 'given_up');
 }
 
-async function showHandOff(
-  deps: ConsoleDeps,
-  reply: FastifyReply,
-  site: Site,
-  limit?: Refused,
-): Promise<FastifyReply> {
+async function showHandOff(deps: ConsoleDeps, reply: FastifyReply, site: Site, limit?: Refused) {
   const { request } = reply;
   const [found, actions] = await Promise.all([
     deps.handOff.describeSite(site.id),
@@ -307,12 +302,7 @@ const texts: Readonly<Record<PeerState['session'], string>> = {
 const remarkOf = ({ problem, session }: PeerState) => problem ?? texts[session];
 
 /** Nothing where the settings name no peers. */
-function peerSection(
-  request: FastifyRequest,
-  sessions: readonly PeerState[],
-  path: string,
-  nowMs: number,
-): Content {
+function peerSection(request: FastifyRequest, sessions: readonly PeerState[], path: string, nowMs: number) {
   if (sessions.length === 0) return '';
   return section(
     {

@@ -88,11 +88,7 @@ export function vectorTable(request: FastifyRequest, { measured, severity }: Inc
   });
 }
 
-export function remoteTable(
-  request: FastifyRequest,
-  remotes: readonly RemotePrefix[],
-  nowMs: number,
-): Content {
+export function remoteTable(request: FastifyRequest, remotes: readonly RemotePrefix[], nowMs: number) {
   return dataTable<RemotePrefix>(request, {
     id: 'remotes',
     caption: 'Networks',

@@ -302,10 +302,7 @@ function remoteSection(request: FastifyRequest, { incident, remotes, viewer, now
   );
 }
 
-function handOffSection(
-  request: FastifyRequest,
-  { incident, actions, viewer, nowMs }: IncidentPage,
-): Content {
+function handOffSection(request: FastifyRequest, { incident, actions, viewer, nowMs }: IncidentPage) {
   if (actions.length === 0) return false;
   return section(
     { id: 'hand-off', title: 'Hand-off', description: 'Automatic actions of this site’s rules.' },

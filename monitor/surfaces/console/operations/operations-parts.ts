@@ -91,11 +91,7 @@ function connectionFacts(view: ConnectionView, contracts: readonly AdminContract
   ]);
 }
 
-function connectionForm(
-  view: ConnectionView | null,
-  viewer: Viewer,
-  refused: TypedConnection | undefined,
-): Content {
+function connectionForm(view: ConnectionView | null, viewer: Viewer, refused: TypedConnection | undefined) {
   return form(
     {
       action: '/operations/connection',
@@ -265,12 +261,7 @@ export function clusterSection(
   });
 }
 
-function mappingForm(
-  clusterId: number,
-  siteId: number | undefined,
-  sites: readonly Site[],
-  viewer: Viewer,
-): Content {
+function mappingForm(clusterId: number, siteId: number | undefined, sites: readonly Site[], viewer: Viewer) {
   return form(
     {
       action: '/operations/clusters',

@@ -253,10 +253,7 @@ function operationsPage(request: FastifyRequest, page: OperationsPage): Content 
   ];
 }
 
-function feedSection(
-  request: FastifyRequest,
-  { inventory, feeds, heldBack, nowMs }: OperationsPage,
-): Content {
+function feedSection(request: FastifyRequest, { inventory, feeds, heldBack, nowMs }: OperationsPage) {
   const declared = feeds.map(({ feed }) => feed);
   return section({ title: 'Feeds', description: 'A run without data to deliver is no delivery.' }, [
     feedTable(request, inventory, feeds, nowMs),

@@ -33,9 +33,7 @@ export async function findingsOf(
 
 type FindingsAt = (port: OpenPort) => PortFindings | null;
 
-function placeOf(
-  port: Pick<PortFindings, 'clusterId' | 'serverId' | 'address' | 'transport' | 'port'>,
-): string {
+function placeOf(port: Pick<PortFindings, 'clusterId' | 'serverId' | 'address' | 'transport' | 'port'>) {
   return `${port.clusterId} ${port.serverId} ${port.address} ${port.transport}/${port.port}`;
 }
 

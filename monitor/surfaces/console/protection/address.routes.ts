@@ -334,10 +334,7 @@ function levelList({ site, found, nowMs }: ProtectedAddressPage): Content {
   ]);
 }
 
-function serverHref(
-  siteId: number,
-  { clusterId, serverId }: { clusterId: number; serverId: number },
-): string {
+function serverHref(siteId: number, { clusterId, serverId }: { clusterId: number; serverId: number }) {
   return `/sites/${siteId}/protection/servers/${clusterId}/${serverId}`;
 }
 

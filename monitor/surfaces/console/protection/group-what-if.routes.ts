@@ -94,13 +94,7 @@ export function registerGroupWhatIf(app: App, deps: ConsoleDeps): void {
   });
 }
 
-async function show(
-  deps: ConsoleDeps,
-  reply: FastifyReply,
-  site: Site,
-  groupId: number,
-  refused?: Refused,
-): Promise<FastifyReply> {
+async function show(deps: ConsoleDeps, reply: FastifyReply, site: Site, groupId: number, refused?: Refused) {
   const { request } = reply;
   const { protection } = deps;
   const [found, replays] = await Promise.all([

@@ -117,12 +117,7 @@ export function registerProtection(app: App, deps: ConsoleDeps): void {
   );
 }
 
-async function showProtection(
-  deps: ConsoleDeps,
-  reply: FastifyReply,
-  site: Site,
-  shown: Shown = {},
-): Promise<FastifyReply> {
+async function showProtection(deps: ConsoleDeps, reply: FastifyReply, site: Site, shown: Shown = {}) {
   const { request } = reply;
   const [found, drills] = await Promise.all([
     deps.protection.describeSite(site.id, site.localCidrs),

@@ -89,11 +89,7 @@ function ownForm({ site, own, addresses, server, thresholds, viewer, refused }: 
   });
 }
 
-function addressTable(
-  request: FastifyRequest,
-  siteId: number,
-  addresses: readonly AddressProtection[],
-): Html {
+function addressTable(request: FastifyRequest, siteId: number, addresses: readonly AddressProtection[]) {
   const ownOf = ({ resolved }: AddressProtection) =>
     [resolved.inbound, resolved.outbound]
       .flatMap((one) => Object.values(one))

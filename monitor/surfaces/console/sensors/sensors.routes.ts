@@ -129,12 +129,7 @@ function lineOf(sensor: SensorState, known: KnownSensors): SensorLine {
   };
 }
 
-function sensorTable(
-  request: FastifyRequest,
-  siteId: number,
-  lines: readonly SensorLine[],
-  nowMs: number,
-): Content {
+function sensorTable(request: FastifyRequest, siteId: number, lines: readonly SensorLine[], nowMs: number) {
   // Silent sensors first, then those with other problems, so that the first page of many has them.
   const weight = ({ sensor, troubles }: SensorLine) =>
     Number(isSilent(sensor, nowMs)) * 2 + Number(troubles.length > 0);

@@ -68,13 +68,7 @@ export function registerReadTokens(app: App, deps: ConsoleDeps): void {
   );
 }
 
-async function show(
-  deps: ConsoleDeps,
-  reply: FastifyReply,
-  site: Site,
-  shown: ShownToken,
-  isSaved = false,
-): Promise<FastifyReply> {
+async function show(deps: ConsoleDeps, reply: FastifyReply, site: Site, shown: ShownToken, isSaved = false) {
   const { request } = reply;
   const tokens = await deps.readTokens.list(site.id);
   const baseUrl = deps.monitorUrl() ?? `${request.protocol}://${request.host}`;

@@ -101,11 +101,7 @@ const findingFields = [
   { field: 'observed_at', value: ({ service }: FindingLine) => isoTime(service.observedAtMs) },
 ];
 
-export function findingTable(
-  request: FastifyRequest,
-  tables: ServerTables,
-  rows: readonly FindingLine[],
-): Content {
+export function findingTable(request: FastifyRequest, tables: ServerTables, rows: readonly FindingLine[]) {
   const { siteId, viewer } = tables;
   return dataTable<FindingLine>(request, {
     ...pagedRows(request, 'findings', rows, rowsShown),
@@ -139,11 +135,7 @@ export interface ApartLine extends ApartFinding {
 export const apartLines = (services: readonly ServiceWithFindings[]): ApartLine[] =>
   services.flatMap((service) => service.apart.map((one) => ({ ...one, service })));
 
-export function apartTable(
-  request: FastifyRequest,
-  { siteId }: ServerTables,
-  rows: readonly ApartLine[],
-): Content {
+export function apartTable(request: FastifyRequest, { siteId }: ServerTables, rows: readonly ApartLine[]) {
   return dataTable<ApartLine>(request, {
     ...pagedRows(request, 'apart', rows, rowsShown),
     caption: 'Shown apart',
@@ -170,11 +162,7 @@ const ignoreColumn = (siteId: number): DataColumn<FindingLine> => ({
     }),
 });
 
-export function ignoredTable(
-  request: FastifyRequest,
-  tables: ServerTables,
-  rows: readonly FindingLine[],
-): Content {
+export function ignoredTable(request: FastifyRequest, tables: ServerTables, rows: readonly FindingLine[]) {
   const { siteId, viewer, nowMs } = tables;
   const ends: DataColumn<FindingLine> = {
     key: 'actions',

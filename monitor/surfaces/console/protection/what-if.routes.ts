@@ -145,9 +145,9 @@ function whatIfPage(request: FastifyRequest, page: WhatIfPage): Content {
   ];
 }
 
-/** What an older sensor stored holds ordinary traffic too. */
 const minutesText = (count: number) => `${formatCount(count)} ${count === 1 ? 'minute' : 'minutes'}`;
 
+/** What an older sensor stored holds ordinary traffic too. */
 const olderText = (minutes: number) =>
   minutes === 0
     ? ''

@@ -23,7 +23,7 @@ interface NameRow {
   id: number;
   name: string;
 }
-const serverColumns = ['id', 'name', 'tenantId', 'clusterId', 'node', 'createdMs', 'isDestroyed', 'isShown'];
+const serverColumns = 'id name tenant_id cluster_id node created_ms is_destroyed is_shown'.split(' ');
 
 /** Servers of the scope that exist, and with `destroyedSince` those that were destroyed after it. */
 export async function listTrafficServers(
@@ -33,9 +33,9 @@ export async function listTrafficServers(
 ): Promise<TrafficServer[]> {
   const owned = scope === 'all' ? sql`true` : sql`s.tenant_id = any(${[...scope]}::bigint[])`;
   const listed = sql`
-    select s.id, s.name, s.tenant_id as "tenantId", s.cluster_id as "clusterId", s.node,
-      (extract(epoch from s.created_at) * 1000)::float8 as "createdMs",
-      s.provisioning_state = 'deleted' as "isDestroyed", coalesce(p.views_on, true) as "isShown"
+    select s.id, s.name, s.tenant_id, s.cluster_id, s.node,
+      (extract(epoch from s.created_at) * 1000)::float8 as created_ms,
+      s.provisioning_state = 'deleted' as is_destroyed, coalesce(p.views_on, true) as is_shown
     from servers s left join protect_settings p on p.server_id = s.id
     where ${owned} and (s.provisioning_state <> 'deleted' or s.deleted_at > ${destroyedSince}::timestamptz)
     order by s.id`;
@@ -44,8 +44,8 @@ export async function listTrafficServers(
   const { rows } = await sql<{ servers: Columns; tenants: Columns; clusters: Columns }>`
     with listed as materialized (${listed})
     select ${asColumns(sql`select * from listed`, serverColumns)} as servers,
-      ${names('tenants', sql`select "tenantId" from listed`)} as tenants,
-      ${names('clusters', sql`select "clusterId" from listed`)} as clusters`.execute(db);
+      ${names('tenants', sql`select tenant_id from listed`)} as tenants,
+      ${names('clusters', sql`select cluster_id from listed`)} as clusters`.execute(db);
   const { servers, tenants, clusters } = rows[0]!;
   const nameOf = (columns: Columns) =>
     new Map(fromColumns<NameRow>(columns).map(({ id, name }) => [id, name]));

@@ -13,9 +13,9 @@ test('rows sent as columns are the rows of the statement in its order, and a num
     );
     return fromColumns(rows[0]!.listed);
   };
-  const names = ['id', 'isOn', 'name', 'share'];
+  const names = ['id', 'is_on', 'name', 'share'];
   const statement = sql`
-    select id, id = 2 as "isOn", name, share from (values
+    select id, id = 2 as is_on, name, share from (values
       (1::bigint, 'a "quoted" one', 0.1::float8), (9007199254740991, null, null), (2, 'ü', 1e-7)) as given (id, name, share)
     order by id desc`;
   const { rows } = await statement.execute(database.db);

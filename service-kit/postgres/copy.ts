@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { CompiledQuery, type RawBuilder, sql } from 'kysely';
 import type pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import type { Queryable } from './queryable.ts';
+import { camelName, type Queryable } from './queryable.ts';
 
 /** Rows on their way into a table: all of them, or as they come. */
 class CopyRows {
@@ -103,16 +103,17 @@ async function copyOut(query: Query, text: string, { take }: CopyTaker) {
 /** By the name of the column; null of no rows. */
 export type Columns = Readonly<Record<string, readonly unknown[] | null>>;
 
-/** An expression: the rows of a statement in its order. Columns are numbers, text and booleans: JSON has no others. */
+/** An expression: these columns of a statement, in its order. They are numbers, text and booleans: JSON has no others. */
 export const asColumns = (statement: RawBuilder<unknown>, names: readonly string[]): RawBuilder<Columns> =>
   sql`(select json_build_object(${sql.join(
     names.map((name) => sql`${sql.lit(name)}, json_agg(${sql.ref(name)})`),
   )}) from (${statement}) as listed)`;
 
-/** The rows again. Throws at a number that a double does not hold, which must not be rounded silently. */
+/** The rows again, as the connection names them. Throws at a number that a double does not hold, which must not be rounded silently. */
 export function fromColumns<Row>(columns: Columns): Row[] {
   const rows: Record<string, unknown>[] = [];
-  for (const [name, values] of Object.entries(columns)) {
+  for (const [column, values] of Object.entries(columns)) {
+    const name = camelName(column);
     for (let place = 0; place < (values?.length ?? 0); place += 1) {
       const value = values![place];
       if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER)

@@ -14,7 +14,7 @@ import { speakCopy } from './copy.ts';
 import { checkPlace, type EmbeddedUse } from './database-place.ts';
 import { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 import { prepareStatements } from './prepare.ts';
-import type { Queryable } from './queryable.ts';
+import { camelName, type Queryable } from './queryable.ts';
 
 const kitMigrations = fileURLToPath(new URL('../migrations', import.meta.url));
 
@@ -149,18 +149,6 @@ export function createPool(
     speakCopy(client);
   });
   return { pool, db: new Kysely({ dialect: new PostgresDialect({ pool: withCamelNames(pool) }) }) };
-}
-
-const camelNames = new Map<string, string>();
-
-/** `tenantId` of `tenant_id`; a name without an underscore stays. */
-export function camelName(column: string): string {
-  let name = camelNames.get(column);
-  if (name === undefined) {
-    name = column.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
-    camelNames.set(column, name);
-  }
-  return name;
 }
 
 /**

@@ -15,6 +15,18 @@ export function inTransaction<T>(db: Queryable, work: (trx: Queryable) => Promis
   return db.isTransaction ? work(db) : db.transaction().execute(work);
 }
 
+const camelNames = new Map<string, string>();
+
+/** `tenantId` of `tenant_id`; a name without an underscore stays. */
+export function camelName(column: string): string {
+  let name = camelNames.get(column);
+  if (name === undefined) {
+    name = column.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+    camelNames.set(column, name);
+  }
+  return name;
+}
+
 /** What went wrong at the database, told apart by what the caller can do about it. */
 
 const networkCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND']);

@@ -1,6 +1,6 @@
 /** What PostgreSQL says of a statement's columns before it runs (the protocol's Parse and Describe). */
 import pg from 'pg';
-import { camelName } from '#service-kit/postgres/database.ts';
+import { camelName } from '#service-kit/postgres/queryable.ts';
 
 export interface Column {
   name: string;

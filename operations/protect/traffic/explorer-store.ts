@@ -109,9 +109,9 @@ export interface AddressSum {
   arePacketsPartial: boolean;
 }
 /** Without packets those columns say the same in each row, so they are not sent. */
-const sumColumns = ({ hasPackets }: Measured): (keyof AddressSum)[] => [
-  ...(['allocationId', 'serverId', 'address', 'inBytes', 'outBytes'] as const),
-  ...(hasPackets ? (['packets', 'arePacketsPartial'] as const) : []),
+const sumColumns = ({ hasPackets }: Measured): string[] => [
+  ...['allocation_id', 'server_id', 'address', 'in_bytes', 'out_bytes'],
+  ...(hasPackets ? ['packets', 'are_packets_partial'] : []),
 ];
 const toSums = (columns: Columns): AddressSum[] =>
   fromColumns<Omit<AddressSum, 'packets' | 'arePacketsPartial'> & Partial<AddressSum>>(columns).map(
@@ -141,8 +141,8 @@ const summed = ({
 /** By allocation first: that is a sum over numbers, and few rows are left to be joined. */
 const addressSumsOf = (measured: Measured, sums: RawBuilder<unknown>) =>
   asColumns(
-    sql`select allocation_id as "allocationId", server_id as "serverId", address, inbound as "inBytes",
-        outbound as "outBytes", packets, is_partial as "arePacketsPartial"
+    sql`select allocation_id, server_id, address, inbound as in_bytes, outbound as out_bytes, packets,
+        is_partial as are_packets_partial
       from ${sums} sums join chosen using (allocation_id) where in_minutes | out_minutes <> 0`,
     sumColumns(measured),
   );
@@ -176,7 +176,7 @@ export async function sumOwnScans(db: Queryable, scope: ExplorerScope, range: Us
   const parts = splitRange(range, 'hours');
   if (parts.length === 0) return { inBytes: 0, outBytes: 0, packets: null };
   const { rows: found } = await sql<{ inBytes: number; outBytes: number }>`
-    with ${chosen(scope)} select coalesce(sum(inbound), 0)::bigint as "inBytes", coalesce(sum(outbound), 0)::bigint as "outBytes"
+    with ${chosen(scope)} select coalesce(sum(inbound), 0)::bigint as in_bytes, coalesce(sum(outbound), 0)::bigint as out_bytes
     from (${unionAll(parts, rows)}) parts`.execute(db);
   return { ...found[0]!, packets: null };
 }
@@ -214,10 +214,8 @@ interface StepRow {
   packetMinutes: number;
   minutes: number;
 }
-const stepColumns: readonly (keyof StepRow)[] = [
-  ...(['id', 'timeMs', 'inBytes', 'outBytes', 'inMinutes', 'outMinutes'] as const),
-  ...(['packets', 'packetMinutes', 'minutes'] as const),
-];
+const stepColumns =
+  'id time_ms in_bytes out_bytes in_minutes out_minutes packets packet_minutes minutes'.split(' ');
 
 type StepRange = UsageRange & { stepSeconds: number } & Measured;
 
@@ -233,9 +231,9 @@ function stepsOf({ stepSeconds }: StepRange, times: RawBuilder<unknown>): RawBui
     stepSeconds > 3600 ? [sql`date_bin('1 hour', at, 'epoch')`, step(sql`hour`)] : [step(sql`at`), sql`hour`];
   const bits = (minutes: RawBuilder<unknown>) => sql`sum(bit_count((${minutes})::bit(64)))::int`;
   return asColumns(
-    sql`select id, (date_part('epoch', ${at}) * 1000)::bigint as "timeMs", sum(inbound)::bigint as "inBytes",
-        sum(outbound)::bigint as "outBytes", ${bits(sql`in_minutes`)} as "inMinutes", ${bits(sql`out_minutes`)} as "outMinutes",
-        sum(packets)::bigint as packets, ${bits(sql`packet_minutes`)} as "packetMinutes",
+    sql`select id, (date_part('epoch', ${at}) * 1000)::bigint as time_ms, sum(inbound)::bigint as in_bytes,
+        sum(outbound)::bigint as out_bytes, ${bits(sql`in_minutes`)} as in_minutes, ${bits(sql`out_minutes`)} as out_minutes,
+        sum(packets)::bigint as packets, ${bits(sql`packet_minutes`)} as packet_minutes,
         ${bits(sql`in_minutes | out_minutes`)} as minutes
       from (
         select id, ${hour} as hour, sum(inbound) as inbound, sum(outbound) as outbound, bit_or(in_minutes) as in_minutes,
@@ -337,9 +335,9 @@ export async function listMinutePercentiles(
       from chosen join protect_minutes using (allocation_id)
       where ${within(sql`minute`, range)} and (inbound_bps is not null or outbound_bps is not null)
       group by 1, 2)
-    select owner::bigint as "serverId", (percentile_disc(0.95) within group (order by inbound) * 8 / 60.0)::float8 as "percentile95In",
-      (percentile_disc(0.95) within group (order by outbound) * 8 / 60.0)::float8 as "percentile95Out",
-      percentile_disc(0.95) within group (order by pps) as "percentile95Packets"
+    select owner::bigint as server_id, (percentile_disc(0.95) within group (order by inbound) * 8 / 60.0)::float8 as percentile95_in,
+      (percentile_disc(0.95) within group (order by outbound) * 8 / 60.0)::float8 as percentile95_out,
+      percentile_disc(0.95) within group (order by pps) as percentile95_packets
     from by_minute group by 1`.execute(db);
   return rows;
 }

@@ -55,6 +55,8 @@ export function withoutOwner(text: string): string {
   // Servers that are asked for at once are given to the owner that their row names: here that is who asked first.
   const [, owners] = pairs.exec(text) ?? [];
   return (
-    owners ? text.replace('s.tenant_id as', `(${owners})[1] as`).replace(pairs, '(true or $&)') : text
+    owners
+      ? text.replace('s.tenant_id,', `(${owners})[1] as tenant_id,`).replace(pairs, '(true or $&)')
+      : text
   ).replaceAll(/(?:\b\w+\.)?tenant_id = (?:any\(\$\d+(?:::bigint\[\])?\)|\$\d+)/g, '(true or $&)');
 }

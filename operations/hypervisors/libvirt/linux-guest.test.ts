@@ -221,7 +221,12 @@ async function useTerminal(
     said += piece;
   });
   runInGuest('echo kR7wq2Vn9tYbXc4M > /dev/ttyS0');
-  await until('the guest is heard', patientMs, () => said.includes('kR7wq2Vn9tYbXc4M'));
+  const broken = new Promise<never>((_, fail) => terminal.once('error', () => fail(new Error(said))));
+  await Promise.race([
+    broken,
+    until('the guest is heard', patientMs, () => said.includes('kR7wq2Vn9tYbXc4M')),
+  ]);
+  broken.catch(() => {});
   assert.equal(said.includes('Escape character'), false);
   runInGuest('head -n 1 < /dev/ttyS0 > /www/typed 2> /dev/null &');
   await until('what is typed arrives', patientMs, () => {

@@ -147,7 +147,7 @@ const guardNetwork =
 const guardHook = fileURLToPath(new URL('../libvirt/guard-hook', import.meta.url));
 
 function startScript(folder: string, hasGuardHook: boolean): string {
-  const folders = '/run/libvirt /var/lib/libvirt /var/log/libvirt /etc/libvirt /var/cache/libvirt';
+  const folders = '/run/libvirt /run/lock /var/lib/libvirt /var/log/libvirt /etc/libvirt /var/cache/libvirt';
   return `set -e
 mount --make-rprivate /
 for folder in ${folders}; do mkdir -p $folder; mount -t tmpfs tmpfs $folder; done

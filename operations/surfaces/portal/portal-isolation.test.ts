@@ -243,7 +243,7 @@ const byOwnId = [
   // Of a network, an endpoint, keys or workspaces that were found with their filter.
   /from network_attachments a join servers s on s\.id = a\.server_id\s+where a\.network_id/,
   /^\s*select d\.id, d\.endpoint_id/,
-  /^\s*select key_id as "keyId", sum\(count\)/,
+  /^\s*select key_id, sum\(count\)/,
   /^\s*select t\.id as "tenantId", t\.status/,
   // A free public address for the forecast of an order: the history of all accounts decides.
   /^\s*with pool as \(select \* from address_pools/,
@@ -292,7 +292,7 @@ const secondLines = [
   /from charges/,
   /from billing_profiles/,
   /left join usage_months/,
-  /^\s*select (tenant_id as "tenantId", name, created_at|name, tenant_id)/,
+  /^\s*select (tenant_id, name, created_at|name, tenant_id)/,
   /^\s*select count\(\*\) as count from servers/,
   // The organization keeps the visitor's own; the workspaces are those of an API key.
   /^\s*select e\.id, e\.organization_id/,

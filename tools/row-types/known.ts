@@ -8,11 +8,8 @@ const filter = {
   limit: 1,
 };
 
-const divided = () => ({
-  ...{ days: [], hours: [3600], tens: [600], spans: [] },
-  ...{ judged: [{ from: 0, to: 60 }], unjudged: [{ from: 60, to: 120 }] },
-});
-const coverage = { siteId: 1, all: divided, young: divided };
+const spans = { judged: [{ from: 0, to: 60 }], unjudged: [{ from: 60, to: 120 }] };
+const coverage = { siteId: 1, hours: [3600], ...spans, pairs: spans };
 
 const traffic = { tenantIds: [1], serverIds: [1], addresses: [{ isNot: false, values: ['192.0.2.0/24'] }] };
 // A quarter past one hour to ten past another one: hours, tens and minutes.
@@ -65,7 +62,7 @@ export const given: Arguments = {
   ],
   'monitor/facts/postgres/sum-views-store.ts:sumViews': [
     [
-      coverage,
+      { ...coverage, addressesUpTo: () => ({ hours: [3600], tens: [600], spans: [] }) },
       {
         ...{ siteId: 1, fromMinute: 0, toMinute: 7200, source: 'addresses', filters: [], owners: [] },
         measure: 'packets',

@@ -169,13 +169,11 @@ function placeOf(root: string, files: ReadonlySet<string>, stack: string): strin
 const absent = new Set<PropertyKey>(['then', 'toOperationNode', 'isOperationNodeSource', 'toJSON']);
 
 /** Names that are called rather than read. No column or option has one of them. */
-const methods = new Set<PropertyKey>([
-  ...[Array, String, Date, Map, Set, Number, Uint8Array].flatMap((type) =>
+const methods = new Set<PropertyKey>(
+  [Array, String, Date, Map, Set, Number, Uint8Array].flatMap((type) =>
     Object.getOwnPropertyNames(type.prototype).filter((name) => name !== 'length' && name !== 'size'),
   ),
-  // Of the coverage of a range of facts.
-  ...['all', 'young'],
-]);
+);
 
 /** `known` gives properties with real values, such as a database. */
 function createStandIn(known: Readonly<Record<string, unknown>> = {}): unknown {

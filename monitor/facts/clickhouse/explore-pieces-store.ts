@@ -1,11 +1,6 @@
 /** The rows that a query over any dimensions sums, with a column for every dimension. */
 import { directionCode } from '../contract/codes.ts';
-import {
-  type Exploration,
-  type ExploredDimension,
-  type ExploredFilter,
-  usesDimension,
-} from '../contract/exploration.ts';
+import type { Exploration, ExploredDimension, ExploredFilter } from '../contract/exploration.ts';
 import type { Direction } from '../contract/facts.ts';
 import type { Sources } from './address-store.ts';
 import { judgingOf } from './application-store.ts';
@@ -30,13 +25,35 @@ const columns: Readonly<Record<ExploredDimension, string>> = {
   port: `if(port < 0, 'none', toString(port))`,
   transport: 'toString(protocol)',
   direction: `['outbound', 'inbound', 'internal', 'transit'][direction]`,
-  sensor: 'toString(seen_by)',
+  sensor: 'toString(sensor)',
   scope: `if(vantage = 1, 'uplink', 'bridge')`,
   server: `if(l.found = 1, l.server, w.server)`,
   customer: `if(l.found = 1, l.customer, w.customer)`,
   country: 'n.country',
   as: 'n.of_as',
 };
+
+/** What each dimension's value is made of: fewer columns, and numbers where they are numbers. */
+const sources: Readonly<Record<ExploredDimension, readonly string[]>> = {
+  address: ['local', 'segment'],
+  device: ['device'],
+  application: ['name'],
+  peer: ['peer'],
+  port: ['port'],
+  transport: ['protocol'],
+  direction: ['direction'],
+  sensor: ['sensor'],
+  scope: ['vantage'],
+  server: ['local', 'segment'],
+  customer: ['local', 'segment'],
+  country: ['peer'],
+  as: ['peer'],
+};
+
+/** Columns of a piece that these dimensions are made of. */
+export const sourceColumns = (by: readonly ExploredDimension[]): string[] => [
+  ...new Set(by.flatMap((one) => sources[one])),
+];
 
 export const keyColumn = (dimension: ExploredDimension | undefined): Fragment =>
   plain(`cast(${dimension === undefined ? 'null' : columns[dimension]}, 'Nullable(String)')`);
@@ -72,6 +89,9 @@ function matchOf(dimension: ExploredFilter['dimension'], values: readonly string
   }
 }
 
+const usesDimension = (asked: Exploration, dimension: ExploredDimension): boolean =>
+  asked.by.includes(dimension) || asked.filters.some((one) => one.dimension === dimension);
+
 /** `pieces`: everything of the source that passes the filters. */
 export async function pieces(sources: Sources, asked: Exploration): Promise<Fragment> {
   const conditions = joined([plain('1'), ...asked.filters.map(conditionOf)], ' and ');
@@ -85,7 +105,7 @@ async function basePieces(sources: Sources, asked: Exploration): Promise<Fragmen
     return ch`${hosts(judging, null)}, ${strongest},
     base as (
       select minute, address as local, segment, device_key as device, '' as name, 0 as port, 0 as protocol, 0 as direction,
-        best_sensor as seen_by, best_vantage as vantage, '' as peer, best_rx as inbound, best_tx as outbound, best_packets as packets,
+        best_sensor as sensor, best_vantage as vantage, '' as peer, best_rx as inbound, best_tx as outbound, best_packets as packets,
         ${plain(asked.measure === 'packets' ? 'best_own_packets' : 'best_own_rx + best_own_tx')} as own_scans
       from strongest)`;
   const isOwned = usesDimension(asked, 'device');
@@ -95,7 +115,7 @@ async function basePieces(sources: Sources, asked: Exploration): Promise<Fragmen
   return ch`${owners(judging, joined(localsOf(asked), ' and '))}, ${facts}, ${isOwned ? ch`${ownedAt(judging)},` : plain('')}
     base as (
       select j.minute as minute, j.local as local, j.segment as segment, ${plain(isOwned ? 'o.device' : "''")} as device, name, server_port as port,
-        protocol, j.direction as direction, sensor_id as seen_by, vantage, ${plain(isPairs ? 'if(j.direction = 2, client, server)' : "''")} as peer,
+        protocol, j.direction as direction, sensor_id as sensor, vantage, ${plain(isPairs ? 'if(j.direction = 2, client, server)' : "''")} as peer,
         inbound, outbound, packets, 0 as own_scans
       from ${plain(isPairs ? 'judged_pairs' : 'owned_facts')} j
       ${plain(isOwned ? 'left join owned_at o on o.address = j.local and o.minute = j.minute and o.segment = j.segment' : '')}

@@ -4,15 +4,9 @@
  * of the rows that are shown are a statement of their own.
  */
 import { canonicalAddress } from '#common/ip/index.ts';
-import {
-  columnsOf,
-  type Exploration,
-  type Explored,
-  type ExploredAmount,
-  type ExploredDimension,
-} from '../contract/exploration.ts';
+import type { Exploration, Explored, ExploredAmount, ExploredDimension } from '../contract/exploration.ts';
 import { type Sources, scopeOf } from './address-store.ts';
-import { joinsOf, keyColumn, optional, pieces } from './explore-pieces-store.ts';
+import { joinsOf, keyColumn, optional, pieces, sourceColumns } from './explore-pieces-store.ts';
 import { placesMatch } from './prefix-match.ts';
 import { captured, within } from './select-store.ts';
 import { stepMs } from './site-store.ts';
@@ -51,7 +45,7 @@ const sums = plain(
 
 export async function explore(sources: Sources, asked: Exploration, limitMs: number): Promise<Explored> {
   const { stepSeconds, by } = asked;
-  const hasFew = by.length < 2 && !columnsOf(by).includes('peer');
+  const hasFew = by.length < 2 && !sourceColumns(by).includes('peer');
   const read = await pieces(sources, asked);
   const found = await readSums(sources, asked, { read, limitMs, hasSteps: stepSeconds !== null && hasFew });
   const amountOf = ({ inBytes, outBytes, sent }: AmountRow): ExploredAmount => ({
@@ -88,7 +82,7 @@ async function readSums(
   { read, limitMs, hasSteps }: { read: Fragment; limitMs: number; hasSteps: boolean },
 ): Promise<SumRow[]> {
   const step = hasSteps ? stepMs(plain('minute'), asked.stepSeconds!) : plain('0');
-  const columns = ['step', ...columnsOf(asked.by)].join(', ');
+  const columns = ['step', ...sourceColumns(asked.by)].join(', ');
   return await sources.engine.rows<SumRow>(
     ch`
     with ${read},

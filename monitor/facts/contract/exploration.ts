@@ -31,34 +31,6 @@ export const addressDimensions: readonly ExploredDimension[] = [
   'scope',
 ];
 
-/** Columns of a piece that each dimension's value is made of: fewer than values, and numbers where they are numbers. */
-const sources: Readonly<Record<ExploredDimension, readonly string[]>> = {
-  address: ['local', 'segment'],
-  server: ['local', 'segment'],
-  customer: ['local', 'segment'],
-  device: ['device'],
-  application: ['name'],
-  peer: ['peer'],
-  country: ['peer'],
-  as: ['peer'],
-  port: ['port'],
-  transport: ['protocol'],
-  direction: ['direction'],
-  sensor: ['seen_by'],
-  scope: ['vantage'],
-};
-
-/** Columns that these dimensions are made of, each once. */
-export const columnsOf = (by: readonly ExploredDimension[]): string[] => [
-  ...new Set(by.flatMap((one) => sources[one])),
-];
-
-/** Whether rows are grouped or chosen by one of these dimensions. */
-export const usesDimension = (
-  { by, filters }: Pick<Exploration, 'by' | 'filters'>,
-  ...dimensions: ExploredDimension[]
-): boolean => [...by, ...filters.map((one) => one.dimension)].some((one) => dimensions.includes(one));
-
 /**
  * Rows with one of the values, or with `is: false` all others, those without a value too. Addresses are
  * canonical text, a network, or of `address` also `address%segment`; ports a number, of one protocol `17/53`, or `none`; transports a protocol number;

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { vantageOf } from '../contract/codes.ts';
 import type * as facts from '../contract/facts.ts';
-import { type Coverage, inHours, inSpans } from './span-store.ts';
+import { type Coverage, hourSeconds, inHours, inSpans } from './span-store.ts';
 
 const seconds = (column: string) => sql`extract(epoch from ${sql.ref(column)})::float8`;
 const within = (range: facts.SiteRange) =>
@@ -83,7 +83,8 @@ export async function sumSite(
   range: facts.SiteRange & { stepSeconds: number },
 ): Promise<facts.SiteStep[]> {
   const step = range.stepSeconds;
-  const { hours, spans } = coverage.all(['hours'], step);
+  const hours = step % hourSeconds === 0 ? coverage.hours : [];
+  const spans = hours.length === 0 ? [{ from: range.fromMinute, to: range.toMinute }] : coverage.spans;
   const { rows } = await sql<facts.SiteStep>`
     with pieces as (
       select hour as start, rx_bytes as rx, tx_bytes as tx, packets, addresses, minutes from site_hours

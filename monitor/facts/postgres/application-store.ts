@@ -7,7 +7,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { evidenceOf, vantageOf } from '../contract/codes.ts';
 import * as facts from '../contract/facts.ts';
 import { inDirection, judgedFacts, judgedPairs } from './judge-store.ts';
-import { judgedNames, judgedPairSums, keptNames, nameColumns } from './name-store.ts';
+import { judgedNames, judgedPairSums } from './name-store.ts';
 import { countAddresses, findTopPair } from './packed.ts';
 import {
   type Coverage,
@@ -37,11 +37,21 @@ interface RankedRow extends facts.ApplicationKey {
 
 type View = { direction: facts.Direction | null };
 
-const partsOf = (coverage: Coverage) => ({
-  names: coverage.all(['days', 'hours', 'tens']),
-  // Pairs of a day are kept by the hour.
-  pairs: coverage.young(['hours', 'tens']),
-});
+/** What is kept by name of these parts, with a start; the rows without a name are the bytes of all. */
+function namePieces(coverage: Pick<Coverage, 'siteId' | 'names'>, { direction }: View): RawBuilder<unknown> {
+  const { siteId, names } = coverage;
+  const ofSite = sql`site_id = ${siteId} and ${inDirection(direction)}`;
+  const columns = sql`name, protocol, server_port, inbound_bytes, outbound_bytes, evidence, is_attributed, owner, seen, last_sent_at`;
+  return sql`select day as start, ${columns} from name_days where ${ofSite} and ${inStarts(names.days, daySeconds, 'day')}
+    union all
+    select hour, ${columns} from name_hours where ${ofSite} and ${inStarts(names.hours, hourSeconds, 'hour')}
+    union all
+    select start, ${columns} from name_tens where ${ofSite} and ${inStarts(names.tens, tenSeconds, 'start')}
+    union all
+    select minute, ${columns} from name_minutes where ${ofSite} and ${inSpans(names.judged)}
+    union all
+    select minute, ${columns} from name_sums where ${inSpans(names.unjudged)}`;
+}
 
 const sameKey = (a: string, b: string) => sql`${sql.ref(`${a}.name`)} = ${sql.ref(`${b}.name`)}
   and ${sql.ref(`${a}.protocol`)} = ${sql.ref(`${b}.protocol`)}
@@ -53,19 +63,12 @@ export async function rankApplications(
   coverage: Coverage,
   options: View & Pick<facts.Ranking, 'limit' | 'nameContains' | 'topConnections'>,
 ): Promise<facts.ApplicationUse> {
-  const { siteId } = coverage;
-  const { names, pairs } = partsOf(coverage);
+  const { siteId, names, namePairs: pairs } = coverage;
   const { direction, limit, nameContains = '' } = options;
   const unjudged = uniteSpans(names.unjudged, pairs.unjudged);
   const { rows: found } = await sql<RankedRow | (Omit<RankedRow, 'name'> & { name: null })>`
     with ${judgedFacts({ siteId, judged: [], unjudged, direction })}, ${judgedNames},
-    pieces as (${sql.join(
-      [
-        ...keptNames(siteId, names, nameColumns, inDirection(direction)),
-        sql`select minute, ${nameColumns} from name_sums where ${inSpans(names.unjudged)}`,
-      ],
-      sql` union all `,
-    )}),
+    pieces as (${namePieces(coverage, options)}),
     named as (
       select name, protocol, server_port, max(evidence) as evidence, bool_or(is_attributed) as is_attributed,
         sum(inbound_bytes) as inbound, sum(outbound_bytes) as outbound, min(owner) as owner, min(seen) as seen,
@@ -156,7 +159,7 @@ export async function readKeptLists(
   const part = (list: 'locals' | 'pairs', table: string, isIn: RawBuilder<unknown>) =>
     sql`select name, protocol, server_port, ${sql.ref(list)} as list from ${sql.table(table)}
       where site_id = ${coverage.siteId} and ${inDirection(direction)} and name = any(${[...wanted[list]]}::text[]) and ${isIn}`;
-  const { names: all, pairs: young } = partsOf(coverage);
+  const { names: all, namePairs: young } = coverage;
   return {
     locals: await readLists(db, [
       part('locals', 'name_day_locals', inStarts(all.days, daySeconds, 'day')),

@@ -63,12 +63,10 @@ export async function readApplication(
   coverage: Coverage,
   options: facts.ApplicationKey & { direction: facts.Direction | null },
 ): Promise<facts.ApplicationDetail> {
-  const { siteId } = coverage;
-  const { spans, hours, judged, unjudged } = coverage.all(['hours']);
-  const pairs = coverage.young(['hours']);
+  const { siteId, spans, hours, pairs } = coverage;
   const { direction, name, protocol, serverPort } = options;
   const key = { name, protocol, serverPort };
-  const judging = { siteId, direction, key, judged, unjudged };
+  const judging = { siteId, direction, key, judged: coverage.judged, unjudged: coverage.unjudged };
   const judgingPairs = { ...judging, judged: pairs.judged, unjudged: pairs.unjudged };
   const fromPairs = await sql<Entry>`
     with ${judgedFacts(judgingPairs)}, ${judgedPairs(judgingPairs)},
@@ -118,8 +116,7 @@ export async function sumAddressApplications(
   coverage: Coverage,
   { address, segment }: Pick<facts.AddressRange, 'address' | 'segment'>,
 ): Promise<facts.AddressUse[]> {
-  const { siteId } = coverage;
-  const { hours, judged, unjudged } = coverage.all(['hours']);
+  const { siteId, hours, judged, unjudged } = coverage;
   const ofSegment = segment === undefined ? sql`true` : sql`segment in ('', ${segment})`;
   const { rows } = await sql<
     Omit<facts.AddressUse, 'direction' | 'evidence'> & { direction: number; evidence: number }

@@ -11,7 +11,6 @@ import {
   inHours,
   inSpans,
   type Parts,
-  type Span,
   spansOf,
   uniteSpans,
 } from './span-store.ts';
@@ -19,7 +18,11 @@ import {
 const unionAll = (parts: readonly RawBuilder<unknown>[]) => sql.join(parts, sql` union all `);
 
 /** Minutes of addresses as `device_minutes`: what each exchanged, and internally, with who owned it then. */
-export function deviceMinutes(siteId: number, spans: readonly Span[], addresses: readonly string[] | null) {
+export function deviceMinutes(
+  coverage: Pick<Coverage, 'siteId' | 'spans'>,
+  addresses: readonly string[] | null,
+) {
+  const { siteId, spans } = coverage;
   const ofAddresses = addresses === null ? sql`true` : sql`address = any(${[...addresses]}::inet[])`;
   const nothing = sql`select null::inet as address, null::timestamptz as minute, null::text as device_key, null::bigint as rx,
     null::bigint as tx, null::bigint as packets, null::bigint as lan_rx, null::bigint as lan_tx, null::text as segment,
@@ -52,7 +55,7 @@ const ofDevices = (deviceKeys: readonly string[]) => sql`device_key = any(${[...
 
 /** Rolled-up hours and minutes alike as `pieces`: a start, an owner, bytes. */
 const devicePieces = (siteId: number, source: Source, deviceKeys: readonly string[]) => sql`
-  ${deviceMinutes(siteId, source.spans, source.addresses)},
+  ${deviceMinutes({ siteId, spans: source.spans }, source.addresses)},
   pieces as (
     select hour as start, device_key, rx_bytes as rx, tx_bytes as tx, lan_rx_bytes as lan_rx, lan_tx_bytes as lan_tx
     from address_hours where site_id = ${siteId} and ${inHours(source.hours)} and ${ofDevices(deviceKeys)}
@@ -107,7 +110,7 @@ function toValues(row: Omit<SumRow, 'deviceKey'> | undefined): Pick<facts.Device
   };
 }
 
-interface Source extends Pick<Parts, 'hours' | 'spans'> {
+interface Source extends Parts {
   /** Those that may have belonged to one of the devices. */
   addresses: string[];
   isLimited: boolean;
@@ -116,12 +119,10 @@ interface Source extends Pick<Parts, 'hours' | 'spans'> {
 /** Addresses that any capture gave to one of these devices, in order; at most `limit`, or all. */
 export async function listDeviceAddresses(
   db: Queryable,
-  coverage: Coverage,
+  { siteId, spans, hours }: Pick<Coverage, 'siteId' | 'spans' | 'hours'>,
   deviceKeys: readonly string[],
   limit: number | null,
 ): Promise<string[]> {
-  const { siteId } = coverage;
-  const { spans, hours } = coverage.all(['hours']);
   const ofSite = sql`site_id = ${siteId}`;
   const { rows } = await sql<{ address: string }>`
     select host(address) as address from (
@@ -136,14 +137,13 @@ export async function listDeviceAddresses(
  * captures of them, and the hours. Beyond the budgets the first addresses and the newest hours are read.
  */
 async function findSource(db: Queryable, coverage: Coverage, deviceKeys: readonly string[]): Promise<Source> {
-  const { siteId } = coverage;
-  const kept = coverage.all(['hours']);
+  const { siteId, spans } = coverage;
   const ofSite = sql`site_id = ${siteId}`;
   const owned = await listDeviceAddresses(db, coverage, deviceKeys, facts.deviceBudget.addresses + 1);
   const addresses = owned.slice(0, facts.deviceBudget.addresses);
   const { rows: sizes } = await sql<{ hour: number; rows: number }>`
     select extract(epoch from hour)::float8 as hour, count(*)::int as rows from address_hours
-    where ${ofSite} and ${inHours(kept.hours)} and ${ofDevices(deviceKeys)}
+    where ${ofSite} and ${inHours(coverage.hours)} and ${ofDevices(deviceKeys)}
     group by hour order by hour desc`.execute(db);
   let room = facts.deviceBudget.rows;
   const hours: number[] = [];
@@ -152,7 +152,7 @@ async function findSource(db: Queryable, coverage: Coverage, deviceKeys: readonl
     if (room >= 0) hours.push(size.hour);
   }
   const isLimited = owned.length > addresses.length || hours.length < sizes.length;
-  return { addresses, spans: kept.spans, hours: hours.toReversed(), isLimited };
+  return { addresses, spans, hours: hours.toReversed(), isLimited };
 }
 
 export async function listTopAddresses(
@@ -160,10 +160,9 @@ export async function listTopAddresses(
   coverage: Coverage,
   limit: number,
 ): Promise<facts.TopAddress[]> {
-  const { siteId } = coverage;
-  const { hours, spans } = coverage.all(['hours']);
+  const { siteId, hours } = coverage;
   const { rows } = await sql<facts.TopAddress>`
-    with ${deviceMinutes(siteId, spans, null)},
+    with ${deviceMinutes(coverage, null)},
     pieces as (
       select address, segment, rx_bytes as rx, tx_bytes as tx, packets, last_minute from address_hours
       where site_id = ${siteId} and ${inHours(hours)} and rx_bytes is not null

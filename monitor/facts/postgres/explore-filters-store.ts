@@ -11,8 +11,18 @@ import { isOfSensors } from './judge-store.ts';
  */
 export function conditionOf({ dimension, is, values }: ExploredFilter): RawBuilder<unknown> {
   const matches = matchOf(dimension, values);
-  return is ? matches : sql`(${matches} is not true)`;
+  if (is) return matches;
+  const column = nullable[dimension];
+  return column === undefined ? sql`not ${matches}` : sql`(${column} is null or not ${matches})`;
 }
+
+/** What a filter compares, where a row may be without it. */
+const nullable: Partial<Record<ExploredFilter['dimension'], RawBuilder<unknown>>> = {
+  address: sql`b.local`,
+  device: sql`b.device_key`,
+  sensor: sql`b.capture_id`,
+  scope: sql`b.vantage`,
+};
 
 function matchOf(dimension: ExploredFilter['dimension'], values: readonly string[]): RawBuilder<unknown> {
   switch (dimension) {
@@ -31,21 +41,24 @@ function matchOf(dimension: ExploredFilter['dimension'], values: readonly string
     case 'scope':
       return sql`(b.vantage = any(${values.map((one) => (one === 'uplink' ? 1 : 2))}::smallint[]))`;
     case 'sensor':
-      return sql`(${isOfSensors(sql`b.seen_by`, values)})`;
+      return sql`(${isOfSensors(sql`b.capture_id`, values)})`;
     case 'device':
-      return sql`(b.device = any(${[...values]}::text[]))`;
+      return sql`(b.device_key = any(${[...values]}::text[]))`;
   }
 }
 
+/** Never null: `none` is a value. */
 function portsMatch(values: readonly string[]): RawBuilder<unknown> {
   const ports = values.filter((one) => /^\d+$/.test(one)).map(Number);
   const ofProtocols = values.filter((one) => one.includes('/')).map((one) => one.split('/').map(Number));
-  const parts = [sql`b.port = any(${ports}::int[])`];
-  if (ofProtocols.length > 0)
-    parts.push(sql`(b.protocol, b.port) in (select * from unnest(
-      ${ofProtocols.map(([protocol]) => protocol)}::smallint[], ${ofProtocols.map(([, port]) => port)}::int[]))`);
-  if (values.includes('none')) parts.push(sql`b.port is null`);
-  return sql`(${sql.join(parts, sql` or `)})`;
+  const isNone = sql`b.server_port is null`;
+  const isPort = sql`b.server_port = any(${ports}::int[])`;
+  const isOne =
+    ofProtocols.length === 0
+      ? isPort
+      : sql`(${isPort} or (b.protocol, b.server_port) in (select * from unnest(
+          ${ofProtocols.map(([protocol]) => protocol)}::smallint[], ${ofProtocols.map(([, port]) => port)}::int[])))`;
+  return values.includes('none') ? sql`(${isNone} or ${isOne})` : sql`(not ${isNone} and ${isOne})`;
 }
 
 /** Whether an address (and its segment) is one of these. */

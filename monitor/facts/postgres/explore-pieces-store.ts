@@ -7,44 +7,45 @@ import {
   type Exploration,
   type Explored,
   type ExploredDimension,
+  type ExploredView,
   splitPlaces,
-  usesDimension,
 } from '../contract/exploration.ts';
 import { ownedMinutes } from './detail-store.ts';
 import { judgedFacts, judgedPairs, noAddress } from './judge-store.ts';
-import { keptNames } from './name-store.ts';
+import { excludedLocals, namePieces, namePiecesWithout } from './name-pieces-store.ts';
+import type { PieceQuery, Pieces } from './pieces.ts';
 import {
   type Coverage,
+  daySeconds,
   hourSeconds,
   inHours,
   inSpans,
   inStarts,
+  type MinuteParts,
   type Parts,
+  type Span,
   tenSeconds,
-  type Unit,
+  type UsageParts,
+  uniteSpans,
+  withoutHours,
 } from './span-store.ts';
 
-/** What the parts of a query are made of, whichever tables they are of. */
-interface Pieces {
-  /** Questions with the same filters, range and steps sum the same rows where their kind is the same. */
-  kind: string;
-  /** Whether an index finds the rows of an address or of a name, so that these are read again at little cost. */
-  isIndexed: boolean;
-  /** Common table expressions before `parts`, with a comma after each. */
-  before: RawBuilder<unknown>;
-  /** Selects, each of other rows, of `columns`. They are summed one by one, so that PostgreSQL can share a large one out. */
-  parts: readonly RawBuilder<unknown>[];
-  columns: readonly string[];
-  grains: Explored['grains'];
-}
+/** Expressions over a row `b` of a source, by dimension. */
+type Columns = Partial<Record<ExploredDimension, RawBuilder<unknown>>>;
+
+type Asked = Pick<Exploration, 'by' | 'filters'>;
+
+const usesDimension = (asked: Asked, ...dimensions: ExploredDimension[]): boolean =>
+  asked.by.some((one) => dimensions.includes(one)) ||
+  asked.filters.some((one) => dimensions.includes(one.dimension));
 
 /** Text of a value, null where there is none; over the columns that `base` selects. */
-export const columns: Readonly<Record<ExploredDimension, RawBuilder<unknown>>> = {
+export const columns: Columns = {
   address: sql`host(b.local) || case when b.segment = '' then '' else '%' || b.segment end`,
-  device: sql`b.device`,
+  device: sql`b.device_key`,
   application: sql`b.name`,
   peer: sql`host(b.peer)`,
-  port: sql`coalesce(b.port::text, 'none')`,
+  port: sql`coalesce(b.server_port::text, 'none')`,
   transport: sql`b.protocol::text`,
   direction: sql`(array['outbound', 'inbound', 'internal', 'transit'])[b.direction]`,
   sensor: sql`c.sensor_id::text`,
@@ -75,42 +76,82 @@ function nameCondition({ filters }: Exploration): RawBuilder<unknown> {
   return named === undefined ? sql`true` : sql`name = any(${[...named.values]}::text[])`;
 }
 
-/** Ten minutes of usage and connections hold neither captures nor devices, hours no captures. */
-const unitsOf = (asked: Exploration): Unit[] => [
-  ...(isOfCaptures(asked) ? [] : (['hours'] as const)),
-  ...(usesDimension(asked, 'sensor', 'scope', 'device') ? [] : (['tens of usage'] as const)),
-];
+const fitsHours = (asked: Exploration) => asked.stepSeconds === null || asked.stepSeconds % hourSeconds === 0;
 
-const grainsOf = ({ days, hours, spans, tens }: Parts): Explored['grains'] => [
-  ...(days.length > 0 ? (['days'] as const) : []),
-  ...(hours.length > 0 ? (['hours'] as const) : []),
-  ...(spans.length > 0 ? (['minutes'] as const) : []),
-  ...(tens.length > 0 ? (['tens'] as const) : []),
-];
+/** Ten minutes of usage and connections hold neither captures nor devices. */
+const fitsUsageTens = (asked: Exploration) =>
+  (asked.stepSeconds === null || asked.stepSeconds % tenSeconds === 0) &&
+  !usesDimension(asked, 'sensor', 'scope', 'device');
 
-export function piecesOf(coverage: Coverage, asked: Exploration): Pieces {
-  const { source, stepSeconds } = asked;
-  const isOfAddresses = usesDimension(asked, ...addressOnly);
-  if (source === 'addresses')
-    return isOfAddresses ? addressPieces(coverage, asked) : sitePieces(coverage, asked);
-  const isByName = asked.measure === 'bytes' && !isOfAddresses;
-  if (source === 'applications') {
-    if (isByName) return namePieces(coverage, asked, coverage.all(['days', 'hours', 'tens'], stepSeconds));
-    // Packets are no part of sums by name, and connections by name are fewer than usage by address.
-    return coverage.isYoung && !isOfAddresses && fitsHours(asked)
-      ? pairPieces(coverage, asked)
-      : usagePieces(coverage, asked);
+const usagePartsOf = (coverage: Coverage, asked: Exploration, rolled: Parts & MinuteParts): UsageParts => {
+  const parts = fitsHours(asked) && !isOfCaptures(asked) ? rolled : withoutHours(rolled);
+  return fitsUsageTens(asked) ? coverage.withUsageTens(parts) : { ...parts, tens: [] };
+};
+
+const grainsOf = (parts: {
+  hours: readonly unknown[];
+  tens?: readonly unknown[];
+  judged: readonly unknown[];
+  unjudged: readonly unknown[];
+}) =>
+  new Set<Explored['grains'][number]>([
+    ...(parts.hours.length > 0 ? (['hours'] as const) : []),
+    ...(parts.tens?.length ? (['tens'] as const) : []),
+    ...(parts.judged.length + parts.unjudged.length > 0 ? (['minutes'] as const) : []),
+  ]);
+
+export function piecesOf(coverage: Coverage, asked: PieceQuery & ExploredView): Pieces {
+  if (asked.source === 'addresses') {
+    if (!usesDimension(asked, ...addressOnly)) return sitePieces(coverage, asked);
+    const locals = asked.isDirect || asked.by.length > 0 ? null : excludedLocals(asked.filters);
+    const isFine = asked.stepSeconds !== null && asked.stepSeconds % tenSeconds !== 0;
+    return locals !== null && isFine && onlyOfAddress(asked)
+      ? sitePiecesWithout(coverage, asked, locals)
+      : addressPieces(coverage, asked);
   }
-  // Connections add up to the usage by application of the same minutes.
-  return isByName && !usesDimension(asked, 'peer', 'country', 'as')
-    ? namePieces(coverage, asked, coverage.young(['hours', 'tens'], stepSeconds))
-    : pairPieces(coverage, asked);
+  if (asked.source === 'pairs')
+    return isPairTotal(asked)
+      ? namePieces(coverage, asked, coverage.youngNamesUpTo(asked.stepSeconds ?? hourSeconds))
+      : pairPieces(coverage, asked);
+  if (isByName(asked))
+    return namePieces(coverage, asked, coverage.namesUpTo(asked.stepSeconds ?? daySeconds));
+  if (coverage.isYoung && isOfPairs(asked)) return pairPieces(coverage, asked);
+  const locals = excludedOf(asked);
+  if (locals === null) return usagePieces(coverage, asked);
+  const step = asked.stepSeconds ?? hourSeconds;
+  return namePiecesWithout(
+    coverage,
+    asked,
+    coverage.namesUpTo(step % hourSeconds === 0 ? hourSeconds : step),
+    locals,
+  );
 }
 
-const fitsHours = ({ stepSeconds }: Exploration) => stepSeconds === null || stepSeconds % hourSeconds === 0;
+/** Addresses without which sums by name hold all that is asked for; null: they don't. */
+function excludedOf(asked: PieceQuery & ExploredView): string[] | null {
+  const others = asked.filters.filter((one) => one.dimension !== 'address');
+  const locals = asked.isDirect ? null : excludedLocals(asked.filters);
+  return locals !== null && isByName({ ...asked, filters: others }) ? locals : null;
+}
+
+/** Whether what is asked for is found by name, all or without some addresses. */
+export const isOfNames = (asked: PieceQuery & ExploredView): boolean =>
+  isByName(asked) || (asked.source === 'applications' && excludedOf(asked) !== null);
+
+/** Connections add up to the usage by application of the same minutes, where nothing is asked for that they alone know. */
+const isPairTotal = (asked: Exploration): boolean =>
+  asked.measure === 'bytes' && !usesDimension(asked, 'peer', 'country', 'as', ...addressOnly);
+
+/** The other way round packets, which sums by name don't have: those by name and remote address are fewer than those by address. */
+const isOfPairs = (asked: Exploration): boolean =>
+  asked.measure === 'packets' && fitsHours(asked) && !usesDimension(asked, ...addressOnly);
 
 /** What sums by name don't tell. */
 const addressOnly = ['address', 'server', 'customer', 'device', 'sensor', 'scope'] as const;
+
+/** Whether sums by name alone hold all that is asked for. */
+const isByName = (asked: Exploration): boolean =>
+  asked.source === 'applications' && asked.measure === 'bytes' && !usesDimension(asked, ...addressOnly);
 
 /** Own scans in the measure. Sums have bytes of both directions together, minutes of each. */
 const ownScansOf = ({ measure }: Exploration, bytes = sql`own_scan_bytes`) =>
@@ -119,39 +160,53 @@ const ofBothDirections = sql`own_scan_rx_bytes + own_scan_tx_bytes`;
 
 /** A site's sums by minute and hour. Quiet ones, in which captures listened and saw no address, hold no row of any address. */
 function sitePieces(coverage: Coverage, asked: Exploration): Pieces {
-  const parts = coverage.all(['hours'], asked.stepSeconds);
-  const ofSite = sql`site_id = ${coverage.siteId} and addresses > 0`;
-  const sums = sql`rx_bytes, tx_bytes, packets, ${ownScansOf(asked)}`;
+  const { siteId } = coverage;
+  const parts = fitsHours(asked) ? coverage : withoutHours(coverage);
+  const ofSite = sql`site_id = ${siteId} and addresses > 0`;
   return {
     kind: 'site',
-    isIndexed: true,
     before: sql``,
     columns: ['start', ...addressAmounts],
     parts: [
-      sql`select minute, ${sums} from site_minutes where ${ofSite} and ${inSpans(parts.spans)}`,
-      sql`select hour, ${sums} from site_hours where ${ofSite} and ${inHours(parts.hours)}`,
+      sql`select minute, rx_bytes, tx_bytes, packets, ${ownScansOf(asked)} from site_minutes where ${ofSite} and ${inSpans(parts.spans)}`,
+      sql`select hour, rx_bytes, tx_bytes, packets, ${ownScansOf(asked)} from site_hours where ${ofSite} and ${inHours(parts.hours)}`,
     ],
+    filters: asked.filters,
     grains: grainsOf(parts),
   };
 }
 
-/** Sums by name; rows without a name hold the sum of all names. */
-function namePieces({ siteId }: Coverage, asked: Exploration, parts: Parts): Pieces {
-  const isOfAll = [...asked.by, ...asked.filters.map((one) => one.dimension)].every(
-    (one) => one === 'direction',
-  );
-  const only = sql`name is ${sql.raw(isOfAll ? 'null' : 'not null')} and inbound_bytes is not null`;
-  const shared = sql`name, protocol, server_port, direction, inbound_bytes, outbound_bytes, null::numeric`;
+const onlyOfAddress = ({ filters }: Asked) => filters.every(({ dimension }) => dimension === 'address');
+
+/** The minutes of a site without some addresses: its sums minus theirs, which an index finds; those of changed minutes from all counters. */
+function sitePiecesWithout(coverage: Coverage, asked: Exploration, locals: readonly string[]): Pieces {
+  const { siteId } = coverage;
+  const { judged, unjudged } = withoutHours(coverage);
+  const minuteScans = ownScansOf(asked, ofBothDirections);
+  const isLeftOut = sql`address = any(${[...locals]}::inet[])`;
+  const minutesOf = (spans: readonly Span[], where: RawBuilder<unknown>) =>
+    spans.map(
+      (span) => sql`select minute, rx_bytes, tx_bytes, packets, ${minuteScans} as own_scans
+        from strongest_host_minutes(${siteId}, to_timestamp(${span.from}), to_timestamp(${span.to})) s where ${where}`,
+    );
+  const ofPart = minutesOf(uniteSpans(judged, []), isLeftOut);
+  const nothing = sql`select null::timestamptz as minute, 0 as rx_bytes, 0 as tx_bytes, 0 as packets, 0 as own_scans where false`;
   return {
-    kind: isOfAll ? 'all names' : 'names',
-    isIndexed: true,
-    before: sql`${judgedFacts({ siteId, judged: [], unjudged: parts.unjudged, direction: null })},`,
-    columns: ['start', 'name', 'protocol', 'port', 'direction', ...amounts],
+    kind: 'site without addresses',
+    before: sql`part as materialized (
+      select minute, sum(rx_bytes) as rx_bytes, sum(tx_bytes) as tx_bytes, sum(packets) as packets, sum(own_scans) as own_scans,
+        count(*) as addresses
+      from (${sql.join([nothing, ...ofPart], sql` union all `)}) s group by minute),`,
+    columns: ['start', ...addressAmounts],
     parts: [
-      ...keptNames(siteId, parts, shared, only),
-      sql`select minute, ${shared} from judged where owns and ${inSpans(parts.unjudged)}`,
+      sql`select k.minute, k.rx_bytes - coalesce(p.rx_bytes, 0), k.tx_bytes - coalesce(p.tx_bytes, 0), k.packets - coalesce(p.packets, 0),
+          ${ownScansOf(asked)} - coalesce(p.own_scans, 0)
+        from site_minutes k left join part p on p.minute = k.minute
+        where site_id = ${siteId} and ${inSpans(judged, 'k.minute')} and k.addresses > coalesce(p.addresses, 0)`,
+      ...minutesOf(unjudged, sql`not ${isLeftOut}`),
     ],
-    grains: grainsOf(parts),
+    filters: [],
+    grains: new Set(['minutes']),
   };
 }
 
@@ -159,7 +214,7 @@ function namePieces({ siteId }: Coverage, asked: Exploration, parts: Parts): Pie
 function addressPieces(coverage: Coverage, asked: Exploration): Pieces {
   const { siteId } = coverage;
   const needsCapture = isOfCaptures(asked);
-  const parts = coverage.all(needsCapture ? ['tens'] : ['hours', 'tens'], asked.stepSeconds);
+  const parts = coverage.addressesUpTo(asked.stepSeconds ?? hourSeconds, needsCapture);
   const locals = localsOf(asked);
   const isLocal = locals === null ? sql`true` : sql`address = any(${locals}::inet[])`;
   const shared = sql`address, segment, nullif(device_key, '')`;
@@ -175,9 +230,8 @@ function addressPieces(coverage: Coverage, asked: Exploration): Pieces {
   });
   return {
     kind: needsCapture ? 'addresses of captures' : 'addresses',
-    isIndexed: !needsCapture,
     before: sql``,
-    columns: ['start', 'local', 'segment', 'device', 'seen_by', 'vantage', ...addressAmounts],
+    columns: ['start', 'local', 'segment', 'device_key', 'capture_id', 'vantage', ...addressAmounts],
     parts: [
       sql`select start, ${shared}, capture_id, vantage, rx_bytes, tx_bytes, packets, ${ownScansOf(asked)} from address_tens
         where site_id = ${siteId} and ${inStarts(parts.tens, tenSeconds, 'start')} and ${isLocal}`,
@@ -185,7 +239,8 @@ function addressPieces(coverage: Coverage, asked: Exploration): Pieces {
         where site_id = ${siteId} and ${inHours(parts.hours)} and rx_bytes is not null and ${isLocal}`,
       ...minutes,
     ],
-    grains: grainsOf(parts),
+    filters: asked.filters,
+    grains: grainsOf({ ...parts, judged: parts.spans, unjudged: [] }),
   };
 }
 
@@ -193,19 +248,19 @@ function addressPieces(coverage: Coverage, asked: Exploration): Pieces {
 const amounts = ['inbound', 'outbound', 'packets'];
 const addressAmounts = [...amounts, 'own_scans'];
 /** Those of usage and of connections. */
-const usageColumns = ['local', 'segment', 'device', 'name', 'protocol', 'port', 'direction'];
+const usageColumns = ['local', 'segment', 'device_key', 'name', 'protocol', 'server_port', 'direction'];
 
 const localOrNone = (of: string) => sql`nullif(${sql.ref(`${of}.local`)}, ${noAddress})`;
 
 /** The facts of minutes that a query can be about. */
-const judgingOf = (siteId: number, asked: Exploration, { judged, unjudged }: Parts) => ({
+const judgingOf = (siteId: number, asked: Exploration, { judged, unjudged }: MinuteParts) => ({
   ...{ siteId, judged, unjudged, direction: null },
   locals: localsOf(asked),
   sensors: sensorsOf(asked),
 });
 
 /** Whether it matters which capture counts, which the minutes alone tell. */
-const isOfCaptures = (asked: Exploration): boolean => usesDimension(asked, 'sensor', 'scope');
+export const isOfCaptures = (asked: Asked): boolean => usesDimension(asked, 'sensor', 'scope');
 
 /** What the rows of usage and of connections depend on beside filters, range and steps. */
 const detailOf = (asked: Exploration) =>
@@ -213,7 +268,8 @@ const detailOf = (asked: Exploration) =>
 
 function usagePieces(coverage: Coverage, asked: Exploration): Pieces {
   const { siteId } = coverage;
-  const parts = coverage.all(unitsOf(asked), asked.stepSeconds);
+  const rolled: Parts & MinuteParts = asked.measure === 'packets' ? coverage.detailed.all : coverage;
+  const parts = usagePartsOf(coverage, asked, rolled);
   const judging = judgingOf(siteId, asked, parts);
   const { locals } = judging;
   const isLocal = locals === null ? sql`true` : sql`local = any(${locals}::inet[])`;
@@ -221,9 +277,8 @@ function usagePieces(coverage: Coverage, asked: Exploration): Pieces {
   const device = deviceOf(asked, siteId, parts, sql`j`);
   return {
     kind: `usage${detailOf(asked)}`,
-    isIndexed: false,
     before: sql`${judgedFacts(judging)}, ${device.before}`,
-    columns: ['start', ...usageColumns, 'seen_by', 'vantage', ...amounts],
+    columns: ['start', ...usageColumns, 'capture_id', 'vantage', ...amounts],
     parts: [
       sql`select j.minute, ${localOrNone('j')}, j.segment, ${device.column}, j.name, j.protocol, j.server_port, j.direction, j.capture_id,
           j.vantage, j.inbound_bytes, j.outbound_bytes, j.packets
@@ -236,13 +291,14 @@ function usagePieces(coverage: Coverage, asked: Exploration): Pieces {
           inbound_bytes, outbound_bytes, packets
         from usage_tens t where site_id = ${siteId} and ${inStarts(parts.tens, tenSeconds, 'start')} and ${isLocal} and ${isNamed}`,
     ],
+    filters: asked.filters,
     grains: grainsOf(parts),
   };
 }
 
 function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
   const { siteId } = coverage;
-  const parts = coverage.young(unitsOf(asked), asked.stepSeconds);
+  const parts = usagePartsOf(coverage, asked, coverage.detailed.pairs);
   const judging = judgingOf(siteId, asked, parts);
   const { locals } = judging;
   const device = deviceOf(asked, siteId, parts, sql`j`);
@@ -261,9 +317,8 @@ function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
   };
   return {
     kind: `${kept}${detailOf(asked)}`,
-    isIndexed: false,
     before: sql`${judgedFacts(judging)}, ${judgedPairs(judging)}, ${device.before}`,
-    columns: ['start', ...usageColumns, 'peer', 'seen_by', 'vantage', ...amounts],
+    columns: ['start', ...usageColumns, 'peer', 'capture_id', 'vantage', ...amounts],
     parts: [
       sql`select j.minute, case when j.direction <> 4 then j.local end, j.segment, ${device.column}, j.name, j.protocol, j.server_port,
           j.direction, case j.direction when 2 then j.client else j.server end, j.capture_id, j.vantage,
@@ -275,12 +330,13 @@ function pairPieces(coverage: Coverage, asked: Exploration): Pieces {
           null::smallint, inbound_bytes, outbound_bytes, packets
         from pair_tens t where site_id = ${siteId} and ${inStarts(parts.tens, tenSeconds, 'start')} and ${isLocal} and ${isNamed}`,
     ],
+    filters: asked.filters,
     grains: grainsOf(parts),
   };
 }
 
 /** The smallest sums of hours that hold all that is asked for of connections. */
-const keptPairsOf = (asked: Exploration): 'connections by name' | 'connections' =>
+const keptPairsOf = (asked: Asked): 'connections by name' | 'connections' =>
   usesDimension(asked, ...addressOnly) ? 'connections' : 'connections by name';
 
 /** Whose the local address was, joined only where it is asked for. */

@@ -1,22 +1,17 @@
 /**
- * Sums of a range over any filters, of one or several views. Views that are made of the same rows are one statement. Where the sums of every
- * key in every step would be many, one statement finds the largest rows without steps, and others the steps of everything and of these
- * rows alone. One more says what listened.
+ * Sums of a range over any filters, of one or several views: views that are made of the same rows by one statement; or, where it is
+ * cheap to ask which rows are the largest, by one for those and one for the steps of everything and of these rows: sums of every key in every
+ * step cost more than reading again. One more says what listened.
  */
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import {
-  columnsOf,
-  type Explored,
-  type ExploredFilter,
-  type ExploredReading,
-  type ExploredView,
-  type FilterDimension,
-} from '../contract/exploration.ts';
+import type { Explored, ExploredFilter, ExploredReading, ExploredView } from '../contract/exploration.ts';
 import { listDeviceAddresses } from './device-store.ts';
-import { localsOf, piecesOf } from './explore-pieces-store.ts';
+import { divideViews, type Way } from './divide-views.ts';
+import { localsOf } from './explore-pieces-store.ts';
 import { listObserved } from './observed-store.ts';
-import { type Coverage, hourSeconds } from './span-store.ts';
-import { type Sums, sumViews } from './sum-views-store.ts';
+import type { PieceQuery } from './pieces.ts';
+import type { Coverage } from './span-store.ts';
+import { type SummedView, type Sums, sumViews, Undecided } from './sum-views-store.ts';
 
 /** All reads are of the transaction's snapshot, so steps belong to the sums. */
 export async function explore(
@@ -26,42 +21,38 @@ export async function explore(
   views: readonly ExploredView[],
 ): Promise<Explored[]> {
   const reading = await narrowToAddresses(db, coverage, asked);
-  const sum = (of: ExploredReading, all: readonly ExploredView[]) => sumViews(db, coverage, of, all);
+  const found = await sumDivided(db, coverage, reading, views);
+  const observe = oncePerStep((stepSeconds) => listObserved(db, asked, stepSeconds));
+  const explored: Explored[] = [];
+  for (const [place, { stepSeconds }] of views.entries())
+    explored.push({ ...found[place]!, observed: stepSeconds === null ? [] : await observe(stepSeconds) });
+  return explored;
+}
+
+/** In the order of the views. */
+async function sumDivided(
+  db: Queryable,
+  coverage: Coverage,
+  reading: PieceQuery,
+  views: readonly ExploredView[],
+): Promise<Sums[]> {
+  const sum = (of: PieceQuery, all: readonly SummedView[]) => sumViews(db, coverage, of, all);
   const sumAll = oncePerStep(async (stepSeconds) => {
     const everything: ExploredView = { by: [], stepSeconds, order: 'size', rows: { keys: [] } };
     return (await sum(reading, [everything]))[0]!;
   });
-  const observe = oncePerStep((stepSeconds) => listObserved(db, asked, stepSeconds));
-  const explored: Explored[] = [];
-  for (const { isRanked, places } of divideViews(coverage, reading, views)) {
-    const ofSet = places.map((place) => views[place]!);
-    const [{ by, stepSeconds }] = ofSet as [ExploredView];
-    const isAll = stepSeconds !== null && by.length === 0 && ofSet.length === 1;
-    const sums = isAll
-      ? [await sumAll(stepSeconds)]
-      : await sum(reading, isRanked ? ofSet.map((view) => ({ ...view, stepSeconds: null })) : ofSet);
-    for (const [i, place] of places.entries()) {
-      const view = ofSet[i]!;
-      const found = isRanked ? await addSteps(sums[i]!, view) : sums[i]!;
-      explored[place] = { ...found, observed: stepSeconds === null ? [] : await observe(stepSeconds) };
+  const found: Sums[] = [];
+  try {
+    for (const set of divideViews(coverage, reading, views)) {
+      const ofSet = set.places.map((place) => views[place]!);
+      const sums = await sumSet({ reading, sum, sumAll }, set.way, ofSet);
+      for (const [i, place] of set.places.entries()) found[place] = sums[i]!;
     }
+  } catch (error) {
+    if (!(error instanceof Undecided)) throw error;
+    return sumDivided(db, coverage, { ...reading, isDirect: true }, views);
   }
-  return explored;
-
-  /** The steps of everything and of the rows that were found without. */
-  async function addSteps(found: Sums, view: ExploredView): Promise<Sums> {
-    const everything = await sumAll(view.stepSeconds!);
-    const keys = found.rows.map((one) => one.key);
-    const filters = [...reading.filters, ...filtersOf(reading, view, keys)];
-    const [ofRows] = await sum({ ...reading, filters }, [{ ...view, rows: { keys } }]);
-    const placeOf = new Map(keys.map((key, place) => [JSON.stringify(key), place]));
-    const rowSteps = ofRows!.steps
-      .filter((step) => step.row !== null)
-      .map((step) => ({ ...step, row: placeOf.get(JSON.stringify(ofRows!.rows[step.row!]!.key))! }))
-      .sort((a, b) => a.row - b.row || a.timeMs - b.timeMs);
-    const grains = new Set([...found.grains, ...everything.grains, ...ofRows!.grains]);
-    return { ...found, steps: [...everything.steps, ...rowSteps], grains: [...grains].sort() };
-  }
+  return found;
 }
 
 /** What views with the same steps share. */
@@ -84,6 +75,74 @@ async function narrowToAddresses(
   if (keys.length === 0) return asked;
   const values = await listDeviceAddresses(db, coverage, keys[0]!, null);
   return { ...asked, filters: [...asked.filters, { dimension: 'address', is: true, values }] };
+}
+
+interface Reads {
+  reading: PieceQuery;
+  sum: (of: PieceQuery, views: readonly SummedView[]) => Promise<Sums[]>;
+  sumAll: (stepSeconds: number) => Promise<Sums>;
+}
+
+async function sumSet(reads: Reads, way: Way, views: readonly ExploredView[]): Promise<Sums[]> {
+  const { reading, sum, sumAll } = reads;
+  const [{ by, stepSeconds }] = views as [ExploredView];
+  if (way === 'once') {
+    if (by.length === 0 && views.length === 1 && stepSeconds !== null) return [await sumAll(stepSeconds)];
+    return sum(reading, views);
+  }
+  const largest = await sum(
+    reading,
+    views.map((view) => ({ ...view, stepSeconds: null })),
+  );
+  const shown = views.map((view, i) => {
+    const keys = largest[i]!.rows.map((one) => one.key);
+    return { ...view, rows: { keys }, keyed: filtersOf(reading, view, keys) };
+  });
+  if (way === 'ranked') {
+    const steps = await sum(reading, shown);
+    return views.map((_, i) => withSteps(largest[i]!, steps[i]!, steps[i]!));
+  }
+  const everything = await sumAll(stepSeconds!);
+  const ofRows = await sumRows(reads, shown);
+  return views.map((_, i) => withSteps(largest[i]!, everything, ofRows[i]!));
+}
+
+type Keyed = ExploredView & { keyed: readonly ExploredFilter[] };
+
+/** The steps of rows. Views that are about local addresses are one read, since these are mostly the same ones. */
+async function sumRows({ reading, sum }: Reads, views: readonly Keyed[]): Promise<Sums[]> {
+  const found: Sums[] = [];
+  const read = async (places: readonly number[], of: Partial<ExploredReading>, all: SummedView[]) => {
+    const sums = await sum({ ...reading, ...of }, all);
+    for (const [n, place] of places.entries()) found[place] = sums[n]!;
+  };
+  const locals = views.map(({ keyed }) => (keyed.length === 1 ? localsOf({ filters: keyed }) : null));
+  const ofLocals = [...views.keys()].filter((place) => locals[place] !== null);
+  if (ofLocals.length > 0) {
+    const values = new Set(locals.flatMap((one) => one ?? []));
+    const filters: ExploredFilter[] = [
+      ...reading.filters,
+      { dimension: 'address', is: true, values: [...values] },
+    ];
+    const owners = reading.owners.filter(({ address }) => values.has(address));
+    const all = ofLocals.map((place) => ({ ...views[place]!, keyed: [], only: views[place]!.keyed }));
+    await read(ofLocals, { filters, owners }, all);
+  }
+  for (const [place, { keyed, ...view }] of views.entries())
+    if (locals[place] === null) await read([place], { filters: [...reading.filters, ...keyed] }, [view]);
+  return found;
+}
+
+/** Sums without steps, with the steps of everything and of their rows. */
+function withSteps(sums: Sums, everything: Sums, ofRows: Sums): Sums {
+  const grains = new Set([...sums.grains, ...everything.grains, ...ofRows.grains]);
+  const placeOf = new Map(sums.rows.map(({ key }, place) => [JSON.stringify(key), place]));
+  const ofAll = everything.steps.filter((step) => step.row === null);
+  const rowSteps = ofRows.steps
+    .filter((step) => step.row !== null)
+    .map((step) => ({ ...step, row: placeOf.get(JSON.stringify(ofRows.rows[step.row!]!.key))! }))
+    .sort((a, b) => a.row - b.row || a.timeMs - b.timeMs);
+  return { ...sums, steps: [...ofAll, ...rowSteps], grains: [...grains].sort() };
 }
 
 /** What can be left out unread when only these keys are wanted; they may let more pass. */
@@ -112,76 +171,4 @@ function filtersOf(
         return [{ dimension, is: true, values }];
     }
   });
-}
-
-// Which views are summed together, and which rows first.
-
-/** Sums that PostgreSQL groups in the memory that a statement has. */
-const sumsMax = 500_000;
-/** So few cost less than asking first which rows are the largest, where these are found fast. */
-const fewSums = 20_000;
-
-/** Views, by their place in the question, that one statement sums. They have the same steps. */
-interface ViewSet {
-  /** The largest rows first, without steps. */
-  isRanked: boolean;
-  places: number[];
-}
-
-/**
- * Rows of a set are read and judged once, and first summed by everything that any of the views is made of: worth it where these sums are
- * about as few as those of one view, and a loss where they are nearly as many as the rows. In the order of the first view of each.
- */
-function divideViews(
-  coverage: Coverage,
-  reading: ExploredReading,
-  views: readonly ExploredView[],
-): ViewSet[] {
-  const seconds = reading.toMinute - reading.fromMinute;
-  const isKeptByHour = coverage.all(['hours']).hours.length * hourSeconds * 2 > seconds;
-  const sets: (ViewSet & { key: string; columns: string[] })[] = [];
-  for (const [place, { by, stepSeconds, ...view }] of views.entries()) {
-    const { kind, isIndexed } = piecesOf(coverage, { ...reading, ...view, by, stepSeconds });
-    const own = columnsOf(by);
-    const steps = stepSeconds === null ? 1 : seconds / stepSeconds;
-    // Steps of less than an hour would be made of all the minutes.
-    const isCostly = isIndexed || (isKeptByHour && stepSeconds !== null && stepSeconds % hourSeconds !== 0);
-    const isRanked =
-      stepSeconds !== null &&
-      by.length > 0 &&
-      countSums(reading, own) * steps > (isCostly ? fewSums : sumsMax);
-    const key = `${isRanked} ${stepSeconds} ${kind}`;
-    const fits = (columns: string[], ...parts: string[][]) =>
-      parts.some((part) => part.length === columns.length) ||
-      countSums(reading, columns) * (isRanked ? 1 : steps) <= sumsMax;
-    const set = sets.find(
-      (one) => one.key === key && fits([...new Set([...one.columns, ...own])], one.columns, own),
-    );
-    if (set) {
-      set.places.push(place);
-      set.columns = [...new Set([...set.columns, ...own])];
-    } else sets.push({ isRanked, places: [place], key, columns: own });
-  }
-  return sets;
-}
-
-/** About how many sums of these columns there are at a large site, where no filter says how many. */
-function countSums(reading: ExploredReading, columns: readonly string[]): number {
-  const named = (dimension: FilterDimension) =>
-    reading.filters.find((one) => one.dimension === dimension && one.is)?.values.length;
-  const found = localsOf(reading)?.length ?? named('device');
-  const local = found ?? (named('sensor') ?? 20) * 100;
-  const isByLocal = columns.includes('local') || columns.includes('device');
-  const sizes: Record<string, number> = {
-    ...{ local, device: columns.includes('local') ? 1 : local, segment: 1 },
-    name: named('application') ?? Math.min(2000, (isByLocal ? 1 : local) * 100),
-    peer: Math.min(50_000, (found ?? named('application') ?? 25) * 2000),
-    ...{ port: 50, protocol: 3, direction: 4, vantage: 2, seen_by: 50 },
-  };
-  // An application has few ports, mostly of one protocol and in one direction.
-  const isOfFew = columns.includes('name') || columns.includes('peer');
-  return columns.reduce((product, one) => {
-    const isFew = isOfFew && !['local', 'device', 'name', 'peer'].includes(one);
-    return product * (isFew ? Math.min(sizes[one]!, 2) : sizes[one]!);
-  }, 1);
 }

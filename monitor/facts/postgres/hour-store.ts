@@ -86,7 +86,7 @@ async function sumSite(trx: Queryable, { siteId, spans, start, site }: MadeHour)
 /** Traffic of each address and the device that owned it. */
 async function sumAddresses(trx: Queryable, { siteId, spans, start, site }: MadeHour): Promise<void> {
   await sql`
-    with ${deviceMinutes(siteId, spans, null)}
+    with ${deviceMinutes({ siteId, spans }, null)}
     insert into address_hours (hour, site_id, address, segment, device_key, rx_bytes, tx_bytes, packets, last_minute, lan_rx_bytes,
       lan_tx_bytes, own_scan_bytes, own_scan_packets)
     select ${start}, ${site}, address, segment, device_key, sum(rx), sum(tx), sum(packets), max(minute) filter (where rx is not null),

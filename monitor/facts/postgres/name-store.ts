@@ -5,28 +5,10 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { noAddress } from './judge-store.ts';
-import { daySeconds, inHours, inSpans, inStarts, type Parts, tenSeconds } from './span-store.ts';
 
 /** What a name exchanged, as every table of names has it after its start and site; those of minutes and tens have `locals` as well. */
 export const nameColumns = sql`direction, name, protocol, server_port, inbound_bytes, outbound_bytes, evidence, is_attributed,
   owner, seen, last_sent_at`;
-
-/** What is kept by name of these parts, but for minutes that are not judged yet; rows without a name are the bytes of all. */
-export function keptNames(
-  siteId: number,
-  { days, hours, tens, judged }: Parts,
-  columns: RawBuilder<unknown>,
-  only: RawBuilder<unknown>,
-): RawBuilder<unknown>[] {
-  const select = (table: string, start: string, isRead: RawBuilder<unknown>) =>
-    sql`select ${sql.ref(start)} as start, ${columns} from ${sql.table(table)} where site_id = ${siteId} and ${only} and ${isRead}`;
-  return [
-    select('name_days', 'day', inStarts(days, daySeconds, 'day')),
-    select('name_hours', 'hour', inHours(hours)),
-    select('name_tens', 'start', inStarts(tens, tenSeconds, 'start')),
-    select('name_minutes', 'minute', inSpans(judged)),
-  ];
-}
 
 const packedLocals = sql`coalesce(string_agg(inet_send(local), ''::bytea) filter (where local <> ${noAddress}), ''::bytea)`;
 

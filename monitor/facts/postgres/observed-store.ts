@@ -22,7 +22,7 @@ export async function listObserved(
       group by 1 order by 1`.execute(db);
     return rows;
   }
-  const listened = sql`(select *, capture_id as seen_by from capture_minutes where ${within}) b
+  const listened = sql`(select * from capture_minutes where ${within}) b
     where ${sql.join([sql`true`, ...ofCapture.map(conditionOf)], sql` and `)}`;
   const since = sql`site_id = ${siteId} and minute >= to_timestamp(${fromMinute - daySeconds}) and minute < to_timestamp(${toMinute})
     and not is_foreign`;

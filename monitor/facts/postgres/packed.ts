@@ -29,6 +29,14 @@ export function countAddresses(packed: Buffer): number {
   return four.size + six.size;
 }
 
+/** The addresses, each once. */
+export function listAddresses(packed: Buffer): string[] {
+  const found = new Set<string>();
+  for (let at = 0; at < packed.length; at = addressEnd(packed, at))
+    found.add(formatAddress(packed.subarray(at + headBytes, addressEnd(packed, at))));
+  return [...found];
+}
+
 export interface TopPair {
   client: string;
   server: string;

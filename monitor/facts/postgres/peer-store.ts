@@ -32,12 +32,9 @@ type Listed = Omit<Row, 'sumInbound' | 'sumOutbound' | 'sumPackets' | 'total'>;
 
 async function readPeers(
   db: Queryable,
-  coverage: Coverage,
+  { siteId, hours, judged, unjudged, pairs }: Coverage,
   { local, only, by, shown, order, limit }: PeerQuery,
 ): Promise<PeerList<Listed>> {
-  const { siteId } = coverage;
-  const { hours, judged, unjudged } = coverage.all(['hours']);
-  const pairs = coverage.young(['hours']);
   const ofLocal = local === null ? sql`true` : sql`local = ${local}::inet`;
   const columns = sql`hour, direction, local, segment, network, inbound_bytes, outbound_bytes, packets, minutes`;
   const sums = sql`sum(inbound_bytes) as inbound_bytes, sum(outbound_bytes) as outbound_bytes, sum(packets) as packets`;

@@ -14,36 +14,61 @@ export interface Span {
   to: number;
 }
 
-/** A range as tables hold it: starts of whole units that are kept as such, and the minutes between them. */
 export interface Parts {
-  days: number[];
+  /** Starts of hours. */
   hours: number[];
-  tens: number[];
   spans: Span[];
-  /** The same minutes, by whether their facts have been judged. */
+}
+
+/** Minutes outside of hours, by whether their facts have been judged. */
+export interface MinuteParts {
   judged: Span[];
   unjudged: Span[];
 }
 
-/** Tens of usage are kept until their hour is. */
-export type Unit = 'days' | 'hours' | 'tens' | 'tens of usage';
+/** A range as the tables by address hold it. */
+export interface AddressParts extends Parts {
+  /** Starts of ten minutes. */
+  tens: number[];
+}
 
-export interface Coverage {
+/** A range as the tables of usage and of connections hold it. */
+export interface UsageParts extends Parts, MinuteParts {
+  /** Starts of ten minutes, of hours that are not summed. */
+  tens: number[];
+}
+
+/** A range as the tables by name hold it. */
+export interface NameParts extends MinuteParts {
+  /** Starts of days, of hours, of ten minutes. */
+  days: number[];
+  hours: number[];
+  tens: number[];
+}
+
+export interface Coverage extends Parts, MinuteParts {
   siteId: number;
   /** Whether all of it is young enough for pairs (NET-2.2.7). */
   isYoung: boolean;
-  /** The range in these units, the longest first, where steps of so many seconds have room for them. */
-  all(units: readonly Unit[], stepSeconds?: number | null): Parts;
+  /** The part of it that is. */
+  pairs: Parts & MinuteParts;
+  /** Both once more, of hours that hold what queries over any dimensions need. */
+  detailed: { all: Parts & MinuteParts; pairs: Parts & MinuteParts };
+  /** Takes ten minutes that are kept as such out of the judged minutes. */
+  withUsageTens(parts: Parts & MinuteParts): UsageParts;
+  names: NameParts;
+  namePairs: NameParts;
+  /** The tables by address, of parts that fit into steps of so many seconds; hours don't tell which capture counted. */
+  addressesUpTo(stepSeconds: number, needsCapture: boolean): AddressParts;
+  /** As `names`, of parts that fit into steps of so many seconds. */
+  namesUpTo(stepSeconds: number): NameParts;
   /** The same of the part that is young enough for pairs. */
-  young(units: readonly Unit[], stepSeconds?: number | null): Parts;
+  youngNamesUpTo(stepSeconds: number): NameParts;
 }
 
 export const hourSeconds = 3600;
 export const tenSeconds = 600;
 export const daySeconds = 86_400;
-const unitSeconds: Readonly<Record<Unit, number>> = {
-  ...{ days: daySeconds, hours: hourSeconds, tens: tenSeconds, 'tens of usage': tenSeconds },
-};
 
 /** Runs reads of one snapshot, told what of the range is rolled up. */
 export function readCovered<T>(
@@ -58,28 +83,58 @@ export function readCovered<T>(
     .execute(async (trx) => work(trx, coverageOf(range, await findRolled(trx, range))));
 }
 
-function coverageOf({ siteId, fromMinute, toMinute }: SiteRange, rolled: Rolled): Coverage {
+function coverageOf(range: SiteRange, rolled: Rolled): Coverage {
   const youngest = Math.ceil((rolled.now - pairsKeptMs / 1000) / 60) * 60;
-  const divide =
-    (from: number): Coverage['all'] =>
-    (units, stepSeconds = null) => {
-      const starts: Record<Unit, number[]> = { days: [], hours: [], tens: [], 'tens of usage': [] };
-      let spans = [{ from, to: toMinute }];
-      for (const unit of units) {
-        if (stepSeconds !== null && stepSeconds % unitSeconds[unit] !== 0) continue;
-        const split = splitSpans(spans, new Set(rolled[unit]), unitSeconds[unit]);
-        starts[unit] = split.starts;
-        spans = split.spans;
-      }
-      const { days, hours } = starts;
-      const tens = [...starts.tens, ...starts['tens of usage']];
-      return { days, hours, tens, spans, ...splitMinutes(spans, rolled.unjudged) };
-    };
+  const young = { ...range, fromMinute: Math.max(range.fromMinute, youngest) };
+  const all = [{ from: range.fromMinute, to: range.toMinute }];
+  const youngAll = [{ from: young.fromMinute, to: young.toMinute }];
+  const sets = {
+    hours: new Set(rolled.hours),
+    tens: new Set(rolled.tens),
+    unjudged: new Set(rolled.unjudged),
+  };
+  // Made when they are asked for: most reads need neither.
+  const detailed = () => without(sets.hours, rolled.hoursWithoutDetail);
+  const addressTens = () => without(sets.tens, rolled.tensWithoutAddresses);
+  const withUsageTens = (parts: Parts & MinuteParts): UsageParts => {
+    const { starts, spans } = splitSpans(parts.judged, new Set(rolled.tensWithUsage), tenSeconds);
+    return { ...parts, tens: starts, judged: spans, spans: uniteSpans(spans, parts.unjudged) };
+  };
+  const byHours = (spans: readonly Span[], rolledHours: ReadonlySet<number> = sets.hours) => {
+    const { starts, spans: rest } = splitSpans(spans, rolledHours, hourSeconds);
+    return { hours: starts, spans: rest, ...splitMinutes(rest, sets.unjudged) };
+  };
+  const fitting = (stepSeconds: number) => (unit: number, starts: ReadonlySet<number>) =>
+    stepSeconds % unit === 0 ? starts : new Set<number>();
+  const addressesUpTo = (stepSeconds: number, needsCapture: boolean): AddressParts => {
+    const fits = fitting(stepSeconds);
+    const hours = splitSpans(all, needsCapture ? new Set() : fits(hourSeconds, sets.hours), hourSeconds);
+    const tens = splitSpans(hours.spans, fits(tenSeconds, addressTens()), tenSeconds);
+    return { hours: hours.starts, tens: tens.starts, spans: tens.spans };
+  };
+  const names = (spans: readonly Span[], stepSeconds: number): NameParts => {
+    const fits = fitting(stepSeconds);
+    const days = splitSpans(spans, fits(daySeconds, new Set(rolled.days)), daySeconds);
+    const hours = splitSpans(days.spans, fits(hourSeconds, sets.hours), hourSeconds);
+    const tens = splitSpans(hours.spans, fits(tenSeconds, sets.tens), tenSeconds);
+    const minutes = splitMinutes(tens.spans, sets.unjudged);
+    return { days: days.starts, hours: hours.starts, tens: tens.starts, ...minutes };
+  };
   return {
-    siteId,
-    isYoung: fromMinute >= youngest,
-    all: divide(fromMinute),
-    young: divide(Math.max(fromMinute, youngest)),
+    siteId: range.siteId,
+    ...byHours(all),
+    isYoung: range.fromMinute >= youngest,
+    pairs: byHours(youngAll),
+    get detailed() {
+      return { all: byHours(all, detailed()), pairs: byHours(youngAll, detailed()) };
+    },
+    withUsageTens,
+    names: names(all, daySeconds),
+    // Pairs of a day are kept by the hour.
+    namePairs: names(youngAll, hourSeconds),
+    addressesUpTo,
+    namesUpTo: (stepSeconds) => names(all, stepSeconds),
+    youngNamesUpTo: (stepSeconds) => names(youngAll, stepSeconds),
   };
 }
 
@@ -111,9 +166,17 @@ export async function limitStatements(trx: Queryable, ms: number): Promise<void>
   await sql`select set_config('statement_timeout', ${String(ms)}, true)`.execute(trx);
 }
 
-/** Starts of whole units of the range that are kept as such. */
-interface Rolled extends Record<Unit, number[]> {
+interface Rolled {
   now: number;
+  /** Starts of whole units of the range that are kept as such. */
+  days: number[];
+  hours: number[];
+  tens: number[];
+  /** Of these, hours that were rolled up before they had detail (migration 0505), and tens before they had addresses (0510). */
+  hoursWithoutDetail: number[];
+  tensWithoutAddresses: number[];
+  /** Starts of ten minutes of which usage is kept. */
+  tensWithUsage: number[];
   /** Starts of minutes that are read from the facts. */
   unjudged: number[];
 }
@@ -128,16 +191,25 @@ async function findRolled(trx: Queryable, range: SiteRange): Promise<Rolled> {
       and not exists (select 1 from site_minute_marks m where m.site_id = r.site_id
         and m.minute >= ${sql.ref(`r.${column}`)} and m.minute < ${sql.ref(`r.${column}`)} + ${sql.lit(length)}::interval))`;
   const inRange = sql`site_id = ${siteId} and minute >= to_timestamp(${fromMinute}) and minute < to_timestamp(${toMinute})`;
-  // Units of an earlier version that lack columns count as not kept.
   const { rows } = await sql<Rolled>`
     select extract(epoch from svc_now())::float8 as now, ${clean('rolled_days', 'day', '1 day')} as days,
-      ${clean('rolled_hours', 'hour', '1 hour', sql`r.has_detail`)} as hours,
-      ${clean('rolled_tens', 'start', '10 minutes', sql`r.has_addresses`)} as tens,
-      ${clean('rolled_tens', 'start', '10 minutes', sql`r.has_usage`)} as "tens of usage", array(
+      ${clean('rolled_hours', 'hour', '1 hour')} as hours, ${clean('rolled_tens', 'start', '10 minutes')} as tens,
+      ${clean('rolled_tens', 'start', '10 minutes', sql`r.has_usage`)} as tens_with_usage,
+      array(select extract(epoch from hour)::float8 from rolled_hours where site_id = ${siteId} and not has_detail
+        and hour >= to_timestamp(${fromMinute}) and hour < to_timestamp(${toMinute})) as hours_without_detail,
+      array(select extract(epoch from start)::float8 from rolled_tens where site_id = ${siteId} and not has_addresses
+        and start >= to_timestamp(${fromMinute}) and start < to_timestamp(${toMinute})) as tens_without_addresses, array(
         select extract(epoch from minute)::float8 from site_minute_marks where ${inRange}
         union select extract(epoch from minute)::float8 from unjudged_minutes
         where ${inRange}) as unjudged`.execute(trx);
   return rows[0]!;
+}
+
+function without(starts: ReadonlySet<number>, others: readonly number[]): ReadonlySet<number> {
+  if (others.length === 0) return starts;
+  const left = new Set(starts);
+  for (const one of others) left.delete(one);
+  return left;
 }
 
 /** Takes whole units (hours, days) that are rolled up out of spans. */
@@ -162,12 +234,20 @@ function splitSpans(
   return { starts, spans: rest };
 }
 
+/** The same parts without hours, for steps that hours don't fit into: hours that are kept were judged whole. */
+export function withoutHours(parts: Parts & MinuteParts): Parts & MinuteParts {
+  const hours = spansOf(parts.hours, hourSeconds);
+  return {
+    hours: [],
+    spans: uniteSpans(parts.spans, hours),
+    judged: uniteSpans(parts.judged, hours),
+    unjudged: parts.unjudged,
+  };
+}
+
 /** Divides spans of minutes by whether each minute is among these. */
-function splitMinutes(
-  spans: readonly Span[],
-  unjudged: readonly number[],
-): Pick<Parts, 'judged' | 'unjudged'> {
-  const parts: Pick<Parts, 'judged' | 'unjudged'> = { judged: [], unjudged: [] };
+function splitMinutes(spans: readonly Span[], unjudged: ReadonlySet<number>): MinuteParts {
+  const parts: MinuteParts = { judged: [], unjudged: [] };
   const minutes = [...unjudged].sort((a, b) => a - b);
   for (const { from, to } of spans) {
     let open = from;

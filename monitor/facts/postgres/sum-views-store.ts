@@ -1,18 +1,21 @@
 /** One statement for several views of the same rows: sums by all that they are made of, then of each view by its dimensions. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import {
-  type AddressOwner,
-  columnsOf,
-  type Exploration,
-  type Explored,
-  type ExploredAmount,
-  type ExploredDimension,
-  type ExploredReading,
-  type ExploredView,
+import type {
+  AddressOwner,
+  Exploration,
+  Explored,
+  ExploredAmount,
+  ExploredDimension,
+  ExploredFilter,
+  ExploredView,
 } from '../contract/exploration.ts';
+import { rawNamesOf } from './divide-views.ts';
 import { conditionOf } from './explore-filters-store.ts';
 import { columns, piecesOf } from './explore-pieces-store.ts';
+import { excludedLocals } from './name-pieces-store.ts';
+import { listAddresses } from './packed.ts';
+import type { PieceQuery, Pieces } from './pieces.ts';
 import type { Coverage } from './span-store.ts';
 
 export type Sums = Omit<Explored, 'observed'>;
@@ -20,7 +23,7 @@ export type Sums = Omit<Explored, 'observed'>;
 interface SumRow {
   /** Place of the view; the steps of everything have that of the first. */
   view: number;
-  kind: 'total' | 'row' | 'step';
+  kind: 'total' | 'row' | 'step' | 'emptied';
   /** Of rows and their steps: the place, from 1; null: everything. */
   place: number | null;
   k1: string | null;
@@ -34,12 +37,22 @@ interface SumRow {
   ownScans: number | null;
 }
 
-/** The views have the same steps and are made of pieces of one kind. */
+export interface SummedView extends ExploredView {
+  /** Only what these leave has keys; the rest counts in the sums of everything. */
+  keyed?: readonly ExploredFilter[];
+  /** Only what these leave counts in the sums of this view. */
+  only?: readonly ExploredFilter[];
+}
+
+/** Sums that were found by taking a part away may lack a row: the facts have to be read. */
+export class Undecided extends Error {}
+
+/** The views have the same steps and are made of pieces of one kind. Throws `Undecided`; not of a reading that is direct. */
 export async function sumViews(
   db: Queryable,
   coverage: Coverage,
-  reading: ExploredReading,
-  views: readonly ExploredView[],
+  reading: PieceQuery,
+  views: readonly SummedView[],
 ): Promise<Sums[]> {
   const { measure, source } = reading;
   const { stepSeconds } = views[0]!;
@@ -57,11 +70,8 @@ export async function sumViews(
   const amounts = sql`coalesce(inbound, 0)::float8 as in_bytes, coalesce(outbound, 0)::float8 as out_bytes,
     ${measure === 'packets' ? sql`coalesce(packets, 0)::float8` : sql`null::float8`} as packets`;
   const named = sql.join(pieces.columns.map((one) => sql.ref(one)));
-  const wanted = sql.join([sql`true`, ...reading.filters.map(conditionOf)], sql` and `);
-  const raw = [
-    sql`${step} as step`,
-    ...columnsOf(views.flatMap((one) => one.by)).map((one) => sql.ref(`b.${one}`)),
-  ];
+  const wanted = sql.join([sql`true`, ...pieces.filters.map(conditionOf)], sql` and `);
+  const raw = [sql`${step} as step`, ...rawColumns(views)];
   const summed = pieces.parts.map(
     (part) => sql`select ${sql.join(raw)}, ${sums}
       from (${part}) b(${named}) where ${wanted} group by ${sql.join(raw.map((_, i) => sql.lit(i + 1)))}`,
@@ -71,7 +81,7 @@ export async function sumViews(
     -- Texts and names are made of sums, not of every row.
     by_raw as materialized (${sql.join(summed, sql` union all `)}),
     ${sql.join(
-      views.map((view, i) => groupView({ ...reading, ...view }, i, sums)),
+      views.map((view, i) => groupView({ ...reading, ...view }, view.only ?? [], i, sums)),
       sql`, `,
     )},
     total as materialized (select ${sums} from ${tableOf('by_step', 0)})
@@ -82,19 +92,48 @@ export async function sumViews(
     union all
     select 0, 'step', null, null, null, ${timeMs('step')}, ${amounts}, 0, null
     from (select step, ${sums} from ${tableOf('by_step', 0)} group by step) t where step is not null
+    ${selectEmptied(pieces)}
     order by 1, 2, 3 nulls first, 6`.execute(db);
-  return views.map((view, i) => ({ ...toSums(rows, i, view.by.length), grains: pieces.grains }));
+  if (hasOthers(reading, rows)) throw new Undecided();
+  return views.map((view, i) => ({
+    ...toSums(rows, i, view.by.length),
+    grains: [...pieces.grains].sort(),
+  }));
+}
+
+/** The addresses of rows that were taken out as nothing, in one row, and how many rows have none. */
+const selectEmptied = ({ emptied }: Pieces) =>
+  emptied === undefined
+    ? sql``
+    : sql`union all
+      select -1, 'emptied', null, encode(string_agg(locals, ''::bytea), 'hex'), null, null, 0, 0, null,
+        (count(*) filter (where length(locals) = 0))::int, null
+      from (${emptied}) e having count(*) > 0`;
+
+/** Whether a row that was taken out may be of others than those that are left out. */
+function hasOthers({ filters }: PieceQuery, rows: readonly SumRow[]): boolean {
+  const emptied = rows.find((row) => row.kind === 'emptied');
+  if (!emptied) return false;
+  const locals = new Set(excludedLocals(filters));
+  return emptied.groups > 0 || listAddresses(Buffer.from(emptied.k1!, 'hex')).some((one) => !locals.has(one));
 }
 
 const tableOf = (name: 'by_step' | 'keys' | 'ranked', view: number) => sql.table(`${name}_${view}`);
 const timeMs = (of: string) => sql`(extract(epoch from ${sql.ref(of)}) * 1000)::float8`;
 
 /** `by_step`, `keys` and `ranked` of a view. */
-function groupView(asked: Exploration, view: number, sums: RawBuilder<unknown>): RawBuilder<unknown> {
+function groupView(
+  asked: Exploration,
+  only: readonly ExploredFilter[],
+  view: number,
+  sums: RawBuilder<unknown>,
+): RawBuilder<unknown> {
   const { by } = asked;
+  const counted = sql.join([sql`true`, ...only.map(conditionOf)], sql` and `);
   const key = (n: number) => (by[n] === undefined ? sql`null::text` : columns[by[n]]!);
   return sql`${tableOf('by_step', view)} as materialized (
-      select step, ${key(0)} as k1, ${key(1)} as k2, ${sums} from by_raw b ${captureJoin(by)} ${ownerJoins(asked)} ${networkJoin(asked)} group by 1, 2, 3),
+      select step, ${key(0)} as k1, ${key(1)} as k2, ${sums} from by_raw b ${captureJoin(by)} ${ownerJoins(asked)} ${networkJoin(asked)}
+      where ${counted} group by 1, 2, 3),
     ${tableOf('keys', view)} as materialized (
       select *, row_number() over (order by ${orderOf(asked)} desc, k1 collate "C", k2 collate "C")::int as place,
         count(*) over ()::int as groups
@@ -163,9 +202,22 @@ function wantedRows({ rows, by }: Exploration): RawBuilder<unknown> {
     where g.k1 is not distinct from k.k1 and g.k2 is not distinct from k.k2)`;
 }
 
+/** Columns of `pieces` that the views are made of, each once; null where no view that has the column needs it. */
+function rawColumns(views: readonly SummedView[]): RawBuilder<unknown>[] {
+  return [...rawNamesOf(views.flatMap((one) => one.by))].map((name) => {
+    const column = sql.ref(`b.${name}`);
+    const conditions = views
+      .filter(({ by }) => rawNamesOf(by).has(name))
+      .map(({ keyed }) => (keyed?.length ? sql.join(keyed.map(conditionOf), sql` and `) : null));
+    return conditions.includes(null)
+      ? column
+      : sql`case when ${sql.join(conditions, sql` or `)} then ${column} end as ${sql.ref(name)}`;
+  });
+}
+
 /** The sensor is that of the capture. */
 const captureJoin = (dimensions: readonly ExploredDimension[]) =>
-  dimensions.includes('sensor') ? sql`left join captures c on c.id = b.seen_by` : sql``;
+  dimensions.includes('sensor') ? sql`left join captures c on c.id = b.capture_id` : sql``;
 
 /** Who has the address. */
 function ownerJoins(asked: Exploration): RawBuilder<unknown> {

@@ -72,7 +72,7 @@ export function randomExploration(
   return { ...range, source, filters, owners, networks, measure, ...randomView(random, source) };
 }
 
-/** The same of all but some addresses. */
+/** The same of all but some addresses, which engines may find by taking a part away; of sums that may be asked for so. */
 export function randomRemainder(random: Random, range: SiteRange, sensorIds: readonly number[]): Exploration {
   const asked = randomExploration(random, range, sensorIds);
   const source = random(4) === 0 ? 'addresses' : 'applications';

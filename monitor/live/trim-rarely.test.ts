@@ -5,6 +5,7 @@ import { Kysely, type LogEvent, PostgresDialect } from 'kysely';
 import type { LiveWindow } from '#contracts/sensor-api/live.ts';
 import { addSensor } from '#monitor/testing/facts.ts';
 import { createWorld } from '#monitor/testing/world.ts';
+import { withCamelNames } from '#service-kit/postgres/database.ts';
 import { createPostgresStore } from './index.ts';
 
 const historyMax = 500;
@@ -33,7 +34,7 @@ test('a site at its length is looked through once in a hundredth of its length, 
   const sensor = { id: await addSensor(world), siteId: world.siteId };
   const looks: string[] = [];
   const db = new Kysely({
-    dialect: new PostgresDialect({ pool: world.database.pool }),
+    dialect: new PostgresDialect({ pool: withCamelNames(world.database.pool) }),
     log: ({ query }: LogEvent) => void (query.sql.includes('offset') && looks.push(query.sql)),
   });
   const store = createPostgresStore(() => db as typeof world.database.db, {

@@ -4,6 +4,7 @@ import { Kysely, type LogEvent, PostgresDialect } from 'kysely';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { createFactStore } from '#monitor/facts/index.ts';
 import { captureMinute, createMonitorWorld, createSpool, host, testMinute } from '#monitor/testing/index.ts';
+import { withCamelNames } from '#service-kit/postgres/database.ts';
 
 /** An address is read for every allocation at every tick, so the cost must not grow with other data. */
 test("an address's hour is read by its key, from its day's partitions alone", async () => {
@@ -68,7 +69,7 @@ test('days of an address cost by their minutes, not by their square', async () =
   }
   const statements: { sql: string; parameters: readonly unknown[] }[] = [];
   const db = new Kysely({
-    dialect: new PostgresDialect({ pool }),
+    dialect: new PostgresDialect({ pool: withCamelNames(pool) }),
     log: ({ query: { sql, parameters } }: LogEvent) => void statements.push({ sql, parameters }),
   });
   const facts = createFactStore({ db: () => db as typeof world.database.db, nameApplication });

@@ -147,30 +147,30 @@ export function createPool(
     client.on('error', () => {});
     if (prepares) prepareStatements(client, prepares === 'always');
     speakCopy(client);
+    const { connection } = client as unknown as { connection: EventEmitter };
+    connection.prependListener('rowDescription', ({ fields }: { fields: { name: string }[] }) => {
+      if (heldByKysely.has(client)) for (const field of fields) field.name = camelName(field.name);
+    });
   });
   return { pool, db: new Kysely({ dialect: new PostgresDialect({ pool: withCamelNames(pool) }) }) };
 }
 
+/** Connections that kysely holds. */
+const heldByKysely = new WeakSet<pg.PoolClient>();
+
 /**
- * The pool for kysely: rows have their columns' names in camel case, but values of JSON keep their keys. The driver makes all
- * rows of an answer from the names that come before them, so it costs nothing a row. Who asks the pool itself gets
+ * A pool of `createPool` for kysely: rows have their columns' names in camel case, but values of JSON keep their keys. The driver makes
+ * all rows of an answer from the names that come before them, so it costs nothing a row. Who asks the pool itself gets
  * PostgreSQL's names.
  */
-function withCamelNames(pool: pg.Pool): PostgresPool {
-  const held = new WeakSet<pg.PoolClient>();
-  pool.on('connect', (client) => {
-    const { connection } = client as unknown as { connection: EventEmitter };
-    connection.prependListener('rowDescription', ({ fields }: { fields: { name: string }[] }) => {
-      if (held.has(client)) for (const field of fields) field.name = camelName(field.name);
-    });
-  });
+export function withCamelNames(pool: pg.Pool): PostgresPool {
   return {
     async connect() {
       const client = await pool.connect();
-      held.add(client);
+      heldByKysely.add(client);
       const release = client.release;
       client.release = (error) => {
-        held.delete(client);
+        heldByKysely.delete(client);
         release(error);
       };
       return client;

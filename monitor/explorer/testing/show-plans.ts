@@ -3,6 +3,7 @@ import { Kysely, type LogEvent, PostgresDialect } from 'kysely';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { createFactStore } from '#monitor/facts/index.ts';
 import type { BenchDatabase } from '#monitor/facts/testing/bench-monitor.ts';
+import { withCamelNames } from '#service-kit/postgres/database.ts';
 import { createExplorer, parseQueryUrl } from '../index.ts';
 
 const linesMax = 400;
@@ -17,7 +18,7 @@ export async function showPlans(
 ): Promise<void> {
   const statements: { sql: string; parameters: readonly unknown[] }[] = [];
   const db = new Kysely({
-    dialect: new PostgresDialect({ pool: database.pool }),
+    dialect: new PostgresDialect({ pool: withCamelNames(database.pool) }),
     log: ({ query: { sql, parameters } }: LogEvent) => void statements.push({ sql, parameters }),
   });
   const facts = createFactStore({ db: () => db, nameApplication, exploreMs: answerMs });

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { Kysely, type LogEvent, PostgresDialect } from 'kysely';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { captureMinute, host, usageRow } from '#monitor/testing/index.ts';
+import { withCamelNames } from '#service-kit/postgres/database.ts';
 import type { Exploration } from '../contract/exploration.ts';
 import { createFactStore } from '../index.ts';
 import { createStandingWorld, postgresUnderTest, standingSecond } from '../testing/engines.ts';
@@ -16,7 +17,7 @@ test('sums without some addresses are those of the facts of others, also where t
   const model = createMemoryFacts({ nameApplication, nowSecond: () => standingSecond });
   const statements: string[] = [];
   const db = new Kysely({
-    dialect: new PostgresDialect({ pool: world.database.pool }),
+    dialect: new PostgresDialect({ pool: withCamelNames(world.database.pool) }),
     log: ({ query: { sql } }: LogEvent) => void statements.push(sql),
   });
   const facts = createFactStore({ db: () => db as typeof world.database.db, nameApplication });

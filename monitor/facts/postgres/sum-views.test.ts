@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { Kysely, type LogEvent, PostgresDialect } from 'kysely';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { createMonitorWorld, testMinute } from '#monitor/testing/index.ts';
+import { withCamelNames } from '#service-kit/postgres/database.ts';
 import type {
   ExploredDimension,
   ExploredFilter,
@@ -19,7 +20,7 @@ test('views of the same rows are summed by one statement, but where that would m
   await using world = await createMonitorWorld();
   const statements: string[] = [];
   const db = new Kysely({
-    dialect: new PostgresDialect({ pool: world.database.pool }),
+    dialect: new PostgresDialect({ pool: withCamelNames(world.database.pool) }),
     log: ({ query: { sql } }: LogEvent) => void statements.push(sql),
   });
   const facts = createFactStore({ db: () => db as typeof world.database.db, nameApplication });

@@ -8,6 +8,7 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { createApplications, createRankingLoop, nameApplication } from '#monitor/applications/index.ts';
 import { createFactStore } from '#monitor/facts/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
+import { withCamelNames } from '#service-kit/postgres/database.ts';
 import { type BenchDatabase, startBenchDatabase } from './bench-monitor.ts';
 
 const facts = Number(process.env.SVC_BENCH_FACTS ?? 10_000_000);
@@ -172,7 +173,7 @@ async function showPlans(
   const { pool } = bench.database;
   const statements: { sql: string; parameters: readonly unknown[] }[] = [];
   const db = new Kysely({
-    dialect: new PostgresDialect({ pool }),
+    dialect: new PostgresDialect({ pool: withCamelNames(pool) }),
     log: (event: LogEvent) =>
       void statements.push({ sql: event.query.sql, parameters: event.query.parameters }),
   });

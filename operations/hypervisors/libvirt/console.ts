@@ -30,12 +30,17 @@ export async function openVnc(call: Virsh, name: string, dial: (path: string) =>
  */
 async function greeted(stream: Duplex, rest: (head: Buffer) => Buffer | null): Promise<void> {
   await new Promise<void>((resolve, reject) => {
+    let head = Buffer.alloc(0);
     const fail = (error?: Error | null) => {
-      const why = error?.message || 'closed without a word';
+      const said = head
+        .toString('latin1')
+        .replaceAll(/[^ -~]+/g, ' ')
+        .trim()
+        .slice(-300);
+      const why = [error?.message, said].filter(Boolean).join(': ') || 'closed without a word';
       reject(new CodedError('hypervisor.failed', `console: ${why}`, {}, error));
     };
     const timer = setTimeout(() => stream.destroy(new Error('no greeting in time')), greetingMs);
-    let head = Buffer.alloc(0);
     stream.on('readable', function read() {
       const piece = stream.read() as Buffer | null;
       // Also said of the end.
@@ -64,9 +69,10 @@ export async function openSerial(call: Virsh, uri: string, name: string): Promis
   if (!/<console type='pty' tty='/.test(await readXml(call, name)))
     throw refused(`The guest ${name} does not run.`);
   const command = 'exec virsh -c "$SVC_URI" console "$SVC_GUEST" --force';
-  const { PATH, HOME } = process.env;
-  const env = { PATH, HOME, SHELL: '/bin/sh', LC_ALL: 'C', SVC_URI: uri, SVC_GUEST: name };
-  const stream = streamOf('script', ['-qec', command, '/dev/null'], env);
+  const env = { ...process.env, SHELL: '/bin/sh', LC_ALL: 'C', SVC_URI: uri, SVC_GUEST: name };
+  // A killed operations would leave both there.
+  const args = ['--pdeathsig', 'KILL', 'script', '-qec', command, '/dev/null'];
+  const stream = streamOf('setpriv', args, env);
   await greeted(stream, (head) => {
     const greeting = /^Escape character is [^\n]*\n/m.exec(head.toString('latin1'));
     return greeting && head.subarray(greeting.index + greeting[0].length);
@@ -114,7 +120,9 @@ function streamOf(program: string, args: readonly string[], env: NodeJS.ProcessE
   });
   child.stdin.on('error', () => {});
   child.once('error', (error) => stream.destroy(error));
-  child.once('close', (code) => stream.destroy(code ? new Error(`${program}: ${said.trim()}`) : undefined));
+  child.once('close', (code) =>
+    stream.destroy(code ? new Error([program, said.trim()].filter(Boolean).join(': ')) : undefined),
+  );
   return stream;
 }
 

@@ -1,10 +1,12 @@
 // Own process: its PATH has another ssh.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { isPermanentRefusal } from '#operations/hypervisors/index.ts';
@@ -387,6 +389,41 @@ test('the console of a node by ssh is its VNC socket, and a node by TLS has none
   await writeFile(ssh, '#!/bin/sh\necho Permission denied >&2\nexit 255\n');
   socket = '/run/vnc.sock';
   await assert.rejects(byKey.openConsole('vm-7', 'vnc'), /Permission denied/);
+});
+
+test('a terminal says why virsh opens none, and ends with an operations that is killed', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-terminal-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const virsh = join(folder, 'virsh');
+  const module = new URL('./console.ts', import.meta.url).href;
+  const program = `
+    import { openSerial } from '${module}';
+    const running = async () => "<console type='pty' tty='/dev/pts/1'>";
+    try {
+      await openSerial(running, 'qemu:///system', 'vm-7');
+      process.kill(process.pid, 'SIGKILL');
+    } catch (error) {
+      console.log(error.message);
+    }`;
+  const runOperations = async (script: string) => {
+    await writeFile(virsh, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+      env: { ...process.env, PATH: `${folder}:${process.env.PATH}`, SSH_AUTH_SOCK: '/run/agent' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    return text(child.stdout);
+  };
+  const refused = await runOperations('echo "error: no key in $SSH_AUTH_SOCK"; exit 1');
+  assert.match(refused, /^console: setpriv: error: no key in \/run\/agent\n$/);
+  // The terminal holds the pipe for as long as it is there.
+  const pipe = join(folder, 'pipe');
+  const [made] = await once(spawn('mkfifo', [pipe]), 'close');
+  assert.equal(made, 0);
+  const held = text(createReadStream(pipe));
+  await runOperations(
+    `exec 7> ${pipe}; echo 'Escape character is ^] (Ctrl + ])'; echo opened >&7; exec sleep 600`,
+  );
+  assert.equal(await held, 'opened\n');
 });
 
 test('a check of a node says all that is missing, and ends when virsh hangs', async () => {

@@ -276,16 +276,19 @@ describe('pages in a browser', () => {
     const flags = page.locator('#explained .chart-flag');
     await flags.first().waitFor();
     assert.equal(await flags.first().getAttribute('href'), '/dev/gallery');
-    assert.match((await flags.first().getAttribute('aria-label')) ?? '', /UTC: Server deployed$/);
+    assert.match((await flags.first().getAttribute('title')) ?? '', /UTC: Server deployed$/);
     await page.locator('#explained .chart-flag.is-many').press('Enter');
     assert.equal(await page.locator('#explained .chart-flag-list').isVisible(), true);
   });
 
-  test('a flag of the last step stands at the end of the axis, and no flag covers the number of several', async () => {
+  test('a flag of the last step stands at the end of the axis, no flag covers the number of several, and one without a link has no aria-label', async () => {
     await using opened = await open('/dev/gallery?range=24h');
     const { page } = opened;
     await page.locator('#explained .chart-flag').first().waitFor();
-    const shown = await page.evaluate<{ width: number; flags: [left: number, text: string][] }>(`(() => {
+    const shown = await page.evaluate<{
+      width: number;
+      flags: [left: number, text: string, label: string | null][];
+    }>(`(() => {
       const chart = document.querySelector('#explained svc-chart');
       const source = document.getElementById(chart.dataset.source);
       const data = JSON.parse(source.textContent);
@@ -299,13 +302,15 @@ describe('pages in a browser', () => {
       return new Promise((shown) => requestAnimationFrame(() => shown({
         width: chart.plot.over.clientWidth,
         flags: [...document.querySelectorAll('#explained .chart-flag')]
-          .map((flag) => [Math.round(parseFloat(flag.style.left)), flag.textContent]),
+          .map((flag) => [Math.round(parseFloat(flag.style.left)), flag.textContent, flag.getAttribute('aria-label')]),
       })));
     })()`);
+    const [several] = shown.flags;
+    assert.match(several![2]!, /^3 events: /);
     assert.deepEqual(shown.flags, [
-      [100, '3'],
-      [130, ''],
-      [shown.width, ''],
+      [100, '3', several![2]],
+      [130, '', null],
+      [shown.width, '', null],
     ]);
   });
 
